@@ -1,7 +1,7 @@
 #!/bin/sh
-# Run as root on a bare Debian: checks that the distributed files can be installed, work, and are removed without a
-# trace.
-#   trial.sh VERSION MACHINE ARCHITECTURE, in the folder of the files
+# Checks that the distributed files can be installed, work, and can be removed without a trace. Must be run as root on a
+# minimal Debian system, in the folder with the files:
+#   trial.sh VERSION MACHINE ARCHITECTURE
 set -eux
 
 version=$1
@@ -9,7 +9,7 @@ machine=$2
 architecture=$3
 scenario=share/equipoise/scenarios/demo-short.toml
 
-# The package.
+# Test the Debian package.
 dpkg --install "equipoise_${version}_$architecture.deb"
 equipoise --version
 test "$(stat -c %a /etc/equipoise/receive.conf)" = 600
@@ -18,18 +18,19 @@ equipoise sim "/usr/$scenario" --quiet --json package.json
 test -e /usr/share/man/man1/equipoise-send.1.gz
 systemd-analyze verify --man=no /usr/lib/systemd/system/equipoise-receive.service
 
-# The archive: the same command, from a folder.
+# Test the archive: the command must compute the same results as the command from the package.
 tar --extract --file "equipoise-$version-$machine.tar.gz"
 "equipoise-$version-$machine/bin/equipoise" sim "equipoise-$version-$machine/$scenario" --quiet --json archive.json
 cmp package.json archive.json
 
-# The library: examples built by both compilers, by gcc with sanitizers, and a file sent from the command to C.
+# Test the library: build the C examples with gcc (with sanitizers) and with clang, and send a file from the command to
+# an example.
 tar --extract --file "libequipoise-$version-$machine.tar.gz" --strip-components=1 --directory /usr/local
 ldconfig
 export PKG_CONFIG_PATH=/usr/local/lib/pkgconfig
 flags=$(pkg-config --cflags --libs equipoise)
 for name in controller receive flow_pair; do
-    # Unquoted on purpose: each word is a flag.
+    # $flags is not quoted, because each of its words is a separate flag.
     # shellcheck disable=SC2086
     gcc -g -fsanitize=address,undefined -o "$name-gcc" "$name.c" $flags -pthread
     # shellcheck disable=SC2086

@@ -1,5 +1,5 @@
-// Builds the page: `node build.mjs FOLDER FILE`. FOLDER has the output of wasm-bindgen. The page is one file that loads
-// no other file.
+// Builds the playground's page: `node build.mjs FOLDER FILE`. FOLDER has the output of wasm-bindgen, and FILE is the
+// page to write. The page is a single HTML file that loads no other file.
 
 import { readFile, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";

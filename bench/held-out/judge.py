@@ -26,22 +26,22 @@ COMMITMENT = "12336bfcd47b92b8e28ce48a04ebae1460f94ac8d11d69f680b6d60f224ccfec"
 RATES = {"rate", "min_rate", "max_rate", "initial_rate"}
 UNITS = {"bit/s": 1.0, "kbit/s": 1e3, "Mbit/s": 1e6}
 RUNS = 10
-# 97.5 % quantile of Student's t with 9 degrees of freedom.
+# The 97.5 % quantile of Student's t-distribution with 9 degrees of freedom, for RUNS runs.
 T_9 = 2.262
 
 
 def digest(name: str, secret: str) -> bytes:
-    """Return the SHA-256 of a name and the secret."""
+    """Return the SHA-256 digest of a name followed by the secret."""
     return hashlib.sha256((name + secret).encode()).digest()
 
 
 def first_seed(name: str, secret: str) -> int:
-    """Return the first twelve hex digits of the digest, as a number."""
+    """Return the first seed of the runs called `name`: the first twelve hex digits of the digest, as a number."""
     return int(digest(name, secret).hex()[:12], 16)
 
 
 def drawn(case: str, secret: str) -> dict[str, float]:
-    """Draw the conditions of a case."""
+    """Draw the conditions of a case: delay, feedback interval, factor of the rates, and queue length."""
     numbers = random.Random(digest(case, secret))
     return {
         "delay_ms": numbers.uniform(10, 150),
@@ -52,7 +52,7 @@ def drawn(case: str, secret: str) -> dict[str, float]:
 
 
 def scaled(value: Any, factor: float, key: str = "") -> Any:
-    """Multiply the rates in a part of a scenario by the factor; audio is not changed."""
+    """Multiply all rates in a part of a scenario by the factor. The rates of audio are not changed."""
     if isinstance(value, dict):
         if value.get("kind") == "audio":
             return value
@@ -71,19 +71,22 @@ def bps(rate: str) -> float:
 
 
 def changed(text: str, draw: dict[str, float], law: str) -> dict[str, Any]:
-    """Return the case with its conditions and a control law. Minimum rates are not changed: an encoder's does not depend on the path."""
+    """Return the scenario of a case with the drawn conditions and a control law. Minimum rates are not multiplied,
+    because the minimum rate of an encoder does not depend on the path.
+    """
     plain = tomllib.loads(text)
     scenario: dict[str, Any] = scaled(plain, draw["factor"])
     longest = max(path_ms(plain, flow) for flow in plain["flow"])
     for link in scenario["link"]:
         share = float(link["delay"].split()[0]) / longest if longest else 0.0
         link["delay"] = f"{share * draw['delay_ms']:.3f} ms"
-        # The reverse direction has the same delay if it sets none.
+        # Without a delay of its own, the reverse direction has the delay of the forward direction.
         link.get("back", {}).pop("delay", None)
         if "queue" in link:
             link["queue"] = f"{draw['queue_ms']:.3f} ms"
         if "aqm" in link:
-            # The queue's length is in bytes (RFC 8868, Sec. 4.3), at the initial rate.
+            # With active queue management, the length of the queue is in bytes (RFC 8868, Sec. 4.3), computed for the
+            # initial rate.
             link["queue"] = f"{draw['queue_ms'] / 8e3 * bps(link['rate']):.0f} B"
     for flow, before in zip(scenario["flow"], plain["flow"], strict=True):
         if "controller" in flow:
@@ -104,7 +107,9 @@ def path_ms(scenario: dict[str, Any], flow: dict[str, Any]) -> float:
 
 
 def estimate(values: list[float | None]) -> dict[str, float] | None:
-    """Return mean and half of the 95 % confidence interval over all runs; None if a run lacks the value."""
+    """Return the mean over all runs and half the width of its 95 % confidence interval; None if a run lacks the
+    value.
+    """
     found = [value for value in values if value is not None]
     if len(found) < RUNS:
         return None
@@ -112,7 +117,7 @@ def estimate(values: list[float | None]) -> dict[str, float] | None:
 
 
 def judged(result: equipoise.Result) -> dict[str, Any]:
-    """Return the compared values over the runs of a control law."""
+    """Return the values with which control laws are compared, over the runs of one law."""
     runs = result.summary["runs"]
     sessions = [[flow for flow in run["flows"] if flow.get("video")] for run in runs]
     return {
@@ -124,17 +129,19 @@ def judged(result: equipoise.Result) -> dict[str, Any]:
 
 
 def longest(flows: list[dict[str, Any]]) -> float | None:
-    """Return the largest 95th percentile of frame delay; None if a flow has no complete frame."""
+    """Return the largest 95th percentile of the frame delay among the flows; None if a flow has no complete frame."""
     delays = [(flow["video"]["delay"] or {}).get("p95_s") for flow in flows]
     return None if None in delays else max(delays)
 
 
 def verdicts(laws: dict[str, dict[str, Any]]) -> dict[str, list[str]]:
-    """Return the control laws that are better in the bars (a) and (b) of the book, so that the bar is missed."""
+    """Return the names of the control laws because of which `equipoise` misses the requirements (bars) (a) and (b) of
+    the book.
+    """
     ours = laws["equipoise"]
 
     def mean(law: dict[str, Any], key: str) -> float:
-        # Values that were not measured count against our control law, because comparisons with NaN are false.
+        # A value of `equipoise` that was not measured counts against it, because comparisons with NaN are false.
         return float(law[key]["mean"]) if law[key] else math.nan
 
     slower, ahead = [], []
@@ -151,7 +158,7 @@ def verdicts(laws: dict[str, dict[str, Any]]) -> dict[str, list[str]]:
 
 
 def main() -> None:
-    """Print the table."""
+    """Run the cases, and print the table of results."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("secret", help="32 hex digits; any other than the one committed to makes a trial")
     parser.add_argument("--case", help="only those whose name begins so")
@@ -185,7 +192,9 @@ def main() -> None:
 
 
 def row(name: str, result: dict[str, Any]) -> str:
-    """Return a row of the table: used capacity in %, 95th percentiles of queueing and of frame delay in ms."""
+    """Return a row of the table. Each law has the used capacity in %, and the 95th percentiles of the queueing delay
+    and of the frame delay in ms.
+    """
     draw = result["conditions"]
     cells = [name, "{delay_ms:.0f} ms, {feedback_ms:.0f} ms, × {factor:.2f}, {queue_ms:.0f} ms".format(**draw)]
     for law in result["laws"].values():

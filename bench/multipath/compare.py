@@ -1,33 +1,36 @@
 #!/usr/bin/env python3
 """Message delay of a constant-rate stream over two links at once: `equipoise send --path` compared with the kernel's MPTCP.
 
-Two namespaces with two interfaces each are joined by two emulated links (`equipoise link`). This program sends the same
-messages, each with its time, in both ways: as RTP packets through a session, delivered in order, or as records on an MPTCP
-connection with a subflow on each link. Namespaces share a clock, so the receiver knows every message's delay.
-Needs root, iproute2 and a kernel with MPTCP. Usage: compare.py EQUIPOISE [SECONDS]
+Two emulated links (`equipoise link`) join two network namespaces, each of which has two interfaces. The program sends
+the same messages in two ways: as RTP packets through a session, which delivers them in order, and as records on an
+MPTCP connection, which has a subflow on each link. Each message contains its sending time. The namespaces share a
+clock, so that the receiver can compute the delay of every message. Needs root, iproute2 and a kernel with MPTCP. Usage:
+compare.py EQUIPOISE [SECONDS]
 """
 import os, socket, statistics, struct, subprocess, sys, time
 
 NEAR, MIDDLE, FAR, TARGET = "eq-mp-near", "eq-mp-middle", "eq-mp-far", "198.18.9.9"
 KEY, RESULT = "/dev/shm/eq-mp.key", "/dev/shm/eq-mp.delays"
 IPPROTO_MPTCP = 262
-# Rate in Mbit/s, one-way delay in ms and maximum queueing delay in ms of each link.
+# For each link: rate in Mbit/s, one-way delay in ms, and maximum queueing delay in ms.
 LINKS = [(6, 10, 200), (4, 40, 200)]
-# Bytes of a message. With the headers of RTP, UDP and IP, encryption and timestamps, the packet has 1072 bytes.
+# Size of a message, in bytes. With RTP, UDP and IP headers, encryption and timestamps, the IP packet has 1072 bytes.
 MESSAGE = 1000
-# Time that is left out at the beginning, in s: the scheduler settles, and TCP finds its window.
+# Time at the start of a run that is left out of the results, in s, because the scheduler and TCP's window adapt to the
+# links.
 SETTLING = 30.0
 
 
 def emit(rate_mbps, seconds, give):
-    """Sends messages at regular intervals, each with its number and its time."""
+    """Sends messages at regular intervals. `give` is called with the number and the sending time of each message."""
     gap = MESSAGE * 8 / rate_mbps / 1e6
     start = time.clock_gettime(time.CLOCK_MONOTONIC)
     for number in range(int(seconds / gap)):
         due = start + number * gap
         while (wait := due - time.clock_gettime(time.CLOCK_MONOTONIC)) > 0:
             time.sleep(wait)
-        # A message has its due time, so a sender that cannot accept it in time makes it late.
+        # The message contains the time at which it was due. If the transport does not accept it in time, this counts as
+        # delay.
         give(number, due)
 
 
@@ -40,22 +43,23 @@ def source(kind, rate_mbps, seconds, control):
         out = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
         head = lambda number: struct.pack("!BBHII", 0x80, 96, number & 0xFFFF, number & 0xFFFFFFFF, 0x5EED)
         give = lambda number, due: out.sendto(head(number + 1) + message(number, due), ("127.0.0.1", 5006))
-        give(-1, time.clock_gettime(time.CLOCK_MONOTONIC))  # this opens the session
+        give(-1, time.clock_gettime(time.CLOCK_MONOTONIC))  # the first packet opens the session
         time.sleep(1)
         emit(rate_mbps, seconds, give)
     else:
         out = socket.socket(socket.AF_INET, socket.SOCK_STREAM, IPPROTO_MPTCP)
         out.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-        # For all subflows, because the namespace's default may be any control.
+        # Set the congestion control of all subflows, because the default of the namespace may be any congestion
+        # control.
         out.setsockopt(socket.IPPROTO_TCP, socket.TCP_CONGESTION, control.encode())
         out.connect((TARGET, 5010))
-        time.sleep(1)  # for the second subflow
+        time.sleep(1)  # wait until the second subflow is connected
         emit(rate_mbps, seconds, lambda number, due: out.sendall(message(number, due)))
         out.close()
 
 
 def sink(kind, seconds):
-    """Writes the number, time and delay of each message."""
+    """Receives the messages, and writes the number, sending time and delay of each to a file."""
     now, found = lambda: time.clock_gettime(time.CLOCK_MONOTONIC), []
 
     def take(payload):
@@ -109,7 +113,8 @@ def wire():
             sh(f"ip -n {namespace} link set eth{path} up")
             sh(f"ip -n {MIDDLE} link set {end}{path} up")
         sh(f"ip -n {NEAR} route add {TARGET} via 198.18.{path}.2 dev eth{path} metric {path + 1}")
-        # A subflow from the second address must use the second interface.
+        # Packets from each local address must use the interface with this address, so that the subflows use different
+        # links.
         sh(f"ip -n {NEAR} rule add from 198.18.{path}.1 table {path + 10}")
         sh(f"ip -n {NEAR} route add {TARGET} via 198.18.{path}.2 dev eth{path} table {path + 10}")
     for namespace in (NEAR, FAR):
@@ -128,7 +133,7 @@ def links(equipoise):
 
 
 def octets():
-    """Returns the number of bytes sent by each interface so far."""
+    """Returns the number of bytes that each interface of the sender has sent so far."""
     read = lambda path: subprocess.run(
         ["ip", "netns", "exec", NEAR, "cat", f"/sys/class/net/eth{path}/statistics/tx_bytes"], capture_output=True, text=True
     )
@@ -167,7 +172,8 @@ def main(seconds):
     print("| --- | --- | --- | --- | --- | --- | --- | --- | --- |")
     for rate in (3, 7):
         for split in ("ap", "equal"):
-            # The stream has its own rate; this is its maximum rate, which it needs after a stall.
+            # The maximum rate of the session. It is above the rate of the stream, so that the session can catch up
+            # after a stall.
             total = f"{rate * 1.25:.2f}M"
             send = [EQUIPOISE, "send", TARGET, "--key", KEY, "--path", "eth0", "--path", "eth1", "--scheduler", split]
             send += ["--rtp", "5006", "-b", total, "--delay", "one-way", "-t", "0", "-q"]

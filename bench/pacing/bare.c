@@ -1,4 +1,4 @@
-/* The minimum cost of even packet spacing: for each packet only one sleep until its time, and one sendto.
+/* Shows the minimum cost of even packet spacing: for each packet, only sleeps until its time and calls sendto.
  * Usage: bare ADDRESS PORT PAYLOAD_BYTES GAP_NS SECONDS
  */
 #define _GNU_SOURCE

@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""Packet spacing and processor time of `equipoise send` and `iperf3 -u`, from captures between two network namespaces.
+"""Measures packet spacing and processor time of `equipoise send` and `iperf3 -u`, with captures between two network
+namespaces.
 
 For comparison, a bare loop of one sleep and one sendto for each packet (bare.c) shows the minimum cost of even spacing.
 Needs root, iproute2, iperf3, dumpcap (tshark) and a C compiler. Usage: compare.py EQUIPOISE [SECONDS]
@@ -9,7 +10,7 @@ import os, statistics, struct, subprocess, sys, time
 EQUIPOISE, SECONDS = sys.argv[1], int(sys.argv[2]) if len(sys.argv) > 2 else 10
 NEAR, FAR, PCAP = "eq-pace-near", "eq-pace-far", "/dev/shm/eq-pace.pcap"
 BARE = "/dev/shm/eq-pace-bare"
-# Rate in Mbit/s, and size of IP packets in bytes.
+# The compared settings: rate in Mbit/s, and size of IP packets in bytes.
 RATES = [(3, 1000), (30, 1200), (300, 1200)]
 
 
@@ -22,7 +23,7 @@ def inside(namespace, command):
 
 
 def gaps(size):
-    """Returns the intervals in s between the packets of this IP size in the capture (classic pcap, ns)."""
+    """Returns the intervals between the packets of this IP size in the capture, in s. The capture is a pcap file."""
     data = open(PCAP, "rb").read()
     magic = struct.unpack("<I", data[:4])[0]
     unit = 1e9 if magic == 0xA1B23C4D else 1e6
@@ -32,7 +33,7 @@ def gaps(size):
         if length == size + 14:
             times.append(seconds * int(unit) + fraction)
         at += 16 + kept
-    # Leave out the first and the last half second.
+    # Leave out the packets of the first and the last half second.
     times = [t for t in times if times[0] + unit / 2 <= t <= times[-1] - unit / 2]
     return [(b - a) / unit for a, b in zip(times, times[1:])]
 

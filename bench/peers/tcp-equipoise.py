@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
-"""Bulk TCP flows over a dumbbell in Equipoise's simulator: the settings of `cargo xtask peers tcp`, as CSV rows.
+"""Simulates bulk TCP flows over a dumbbell network with Equipoise, for the settings of `cargo xtask peers tcp`. Prints
+CSV rows.
 
 usage: tcp-equipoise.py EQUIPOISE [SEEDS]
 
-EQUIPOISE is the command. For every setting a scenario is written and run; the output can be compared with the peers' rows.
+EQUIPOISE is the path of the command. The rows can be compared with those of ns-2 and ns-3.
 """
 
 import json
@@ -21,8 +22,8 @@ SETTINGS = [
     (100, 120, 1000, 200),
     (100, 30, 100, 100),
 ]
-# Window law and loss recovery of each variant. The first two are the variants of the simulators, the others of the
-# kernel (for runs of 30 s).
+# Window law and loss recovery of each variant. The first two variants are compared with the simulators ns-2 and ns-3,
+# the others with the Linux kernel (in runs of 30 s).
 VARIANTS = {
     "newreno": ("reno", "newreno"),
     "sack": ("reno", "sack"),
@@ -40,7 +41,9 @@ COLUMNS = (
 
 
 def scenario(variant, rate, rtt, queue, flows, seed, seconds):
-    """Returns the scenario of the dumbbell: access links of 1 Gbit/s without delay, the whole propagation delay at the bottleneck."""
+    """Returns the scenario of the dumbbell network. It has only the bottleneck link, with the whole propagation delay,
+    because the access links of 1 Gbit/s would not queue.
+    """
     text = [
         f'name = "tcp-{variant}-{rate}-{rtt}-{queue}-{flows}"',
         f'duration = "{seconds} s"',

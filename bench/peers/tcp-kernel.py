@@ -1,11 +1,13 @@
 #!/usr/bin/env python3
-"""Bulk flows of the kernel's own TCP through `equipoise link`: goodput, losses, timeouts, retransmissions, mean queue.
+"""Measures bulk flows of the Linux kernel's TCP through `equipoise link`: goodput, losses, timeouts, retransmissions,
+mean queue.
 
   tcp-kernel.py VARIANT RATE_MBPS RTT_MS QUEUE_PACKETS FLOWS SEED SECONDS
 
-VARIANT is `reno` or `cubic`; the suffix `-nosack` turns off selective acknowledgements. RTT_MS is the round-trip propagation
-time, QUEUE_PACKETS the number of packets that can wait in addition to the one being sent. SEED is the link's seed; nothing is
-random here, so it only numbers the repetitions. Prints one row; `README.md` names its columns.
+VARIANT is `reno` or `cubic`; the suffix `-nosack` turns off selective acknowledgements. RTT_MS is the round-trip
+propagation time. QUEUE_PACKETS is the number of packets that can wait while one packet is sent. SEED is the seed of the
+link; because nothing is random, it only numbers the repetitions. Prints one row, whose columns are described in
+`README.md`.
 
 Needs root, iproute2, iperf3 and the command `equipoise`, or its path in the variable EQUIPOISE. The script creates its
 namespaces, interfaces and settings, and removes them at its end.
@@ -19,20 +21,22 @@ import sys
 import tempfile
 import time
 
-# Start of the second measurement, in s.
+# Start of the second measurement (the columns `steady_...`), in s after the start of the flows.
 WARM_UP_S = 10
-# Maximum size of both buffers of a flow, far above every window of the settings.
+# Maximum size of the send buffer and of the receive buffer of a flow, in bytes. It is far above every window in the
+# test settings.
 BUFFER_BYTES = 64 << 20
-# Queue of the return path, which must not drop packets.
+# Queue length of the return path, which must not drop packets.
 UNLIMITED_PACKETS = 100_000
-# Time limit in s for the server to listen and for programs to end: closing sockets can take long on a busy machine.
+# Maximum time until the server listens, and until a program ends, in s. Closing sockets can take long on a busy
+# machine.
 PATIENCE_S = 60
 PIPED = {"stdout": subprocess.PIPE, "text": True}
 
 SYSCTLS = {
-    # As in the simulators: TCP and IP headers have 40 bytes together.
+    # Without timestamps, the TCP and IP headers have 40 bytes together, as in the simulators.
     "net.ipv4.tcp_timestamps": "0",
-    # Do not reuse metrics of an earlier flow.
+    # Do not reuse the metrics that the kernel stored for an earlier flow.
     "net.ipv4.tcp_no_metrics_save": "1",
     "net.ipv4.tcp_rmem": f"4096 {BUFFER_BYTES // 4} {BUFFER_BYTES}",
     "net.ipv4.tcp_wmem": f"4096 {BUFFER_BYTES // 4} {BUFFER_BYTES}",
@@ -41,7 +45,9 @@ SYSCTLS = {
 
 
 def run(*words):
-    """Runs a command until it ends and returns its output; if it fails, ends the script with the command's errors."""
+    """Runs a command until it ends, and returns its output. If the command fails, ends the script with the command's
+    error messages.
+    """
     done = subprocess.run(words, capture_output=True, text=True, check=False)
     if done.returncode != 0:
         sys.exit(f"`{' '.join(words)}` failed: {done.stderr.strip() or done.stdout.strip()}")
@@ -49,7 +55,9 @@ def run(*words):
 
 
 class Namespaces:
-    """Sender, link and receiver, each in its own namespace: `eth0 - left`, `right - eth0`."""
+    """Three network namespaces: for the sender (`eth0`), the link (`left` and `right`) and the receiver (`eth0`).
+    `eth0` of the sender is connected with `left`, and `eth0` of the receiver with `right`.
+    """
 
     def __init__(self, sack):
         self.names = [f"peer{os.getpid()}{end}" for end in "slr"]
@@ -76,11 +84,12 @@ class Namespaces:
         sender, link, receiver = self.names
         for name, end, far in ((sender, "left", 1), (receiver, "right", 2)):
             run("ip", "-n", name, "link", "add", "eth0", "type", "veth", "peer", "name", end, "netns", link)
-            # One segment per packet, so that packets do not arrive in bursts that a link of this rate would not have.
+            # Send one segment per packet. Otherwise, packets with several segments would arrive in bursts that a link
+            # of this rate does not have.
             run("ip", "-n", name, "link", "set", "eth0", "gso_max_segs", "1", "up")
             run("ip", "-n", name, "addr", "add", f"10.0.0.{far}/24", "dev", "eth0")
             run("ip", "-n", link, "link", "set", end, "up")
-            # RFC 6298: no timeout is shorter than 1 s; the kernel's own minimum is 200 ms.
+            # Set the minimum retransmission timeout to 1 s (RFC 6298). The kernel's default is 200 ms.
             run("ip", "-n", name, "route", "change", "10.0.0.0/24", "dev", "eth0", "src", f"10.0.0.{far}", "rto_min", "1s")
             for key, value in (SYSCTLS | {"net.ipv4.tcp_sack": self.sack}).items():
                 run("ip", "netns", "exec", name, "sysctl", "-q", "-w", f"{key}={value}")
@@ -91,7 +100,9 @@ class Namespaces:
         return process
 
     def counters(self):
-        """Returns timeouts, recoveries begun and retransmitted segments, as counted by the sender's kernel."""
+        """Returns what the kernel counted in the sender's namespace: timeouts, recoveries begun and retransmitted
+        segments.
+        """
         lines = run("ip", "netns", "exec", self.names[0], "cat", "/proc/net/netstat", "/proc/net/snmp").splitlines()
         found = {}
         for heads, values in zip(lines[::2], lines[1::2]):
@@ -102,7 +113,7 @@ class Namespaces:
 
 
 def wait_for(holds, what):
-    """Waits until `holds` returns true; ends the script if that takes too long."""
+    """Waits until `holds` returns true. Ends the script if this takes longer than PATIENCE_S."""
     end = time.monotonic() + PATIENCE_S
     while not holds():
         if time.monotonic() > end:
@@ -111,7 +122,9 @@ def wait_for(holds, what):
 
 
 def goodput(intervals, begin_s, end_s):
-    """Returns the sum over the flows in Mbit/s and Jain's index, from the receiver's values per second."""
+    """Returns the total goodput of the flows in Mbit/s, and Jain's fairness index, from the values that the receiver
+    measured every second.
+    """
     flows = {}
     for interval in intervals:
         middle = (interval["sum"]["start"] + interval["sum"]["end"]) / 2
@@ -124,7 +137,7 @@ def goodput(intervals, begin_s, end_s):
 
 
 def measure(law, sack, rate, rtt_ms, queue, flows, seed, seconds):
-    """Runs the flows; returns what the receiver's iperf3, the link and the sender's kernel counted."""
+    """Runs the flows. Returns the results of the receiver's iperf3, of the link, and of the sender's kernel."""
     folder = tempfile.TemporaryDirectory()
     link_file = os.path.join(folder.name, "link.json")
     with folder, Namespaces(sack) as net:
@@ -146,7 +159,8 @@ def measure(law, sack, rate, rtt_ms, queue, flows, seed, seconds):
             counted = net.counters()
             received = json.loads(server.communicate(timeout=PATIENCE_S)[0])
         finally:
-            # `ip netns exec` and `nice` replace themselves with the command, so the link itself receives the signal.
+            # The signal reaches `equipoise link`, because `ip netns exec` and `nice` replace their processes with the
+            # command.
             link.send_signal(signal.SIGINT)
             link.wait(timeout=PATIENCE_S)
         with open(link_file, encoding="utf-8") as file:
@@ -171,10 +185,11 @@ def main(words):
     steady_mbps, steady_jain = goodput(intervals, WARM_UP_S, seconds)
     there = link["forward"]
     dropped = there["packets_dropped_full"]
-    # The link ran slightly longer than the flows, with an empty queue.
+    # Correct the mean queue length, because the link ran slightly longer than the flows, with an empty queue.
     waiting = there["mean_queue_packets"] * link["lasted_s"] / seconds
     stalled_ms = 1e3 * sum(stall["end_s"] - stall["start_s"] for stall in link["stalls"])
-    # Link and kernel count only over the whole run, so these columns stay empty for the second measurement.
+    # The columns of the second measurement that come from the link or the kernel are empty, because these count only
+    # over the whole run.
     print(
         f"kernel,{','.join(words)},{all_mbps:.6f},{dropped / there['packets_in']:.6e},{','.join(map(str, counted))},"
         f"{waiting:.4f},{all_jain:.6f},on,{steady_mbps:.6f},,,,,,{steady_jain:.6f},{stalled_ms:.0f}"
@@ -182,6 +197,6 @@ def main(words):
 
 
 if __name__ == "__main__":
-    # Also if it is killed by SIGTERM, the script removes its namespaces.
+    # Exit normally after SIGTERM, so that the script removes its namespaces in this case, too.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit("killed"))
     main(sys.argv[1:])

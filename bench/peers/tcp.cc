@@ -1,10 +1,10 @@
-// Bulk TCP flows over a dumbbell, in ns-3: goodput, losses, timeouts, retransmissions and the mean queue.
+// Simulates bulk TCP flows over a dumbbell network in ns-3: goodput, losses, timeouts, retransmissions and mean queue.
 //
 //   tcp VARIANT RATE_MBPS RTT_MS QUEUE_PACKETS FLOWS SEED SECONDS DELAYED_ACKS
 //
-// VARIANT is `newreno`, `sack` or `sack-prr`, RTT_MS the round-trip propagation time, QUEUE_PACKETS the number of
-// packets that can wait in addition to the one being sent, DELAYED_ACKS `on` or `off`. Prints one row; `README.md`
-// names its columns.
+// VARIANT is `newreno`, `sack` or `sack-prr`. RTT_MS is the round-trip propagation time. QUEUE_PACKETS is the number of
+// packets that can wait while one packet is sent. DELAYED_ACKS is `on` or `off`. Prints one row, whose columns are
+// described in `README.md`.
 
 #include <ns3/core-module.h>
 #include <ns3/internet-module.h>
@@ -24,40 +24,40 @@ using namespace ns3;
 namespace {
 
 constexpr uint32_t SEGMENT_BYTES = 1460;
-// Packet size on the link: 20 bytes of TCP and 20 bytes of IPv4 are added. ns-3 also adds 2 bytes of PPP, which ns-2
-// does not.
+// Size of a full packet on the link, in bytes, with 20 bytes of TCP header and 20 bytes of IPv4 header. ns-3 also adds
+// 2 bytes of PPP; ns-2 does not.
 constexpr double PACKET_BYTES = SEGMENT_BYTES + 40;
 constexpr double PPP_BYTES = 2;
-// Buffers of both sockets of a flow, far above every window of the settings: 11 000 segments.
+// Size of the buffers of both sockets of a flow: 11 000 segments, which is far above every window in the test settings.
 constexpr uint32_t BUFFER_BYTES = 1 << 24;
-// Size of all queues except the bottleneck's.
+// Size of all queues except the queue of the bottleneck.
 constexpr uint32_t UNLIMITED_PACKETS = 1000000;
-// Access links, at both ends of the bottleneck.
+// Rate and delay of the access links, on both sides of the bottleneck.
 constexpr double ACCESS_MBPS = 1000;
 constexpr double ACCESS_MS = 1;
-// Start of the second measurement, in s.
+// Start of the second measurement (the columns `steady_...`), in s.
 constexpr double WARM_UP_S = 10;
-// Flow i begins at a random time between i and i + 1 times this.
+// Flow i (counted from 0) begins at a random time between i and i + 1 times START_STEP_S.
 constexpr double START_STEP_S = 0.1;
 constexpr int64_t START_STREAM = 1;
 constexpr uint16_t PORT = 9;
 
-// Counters since the beginning.
+// Counters since the beginning of the simulation.
 struct Counters {
     uint64_t arrived = 0;
     uint64_t dropped = 0;
-    // The sum over packets of their waiting times, in s.
+    // The sum of the waiting times of all packets in the bottleneck's queue, in s.
     double waiting = 0.0;
     uint64_t timeouts = 0;
     uint64_t fast_retransmits = 0;
     uint64_t retransmitted = 0;
-    // Bytes of each flow that were delivered to the application in order.
+    // For each flow, the number of bytes that were delivered to the application.
     std::vector<uint64_t> bytes;
 };
 
 Counters g_counters;
 
-// ns-3's NewReno with counters: the socket notifies it of each timeout and each start of a recovery.
+// ns-3's NewReno with counters. The socket calls CongestionStateSet at each timeout and at each start of a recovery.
 class CountingNewReno : public TcpNewReno {
   public:
     static TypeId GetTypeId() {
@@ -75,7 +75,7 @@ class CountingNewReno : public TcpNewReno {
     }
 };
 
-// The integral of the bottleneck's queue length over time.
+// Computes the integral of the bottleneck's queue length over time, which is the sum of the packets' waiting times.
 class Waiting {
   public:
     void Change(uint32_t, uint32_t packets) {
@@ -102,7 +102,7 @@ void OnDrop(Ptr<const Packet>) {
     g_counters.dropped += 1;
 }
 
-// One bulk flow: a sender that always has data to send, and a receiver that reads at once.
+// One bulk flow: a sender that always has data to send, and a receiver that reads data immediately.
 class Flow {
   public:
     Flow(Ptr<Node> from, Ptr<Node> to, Ipv4Address address, std::size_t number, double start_s)
@@ -148,7 +148,7 @@ class Flow {
     SequenceNumber32 m_next{0};
 };
 
-// Two nodes joined by a link, in both directions.
+// A link between two nodes: the device that sends in the forward direction, and the address of the second node.
 struct Link {
     Ptr<NetDevice> forward;
     Ipv4Address far_end;
@@ -157,13 +157,14 @@ struct Link {
 Link Join(Ptr<Node> a, Ptr<Node> b, double mbps, double ms) {
     static Ipv4AddressHelper addresses("10.0.0.0", "255.255.255.0");
     PointToPointHelper link;
-    // The rate is higher by the bytes of PPP, so that a full packet takes as long as 1500 bytes.
+    // The rate is higher by the share of the PPP bytes, so that sending a full packet takes as long as sending 1500
+    // bytes at `mbps`.
     const double bps = mbps * 1e6 * (PACKET_BYTES + PPP_BYTES) / PACKET_BYTES;
     link.SetDeviceAttribute("DataRate", DataRateValue(DataRate(std::llround(bps))));
     link.SetChannelAttribute("Delay", TimeValue(NanoSeconds(std::llround(ms * 1e6))));
     link.SetQueue("ns3::DropTailQueue", "MaxSize",
                   QueueSizeValue(QueueSize(QueueSizeUnit::PACKETS, UNLIMITED_PACKETS)));
-    // Without flow control, ns-3 adds no queueing discipline, so the device's queue is the only one.
+    // Without flow control, ns-3 adds no queueing discipline, so that packets wait only in the queue of the device.
     link.DisableFlowControl();
     const auto devices = link.Install(a, b);
     const auto ends = addresses.Assign(devices);
@@ -171,7 +172,7 @@ Link Join(Ptr<Node> a, Ptr<Node> b, double mbps, double ms) {
     return {devices.Get(0), ends.GetAddress(1)};
 }
 
-// Sets the device's own queue: `packets` packets can wait in addition to the one being sent.
+// Sets the length of a device's queue, and counts its packets. `packets` packets can wait while one packet is sent.
 void Observe(Ptr<NetDevice> device, uint32_t packets) {
     const auto queue = DynamicCast<PointToPointNetDevice>(device)->GetQueue();
     queue->SetMaxSize(QueueSize(QueueSizeUnit::PACKETS, packets));
@@ -180,7 +181,7 @@ void Observe(Ptr<NetDevice> device, uint32_t packets) {
     queue->TraceConnectWithoutContext("PacketsInQueue", MakeCallback(&Waiting::Change, &g_waiting));
 }
 
-// Sets the properties of TCP that are the same in both simulators.
+// Sets the properties of TCP to the values that are also used in ns-2.
 void Configure(const std::string& variant, bool delayed_acks) {
     const bool prr = variant == "sack-prr";
     Config::SetDefault("ns3::TcpL4Protocol::SocketType", TypeIdValue(CountingNewReno::GetTypeId()));
@@ -191,7 +192,8 @@ void Configure(const std::string& variant, bool delayed_acks) {
     Config::SetDefault("ns3::TcpSocketBase::WindowScaling", BooleanValue(true));
     Config::SetDefault("ns3::TcpSocketBase::LimitedTransmit", BooleanValue(true));
     Config::SetDefault("ns3::TcpSocketBase::UseEcn", EnumValue(TcpSocketState::Off));
-    // RFC 6298: the first timeout is 1 s, no timeout is shorter than 1 s, the clock has a resolution of 1 ms.
+    // Timeouts follow RFC 6298: the first timeout is 1 s, no timeout is shorter than 1 s, and the clock has a
+    // resolution of 1 ms.
     Config::SetDefault("ns3::TcpSocketBase::MinRto", TimeValue(Seconds(1)));
     Config::SetDefault("ns3::TcpSocketBase::ClockGranularity", TimeValue(MilliSeconds(1)));
     Config::SetDefault("ns3::RttEstimator::InitialEstimation", TimeValue(Seconds(1)));
@@ -211,7 +213,7 @@ Counters Read() {
     return g_counters;
 }
 
-// Returns the measured columns between two times.
+// Returns the columns that are measured between two times, from the counters at these times.
 std::string Columns(const Counters& before, const Counters& after, double span_s) {
     double sum = 0.0, squares = 0.0;
     for (std::size_t i = 0; i < after.bytes.size(); ++i) {
@@ -231,7 +233,7 @@ std::string Columns(const Counters& before, const Counters& after, double span_s
     return text;
 }
 
-// Ends the program because of an invalid argument.
+// Prints what is wrong with an argument, and ends the program.
 [[noreturn]] void Refuse(const char* name, const char* text, const char* want) {
     std::fprintf(stderr, "%s is `%s`; it has to be %s\n", name, text, want);
     std::exit(2);

@@ -1,9 +1,10 @@
-# Bulk TCP flows over a dumbbell, in ns-2: goodput, losses, timeouts, retransmissions and the mean queue.
+# Simulates bulk TCP flows over a dumbbell network in ns-2: goodput, losses, timeouts, retransmissions and mean queue.
 #
 #   ns tcp.tcl VARIANT RATE_MBPS RTT_MS QUEUE_PACKETS FLOWS SEED SECONDS DELAYED_ACKS
 #
-# VARIANT is `newreno` or `sack`, RTT_MS the round-trip propagation time, QUEUE_PACKETS the number of packets that can
-# wait in addition to the one being sent, DELAYED_ACKS `on` or `off`. Prints one row; `README.md` names its columns.
+# VARIANT is `newreno` or `sack`. RTT_MS is the round-trip propagation time. QUEUE_PACKETS is the number of packets that
+# can wait while one packet is sent. DELAYED_ACKS is `on` or `off`. Prints one row, whose columns are described in
+# `README.md`.
 
 if {$argc != 8} {
     puts stderr "usage: ns tcp.tcl VARIANT RATE_MBPS RTT_MS QUEUE_PACKETS FLOWS SEED SECONDS DELAYED_ACKS"
@@ -12,17 +13,18 @@ if {$argc != 8} {
 lassign $argv variant rate_mbps rtt_ms queue_packets flows seed seconds delayed_acks
 
 set segment_bytes 1460
-# Far above every window of the settings; this is also ns-2's initial ssthresh.
+# Length of queues without a limit, and maximum window. It is far above every window in the test settings, and is also
+# the initial ssthresh in ns-2.
 set unlimited_packets 1000000
-# Access links, at both ends of the bottleneck.
+# Rate and delay of the access links, on both sides of the bottleneck.
 set access_mbps 1000
 set access_ms 1.0
-# Start of the second measurement, in s.
+# Start of the second measurement (the columns `steady_...`), in s.
 set warm_up_s 10.0
-# Flow i begins at a random time between i and i + 1 times this.
+# Flow i (counted from 0) begins at a random time between i and i + 1 times start_step_s.
 set start_step_s 0.1
 
-# For speed, a packet has only the headers that this scenario uses.
+# For speed, packets have only the headers that this simulation uses.
 remove-all-packet-headers
 add-packet-header Flags IP TCP
 
@@ -44,8 +46,8 @@ if {$bottleneck_ms < 0} {
     exit 2
 }
 
-# Gives a drop-tail queue room for this number of packets in addition to the one being sent. In ns-2 a queue with limit
-# n holds n - 1.
+# Sets the length of a drop-tail queue, so that `packets` packets can wait while one packet is sent. In ns-2, a queue
+# with limit n can contain n - 1 packets.
 proc room {from to packets} {
     global ns
     $ns queue-limit $from $to [expr {$packets + 1}]
@@ -77,13 +79,14 @@ for {set i 0} {$i < $flows} {incr i} {
     join $from $e0 $access_mbps $access_ms
     join $e1 $to $access_mbps $access_ms
 
-    # The header is added: 40 bytes, `tcpip_base_hdr_size_`.
+    # ns-2 adds the headers to packetSize_: 40 bytes, `tcpip_base_hdr_size_`.
     set sender [new $sender_class]
     $sender set packetSize_ $segment_bytes
     $sender set window_ $unlimited_packets
     # Initial window of 10 segments (RFC 6928).
     $sender set windowInit_ 10
-    # RFC 6298: the first timeout is 1 s, no timeout is shorter than 1 s, the clock has a resolution of 1 ms.
+    # Timeouts follow RFC 6298: the first timeout is 1 s, no timeout is shorter than 1 s, and the clock has a resolution
+    # of 1 ms.
     $sender set rtxcur_init_ 1.0
     $sender set minrto_ 1.0
     $sender set tcpTick_ 0.001
@@ -100,11 +103,11 @@ for {set i 0} {$i < $flows} {incr i} {
     lappend senders $sender
 }
 
-# Returns all current counters: arrivals, drops, the sum of the packets' waiting times in s, timeouts, fast retransmits,
-# retransmitted segments, and the acknowledged segments of each flow.
+# Returns the list of all current counters: arrivals, drops, sum of the packets' waiting times in s, timeouts, fast
+# retransmits, retransmitted segments, and a list with the acknowledged segments of each flow.
 proc counters {} {
     global ns monitor waiting senders
-    # The integral is known up to its last change; this updates it to the current time.
+    # Update the integral of the queue length to the present time. ns-2 updates it only if the queue changes.
     $waiting newpoint [$ns now] [$waiting set lasty_]
     set timeouts 0
     set cuts 0
@@ -118,12 +121,13 @@ proc counters {} {
         set last [$sender set ack_]
         lappend acknowledged [expr {$last > 0 ? $last : 0}]
     }
-    # Without ECN, a window is reduced only at a timeout or a fast retransmit.
+    # Without ECN, a window is reduced only at a timeout or a fast retransmit, so that cuts - timeouts are the fast
+    # retransmits.
     return [list [$monitor set parrivals_] [$monitor set pdrops_] [$waiting set sum_] \
         $timeouts [expr {$cuts - $timeouts}] $retransmitted $acknowledged]
 }
 
-# Returns the measured columns between two times.
+# Returns the columns that are measured between two times, from the counters at these times.
 proc columns {before after span_s} {
     global segment_bytes
     lassign $before arrived0 dropped0 waiting0 timeouts0 fast0 again0 acknowledged0

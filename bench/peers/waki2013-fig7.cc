@@ -1,9 +1,11 @@
-// The dumbbell of Waki 2013, Fig. 7, in ns-3: mean and variance of session 1's one-way end-to-end delay.
+// Simulates the dumbbell network of Waki 2013, Fig. 7, in ns-3: mean and variance of session 1's one-way end-to-end
+// delay.
 //
 //   waki2013-fig7 RATE_MBPS SEED SECONDS
 //
-// It prints `ns-3,RATE,SEED,packets,mean_s,variance_s2`. CBR traffic of RATE_MBPS from S1 to D1 shares the path with
-// Poisson traffic of 9 Mbit/s from S2 to D2. All packets count that session 1 sends in [0, SECONDS) and that arrive.
+// Prints `ns-3,RATE,SEED,packets,mean_s,variance_s2`. Session 1 is CBR traffic of RATE_MBPS from S1 to D1, which shares
+// the path with Poisson traffic of 9 Mbit/s from S2 to D2. The statistics are over all packets that session 1 sends in
+// [0, SECONDS) and that arrive.
 
 #include <ns3/core-module.h>
 #include <ns3/internet-module.h>
@@ -21,21 +23,22 @@ using namespace ns3;
 
 namespace {
 
-// Every link transmits exactly 1000 bytes per packet, as in ns-2: the payload, 8 bytes of UDP, 20 of IPv4, and 2 of PPP
-// that the point-to-point device adds. The link has no preamble and no gap between packets.
+// Every link transmits exactly 1000 bytes per packet, as in ns-2: the payload, 8 bytes of UDP, 20 bytes of IPv4, and 2
+// bytes of PPP, which the point-to-point device adds. Links have neither preambles nor gaps between packets.
 constexpr uint32_t PACKET_BYTES = 1000;
 constexpr uint32_t PAYLOAD_BYTES = PACKET_BYTES - 2 - 20 - 8;
 constexpr double BACKGROUND_MBPS = 9.0;
 constexpr uint16_t PORT = 9;
 
-// Streams of the random generator; the run number is the seed.
+// Numbers of the streams of the random generator. The seed is set as the generator's run number.
 constexpr int64_t PHASE_STREAM = 1;
 constexpr int64_t GAP_STREAM = 2;
 
-// Mean time between packets at this rate.
+// Returns the mean time between packets at a rate, in s.
 double IntervalSeconds(double mbps) { return 8e-6 * PACKET_BYTES / mbps; }
 
-// The time at which a packet left its application. A tag has no bytes in the packet, so it takes no time on a link.
+// A tag with the time at which a packet left its application. A tag adds no bytes to the packet, so it needs no
+// transmission time.
 class DepartureTag : public Tag {
   public:
     DepartureTag() = default;
@@ -57,7 +60,7 @@ class DepartureTag : public Tag {
     uint64_t m_ticks = 0;
 };
 
-// A sender of datagrams of equal size; `Next` returns the intervals between them.
+// A sender of datagrams of equal size. `Next` returns the interval before the next datagram, in s.
 class Source {
   public:
     Source(Ptr<Node> node, Ipv4Address to, double end_s)
@@ -68,12 +71,11 @@ class Source {
     }
     virtual ~Source() = default;
 
-    // Waits until the next departure, which is `Next` after the last one.
+    // Schedules the next datagram at the interval `Next` after the last datagram.
     void Wait() {
         m_at_s += Next();
         if (m_at_s < m_end_s) {
-            // Use the sum of the intervals, not the last departure, so that rounding to nanoseconds does not
-            // accumulate.
+            // The time is computed from the sum of all intervals, so that rounding errors of nanoseconds do not add up.
             Simulator::Schedule(NanoSeconds(std::llround(m_at_s * 1e9)) - Simulator::Now(), &Source::Send, this);
         }
     }
@@ -95,7 +97,7 @@ class Source {
     double m_at_s = 0.0;
 };
 
-// Constant bit rate with a random phase; its packets carry their departure times.
+// A sender with constant bit rate that starts at a random phase. Its packets carry their departure times.
 class Cbr : public Source {
   public:
     Cbr(Ptr<Node> node, Ipv4Address to, double end_s, double mbps)
@@ -114,7 +116,7 @@ class Cbr : public Source {
     double m_next_s;
 };
 
-// Exponentially distributed times between departures.
+// A sender with exponentially distributed intervals between datagrams.
 class Poisson : public Source {
   public:
     Poisson(Ptr<Node> node, Ipv4Address to, double end_s, double mbps)
@@ -130,7 +132,7 @@ class Poisson : public Source {
     Ptr<ExponentialRandomVariable> m_gap;
 };
 
-// Mean and variance of the delay (Welford 1962), one packet at a time.
+// Mean and variance of the delay, updated with each packet (Welford 1962).
 class Delays {
   public:
     void Add(double delay_s) {
@@ -149,7 +151,7 @@ class Delays {
     double m_squares = 0.0;
 };
 
-// Opens a socket at `node` that passes received packets to `take`.
+// Opens a socket at `node` that calls `take` when packets arrive.
 Ptr<Socket> Listen(Ptr<Node> node, Callback<void, Ptr<Socket>> take) {
     auto socket = Socket::CreateSocket(node, UdpSocketFactory::GetTypeId());
     socket->Bind(InetSocketAddress(Ipv4Address::GetAny(), PORT));
@@ -173,21 +175,21 @@ void TakeBackground(Ptr<Socket> socket) {
     }
 }
 
-// Joins two nodes by a link, and returns the address at the second node.
+// Joins two nodes by a link, and returns the address of the second node.
 Ipv4Address Join(Ptr<Node> a, Ptr<Node> b, const char* rate, const char* delay) {
     static Ipv4AddressHelper addresses("10.0.0.0", "255.255.255.0");
     PointToPointHelper link;
     link.SetDeviceAttribute("DataRate", StringValue(rate));
     link.SetChannelAttribute("Delay", StringValue(delay));
     link.SetQueue("ns3::DropTailQueue", "MaxSize", StringValue("1000p"));
-    // Without flow control, ns-3 adds no queueing discipline, so the device's queue is the only one.
+    // Without flow control, ns-3 adds no queueing discipline, so that packets wait only in the queue of the device.
     link.DisableFlowControl();
     auto ends = addresses.Assign(link.Install(a, b));
     addresses.NewNetwork();
     return ends.GetAddress(1);
 }
 
-// Reads a positive number; ends the program if the text is not one.
+// Reads a positive number. Ends the program if the text is not a positive number.
 double Positive(const char* text, const char* name) {
     char* end = nullptr;
     const double value = std::strtod(text, &end);
@@ -218,7 +220,7 @@ int main(int argc, char** argv) {
     NodeContainer nodes(6);
     const auto s1 = nodes.Get(0), s2 = nodes.Get(1), e0 = nodes.Get(2);
     const auto e1 = nodes.Get(3), d1 = nodes.Get(4), d2 = nodes.Get(5);
-    // For speed: no IPv6, and no list of several routing protocols.
+    // For speed, the nodes have no IPv6 and only one routing protocol.
     InternetStackHelper stack;
     stack.SetIpv6StackInstall(false);
     stack.SetRoutingHelper(Ipv4GlobalRoutingHelper());
@@ -237,7 +239,7 @@ int main(int argc, char** argv) {
     session1.Wait();
     session2.Wait();
 
-    // The simulation ends by itself: after both sources have stopped and the queues are empty, no event is left.
+    // The simulation ends by itself, because no event is left after both sources have stopped and the queues are empty.
     Simulator::Run();
     std::printf("ns-3,%s,%s,%lu,%.9g,%.9g\n", argv[1], argv[2], static_cast<unsigned long>(g_delays.Count()),
                 g_delays.Mean(), g_delays.Variance());

@@ -1,9 +1,11 @@
-# The dumbbell of Waki 2013, Fig. 7, in ns-2: mean and variance of session 1's one-way end-to-end delay.
+# Simulates the dumbbell network of Waki 2013, Fig. 7, in ns-2: mean and variance of session 1's one-way end-to-end
+# delay.
 #
 #   ns waki2013-fig7.tcl RATE_MBPS SEED SECONDS
 #
-# It prints `ns-2,RATE,SEED,packets,mean_s,variance_s2`. CBR traffic of RATE_MBPS from S1 to D1 shares the path with
-# Poisson traffic of 9 Mbit/s from S2 to D2. All packets count that session 1 sends in [0, SECONDS) and that arrive.
+# Prints `ns-2,RATE,SEED,packets,mean_s,variance_s2`. Session 1 is CBR traffic of RATE_MBPS from S1 to D1, which shares
+# the path with Poisson traffic of 9 Mbit/s from S2 to D2. The statistics are over all packets that session 1 sends in
+# [0, SECONDS) and that arrive.
 
 if {$argc != 3} {
     puts stderr "usage: ns waki2013-fig7.tcl RATE_MBPS SEED SECONDS"
@@ -14,15 +16,17 @@ lassign $argv rate_mbps seed seconds
 set packet_bytes 1000
 set background_mbps 9.0
 
-# For speed, a packet has only the headers that this scenario uses; by default it has the headers of every protocol.
+# For speed, packets have only the headers that this simulation uses. By default, a packet has the headers of every
+# protocol.
 remove-all-packet-headers
 add-packet-header Flags IP RTP
 
 set ns [new Simulator]
-# For speed: with few events at a time, the plain list is faster than the default calendar queue.
+# For speed, the scheduler uses a plain list. With few pending events, a list is faster than the default calendar queue.
 $ns use-scheduler List
 
-# One substream for each seed, so that seeds are independent by construction.
+# Returns a random generator for a seed. Each seed has its own substream, so that the random numbers of different seeds
+# are independent.
 proc generator {seed} {
     set generator [new RNG]
     for {set i 0} {$i < $seed} {incr i} {
@@ -40,7 +44,8 @@ foreach {from to mbps delay} [list $s1 $e0 1000 1ms  $s2 $e0 1000 1ms  $e0 $e1 1
     $ns queue-limit $to $from 1000
 }
 
-# A UDP sender and a sink. In ns-2 a packet's size on every link is the agent's packet size; no header is added.
+# Returns a UDP sender at node `from` and a sink at node `to`. In ns-2, the size of a UDP packet on every link is the
+# agent's packet size; no header is added.
 proc session {from to} {
     global ns packet_bytes
     set sender [new Agent/UDP]
@@ -60,7 +65,8 @@ $cbr set packetSize_ $packet_bytes
 $cbr set rate_ ${rate_mbps}Mb
 $cbr attach-agent $sender1
 
-# Bursts of one packet that last almost no time, so that the time between packets is the exponential idle time.
+# The Poisson traffic has bursts of one packet that last almost no time, so that the time between packets is the
+# exponentially distributed idle time.
 set poisson [new Application/Traffic/Exponential]
 $poisson set packetSize_ $packet_bytes
 $poisson set burst_time_ 0
@@ -69,8 +75,8 @@ $poisson set idle_time_ [expr {8e-6 * $packet_bytes / $background_mbps}]
 $poisson use-rng [generator $seed]
 $poisson attach-agent $sender2
 
-# Compiled code measures the delay, without a trace: an object between sender 1 and its node writes the time into the
-# packet, and an object between the last node and the sink adds the difference to the samples.
+# Compiled objects measure the delay, without a trace file. An object between sender 1 and its node writes the time into
+# each packet. An object between the last node and the sink adds the packet's delay to the samples.
 set delay [new Samples]
 set monitor [new QueueMonitor]
 $monitor set-delay-samples $delay
@@ -87,7 +93,7 @@ set phase [[generator $seed] uniform 0 [expr {8e-6 * $packet_bytes / $rate_mbps}
 $ns at 0 "$poisson start"
 $ns at $phase "$cbr start"
 $ns at $seconds "$cbr stop; $poisson stop"
-# End after twice the time that a full queue takes to drain.
+# End 2 s after the sources have stopped, because the queues are empty then.
 $ns at [expr {$seconds + 2}] {
     puts "ns-2,$rate_mbps,$seed,[$delay cnt],[$delay mean],[$delay variance]"
     exit 0

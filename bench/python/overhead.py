@@ -1,9 +1,11 @@
-"""Measures the extra cost of a run from Python, and how many feedback calls per second a law written in Python handles.
+"""Measures how much more time a run takes from Python, and how many feedback calls per second a control law in Python
+can process.
 
     cargo build --release -p equipoise-lab --example clocked
     python bench/python/overhead.py target/release/examples/clocked [ROUNDS]
 
-Runs from Python and from the library alternate; the import is not measured. The scenario lasts 400 s.
+Runs from Python and runs from the Rust library alternate. The import of the package is not measured. The scenario
+simulates 400 s.
 """
 
 import statistics
@@ -17,13 +19,15 @@ SCENARIO = "scenarios/waki2013/fig7.toml"
 
 
 def processor_s(pid: int) -> float:
-    """Return the processor time of a process's first thread, in s."""
+    """Return the processor time that the first thread of a process has used, in s."""
     with open(f"/proc/{pid}/schedstat", encoding="ascii") as file:
         return int(file.read().split()[0]) / 1e9
 
 
 def overhead(program: str, rounds: int) -> None:
-    """Time the same run alternately from Python and from the library: elapsed time, and processor time, which other load affects less."""
+    """Measure the same run alternately from Python and from the Rust library: the elapsed time, and the processor time,
+    which other load affects less.
+    """
     with subprocess.Popen([program, SCENARIO], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as peer:
         assert peer.stdin and peer.stdout
         here: list[tuple[float, float]] = []
@@ -45,7 +49,7 @@ def overhead(program: str, rounds: int) -> None:
 
 
 class Steady:
-    """A law that keeps its rate, and counts its feedback."""
+    """A control law that keeps its rate if the delay is below 1 s, and counts its feedback."""
 
     feedbacks = 0
 
@@ -62,7 +66,9 @@ class Steady:
 
 
 def feedbacks() -> None:
-    """Time a law in sessions with frequent reports, compared with the same sessions with a built-in law."""
+    """Measure a law in Python in sessions with frequent reports, compared with the same sessions with a built-in
+    law.
+    """
     flow = {"path": ["l"], "packet_size": "200 B", "report_interval": "20 ms"}
     flows = [flow | {"name": f"media {number}", "controller": {"name": "mine"}} for number in range(16)]
     link = {"name": "l", "rate": "100 Mbit/s", "delay": "5 ms", "queue": "300 ms"}

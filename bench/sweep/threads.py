@@ -1,4 +1,5 @@
-"""Measures how much faster a sweep is with two threads than with one, its processor time, and its memory.
+"""Measures how much faster a sweep is with two threads than with one, and how much processor time and memory each sweep
+uses.
 
     cargo build --release -p equipoise-cli
     python3 bench/sweep/threads.py target/release/equipoise [RUNS]
@@ -15,7 +16,7 @@ import time
 
 
 def sweep(program: str, runs: int, threads: int) -> tuple[float, float]:
-    """Return elapsed time and processor time in s, and print them with the memory."""
+    """Run a sweep. Return its elapsed time and its processor time, in s, and print them and the memory used."""
     with tempfile.TemporaryDirectory() as folder:
         asked = [program, "sweep", "scenarios/demo.toml", "--runs", str(runs), "--out", f"{folder}/out", "--threads", str(threads), "--quiet"]
         begun = time.monotonic()
@@ -31,7 +32,9 @@ def sweep(program: str, runs: int, threads: int) -> tuple[float, float]:
 
 
 def main() -> None:
-    """Print the results of one and of two threads, and both ratios."""
+    """Run the sweep with one and with two threads, and print the ratios of the elapsed times and of the processor
+    times.
+    """
     program = sys.argv[1]
     runs = int(sys.argv[2]) if len(sys.argv) > 2 else 10_000
     print(f"load before: {os.getloadavg()[0]:.1f}, processors: {len(os.sched_getaffinity(0))}")

@@ -1,4 +1,4 @@
-//! Compiles the BPF programs with clang and embeds them in the library.
+//! Compiles the BPF programs with clang. The library embeds the resulting object files.
 
 use std::env;
 use std::path::{Path, PathBuf};
@@ -39,7 +39,7 @@ fn compile(name: &str, out: &Path, headers: &str, machine: &str) -> Result<(), S
     if !output.status.success() {
         return Err(format!("src/bpf/{name}.bpf.c: {}\n{HINT}", String::from_utf8_lossy(&output.stderr)));
     }
-    // The linker removes debug information, which is four fifths of the object.
+    // The BPF linker removes debug information, which is four fifths of the object file.
     let linked = libbpf_rs::Linker::new(out.join(format!("{name}.o")))
         .and_then(|mut linker| linker.add_file(&full).and_then(|()| linker.link()));
     linked.map_err(|error| format!("{name}: {error}"))

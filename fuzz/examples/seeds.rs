@@ -1,4 +1,4 @@
-//! Writes the seeds into `corpus/`.
+//! Writes the seeds of all fuzz targets into `corpus/`.
 
 use std::path::Path;
 use std::{fs, io};

@@ -1,4 +1,5 @@
-//! Runs `equipoise_fuzz::packet_history` with the fuzzer or, built without it, over the files on the command line.
+//! Runs `equipoise_fuzz::packet_history` with inputs from the fuzzer; if it is built without the fuzzer, with the files
+//! on the command line.
 #![cfg_attr(fuzzing, no_main)]
 
 #[cfg(fuzzing)]

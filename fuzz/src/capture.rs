@@ -1,9 +1,11 @@
 use equipoise_papers::capture::{AckRule, Options, RtpOptions, analyse, analyse_rtp};
 
-/// Any bytes are analysed as a capture, in whole or in part, or are refused. Results do not exceed the input.
+/// Analyses any bytes as a packet capture, for TCP and for RTP. The bytes are analysed completely or in part, or an
+/// error is returned.
 ///
 /// # Panics
-/// If one of these does not hold.
+/// If the analysis panics, if a count in the result is larger than the number of frames allows, or if statistics
+/// contradict each other.
 pub fn capture(bytes: &[u8]) {
     for rule in [AckRule::Pair, AckRule::Every] {
         let Ok(analysis) = analyse(bytes, &Options { rule, bin: None }) else { continue };

@@ -2,15 +2,16 @@ use equipoise::units::Instant;
 use equipoise_session::wire::WireError;
 use equipoise_session::wire::feedback::{CongestionFeedback, PacketStatus, StreamWriter, encode_congestion_feedback};
 
-/// Reference for all times; times up to 18 hours before it are unambiguous.
+/// Reference for the times in reports, in ns. Report times wrap around; times up to 18 hours before the reference are
+/// unambiguous.
 const NEAR: u64 = 1_795_449_600_000_000_000;
 const LONGEST: usize = 4 << 16;
 
 /// Parses any bytes as the body of RTCP congestion control feedback (RFC 8888).
 ///
 /// # Panics
-/// If a report has more packets than the RFC allows, if its numbers are not consecutive, or if an encoded report is not
-/// parsed as the same.
+/// If a parsed report has more packets than the RFC allows, if its packet numbers are not consecutive, or if the report
+/// is different after it was encoded and parsed again.
 pub fn congestion_feedback(body: &[u8]) {
     let near = Instant::from_nanos(NEAR);
     let feedback = match CongestionFeedback::parse(body) {
@@ -48,7 +49,7 @@ pub fn congestion_feedback(body: &[u8]) {
     }
 }
 
-/// Encodes a report on a stream; returns whether the whole report fits.
+/// Encodes a report on the packets of one stream. Returns whether all packets fit into the report.
 fn write(writer: &mut StreamWriter<'_>, ssrc: u32, begin: u16, packets: &[PacketStatus]) -> bool {
     if packets.is_empty() {
         return writer.nothing_new(ssrc, begin).is_ok();

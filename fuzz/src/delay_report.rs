@@ -2,11 +2,12 @@ use equipoise::measure::DelaySummary;
 use equipoise::units::Instant;
 use equipoise_session::wire::{DelayReport, NtpTime, ReportRequest};
 
-/// Parses any bytes as report extensions, and uses them as the numbers in such extensions.
+/// Parses any bytes as the extensions of RTCP reports: report requests and delay reports. In addition, encodes
+/// extensions whose numbers are taken from the bytes.
 ///
 /// # Panics
-/// If a parsed extension is not encoded to the same bytes, if impossible statistics are parsed, if possible statistics
-/// are not parsed back, or if a time is not near its reference.
+/// If a parsed extension is not encoded to the same bytes, if impossible statistics are accepted, if possible
+/// statistics change when they are encoded and parsed, or if a time is not close to its reference.
 pub fn delay_report(bytes: &[u8]) {
     if let Ok(request) = ReportRequest::parse(bytes) {
         assert_eq!(request.to_bytes(), bytes);
@@ -27,7 +28,7 @@ pub fn delay_report(bytes: &[u8]) {
     }
 }
 
-/// Encodes statistics and parses the result.
+/// Checks that valid statistics are the same, except for rounding, after they were encoded and parsed.
 fn carry(sent: DelaySummary) {
     let found = DelayReport::parse(&DelayReport::agreed(Some(sent)).to_bytes());
     let is_sound = sent.mean_s.abs() <= 100.0 && (1e-12..=1e4).contains(&sent.variance_s2) && sent.samples >= 2;
@@ -39,8 +40,8 @@ fn carry(sent: DelaySummary) {
     }
 }
 
-/// Checks that the time found is within half an era of the reference, as far as the clock's range permits, and has this
-/// timestamp.
+/// Checks that an NTP timestamp is converted to the time with this timestamp that is closest to `reference`, in ns: at
+/// most half an NTP era away. The limits of the clock's range are not checked.
 fn near(time: NtpTime, reference: u64) {
     const HALF_AN_ERA_NS: u64 = 1_000_000_000 << 31;
     let found = time.to_instant_near(Instant::from_nanos(reference)).as_nanos();
@@ -48,7 +49,8 @@ fn near(time: NtpTime, reference: u64) {
         return;
     }
     assert!(found.abs_diff(reference) <= HALF_AN_ERA_NS, "{found} is not near {reference}");
-    // A nanosecond is 4.3 units of the timestamp's fraction, so the timestamp is exact to half of that.
+    // A nanosecond is 4.3 units of the timestamp's fraction, so rounding to nanoseconds changes the timestamp by at
+    // most 3 units.
     let again = NtpTime::from_instant(Instant::from_nanos(found)).as_bits();
     let apart = again.wrapping_sub(time.as_bits()).cast_signed().unsigned_abs();
     assert!(apart <= 3, "{time:?} became {again:#018x}");

@@ -6,15 +6,16 @@ use equipoise::units::Span;
 use equipoise_net::dtls_srtp::{Arrival, DtlsSrtp, Identity, PeerConfig, Setup};
 use equipoise_net::{Clock, Time};
 
-/// For any changes to the datagrams between two ends of DTLS-SRTP, and any inserted datagrams: neither end panics, its
-/// memory is bounded, and it outputs no packet that the other end has not sent.
+/// Runs two endpoints of DTLS-SRTP, and changes, drops, repeats and inserts datagrams between them. Whatever happens,
+/// no endpoint panics, the number of handshakes is bounded, and an endpoint delivers only packets that its peer has
+/// sent.
 ///
-/// The input is a list of operations: a datagram arrives, or is lost, damaged, truncated or repeated; noise arrives,
-/// from the peer's address or another one; time passes; an end is restarted or closes; packets with any numbers are
-/// protected and sent.
+/// The input is a list of operations. A datagram arrives unchanged, damaged, truncated, extended or twice, from the
+/// peer's address or another one, or is lost; arbitrary bytes arrive; time passes; an endpoint is restarted or closed;
+/// an endpoint protects and sends a packet with arbitrary header fields.
 ///
 /// # Panics
-/// If one of these does not hold.
+/// If one of these properties does not hold.
 pub fn dtls_srtp(mut operations: &[u8]) {
     let mut ends = Ends::new();
     while let Some((&operation, after)) = operations.split_first() {
@@ -25,7 +26,7 @@ pub fn dtls_srtp(mut operations: &[u8]) {
     }
 }
 
-/// Created only once, because that takes longer than most runs.
+/// Returns the certificates of the two endpoints. They are created only once, because this takes longer than most runs.
 fn identities() -> &'static [Identity; 2] {
     static IDENTITIES: OnceLock<[Identity; 2]> = OnceLock::new();
     IDENTITIES.get_or_init(|| [Identity::generate(), Identity::generate()])
@@ -35,7 +36,7 @@ fn place(end: usize) -> SocketAddr {
     (Ipv4Addr::new(192, 0, 2, 1 + end as u8), 5000).into()
 }
 
-/// One end, active or passive, that starts at `now`.
+/// Creates an endpoint that starts at `now`: endpoint 0 is active, endpoint 1 is passive.
 fn end(end: usize, now: Time) -> DtlsSrtp {
     let [ours, theirs] = [end, 1 - end].map(|at| &identities()[at]);
     let setup = if end == 0 { Setup::Active } else { Setup::Passive };
@@ -46,9 +47,9 @@ fn end(end: usize, now: Time) -> DtlsSrtp {
 struct Ends {
     both: [DtlsSrtp; 2],
     now: Time,
-    /// Datagrams in flight to each end.
+    /// Datagrams in flight to each endpoint.
     under_way: [VecDeque<Vec<u8>>; 2],
-    /// Packets that each end has protected.
+    /// Packets that each endpoint has protected and sent.
     said: [Vec<Vec<u8>>; 2],
 }
 
@@ -67,7 +68,7 @@ impl Ends {
                 assert_eq!(to, place(1 - at), "it speaks to somebody else");
                 self.under_way[1 - at].push_back(datagram);
             }
-            // The network holds at most this many datagrams.
+            // At most 64 datagrams are in flight in each direction; later ones are dropped.
             self.under_way[1 - at].truncate(64);
         }
     }
@@ -88,7 +89,7 @@ impl Ends {
         let (argument, after) = rest.split_first().map_or((0, rest), |(first, after)| (*first, after));
         let (noise, left) = after.split_at(usize::from(argument).min(after.len()));
         match operation >> 4 {
-            // All datagrams in flight arrive, and so do the answers to them.
+            // All datagrams in flight arrive. The answers to these datagrams arrive, too.
             0..=2 => {
                 for turn in 0..12 {
                     let at = (turn + at) % 2;
@@ -98,7 +99,8 @@ impl Ends {
                 }
                 return rest;
             }
-            // The next datagram arrives unchanged, damaged, truncated, twice, from elsewhere, or not at all.
+            // The next datagram arrives unchanged, damaged, truncated, extended, twice or from another address, or it
+            // is lost.
             3..=8 => {
                 let Some(mut datagram) = self.under_way[at].pop_front() else { return after };
                 let mut from = place(1 - at);
@@ -129,7 +131,7 @@ impl Ends {
             12 => self.both[at] = end(at, self.now),
             13 => self.both[at].close(self.now),
             _ => {
-                // The header need not match the content.
+                // The fields of the header may contradict the content of the packet.
                 let head = [0x80 | operation & 0x0F, argument, 0, argument, 0, 0, 0, 1, 0, 0, 0, operation & 3];
                 let packet = [&head[..], noise].concat();
                 let mut wire = Vec::new();

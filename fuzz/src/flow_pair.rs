@@ -10,18 +10,19 @@ use equipoise_pair::{
 use equipoise_session::rtp::{self, StreamConfig};
 
 const START_NS: u64 = 1_795_000_000_000_000_000;
-/// Maximum outputs of an end for one call: two packets with an event each, reports, and the change of a period.
+/// Maximum number of outputs of an endpoint after one call: two packets with an event each, reports, and the change of
+/// a period.
 const MOST_OUTPUTS: usize = 64;
 
-/// Any order of calls, bytes, datagrams and times is safe for both ends of a flow pair.
+/// Calls the sender and the receiver of a flow pair in any order, with any bytes, datagrams and times.
 ///
-/// The bytes are first parsed as the wire formats of flow pairs. Then they are a list of operations: a timer; an ADU's
-/// bytes; TCP's state; bytes of its stream, unchanged or noise; the other end's last datagram, unchanged, damaged or
-/// repeated; an end of the stream; a stop. In all cases ADUs are delivered in order, missing ADUs are counted, a
-/// wake-up lies in the future, and the number of outputs is bounded.
+/// The input is first parsed in each wire format of flow pairs. Then it is used as a list of operations: a timer call;
+/// bytes of an ADU to send; TCP's state; bytes of the TCP stream, unchanged or arbitrary; the peer's last datagram,
+/// unchanged, damaged or repeated; the end of the TCP stream; a stop. In all cases ADUs are delivered in order, missing
+/// ADUs are counted, the next wake-up is in the future, and the number of outputs is bounded.
 ///
 /// # Panics
-/// If one of these does not hold.
+/// If one of these properties does not hold.
 pub fn flow_pair(operations: &[u8]) {
     formats(operations);
     let mut ends = Ends::new();
@@ -31,7 +32,7 @@ pub fn flow_pair(operations: &[u8]) {
     }
 }
 
-/// Checks that parsed values are encoded to the same bytes.
+/// Checks that a value that was parsed from the bytes is encoded to the same bytes.
 fn formats(bytes: &[u8]) {
     if let Some(first) = bytes.first_chunk() {
         if let Ok(hello) = PairHello::parse(*first) {
@@ -53,12 +54,12 @@ struct Ends {
     sender: Sender,
     receiver: Receiver,
     now_ns: u64,
-    /// The latest datagrams of the sender and of the receiver.
+    /// The last datagram of the sender, and the last datagram of the receiver.
     sent: [Vec<u8>; 2],
-    /// Bytes that were written to TCP, but not read yet.
+    /// Bytes that the sender wrote to TCP, and that the receiver has not read yet.
     stream: VecDeque<u8>,
     written: u64,
-    /// The lowest possible number of the next ADU.
+    /// The lowest number that the next delivered ADU can have.
     next: u64,
 }
 
@@ -148,7 +149,7 @@ impl Ends {
         after
     }
 
-    /// Reports that TCP has sent all but `unsent` bytes, and that the sent bytes were acknowledged.
+    /// Reports to the sender that TCP has sent all except `unsent` bytes, and that the bytes sent were acknowledged.
     fn tell_tcp(&mut self, unsent: u8) {
         let state = TcpState {
             acknowledged: self.written.saturating_sub(unsent.into()),
@@ -162,7 +163,7 @@ impl Ends {
         self.handle(true, Input::Timer);
     }
 
-    /// Lets TCP accept at most `most` bytes.
+    /// Lets TCP accept at most `most` bytes from the sender.
     fn write(&mut self, most: usize) {
         let pending = self.sender.tcp_pending();
         let taken = pending.len().min(most);
@@ -172,7 +173,7 @@ impl Ends {
         self.handle(true, Input::Timer);
     }
 
-    /// Offers the receiver at most `most` bytes.
+    /// Passes at most `most` bytes of the TCP stream to the receiver, which may accept fewer.
     fn read(&mut self, most: usize) {
         let bytes: Vec<_> = self.stream.iter().copied().take(most).collect();
         let taken = self.receiver.tcp_received(self.now(), &bytes);
@@ -191,7 +192,7 @@ impl Ends {
             self.drain_receiver();
             self.receiver.wake().map(|wake| wake.at.as_nanos())
         };
-        // At the end of the clock's range there is no later time.
+        // The last time of the clock's range has no later time.
         let is_ahead = wake.is_none_or(|wake| wake > self.now_ns || self.now_ns == u64::MAX);
         assert!(
             is_ahead || !matches!(input, Input::Timer | Input::Datagram(_)),
@@ -217,7 +218,7 @@ impl Ends {
         let mut outputs = 0;
         while let Some(output) = self.receiver.poll() {
             outputs += 1;
-            // All ADUs that waited for a missing ADU may be delivered at once, each with an event.
+            // If a missing ADU arrives, all ADUs that waited for it are delivered in one call, each with an event.
             assert!(outputs <= MOST_OUTPUTS * 256, "a receiver that does not stop talking");
             if let Output::Transmit(transmit) = output {
                 keep(&mut self.sent[1], transmit.head);

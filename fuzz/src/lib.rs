@@ -1,10 +1,10 @@
-//! Properties that hold for any bytes, one function for each fuzz target.
+//! Functions that check properties of Equipoise for any input bytes. Each function is a fuzz target.
 //!
-//! The functions are ordinary ones: `tests/corpus.rs` runs them with the seeds on stable Rust, and `fuzz_targets/`
-//! passes them to the fuzzer. They panic only if a property does not hold.
+//! The functions are ordinary Rust functions, which panic only if a property does not hold. `tests/corpus.rs` runs them
+//! with the seeds on stable Rust, and the binaries in `fuzz_targets/` run them with the fuzzer.
 //!
-//! A new target needs a module here, a line in [`TARGETS`], a file in `fuzz_targets/` with its entry in the manifest,
-//! seeds in [`seeds`], and a run of `cargo run --example seeds`.
+//! A new target needs a module in this crate, a line in [`TARGETS`], a file in `fuzz_targets/`, an entry for this file
+//! in `Cargo.toml`, and seeds in [`seeds`]. Run `cargo run --example seeds` afterwards.
 #![forbid(unsafe_code)]
 
 pub mod seeds;
@@ -35,10 +35,10 @@ pub use server::server;
 pub use session::session;
 pub use transport_feedback::transport_feedback;
 
-/// A target: panics if a property does not hold.
+/// A fuzz target: a function that panics if a property does not hold for the input.
 pub type Target = fn(&[u8]);
 
-/// Every target, with the name of its binary and of its folder in `corpus/`.
+/// Every fuzz target and its name, which is also the name of its binary and of its folder in `corpus/`.
 pub const TARGETS: &[(&str, Target)] = &[
     ("capture", capture),
     ("congestion_feedback", congestion_feedback),
@@ -54,7 +54,8 @@ pub const TARGETS: &[(&str, Target)] = &[
     ("transport_feedback", transport_feedback),
 ];
 
-/// Runs a target with the files on the command line, to examine a finding without the fuzzer.
+/// Runs a target with the files on the command line. This shows without the fuzzer why a file of the fuzzer makes the
+/// target panic.
 ///
 /// # Panics
 /// If a file cannot be read, or if the target panics.

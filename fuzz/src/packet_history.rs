@@ -4,14 +4,16 @@ use equipoise_session::Ecn;
 use equipoise_session::feedback::{History, Outcome, Recorder, Scope};
 use equipoise_session::wire::feedback::{ArrivalReport, ArrivalTime, PacketArrival, PacketStatus};
 
-/// Any order of departures, arrivals and reports, honest or not, is safe for a recorder and a history.
+/// Runs a receiver's recorder of arrivals and a sender's packet history with any order of departures, arrivals and
+/// reports, including forged reports.
 ///
-/// The input is a list of operations of two bytes: a packet is sent, with or without a gap in the numbers; a packet
-/// arrives, possibly late or twice; the recorder reports, and the report arrives or is lost; a forged report arrives.
+/// The input is a list of operations, of two bytes each: a packet is sent, with or without a gap in the packet numbers;
+/// a packet arrives, possibly late or twice; the recorder sends a report, which arrives or is lost; a forged report
+/// arrives.
 ///
 /// # Panics
-/// If the data in flight does not match the packets in flight, if a report changes a packet without cause, if a skipped
-/// number is reported as a packet, or if an honest report is refused.
+/// If the history's bytes in flight differ from the packets in flight, if a report changes the state of a packet in a
+/// way that is not allowed, or if the history refuses a report of the recorder.
 pub fn packet_history(operations: &[u8]) {
     let mut ends = Ends::new();
     for operation in operations.chunks_exact(2) {
@@ -28,9 +30,9 @@ struct Ends {
     recorder: Recorder,
     now: Instant<SenderClock>,
     next: u64,
-    /// Numbers of packets sent.
+    /// The numbers of all packets that were sent.
     sent: Vec<u64>,
-    /// The state of the latest packet numbers before the last report.
+    /// The recent packet numbers, with the state of each packet before the last report.
     before: Vec<(u64, Option<Outcome>)>,
 }
 
@@ -82,7 +84,7 @@ impl Ends {
         }
     }
 
-    /// Passes a report to the history; returns whether it is accepted.
+    /// Passes a report to the history. Returns whether the history accepts the report.
     fn report(&mut self, ssrc: u32, packets: &[PacketStatus]) -> bool {
         let oldest = self.next.saturating_sub(2 * CAPACITY);
         self.before = (oldest..self.next + 9).map(|number| (number, self.history.outcome(number))).collect();

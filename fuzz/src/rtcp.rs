@@ -8,15 +8,15 @@ use equipoise_session::wire::rtcp::{
 /// Parses any bytes as an RTCP datagram.
 ///
 /// # Panics
-/// If a packet holds more than its count allows, if an encoded packet is not parsed to an equal packet, or if a packet
-/// appended to the datagram changes how the datagram is parsed.
+/// If a parsed packet has more items than its count field allows, if a packet is different after it was encoded and
+/// parsed again, or if a packet that is appended to the datagram changes the packets before it.
 pub fn rtcp(datagram: &[u8]) {
     let Ok(compound) = parse_compound(datagram) else { return };
     assert!(datagram.len().is_multiple_of(4), "RTCP comes in words");
     let packets: Vec<_> = compound.collect();
     assert!(!packets.is_empty() && packets.len() <= datagram.len() / 4);
     packets.iter().for_each(check);
-    // Nothing may follow padding, so a longer datagram with padding in the middle is refused.
+    // Only the last packet may have padding, so the longer datagram is refused if the original one ends with padding.
     let mut longer = datagram.to_vec();
     encode_goodbye(7, &mut longer);
     if let Ok(found) = parse_compound(&longer) {
@@ -27,7 +27,7 @@ pub fn rtcp(datagram: &[u8]) {
     }
 }
 
-/// Encodes the packet, if there is an encoder for it, and parses the result.
+/// Checks that a packet is equal after it was encoded and parsed again, for packets that Equipoise can encode.
 fn check(packet: &RtcpPacket<'_>) {
     let mut again = Vec::new();
     match packet {
@@ -89,7 +89,7 @@ fn check(packet: &RtcpPacket<'_>) {
     assert!(again.is_empty() || is_rtcp(&again));
 }
 
-/// Encodes a NACK, and parses it.
+/// Checks that a NACK requests the same packets after it was encoded and parsed again.
 fn check_nack(nack: &Nack<'_>) {
     let numbers: Vec<_> = nack.numbers().collect();
     let mut again = Vec::new();
@@ -99,7 +99,7 @@ fn check_nack(nack: &Nack<'_>) {
     assert!(asked > 0 && found.numbers().count() <= asked && found.numbers().all(|number| numbers.contains(&number)));
 }
 
-/// Encodes a request for a key frame alone, and parses it.
+/// Checks that a request for a key frame is equal after it was encoded alone and parsed again.
 fn check_asked(ssrc: u32, asked: AskedOf) {
     let mut again = Vec::new();
     let number = asked.number.unwrap_or(0);
@@ -108,7 +108,7 @@ fn check_asked(ssrc: u32, asked: AskedOf) {
     assert!(feedback.ssrc == ssrc && feedback.asked().eq([asked]));
 }
 
-/// The only packet of a datagram that was encoded here.
+/// Returns the packet of a datagram that this target encoded with a single packet.
 fn only(datagram: &[u8]) -> RtcpPacket<'_> {
     let mut packets = parse_compound(datagram).expect("what we write is well formed");
     let packet = packets.next().expect("a datagram has a packet");

@@ -2,12 +2,12 @@ use equipoise_session::wire::relay::Stamp;
 use equipoise_session::wire::rtp::{RtpPacket, Subflow};
 use equipoise_session::wire::{NtpTime, relay};
 
-/// Parses any bytes as a media packet, and as another program's packet, to which a sending time and a sub-flow are
-/// added.
+/// Parses any bytes as an RTP packet. In addition, treats the bytes as a packet of another program, to which Equipoise
+/// adds a sending time and a sub-flow (a stamp).
 ///
 /// # Panics
-/// If a stamped packet is not restored, if the payload is not a part of the datagram after the fixed header, or if an
-/// encoded header with its payload is not parsed as the same.
+/// If a stamped packet differs from the original after the stamp is removed, if the payload is not inside the datagram
+/// after the fixed header, or if a packet is different after it was encoded and parsed again.
 pub fn rtp(datagram: &[u8]) {
     for (subflow, is_repetition) in [(None, false), (None, true), (Some(Subflow { id: 1, sequence: 2 }), false)] {
         let (mut stamped, mut back) = (Vec::new(), Vec::new());

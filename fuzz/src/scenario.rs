@@ -1,10 +1,10 @@
 use equipoise_lab::scenario::Scenario;
 
-/// Any text is a valid scenario or is refused with an error. A valid scenario can be explained, and does not change
-/// when it is written and read again.
+/// Parses any text as a scenario file. The text is a valid scenario or is refused with an error. A valid scenario can
+/// be explained in words, and keeps its text.
 ///
 /// # Panics
-/// If one of these does not hold.
+/// If one of these properties does not hold.
 pub fn scenario(bytes: &[u8]) {
     let Ok(text) = std::str::from_utf8(bytes) else { return };
     match Scenario::parse(text) {

@@ -1,4 +1,5 @@
-//! The seeds in `corpus/`: data that Equipoise sends, and inputs that typically cause errors in parsers.
+//! The seeds in `corpus/`, from which the fuzzer starts: data that Equipoise sends, and inputs that often cause errors
+//! in parsers.
 
 use equipoise::measure::DelaySummary;
 use equipoise::units::{Instant, Span};
@@ -13,7 +14,7 @@ use equipoise_session::wire::rtcp::{
 use equipoise_session::wire::rtp::{RtpHeader, Subflow};
 use equipoise_session::wire::{DelayReport, NtpTime, ReportRequest};
 
-/// Every seed: its target, its name without the extension, and its bytes.
+/// Returns all seeds. Each has the name of its target, the name of its file without the extension, and its bytes.
 pub fn all() -> Vec<(&'static str, &'static str, Vec<u8>)> {
     let of = |target| move |(name, bytes)| (target, name, bytes);
     let capture = capture().into_iter().map(of("capture"));
@@ -47,7 +48,8 @@ fn written(write: impl FnOnce(&mut Vec<u8>)) -> Vec<u8> {
     out
 }
 
-/// Raw IPv4 with TCP between 10.0.0.1 and 10.0.0.2: a handshake, two segments of four bytes, their acknowledgement.
+/// Captures of raw IPv4 packets with TCP between 10.0.0.1 and 10.0.0.2: a handshake, two segments of four bytes, one
+/// acknowledgement for both, and a retransmission of the second segment.
 fn capture() -> Seeds {
     const SYN: u8 = 2;
     const ACK: u8 = 16;
@@ -204,7 +206,8 @@ fn delay_report() -> Seeds {
     ]
 }
 
-/// Arrival times by the receiver's clock, in µs after a reference, with consecutive packet numbers from `begin` on.
+/// Returns the statuses of packets with consecutive numbers from `begin` on. `micros` has their arrival times by the
+/// receiver's clock, in µs after a reference; `None` for a lost packet.
 fn arrivals(begin: u16, micros: &[Option<i64>]) -> Vec<PacketStatus> {
     let arrival = |micros: i64| {
         let time = ArrivalTime::At(Instant::from_nanos(1_795_449_600_000_000_000) + Span::from_micros(micros));
@@ -217,7 +220,7 @@ fn arrivals(begin: u16, micros: &[Option<i64>]) -> Vec<PacketStatus> {
     micros.iter().enumerate().map(status).collect()
 }
 
-/// Bodies of RTCP packets, after the RTCP header.
+/// Bodies of RTCP feedback packets, without the RTCP header.
 fn congestion_feedback() -> Seeds {
     let body = |streams: &[&[PacketStatus]]| {
         let at = Instant::from_nanos(1_795_449_609_000_000_000);
@@ -247,7 +250,7 @@ fn congestion_feedback() -> Seeds {
     ]
 }
 
-/// Bodies of RTCP packets, after the RTCP header.
+/// Bodies of RTCP feedback packets, without the RTCP header.
 fn transport_feedback() -> Seeds {
     let body = |base: u16, micros: &[Option<i64>]| {
         let head = TransportHead { ssrc: 1, media_ssrc: 2, number: 255, at: Instant::ZERO };
@@ -279,7 +282,7 @@ fn transport_feedback() -> Seeds {
     ]
 }
 
-/// Operations between a history and a recorder, in the target's format.
+/// Operations of the target `packet_history`, in its input format.
 fn packet_history() -> Seeds {
     const SEND: [u8; 2] = [0, 0];
     const SKIP_AND_SEND: [u8; 2] = [3, 255];
@@ -315,7 +318,7 @@ fn scenario() -> Seeds {
     ]
 }
 
-/// Operations on both ends of a session, in the target's format: the highest bit selects the sender.
+/// Operations of the target `session`, in its input format. The highest bit of an operation selects the sender.
 fn session() -> Seeds {
     const SENDER_TIMER: u8 = 0x90;
     const TO_RECEIVER: u8 = 48;
@@ -326,8 +329,8 @@ fn session() -> Seeds {
     let damaged = [&[SENDER_TIMER, TO_RECEIVER][..], &DAMAGED_TO_SENDER].concat().repeat(30);
     let doubled = [SENDER_TIMER, TO_RECEIVER, TO_RECEIVER, TO_SENDER, TO_SENDER].repeat(30);
     let clock_jumps = [&exchange[..], &[0xF7, 0x40, SENDER_TIMER, TO_RECEIVER, 15, 0xFF], &exchange[..30]].concat();
-    // Every other packet bypasses the receiver, which carries another program's packets: the variant is 2, and 'R'
-    // provides a packet.
+    // The session carries packets of another program (variant 2). Every second packet is lost on the way to the
+    // receiver.
     let of = |source: u8, number: u8| {
         [&[0xFC, 20][..], &[0x80, 96, 0, number, 0, 0, 0, number, 0, 0, 0, source], &[7; 8]].concat()
     };
@@ -340,7 +343,7 @@ fn session() -> Seeds {
         _ => [&packet(number)[..], &[SENDER_TIMER]].concat(),
     };
     let repaired = [&[2][..], &(1..60).flat_map(lossy).collect::<Vec<u8>>()].concat();
-    // The highest bit of the variant permits a second source.
+    // The highest bit of the variant allows a second source.
     let two_sources =
         |number: u8| [&of(1, number)[..], &of(2, number), &[SENDER_TIMER, TO_RECEIVER, SENDER_TIMER]].concat();
     let two_sources = [&[0x80][..], &(1..60).flat_map(two_sources).collect::<Vec<u8>>()].concat();
@@ -366,7 +369,7 @@ fn flow_pair() -> Seeds {
     const TO_RECEIVER: u8 = 48;
     const TO_SENDER: u8 = 0xB0;
     const DAMAGED_TO_RECEIVER: [u8; 2] = [64, 30];
-    // 60 bytes after which an ADU ends, and 60 bytes after which the ADU continues.
+    // `ADU` sends 60 bytes that end an ADU; `PART` sends 60 bytes of an ADU that continues.
     const ADU: [u8; 2] = [0xD3, 20];
     const PART: [u8; 2] = [0x53, 20];
     const WRITE: [u8; 2] = [96, 0xFF];
@@ -390,7 +393,7 @@ fn flow_pair() -> Seeds {
     ]
 }
 
-/// Operations of a server's peer, in the target's format.
+/// Operations of the target `server`, in its input format.
 fn server() -> Seeds {
     const SECURE: [u8; 1] = [1];
     const INSECURE: [u8; 1] = [0];
@@ -424,7 +427,7 @@ fn server() -> Seeds {
     ]
 }
 
-/// Operations of a network between two DTLS-SRTP ends, in the target's format.
+/// Operations of the target `dtls_srtp`, in its input format.
 fn dtls_srtp() -> Seeds {
     const ALL_ARRIVES: [u8; 1] = [0];
     const MEDIA: [u8; 5] = [0xE0, 96, b'o', b'k', b'!'];

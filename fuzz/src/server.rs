@@ -5,16 +5,16 @@ use equipoise_net::ServerBench;
 use equipoise_session::wire::NtpTime;
 use equipoise_session::wire::rtp::{RtpHeader, Subflow};
 
-/// Any datagrams from any address are safe for a server whose kernel sends nothing.
+/// Passes any datagrams from any addresses to a server whose kernel refuses to send.
 ///
-/// The first byte selects whether there is a key. The rest is a list of operations: time passes; noise; a session is
-/// opened or reopened by the complete exchange, to send or to receive; the last datagram again, damaged or truncated;
-/// media and reports protected with the key; another address; another error of the kernel. In all cases the server
-/// continues, its sessions, paths and timers are bounded, and only a peer that has requested a session correctly gets
-/// one.
+/// The first byte of the input selects whether the server has a key. The rest is a list of operations: time passes;
+/// arbitrary bytes arrive; the peer opens or reopens a session with the complete exchange, to send or to receive; the
+/// last datagram arrives again, unchanged, damaged or truncated; media and reports arrive that are protected with the
+/// key; the peer's address changes; the kernel returns another error. In all cases the server continues, the numbers of
+/// its sessions, paths and timers are bounded, and only a peer that has requested a session correctly gets a session.
 ///
 /// # Panics
-/// If one of these does not hold.
+/// If one of these properties does not hold.
 pub fn server(operations: &[u8]) {
     let Some((&variant, mut rest)) = operations.split_first() else { return };
     let bench = ServerBench::new(variant & 1 != 0).expect("a socket");
@@ -27,7 +27,7 @@ pub fn server(operations: &[u8]) {
     }
 }
 
-/// Source addresses of both families, including some that cannot be answered.
+/// Source addresses of the peer, IPv4 and IPv6, including addresses to which the server cannot send an answer.
 fn places() -> [SocketAddr; 6] {
     [
         (Ipv4Addr::new(192, 0, 2, 1), 5000).into(),
@@ -39,11 +39,11 @@ fn places() -> [SocketAddr; 6] {
     ]
 }
 
-/// An arbitrary peer.
+/// A peer of the server that may send anything.
 struct Peer {
     bench: ServerBench,
     from: SocketAddr,
-    /// The last datagram it sent.
+    /// The last datagram that the peer sent.
     last: Vec<u8>,
     sequence: u16,
 }
@@ -61,7 +61,8 @@ impl Peer {
                 return left;
             }
             64..=95 => {
-                // One of the peer's messages is chosen, to be sent again, damaged or from elsewhere.
+                // Choose one of the messages that the peer sent, which later operations can send again, damaged or from
+                // another address.
                 let said = self.bench.call(self.from, ssrc, argument & 15);
                 self.last = said.into_iter().nth(usize::from(argument >> 4)).unwrap_or_default();
             }
@@ -86,7 +87,7 @@ impl Peer {
                 return left;
             }
             192..=207 => {
-                // The length field need not match the content.
+                // The length field of the RTCP header may contradict the content.
                 let words = (noise.len() / 4 + 1) as u8;
                 let head = [&[0x80 | operation & 1, 200 + (operation >> 2 & 3), 0, words][..], &ssrc.to_be_bytes()];
                 self.say_protected(&[&head.concat(), noise].concat());
@@ -94,7 +95,7 @@ impl Peer {
             }
             208..=215 => self.bench.refuse_with(argument),
             216..=223 => {
-                // A peer with the key that sends nonsense.
+                // The peer sends meaningless data that is correctly protected with the key.
                 let mut senseless = self.last.clone();
                 let has_records = operation & 1 == 0;
                 if let (false, Some(byte), Some(change)) =
@@ -130,7 +131,7 @@ impl Peer {
 
     fn say_protected(&mut self, plain: &[u8]) {
         self.sequence = self.sequence.wrapping_add(1);
-        // Without a session, it is sent unprotected.
+        // Without a session, the packet is sent unprotected.
         let datagram = self.bench.protected(plain).unwrap_or_else(|| plain.to_vec());
         self.say(datagram);
     }

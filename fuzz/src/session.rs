@@ -10,19 +10,20 @@ use equipoise_session::{Ecn, Endpoint, Event, Input, Output, PathChange, PathId,
 const START_NS: u64 = 1_795_000_000_000_000_000;
 const MIN: Rate = Rate::from_bps(100_000);
 const MAX: Rate = Rate::from_bps(15_000_000);
-/// Maximum outputs of an end for one call: a request, a compound packet, two packets and an event for each.
+/// Maximum number of outputs of an endpoint after one call: a request, a compound packet, two packets, and an event for
+/// each of these.
 const MOST_OUTPUTS: usize = 16;
 
-/// Any order of calls, datagrams and times is safe for both ends of a session.
+/// Calls the sender and the receiver of a session in any order, with any datagrams and times.
 ///
-/// The first byte selects what the session carries, its clocks, and the ECN field of its packets. The rest is a list of
-/// operations: a timer; payload; noise; a datagram of the other end, unchanged, damaged or repeated; a jump of the
-/// clock forwards or backwards; a change of a path; a request for a key frame; a stop. In all cases the rate stays
-/// within its limits, a wake-up lies in the future, packet headers stay within their maximum size, and the number of
-/// outputs is bounded.
+/// The first byte of the input selects the kind of payload, the clocks, and the ECN field of packets. The rest is a
+/// list of operations: a timer call; payload to send; arbitrary bytes; the peer's last datagram, unchanged, damaged or
+/// repeated; a jump of the clock forwards or backwards; a change of a path; a request for a key frame; a stop. In all
+/// cases the rate stays within its limits, the next wake-up is in the future, packet headers do not exceed their
+/// maximum size, and the number of outputs is bounded.
 ///
 /// # Panics
-/// If one of these does not hold.
+/// If one of these properties does not hold.
 pub fn session(operations: &[u8]) {
     let Some((&variant, mut rest)) = operations.split_first() else { return };
     let mut ends = Ends::new(variant);
@@ -35,7 +36,7 @@ struct Ends {
     sender: Sender,
     receiver: Receiver,
     now_ns: u64,
-    /// The latest datagrams of the sender and of the receiver.
+    /// The last datagram of the sender, and the last datagram of the receiver.
     sent: [Vec<u8>; 2],
 }
 
@@ -82,7 +83,8 @@ impl Ends {
                 self.handle(to_sender, Input::Timer);
             }
             16..=31 => {
-                // Advance to the next timer; otherwise few inputs would reach a report.
+                // Advance the time to the next wake-up. Without this operation, few inputs would reach the time of a
+                // report.
                 let wake = if to_sender {
                     self.sender.wake().map(|wake| wake.at.as_nanos())
                 } else {
@@ -143,11 +145,11 @@ impl Ends {
     }
 }
 
-/// Polls an end until it has no more output; keeps its last datagram.
+/// Polls an endpoint until it has no more output. Stores its last datagram in `last`.
 fn drain<E: Endpoint>(end: &mut E, last: &mut Vec<u8>, now: u64) {
     let mut outputs = 0;
     while let Some(output) = end.poll() {
-        // All payload that waited for a missing packet may be delivered at once; its bytes are bounded.
+        // Payload is not counted: if a missing packet arrives, all payload that waited for it is delivered in one call.
         outputs += usize::from(!matches!(output, Output::Payload { .. }));
         assert!(outputs <= MOST_OUTPUTS, "an end that does not stop talking");
         match output {
@@ -165,7 +167,7 @@ fn drain<E: Endpoint>(end: &mut E, last: &mut Vec<u8>, now: u64) {
         }
     }
     if let Some(wake) = end.wake() {
-        // At the end of the clock's range there is no later time.
+        // The last time of the clock's range has no later time.
         assert!(wake.at.as_nanos() > now || now == u64::MAX, "a wake-up at {:?}, handled at {now}", wake.at);
     }
 }

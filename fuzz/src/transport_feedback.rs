@@ -2,14 +2,15 @@ use equipoise::units::Instant;
 use equipoise_session::wire::WireError;
 use equipoise_session::wire::feedback::{PacketStatus, TransportFeedback, TransportHead, encode_transport_feedback};
 
-/// Reference for all times; times up to six days before it are unambiguous.
+/// Reference for the times in reports, in ns. Report times wrap around; times up to six days before the reference are
+/// unambiguous.
 const NEAR: u64 = 1_795_449_600_000_000_000;
 
 /// Parses any bytes as the body of transport-wide RTCP feedback.
 ///
 /// # Panics
-/// If its numbers are not consecutive, if their count does not match, or if a report, encoded in as many packets as
-/// necessary, is not parsed to an equal report.
+/// If the packet numbers of a parsed report are not consecutive, if their number differs from the count field, or if
+/// the report is different after it was encoded, in one or more packets, and parsed again.
 pub fn transport_feedback(body: &[u8]) {
     let near = Instant::from_nanos(NEAR);
     let feedback = match TransportFeedback::parse(body) {
@@ -34,7 +35,8 @@ pub fn transport_feedback(body: &[u8]) {
             let found = TransportFeedback::parse(&out[4..]).expect("what we write is well formed");
             assert!(taken > 0 && usize::from(found.count) == taken && out.len() <= limit);
             assert_eq!((found.ssrc, found.media_ssrc, found.number), (feedback.ssrc, feedback.media_ssrc, number));
-            // Times far from the reference wrap, so the last known time is used as the reference.
+            // The first known arrival time of the remaining packets is used as reference, because times far from the
+            // reference would wrap around.
             let near = packets[again.len()..].iter().find_map(|status| status.arrival?.time.measured()).unwrap_or(near);
             again.extend(found.report(near).packets);
             number = number.wrapping_add(1);

@@ -10,7 +10,7 @@ fn corpus() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("corpus")
 }
 
-/// Every file of a target's folder: the seeds, and files left there by the fuzzer.
+/// Returns name and content of every file in the target's folder: the seeds, and files that the fuzzer has written.
 fn files(target: &str) -> Vec<(String, Vec<u8>)> {
     let folder = corpus().join(target);
     let entries = fs::read_dir(&folder).unwrap_or_else(|error| panic!("{}: {error}", folder.display()));
@@ -26,7 +26,7 @@ fn files(target: &str) -> Vec<(String, Vec<u8>)> {
     files
 }
 
-/// Runs the target; if it panics, prints the file's name.
+/// Runs the target. If it panics, prints the name and the bytes of the input, and continues the panic.
 #[expect(clippy::print_stdout, reason = "it says what the finding was")]
 fn run(target: Target, name: &str, bytes: &[u8]) {
     if let Err(panic) = std::panic::catch_unwind(|| target(bytes)) {

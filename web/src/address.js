@@ -1,14 +1,14 @@
-// The setup of the run, in the page's address: everyone who opens the address sees the same run.
+// Encodes the setup of a run in the page's address, so that everyone who opens the address sees the same run.
 
 const bytes = (text) => new TextEncoder().encode(text);
 
-/** Encodes the setup as the part of an address after "#". */
+/** Returns the setup as the part of an address after "#". */
 export function written(setup) {
   const binary = Array.from(bytes(JSON.stringify(setup)), (byte) => String.fromCharCode(byte)).join("");
   return btoa(binary).replaceAll("+", "-").replaceAll("/", "_").replaceAll("=", "");
 }
 
-/** Decodes the setup of an address; null if there is none or it is not valid. */
+/** Returns the setup in the part of an address after "#"; null if this part is empty or not a valid setup. */
 export function read(hash) {
   const text = hash.replace(/^#/, "").replaceAll("-", "+").replaceAll("_", "/");
   if (text === "") return null;

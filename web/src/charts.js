@@ -1,9 +1,9 @@
-// Four charts of the run up to now, on a common time axis.
+// Four charts of the run up to its current time, with a common time axis.
 
 import uPlot from "uplot";
 
 const LANES = ["--lane-1", "--lane-2", "--lane-3"];
-/** Width of the visible time window, in seconds. */
+/** Length of the time that a chart shows, in seconds. */
 const WINDOW_S = 60;
 const PIXELS = { height: 190, leftAxis: 52 };
 
@@ -13,7 +13,7 @@ export class Charts {
   #plots = [];
   #played = null;
 
-  /** Redraws after a change of lanes, width or colours. */
+  /** Creates the charts for a new result `played`, or again after the page's width or colours have changed. */
   show(played) {
     this.#played = played;
     for (const plot of this.#plots) plot.destroy();
@@ -58,7 +58,7 @@ export class Charts {
   #plot(id, series) {
     const holder = document.getElementById(id);
     holder.replaceChildren();
-    // Without estimates of a control law, the chart would be empty.
+    // Hide the chart of estimates if no control law of the run has estimates, because the chart would be empty.
     holder.closest("figure").hidden = id === "chart-belief" && series.every(({ label }) => label === "capacity");
     const axis = { stroke: color("--ink"), grid: { stroke: color("--grid"), width: 1 }, ticks: { show: false } };
     const options = {
@@ -87,7 +87,7 @@ export class Charts {
     return plot;
   }
 
-  /** Draws the run up to `now`, and nothing after it. */
+  /** Draws the run up to the time `now`. Later values are not shown. */
   draw(now) {
     const from = Math.max(0, now - WINDOW_S);
     for (const plot of this.#plots) {
@@ -97,7 +97,7 @@ export class Charts {
     }
   }
 
-  /** All charts in one picture, one below the other. */
+  /** Returns a canvas with all charts, one below the other. */
   picture() {
     const scale = window.devicePixelRatio;
     const canvases = this.#plots.map((plot) => plot.ctx.canvas);
@@ -121,7 +121,10 @@ export class Charts {
   }
 }
 
-/** The part of a series between two times; for a stepped series, also its values at both times. */
+/**
+ * Returns the part of a series between the times `from` and `now`; for a stepped series, also the values at these two
+ * times.
+ */
 function seen({ at, values, isStepped }, from, now) {
   const first = after(at, from);
   const end = after(at, now);
@@ -139,7 +142,7 @@ function seen({ at, values, isStepped }, from, now) {
   return [seenAt, seenValues];
 }
 
-/** The index of the first entry of the sorted `moments` that is after `time`. */
+/** Returns the index of the first of the sorted times `moments` that is after `time`. */
 function after(moments, time) {
   let [low, high] = [0, moments.length];
   while (low < high) {
@@ -150,12 +153,12 @@ function after(moments, time) {
   return low;
 }
 
-/** The estimates over time of a lane's control law for the observed flow. */
+/** Returns the estimates over time of a lane's control law, for the flow named `flow`. */
 export function beliefs(lane, flow) {
   return lane.report.runs[0].flows.find(({ name }) => name === flow)?.beliefs ?? [];
 }
 
-/** The index of the last entry of the sorted `moments` that is not after `now`. */
+/** Returns the index of the last of the sorted times `moments` that is not after `now`; -1 if there is none. */
 export function lastAt(moments, now) {
   return after(moments, now) - 1;
 }

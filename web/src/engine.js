@@ -1,8 +1,9 @@
-// The simulator in a separate worker: calls are sent as text, answers are returned as objects.
+// Runs the simulator in a separate worker. The page calls functions of the simulator with an object, and receives an
+// object.
 
 const embedded = (id) => document.getElementById(id).textContent;
 
-/** Decodes a text that was compressed by gzip and encoded as base64. */
+/** Returns the bytes that were compressed with gzip and encoded as base64 in `text`. */
 function unpacked(text) {
   const packed = new Blob([Uint8Array.from(atob(text), (char) => char.charCodeAt(0))]);
   return new Response(packed.stream().pipeThrough(new DecompressionStream("gzip"))).arrayBuffer();

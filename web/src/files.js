@@ -1,16 +1,16 @@
-// The exported files.
+// Exports results of the page as files.
 
-/** Lets the browser save a text or a blob under a name. */
+/** Makes the browser save a text or a blob as a file with this name. */
 export function save(name, type, content) {
   const link = document.createElement("a");
   link.href = URL.createObjectURL(new Blob([content], { type }));
   link.download = name;
   link.click();
-  // The browser reads the URL after this task of the event loop.
+  // Release the URL only later, because the browser has not read it yet when this function returns.
   setTimeout(() => URL.revokeObjectURL(link.href), 10_000);
 }
 
-/** The series of all lanes as CSV (RFC 4180), with units in the column names. */
+/** Returns the time series of all lanes as CSV (RFC 4180). The names of the columns contain the units. */
 export function csv({ lanes }) {
   const names = Object.keys(lanes[0].columns);
   const lines = [["controller", ...names].join(",")];

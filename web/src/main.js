@@ -1,4 +1,4 @@
-// The page: a setup, the current time of its run, and the display.
+// The main script of the playground: the setup of the run, the run's current time, and the controls of the page.
 
 import { read, written } from "./address.js";
 import { Charts, lastAt } from "./charts.js";
@@ -9,32 +9,39 @@ import { Pulls } from "./pulls.js";
 
 const by = (id) => document.getElementById(id);
 const MOST_CONTROLLERS = 3;
-/** Minimum duration: a shorter run leaves no time to change the link. */
+/**
+ * Minimum duration of a run of a built-in scenario, in seconds. A shorter run would leave no time to change the link.
+ */
 const LEAST_S = 60;
 
 const engine = new Engine();
 const charts = new Charts();
 
-/** The setup of the run. `scenario` names the page's scenario; `pulls` are the link changes by hand. */
+/**
+ * The setup of the run. `scenario` is the text of the scenario file; `pulls` are the changes of the link made by hand.
+ */
 const setup = { scenario: "", seed: 1, duration_s: null, controllers: [], pulls: [] };
-/** The result of the run; null before the first run is complete. */
+/** The result of the last complete run; null before the first run is complete. */
 let played = null;
 let now = 0;
 let playing = false;
-/** While a run is calculated, the clock stops, because the effect of a change is not known yet. */
+/**
+ * Not 0 while a run is calculated: the number of the latest request. In this time the clock of the page stops, because
+ * the effect of a change is not known yet.
+ */
 let calculating = 0;
 
 const pulls = new Pulls({
   current: () => played && { played, now, pulls: setup.pulls },
   pull: (quantity, value) => {
-    // This change replaces all later changes of the same quantity.
+    // The new change replaces all changes of the same quantity at later times.
     const others = setup.pulls.filter((pull) => pull.quantity !== quantity || pull.at_s < now);
     setup.pulls = [...others, { at_s: Number(now.toFixed(3)), quantity, value }];
     run();
   },
 });
 
-/** Calculates the whole run, and shows it up to the current moment. */
+/** Calculates the whole run, and shows its results up to the current time. */
 async function run() {
   calculating += 1;
   const mine = calculating;
@@ -74,7 +81,8 @@ function draw() {
 
 let before = 0;
 function tick(at) {
-  // A page in the background gets no animation frames, so its run continues where it stopped.
+  // A page in the background gets no animation frames. Limit the step, so that the run continues at the time at which
+  // it stopped.
   const passed = Math.min((at - before) / 1000, 0.25);
   before = at;
   if (playing && played !== null && calculating === 0) {

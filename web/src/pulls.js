@@ -1,16 +1,17 @@
-// The sliders that change the link by hand ("pulls"). They follow the run, except while the user moves them.
+// The sliders with which the user changes the link by hand (a "pull"). A slider shows the present value of the run,
+// except while the user moves the slider.
 
 import { lastAt } from "./charts.js";
 
 const by = (id) => document.getElementById(id);
 
-/** From 100 kbit/s to 50 Mbit/s, on a logarithmic scale. */
+/** Scale of a slider for a rate: from 100 kbit/s to 50 Mbit/s, logarithmic. */
 const RATE = {
   value: (place) => 1e5 * 500 ** (place / 1000),
   place: (bps) => (1000 * Math.log(Math.max(bps, 1e5) / 1e5)) / Math.log(500),
   text: (bps) => (bps >= 1e6 ? `${(bps / 1e6).toFixed(2)} Mbit/s` : `${(bps / 1e3).toFixed(0)} kbit/s`),
 };
-/** The same scale, but the lowest position means no traffic. */
+/** Scale of the slider for cross traffic: as for a rate, but the lowest position means no traffic. */
 const LOAD = {
   value: (place) => (place === 0 ? 0 : RATE.value(place)),
   place: (bps) => (bps === 0 ? 0 : Math.max(RATE.place(bps), 1)),
@@ -21,21 +22,24 @@ const DELAY = {
   place: (seconds) => seconds * 1000,
   text: (seconds) => `${(seconds * 1000).toFixed(0)} ms`,
 };
-/** In steps of 0.1 %, up to 20 %: media cannot use a path with more loss. */
+/** Scale of the slider for loss: in steps of 0.1 %, up to 20 %, because media cannot use a path with more loss. */
 const LOSS = {
   value: (place) => place / 1000,
   place: (share) => share * 1000,
   text: (share) => (share === 0 ? "none" : `${(share * 100).toFixed(1)} %`),
 };
 const QUANTITIES = { capacity: RATE, delay: DELAY, loss: LOSS, cross: LOAD };
-/** Time between two runs while a slider is moved. */
+/** Time between the last move of a slider and the calculation of the new run, in ms. */
 const PATIENCE_MS = 60;
 
 export class Pulls {
   #current;
   #held = new Set();
 
-  /** `current` returns the run, its current time and its pulls; `pull` is called with a new pull. */
+  /**
+   * `current` returns the run's result, its current time and its pulls. `pull` is called with the quantity and the
+   * value of a new pull.
+   */
   constructor({ current, pull }) {
     this.#current = current;
     for (const [quantity, scale] of Object.entries(QUANTITIES)) {
@@ -52,7 +56,7 @@ export class Pulls {
     }
   }
 
-  /** Sets the sliders to the current values. */
+  /** Sets the sliders to the values of the run at its current time. */
   follow() {
     const { played, now, pulls } = this.#current();
     const others = pulls.filter(({ quantity }) => quantity === "cross").map(({ at_s, value }) => [at_s, value]);
@@ -74,7 +78,7 @@ export class Pulls {
   }
 }
 
-/** Three digits: the resolution of a slider. */
+/** Rounds a value to three digits, which is the resolution of a slider. */
 function round(value) {
   return Number(value.toPrecision(3));
 }

@@ -1,4 +1,4 @@
-// The current state of each controller, and the key values of the whole run.
+// Shows the current state of each controller, and the key results of the whole run.
 
 import { beliefs, lastAt } from "./charts.js";
 
@@ -11,7 +11,10 @@ const mbps = (value) => scaled(value, 1e-6, 2, "Mbit/s");
 const ms = (value) => scaled(value, 1e3, 0, "ms");
 const percent = (value) => scaled(value, 100, 1, "%");
 
-/** One line per lane about the current time: arrival rate, queueing, and the reason for the rate. */
+/**
+ * Shows a line of text for each lane (the run of one controller) with its state at the time `now`: arrival rate,
+ * queueing, and the reason for the rate.
+ */
 export function lanes(holder, played, now) {
   if (holder.children.length !== played.lanes.length) {
     holder.replaceChildren(
@@ -44,7 +47,7 @@ function present(lane, flow, now) {
   return words.join("; ");
 }
 
-/** The most important figures: rate, delay and loss. */
+/** The results in the table: each row has a title, and a function that returns its text for a lane. */
 const FIGURES = [
   ["Arrived", (lane, flow) => mbps(flowOf(lane, flow).delivered_rate_bps)],
   ["Of the capacity", (lane) => percent(lane.report.runs[0].media?.utilisation)],
@@ -57,7 +60,7 @@ const FIGURES = [
 
 export function figures(table, played) {
   const [head, body] = [table.tHead, table.tBodies[0]];
-  // Rows without any value are left out.
+  // A row without a value in any lane is left out.
   const rows = FIGURES.map(([title, of]) => [title, played.lanes.map((lane) => of(lane, played.flow))]);
   const told = rows.filter(([, values]) => values.some((value) => value !== "none"));
   const top = document.createElement("tr");

@@ -1,5 +1,5 @@
-// Runs the simulator in a worker, so that the page stays responsive. The glue code of wasm-bindgen is inserted before
-// this text.
+// Runs the simulator in a worker, so that the page stays responsive. build.mjs inserts the JavaScript code that
+// wasm-bindgen generates before this script.
 const ready = new Promise((resolve) => {
   self.addEventListener("message", function begin({ data }) {
     if (!data.wasm) return;

@@ -1,6 +1,6 @@
-// Opens the book in Debian's Chromium: `node book.mjs SITE FOLDER`. Pages are opened as files, and every request for
-// anything else fails the test. axe-core must find no serious fault in light or dark, on a wide screen and on a
-// phone's; pictures of each go to FOLDER.
+// Tests the book's site in Debian's Chromium: `node book.mjs SITE FOLDER`. Pages are opened as files, and a request to
+// a network address fails the test. The accessibility checker axe-core must find no serious fault in light and dark
+// colours, on a wide screen and on a phone's screen. Screenshots are written to FOLDER.
 
 import assert from "node:assert/strict";
 import { mkdirSync, readFileSync } from "node:fs";
@@ -11,9 +11,12 @@ import { pathToFileURL } from "node:url";
 import puppeteer from "puppeteer-core";
 
 const [site, folder] = process.argv.slice(2);
-/** One page of each kind: prose with commands, a long page of code, large tables, a frame, a list of links. */
+/**
+ * The tested pages. Among them are prose with commands, a long page of code, large tables, an embedded frame and a list
+ * of links.
+ */
 const PAGES = ["index", "tutorial", "command", "equipoise", "playground", "beside-others"];
-/** The themes of the menu, and a page with code, tables and links on which they are tested. */
+/** The colour themes in the book's menu. They are tested on the page `THEMED`, which has code, tables and links. */
 const THEMES = ["light", "rust", "coal", "navy", "ayu"];
 const THEMED = "library";
 const SIZES = [
@@ -50,7 +53,7 @@ try {
 assert.deepEqual(faults, []);
 console.log(`the book: ${PAGES.length} pages, all went well; pictures are in ${folder}`);
 
-/** Opens a page with this size and colour scheme, and checks its accessibility. */
+/** Opens a page with this screen size and colour scheme, and checks its width, colours and accessibility. */
 async function reads(tab, page, size, scheme) {
   const name = `${page}-${size.width}-${scheme}`;
   await tab.setViewport(size);
@@ -66,13 +69,13 @@ async function reads(tab, page, size, scheme) {
 
 async function isAccessible(tab, name) {
   await tab.evaluate(axe);
-  // Without preloading style sheets: they are files, which a page may not read.
+  // Do not let axe-core load style sheets, because a page that was opened as a file may not read other files.
   const { violations } = await tab.evaluate(() => window.axe.run({ preload: false }));
   const serious = violations.filter(({ impact }) => impact === "serious" || impact === "critical");
   faults.push(...serious.map(({ id, nodes }) => `${name}: ${id}, ${nodes.length} times: ${nodes[0].html.slice(0, 200)}`));
 }
 
-/** The search works in a book opened as files: it leads to a page with the word. */
+/** Checks that the book's search finds a page with the searched word, even if the book is opened as files. */
 async function finds(tab) {
   await tab.setViewport(SIZES[0]);
   await tab.goto(address("index"));

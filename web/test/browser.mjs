@@ -1,4 +1,4 @@
-// Functions shared by all tests in Debian's Chromium.
+// Functions that all tests in Debian's Chromium use.
 
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
@@ -7,7 +7,7 @@ import { join } from "node:path";
 
 import puppeteer from "puppeteer-core";
 
-/** The displays for which a page is tested: a desktop and a phone, light and dark. */
+/** The displays on which a page is tested: a desktop and a phone, each in light and dark colours. */
 export const SHOTS = [
   { width: 1280, height: 900, scheme: "light" },
   { width: 1280, height: 900, scheme: "dark" },
@@ -15,7 +15,7 @@ export const SHOTS = [
   { width: 390, height: 844, scheme: "dark" },
 ];
 
-/** Calls `use` with a new tab; errors of the page, and requests for anything except files, fail the test. */
+/** Calls `use` with a new tab. An error of the page or a request to a network address fails the test. */
 export async function inChromium(use) {
   const browser = await puppeteer.launch({ executablePath: "/usr/bin/chromium", args: ["--no-sandbox", "--disable-gpu"] });
   try {
@@ -32,7 +32,7 @@ export async function inChromium(use) {
   }
 }
 
-/** Checks that axe-core finds no serious fault. */
+/** Checks that the accessibility checker axe-core finds no serious fault. */
 export async function isAccessible(tab) {
   await tab.evaluate(readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8"));
   const { violations } = await tab.evaluate(() => window.axe.run());
@@ -40,7 +40,7 @@ export async function isAccessible(tab) {
   assert.deepEqual(serious.map(({ id, nodes }) => `${id}: ${nodes[0].html}`), []);
 }
 
-/** Shows the page on each display, calls `look`, and takes a picture. */
+/** Shows the page on each display, calls `look`, and takes a screenshot. */
 export async function photographs(tab, folder, name, look = async () => {}) {
   for (const { width, height, scheme } of SHOTS) {
     await tab.setViewport({ width, height });

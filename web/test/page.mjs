@@ -1,6 +1,6 @@
-// Uses the page in Debian's Chromium like a user: `node page.mjs PAGE COMMAND FOLDER`. The page is opened as a file,
-// and every request for anything else fails the test. The page's values of a run must equal COMMAND's values for the
-// scenario that the page exports.
+// Tests the playground's page in Debian's Chromium: `node page.mjs PAGE COMMAND FOLDER`. The page is opened as a file,
+// and a request to a network address fails the test. The page must show the results that the program COMMAND computes
+// for the scenario that the page exports. Screenshots are written to FOLDER.
 
 import assert from "node:assert/strict";
 import { execFileSync } from "node:child_process";
@@ -11,7 +11,10 @@ import { pathToFileURL } from "node:url";
 import { inChromium, isAccessible, photographs } from "./browser.mjs";
 
 const [page, command, folder] = process.argv.slice(2);
-/** Frame rate at ten times real time, without a graphics processor; a busy machine may have a third of it. */
+/**
+ * Expected frame rate at ten times real time, without a graphics processor. `least` is the limit of the test, because a
+ * busy machine may reach only a third of `wanted`.
+ */
 const FRAMES_PER_S = { wanted: 30, least: 10 };
 
 const downloads = resolve(folder, "saved");
@@ -34,7 +37,7 @@ await inChromium(async (tab, browser) => {
 });
 console.log("the page: all went well");
 
-/** Waits until the requested run is complete. */
+/** Waits until the requested run is calculated and shown. */
 async function settled(tab) {
   await tab.waitForFunction(() => !document.body.hasAttribute("aria-busy") && document.querySelectorAll("#figures td").length > 1);
 }
@@ -55,7 +58,7 @@ async function set(tab, selector, value) {
   );
 }
 
-/** The demo runs smoothly at ten times real time. */
+/** Checks that the demo is shown with a high frame rate at ten times real time. */
 async function runs(tab) {
   await set(tab, "#speed", 10);
   await tab.click("#play");
@@ -75,7 +78,7 @@ async function runs(tab) {
   assert.ok(passed > 5, `${passed} s passed in 2 s`);
 }
 
-/** A change of the link affects only the time after it. */
+/** Checks that a change of the link affects only the time after the change. */
 async function isPulledAt(tab) {
   await set(tab, "#moment", 20);
   const before = await series(tab);
@@ -92,7 +95,7 @@ async function isPulledAt(tab) {
   assert.notDeepEqual(after.slice(rows), before.slice(rows), "a pull changed nothing");
 }
 
-/** Two controllers are compared on the same seed. */
+/** Checks that two controllers can be selected and are shown side by side. */
 async function compares(tab) {
   for (const name of ["gcc", "equipoise"]) {
     await tab.click(`#controllers input[value=${name}]`);
@@ -103,7 +106,7 @@ async function compares(tab) {
   assert.deepEqual(names.toSorted(), ["equipoise", "gcc"]);
 }
 
-/** The command's results for the exported scenario equal the page's, to the last digit. */
+/** Checks that the results of the command for the exported scenario equal the page's results exactly. */
 async function saysWhatTheCommandSays(tab) {
   const scenario = await saved(tab, "#save-scenario", "scenario.toml");
   const results = JSON.parse(await saved(tab, "#save-results", "results.json"));
@@ -115,7 +118,7 @@ async function saysWhatTheCommandSays(tab) {
   await saved(tab, "#save-png", "charts.png");
 }
 
-/** A shared link shows the same run. */
+/** Checks that the copied link shows the same run in another tab. */
 async function isShared(tab, browser) {
   const figures = await text(tab, "#figures");
   await tab.click("#share");
@@ -128,12 +131,12 @@ async function isShared(tab, browser) {
   await tab.bringToFront();
 }
 
-/** The lines of the page's CSV. */
+/** Returns the lines of the CSV that the page exports. */
 async function series(tab) {
   return (await saved(tab, "#save-csv", "series.csv")).split("\r\n");
 }
 
-/** Clicks a button, and returns the file that it saves. */
+/** Clicks a button, and returns the content of the file that the page saves. */
 async function saved(tab, button, name) {
   const file = join(downloads, name);
   rmSync(file, { force: true });

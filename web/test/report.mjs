@@ -1,6 +1,6 @@
-// Uses reports in Debian's Chromium like a user: `node report.mjs COMMAND SCENARIOS FOLDER`. COMMAND writes a report of
-// each kind. A chart must show the values of the JSON, whichever part of it is visible, and the page must work without
-// scripts.
+// Tests HTML reports in Debian's Chromium: `node report.mjs COMMAND SCENARIOS FOLDER`. The program COMMAND writes a
+// report of each kind. A chart must show the values of the JSON, even if only a part of the time is visible, and the
+// page must work without scripts. Screenshots are written to FOLDER.
 
 import assert from "node:assert/strict";
 import { execFileSync } from "node:child_process";
@@ -21,7 +21,10 @@ const KINDS = {
   suite: ["suite", "rfc8867", "5.1/50ms-link", "--runs", "2"],
 };
 const file = (kind, extension) => join(folder, `${kind}.${extension}`);
-/** Simulated and live results in one page, by `demo`, which chooses its own file names. */
+/**
+ * Folder for the report of `COMMAND demo`, which has simulated and live results. The command chooses the names of the
+ * files.
+ */
 const demo = join(folder, "demo");
 
 await inChromium(async (tab) => {
@@ -40,7 +43,7 @@ await inChromium(async (tab) => {
 });
 console.log("the reports: all went well");
 
-/** The report is correct on a desktop and on a phone, in light and dark. */
+/** Checks that a report is complete and accessible on a desktop and on a phone, in light and dark colours. */
 async function looksWell(tab, kind, page) {
   await tab.goto(pathToFileURL(page).href);
   await photographs(tab, folder, kind, async (width) => {
@@ -49,7 +52,7 @@ async function looksWell(tab, kind, page) {
   });
 }
 
-/** Nothing within the page is cut off. */
+/** Checks that no part of the page is cut off. */
 async function fits(tab, where) {
   const cut = await tab.$$eval(".scroll, .chart, pre, figure", (boxes) =>
     boxes.filter((box) => box.scrollWidth > box.clientWidth + 1).map((box) => box.getAttribute("aria-label") ?? box.className),
@@ -57,7 +60,7 @@ async function fits(tab, where) {
   assert.deepEqual(cut, [], `${where}: cut off`);
 }
 
-/** The control intervals of the simulated session. */
+/** Returns the control intervals of the simulated session, without intervals that have no delay. */
 function intervals() {
   return JSON.parse(readFileSync(file("sim", "json"), "utf8")).runs[0].flows[0].intervals.filter(({ delay_mean_s }) => delay_mean_s !== null);
 }
@@ -66,7 +69,10 @@ function middle({ start_s, end_s }) {
   return (start_s + end_s) / 2;
 }
 
-/** Points at a time in the delay chart, whose visible time is from `from` to `to`; returns the chart's text. */
+/**
+ * Moves the mouse to `time` in the delay chart, which shows the time from `from` to `to`. Returns the text that the
+ * chart then shows.
+ */
 async function pointedAt(tab, time, [from, to]) {
   const { x, y, width, height } = await tab.$eval("#delay-0 .plot", (plot) => {
     plot.scrollIntoView({ block: "center" });
@@ -77,7 +83,7 @@ async function pointedAt(tab, time, [from, to]) {
   return tab.$eval("#delay-0 .readout", (readout) => ({ text: readout.innerText, isHidden: readout.hidden }));
 }
 
-/** Whether a text contains the time and the mean delay of an interval. */
+/** Checks that a text contains the time and the mean delay of an interval. */
 function tells(text, interval) {
   const number = (pattern) => Number(pattern.exec(text)?.[1]);
   const [time, delay] = [number(/time \(s\): ([\d.]+)/), number(/mean of each interval: ([\d.]+)/)];
@@ -98,7 +104,9 @@ function numbers(tab, id) {
   return tab.$$eval(`#${id} .across text`, (labels) => labels.map((label) => label.textContent));
 }
 
-/** Dragging shows a part of the time in all charts; a double click shows the whole time. */
+/**
+ * Checks that dragging the mouse shows a part of the time in all charts, and that a double click shows the whole time.
+ */
 async function showsAPart(tab) {
   const whole = await numbers(tab, "rate-0");
   await pointedAt(tab, 4, [0, 10]);
@@ -123,7 +131,7 @@ async function middleOf(tab, selector) {
   });
 }
 
-/** The arrow keys move from value to value, and each value is announced to screen readers. */
+/** Checks that the arrow keys move from value to value, and that screen readers get each value. */
 async function isReadByKeys(tab) {
   await tab.focus("#delay-0 .frame");
   for (const interval of intervals().slice(0, 3)) {
@@ -135,7 +143,7 @@ async function isReadByKeys(tab) {
   await tab.keyboard.press("0");
 }
 
-/** The chart's table lists all values. */
+/** Checks that the table below a chart lists all values. */
 async function listsValues(tab) {
   await tab.click("#delay-0 summary");
   await tab.waitForSelector("#delay-0 .values tbody tr");
@@ -146,7 +154,7 @@ async function listsValues(tab) {
   await isAccessible(tab);
 }
 
-/** Without scripts, and in print, a chart is a picture with all its labels and without interactive controls. */
+/** Checks that a chart is a complete picture without interactive controls if scripts are off, and in print. */
 async function standsWithoutScripts(tab) {
   const seen = () =>
     tab.$$eval(".plot", (plots) => plots.map((plot) => ({ paths: plot.querySelectorAll("path").length, height: plot.getBoundingClientRect().height })));

@@ -1,4 +1,4 @@
-//! Builds the book as a site, and checks its links.
+//! Builds the book as a web site, and checks its links.
 
 use std::path::PathBuf;
 
@@ -6,8 +6,8 @@ use crate::error::Error;
 use crate::web;
 use crate::workspace::Workspace;
 
-/// Builds the site into `target/book`, with the playground if `web` has built it. Fails if a link is broken. Returns
-/// the site's path.
+/// Builds the site into `target/book`, with the playground if `web::build` has built it. Returns the site's path, or an
+/// error if a link is broken.
 pub(crate) fn build(workspace: &Workspace) -> Result<PathBuf, Error> {
     let site = workspace.target("book");
     let book = workspace.path("docs/src");
@@ -18,8 +18,8 @@ pub(crate) fn build(workspace: &Workspace) -> Result<PathBuf, Error> {
     Ok(site)
 }
 
-/// Builds the playground and the site, and checks some pages in Debian's Chromium: in light and dark, on a wide screen
-/// and on a phone's screen.
+/// Builds the playground and the site, and checks some pages in Debian's Chromium: in light and dark colours, on a wide
+/// screen and on a phone's screen.
 pub(crate) fn check(workspace: &Workspace) -> Result<(), Error> {
     web::build(workspace)?;
     let site = build(workspace)?;

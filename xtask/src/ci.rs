@@ -12,12 +12,12 @@ type Step = fn(&Workspace, &mut Told) -> Result<(), Error>;
 const STEPS: [(&str, Step); 13] = [
     ("lint", |workspace, _| lint::run(workspace)),
     ("portable", |workspace, told| told.portable(workspace)),
-    // This is the command from the README, so the README is tested, too.
+    // `./x test` is the command that the README documents, so this step also tests the README.
     ("test", |workspace, told| told.tests(workspace, &["test"])),
     ("test --slow", |workspace, told| told.tests(workspace, &["test", "--slow"])),
     ("adapters", |workspace, told| told.tests(workspace, &["test", "--adapters"])),
     ("generate --check", |workspace, _| generate::check(workspace)),
-    // The playground is built before the book, which embeds it.
+    // The playground must be built before the book, which embeds it.
     ("playground", |workspace, _| web::check_page(workspace).map(drop)),
     ("book", |workspace, _| book::build(workspace).map(drop)),
     ("scenarios", |workspace, _| scenarios::check(workspace)),
@@ -27,10 +27,10 @@ const STEPS: [(&str, Step); 13] = [
     ("package", |workspace, _| package::check(workspace, false)),
 ];
 
-/// File with the permitted reasons to skip a test in CI, one per line: the beginning of the test's message.
+/// File with the reasons for which CI may skip a test. Each line is the beginning of a test's message.
 const MAY_BE_SKIPPED: &str = ".ci/skips";
 
-/// Runs all steps, stops at the first failure, and prints the times and the counts of the tests.
+/// Runs all steps until one fails. Prints the duration of each step, and the counts of the tests.
 pub(crate) fn run(workspace: &Workspace) -> Result<(), Error> {
     let mut times: Vec<(&str, Duration)> = Vec::new();
     let mut told = Told::default();
@@ -55,24 +55,24 @@ fn summarise(times: &[(&str, Duration)]) {
     }
 }
 
-/// Information from the output of tests.
+/// Information that was collected from the output of tests.
 #[derive(Debug, Default)]
 struct Told {
-    /// The last result line of each test run: the numbers of passed, failed, ignored and skipped tests.
+    /// For each test run, the line with the total numbers of passed, failed, ignored and skipped tests.
     counts: Vec<String>,
     /// The number of skipped tests for each reason.
     skipped: BTreeMap<String, u32>,
 }
 
 impl Told {
-    /// Runs tests with the documented command. It is an error if a test fails, or is skipped for a reason that is not
-    /// listed: CI must not pass on a machine on which nothing can be tested.
+    /// Runs tests with the command `./x`. Returns an error if a test fails, or if a test is skipped for a reason that
+    /// is not in [`MAY_BE_SKIPPED`], because CI must not pass on a machine on which nothing can be tested.
     fn tests(&mut self, workspace: &Workspace, arguments: &[&str]) -> Result<(), Error> {
         let mut counts = String::new();
         let ran = workspace.program("./x").arguments(arguments).run_lines(|line| {
             self.line(line);
             if line.starts_with(test::RESULT) {
-                // The last of these lines has the sum.
+                // The last line of this form has the sum over all test binaries.
                 line.clone_into(&mut counts);
             }
         });
@@ -81,7 +81,7 @@ impl Told {
         self.check_skipped(workspace)
     }
 
-    /// Builds and tests the Python package, whose tests may be skipped for the same reasons.
+    /// Builds and tests the Python package. Its tests may be skipped for the reasons in [`MAY_BE_SKIPPED`].
     fn python(&mut self, workspace: &Workspace) -> Result<(), Error> {
         python::run(workspace, python::Profile::Dev, |line| self.line(line))?;
         self.check_skipped(workspace)
@@ -101,7 +101,8 @@ impl Told {
         if skipped.is_empty() { Ok(()) } else { Err(Error::Skipped { list: MAY_BE_SKIPPED, skipped }) }
     }
 
-    /// Checks that the command compiles for other systems. A target that cannot be installed counts as skipped.
+    /// Checks that the command `equipoise` compiles for other systems. A target that cannot be installed counts as a
+    /// skipped test.
     fn portable(&mut self, workspace: &Workspace) -> Result<(), Error> {
         for target in portable::check(workspace)? {
             *self.skipped.entry(format!("{}the standard library of {target}", test::SKIPPED)).or_default() += 1;
@@ -109,7 +110,7 @@ impl Told {
         Ok(())
     }
 
-    /// The reasons of skipped tests that do not begin like any line of `list`.
+    /// Returns the messages of skipped tests whose reason does not begin with any line of `list`.
     fn unlisted(&self, list: &str) -> Vec<String> {
         let listed: Vec<_> = list.lines().filter(|line| !line.is_empty() && !line.starts_with('#')).collect();
         let reason = |said: &str| said.strip_prefix(test::SKIPPED).unwrap_or(said).to_owned();

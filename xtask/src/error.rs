@@ -4,13 +4,13 @@ use std::process::ExitStatus;
 
 use thiserror::Error;
 
-/// Errors of subcommands.
+/// Errors of the subcommands of `xtask`.
 #[derive(Debug, Error)]
 pub(crate) enum Error {
     /// The subcommand or its arguments are unknown.
     #[error("`{found}` is not a command; `./x --help` lists them")]
     Usage {
-        /// The given arguments.
+        /// The arguments from the command line.
         found: String,
     },
     /// A program cannot be started.
@@ -39,90 +39,90 @@ pub(crate) enum Error {
         /// The system's error.
         source: io::Error,
     },
-    /// Cites are unknown or not in the standard form.
+    /// Cites name an unknown source or are not in the standard form.
     #[error("{count} cites are unknown or malformed; the known ones are in xtask/src/cites/known.rs")]
     Cites {
-        /// The number of these cites.
+        /// The number of wrong cites.
         count: usize,
     },
-    /// Phrases are hard to read.
+    /// Phrases of the list of phrases that are hard to read were found.
     #[error("{count} phrases are hard to read; the list is in xtask/src/cites/words.rs")]
     Phrases {
-        /// The number of these phrases.
+        /// The number of phrases found.
         count: usize,
     },
-    /// Generated pages are not up to date.
+    /// Generated files differ from the content that would be generated now.
     #[error("{} stale; run `cargo xtask generate`", pages.join(", "))]
     Stale {
-        /// The pages.
+        /// The paths of the outdated files.
         pages: Vec<String>,
     },
-    /// A page lacks the markers for its results.
+    /// A page lacks the markers between which generated results are inserted.
     #[error(
         "{page} has no place for its results; it begins with `<!-- results {name} -->` and ends with `<!-- end of results -->`"
     )]
     NoPlace {
         /// The page.
         page: String,
-        /// The name of the results.
+        /// The name of the results in the markers.
         name: String,
     },
-    /// A folder contains nothing to check.
+    /// A folder contains no file that can be checked.
     #[error("`{folder}` contains no file to check")]
     NothingToCheck {
         /// The folder.
         folder: &'static str,
     },
-    /// The report is not valid JSON.
+    /// A file is not valid JSON.
     #[error("{} is not well-formed JSON", path.display())]
     Json {
         /// The report.
         path: PathBuf,
-        /// The parser's error.
+        /// The JSON parser's error.
         source: serde_json::Error,
     },
-    /// The report lacks required data.
+    /// A report of the command lacks required data.
     #[error("{}: {missing}", path.display())]
     Report {
         /// The report.
         path: PathBuf,
-        /// The description of the missing data.
+        /// A description of the missing data.
         missing: &'static str,
     },
-    /// A test was skipped for a reason that is not permitted on this machine.
+    /// A test was skipped for a reason that is not in the list of permitted reasons.
     #[error("skipped, and not on the list in {list}:\n  {}", skipped.join("\n  "))]
     Skipped {
-        /// The list of permitted reasons.
+        /// The file with the permitted reasons.
         list: &'static str,
-        /// The tests' messages.
+        /// The messages of the skipped tests.
         skipped: Vec<String>,
     },
-    /// An example received different data than was sent.
+    /// An example program received other data than was sent.
     #[error("{sender} sent {} bytes, but {receiver} received {received} different bytes", sent)]
     Received {
-        /// The sending example.
+        /// The name of the sending program.
         sender: &'static str,
-        /// The receiving example.
+        /// The name of the receiving program.
         receiver: &'static str,
-        /// Bytes sent.
+        /// Number of bytes sent.
         sent: usize,
         /// Bytes received.
         received: usize,
     },
-    /// The encoder example sent too little.
+    /// The encoder example sent less data than expected.
     #[error("{bytes} bytes of the encoder's video arrived; at least {least} bytes were expected")]
     Video {
         /// Bytes received.
         bytes: u64,
-        /// The minimum amount for an encoder at its initial rate.
+        /// The number of bytes that an encoder at its initial rate would send.
         least: u64,
     },
-    /// An example does not listen for connections.
+    /// An example program does not listen for connections.
     #[error("the {receiver} example does not listen on port {port}")]
     Deaf {
-        /// The example.
+        /// The name of the program.
         receiver: &'static str,
-        /// Its port.
+        /// The port at which the program should listen.
         port: u16,
     },
     /// A part of the nightly run failed.
@@ -151,26 +151,27 @@ pub(crate) enum Error {
         /// The maximum size in bytes.
         most: u64,
     },
-    /// Distributions must be tested on the machine that builds them, and this machine has another architecture.
+    /// Distributions must be tested on the machine that builds them, but none is built for the architecture of this
+    /// machine.
     #[error("distributions are for x86_64 and aarch64 and must be built on one of these; this machine is {found}")]
     OtherMachine {
         /// The architecture of this machine.
         found: &'static str,
     },
-    /// The output of a distributed command differs from that on other machines.
+    /// The output of a distributed command differs from the output of the command for another architecture.
     #[error("the command in {} prints different output than those of other machines", tree.display())]
     OtherBytes {
-        /// The folder of the command.
+        /// The folder with the files of the command.
         tree: PathBuf,
     },
     /// A tool is missing.
     #[error("{task} needs {tool}; install it with `{remedy}`")]
     Tool {
-        /// The task that needs it.
+        /// The task that needs the tool.
         task: &'static str,
         /// The missing tool.
         tool: &'static str,
-        /// The command that installs it.
+        /// The command that installs the tool.
         remedy: &'static str,
     },
     /// An option is unknown, or its value is missing or invalid.
@@ -183,7 +184,7 @@ pub(crate) enum Error {
         /// The valid values.
         want: &'static str,
     },
-    /// Another simulator printed something other than one row.
+    /// Another simulator did not print exactly one valid row of results.
     #[error("{peer} with `{arguments}` printed `{found}`: want one row of values, `{columns}` but the last")]
     PeerRow {
         /// The simulator.
@@ -192,7 +193,7 @@ pub(crate) enum Error {
         arguments: String,
         /// The simulator's output.
         found: String,
-        /// The columns of the CSV.
+        /// The columns of the CSV file.
         columns: &'static str,
     },
 }

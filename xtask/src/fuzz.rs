@@ -4,10 +4,10 @@ use crate::error::Error;
 use crate::process::Process;
 use crate::workspace::Workspace;
 
-/// Default time for each target.
+/// Default time for which each target is run, in s.
 pub(crate) const DEFAULT_SECONDS: u32 = 60;
 
-/// Runs every target of `fuzz/` for `seconds`.
+/// Runs each fuzz target for `seconds`, one after the other.
 pub(crate) fn run(workspace: &Workspace, seconds: u32) -> Result<(), Error> {
     for target in targets(workspace)? {
         println!("\n== {target}, {seconds} s");
@@ -16,15 +16,15 @@ pub(crate) fn run(workspace: &Workspace, seconds: u32) -> Result<(), Error> {
     Ok(())
 }
 
-/// The names of the targets.
+/// Returns the names of all fuzz targets.
 pub(crate) fn targets(workspace: &Workspace) -> Result<Vec<String>, Error> {
     let files = workspace.files("fuzz/fuzz_targets", "rs")?;
     Ok(files.iter().filter_map(|file| Some(file.file_stem()?.to_str()?.to_owned())).collect())
 }
 
-/// Runs one target for `seconds`.
+/// Runs one fuzz target for `seconds`.
 pub(crate) fn run_target(workspace: &Workspace, target: &str, seconds: u32) -> Result<(), Error> {
-    // Use rustup's proxy, not the cargo that runs this program, because only the proxy understands `+nightly`.
+    // Use the `cargo` of rustup, not the cargo that runs this program, because only rustup's understands `+nightly`.
     let cargo = |arguments: &[&str]| {
         let proxy = Process::new("cargo").folder(workspace.path("")).arguments(["+nightly"]).arguments(arguments);
         ["CARGO", "RUSTUP_TOOLCHAIN", "RUSTC", "RUSTDOC"].into_iter().fold(proxy, Process::without)

@@ -1,4 +1,4 @@
-//! Generates pages of the book and the C header from the code, so that they cannot become outdated.
+//! Generates the C headers and some pages of the book from the code, so that they cannot become outdated.
 
 use std::fs;
 use std::path::Path;
@@ -12,7 +12,7 @@ use crate::workspace::{self, Workspace};
 
 const NOTE: &str = "<!-- Written by `cargo xtask generate`; changes made here are lost. -->\n\n";
 
-/// Writes all generated pages.
+/// Writes all generated files.
 pub(crate) fn write(workspace: &Workspace) -> Result<(), Error> {
     for (name, content) in pages(workspace)? {
         let path = workspace.path(&name);
@@ -22,7 +22,7 @@ pub(crate) fn write(workspace: &Workspace) -> Result<(), Error> {
     Ok(())
 }
 
-/// Fails if a page differs from its generated content.
+/// Returns an error if a file differs from the content that would be generated now.
 pub(crate) fn check(workspace: &Workspace) -> Result<(), Error> {
     let mut stale = Vec::new();
     let pages = pages(workspace)?;
@@ -39,7 +39,7 @@ pub(crate) fn check(workspace: &Workspace) -> Result<(), Error> {
     Ok(())
 }
 
-/// Every generated page with its content.
+/// Returns the path and the content of every generated file.
 fn pages(workspace: &Workspace) -> Result<Vec<(String, String)>, Error> {
     let command = workspace.build_command()?;
     let mut pages = vec![
@@ -53,7 +53,7 @@ fn pages(workspace: &Workspace) -> Result<Vec<(String, String)>, Error> {
     Ok(pages)
 }
 
-/// The help of the command and of all its subcommands, at every level.
+/// Returns the book's page with the help texts of the command and of all its subcommands, at every level.
 fn command_page(command: &Path) -> Result<String, Error> {
     let mut page = format!("{NOTE}# The command\n");
     let mut waiting = vec![Vec::<String>::new()];
@@ -71,10 +71,10 @@ fn command_page(command: &Path) -> Result<String, Error> {
     Ok(page)
 }
 
-/// The subcommands in a help text, in its order.
+/// Returns the names of the subcommands in a help text, in the order of the text.
 fn verbs(help: &str) -> impl DoubleEndedIterator<Item = &str> {
     let section = help.split_once("\nCommands:\n").map_or("", |(_, rest)| rest.split("\n\n").next().unwrap_or(rest));
-    // Continuation lines are indented further.
+    // A line with a subcommand is indented by two spaces. The following lines of its description are indented further.
     let named = section.lines().filter_map(|line| line.strip_prefix("  ")).filter(|line| !line.starts_with(' '));
     named.filter_map(|line| line.split_whitespace().next()).filter(|verb| *verb != "help")
 }
@@ -87,13 +87,13 @@ fn controllers_page(command: &Path) -> Result<String, Error> {
     ))
 }
 
-/// The output of the command with these arguments.
+/// Returns the output of the command with these arguments.
 fn printed(command: &Path, arguments: &[&str]) -> Result<String, Error> {
     // The width of the page must not depend on the terminal.
     Process::new(command).arguments(arguments).variable("COLUMNS", "100").output()
 }
 
-/// The output as a code block that begins with the command line.
+/// Returns the output as a Markdown code block that begins with the command line.
 fn fenced(arguments: &[&str], printed: &str) -> String {
     let lines: Vec<_> = printed.trim_end().lines().map(str::trim_end).collect();
     format!("```text\n$ equipoise {}\n{}\n```\n", arguments.join(" "), lines.join("\n"))
@@ -103,7 +103,7 @@ fn fenced(arguments: &[&str], printed: &str) -> String {
 mod tests {
     use super::*;
 
-    /// If it fails, the page of the command lacks a subcommand, or has one that does not exist.
+    /// If it fails, the generated page lacks a subcommand, or has a subcommand that does not exist.
     #[test]
     fn every_verb_of_a_help_is_found_and_nothing_else() {
         let help = "Some words\n\nUsage: x <COMMAND>\n\nCommands:\n  one   Does one thing, and says so in\n          two lines\n  \

@@ -1,4 +1,4 @@
-//! The C library: its headers and its installation.
+//! Generates the headers of the C library, and installs the library.
 
 mod check;
 
@@ -13,9 +13,10 @@ use crate::workspace::Workspace;
 
 pub(crate) use check::check;
 
-/// The package, below the workspace.
+/// Path of the library's crate in the workspace.
 const PACKAGE: &str = "crates/equipoise-c";
-/// Each header, its settings, and the modules with its calls, including submodules.
+/// For each C header: its file name, the configuration file of cbindgen, and the Rust modules whose functions the
+/// header declares.
 const HEADERS: [(&str, &str, &[&str]); 2] = [
     (
         "equipoise.h",
@@ -24,23 +25,23 @@ const HEADERS: [(&str, &str, &[&str]); 2] = [
     ),
     ("equipoise_pair.h", "cbindgen_pair.toml", &["pair/mod"]),
 ];
-/// The soname, which the library's build script sets.
+/// The soname of the shared library. The library's build script sets it.
 const SONAME: &str = "libequipoise.so.0";
-/// System libraries needed by the static library (`rustc --print native-static-libs`).
+/// System libraries that programs with the static library must also link (`rustc --print native-static-libs`).
 const SYSTEM_LIBRARIES: &str = "-lgcc_s -lutil -lrt -lpthread -lm -ldl";
 
-/// Profile of the library.
+/// How the library is built.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Build {
-    /// The profile of the tests.
+    /// With the profile of the tests.
     Debug,
-    /// Optimised.
+    /// Optimised, for this machine.
     Release,
     /// Optimised for an architecture, without debug symbols.
     For(Machine),
 }
 
-/// The headers with their expected content, and their paths below the workspace.
+/// Generates the headers. Returns the path of each in the workspace, and its content.
 pub(crate) fn headers(workspace: &Workspace) -> Result<Vec<(String, String)>, Error> {
     let header = |(name, settings, modules): (&str, &str, &[&str])| {
         let path = |name: &str| workspace.path(format!("{PACKAGE}/{name}"));
@@ -51,11 +52,11 @@ pub(crate) fn headers(workspace: &Workspace) -> Result<Vec<(String, String)>, Er
     HEADERS.into_iter().map(header).collect()
 }
 
-/// Builds the library and installs it, its headers and its pkg-config file below `prefix`.
+/// Builds the library. Installs the library, its headers and its pkg-config file below `prefix`.
 pub(crate) fn install(workspace: &Workspace, build: Build, prefix: &Path) -> Result<(), Error> {
     let folder = match build {
-        // The libraries of all default members and an example are built together, so their dependencies have the same
-        // features as in the tests.
+        // The libraries of all default members are built together with an example, so that their dependencies have the
+        // same features as in the tests, and are not compiled again.
         Build::Debug => {
             workspace.cargo(["build", "--lib", "--example", "scenario"]).run()?;
             workspace.target("debug")
@@ -80,7 +81,7 @@ pub(crate) fn install(workspace: &Workspace, build: Build, prefix: &Path) -> Res
     if let Build::For(machine) = build {
         machine.strip(&folder.join("libequipoise.so"), &lib.join(&real))?;
     }
-    // The names for the dynamic linker and for the link editor.
+    // The first symbolic link is for the dynamic linker, and the second is for the linker of a compiler.
     link(&real, &lib.join(SONAME))?;
     link(SONAME, &lib.join("libequipoise.so"))?;
     let path = lib.join("pkgconfig/equipoise.pc");
@@ -94,7 +95,8 @@ pub(crate) fn install(workspace: &Workspace, build: Build, prefix: &Path) -> Res
 }
 
 fn copy(from: &Path, to: &Path) -> Result<(), Error> {
-    // Remove the old file first: overwriting a library would change it in programs that have mapped it.
+    // Remove the old file first. If an existing library were overwritten, it would also change in running programs that
+    // use it.
     remove_if_there(to)?;
     fs::copy(from, to).map_err(|source| Error::File { verb: "copy", path: from.to_path_buf(), source })?;
     println!("{}", to.display());
@@ -117,14 +119,14 @@ fn remove_if_there(path: &Path) -> Result<(), Error> {
     }
 }
 
-/// The workspace's version.
+/// Returns the version of the workspace.
 pub(crate) fn version(workspace: &Workspace) -> Result<String, Error> {
     let package = workspace.cargo(["pkgid", "--package", "equipoise-c"]).output()?;
     // The output is, for example, `path+file:///…/crates/equipoise-c#0.1.0`.
     Ok(package.trim().rsplit(['#', '@']).next().unwrap_or_default().to_owned())
 }
 
-/// A pkg-config file that remains valid if the folder is moved.
+/// Returns the text of a pkg-config file. The file stays valid if the installation folder is moved.
 fn package_config(version: &str) -> String {
     format!(
         "prefix=${{pcfiledir}}/../..\n\
@@ -139,7 +141,8 @@ fn package_config(version: &str) -> String {
     )
 }
 
-/// The flags that pkg-config prints for `packages`, including the library below `prefix`.
+/// Returns the flags that pkg-config prints for `packages`. One of the packages is the library installed below
+/// `prefix`.
 fn flags(prefix: &Path, asked: &[&str], packages: &[&str]) -> Result<Vec<String>, Error> {
     let run = Process::new("pkg-config").variable("PKG_CONFIG_PATH", prefix.join("lib/pkgconfig"));
     let said = run.arguments(asked).arguments(packages).output()?;

@@ -1,4 +1,4 @@
-//! The development tasks of the project as subcommands: `./x NAME`, or `cargo xtask NAME`.
+//! The development tasks of the project. Each is a subcommand: `./x NAME`, or `cargo xtask NAME`.
 #![forbid(unsafe_code)]
 #![expect(clippy::print_stdout, clippy::print_stderr, reason = "talking to the person at the terminal is its job")]
 
@@ -92,10 +92,11 @@ fn dispatch(words: &[&str]) -> Result<(), Error> {
     }
 }
 
-/// Builds the release command and replaces this process by it, so that Ctrl-C and the exit code work as in the command.
+/// Builds the command `equipoise` for release and replaces this process with its demo, so that Ctrl-C and the exit code
+/// are those of the command.
 fn demo(workspace: &Workspace, arguments: &[&str]) -> Result<(), Error> {
     let run = ["run", "--release", "--package", "equipoise-cli", "--bin", "equipoise", "--", "demo"];
     let manifest = workspace.path("Cargo.toml");
-    // Run in the caller's folder, so that `--out` is relative to it.
+    // The demo runs in the caller's folder, so that the path of its option `--out` is relative to this folder.
     workspace.cargo(run).option("--manifest-path", &manifest).arguments(arguments).in_callers_folder().become_it()
 }

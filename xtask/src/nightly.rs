@@ -1,5 +1,5 @@
-//! Checks that take too long to run for every change: whole papers, long fuzzing, the release command, distributions.
-//! The book shows the last result of each check.
+//! Runs checks that take too long for every change, such as all experiments of the papers, long fuzzing, and the build
+//! of distributions. A page of the book shows the last result of each check.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -12,35 +12,35 @@ use crate::process::Process;
 use crate::workspace::{self, Workspace};
 use crate::{book, dist, fuzz, results, smoke, web};
 
-/// The page of the results.
+/// The page of the book with the results.
 const PAGE: &str = "docs/src/nightly.md";
-/// Duration of each fuzz target in s.
+/// How long each fuzz target runs, in s.
 const FUZZ_SECONDS: u32 = 600;
-/// Number of random paths.
+/// Number of random network paths that the part `paths` simulates.
 const PATHS: &str = "10000";
 const PAPERS: [&str; 5] = ["waki2013", "kodama2009", "subramanya2003", "tobe1999", "asvarujanon2014"];
 
-/// A part of the nightly run.
+/// A check of the nightly run.
 #[derive(Clone, Debug, PartialEq)]
 enum Part {
-    /// The README's whole demo with the release command.
+    /// The complete demo of the README, with the command built for release.
     Demo,
     /// All experiments of a paper, simulated.
     Paper(&'static str),
-    /// Random paths with our own control law.
+    /// Simulations of Equipoise's own control law on random network paths.
     Paths,
-    /// The page that runs the simulator in a browser, used by a browser.
+    /// The playground (the web page that runs the simulator) and the HTML reports, tested in a browser.
     Web,
-    /// The book as a site, read by a browser.
+    /// The book as a web site, tested in a browser.
     Book,
-    /// The distributions, on a bare Debian.
+    /// The build of the distributions, and their test on a minimal Debian system.
     Dist,
-    /// A fuzz target.
+    /// Fuzzing of one target.
     Fuzz(String),
 }
 
 impl Part {
-    /// The name of the part, on the command line and in its row of the table.
+    /// The name of the part on the command line and in the table of results.
     fn name(&self) -> String {
         match self {
             Self::Demo => "demo".to_owned(),
@@ -80,10 +80,10 @@ impl Part {
     }
 }
 
-/// Runs all parts whose name begins with `wanted`. Continues after a failure, and writes each result into the book.
+/// Runs all parts whose name begins with `wanted`, even if one of them fails. Writes each result into the book.
 ///
 /// # Errors
-/// [`Error::Usage`] if no part has such a name, [`Error::Nightly`] if a part failed.
+/// [`Error::Usage`] if no part's name begins with `wanted`; [`Error::Nightly`] if a part failed.
 pub(crate) fn run(workspace: &Workspace, wanted: &str) -> Result<(), Error> {
     let mut parts = vec![Part::Demo];
     parts.extend(PAPERS.map(Part::Paper));
@@ -102,7 +102,7 @@ pub(crate) fn run(workspace: &Workspace, wanted: &str) -> Result<(), Error> {
         println!("\n== {name}");
         let start = Instant::now();
         let result = part.run(workspace).unwrap_or_else(|error| {
-            // An error may contain paths of this machine, which do not belong in the book.
+            // The book gets no error message, because it may contain paths of this machine.
             eprintln!("{name}: {error}");
             failed.push(name.clone());
             "**failed**".to_owned()
@@ -113,13 +113,14 @@ pub(crate) fn run(workspace: &Workspace, wanted: &str) -> Result<(), Error> {
     if failed.is_empty() { Ok(()) } else { Err(Error::Nightly { failed }) }
 }
 
-/// Builds the release command, and returns its path.
+/// Builds the command `equipoise` for release, and returns its path.
 fn release(workspace: &Workspace) -> Result<std::path::PathBuf, Error> {
     workspace.cargo(["build", "--quiet", "--release", "--package", "equipoise-cli", "--bin", "equipoise"]).run()?;
     Ok(workspace.target("release/equipoise"))
 }
 
-/// Runs a paper's experiments, whose results are shown in its chapter, and counts the verdicts.
+/// Runs all experiments of a paper and stores the results, which the paper's chapter shows. Returns how many claims
+/// have each verdict.
 fn run_paper(workspace: &Workspace, paper: &str) -> Result<String, Error> {
     let command = release(workspace)?;
     let path = workspace.path(format!("{}/{paper}.json", results::FOLDER));
@@ -129,7 +130,8 @@ fn run_paper(workspace: &Workspace, paper: &str) -> Result<String, Error> {
     Ok(verdicts(&claims))
 }
 
-/// Runs our own control law over random paths. Too many bad paths are a result, not an error.
+/// Simulates Equipoise's own control law on random paths. Returns the first line of the output, even if many paths have
+/// bad results.
 fn run_paths(workspace: &Workspace) -> Result<String, Error> {
     let arguments = ["suite", "paths", "--runs", PATHS];
     let text = Process::new(release(workspace)?).arguments(arguments).output()?;
@@ -137,7 +139,7 @@ fn run_paths(workspace: &Workspace) -> Result<String, Error> {
     Ok(text.lines().next().unwrap_or_default().to_owned())
 }
 
-/// The number of claims with each verdict.
+/// Returns the number of claims with each verdict, as text.
 fn verdicts(paper: &Value) -> String {
     let mut counts = BTreeMap::new();
     for claim in paper["claims"].as_array().into_iter().flatten() {
@@ -151,7 +153,8 @@ fn in_words(time: Duration) -> String {
     if seconds < 100 { format!("{seconds} s") } else { format!("{} min", (seconds + 30) / 60) }
 }
 
-/// Writes a part's row into the book's table. It replaces the part's old row, or is appended.
+/// Writes the result of a part into the table of the book. The new row replaces the old row of this part; if there is
+/// none, the row is appended.
 fn enter(workspace: &Workspace, name: &str, cells: &[&str]) -> Result<(), Error> {
     let path = workspace.path(PAGE);
     let page = with_row(&workspace::read(&path)?, name, cells);
@@ -160,7 +163,7 @@ fn enter(workspace: &Workspace, name: &str, cells: &[&str]) -> Result<(), Error>
 
 fn with_row(page: &str, name: &str, cells: &[&str]) -> String {
     let head = format!("| {name} |");
-    // A row must be one line, and a `|` in a cell would begin another cell.
+    // A row of a Markdown table must be one line, and a `|` in a cell would begin the next cell.
     let cells: Vec<_> = cells.iter().map(|cell| cell.replace('\n', " ").replace('|', "/")).collect();
     let row = format!("{head} {} |", cells.join(" | "));
     let mut lines: Vec<&str> = page.lines().collect();

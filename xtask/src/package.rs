@@ -1,18 +1,18 @@
-//! Checks that the published crates can be packaged.
+//! Checks that the crates that are published on crates.io can be packaged.
 
 use std::path::Path;
 
 use crate::error::Error;
 use crate::workspace::{self, Workspace};
 
-/// Packages every published crate. With `verify`, each package is also compiled on its own, which takes minutes.
+/// Packages every published crate. If `verify` is set, each package is also compiled by itself, which takes minutes.
 pub(crate) fn check(workspace: &Workspace, verify: bool) -> Result<(), Error> {
     let cargo = workspace.cargo(["package", "--quiet", "--allow-dirty"]);
     let cargo = if verify { cargo } else { cargo.argument("--no-verify") };
     published(workspace)?.iter().fold(cargo, |cargo, name| cargo.argument("--package").argument(name)).run()
 }
 
-/// Names of the published crates; each crate's folder has its name.
+/// Returns the names of the published crates. The folder of each crate has the crate's name.
 fn published(workspace: &Workspace) -> Result<Vec<String>, Error> {
     let folder = workspace.path("crates");
     let mut names = Vec::new();

@@ -1,5 +1,5 @@
-//! Runs other simulators ("peers") on the same scenario: the programs of `bench/peers/`, with all rates and seeds, into
-//! one CSV.
+//! Runs other simulators (*peers*) with a scenario that Equipoise also simulates. The peers' programs are in
+//! `bench/peers/`. They are run with all rates and seeds, and their results are written to one CSV file.
 
 mod peer;
 mod sheet;
@@ -13,12 +13,13 @@ use crate::workspace::Workspace;
 use peer::{Peer, peers};
 use sheet::{Run, Sheet, prepared};
 
-/// The columns that a peer prints, and the wall-clock time of its process, which this program measures.
+/// The columns of the CSV file. A peer prints all columns except the last, the wall-clock time of the peer's process,
+/// which this program measures.
 const COLUMNS: &str = "peer,rate_mbps,seed,packets,mean_s,variance_s2,wall_s";
 
-/// The name of the programs in `bench/peers/`: `.tcl` for ns-2, `.cc` for ns-3.
+/// File name of the peers' programs in `bench/peers/`, without the extension: `.tcl` for ns-2, `.cc` for ns-3.
 const SCENARIO: &str = "waki2013-fig7";
-/// Runs the peers in `words` and writes their rows in order of peer, rate and seed.
+/// Runs the peers with the options in `words`. Writes the CSV file, whose rows are sorted by peer, rate and seed.
 pub(crate) fn run(workspace: &Workspace, words: &[&str]) -> Result<(), Error> {
     if let ["tcp", words @ ..] = words {
         return tcp::run(workspace, words);
@@ -38,14 +39,14 @@ pub(crate) fn run(workspace: &Workspace, words: &[&str]) -> Result<(), Error> {
     sheet.write(&path, &format!("cargo xtask peers {}", words.join(" ")), options.jobs)
 }
 
-/// A rate in steps of 0.1 Mbit/s, so that a range has exact ends.
+/// A rate in units of 0.1 Mbit/s. It is an integer, so that the ends of a range are exact.
 type Tenths = u32;
 
 fn mbps(rate: Tenths) -> String {
     format!("{}.{}", rate / 10, rate % 10)
 }
 
-/// The requested runs.
+/// The options of `xtask peers`, which select the runs.
 #[derive(Debug, PartialEq, Eq)]
 struct Options {
     peers: Vec<Peer>,
@@ -57,7 +58,7 @@ struct Options {
 }
 
 impl Default for Options {
-    /// The default is all of Waki 2013, Fig. 7, one process at a time.
+    /// All runs of Waki 2013, Fig. 7, one process at a time.
     fn default() -> Self {
         Self { peers: Peer::ALL.to_vec(), rates: 1..=45, seeds: 10, seconds: 400, out: None, jobs: 1 }
     }
@@ -97,7 +98,7 @@ fn rates(value: &str) -> Option<RangeInclusive<Tenths>> {
     (0 < first && first <= last).then_some(first..=last)
 }
 
-/// Parses a decimal number with one digit after the point, or without a point.
+/// Parses a rate in Mbit/s: a decimal number without a point, or with exactly one digit after the point.
 fn tenths(value: &str) -> Option<Tenths> {
     let (whole, tenth) = value.split_once('.').unwrap_or((value, "0"));
     let is_one_digit = tenth.len() == 1 && tenth.bytes().all(|digit| digit.is_ascii_digit());

@@ -5,7 +5,7 @@ use std::process::{Command, Stdio};
 
 use crate::error::Error;
 
-/// A program with its arguments, and the ways to run it.
+/// A program with its arguments and its environment, which can be run in several ways.
 #[derive(Debug)]
 pub(crate) struct Process {
     program: OsString,
@@ -14,7 +14,7 @@ pub(crate) struct Process {
 }
 
 impl Process {
-    /// The program without arguments. It runs in the caller's folder.
+    /// Creates a process of `program` without arguments, which runs in the current folder of this process.
     pub(crate) fn new(program: impl AsRef<OsStr>) -> Self {
         Self { program: program.as_ref().to_owned(), arguments: Vec::new(), command: Command::new(program) }
     }
@@ -31,7 +31,7 @@ impl Process {
         self
     }
 
-    /// Adds an option with its value after the first argument, where cargo expects its own options.
+    /// Adds an option with its value after the first argument. There cargo expects its own options.
     pub(crate) fn option(mut self, name: &str, value: impl AsRef<OsStr>) -> Self {
         let at = self.arguments.len().min(1);
         self.arguments.splice(at..at, [OsString::from(name), value.as_ref().to_owned()]);
@@ -56,7 +56,7 @@ impl Process {
         self
     }
 
-    /// Runs in the caller's folder, not in the workspace's root.
+    /// Makes the program run in the folder in which the user called this program, not in the workspace's root.
     pub(crate) fn in_callers_folder(mut self) -> Self {
         self.command.current_dir(".");
         self
@@ -76,7 +76,7 @@ impl Process {
         if let Some(output) = child.stdout.take() {
             let mut reader = BufReader::new(output);
             let mut line = Vec::new();
-            // Lines need not be UTF-8: a test may print anything.
+            // Lines may contain bytes that are not UTF-8, because a test may print anything.
             while reader.read_until(b'\n', &mut line).map_err(|source| self.start_error(source))? > 0 {
                 take(String::from_utf8_lossy(&line).trim_end_matches('\n'));
                 line.clear();
@@ -86,7 +86,7 @@ impl Process {
         if status.success() { Ok(()) } else { Err(Error::Failed { command: self.line(), status }) }
     }
 
-    /// Runs the program without a terminal and returns its standard output.
+    /// Runs the program without standard input until it ends, and returns its standard output.
     pub(crate) fn output(mut self) -> Result<String, Error> {
         self.command.args(&self.arguments).stdin(Stdio::null());
         let output = self.command.output().map_err(|source| self.start_error(source))?;
@@ -96,12 +96,12 @@ impl Process {
         Ok(String::from_utf8_lossy(&output.stdout).into_owned())
     }
 
-    /// Whether the program can be run and succeeds; its output is discarded.
+    /// Runs the program and discards its output. Returns whether it could be started and succeeded.
     pub(crate) fn succeeds(self) -> bool {
         self.output().is_ok()
     }
 
-    /// Replaces this process by the program; returns only if the program cannot be started.
+    /// Replaces this process with the program. Returns only if the program cannot be started.
     pub(crate) fn become_it(mut self) -> Result<(), Error> {
         self.command.args(&self.arguments);
         let source = self.command.exec();

@@ -8,23 +8,23 @@ use crate::error::Error;
 use crate::process::Process;
 use crate::workspace::Workspace;
 
-/// The tool that builds wheels.
+/// Package and version range of the tool that builds wheels.
 const MATURIN: &str = "maturin>=1.16,<2";
-/// The folder of the package's crate.
+/// Folder of the crate that becomes the Python package.
 const PACKAGE: &str = "crates/equipoise-py";
 
-/// The profile with which the wheel is built.
+/// The cargo profile with which the wheel is built.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Profile {
-    /// For users.
+    /// The optimised profile, for users.
     Release,
-    /// For CI, which has already built most crates with this profile.
+    /// The profile of the tests, for CI, which has already built most crates with this profile.
     Dev,
 }
 
-/// Builds the wheel into `target/wheels`. Runs the README's code in an environment with only the wheel and the plotting
-/// library; then checks types and runs tests and notebooks in an environment that is kept. `take` receives each line of
-/// the tests' output.
+/// Builds the wheel into `target/wheels`. Runs the README's code in a virtual environment with only the wheel, pytest
+/// and matplotlib. Then checks types and runs all tests and notebooks in a second virtual environment, which is kept
+/// for later runs. Each line that the tests print is passed to `take`.
 pub(crate) fn run(workspace: &Workspace, profile: Profile, take: impl FnMut(&str)) -> Result<(), Error> {
     let python = found(workspace)?;
     let tools = Environment::kept(workspace, &python, "tools")?;
@@ -42,21 +42,23 @@ pub(crate) fn run(workspace: &Workspace, profile: Profile, take: impl FnMut(&str
 
     let whole = Environment::kept(workspace, &python, "tests")?;
     whole.pip(["install", "--quiet"]).argument(format!("{}[test]", wheel.display())).run()?;
-    // Ray has no wheels for some versions of Python; tests that need Ray are then skipped.
+    // The installation of Ray may fail, because Ray has no wheels for some versions of Python. Tests that need Ray are
+    // then skipped.
     let _ = whole.pip(["install", "--quiet"]).argument(format!("{}[ray]", wheel.display())).succeeds();
-    // Reinstall the wheel, because its version does not change with the code.
+    // Force the installation of the new wheel, because pip keeps an installed wheel with the same version.
     whole.pip(["install", "--quiet", "--force-reinstall", "--no-deps"]).argument(&wheel).run()?;
     let checked = ["-m", "mypy", "-p", "equipoise"];
     whole.program("python").arguments(checked).folder(workspace.path(PACKAGE)).run()?;
     whole.program("python").arguments(["-m", "mypy", "tests"]).folder(workspace.path(PACKAGE)).run()?;
-    // Run elsewhere: in the folder of the sources, stubtest would import the sources instead of the wheel.
+    // Do not run stubtest in the folder of the sources, because there it would import the sources instead of the wheel.
     whole.program("python").arguments(["-m", "mypy.stubtest", "equipoise"]).folder(workspace.target("python")).run()?;
-    // The tests compare the package's JSON with the command's.
+    // The tests compare the JSON of the Python package with the JSON of the command `equipoise`.
     let command = workspace.build_command()?;
     whole.tests(&[]).variable("EQUIPOISE_COMMAND", command).run_lines(take)
 }
 
-/// Builds the wheel for a machine with the profile of distributions. The folder `out` is emptied first.
+/// Builds the wheel for an architecture into the folder `out`, with the profile of distributions. The folder is emptied
+/// first.
 pub(crate) fn distribute(workspace: &Workspace, machine: Machine, out: &Path) -> Result<PathBuf, Error> {
     machine.install_target(workspace)?;
     let tools = Environment::kept(workspace, &found(workspace)?, "tools")?;
@@ -65,7 +67,7 @@ pub(crate) fn distribute(workspace: &Workspace, machine: Machine, out: &Path) ->
     built(workspace, out, machine.compilers(maturin))
 }
 
-/// Checks that a wheel can be installed in an empty environment and can run.
+/// Checks that a wheel can be installed in an empty virtual environment and that the package runs.
 pub(crate) fn try_alone(workspace: &Workspace, wheel: &Path) -> Result<(), Error> {
     let fresh = Environment::fresh(workspace, &found(workspace)?, "alone")?;
     fresh.pip(["install", "--quiet"]).argument(wheel).run()?;
@@ -73,7 +75,7 @@ pub(crate) fn try_alone(workspace: &Workspace, wheel: &Path) -> Result<(), Error
     fresh.program("python").arguments(["-c", code]).run()
 }
 
-/// Builds a wheel into a folder, which is emptied first, and returns the wheel's path.
+/// Builds a wheel into the folder `out`, which is emptied first. Returns the path of the wheel.
 fn built(workspace: &Workspace, out: &Path, maturin: Process) -> Result<PathBuf, Error> {
     let _ = fs::remove_dir_all(out);
     maturin.arguments(["--quiet", "--locked", "--out"]).argument(out).folder(workspace.path(PACKAGE)).run()?;
@@ -83,7 +85,7 @@ fn built(workspace: &Workspace, out: &Path, maturin: Process) -> Result<PathBuf,
     wheel.ok_or(Error::NothingToCheck { folder: "target/wheels" })
 }
 
-/// Finds a Python that is new enough and can create environments.
+/// Finds a Python interpreter that is new enough and can create virtual environments.
 fn found(workspace: &Workspace) -> Result<PathBuf, Error> {
     let is_fit = |name: &&str| {
         let tried = "import ensurepip, sys, venv; sys.exit(sys.version_info < (3, 11))";
@@ -97,7 +99,7 @@ fn found(workspace: &Workspace) -> Result<PathBuf, Error> {
     })
 }
 
-/// A virtual environment below `target/python`.
+/// A virtual environment of Python in `target/python`.
 #[derive(Debug)]
 struct Environment<'a> {
     workspace: &'a Workspace,
@@ -105,7 +107,7 @@ struct Environment<'a> {
 }
 
 impl<'a> Environment<'a> {
-    /// Opens an environment, and creates it if it does not exist.
+    /// Opens a virtual environment that is kept between runs. Creates it if it does not exist.
     fn kept(workspace: &'a Workspace, python: &Path, name: &str) -> Result<Self, Error> {
         let folder = workspace.target("python").join(name);
         if !folder.join("bin/pip").exists() {
@@ -114,7 +116,7 @@ impl<'a> Environment<'a> {
         Ok(Self { workspace, folder })
     }
 
-    /// Creates an empty environment.
+    /// Creates an empty virtual environment. An existing one with the same name is cleared.
     fn fresh(workspace: &'a Workspace, python: &Path, name: &str) -> Result<Self, Error> {
         let folder = workspace.target("python").join(name);
         workspace.program(python).arguments(["-m", "venv", "--clear"]).argument(&folder).run()?;
@@ -122,7 +124,7 @@ impl<'a> Environment<'a> {
     }
 
     fn program(&self, name: &str) -> Process {
-        // Do not use the packages of the caller's environment.
+        // Without `PYTHONPATH`, Python does not use packages from outside of the virtual environment.
         self.workspace.program(self.folder.join("bin").join(name)).without("PYTHONPATH")
     }
 

@@ -1,13 +1,13 @@
-//! Tables of results for the papers' chapters, generated from the committed results of full runs.
+//! Inserts tables of results into pages of the book. The tables are generated from result files in the repository.
 
 use crate::error::Error;
 use crate::workspace::{self, Workspace};
 
-/// Folder of the results, one file for each paper.
+/// Folder with the results of the papers, in one file per paper.
 pub(crate) const FOLDER: &str = "docs/results";
 const END: &str = "<!-- end of results -->";
 
-/// Each chapter whose paper has results, with the new content of the chapter.
+/// Returns the path and the new content of each chapter whose paper has results.
 pub(crate) fn chapters(workspace: &Workspace) -> Result<Vec<(String, String)>, Error> {
     let chapter = workspace.build_example("chapter")?;
     let mut chapters = Vec::new();
@@ -22,7 +22,7 @@ pub(crate) fn chapters(workspace: &Workspace) -> Result<Vec<(String, String)>, E
     Ok(chapters)
 }
 
-/// A page of the book, and the suites whose tables it shows, each with the file of its committed results.
+/// A page of the book, and the suites whose tables the page shows. Each suite has a name and a file of results.
 type SuitePage = (&'static str, &'static [(&'static str, &'static str)]);
 
 const SUITES: [SuitePage; 2] = [
@@ -30,7 +30,8 @@ const SUITES: [SuitePage; 2] = [
     ("docs/src/equipoise.md", &[("bars", "docs/suite/bars.json")]),
 ];
 
-/// The pages of suites with their tables. A suite without committed results is left unchanged.
+/// Returns the path and the new content of each page that shows tables of suites. The table of a suite without a result
+/// file is left unchanged.
 pub(crate) fn suites(workspace: &Workspace) -> Result<Vec<(String, String)>, Error> {
     SUITES.iter().map(|page| suite(workspace, page)).collect()
 }
@@ -50,7 +51,7 @@ fn suite(workspace: &Workspace, (page, tables): &SuitePage) -> Result<(String, S
     Ok((page, content))
 }
 
-/// Replaces the results between the markers for `name` in a page; `None` if the page has no such markers.
+/// Replaces the results between the markers for `name` in a page. Returns `None` if the page has no markers for `name`.
 fn with_results(page: &str, name: &str, results: &str) -> Option<String> {
     let begin = format!("<!-- results {name} -->");
     let (before, rest) = page.split_once(&begin)?;

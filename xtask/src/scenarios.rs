@@ -1,10 +1,10 @@
-//! Checks every scenario of the project with the command.
+//! Checks every scenario file of the project with the command `equipoise check`.
 
 use crate::error::Error;
 use crate::process::Process;
 use crate::workspace::Workspace;
 
-/// Checks all scenarios.
+/// Checks all scenario files in `scenarios/`.
 pub(crate) fn check(workspace: &Workspace) -> Result<(), Error> {
     let command = workspace.build_command()?;
     let files = workspace.files("scenarios", "toml")?;

@@ -1,4 +1,4 @@
-//! Runs a short demo and checks its files.
+//! Runs the command's demo, and checks the files that it writes.
 
 use std::fs;
 use std::path::Path;
@@ -9,17 +9,18 @@ use crate::error::Error;
 use crate::process::Process;
 use crate::workspace::{self, Workspace};
 
-/// Runs the README's short demo with the command built for tests, and checks its files.
+/// Runs the short demo of the README with the command built with the profile of the tests, and checks the written
+/// files.
 pub(crate) fn run(workspace: &Workspace) -> Result<(), Error> {
     demo(&workspace.build_command()?, &["--short"])
 }
 
-/// Runs the README's demo with this command, and checks its files.
+/// Runs the demo of the README with `command`, and checks the written files.
 pub(crate) fn demo(command: &Path, options: &[&str]) -> Result<(), Error> {
     let folder = std::env::temp_dir().join(format!("equipoise-smoke-{}", std::process::id()));
     let ran = Process::new(command).argument("demo").arguments(options).argument("--out").argument(&folder).run();
     let found = ran.and_then(|()| inspect(&folder));
-    // This process created the folder, so it is removed, also after an error.
+    // Remove the folder, even after an error, because this process created it.
     let removed = fs::remove_dir_all(&folder);
     found?;
     removed.map_err(|source| Error::File { verb: "remove", path: folder, source })
@@ -37,17 +38,17 @@ fn inspect(folder: &Path) -> Result<(), Error> {
     Ok(())
 }
 
-/// The number of packets in all parts of the demo together.
+/// Returns the number of packets received in all parts of the demo, or what is missing in the reports.
 fn judge_all(reports: &Value) -> Result<u64, &'static str> {
     let reports = reports.as_array().filter(|all| all.len() == PARTS).ok_or("it is no list of the demo's two parts")?;
     reports.iter().map(judge).sum()
 }
 
-/// Number of parts: a session that holds its target delay, and a session with our own control law.
+/// Number of parts of the demo: a session with a target delay, and a session with Equipoise's own control law.
 const PARTS: usize = 2;
 
-/// The number of packets received in all runs. Returns an error if the simulated or the live run is missing or received
-/// nothing.
+/// Returns the number of packets received in the simulated and the live run. Returns an error if a run is missing, or
+/// if a flow received no packet.
 fn judge(report: &Value) -> Result<u64, &'static str> {
     let runs = report["runs"].as_array().ok_or("it has no list `runs`")?;
     let mut packets = 0;

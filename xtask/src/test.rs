@@ -1,36 +1,38 @@
-//! Runs the tests in two tiers, and prints skipped tests and the sum of the counts.
+//! Runs the tests, which have two tiers (fast and slow). Prints the skipped tests and the total counts.
 
 use crate::error::Error;
 use crate::workspace::Workspace;
 
-/// The beginning of a test binary's last line.
+/// The beginning of the line with which a test binary reports its counts.
 pub(crate) const RESULT: &str = "test result: ";
-/// The beginning of a line with the reason why a test was skipped.
+/// The beginning of a line with which a test reports why it was skipped.
 pub(crate) const SKIPPED: &str = "skipped: ";
-/// Packages that connect the controllers to other stacks (QUIC, WebRTC, GStreamer, browser), and their examples.
+/// Packages that connect the controllers to other software (QUIC, WebRTC, GStreamer, web browsers), and an example.
 const ADAPTERS: [&str; 5] = ["equipoise-quic", "equipoise-webrtc", "equipoise-gst", "equipoise-web", "browser"];
-/// Number of slow tests at the same time. Most of them sleep; tests that need the whole machine wait for it.
+/// Number of slow tests that run at the same time. Most of them sleep. A test that needs the whole machine waits until
+/// no other test runs.
 const SLOW_AT_ONCE: &str = "6";
 
-/// A set of tests.
+/// Which tests are run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Tier {
-    /// Tests in simulated time, very short tests, and a short test of each slow family.
+    /// Fast tests: tests in simulated time, very short tests, and one short test of each slow kind.
     Fast,
-    /// Tests with `#[ignore]`: real time across namespaces, and long simulations.
+    /// Slow tests, which are marked with `#[ignore]`: tests in real time in network namespaces, and long simulations.
     Slow,
     /// Fast and slow tests, one after the other.
     All,
-    /// Fast and slow tests of the adapters to other stacks, which are not default members.
+    /// Fast and slow tests of [`ADAPTERS`], which are not default members of the workspace.
     Adapters,
 }
 
-/// Runs the tests, and prints the skipped tests and the counts.
+/// Runs the tests of a tier, and prints the skipped tests and the total counts.
 pub(crate) fn run(workspace: &Workspace, tier: Tier) -> Result<(), Error> {
     let mut log = Log::default();
-    // The output of successful tests contains the reasons of skipped tests.
+    // `--show-output` is needed because skipped tests count as successful, and their output has the reason for the
+    // skip.
     let fast = workspace.cargo(["test", "--no-fail-fast", "--", "--show-output"]);
-    // Doc tests are excluded, because their ignored examples are not meant to run.
+    // Doc tests are excluded here, because doc tests that are marked `ignore` are not meant to run.
     let slow = workspace.cargo(["test", "--no-fail-fast", "--lib", "--bins", "--tests", "--", "--show-output"]);
     let slow = slow.arguments(["--ignored", "--test-threads", SLOW_AT_ONCE]);
     let runs = match tier {
@@ -48,7 +50,7 @@ pub(crate) fn run(workspace: &Workspace, tier: Tier) -> Result<(), Error> {
             println!("{line}");
         }
     };
-    // If both tiers are requested, the second runs even if the first fails.
+    // If both tiers are requested, the slow tests run even if a fast test fails.
     let results: Vec<_> = runs.into_iter().map(|run| run.run_lines(&mut take)).collect();
     for reason in &log.skipped {
         println!("{reason}");
@@ -57,10 +59,10 @@ pub(crate) fn run(workspace: &Workspace, tier: Tier) -> Result<(), Error> {
     results.into_iter().collect()
 }
 
-/// Parses the output of test binaries line by line.
+/// Reads the output of test binaries line by line, and collects the counts and the skipped tests.
 #[derive(Debug, Default)]
 struct Log {
-    /// Whether the current line is output of a successful test.
+    /// Whether the current line is in the part of the output that shows the output of successful tests.
     in_successes: bool,
     skipped: Vec<String>,
     binaries: u32,
@@ -70,7 +72,7 @@ struct Log {
 }
 
 impl Log {
-    /// Handles the next line; returns the line unless it is output of a successful test.
+    /// Processes the next line. Returns the line if it is to be printed; `None` for the output of successful tests.
     fn take<'a>(&mut self, line: &'a str) -> Option<&'a str> {
         if let Some(counts) = line.strip_prefix(RESULT) {
             self.in_successes = false;
@@ -89,7 +91,7 @@ impl Log {
         None
     }
 
-    /// Adds counts such as `ok. 12 passed; 0 failed; 1 ignored; …`.
+    /// Adds the counts of one test binary, such as `ok. 12 passed; 0 failed; 1 ignored; …`, to the totals.
     fn count(&mut self, counts: &str) {
         self.binaries += 1;
         let words: Vec<_> = counts.split([' ', ';']).collect();
@@ -105,7 +107,7 @@ impl Log {
         }
     }
 
-    /// The sum over all binaries, in the format of a single binary's result.
+    /// Returns the total counts of all test binaries, in the format of a single binary's counts.
     fn total(&self) -> String {
         let verdict = if self.failed == 0 { "ok" } else { "FAILED" };
         let Self { passed, failed, ignored, binaries, skipped, .. } = self;

@@ -1,4 +1,4 @@
-//! Pages for the browser: the playground, which runs the simulator, and reports.
+//! Builds and tests web pages: the playground, which runs the simulator in the browser, and HTML reports.
 
 use std::fs;
 use std::path::PathBuf;
@@ -6,17 +6,17 @@ use std::path::PathBuf;
 use crate::error::Error;
 use crate::workspace::Workspace;
 
-/// Rust's target for browsers.
+/// The Rust target for WebAssembly in web browsers.
 const TARGET: &str = "wasm32-unknown-unknown";
-/// Maximum size of the page in bytes, which a phone downloads in some seconds.
+/// Maximum size of the playground's page, in bytes. A phone downloads a page of this size in some seconds.
 const MOST: u64 = 3_000_000;
 
-/// Path of the built page.
+/// Returns the path of the playground's page after it was built.
 pub(crate) fn page(workspace: &Workspace) -> PathBuf {
     workspace.target("playground/playground.html")
 }
 
-/// Builds the page. Returns its path, and its size as text.
+/// Builds the playground's page. Returns its path, and its size as text.
 pub(crate) fn build(workspace: &Workspace) -> Result<(PathBuf, String), Error> {
     workspace.program("rustup").arguments(["target", "add", TARGET]).run()?;
     let build = ["build", "--profile", "web", "--locked", "--package", "equipoise-web", "--target", TARGET];
@@ -46,8 +46,8 @@ pub(crate) fn build(workspace: &Workspace) -> Result<(PathBuf, String), Error> {
     Ok((page, words))
 }
 
-/// Builds the page, and uses it in Debian's Chromium like a user. Its values must equal the command's. Returns the
-/// page's size as text.
+/// Builds the playground's page, and tests it in Debian's Chromium. The page must show the values that the command
+/// `equipoise` computes. Returns the page's size as text.
 pub(crate) fn check_page(workspace: &Workspace) -> Result<String, Error> {
     let (page, size) = build(workspace)?;
     let test = workspace.program("node").argument(workspace.path("web/test/page.mjs")).argument(page);
@@ -55,7 +55,8 @@ pub(crate) fn check_page(workspace: &Workspace) -> Result<String, Error> {
     Ok(size)
 }
 
-/// Checks the page, and reads each kind of report in Chromium. Returns the page's size as text.
+/// Tests the playground's page, and each kind of HTML report, in Chromium. Returns the size of the playground's page as
+/// text.
 pub(crate) fn check(workspace: &Workspace) -> Result<String, Error> {
     let size = check_page(workspace)?;
     let test = workspace.program("node").argument(workspace.path("web/test/report.mjs"));

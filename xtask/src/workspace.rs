@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use crate::error::Error;
 use crate::process::Process;
 
-/// The folders of the project and of its build results.
+/// The root folder of the project, and the folder of its build results.
 #[derive(Debug)]
 pub(crate) struct Workspace {
     root: PathBuf,
@@ -13,13 +13,15 @@ pub(crate) struct Workspace {
 }
 
 impl Workspace {
-    /// Finds the workspace of this program.
+    /// Finds the workspace that contains this program's package.
     pub(crate) fn find() -> Result<Self, Error> {
-        // Cargo sets the package's folder at run time; the folder at build time may be another checkout.
+        // Cargo sets the package's folder in this variable at run time. The folder at compile time may be in another
+        // checkout.
         let package = std::env::var_os("CARGO_MANIFEST_DIR").unwrap_or_else(|| env!("CARGO_MANIFEST_DIR").into());
         let path = Path::new(&package).join("..");
         let root = fs::canonicalize(&path).map_err(|source| Error::File { verb: "find", path, source })?;
-        // Child processes run in the root, but a relative `CARGO_TARGET_DIR` is relative to the caller's folder.
+        // Make a relative `CARGO_TARGET_DIR` absolute. It is relative to the caller's folder, but child processes run
+        // in the workspace's root.
         let target = match std::env::var_os("CARGO_TARGET_DIR") {
             Some(target) => {
                 let path = PathBuf::from(target);
@@ -30,31 +32,33 @@ impl Workspace {
         Ok(Self { root, target })
     }
 
-    /// A path in the workspace.
+    /// Returns the absolute path of a file or folder in the workspace.
     pub(crate) fn path(&self, relative: impl AsRef<Path>) -> PathBuf {
         self.root.join(relative)
     }
 
-    /// A path in the target folder.
+    /// Returns the absolute path of a file or folder in the target folder.
     pub(crate) fn target(&self, relative: impl AsRef<Path>) -> PathBuf {
         self.target.join(relative)
     }
 
-    /// A path, relative to the root of the workspace.
+    /// Returns the path relative to the root of the workspace.
     pub(crate) fn relative<'a>(&self, path: &'a Path) -> &'a Path {
         path.strip_prefix(&self.root).unwrap_or(path)
     }
 
-    /// The cargo that runs this program, started in the root.
+    /// Returns a process of the cargo that runs this program. It runs in the workspace's root.
     pub(crate) fn cargo<const N: usize>(&self, arguments: [&str; N]) -> Process {
         let cargo = std::env::var_os("CARGO").unwrap_or_else(|| OsString::from("cargo"));
         self.program(cargo).arguments(arguments)
     }
 
-    /// Any program, started in the root, with the workspace's target folder.
+    /// Returns a process of any program. It runs in the workspace's root, with `CARGO_TARGET_DIR` set to the target
+    /// folder.
     ///
-    /// Cargo's variables about this program's own package are removed. Build scripts that read them, such as ring's,
-    /// would run again, and their dependents would be compiled again, whenever the user also runs cargo directly.
+    /// The environment variables that Cargo sets about the package `xtask` are removed. Some build scripts, such as
+    /// that of ring, read these variables. If the values differed from those when the user runs cargo directly, these
+    /// scripts would run again, and crates that depend on them would be compiled again.
     pub(crate) fn program(&self, program: impl AsRef<OsStr>) -> Process {
         let process = Process::new(program).folder(&self.root).variable("CARGO_TARGET_DIR", &self.target);
         let told = std::env::vars_os().filter_map(|(name, _)| name.into_string().ok());
@@ -62,10 +66,10 @@ impl Workspace {
         told.filter(of_package).fold(process, |process, name| process.without(&name))
     }
 
-    /// Builds the command with the profile of the tests, and returns its path.
+    /// Builds the command `equipoise` with the profile of the tests, and returns its path.
     pub(crate) fn build_command(&self) -> Result<PathBuf, Error> {
-        // All default members and an example are built together, so libraries have the same features as in the tests,
-        // and those builds are reused.
+        // The command is built together with an example of another default member, so that the libraries have the same
+        // features as in the tests, and are not compiled again.
         self.cargo(["build", "--quiet", "--bin", "equipoise", "--example", "scenario"]).run()?;
         Ok(self.target.join("debug/equipoise"))
     }
@@ -76,7 +80,8 @@ impl Workspace {
         Ok(self.target("debug/examples").join(name))
     }
 
-    /// All files below `folder` whose names end in `.extension`, in the order of their paths.
+    /// Returns all files below `folder` with this extension, sorted by path. Folders with build results or downloaded
+    /// packages, and hidden folders, are skipped.
     pub(crate) fn files(&self, folder: &str, extension: &str) -> Result<Vec<PathBuf>, Error> {
         let mut found = Vec::new();
         let mut folders = vec![self.path(folder)];

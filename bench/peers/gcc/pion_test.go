@@ -1,7 +1,7 @@
-// Runs pion's Google congestion control with feedback from another program. Standard input contains sent packets and
-// reports; standard output is the target rate after each report. This is a test because only tests have a clock that
-// can be set (testing/synctest), and pion uses the clock of its process. One processor is used, so that goroutines run
-// in a fixed order.
+// Runs pion's Google congestion control with feedback from another program. Packets sent and reports are read from
+// standard input. After each report, the target rate is written to standard output. The program is a Go test, because
+// pion uses the clock of its process, and only tests can set this clock (testing/synctest). Only one processor is used,
+// so that goroutines run in a fixed order.
 //
 //	go test -c -o pion && ./pion -test.run Targets < events
 //
@@ -9,7 +9,7 @@
 //	sent NS NUMBER BYTES       time since the start
 //	report NS NUMBER ARRIVAL...  statuses of packets from NUMBER on: arrival in µs of the receiver's clock, or "-" if the packet was lost
 //
-// A line of the output is "target BPS".
+// Each line of the output is "target BPS", with the target rate in bit/s.
 package gcc
 
 import (
@@ -32,7 +32,7 @@ import (
 const (
 	extension   = 1
 	transportCC = "http://www.ietf.org/id/draft-holmer-rmcat-transport-wide-cc-extensions-01"
-	// Unit of the reference time in transport-wide feedback, in µs.
+	// Unit of the reference time in transport-wide feedback: 64 ms, in µs.
 	referenceUs = 64_000
 )
 
@@ -95,7 +95,8 @@ func newSender(t *testing.T, initial, least, most int64) *sender {
 	return &sender{t: t, began: time.Now(), estimator: estimator, writer: writer}
 }
 
-// Pion's goroutines take no simulated time: the clock stops until all of them wait.
+// until advances the simulated clock to ns after the start. Pion's goroutines take no simulated time, because the clock
+// stands still until all of them wait.
 func (s *sender) until(ns int64) {
 	time.Sleep(time.Until(s.began.Add(time.Duration(ns))))
 	synctest.Wait()

@@ -1,4 +1,6 @@
-"""One live run: sender and receiver in two network namespaces, `equipoise link` between them in a third, captures at both ends."""
+"""Runs a live test: the sender and the receiver are in two network namespaces, and `equipoise link` joins them in a
+third one. The packets are captured at the sender and at the receiver.
+"""
 
 import json
 import os
@@ -10,9 +12,9 @@ from problems import Failed, Unmeasured
 from senders import RECEIVER, SENDER
 
 DELAY_MS, QUEUE_MS = 50, 300
-# Start-up time in s of a browser and of a receiver.
+# How long to wait until a browser, or a receiver, has started, in s.
 EARLY_S, LISTEN_S = 8, 1.5
-# Time limit in s for a program to end by itself, and after a signal.
+# Maximum time until a program ends by itself, and maximum time until it ends after a signal, in s.
 GRACE_S, STOP_S = 8, 5
 NEEDS = ("ip", "ethtool", "tcpdump", "iperf3", "chrt", "nice")
 
@@ -24,7 +26,9 @@ def run(*words):
 
 
 class Bed:
-    """Three namespaces and the programs in them; leaving the context removes them."""
+    """Three network namespaces and the programs in them. Leaving the context ends the programs and removes the
+    namespaces.
+    """
 
     def __init__(self, out):
         self.out = out
@@ -54,11 +58,13 @@ class Bed:
             run("ip", "-n", name, "addr", "add", f"{address}/24", "dev", "eth0")
             run("ip", "-n", name, "link", "set", "eth0", "up")
             run("ip", "-n", self.middle, "link", "set", end, "up")
-            # Turn off offloads, so that captures have single packets, and there are no bursts of 64 kB.
+            # Turn off offloads, so that captures contain single packets, and packets are not sent in bursts of 64 kB.
             run("ip", "netns", "exec", name, "ethtool", "-K", "eth0", "tso", "off", "gso", "off", "gro", "off", "tx-udp-segmentation", "off")
 
     def start(self, name, where, words, priority=10, environment=None):
-        """Starts a program with real-time priority, so that other load disturbs it little; priority 0 for one that needs too much time."""
+        """Starts a program in a namespace, with real-time priority so that other load disturbs it little. Priority 0
+        means no real-time priority, for a program that needs much processor time.
+        """
         how = ["chrt", "-f", str(priority)] if priority else ["nice", "-n", "-10"]
         with open(f"{self.out}/{name}.log", "w", encoding="utf-8") as log:
             self.programs[name] = subprocess.Popen(
@@ -78,7 +84,9 @@ class Bed:
 
 
 def live(case, peer, tools, out):
-    """Runs a case once, and leaves its files in `out`: a.pcap, b.pcap, link.json, meta.json and the programs' logs."""
+    """Runs a case once. Writes a.pcap, b.pcap, link.json, meta.json and the logs of the programs to the folder
+    `out`.
+    """
     os.makedirs(out, exist_ok=True)
     with open(f"{out}/rate.csv", "w", encoding="utf-8") as steps:
         steps.writelines(f"{at},{rate}\n" for at, rate in case.steps)
@@ -95,7 +103,7 @@ def live(case, peer, tools, out):
             bed.start("send", bed.near, send, 0, environment)
         time.sleep(EARLY_S if peer.early else LISTEN_S)
         begin = time.time()
-        # `--spin` makes the link wait actively only for the last 200 us before each departure.
+        # With `--spin` the link waits actively (without sleeping) for the last 200 us before each departure.
         bed.start("link", bed.middle, [
             *tools.words("{equipoise} link --between left right", out, 0), "--rate-csv", f"{out}/rate.csv", "--back-rate", "unlimited",
             "--delay", f"{DELAY_MS}ms", "--queue", f"{QUEUE_MS} ms", "--aqm", "droptail", "--spin", "-q", "-t", str(case.seconds + 12),

@@ -1,11 +1,13 @@
-"""The two test cases: capacity of the path over time, and other traffic."""
+"""The two test cases. A case has the capacity of the path over time, and other traffic."""
 
 import dataclasses
 
 
 @dataclasses.dataclass(frozen=True)
 class Case:
-    """Steps of the capacity (s, Mbit/s), duration, start and end of a TCP flow, and the phases that are reported."""
+    """A test case: steps of the capacity as pairs (s, Mbit/s), duration in s, start and end of a TCP flow in s, and
+    start and end of each reported phase in s.
+    """
 
     name: str
     steps: tuple
@@ -14,7 +16,7 @@ class Case:
     phases: tuple
 
     def capacity(self, at):
-        """Returns the capacity at a time, in bit/s."""
+        """Returns the capacity at the time `at`, in bit/s."""
         return [rate for begin, rate in self.steps if begin <= max(at, 0.0)][-1] * 1e6
 
     def bits(self, begin, end):
@@ -25,7 +27,7 @@ class Case:
 
 
 CASES = {
-    # RFC 8867, Sec. 5.1.
+    # The capacities of RFC 8867, Sec. 5.1.
     "5.1": Case("5.1", ((0, 1.0), (40, 2.5), (60, 0.6), (80, 1.0)), 100, None, ((0, 40), (40, 60), (60, 80), (80, 100))),
     "tcp": Case("tcp", ((0, 2.0),), 100, (30, 70), ((0, 30), (30, 70), (70, 100))),
 }

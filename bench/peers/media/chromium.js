@@ -1,5 +1,5 @@
-// Chromium as the sender: chromium.js CHROMIUM URL SECONDS STATS_JSON. It starts the call after SIGUSR2. Needs
-// puppeteer-core in NODE_PATH.
+// Runs Chromium as the sender: chromium.js CHROMIUM URL SECONDS STATS_JSON. URL is the address of the receiver's web
+// server. The script starts the call when it receives the signal SIGUSR2. It needs puppeteer-core in NODE_PATH.
 const puppeteer = require('puppeteer-core'), fs = require('fs');
 const [executablePath, url, seconds, out] = process.argv.slice(2);
 const MAX_BITRATE = 5_000_000;

@@ -1,7 +1,8 @@
-"""Utilisation and queueing of one live run, by its two captures.
+"""Computes the utilisation and the queueing delay of a live run from its two captures.
 
-A packet's queueing delay is its one-way delay between the captures, which share the kernel's clock, minus the propagation delay and minus
-its transmission time at the current capacity. A packet counts at the time at which it left the bottleneck.
+The queueing delay of a packet is its one-way delay between the captures, minus the propagation delay, minus its
+transmission time at the current capacity. Both captures use the clock of the same kernel. A packet counts for the time
+at which it left the bottleneck.
 """
 
 import collections
@@ -14,17 +15,18 @@ from problems import Unmeasured
 from senders import SENDER
 
 PROPAGATION_S = DELAY_MS * 1e-3
-# pcap with ns timestamps, in this machine's byte order.
+# Magic number of a pcap file with timestamps in ns, in this machine's byte order.
 MAGIC = 0xA1B23C4D
 IPV4, UDP, TCP = b"\x08\x00", 17, 6
 
 Sent = collections.namedtuple("Sent", "at, key, size, is_tcp")
-# `left`: the time at which the packet left the bottleneck; None if it was lost.
+# `at` is the time at which the packet was sent, and `left` the time at which it left the bottleneck; None if it was
+# lost.
 Packet = collections.namedtuple("Packet", "at, left, size, is_tcp")
 
 
 def frames(path):
-    """Yields seconds, nanoseconds and IP packet of each frame of a capture."""
+    """Yields a tuple for each frame with IPv4 in a capture: seconds, nanoseconds and the IP packet."""
     with open(path, "rb") as file:
         data = file.read()
     if len(data) < 24 or struct.unpack_from("<I", data)[0] != MAGIC:
@@ -39,7 +41,9 @@ def frames(path):
 
 
 def sent(path, begin_s):
-    """Yields the sender's packets of a capture: time in s since `begin_s`, and a key that is the same in both captures."""
+    """Yields the packets from the sender in a capture. Each has its time in s since `begin_s`, and a key that is the
+    same in both captures.
+    """
     whole, part = int(begin_s), begin_s % 1
     source = socket.inet_aton(SENDER)
     for seconds, nanoseconds, packet in frames(path):
@@ -48,14 +52,14 @@ def sent(path, begin_s):
         size, at = struct.unpack_from("!H", packet, 2)[0], seconds - whole + nanoseconds * 1e-9 - part
         body = packet[(packet[0] & 15) * 4 :]
         if packet[9] == UDP:
-            # Without the checksum, which the link may complete.
+            # The key does not contain the UDP checksum, because the emulated link may compute it.
             yield Sent(at, (size, body[:6], body[8:]), size, False)
         elif packet[9] == TCP:
             yield Sent(at, (size, packet[4:6], body[:16]), size, True)
 
 
 def matched(near, far):
-    """Yields the sent packets, each with the time at which it left the bottleneck."""
+    """Yields the packets that were sent, each with the time at which it left the bottleneck."""
     arrivals = collections.defaultdict(collections.deque)
     for packet in far:
         arrivals[packet.key].append(packet.at)
@@ -72,7 +76,7 @@ def rate_bps(packets, begin, end):
 
 
 def part(case, media, begin, end):
-    """Returns the reported values of a phase."""
+    """Returns the results of a phase."""
     got = [packet for packet in media if packet.left is not None and begin <= packet.left < end]
     waits = [max(0.0, packet.left - packet.at - 8 * packet.size / case.capacity(packet.left)) for packet in got]
     offered = [packet for packet in media if begin <= packet.at < end]
@@ -88,7 +92,9 @@ def part(case, media, begin, end):
 
 
 def lateness(path):
-    """Returns how late the link itself was: the part of the delays that this machine causes."""
+    """Returns how late the emulated link forwarded packets. This delay is caused by this machine, not by the
+    senders.
+    """
     with open(path, encoding="utf-8") as file:
         link = json.load(file)
     return {
@@ -99,7 +105,7 @@ def lateness(path):
 
 
 def measure(case, out):
-    """Returns the results of a live run from the files that `bed.live` left in `out`."""
+    """Returns the results of a live run, from the files that `bed.live` wrote to the folder `out`."""
     with open(f"{out}/meta.json", encoding="utf-8") as file:
         meta = json.load(file)
     packets = list(matched(*(list(sent(f"{out}/{end}.pcap", meta["begin_s"])) for end in "ab")))

@@ -1,12 +1,12 @@
-"""Errors, by kind: each says what is missing or has failed, and what to do."""
+"""The errors of these programs. Each error says what is missing or has failed, and what to do."""
 
 
 class Problem(Exception):
-    """An error of this program; its text is for the user."""
+    """An error whose text is printed for the user."""
 
 
 class Missing(Problem):
-    """A tool that a run needs is missing."""
+    """A tool that a test run needs is missing."""
 
     def __init__(self, tool, where, get):
         super().__init__(f"{tool} is missing ({where})\nhint: {get}")

@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""Compares other media congestion controls, live, with our own, live and simulated: utilisation and queueing on one path.
+"""Compares media congestion controls on one path: those of other projects in live runs, and our own in live and
+simulated runs.
 
   run.py --equipoise PATH [--peers pion,chromium,scream,...] [--case 5.1|tcp] [--runs 3] [--worlds live,sim] [--out FILE] [--captures DIR]
 
@@ -65,7 +66,9 @@ def rounded(value):
 
 
 def span(runs, stretch, key, scale):
-    """Returns the smallest and the largest value of the runs; `stretch` is a phase, or None for the whole run."""
+    """Returns the smallest and the largest value of `key` among the runs. `stretch` is a phase, or None for the whole
+    run.
+    """
     found = [(run["phases"][stretch] if stretch else run["whole"])[key] for run in runs]
     found = [scale * value for value in found if value is not None]
     return (min(found), max(found)) if found else None
@@ -76,7 +79,7 @@ def cell(ends):
 
 
 def outside(live, simulated):
-    """Returns the distance of the simulated runs' middle from the range of the live runs."""
+    """Returns by how much the middle of the simulated range is outside of the live range; 0 if it is inside."""
     if live is None or simulated is None:
         return "–"
     middle = sum(simulated) / 2

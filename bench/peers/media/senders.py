@@ -1,6 +1,8 @@
-"""The senders: other congestion controls and our own; the tools that each needs, and the commands that start it.
+"""The compared senders, with congestion controls of other projects and of Equipoise. Each has the tools that it needs,
+and the command lines that start the sender and its receiver.
 
-All have the same limits, 0.1 to 5 Mbit/s, and the same initial rate, 0.3 Mbit/s, except for Chromium's own minimum of about 30 kbit/s.
+All senders have a minimum rate of 0.1 Mbit/s, a maximum rate of 5 Mbit/s and an initial rate of 0.3 Mbit/s. Only
+Chromium uses its own minimum rate of about 30 kbit/s.
 """
 
 import dataclasses
@@ -17,21 +19,23 @@ PUPPETEER = "puppeteer-core@24.43.1"
 
 @dataclasses.dataclass(frozen=True)
 class Peer:
-    """A sender with its receiver, as command lines in which `Tools.words` fills in {name}."""
+    """A sender and its receiver, as command lines. `Tools.words` replaces {name} in them."""
 
     about: str
     receive: str
     send: str
     needs: tuple
-    # The control law of ours to compare it with, and the kind of feedback.
+    # Name of the control law of Equipoise with which this sender is compared.
     law: str
-    # Whether it is started before the link and waits for SIGUSR2: a browser takes seconds to start, and needs more time
-    # than a real-time process may use.
+    # Whether the sender is started before the link and begins to send at the signal SIGUSR2. This is for a browser,
+    # which takes seconds to start. A browser also needs more processor time than a real-time process may use.
     early: bool = False
 
 
 def own(about, law, feedback, settings):
-    """A control law of ours between hosts: evenly spaced packets at the allowed rate."""
+    """Returns a sender with a control law of Equipoise (`equipoise send`), which sends evenly spaced packets at the
+    allowed rate.
+    """
     words = " ".join(f"--set {setting}" for setting in settings.split())
     send = (
         "{equipoise} send " + RECEIVER + " --insecure -q -J {out}/send.json -i 0.25 -t {seconds} -l 1200 --report-interval 200ms "
@@ -72,7 +76,7 @@ PEERS = {
 
 
 class Tools:
-    """The programs, each found or built once."""
+    """The programs that the runs need. Each is found or built only once."""
 
     def __init__(self, equipoise, scream, chromium, work):
         self.given = {"equipoise": equipoise, "scream": scream, "chromium": chromium}
@@ -80,17 +84,17 @@ class Tools:
         self.found = {}
 
     def need(self, names):
-        """Finds or builds the tools with these names."""
+        """Finds or builds the tools with these names, unless this has been done before."""
         for name in names:
             if name not in self.found:
                 self.found[name] = getattr(self, f"find_{name}", lambda name=name: self.on_path(name))()
 
     def words(self, text, out, seconds):
-        """Returns the words of a command line."""
+        """Returns the words of a command line, in which all {name} are replaced."""
         return text.format(**self.found, here=HERE, out=out, seconds=seconds).split()
 
     def environment(self):
-        """Returns the environment in which node finds its packages."""
+        """Returns the environment variables with which Node.js finds its packages."""
         return dict(os.environ, NODE_PATH=self.found.get("puppeteer", ""))
 
     @staticmethod
@@ -132,7 +136,7 @@ class Tools:
         return self.built("pionreceive")
 
     def built(self, name):
-        """Builds one of the two programs that use pion, with Go."""
+        """Builds one of the two Go programs that use pion. Returns the path of the program."""
         go = shutil.which("go") or "/usr/local/go/bin/go"
         if not os.access(go, os.X_OK):
             raise Missing("go", "not on the PATH", "https://go.dev/dl/, 1.24 or newer")

@@ -1,4 +1,6 @@
-"""The same case in `equipoise sim`: one of our control laws, and what its session sends."""
+"""Simulates a test case with `equipoise sim`. The session has a control law of Equipoise, and sends media like the
+compared sender.
+"""
 
 import json
 import os
@@ -12,7 +14,9 @@ LIMITS = 'initial_rate = "300 kbit/s", min_rate = "0.1 Mbit/s", max_rate = "5 Mb
 
 
 def law(name, format_, interval, more=""):
-    """Keys of the scenario's session: evenly spaced packets at the allowed rate, as in `equipoise send`."""
+    """Returns keys of the scenario's session for a control law. The session sends evenly spaced packets at the allowed
+    rate, as `equipoise send` does.
+    """
     return {
         "controller": f'{{ name = "{name}", {LIMITS}{more} }}',
         "feedback": f'{{ format = "{format_}", interval = "{interval}" }}',
@@ -20,7 +24,9 @@ def law(name, format_, interval, more=""):
 
 
 def frames(rate):
-    """Frames that follow the rate at once and have equal sizes, as from the senders with pion and SCReAM."""
+    """Returns a source of frames with equal sizes that follow the rate immediately, as from the senders with pion and
+    SCReAM.
+    """
     return (
         f'[{{ kind = "encoder", frame_rate = {rate}, min_rate = "90 kbit/s", max_rate = "5 Mbit/s", reaction = "0 s", burst = "0 B", '
         "interval_spread = 0, size_spread = 0 }]"
@@ -30,28 +36,28 @@ def frames(rate):
 DRAFT = law("gcc", "twcc", "100 ms", ', form = "draft"')
 LIBWEBRTC = law("gcc", "twcc", "50 ms", ', form = "libwebrtc"')
 SCREAM = law("scream", "rfc8888", "20 ms")
-# An encoder that follows the rate with a delay and varies its frame sizes: RFC 8593's example values except for its
-# limits.
+# An encoder that follows the rate with a delay and has varying frame sizes. Except for the rate limits, its values are
+# the example values of RFC 8593.
 ENCODER = '[{ kind = "encoder", min_rate = "50 kbit/s", max_rate = "5 Mbit/s" }]'
 
-# By the sender's name: our own control law as in the live runs, or in place of another sender, with the other sender's
-# media.
+# The simulated session for each sender, by the sender's name. A sender of another project is simulated with the control
+# law of Equipoise with which it is compared, and with media like those of the sender.
 SESSIONS = {
     "gcc": LIBWEBRTC,
     "gcc-draft": DRAFT,
     "scream-ours": SCREAM,
     "nada": law("nada", "twcc", "100 ms"),
     "equipoise": law("equipoise", "twcc", "50 ms"),
-    # Pion's pacer accumulates budget while it waits for a frame, so a frame is sent at once.
+    # Pion's pacer accumulates budget while it waits for a frame, so that it sends a whole frame without spacing.
     "pion": DRAFT | {"source": frames(30), "pacing": 100},
-    # Chromium's pacer sends 40 ms of data at once.
+    # Chromium's pacer sends the data of 40 ms without spacing.
     "chromium": law("gcc", "twcc", "50 ms", ', form = "libwebrtc", pacing = 100') | {"source": ENCODER},
     "scream": SCREAM | {"source": frames(50)},
 }
 
 
 def simulate(equipoise, case, settings, runs):
-    """Returns the results of each run, with the keys of `measure`."""
+    """Runs the simulations. Returns the results of each run, with the keys of `measure`."""
     words = [word for key, value in settings.items() for word in ("--set", f"flow.media.{key}={value}")]
     with tempfile.TemporaryDirectory() as folder:
         command = [equipoise, "sim", f"{HERE}/case-{case.name}.toml", "--quiet", "--threads", "1", "--runs", str(runs), "--json", f"{folder}/out", *words]

@@ -1,5 +1,6 @@
-/* A controller in your own stack. It sends packets over a link of 3 Mbit/s with a round-trip time of 40 ms, in simulated
- * time. It reports each arrival in an array of one packet; a stack with RTCP passes RTCP to eq_controller_rtcp instead.
+/* Uses a rate controller in a program with its own network code. The program sends packets over a link of 3 Mbit/s with
+ * a round-trip time of 40 ms, in simulated time, and reports each arrival in an array of one packet. A program that
+ * receives RTCP feedback passes it to eq_controller_rtcp instead.
  *
  *   controller [NAME [PARAMETER=VALUE ...]]
  *
@@ -25,7 +26,7 @@ int main(int count, char **words) {
     uint64_t sent = 0, told = 0;
     int64_t free_at = 0, next_line = 0;
     for (int64_t now = 0; now < SECONDS * 1000 * MS;) {
-        /* The next event: a packet's departure, its acknowledgement, or the controller's timer. */
+        /* The next event is the departure of a packet, the acknowledgement of a packet, or the controller's timer. */
         int64_t departure = eq_controller_next_departure_ns(controller, now);
         int64_t answer = told < sent ? arrivals[told % UNDER_WAY] + WAY : EQ_NEVER;
         int64_t timer = eq_controller_next_timer_ns(controller);

@@ -16,7 +16,7 @@ enum { WIDTH = 640, HEIGHT = 360, FRAMES_PER_S = 25 };
 
 static void set_rate(AVCodecContext *encoder, int64_t rate_bps) {
     encoder->bit_rate = encoder->rc_max_rate = rate_bps;
-    encoder->rc_buffer_size = (int)(rate_bps / 4); /* a quarter of a second */
+    encoder->rc_buffer_size = (int)(rate_bps / 4); /* 0.25 s of video, in bits */
 }
 
 static AVCodecContext *open_encoder(int64_t rate_bps) {
@@ -31,7 +31,7 @@ static AVCodecContext *open_encoder(int64_t rate_bps) {
     return avcodec_open2(encoder, encoder->codec, NULL) == 0 ? encoder : NULL;
 }
 
-static void paint(AVFrame *frame, int number) { /* moving waves, with noise because noise needs a high bitrate */
+static void paint(AVFrame *frame, int number) { /* moving waves, with noise so that the video needs a high bitrate */
     for (int plane = 1; plane < 3; plane++) memset(frame->data[plane], 128, (size_t)frame->linesize[plane] * HEIGHT / 2);
     for (int y = 0; y < HEIGHT; y++)
         for (int x = 0; x < WIDTH; x++)
@@ -67,7 +67,7 @@ int main(int count, char **words) {
         frame->pict_type = AV_PICTURE_TYPE_NONE;
         while (avcodec_receive_packet(encoder, packet) == 0) {
             if (eq_sender_write(sender, packet->data, (size_t)packet->size, 0) != EQ_OK)
-                frame->pict_type = AV_PICTURE_TYPE_I; /* the frame is skipped: the next one has to be a key frame */
+                frame->pict_type = AV_PICTURE_TYPE_I; /* this frame is skipped, so the next frame must be a key frame */
             av_packet_unref(packet);
         }
         if (number % FRAMES_PER_S == 0) printf("%d s: %.0f kbit/s\n", number / FRAMES_PER_S, encoder->bit_rate / 1e3);

@@ -1,9 +1,9 @@
-/* Sends a file as a flow of application data units, or receives one into a file.
+/* Sends a file as a flow of application data units, or receives such a flow into a file.
  *
  *   flow_pair send HOST PORT FILE
  *   flow_pair receive PORT FILE
  *
- * The Rust example `flow_pair` of equipoise-net can be its peer. */
+ * The program also works with the Rust example `flow_pair` of equipoise-net on the remote host. */
 #define _POSIX_C_SOURCE 200809L
 #include <equipoise_pair.h>
 
@@ -14,7 +14,7 @@
 #include <string.h>
 #include <time.h>
 
-/* A unit of 4 kB every 20 ms: 1.6 Mbit/s. */
+/* The sender sends a data unit of 4096 bytes every 20 ms, which is 1.6 Mbit/s. */
 enum { UNIT = 4096, PAUSE_NS = 20000000 };
 
 static void check(long result, const char *what) {

@@ -1,4 +1,5 @@
-/* Receives one session, of `equipoise send --file`, encoder.c or the Rust library, into a file, in an event loop:
+/* Receives one media session into a file, in an event loop. The sender is `equipoise send --file`, encoder.c or a
+ * program that uses the Rust library.
  *
  *   EQUIPOISE_KEY=... receive HOST:PORT FILE
  *

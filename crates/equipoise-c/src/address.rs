@@ -4,7 +4,7 @@ use libc::{AF_INET, AF_INET6, sa_family_t, sockaddr, sockaddr_in, sockaddr_in6, 
 
 use crate::error::{Fault, eq_error};
 
-/// Reads an IPv4 or IPv6 address; `None` for a null pointer.
+/// Reads an IPv4 or IPv6 address from a C socket address. Returns `None` for a null pointer.
 ///
 /// # Safety
 /// `address` is null, or points to `length` readable bytes.
@@ -17,17 +17,17 @@ pub(crate) unsafe fn read_or_none(address: *const sockaddr, length: socklen_t) -
     if !has(size_of::<sa_family_t>()) {
         return Err(wrong(format!("an address of {length} bytes has no family")));
     }
-    // SAFETY: enough bytes are readable, and any bytes are a valid family; the address need not be aligned.
+    // SAFETY: `length` covers a family, any bytes are a valid family, and `read_unaligned` needs no alignment.
     let family = unsafe { address.cast::<sa_family_t>().read_unaligned() };
     match i32::from(family) {
         AF_INET if has(size_of::<sockaddr_in>()) => {
-            // SAFETY: enough bytes are readable, and any bytes are a valid structure.
+            // SAFETY: `length` covers a `sockaddr_in`, and any bytes are a valid `sockaddr_in`.
             let found = unsafe { address.cast::<sockaddr_in>().read_unaligned() };
             let ip = Ipv4Addr::from(u32::from_be(found.sin_addr.s_addr));
             Ok(Some((ip, u16::from_be(found.sin_port)).into()))
         }
         AF_INET6 if has(size_of::<sockaddr_in6>()) => {
-            // SAFETY: as above.
+            // SAFETY: `length` covers a `sockaddr_in6`, and any bytes are a valid `sockaddr_in6`.
             let found = unsafe { address.cast::<sockaddr_in6>().read_unaligned() };
             let (ip, port) = (Ipv6Addr::from(found.sin6_addr.s6_addr), u16::from_be(found.sin6_port));
             Ok(Some(SocketAddrV6::new(ip, port, found.sin6_flowinfo, found.sin6_scope_id).into()))

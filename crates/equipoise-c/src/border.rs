@@ -1,4 +1,4 @@
-//! Conversions between C and Rust: texts, structures that can grow, and handles.
+//! Conversions between C and Rust values: texts, handles, and structures to which later versions can add fields.
 
 use std::collections::BTreeMap;
 use std::ffi::{CStr, CString, c_char};
@@ -10,56 +10,61 @@ use equipoise::units::Size;
 use crate::error::{Fault, eq_error};
 use crate::signal::locked;
 
-/// A structure of numbers and pointers that begins with its size, so that later versions of the library can add fields
-/// at its end.
+/// A C structure of numbers and pointers whose first field is its size. Because of the size, later versions of the
+/// library can add fields at the end of the structure.
 ///
 /// # Safety
-/// Its first field is a `usize`, it is `repr(C)`, and any bytes are a valid value.
+/// The type is `repr(C)`, its first field is a `usize`, and any bytes are a valid value of the type.
 pub(crate) unsafe trait Growing: Copy {
-    /// Its name in C.
+    /// Name of the structure in C.
     const NAME: &'static str;
-    /// The values of fields that are missing in the caller's structure, or of all fields for NULL.
+    /// Returns the default values. They replace fields that are missing in the caller's structure, or all fields if the
+    /// caller passes NULL.
     fn standard() -> Self;
 }
 
-/// Reads the caller's structure. Missing fields, or all for NULL, have their standard values.
+/// Reads the caller's structure. Fields that are missing in it have their default values; for NULL, all fields have
+/// them.
 ///
 /// # Safety
-/// `from` is null, or begins with a `usize` and points to that many readable bytes.
+/// `from` is null, or points to a structure that begins with its size, a `usize`, and has that number of readable
+/// bytes.
 pub(crate) unsafe fn options<T: Growing>(from: *const T) -> Result<T, Fault> {
     let mut whole = T::standard();
     if from.is_null() {
         return Ok(whole);
     }
-    // SAFETY: the caller vouches for the first field.
+    // SAFETY: the caller guarantees that the first field is a readable `usize`.
     let size = unsafe { from.cast::<usize>().read_unaligned() };
     check_size::<T>(size)?;
     let length = size.min(size_of::<T>());
-    // SAFETY: that many bytes are readable there and writable here, and any bytes are a valid `T`.
+    // SAFETY: `length` bytes are readable in `from` and writable in `whole`, and any bytes are a valid `T`.
     unsafe { std::ptr::copy_nonoverlapping(from.cast::<u8>(), std::ptr::from_mut(&mut whole).cast::<u8>(), length) };
     Ok(whole)
 }
 
-/// Copies `value` into the caller's structure, as far as the size of that structure allows.
+/// Copies `value` into the caller's structure, without the fields that are beyond the size of that structure.
 ///
 /// # Safety
-/// `to` is null, or begins with a `usize` and points to that many writable bytes.
+/// `to` is null, or points to a structure that begins with its size, a `usize`, and has that number of writable bytes.
 pub(crate) unsafe fn fill<T: Growing>(to: *mut T, value: T) -> Result<(), Fault> {
     if to.is_null() {
         return Err(Fault::null(T::NAME));
     }
-    // SAFETY: the caller vouches for the first field.
+    // SAFETY: the caller guarantees that the first field is a readable `usize`.
     let size = unsafe { to.cast::<usize>().read_unaligned() };
     check_size::<T>(size)?;
     let (length, head) = (size.min(size_of::<T>()), size_of::<usize>());
     let value = std::ptr::from_ref(&value).cast::<u8>();
-    // SAFETY: both have that many bytes; the caller's size is not changed.
+    // SAFETY: `value` and `to` have at least `length` bytes. The copy leaves out `struct_size`, which belongs to the
+    // caller.
     unsafe { std::ptr::copy_nonoverlapping(value.add(head), to.cast::<u8>().add(head), length - head) };
     Ok(())
 }
 
 fn check_size<T: Growing>(size: usize) -> Result<(), Fault> {
-    // No structure is as large as a page: a larger number means that the size was not set.
+    // No structure of the library is as large as a page of memory. A larger `size` means that the caller did not set
+    // it.
     if (size_of::<usize>()..=4096).contains(&size) {
         return Ok(());
     }
@@ -67,29 +72,29 @@ fn check_size<T: Growing>(size: usize) -> Result<(), Fault> {
     Err(Fault::new(eq_error::EQ_E_ARGUMENT, words))
 }
 
-/// Reads a text.
+/// Reads a C string as UTF-8. `what` is the argument's name for the error message.
 ///
 /// # Safety
-/// `from` is null or points to a string with a terminating zero byte that outlives the result.
+/// `from` is null or points to a string that ends with a zero byte and outlives the result.
 pub(crate) unsafe fn text<'a>(from: *const c_char, what: &str) -> Result<&'a str, Fault> {
     if from.is_null() {
         return Err(Fault::null(what));
     }
-    // SAFETY: the caller vouches for the pointer.
+    // SAFETY: the caller guarantees that the pointer is valid.
     let text = unsafe { CStr::from_ptr(from) };
     text.to_str().map_err(|_| Fault::new(eq_error::EQ_E_ARGUMENT, format!("`{what}` is not UTF-8")))
 }
 
-/// Converts a word of the library to a C string, which is kept forever. The number of words is bounded: one for each
-/// reason of a rate.
+/// Returns a C string for a word of the library. The string is never freed. The number of words is bounded, because
+/// each is the name of one reason for a rate.
 pub(crate) fn word(word: &'static str) -> *const c_char {
     static WORDS: Mutex<BTreeMap<&'static str, CString>> = Mutex::new(BTreeMap::new());
     let mut words = locked(&WORDS);
-    // The bytes of a string do not move when the map grows.
+    // The pointer stays valid when the map grows, because a `CString` keeps its bytes on the heap.
     words.entry(word).or_insert_with(|| CString::new(word).unwrap_or_default()).as_ptr()
 }
 
-/// Reads an array of `count` items.
+/// Reads an array of `count` items. `what` is the argument's name for the error message.
 ///
 /// # Safety
 /// `from` points to `count` readable items that outlive the result; if `count` is 0, it may be null.
@@ -103,7 +108,7 @@ pub(crate) unsafe fn many<'a, T>(from: *const T, count: usize, what: &str) -> Re
         (false, _) if !from.is_aligned() => {
             Err(Fault::new(eq_error::EQ_E_ARGUMENT, format!("`{what}` is not aligned as its type wants")))
         }
-        // SAFETY: the caller vouches for the pointer and the count, which does not exceed the size of an object.
+        // SAFETY: the caller guarantees that `from` has `count` items, and their total size is at most `isize::MAX`.
         (false, _) => Ok(unsafe { slice::from_raw_parts(from, count) }),
     }
 }
@@ -111,12 +116,12 @@ pub(crate) unsafe fn many<'a, T>(from: *const T, count: usize, what: &str) -> Re
 /// Reads texts of the form "name=value".
 ///
 /// # Safety
-/// As [`many`], and each text as [`text`].
+/// `from` satisfies the conditions of [`many`], and each of its items those of [`text`].
 pub(crate) unsafe fn pairs<'a>(from: *const *const c_char, count: usize) -> Result<Vec<(&'a str, &'a str)>, Fault> {
-    // SAFETY: the caller vouches for them.
+    // SAFETY: the caller guarantees that the pointers are valid.
     let texts = unsafe { many(from, count, "parameters") }?;
     let pair = |from: &*const c_char| {
-        // SAFETY: the caller vouches for each.
+        // SAFETY: the caller guarantees that each text is valid.
         let text = unsafe { text(*from, "parameters") }?;
         let wrong = || {
             let words = format!("parameter `{text}` is not of the form `name=value`");
@@ -127,7 +132,7 @@ pub(crate) unsafe fn pairs<'a>(from: *const *const c_char, count: usize) -> Resu
     texts.iter().map(pair).collect()
 }
 
-/// Stores a new handle at `to`.
+/// Stores a pointer to a new handle at `to`, or NULL if `make` fails.
 ///
 /// # Safety
 /// `to` is null or writable.
@@ -135,19 +140,20 @@ pub(crate) unsafe fn hand_out<T>(to: *mut *mut T, make: impl FnOnce() -> Result<
     if to.is_null() {
         return Err(Fault::null("where the handle is to go"));
     }
-    // SAFETY: the caller vouches for the pointer.
+    // SAFETY: the caller guarantees that the pointer is valid.
     unsafe { to.write(std::ptr::null_mut()) };
     let made = Box::into_raw(Box::new(make()?));
-    // SAFETY: as before.
+    // SAFETY: the caller guarantees that `to` is writable.
     unsafe { to.write(made) };
     Ok(())
 }
 
 /// Maximum size of an IP packet, in bytes: the longest IPv6 payload and its header (RFC 8200, Sec. 3).
 pub(crate) const LONGEST_PACKET: usize = 65_575;
-/// Maximum bytes of a frame, and of waiting data. Our choice: far above real values, and sums cannot overflow.
+/// Maximum size of a frame and of the data that waits to be sent, in bytes. Our choice: the limit is far above real
+/// sizes, and sums of such sizes cannot overflow.
 pub(crate) const LONGEST_FRAME: usize = 1 << 31;
-/// A size given by the caller.
+/// Converts a number of bytes from the caller to a size. Returns an error if the number is above `most`.
 pub(crate) fn bytes(count: usize, most: usize) -> Result<Size, Fault> {
     if count > most {
         let words = format!("a size of {count} bytes; {most} are the most");

@@ -1,4 +1,4 @@
-//! The list of controllers, by number.
+//! The list of controllers for C, in which each controller has a number.
 
 use std::ffi::{CString, c_char};
 use std::ptr;
@@ -16,21 +16,22 @@ use crate::error::{Fault, eq_error, guarded};
 pub struct eq_parameter {
     /// sizeof(eq_parameter), set by the caller.
     pub struct_size: usize,
-    /// Its name.
+    /// Name of the parameter.
     pub name: *const c_char,
-    /// Its type: "rate", "time", the unit of a number, "number", or the possible words, separated by commas.
+    /// Type of the parameter: "rate", "time", "number", the unit of a number, or the possible words, separated by
+    /// commas.
     pub kind: *const c_char,
-    /// Its default value; NULL if it has to be given.
+    /// Default value of the parameter; NULL if the caller must specify a value.
     pub standard: *const c_char,
-    /// Its smallest value; NULL for words.
+    /// Minimum of the parameter; NULL if its value is a word.
     pub least: *const c_char,
-    /// Its largest value; NULL for words.
+    /// Maximum of the parameter; NULL if its value is a word.
     pub most: *const c_char,
-    /// Its meaning, and the effect of changing it.
+    /// Meaning of the parameter, and the effect of a change.
     pub meaning: *const c_char,
 }
 
-// SAFETY: it is `repr(C)`, begins with its size, and has pointers otherwise.
+// SAFETY: the structure is `repr(C)`, its first field is its size, and all its other fields are pointers.
 unsafe impl Growing for eq_parameter {
     const NAME: &'static str = "eq_parameter";
 
@@ -41,34 +42,37 @@ unsafe impl Growing for eq_parameter {
     }
 }
 
-/// The number of controllers.
+/// Returns the number of controllers in the library.
 #[unsafe(no_mangle)]
 pub extern "C" fn eq_controller_count() -> usize {
     entries().len()
 }
 
-/// The name of controller `index`, from 0; NULL after the last. The text belongs to the library.
+/// Returns the name of controller `index`, which counts from 0; NULL if `index` is too large. The text belongs to the
+/// library.
 #[unsafe(no_mangle)]
 pub extern "C" fn eq_controller_name(index: usize) -> *const c_char {
     listing().get(index).map_or(ptr::null(), |listed| listed.name.as_ptr())
 }
 
-/// A summary of controller `index` with its source, in one line; NULL after the last. The text belongs to the library.
+/// Returns a summary of controller `index` and its source, in one line; NULL if `index` is too large. The text belongs
+/// to the library.
 #[unsafe(no_mangle)]
 pub extern "C" fn eq_controller_summary(index: usize) -> *const c_char {
     listing().get(index).map_or(ptr::null(), |listed| listed.summary.as_ptr())
 }
 
-/// The number of parameters of controller `index`; 0 after the last.
+/// Returns the number of parameters of controller `index`; 0 if `index` is too large.
 #[unsafe(no_mangle)]
 pub extern "C" fn eq_controller_parameter_count(index: usize) -> usize {
     listing().get(index).map_or(0, |listed| listed.parameters.len())
 }
 
-/// Parameter `number` of controller `index`, both from 0. Returns EQ_END after the last, or EQ_E_ARGUMENT.
+/// Describes parameter `number` of controller `index` in `*parameter`. Both numbers count from 0. Set
+/// parameter->struct_size before the call. Returns EQ_OK, EQ_END if one of the numbers is too large, or EQ_E_ARGUMENT.
 ///
 /// # Safety
-/// `parameter` is null, or begins with a `usize` and points to that many writable bytes.
+/// `parameter` is null, or points to a structure that begins with its size and has that number of writable bytes.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn eq_controller_parameter(
     index: usize,
@@ -80,22 +84,22 @@ pub unsafe extern "C" fn eq_controller_parameter(
         let listed = listed.ok_or_else(|| {
             Fault::new(eq_error::EQ_END, format!("controller {index} has no parameter {number}; they count from 0"))
         })?;
-        // SAFETY: the caller vouches for the pointer.
+        // SAFETY: the caller guarantees that the pointer is valid.
         unsafe { fill(parameter, listed.shown()) }
     })
 }
 
-/// Creates a controller of the catalogue from its name and "name=value" texts.
+/// Creates a controller of the catalogue from its name and from parameters of the form "name=value".
 ///
 /// # Safety
-/// As documented in the header: `name` is null or a text, and `parameters` are `count` texts.
+/// `name` is null or a C string, and `parameters` points to `count` C strings.
 pub(crate) unsafe fn build(
     name: *const c_char,
     parameters: *const *const c_char,
     count: usize,
     packet: Size,
 ) -> Result<BoxedController, Fault> {
-    // SAFETY: the caller vouches for them.
+    // SAFETY: the caller guarantees that the pointers are valid.
     let (name, parameters) = unsafe { (text(name, "name")?, pairs(parameters, count)?) };
     let unknown = || {
         let known: Vec<_> = entries().iter().map(|entry| entry.name).collect();
@@ -105,7 +109,7 @@ pub(crate) unsafe fn build(
     Ok(entry.build(&entry.parse(&parameters)?, packet)?)
 }
 
-/// A controller's texts as C strings.
+/// The name, the summary and the parameters of a controller as C strings.
 struct Listed {
     name: CString,
     summary: CString,
@@ -125,7 +129,8 @@ fn listing() -> &'static [Listed] {
     LISTING.get_or_init(|| entries().iter().map(Listed::new).collect())
 }
 
-/// No text of the catalogue contains a zero byte; such a text would become empty.
+/// Converts a text of the catalogue to a C string. A text with a zero byte would become empty, but the catalogue has
+/// none.
 fn for_c(text: &str) -> CString {
     CString::new(text).unwrap_or_default()
 }

@@ -1,4 +1,4 @@
-//! Results of calls, and their texts.
+//! Result codes of the calls of the C API, and error messages.
 
 use std::cell::RefCell;
 use std::error::Error;
@@ -17,33 +17,34 @@ use equipoise_session::rtp::SessionError;
 pub enum eq_error {
     /// Success.
     EQ_OK = 0,
-    /// NULL in place of a handle, an unknown flow-pair descriptor, or a closed one.
+    /// The handle is NULL, or the flow-pair handle is unknown or closed.
     EQ_E_HANDLE = -1,
     /// A null pointer, an invalid address, a text that is not UTF-8, or a number out of range.
     EQ_E_ARGUMENT = -2,
-    /// Another call has to come first, or this call came too early.
+    /// The call is not allowed in the present state, such as a send before eq_dst.
     EQ_E_STATE = -3,
     /// The other host does not answer, or refuses.
     EQ_E_PEER = -4,
-    /// The session or flow is over, and all data was read. Every reading loop ends with this.
+    /// The session or flow is over, and all data was read. Every reading loop ends with this code.
     EQ_END = -5,
-    /// The data is longer than the maximum; nothing was taken.
+    /// The data is longer than the maximum. No part of the data was accepted.
     EQ_E_LENGTH = -6,
     /// The buffer is too short; the data can still be read.
     EQ_E_BUFFER = -7,
-    /// The system refused: a port in use, no threads, no descriptors.
+    /// The operating system refused a resource: a port that is in use, a thread, or a descriptor.
     EQ_E_SYSTEM = -8,
     /// An error in the library.
     EQ_E_INTERNAL = -9,
-    /// There is nothing to read, or no room, within the given time: poll the descriptor, then call again.
+    /// Within the timeout there was nothing to read, or no space to write. Poll the descriptor, then call again.
     EQ_AGAIN = -10,
     /// There is no controller or parameter with this name.
     EQ_E_NAME = -11,
-    /// A parameter's value is invalid or conflicts with others, or the controller cannot be used here.
+    /// A parameter's value is invalid or conflicts with another parameter, or the controller needs input that this API
+    /// does not provide.
     EQ_E_VALUE = -12,
     /// The text is not a valid key.
     EQ_E_KEY = -13,
-    /// The data is not feedback, or names packets that were never sent. It is not applied.
+    /// The data is not valid feedback, or reports packets that were never sent. The invalid feedback is not applied.
     EQ_E_FEEDBACK = -14,
 }
 
@@ -52,7 +53,7 @@ use eq_error::{
     EQ_E_PEER, EQ_E_STATE, EQ_E_SYSTEM, EQ_E_VALUE, EQ_END, EQ_OK,
 };
 
-/// Every code with its name and a description.
+/// Every result code with its name and its meaning.
 const ALL: [(eq_error, &CStr, &CStr); 15] = [
     (EQ_OK, c"EQ_OK", c"no error"),
     (EQ_E_HANDLE, c"EQ_E_HANDLE", c"no such handle, or it was closed"),
@@ -75,20 +76,20 @@ thread_local! {
     static LAST: RefCell<CString> = RefCell::new(c"no call of this thread has failed".to_owned());
 }
 
-/// The name of a code, such as "EQ_E_PEER"; never NULL. The text belongs to the library.
+/// Returns the name of a result code, such as "EQ_E_PEER"; never NULL. The text belongs to the library.
 #[unsafe(no_mangle)]
 pub extern "C" fn eq_error_name(code: i32) -> *const c_char {
     named(code).map_or(c"no code of this library", |(_, name, _)| *name).as_ptr()
 }
 
-/// The meaning of a code, as a short English text; never NULL. The text belongs to the library.
+/// Returns the meaning of a result code, as a short English text; never NULL. The text belongs to the library.
 #[unsafe(no_mangle)]
 pub extern "C" fn eq_strerror(code: i32) -> *const c_char {
     named(code).map_or(c"no code of this library", |(_, _, words)| *words).as_ptr()
 }
 
-/// The last error of this thread and how to correct it, in English; never NULL. The text is valid until another call of
-/// this thread fails.
+/// Returns a description of the last error in this thread and how to correct it, in English; never NULL. The text is
+/// valid until another call in this thread fails.
 #[unsafe(no_mangle)]
 pub extern "C" fn eq_last_error_message() -> *const c_char {
     LAST.with_borrow(|message| message.as_ptr())
@@ -98,7 +99,7 @@ fn named(code: i32) -> Option<&'static (eq_error, &'static CStr, &'static CStr)>
     ALL.iter().find(|(known, ..)| *known as i32 == code)
 }
 
-/// An error with its code.
+/// An error of a call: its result code and a message.
 #[derive(Debug)]
 pub(crate) struct Fault {
     pub(crate) code: eq_error,
@@ -110,24 +111,24 @@ impl Fault {
         Self { code, words: words.into() }
     }
 
-    /// A null pointer.
+    /// The error for a null pointer in the argument `what`.
     pub(crate) fn null(what: &str) -> Self {
         Self::new(EQ_E_ARGUMENT, format!("`{what}` is NULL"))
     }
 
-    /// NULL in place of a handle.
+    /// The error for a handle that is NULL.
     pub(crate) fn no_handle() -> Self {
         Self::new(EQ_E_HANDLE, "the handle is NULL")
     }
 
-    /// An error with all its sources.
+    /// An error whose message includes the messages of all its sources.
     fn chain(code: eq_error, error: &dyn Error) -> Self {
         Self { code, words: Chain(error).to_string() }
     }
 
-    /// Stores the text of the error for [`eq_last_error_message`].
+    /// Stores the error's message for [`eq_last_error_message`], and returns the error's code.
     fn tell(self) -> eq_error {
-        // A zero byte would end the text.
+        // A zero byte inside the message would end the C string too early.
         let words = CString::new(self.words.replace('\0', "\\0")).unwrap_or_default();
         LAST.set(words);
         self.code
@@ -191,12 +192,12 @@ impl From<std::io::Error> for Fault {
     }
 }
 
-/// Runs `body` and returns any error, including a panic, as a code.
+/// Runs `body`. Returns `EQ_OK`, or the code of its error; a panic is an error, too.
 pub(crate) fn guarded(body: impl FnOnce() -> Result<(), Fault>) -> eq_error {
     value(body).err().unwrap_or(EQ_OK)
 }
 
-/// Runs `body`, which returns a value instead of a code; returns any error, including a panic, as a code.
+/// Runs `body` and returns its value, or the code of its error; a panic is an error, too.
 pub(crate) fn value<T>(body: impl FnOnce() -> Result<T, Fault>) -> Result<T, eq_error> {
     let panicked = || Fault::new(EQ_E_INTERNAL, "a fault of the library's own: it panicked, and said where on stderr");
     let result = catch_unwind(AssertUnwindSafe(body)).unwrap_or_else(|_| Err(panicked()));

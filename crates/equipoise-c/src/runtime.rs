@@ -1,4 +1,4 @@
-//! The tasks of all handles, on one thread that lives as long as any handle.
+//! The Tokio runtime that runs the tasks of all handles. Its single thread ends when the last handle is closed.
 
 use std::sync::{Arc, Mutex, Weak};
 
@@ -7,7 +7,7 @@ use tokio::runtime::{Builder, Runtime};
 use crate::error::Fault;
 use crate::signal::locked;
 
-/// The runtime of all open handles. Pacing does not run on it.
+/// Returns the Tokio runtime that all open handles share. Packets are paced on other threads.
 pub(crate) fn shared() -> Result<Arc<Runtime>, Fault> {
     static SHARED: Mutex<Weak<Runtime>> = Mutex::new(Weak::new());
     let mut shared = locked(&SHARED);

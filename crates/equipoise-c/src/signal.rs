@@ -1,4 +1,4 @@
-//! Descriptors that an event loop can poll, and functions to wait for them.
+//! Descriptors that an event loop can poll, and functions that wait until such a descriptor is readable.
 
 use std::os::fd::{AsFd as _, AsRawFd as _};
 use std::sync::Arc;
@@ -13,12 +13,13 @@ use nix::sys::eventfd::{EfdFlags, EventFd};
 
 use crate::error::{Fault, eq_error};
 
-/// Locks a mutex even after a panic: each change under a lock is one step, so the data is consistent.
+/// Locks a mutex, even if a thread panicked while it held the lock. The data is still consistent, because every change
+/// under a lock is a single step.
 pub(crate) fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// A descriptor that is readable while it is raised.
+/// A descriptor that becomes readable by `raise`, and no longer readable by `lower`.
 #[derive(Debug)]
 pub(crate) struct Signal(EventFd);
 
@@ -30,21 +31,21 @@ impl Signal {
     }
 
     pub(crate) fn raise(&self) {
-        // The write fails only if the counter would overflow; then the descriptor is already readable.
+        // The write fails only if the event counter would overflow. In that case the descriptor is readable already.
         let _ = self.0.write(1);
     }
 
     pub(crate) fn lower(&self) {
-        // The read fails if the descriptor was not raised; then nothing has to be done.
+        // The read fails if the descriptor was not raised. In that case there is nothing to do.
         let _ = self.0.read();
     }
 
-    /// The descriptor's number, for the caller to poll.
+    /// Returns the descriptor's number, so that the C program can poll it.
     pub(crate) fn number(&self) -> i32 {
         self.0.as_fd().as_raw_fd()
     }
 
-    /// Waits until the descriptor is raised. Returns false if `deadline` passes first.
+    /// Waits until the descriptor is readable. Returns false if `deadline` passes first.
     fn wait(&self, deadline: Deadline) -> Result<bool, Fault> {
         loop {
             let mut polled = [PollFd::new(self.0.as_fd(), PollFlags::POLLIN)];
@@ -66,18 +67,18 @@ impl Wake for Signal {
     }
 }
 
-/// The time at which a wait ends; `None` waits forever.
+/// The time at which a wait ends without success; `None` for a wait without limit.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Deadline(Option<Instant>);
 
 impl Deadline {
-    /// The deadline for a timeout in milliseconds; negative for none.
+    /// The deadline after a timeout in milliseconds. A negative timeout means no deadline.
     pub(crate) fn after_ms(timeout_ms: i32) -> Self {
         let wait = u64::try_from(timeout_ms).ok().map(Duration::from_millis);
         Self(wait.and_then(|wait| Instant::now().checked_add(wait)))
     }
 
-    /// The deadline, for a timer of the runtime.
+    /// Returns the deadline as a time, for a timer of the Tokio runtime.
     pub(crate) const fn at(self) -> Option<Instant> {
         self.0
     }
@@ -89,7 +90,8 @@ impl Deadline {
     fn left(self) -> PollTimeout {
         let Some(at) = self.0 else { return PollTimeout::NONE };
         let left = at.saturating_duration_since(Instant::now());
-        // Rounded up, to avoid busy polling in the last millisecond.
+        // The remaining time is rounded up to whole milliseconds. Rounded down, it would be 0 during the last
+        // millisecond, and the caller would poll in a busy loop.
         let millis = left.as_millis() + u128::from(left.subsec_nanos() % 1_000_000 > 0);
         PollTimeout::try_from(millis.min(60_000)).unwrap_or(PollTimeout::ZERO)
     }
@@ -97,14 +99,15 @@ impl Deadline {
 
 /// A source of items, such as sessions or payloads.
 pub(crate) trait Source {
-    /// The type of the items.
+    /// The type of the source's items.
     type Item;
-    /// Returns the next item, or `None` after the last. If no item is available yet, the context's waker is woken
-    /// later.
+    /// Returns the next item, or `None` after the last item. If no item is available yet, the source wakes the
+    /// context's waker when there is one.
     fn poll(&mut self, context: &mut Context<'_>) -> Poll<Option<Self::Item>>;
 }
 
-/// A source with a descriptor that is readable while there is an item, and after the end. Threads may share it.
+/// A source with a descriptor that is readable while there is an item to take, and after the last item. Threads may
+/// share an inbox.
 pub(crate) struct Inbox<S: Source> {
     signal: Arc<Signal>,
     waker: Waker,
@@ -132,23 +135,23 @@ impl<S: Source> Inbox<S> {
         Ok(inbox)
     }
 
-    /// The descriptor's number, for the caller to poll.
+    /// Returns the descriptor's number, so that the C program can poll it.
     pub(crate) fn descriptor(&self) -> i32 {
         self.signal.number()
     }
 
-    /// Wakes every waiting call; later calls do not wait.
+    /// Wakes every call that waits for an item. Later calls return immediately with an error.
     pub(crate) fn stop(&self) {
         self.stopped.store(true, Ordering::SeqCst);
         self.signal.raise();
     }
 
-    /// Accesses the source.
+    /// Calls `look` with the source, and returns the result of `look`.
     pub(crate) fn source<T>(&self, look: impl FnOnce(&mut S) -> T) -> T {
         look(&mut locked(&self.inner).source)
     }
 
-    /// Returns the source, to close it.
+    /// Returns the source, so that the caller can close it.
     pub(crate) fn into_source(self) -> S {
         self.inner.into_inner().unwrap_or_else(PoisonError::into_inner).source
     }
@@ -168,7 +171,8 @@ impl<S: Source> Inbox<S> {
         }
     }
 
-    /// Takes the next item if `fits` accepts it; otherwise the item stays in the inbox.
+    /// Waits for the next item until `deadline`, and returns it if `fits` accepts it. Otherwise the item stays in the
+    /// inbox.
     pub(crate) fn take(
         &self,
         deadline: Deadline,

@@ -1,4 +1,4 @@
-//! Tests of behaviour that the C tests in `tests/c` do not cover.
+//! Tests of behaviour of the C API that the C tests in `tests/c` do not cover.
 
 use std::collections::BTreeSet;
 use std::ffi::{CStr, c_int};
@@ -16,7 +16,7 @@ use crate::time::{CallersClock, arrival};
 use crate::version::{EQ_VERSION_MAJOR, EQ_VERSION_MINOR, EQ_VERSION_PATCH, eq_version};
 
 fn words(text: *const std::ffi::c_char) -> &'static str {
-    // SAFETY: the texts of these calls belong to the library, and end with a zero byte.
+    // SAFETY: `text` is from a function of the library whose strings end with a zero byte and stay valid.
     unsafe { CStr::from_ptr(text) }.to_str().expect("UTF-8")
 }
 
@@ -47,22 +47,23 @@ fn a_panic_does_not_cross_the_border_and_words_are_left_for_each_fault() {
     assert_eq!(other.expect("no panic"), "no call of this thread has failed");
 }
 
-/// If it fails, a program built with an older or newer header reads or writes beyond its structures.
+/// If it fails, the library reads or writes beyond the structures of a program that was built with an older or newer
+/// header.
 #[test]
 fn structures_of_any_size_are_read_and_filled_as_far_as_they_go() {
     let given = eq_controller_options { feedback: 2, interval_ns: 7, ..eq_controller_options::standard() };
     let shorter =
         eq_controller_options { struct_size: std::mem::offset_of!(eq_controller_options, interval_ns), ..given };
-    // SAFETY: each size is at most the number of bytes it has.
+    // SAFETY: the size in each structure is at most the number of bytes of the structure.
     let (shorter, none) = unsafe { (options(&raw const shorter), options(ptr::null::<eq_controller_options>())) };
     assert_eq!(shorter.map(|read| (read.feedback, read.interval_ns)).expect("it is read"), (2, 0));
     assert_eq!(none.map(|read| read.feedback).expect("it is read"), 0);
 
-    // A program built for a later version has more fields after the fields known here.
+    // A program that was built with a later header has more fields after the fields that this library version has.
     let before = eq_controller_status { rate_bps: 77, ..eq_controller_status::standard() };
     let mut later = [before; 2];
     later[0].struct_size = size_of_val(&later);
-    // SAFETY: the memory has that many bytes.
+    // SAFETY: `later` has `struct_size` writable bytes.
     let filled =
         unsafe { fill(later.as_mut_ptr(), eq_controller_status { rate_bps: 5, ..eq_controller_status::standard() }) };
     filled.expect("it is filled");
@@ -71,7 +72,7 @@ fn structures_of_any_size_are_read_and_filled_as_far_as_they_go() {
 }
 
 proptest! {
-    /// If it fails, the origin of a caller's clock changes the rate.
+    /// If it fails, the rate depends on the origin of the caller's clock.
     #[test]
     fn any_clock_of_the_callers_is_told_back_as_it_was(start: i64, ahead in 0..=1_i64 << 60) {
         let (clock, now) = (CallersClock::starting_at(start), start.saturating_add(ahead));
@@ -101,7 +102,7 @@ fn units_come_whole_over_ipv6() {
     }
     let length = size_of::<sockaddr_in6>() as socklen_t;
     let (local, mut got) = (v6(0), [0_u8; 16]);
-    // SAFETY: the pointers are to that many bytes.
+    // SAFETY: each pointer points to at least the number of bytes that is passed with it.
     unsafe {
         let receiver = eq_fsocket(ptr::from_ref(&local).cast(), length);
         let (sender, there) = (eq_fsocket(ptr::null(), 0), v6(eq_port(receiver)));

@@ -1,18 +1,18 @@
-//! Conversion between the caller's times and the controllers'.
+//! Conversion between times of the caller's clock and times of the controllers' clocks.
 
 use equipoise::units::{Instant, ReceiverClock, SenderClock, Span};
 
-/// The caller's clock: nanoseconds from any origin.
+/// The caller's clock. It counts nanoseconds, from an origin that the caller chooses.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct CallersClock {
     start_ns: i64,
 }
 
-/// The caller's first time on the controller's clock, in ns: 36 years. It is far from zero, because a receiver's
-/// timestamps wrap and may seem to be earlier than the first time.
+/// The time on the controller's clock at which the handle is created, in ns: about 36 years. The value is far above
+/// zero, because a receiver's timestamps wrap around and may therefore seem to be earlier than this time.
 const EPOCH: u64 = 1 << 60;
 
-/// A time that is never reached.
+/// In place of a time: never.
 pub const EQ_NEVER: i64 = i64::MAX;
 
 impl CallersClock {
@@ -30,12 +30,12 @@ impl CallersClock {
     }
 }
 
-/// A time of the receiver's clock, with any origin.
+/// Converts a time of the receiver's clock, in ns from any origin.
 pub(crate) fn arrival(at_ns: i64) -> Instant<ReceiverClock> {
     Instant::from_nanos(bounded(i128::from(EPOCH) + i128::from(at_ns)))
 }
 
-/// The given time if it is positive, otherwise `standard`.
+/// Returns `nanos` as a time span if it is positive, otherwise `standard`.
 pub(crate) const fn span_or(nanos: i64, standard: Span) -> Span {
     if nanos > 0 { Span::from_nanos(nanos) } else { standard }
 }

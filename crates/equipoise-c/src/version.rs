@@ -2,14 +2,16 @@
 
 use std::ffi::{CStr, c_char};
 
-/// Major version of the header, part of the soname. It changes when programs have to be rebuilt.
+/// Major version of the header, which is also in the soname. It changes if programs must be rebuilt for the new
+/// version.
 pub const EQ_VERSION_MAJOR: u32 = 0;
-/// Minor version of the header. It rises with additions.
+/// Minor version of the header. It increases if the API has additions.
 pub const EQ_VERSION_MINOR: u32 = 1;
-/// Patch version of the header. It rises with fixes.
+/// Patch version of the header. It increases if a version only corrects errors.
 pub const EQ_VERSION_PATCH: u32 = 0;
 
-/// Returns the version of the linked library; EQ_VERSION is the version of the header. The text belongs to the library.
+/// Returns the version of the library at run time; EQ_VERSION is the version of the header. The text belongs to the
+/// library.
 #[unsafe(no_mangle)]
 pub extern "C" fn eq_version() -> *const c_char {
     const VERSION: &CStr = match CStr::from_bytes_with_nul(concat!(env!("CARGO_PKG_VERSION"), "\0").as_bytes()) {

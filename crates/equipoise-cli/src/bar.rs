@@ -8,11 +8,12 @@ use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 #[derive(Debug)]
 pub(crate) struct Bar(ProgressBar);
 
-/// Number of steps of the bar.
+/// Number of steps into which the progress bar divides the run.
 const STEPS: u64 = 1000;
 
 impl Bar {
-    /// A bar that is hidden if `quiet`; `what` is its label.
+    /// Creates a progress bar with the label `what`. The bar is hidden if `quiet` is set, or if standard error is not a
+    /// terminal.
     pub(crate) fn new(quiet: bool, what: &'static str) -> Self {
         let hidden = quiet || !io::stderr().is_terminal();
         let target = if hidden { ProgressDrawTarget::hidden() } else { ProgressDrawTarget::stderr() };
@@ -23,12 +24,12 @@ impl Bar {
         Self(bar)
     }
 
-    /// Sets the bar to this share of the run, 0 to 1.
+    /// Shows that the share `share` of the run, from 0 to 1, is complete.
     pub(crate) fn progress(&self, share: f64) {
         self.0.set_position((share.clamp(0.0, 1.0) * STEPS as f64) as u64);
     }
 
-    /// Removes the bar at the end of the run.
+    /// Removes the bar from the terminal at the end of the run.
     pub(crate) fn finish(self) {
         self.0.finish_and_clear();
     }

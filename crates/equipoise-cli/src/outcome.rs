@@ -1,4 +1,5 @@
-//! How a command ended that did not fail: it was completed, or Ctrl-C interrupted it.
+//! The outcome of a command that did not fail: complete, interrupted by Ctrl-C, or complete with a target that was not
+//! reached.
 
 #[cfg(feature = "live")]
 use std::sync::Arc;
@@ -11,19 +12,20 @@ use equipoise_lab::verdict::{self, FlowJudgement};
 #[cfg(feature = "live")]
 use crate::error::CliError;
 
-/// How a command ended that did not fail.
+/// The outcome of a command that did not fail.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Outcome {
-    /// The command is complete.
+    /// The command has done all of its work.
     Complete,
-    /// With --check: a session did not reach its target, or too many random paths were bad.
+    /// With `--check`: a session did not reach its target, or too many of a suite's random paths were bad.
     NotHeld,
-    /// Ctrl-C interrupted the command; the completed part is written.
+    /// Ctrl-C interrupted the command. The results up to the interruption are written.
     #[cfg(feature = "live")]
     Interrupted,
 }
 
-/// The outcome of a command with these runs. With `check`, it depends on whether all sessions reached their targets.
+/// Returns the outcome of a command that completed the runs `runs`. With `check`, it depends on whether all sessions
+/// reached their targets.
 pub(crate) fn checked(check: bool, runs: &[Run]) -> Outcome {
     let is_missed = |judged: &FlowJudgement| judged.judgement.is_held == Some(false);
     if check && verdict::judge(runs).iter().any(is_missed) { Outcome::NotHeld } else { Outcome::Complete }
@@ -33,8 +35,8 @@ pub(crate) fn checked(check: bool, runs: &[Run]) -> Outcome {
 #[cfg(feature = "live")]
 pub(crate) const INTERRUPTED: i32 = 130;
 
-/// A flag that Ctrl-C sets. A second Ctrl-C ends the process immediately, because a stalled terminal or reader may
-/// prevent an orderly end.
+/// Returns a flag that Ctrl-C sets. A second Ctrl-C ends the process immediately, because a stalled terminal or reader
+/// may prevent an orderly end.
 #[cfg(feature = "live")]
 pub(crate) fn catch_interrupt() -> Result<Arc<AtomicBool>, CliError> {
     let stop = Arc::new(AtomicBool::new(false));
@@ -47,7 +49,7 @@ pub(crate) fn catch_interrupt() -> Result<Arc<AtomicBool>, CliError> {
     Ok(stop)
 }
 
-/// The outcome of a command that Ctrl-C, through this flag, may have interrupted.
+/// Returns the outcome of a command that ends early when Ctrl-C sets the flag `stop`.
 #[cfg(feature = "live")]
 pub(crate) fn outcome(stop: &AtomicBool) -> Outcome {
     if stop.load(Ordering::Relaxed) { Outcome::Interrupted } else { Outcome::Complete }

@@ -1,4 +1,4 @@
-//! Outputs of a command: text, and files that are opened before a run and written after it.
+//! Outputs of a command: text on standard output, and files that are opened before a run and written after it.
 
 use std::fs::{self, File};
 use std::io::{self, BufWriter, Write as _};
@@ -25,7 +25,7 @@ pub(crate) struct Results {
 /// A file that is written completely or not at all.
 ///
 /// The file is opened under a temporary name before the run begins, so that a wrong path is reported early. It is
-/// renamed when its content is complete. If it is dropped before that, the temporary file is deleted.
+/// renamed when its content is complete. If the `Output` is dropped before that, the temporary file is deleted.
 ///
 /// If the path exists and is not a regular file (`/dev/null`, a pipe, a link to a file), the output is written to it
 /// directly, because a rename would replace it for all other programs.
@@ -33,9 +33,9 @@ pub(crate) struct Results {
 pub(crate) enum Output {
     /// Standard output.
     Stdout,
-    /// A file under a temporary name.
+    /// A file. It has a temporary name until its content is complete, unless it is written directly.
     File {
-        /// Its final path.
+        /// The final path of the file.
         path: PathBuf,
         /// The temporary path; `None` after the file was renamed, or if the output is written directly to its final
         /// path.
@@ -76,7 +76,7 @@ impl Output {
         Ok(Self::File { path: path.to_path_buf(), part: None, file: BufWriter::new(file) })
     }
 
-    /// Flushes everything that was appended.
+    /// Passes all appended content to the operating system.
     #[cfg(feature = "live")]
     pub(crate) fn flush(&mut self) -> Result<(), CliError> {
         match self {
@@ -87,7 +87,7 @@ impl Output {
         }
     }
 
-    /// Appends to the file.
+    /// Appends `content` to the output.
     pub(crate) fn append(&mut self, content: impl AsRef<[u8]>) -> Result<(), CliError> {
         let content = content.as_ref();
         match self {
@@ -100,7 +100,7 @@ impl Output {
         }
     }
 
-    /// Its final path; `-` for standard output.
+    /// Returns the final path of the file; `-` for standard output.
     pub(crate) fn path(&self) -> &Path {
         match self {
             Self::Stdout => Path::new("-"),
@@ -108,7 +108,7 @@ impl Output {
         }
     }
 
-    /// A writer for content that is too large for memory.
+    /// Returns a writer for content that is too large for memory.
     pub(crate) fn writer(&mut self) -> Box<dyn io::Write + Send + '_> {
         match self {
             Self::Stdout => Box::new(io::stdout()),
@@ -116,13 +116,13 @@ impl Output {
         }
     }
 
-    /// Writes the content and renames the file to its final path.
+    /// Appends the content, then renames the file to its final path.
     pub(crate) fn fulfil(mut self, content: &str) -> Result<(), CliError> {
         self.append(content)?;
         self.finish()
     }
 
-    /// Renames the file to its final path with its current content.
+    /// Writes the appended content to the disk, and renames the file to its final path.
     pub(crate) fn finish(mut self) -> Result<(), CliError> {
         if let Self::File { path, part, file } = &mut self {
             let moved = file.flush().and_then(|()| match part {
@@ -139,8 +139,8 @@ impl Output {
 impl Drop for Output {
     fn drop(&mut self) {
         if let Self::File { part: Some(part), .. } = self {
-            // This is best effort: an error cannot be reported here, and the name of a leftover `.part` file explains
-            // the file.
+            // An error cannot be reported here, so it is ignored. A file that remains is recognizable by its name,
+            // which ends with `.part`.
             let _ = fs::remove_file(part);
         }
     }

@@ -1,4 +1,4 @@
-//! The summary for the terminal: the main values of each flow after one run, or the means after several runs.
+//! The summary of results for the terminal: the main values of each flow after one run, or means over several runs.
 
 mod many;
 mod media;
@@ -8,13 +8,13 @@ use equipoise_lab::result::{
 };
 use equipoise_lab::verdict::{self, FlowJudgement};
 
-/// A time in ms, ten columns wide; a dash if it was not measured.
+/// Returns a time as text in ms, at least nine columns wide; a dash if the time was not measured.
 pub(crate) fn millis(seconds: Option<f64>) -> String {
     seconds.map_or_else(|| format!("{:>9}", "-"), |seconds| format!("{:6.2} ms", seconds * 1e3))
 }
 
-/// The results, with the judgements. A world, simulated or live, has a line per flow after one run, and a table of
-/// means after several.
+/// Returns the results of all runs and the judgements as text. If there is only one simulated run, or only one live
+/// run, the text has a line for each flow of this run. If there are several, it has a table of their means.
 pub(crate) fn of(report: &Report) -> String {
     let mut text = String::new();
     let in_world = |world| report.runs.iter().filter(|run| run.world == world).collect::<Vec<_>>();
@@ -36,7 +36,7 @@ pub(crate) fn of(report: &Report) -> String {
     text
 }
 
-/// A run's main values, one line per flow, and its disturbances.
+/// Returns the main values of a run, one line per flow, and the disturbances during the run.
 fn of_run(run: &Run) -> String {
     let mut text = String::new();
     let world = run.world.name();
@@ -87,7 +87,7 @@ fn flow_line(flow: &FlowResult) -> String {
     )
 }
 
-/// The values of the fetches of web traffic.
+/// Returns the statistics of the fetches of a web-traffic flow.
 fn web_line(web: &WebResult) -> String {
     let WebResult { fetches_begun, fetches, time, on_share } = web;
     let seconds = |time: Option<f64>| time.map_or_else(|| "-".to_owned(), |time| format!("{time:.3} s"));
@@ -96,7 +96,7 @@ fn web_line(web: &WebResult) -> String {
     format!("{fetches} of {fetches_begun} fetches complete, in {p50} (p95 {p95}){on}")
 }
 
-/// The values of the frames of a live medium.
+/// Returns the statistics of the frames of a live medium, such as video.
 fn frames_line(medium: &str, frames: &FramesResult) -> String {
     let millis = |delay| millis(delay).trim_start().to_owned();
     let (p50, p95, p99) = (millis(frames.delay.p50_s), millis(frames.delay.p95_s), millis(frames.delay.p99_s));
@@ -110,7 +110,7 @@ fn frames_line(medium: &str, frames: &FramesResult) -> String {
     format!("{medium}: {captured} frames in {p50} (p95 {p95}, p99 {p99}),{skipped} {lost} lost, {late} late{freezes}")
 }
 
-/// The actions of the circuit breakers on the flow and its paths, as text.
+/// Returns lines that describe how often circuit breakers acted on the flow and on its paths.
 fn breakers(flow: &FlowResult) -> impl Iterator<Item = String> + use<'_> {
     let times = |count: u64| if count == 1 { "once".to_owned() } else { format!("{count} times") };
     let cut = (flow.circuit_strained > 0).then(|| format!("cut to a tenth {}", times(flow.circuit_strained)));
@@ -126,7 +126,7 @@ fn breakers(flow: &FlowResult) -> impl Iterator<Item = String> + use<'_> {
     cut.into_iter().chain(stopped).chain(of_path)
 }
 
-/// The values of a flow pair; its rate is the sum over TCP and RTP at the receiver.
+/// Returns the values of a flow pair. Its rate is the sum of the TCP rate and the RTP rate at the receiver.
 fn pair_line(flow: &FlowResult, pair: &PairResult) -> String {
     let rate = pair.received_bps.map_or_else(|| format!("{:>14}", "-"), |rate| format!("{:7.3} Mbit/s", rate / 1e6));
     let running = pair.running_periods();
@@ -134,7 +134,7 @@ fn pair_line(flow: &FlowResult, pair: &PairResult) -> String {
     format!("{:12} {rate}   received; {running} running periods, {adus} ADUs, {adus_missing} missing", flow.name)
 }
 
-/// The values of one of a session's paths.
+/// Returns the values of one path of a session.
 fn path_line(path: &PathResult) -> String {
     let rate = path.mean_rate_bps.map_or_else(|| format!("{:>14}", "-"), |rate| format!("{:7.3} Mbit/s", rate / 1e6));
     let lost = if path.packets_sent == 0 { 0.0 } else { 100.0 * path.packets_lost as f64 / path.packets_sent as f64 };
@@ -142,7 +142,7 @@ fn path_line(path: &PathResult) -> String {
     format!("  {:10} {rate}   {mean} {p95} {:>9} {:>9}  {lost:5.2} %", path.name, "", "")
 }
 
-/// The values of a TCP connection, which has no one-way delays.
+/// Returns the values of a TCP connection. One-way delays are not known for TCP.
 fn tcp_line(flow: &FlowResult, tcp: &TcpResult) -> String {
     let goodput = tcp.goodput_bps.map_or_else(|| format!("{:>14}", "-"), |rate| format!("{:7.3} Mbit/s", rate / 1e6));
     let resent = tcp.retransmissions as f64;

@@ -1,6 +1,6 @@
-//! Waiting times as text.
+//! Formats durations for the user.
 
-/// A waiting time, in seconds, as rounded text: "45 s", "7 min", "2 h 5 min".
+/// Returns a duration, given in seconds, as rounded text: "45 s", "7 min", "2 h 5 min".
 pub(crate) fn in_words(seconds: f64) -> String {
     let minutes = (seconds / 60.0).round() as u64;
     match minutes {

@@ -12,37 +12,38 @@ use crate::error::CliError;
 use crate::output::{Output, say};
 use crate::views::Views;
 
-/// Writes to an output on a separate thread. A stalled disk or reader does not block other threads: data that does not
-/// fit into the queue is dropped and counted.
+/// Writes to an output on a separate thread, so a stalled disk or reader does not block other threads. Data that does
+/// not fit into the queue is dropped and counted.
 #[derive(Debug)]
 pub(crate) struct Writer {
     inlet: Inlet,
-    /// `None` after it has been joined.
+    /// The writing thread; `None` after it was joined.
     thread: Option<JoinHandle<Result<Output, CliError>>>,
 }
 
 /// The sending side of a [`Writer`].
 #[derive(Clone, Debug)]
 pub(crate) struct Inlet {
-    /// The queue of data to write; `None` marks the end.
+    /// The queue of data to write. `None` tells the thread to end.
     post: Sender<Option<Vec<u8>>>,
-    /// Number of bytes that are not written yet.
+    /// Number of bytes that are queued or being written.
     waiting: Arc<AtomicUsize>,
     most: usize,
     dropped: Arc<AtomicU64>,
 }
 
-/// Maximum bytes of queued payload. Our choice: a disk may stall for a second at 200 Mbit/s.
+/// Maximum number of queued bytes of payload. Our choice: a disk may stall for one second at 200 Mbit/s.
 pub(crate) const MOST_PAYLOAD: usize = 32 << 20;
-/// Maximum bytes of queued lines. Our choice: the lines of a thousand sessions in ten seconds.
+/// Maximum number of queued bytes of text lines. Our choice: the lines of a thousand sessions in ten seconds.
 pub(crate) const MOST_LINES: usize = 4 << 20;
-/// Memory overhead of a queued item, in bytes: its entry in the queue, and the allocator's overhead.
+/// Memory, in bytes, that a queued item needs in addition to its data, for the queue and for the allocator.
 const PIECE: usize = 64;
-/// Pause between writes, because waking up for every packet would cost as much as receiving the packet.
+/// Pause of the writing thread when its queue is empty. Without it, waking up for every packet would cost as much as
+/// receiving the packet.
 const NAP: Duration = Duration::from_millis(20);
 
 impl Writer {
-    /// Writes to `output`, with at most `most` queued bytes.
+    /// Starts a thread that writes to `output`. At most `most` bytes are queued.
     pub(crate) fn start(output: Output, most: usize) -> Self {
         let (post, queue) = mpsc::channel();
         let waiting = Arc::new(AtomicUsize::new(0));
@@ -55,20 +56,20 @@ impl Writer {
         &self.inlet
     }
 
-    /// Queues `value` as a line of JSON.
+    /// Queues `value` as one line of JSON.
     pub(crate) fn line(&self, value: &impl Serialize) {
-        // Numbers and texts always have a JSON form.
+        // The conversion never fails, because the values contain only numbers and texts.
         let mut line = serde_json::to_vec(value).unwrap_or_default();
         line.push(b'\n');
         self.inlet.offer(line);
     }
 
-    /// Whether writing has failed; [`finish`](Self::finish) returns the reason.
+    /// Whether writing has failed. [`finish`](Self::finish) returns the error.
     pub(crate) fn has_failed(&self) -> bool {
         self.thread.as_ref().is_some_and(JoinHandle::is_finished)
     }
 
-    /// Waits until everything queued is written.
+    /// Waits until all queued data is written, and returns the output.
     pub(crate) fn finish(mut self) -> Result<Output, CliError> {
         match self.wait() {
             Some(written) => written,
@@ -76,7 +77,8 @@ impl Writer {
         }
     }
 
-    /// Writes `last` as the last line of JSON, after everything queued, and renames the file to its final path.
+    /// Waits until all queued data is written, writes `last` as the last line of JSON, and renames the file to its
+    /// final path.
     pub(crate) fn fulfil(self, last: &impl Serialize) -> Result<(), CliError> {
         self.finish()?.fulfil(&format!("{}\n", serde_json::to_string(last).unwrap_or_default()))
     }
@@ -89,18 +91,19 @@ impl Writer {
 
 impl Drop for Writer {
     fn drop(&mut self) {
-        // The output is dropped, too, which deletes its temporary file.
+        // The error is ignored. Dropping the output deletes its temporary file.
         let _ = self.wait();
     }
 }
 
 impl Inlet {
-    /// Queues `bytes`, or drops and counts them if they do not fit. Returns whether they were queued.
+    /// Queues `bytes`; if they do not fit into the queue, they are dropped and counted. Returns whether they were
+    /// queued.
     pub(crate) fn offer(&self, bytes: Vec<u8>) -> bool {
         let size = bytes.len() + PIECE;
         let has_room = self.waiting.load(Ordering::Relaxed).saturating_add(size) <= self.most;
         if has_room {
-            // Count the bytes before the thread can write them.
+            // The bytes are counted before the thread can write them and subtract them.
             self.waiting.fetch_add(size, Ordering::Relaxed);
         }
         let taken = has_room && self.post.send(Some(bytes)).is_ok();
@@ -108,7 +111,7 @@ impl Inlet {
         taken
     }
 
-    /// Number of queued items that were dropped.
+    /// Returns the number of items that were dropped because the queue was full.
     pub(crate) fn dropped(&self) -> u64 {
         self.dropped.load(Ordering::Relaxed)
     }
@@ -121,7 +124,8 @@ fn write(mut output: Output, queue: &Receiver<Option<Vec<u8>>>, waiting: &Atomic
         waiting.fetch_sub(bytes.len() + PIECE, Ordering::Relaxed);
         next = queue.try_recv().map_err(|_| RecvError);
         if next.is_err() {
-            // Nothing more has arrived: flush, so that a reader of the output sees everything that was written.
+            // The queue is empty, so the output is flushed. A reader of the output then sees everything that was
+            // written.
             output.flush()?;
             thread::sleep(NAP);
             next = queue.recv();
@@ -130,19 +134,19 @@ fn write(mut output: Output, queue: &Receiver<Option<Vec<u8>>>, waiting: &Atomic
     Ok(output)
 }
 
-/// Lines for the terminal, on standard output.
+/// Text for the user on standard output.
 #[derive(Debug)]
 pub(crate) enum Screen {
     /// No lines are printed.
     None,
     Lines(Writer),
-    /// The terminal interface is active. The texts about the whole run are printed after it ends; events are not
-    /// printed.
+    /// The terminal view is active. Texts about the whole run are kept and printed after the run; lines about events
+    /// are not printed.
     Afterwards(RefCell<String>),
 }
 
 impl Screen {
-    /// Prints nothing if `quiet`, or if another output uses standard output.
+    /// Creates the output for the user's text. It prints nothing if `quiet` is set, or if a view uses standard output.
     pub(crate) fn new(quiet: bool, views: &Views) -> Self {
         if quiet || views.takes_stdout() {
             Self::None
@@ -153,7 +157,7 @@ impl Screen {
         }
     }
 
-    /// Prints text about the whole run.
+    /// Prints text about the whole run. If the terminal view is active, the text is printed after the run.
     pub(crate) fn say(&self, text: &str) {
         match self {
             Self::Afterwards(all) => all.borrow_mut().push_str(text),
@@ -161,14 +165,14 @@ impl Screen {
         }
     }
 
-    /// Prints an event of the run.
+    /// Prints text about an event. If the terminal view is active, the text is not printed.
     pub(crate) fn line(&self, text: &str) {
         if let Self::Lines(writer) = self {
             writer.inlet.offer(text.into());
         }
     }
 
-    /// Waits until everything is printed. A closed pipe is not an error.
+    /// Waits until all text is printed. A closed pipe is not an error.
     pub(crate) fn finish(self) {
         let writer = match self {
             Self::None => return,
@@ -205,7 +209,7 @@ mod tests {
         let writer = Writer::start(output, MOST);
         let taken = (0..10_000u64).filter(|_| writer.inlet().offer(vec![7; 1000])).count();
         let (dropped, has_failed) = (writer.inlet().dropped(), writer.has_failed());
-        // Start reading before the assertions, because dropping a writer waits for its reader.
+        // The pipe must be read before the assertions, because dropping a writer waits for the reader of its output.
         let read = thread::spawn(move || {
             let mut all = Vec::new();
             reader.read_to_end(&mut all).map(|_| all.len())
@@ -220,7 +224,8 @@ mod tests {
     fn an_output_that_cannot_be_written_is_told_and_nothing_more_is_taken() {
         let output = Output::promise(Path::new("/dev/full")).expect("it can be opened");
         let writer = Writer::start(output, MOST_PAYLOAD);
-        // Write more than the file's buffer holds.
+        // The file reports an error only when its buffer is written, so more data is written than the buffer can
+        // contain.
         let deadline = Instant::now() + Duration::from_secs(10);
         while !writer.has_failed() && Instant::now() < deadline {
             writer.inlet().offer(vec![0; 10_000]);

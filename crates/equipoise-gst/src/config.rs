@@ -1,4 +1,4 @@
-//! The settings from the element's properties, and the controller created from them.
+//! The settings that the element's properties contain, and the controller created from them.
 
 use equipoise::control::{BoxedController, ConfigError, Needs, entries, find};
 use equipoise::units::{Instant, Size, Span};
@@ -25,11 +25,11 @@ pub(crate) struct Settings {
     pub(crate) parameters: String,
 }
 
-/// The initial rate of a call in libwebrtc.
+/// Default of the initial estimate, in bit/s: the initial rate of a call in libwebrtc.
 pub(crate) const ESTIMATED_BPS: u32 = 300_000;
-/// The minimum rate of most controllers, in bit/s.
+/// Default of the minimum estimate, in bit/s: the minimum rate of most controllers.
 pub(crate) const MIN_BPS: u32 = 100_000;
-/// The default of `rtpgccbwe`, in bit/s.
+/// Default of the maximum estimate, in bit/s: the same as in `rtpgccbwe`.
 pub(crate) const MAX_BPS: u32 = 8_192_000;
 pub(crate) const CONTROLLER: &str = "equipoise";
 
@@ -46,7 +46,7 @@ impl Default for Settings {
     }
 }
 
-/// The filter types of `rtpgccbwe`, so that a pipeline that sets them runs unchanged.
+/// The filter types of `rtpgccbwe`. They exist so that a pipeline that sets such a type runs unchanged.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, glib::Enum)]
 #[enum_type(name = "GstRtpEquipoiseBweEstimator")]
 pub(crate) enum Estimator {
@@ -57,7 +57,7 @@ pub(crate) enum Estimator {
     LinearRegression,
 }
 
-/// The reason why the properties do not describe a valid controller.
+/// The reasons why the properties do not describe a valid controller.
 #[derive(Debug, Error)]
 pub(crate) enum SettingsError {
     #[error("property `controller`: there is no controller {name:?}; there are {known}")]
@@ -76,14 +76,15 @@ pub(crate) enum SettingsError {
     },
 }
 
-/// Factor from the estimate to the rate of IP packets: a fifth of this rate is left for headers, so that the estimate
-/// can reach `max-bitrate`.
+/// Maximum rate of IP packets as a multiple of the property `max-bitrate`: a fifth of that rate is left for headers, so
+/// that the estimate can reach `max-bitrate`.
 const WITH_HEADERS: f64 = 1.25;
 /// The lowest rate accepted by controllers, in bit/s.
 const LEAST_BPS: u32 = 1_000;
-/// The packet size, with headers, for control laws that count packets: the typical size from payloaders.
+/// The packet size, with headers, that is assumed for control laws that count packets: the typical size from
+/// payloaders.
 const PACKET: Size = Size::from_bytes(1440);
-/// Interval length for control laws that decide once per interval, such as `ap`.
+/// Length of an interval for control laws that decide once per interval, such as `ap`.
 const INTERVAL: Span = Span::from_millis(250);
 
 impl Settings {
@@ -95,7 +96,7 @@ impl Settings {
             .map_err(|source| SettingsError::Controller { name: self.controller.clone(), source })
     }
 
-    /// Creates the controller. The three bitrates set the parameters that are not given by name.
+    /// Creates the controller. The three bitrate properties set the parameters that `parameters` does not set by name.
     fn build(&self) -> Result<BoxedController, SettingsError> {
         let Self { min_bps, max_bps, .. } = *self;
         if min_bps > max_bps {
@@ -124,7 +125,7 @@ fn bps(rate: impl std::fmt::Display) -> String {
     format!("{rate} bit/s")
 }
 
-/// Parses `name=value,name=value`.
+/// Parses a text of the form `name=value,name=value`.
 fn pairs(text: &str) -> Result<Vec<(&str, &str)>, SettingsError> {
     let parts = text.split(',').map(str::trim).filter(|part| !part.is_empty());
     parts
@@ -177,7 +178,8 @@ mod tests {
         assert_eq!(rate(&Settings { max_bps: 400_000, ..settings.clone() }), 400_000);
         let parameters = " initial_rate = 200 kbit/s , max_rate=1 Mbit/s,".to_owned();
         assert_eq!(rate(&Settings { parameters, ..settings.clone() }), 200_000);
-        // Test the extreme values of the properties with a controller that has none of the three parameters.
+        // The extreme values of the bitrate properties are also tested with a controller that has none of the three
+        // parameters.
         for bps in [1, u32::MAX] {
             let (controller, parameters) = ("cbr".to_owned(), "rate=1 Mbit/s".to_owned());
             let extreme = Settings { estimated_bps: bps, min_bps: bps, max_bps: bps, ..Settings::default() };

@@ -1,9 +1,9 @@
 //! Matches feedback with the packets that were sent.
 //!
 //! The element comes before `rtpsession`, which assigns transport-wide sequence numbers and reports them only with
-//! feedback. So the element numbers the packets itself. The difference between both numbers of a packet is constant.
-//! The element finds it by comparing the sending times and the sizes of packets, and finds it again when they no longer
-//! match.
+//! feedback. So the element gives the packets its own numbers. The difference between both numbers of a packet is
+//! constant. The element finds this difference by comparing the sending times and the sizes of packets, and finds it
+//! again if times and sizes no longer match.
 
 use std::collections::VecDeque;
 
@@ -17,7 +17,7 @@ use crate::event::Status;
 use crate::flow::{EPOCH_NS, time};
 use crate::packet::PacketInfo;
 
-/// The sender's state for feedback.
+/// The packets that the element sent, with the state to match feedback with them.
 #[derive(Debug)]
 pub(crate) struct Departures {
     history: History,
@@ -25,10 +25,10 @@ pub(crate) struct Departures {
     packets: VecDeque<Departure>,
     /// This element's number of the next packet.
     next: u64,
-    /// The difference from this element's number to the number of `rtpsession`, modulo 2^16.
+    /// The number that `rtpsession` assigns minus this element's number, modulo 2^16; `None` if it is not known.
     distance: Option<u16>,
     clock: ReceiverTime,
-    /// Number of feedback events that match no packets.
+    /// Number of feedback events that match no sent packets.
     foreign: u64,
 }
 
@@ -39,15 +39,15 @@ struct Departure {
     whole: u32,
 }
 
-/// Number of packets kept. Our choice: 0.8 s at 100 Mbit/s.
+/// Number of packets that are remembered. Our choice: 0.8 s of packets at 100 Mbit/s.
 const REMEMBERED: u16 = 1 << 13;
-/// Number of positions tried near the position that the sending time suggests: a queue may delay packets between the
-/// element and `rtpsession`.
+/// Number of candidate packets that are tried, near the packet that the sending time suggests: a queue may delay
+/// packets between the element and `rtpsession`.
 const TRIED: usize = 256;
-/// The longest time of a packet between the element and `rtpsession`.
+/// The longest time that a packet may need from the element to `rtpsession`.
 const ON_THE_WAY: Span = Span::from_secs(1);
 
-/// New results for packets, in the order in which they were sent.
+/// Packets whose fate a feedback event has newly reported, in sending order.
 #[derive(Debug)]
 pub(crate) struct News {
     packets: Vec<PacketReport>,
@@ -56,12 +56,12 @@ pub(crate) struct News {
 }
 
 impl News {
-    /// Whether there is no new result.
+    /// Whether no packet's fate was newly reported.
     pub(crate) const fn is_empty(&self) -> bool {
         self.packets.is_empty()
     }
 
-    /// The feedback in the form for controllers.
+    /// Returns the feedback in the form for controllers.
     pub(crate) fn feedback(&self) -> PacketFeedback<'_> {
         let mut feedback = PacketFeedback::new(&self.packets, self.in_flight);
         feedback.round_trip = self.round_trip;
@@ -81,7 +81,7 @@ impl Departures {
         }
     }
 
-    /// Records a packet that `rtpsession` will number.
+    /// Records a packet that is sent at `now` and that `rtpsession` will number.
     pub(crate) fn on_sent(&mut self, now: Instant<SenderClock>, packet: PacketInfo, size: Size) -> SentPacket {
         let number = self.next;
         self.next += 1;
@@ -93,7 +93,7 @@ impl Departures {
         SentPacket::new(number, size, self.history.in_flight())
     }
 
-    /// Handles the packet statuses of an event at `now`. Statuses that match no packets are ignored.
+    /// Handles the packet statuses of a feedback event at `now`. Statuses that match no sent packets are ignored.
     pub(crate) fn on_statuses(&mut self, now: Instant<SenderClock>, statuses: &[Status]) -> News {
         let mut news = News { packets: Vec::new(), round_trip: None, in_flight: self.history.in_flight() };
         if statuses.is_empty() {
@@ -128,13 +128,14 @@ impl Departures {
         PacketStatus { sequence: number as u16, arrival }
     }
 
-    /// This element's number of a packet, given the difference: the newest packet with this sequence number.
+    /// Returns this element's number of a packet: the number of the newest packet that, with this difference, has the
+    /// sequence number in the status.
     fn number(&self, status: &Status, distance: u16) -> Option<u64> {
         let newest = self.next.checked_sub(1)?;
         newest.checked_sub(u64::from((newest as u16).wrapping_sub(status.sequence.wrapping_sub(distance))))
     }
 
-    /// Whether, with this difference, the sizes and sending times of all packets still kept match.
+    /// Whether, with this difference, the sizes and sending times match for all packets that are still remembered.
     fn fits(&self, statuses: &[Status], distance: u16) -> bool {
         let oldest = self.next - self.packets.len() as u64;
         let mut known = 0;
@@ -144,14 +145,14 @@ impl Departures {
             let Some(packet) = place.and_then(|place| self.packets.get(place)) else { return true };
             known += 1;
             let on_the_way = time(status.left_ns) - packet.at;
-            // GStreamer 1.22 reports the size of the payload.
+            // GStreamer 1.22 reports the size of the payload; other versions may report the size of the whole packet.
             [packet.payload, packet.whole].contains(&status.size) && (Span::ZERO..ON_THE_WAY).contains(&on_the_way)
         });
         all && known > 0
     }
 
-    /// Finds the difference with which the packets match. It first tries the packet sent last before the sending time
-    /// in the first status.
+    /// Finds the difference with which sizes and sending times match. It first tries the packet that was sent last
+    /// before the sending time in the first status.
     fn find(&self, statuses: &[Status]) -> Option<u16> {
         let first = statuses.first()?;
         let left = time(first.left_ns);
@@ -162,17 +163,17 @@ impl Departures {
         distances.find(|distance| self.fits(statuses, *distance))
     }
 
-    /// Discards the packets in flight.
+    /// Treats the packets in flight as unknown, because no feedback arrived for too long.
     pub(crate) fn on_silence(&mut self) {
         self.history.on_silence();
     }
 
-    /// Size of the packets in flight.
+    /// Returns the total size of the packets in flight.
     pub(crate) fn in_flight(&self) -> Size {
         self.history.in_flight()
     }
 
-    /// Counters over all reports.
+    /// Returns the counters over all reports.
     pub(crate) fn counts(&self) -> FeedbackCounts {
         let mut counts = self.history.counts();
         counts.refused += self.foreign;
@@ -180,7 +181,7 @@ impl Departures {
     }
 }
 
-/// The receiver's clock in transport-wide feedback, which wraps.
+/// Unwraps times of the receiver's clock, which wrap in transport-wide feedback.
 #[derive(Debug)]
 struct ReceiverTime {
     /// The last time, after unwrapping.
@@ -194,10 +195,11 @@ impl Default for ReceiverTime {
 }
 
 impl ReceiverTime {
-    /// 2^24 units of 64 ms (draft-holmer-rmcat-transport-wide-cc-extensions-01, Sec. 3.1).
+    /// Time after which the receiver's times wrap, in ns: 2^24 units of 64 ms
+    /// (draft-holmer-rmcat-transport-wide-cc-extensions-01, Sec. 3.1).
     const WRAP_NS: u64 = (1 << 24) * 64_000_000;
 
-    /// Unwraps `ns` to the time nearest to the last time.
+    /// Returns the time nearest to the last time that equals `ns`, modulo the wrap.
     fn take(&mut self, ns: u64) -> Instant<ReceiverClock> {
         let on = (ns % Self::WRAP_NS + Self::WRAP_NS - self.last_ns % Self::WRAP_NS) % Self::WRAP_NS;
         self.last_ns = if on < Self::WRAP_NS / 2 {

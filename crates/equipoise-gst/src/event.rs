@@ -1,11 +1,11 @@
 use gst::glib;
 
-/// The status of a packet in an event of `rtpsession`.
+/// The status of a packet in a feedback event of `rtpsession`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Status {
     /// The packet's transport-wide sequence number.
     pub(crate) sequence: u16,
-    /// Size of the packet's payload in bytes.
+    /// Size in bytes of the packet's payload or, depending on GStreamer's version, of the whole packet.
     pub(crate) size: u32,
     /// When `rtpsession` sent the packet, in ns of GStreamer's system clock.
     pub(crate) left_ns: u64,
@@ -13,14 +13,14 @@ pub(crate) struct Status {
     pub(crate) arrived_ns: Option<u64>,
 }
 
-/// The event with which `rtpsession` sends feedback upstream.
+/// Name of the event with which `rtpsession` sends feedback upstream.
 const NAME: &str = "RTPTWCCPackets";
 /// Maximum number of packets in a report (draft-holmer-rmcat-transport-wide-cc-extensions-01, Sec. 3.1).
 const MOST: usize = 1 << 16;
 
-/// The packet statuses of an event; `None` for other events.
+/// Returns the packet statuses in a feedback event; `None` for other events.
 ///
-/// Packets that `rtpsession` no longer knows, and entries with a missing field or a wrong type, are left out.
+/// Packets that `rtpsession` has forgotten, and entries with a missing field or a wrong type, are left out.
 pub(crate) fn statuses(event: &gst::EventRef) -> Option<Vec<Status>> {
     let structure = event.structure().filter(|structure| structure.name() == NAME)?;
     let packets = structure.get::<glib::ValueArray>("packets").ok();

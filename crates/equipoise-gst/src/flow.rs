@@ -1,4 +1,4 @@
-//! The control loop without threads and pads: the queue, pacing, feedback, and the encoder's bitrate.
+//! The control loop, without threads and pads: the queue, pacing, feedback, and the encoder's bitrate.
 
 use std::collections::VecDeque;
 
@@ -16,12 +16,12 @@ use crate::packet::PacketInfo;
 /// timestamps wrap and may seem to be earlier than the origin.
 pub(crate) const EPOCH_NS: u64 = 1 << 60;
 
-/// Converts a time of GStreamer's system clock.
+/// Converts a time of GStreamer's system clock, in ns, to the controller's clock.
 pub(crate) const fn time(system_ns: u64) -> Instant<SenderClock> {
     Instant::from_nanos(EPOCH_NS.saturating_add(system_ns))
 }
 
-/// Packets in the element, and their controller.
+/// The packets in the element, and their controller.
 #[derive(Debug)]
 pub(crate) struct Flow {
     guest: Guest,
@@ -30,18 +30,18 @@ pub(crate) struct Flow {
     reports: Spacing,
     share: MediaShare,
     queue: VecDeque<Item>,
-    /// Packets in the queue, and their total size.
+    /// Number of packets in the queue, and their total size.
     packets: usize,
     waiting: Size,
     /// The limits of the estimate, in bit/s.
     min_bps: u32,
     max_bps: u32,
-    /// The bitrate last sent to the encoder, in bit/s, and the time.
+    /// The bitrate last sent to the encoder, in bit/s, and the time at which it was sent.
     told_bps: u32,
     told_at: Instant<SenderClock>,
     is_ending: bool,
     dropped: u64,
-    /// Packets sent, with and without a transport-wide number.
+    /// Number of packets sent with a transport-wide number, and without one.
     numbered: u64,
     unnumbered: u64,
 }
@@ -53,36 +53,36 @@ enum Item {
     Event(gst::Event),
 }
 
-/// The next action.
+/// The next action of the element's task.
 #[derive(Debug)]
 pub(crate) enum Turn {
     Buffer(gst::Buffer),
     Event(gst::Event),
-    /// Wait until this time, or until something arrives.
+    /// Wait until this time, or until a packet, an event or feedback arrives; `None` for no time limit.
     Wait(Option<Instant<SenderClock>>),
 }
 
-/// The packets of a frame are sent at this multiple of the rate, unless the controller sets its own.
+/// The packets of a frame are paced at this multiple of the rate, unless the controller sets its own pacing rate.
 const PACING: f64 = 1.5;
-/// Maximum number of packets in the queue: 1 s at 50 Mbit/s. If a sender ignores the estimated bitrate, the newest
-/// packets are dropped.
+/// Maximum number of packets in the queue: about 1 s of packets at 50 Mbit/s. If a sender ignores the estimated
+/// bitrate, its newest packets are dropped.
 const MOST: usize = 4096;
-/// The queue may hold this many seconds of the rate, because frames are spread over time. The excess is sent within
-/// `DRAINED_S` seconds, by lowering the encoder's bitrate. Our choice: without this, an encoder that follows a lower
-/// rate slowly would keep its queue until it produces less than the rate.
+/// The queue may contain the data of this number of seconds at the rate, because the packets of a frame are spread over
+/// time. More data than that is sent within `DRAINED_S` seconds, by lowering the encoder's bitrate. Our choice:
+/// otherwise an encoder that follows a lower rate slowly would keep its queue until it produces less than the rate.
 const SPREAD_S: f64 = 0.1;
 const DRAINED_S: f64 = 0.5;
 /// Bytes of the IPv4 and UDP headers of an RTP packet.
 const OVERHEAD: u64 = 28;
-/// The encoder is notified of changes by 1/100 or more, at most once per 100 ms, because each change reconfigures it.
-/// Our choice.
+/// The encoder is notified of changes of its bitrate by more than 1/100, and at most once per 100 ms, because each
+/// change reconfigures the encoder. Our choice.
 const NOTICED: u32 = 100;
 const TOLD_EVERY: Span = Span::from_millis(100);
-/// A decrease by 1/10 or more is notified at once.
+/// A decrease of the bitrate by more than 1/10 is sent to the encoder at once.
 const URGENT: u32 = 10;
 
 impl Flow {
-    /// A flow that starts at `now`.
+    /// Creates a flow that starts at `now`.
     pub(crate) fn new(settings: &Settings, now: Instant<SenderClock>) -> Result<Self, SettingsError> {
         let guest = settings.guest(now)?;
         let mut flow = Self {
@@ -107,7 +107,7 @@ impl Flow {
         Ok(flow)
     }
 
-    /// Adds a packet.
+    /// Adds a packet to the queue.
     pub(crate) fn on_packet(&mut self, now: Instant<SenderClock>, buffer: gst::Buffer, info: PacketInfo) {
         if self.packets >= MOST {
             self.dropped += 1;
@@ -126,7 +126,7 @@ impl Flow {
         self.keep_pace();
     }
 
-    /// Adds a serialised event, which is pushed after all earlier packets.
+    /// Adds a serialised event to the queue. It is pushed after all packets before it.
     pub(crate) fn on_event(&mut self, event: gst::Event) {
         match event.type_() {
             gst::EventType::Eos => self.is_ending = true,
@@ -151,12 +151,12 @@ impl Flow {
         self.queue.is_empty()
     }
 
-    /// Whether the end of the stream has arrived; it may still be in the queue.
+    /// Whether the event of the end of the stream has arrived; the event may still be in the queue.
     pub(crate) const fn is_ending(&self) -> bool {
         self.is_ending
     }
 
-    /// The next action at `now`.
+    /// Returns the next action at `now`.
     pub(crate) fn turn(&mut self, now: Instant<SenderClock>) -> Turn {
         if self.guest.next_timer().is_some_and(|at| at <= now) {
             if self.guest.on_timer(now) {
@@ -174,7 +174,7 @@ impl Flow {
                     return Turn::Wait(Some(timer.map_or(due, |timer| timer.min(due))));
                 }
                 (Some(Item::Packet { .. }), Readiness::Never) if self.is_ending => {
-                    // Sending has stopped for now, but the end of the stream must not wait. Drop the packet.
+                    // The rate is zero at present, but the end of the stream must not wait, so the packet is dropped.
                     self.pop();
                     self.dropped += 1;
                     continue;
@@ -218,7 +218,7 @@ impl Flow {
         }
     }
 
-    /// Handles feedback on packets at `now`.
+    /// Handles feedback on packets, which arrived at `now`.
     pub(crate) fn on_statuses(&mut self, now: Instant<SenderClock>, statuses: &[Status]) {
         let news = self.departures.on_statuses(now, statuses);
         if news.is_empty() {
@@ -230,7 +230,7 @@ impl Flow {
         self.keep_pace();
     }
 
-    /// Whether the window is full. Packets that no report could cover yet do not count.
+    /// Whether the data in flight has reached the window. Packets that no report could cover yet do not count.
     fn is_window_full(&self) -> bool {
         let untold = self.guest.rate().as_bps_f64() * self.reports.apart().as_secs_f64() / 8.0;
         // At least one packet may be in flight; otherwise there would never be feedback.
@@ -243,7 +243,8 @@ impl Flow {
         self.pacer.set_rate(self.guest.pace(PACING));
     }
 
-    /// The frame whose last packet was just added, and the data queued before this frame.
+    /// Returns the description of the frame whose last packet was just added, including the amount of data queued
+    /// before the frame.
     fn frame(&self, now: Instant<SenderClock>, last: PacketInfo) -> QueuedFrame {
         let own = self.queue.iter().rev().map_while(|item| match item {
             Item::Packet { info, size, .. } => {
@@ -256,7 +257,7 @@ impl Flow {
         QueuedFrame::new(size, self.waiting - size, waited)
     }
 
-    /// Waiting time of the oldest queued packet.
+    /// Returns the waiting time of the oldest queued packet.
     fn waited(&self, now: Instant<SenderClock>) -> Span {
         let since = self.queue.iter().find_map(|item| match item {
             Item::Packet { since, .. } => Some(*since),
@@ -265,8 +266,8 @@ impl Flow {
         since.map_or(Span::ZERO, |since| now - since)
     }
 
-    /// The encoder's bitrate, in bit/s: the rate without headers, within the limits, and lower if the queue is too
-    /// long.
+    /// Returns the encoder's bitrate in bit/s: the rate without headers, reduced if the queue is too long, and within
+    /// the limits.
     fn estimate_bps(&self) -> u32 {
         let rate = self.guest.rate();
         let late_bits = self.waiting.as_bits() as f64 - rate.as_bps_f64() * SPREAD_S;
@@ -275,12 +276,12 @@ impl Flow {
         bps.clamp(self.min_bps, self.max_bps)
     }
 
-    /// The bitrate last sent to the encoder, in bit/s.
+    /// Returns the bitrate last sent to the encoder, in bit/s.
     pub(crate) const fn told_bps(&self) -> u32 {
         self.told_bps
     }
 
-    /// Whether to notify the encoder of a new bitrate at `now`; if so, records this bitrate as sent.
+    /// Returns whether to notify the encoder of a new bitrate at `now`. If so, records this bitrate as sent.
     pub(crate) fn tells(&mut self, now: Instant<SenderClock>) -> bool {
         let (bps, told) = (self.estimate_bps(), self.told_bps);
         let is_noticed = bps.abs_diff(told) > told / NOTICED || bps == self.min_bps || bps == self.max_bps;
@@ -297,7 +298,7 @@ impl Flow {
         self.numbered == 0 && self.unnumbered >= 100
     }
 
-    /// Statistics and the controller's diagnosis, for users.
+    /// Returns statistics and the controller's explanation of its rate, for users.
     pub(crate) fn stats(&self, now: Instant<SenderClock>) -> gst::Structure {
         let counts = self.departures.counts();
         let ns = |span: Span| u64::try_from(span.as_nanos()).unwrap_or(0);
@@ -343,16 +344,16 @@ struct Spacing {
 }
 
 impl Spacing {
-    /// Reports less than this apart count as one report. Our choice.
+    /// Reports at intervals shorter than this count as one report. Our choice.
     const TOGETHER: Span = Span::from_millis(20);
-    /// If reports are more than this apart, some are missing. Our choice.
+    /// If the interval between two reports is longer than this, reports are missing in between. Our choice.
     const MOST: Span = Span::from_millis(500);
 
-    /// Records a report.
+    /// Records that a report arrived at `now`.
     fn take(&mut self, now: Instant<SenderClock>) {
         let since = self.last.map_or(Span::ZERO, |last| now - last);
         if since > Self::TOGETHER {
-            // Keep the longest of the last intervals; older intervals decay by 1/8 with each report.
+            // `apart` is the longest of the last intervals, but older intervals are reduced by 1/8 with each report.
             let kept = Span::from_nanos(self.apart.as_nanos() / 8 * 7);
             self.apart = since.min(Self::MOST).max(kept);
         }
@@ -361,7 +362,7 @@ impl Spacing {
         }
     }
 
-    /// The longest recent time between reports.
+    /// Returns the longest recent time between two reports.
     const fn apart(&self) -> Span {
         self.apart
     }

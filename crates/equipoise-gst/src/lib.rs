@@ -2,9 +2,9 @@
 //! through the element to an `rtpsession`, which returns the receiver's transport-wide feedback to the element. The
 //! encoder follows the element's property `estimated-bitrate`.
 //!
-//! It *measures* with that feedback, *controls* with any rate controller of [`equipoise::control::entries`] that needs
-//! no other feedback, and *paces*. The control laws are in [`equipoise`]; [`equipoise_session::guest`] limits their
-//! rates to twice the rate that feedback proved to arrive.
+//! The element *measures* with that feedback, *controls* with any rate controller of [`equipoise::control::entries`]
+//! that needs no other feedback, and *paces*. The control laws are in [`equipoise`]; [`equipoise_session::guest`]
+//! limits their rates to twice the delivery rate that feedback proved.
 //!
 //! `cargo build --release -p equipoise-gst` builds `libgstequipoise.so`, for a folder of `GST_PLUGIN_PATH`. A program
 //! that links this crate calls [`register`] instead.
@@ -16,7 +16,7 @@ mod event;
 mod flow;
 mod packet;
 
-/// In a separate module, because the macro's output has no doc comments.
+/// The plugin's definition. It is in a separate module, because the macro's output has no doc comments.
 mod plugin {
     #![allow(missing_docs, unreachable_pub, reason = "made by GStreamer's macro")]
 
@@ -35,11 +35,11 @@ mod plugin {
     );
 }
 
-/// Registers the element in this process, for a program that links the crate and loads no plugin. Call it after
-/// `gst::init`.
+/// Registers the element in this process, for a program that links the crate instead of loading the plugin. Call it
+/// after `gst::init`.
 ///
 /// # Errors
-/// If GStreamer refuses, for example because it is not initialised.
+/// An error if GStreamer refuses the element, for example because GStreamer is not initialised.
 pub fn register() -> Result<(), gst::glib::BoolError> {
     plugin::plugin_desc::plugin_register_static()
 }

@@ -9,15 +9,16 @@ pub(crate) struct PacketInfo {
     pub(crate) whole: u32,
     pub(crate) ssrc: u32,
     pub(crate) timestamp: u32,
-    /// The marker bit: the last packet of a frame, if the payload is video.
+    /// The marker bit. If the payload is video, it marks the last packet of a frame.
     pub(crate) marker: bool,
-    /// Whether the packet has the header extension for a transport-wide number. `rtpsession` fills in the number, and
-    /// the receiver reports on the packet.
+    /// Whether the packet has the header extension for a transport-wide number. If so, `rtpsession` sets the number,
+    /// and the receiver reports on the packet.
     pub(crate) is_numbered: bool,
 }
 
 impl PacketInfo {
-    /// Reads a packet with the extension identifier `extension`. A buffer that is not an RTP packet counts as payload.
+    /// Reads a packet whose header extension for the transport-wide number has the identifier `extension`. A buffer
+    /// that is not an RTP packet counts as payload.
     pub(crate) fn of(buffer: &gst::Buffer, extension: Option<u8>) -> Self {
         let whole = u32::try_from(buffer.size()).unwrap_or(u32::MAX);
         let Ok(packet) = RTPBuffer::from_buffer_readable(buffer) else {
@@ -39,15 +40,16 @@ impl PacketInfo {
     }
 }
 
-/// The URI of the transport-wide number as a header extension (draft-holmer-rmcat-transport-wide-cc-extensions-01, Sec.
-/// 2).
+/// The URI of the header extension for the transport-wide number (draft-holmer-rmcat-transport-wide-cc-extensions-01,
+/// Sec. 2).
 pub(crate) const TRANSPORT_WIDE: &str = "http://www.ietf.org/id/draft-holmer-rmcat-transport-wide-cc-extensions-01";
 
-/// The extension identifier of the transport-wide number in these caps: the `N` of the field `extmap-N` with its URI.
+/// Returns the identifier of the header extension for the transport-wide number in these caps: `N` of the field
+/// `extmap-N` that contains the extension's URI.
 pub(crate) fn extension_of(caps: &gst::CapsRef) -> Option<u8> {
     caps.structure(0)?.iter().find_map(|(field, value)| {
         let id = field.strip_prefix("extmap-")?;
-        // An array consists of direction, URI and attributes (RFC 8285, Sec. 5).
+        // If the value is an array, it consists of direction, URI and attributes (RFC 8285, Sec. 5).
         let is_named = match (value.get::<&str>(), value.get::<gst::Array>()) {
             (Ok(name), _) => name == TRANSPORT_WIDE,
             (_, Ok(parts)) => parts.iter().any(|part| part.get::<&str>().is_ok_and(|name| name == TRANSPORT_WIDE)),

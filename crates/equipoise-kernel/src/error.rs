@@ -7,7 +7,7 @@ use thiserror::Error;
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum KernelError {
-    /// A privilege is missing.
+    /// The process lacks a privilege that BPF requires.
     #[error("{what} needs the rights CAP_BPF, CAP_PERFMON and CAP_NET_ADMIN; run it as root")]
     Rights {
         /// The operation.

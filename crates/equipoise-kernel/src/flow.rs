@@ -8,35 +8,35 @@ use libbpf_rs::{Iter, MapType};
 use crate::error::KernelError;
 use crate::support::{maps, open};
 
-/// The compiled reader.
+/// The compiled BPF program that reads the state of all sockets.
 const READER: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/reader.o"));
-/// Name of the map with the program's state of each socket.
+/// Name of the BPF map with the congestion control's state for each socket.
 const MAP: &str = "symb_flows";
 
-/// A connection that uses the congestion control.
+/// The state of a TCP connection that uses the congestion control `symbiosis`.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Flow {
-    /// The address of this end.
+    /// Local address and port of the connection.
     pub local: SocketAddr,
-    /// The address of the other end.
+    /// Remote address and port of the connection.
     pub peer: SocketAddr,
     /// Congestion window, in segments.
     pub window: u32,
-    /// Bytes of a segment's payload.
+    /// Payload of a full segment, in bytes.
     pub segment_bytes: u16,
-    /// K, the capacity, in segments/s; `None` before it is measured.
+    /// K, the capacity of the bottleneck link, in segments/s; `None` before the first measurement.
     pub capacity: Option<f64>,
-    /// A, the available bandwidth, in segments/s; `None` before it is measured.
+    /// A, the available bandwidth, in segments/s; `None` before the first measurement.
     pub available: Option<f64>,
-    /// γ, lowered by noise; `None` while Reno controls the window.
+    /// γ of the control law, lowered according to the noise of the measurements; `None` while Reno controls the window.
     pub gamma: Option<f64>,
     /// Minimum round-trip time; `None` before the first measurement.
     pub min_round_trip: Option<Duration>,
     /// Smoothed round-trip time; zero before the first measurement.
     pub smoothed_round_trip: Duration,
-    /// Number of trains of segments that were sent for measurement.
+    /// Number of trains of segments that were sent to measure K and A.
     pub trains: u32,
-    /// Number of trains that had a result.
+    /// Number of trains from which a new value of A was accepted.
     pub trains_judged: u32,
     /// Number of losses that halved the window.
     pub losses: u32,
@@ -44,18 +44,19 @@ pub struct Flow {
     pub timeouts: u32,
 }
 
-/// The connections that use the congestion control, in all network namespaces.
+/// Returns the state of all connections that use the congestion control, in all network namespaces.
 ///
-/// This includes connections that still use it after it was unloaded.
+/// The result includes connections that still use the congestion control after it was unloaded.
 ///
 /// # Errors
-/// [`KernelError::Rights`]; [`KernelError::Version`] if another version's program is loaded.
+/// [`KernelError::Rights`]; [`KernelError::Version`] if the loaded program is from another version of this crate;
+/// [`KernelError::Refused`] if the kernel returns another error.
 pub fn sockets() -> Result<Vec<Flow>, KernelError> {
     let mut found = Vec::new();
     let mut maps = maps(MapType::SkStorage, MAP)?;
     let all = maps.len();
-    // Skip the map of another version, which a connection that is still closing keeps, and return the other
-    // connections.
+    // Skip maps of another version of the program, which exist as long as their last connection, and read the other
+    // maps.
     maps.retain(|map| libbpf_rs::MapCore::value_size(map) as usize == FLOW_BYTES);
     match (all, maps.len()) {
         (0, _) => return Ok(found),
@@ -78,17 +79,17 @@ pub fn sockets() -> Result<Vec<Flow>, KernelError> {
     Ok(found)
 }
 
-/// `sizeof(struct flow)` and `sizeof(struct report)`.
+/// Sizes of `struct flow` and `struct report` in `flow.h`, in bytes.
 const FLOW_BYTES: usize = 272;
 const REPORT_BYTES: usize = 56 + FLOW_BYTES;
-/// The number 1 in Q10 and in Q20, as in `symbiosis::fixed`.
+/// The number 1 in the formats Q10 (rates) and Q20 (parameters), as in `symbiosis::fixed`.
 const RATE_ONE: f64 = 1024.0;
 const PARAMETER_ONE: f64 = 1_048_576.0;
-/// `AF_INET`.
+/// The value of the address family `AF_INET`.
 const IPV4: u16 = 2;
 
 impl Flow {
-    /// Parses a `struct report` of the program.
+    /// Parses a `struct report`, which the BPF program writes for each socket. Returns `None` if `report` is too short.
     fn read(report: &[u8]) -> Option<Self> {
         let mut fields = Fields(report);
         let [family, port, peer_port, segment_bytes] = [fields.u16()?, fields.u16()?, fields.u16()?, fields.u16()?];

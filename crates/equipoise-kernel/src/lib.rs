@@ -1,15 +1,16 @@
 //! TCP Symbiosis as a congestion control of the Linux kernel.
 //!
-//! The program is BPF `struct_ops`, so it needs neither a kernel module nor a reboot. Its arithmetic is the integer
-//! form in `equipoise` (`equipoise::control::window::symbiosis::fixed`), written in C. Its measurement is simpler than
-//! in the simulator. The compiled program is part of this library; it adapts to the running kernel through the kernel's
-//! BTF.
+//! The congestion control is a BPF program of type `struct_ops`, so it needs neither a kernel module nor a reboot. Its
+//! arithmetic is that of `equipoise::control::window::symbiosis::fixed`, in integers, written in C. Its measurement is
+//! simpler than the simulator's measurement. The compiled program is part of this library; when it is loaded, libbpf
+//! adapts it to the running kernel by means of the kernel's type information (BTF).
 //!
-//! [`load()`] registers the congestion control `symbiosis`. It stays registered while the [`Loaded`] lives or, if it
-//! was [pinned](Loaded::pin), until [`unload`]. [`sockets`] returns the state of each connection; [`Parameters`] can be
-//! read and set while connections run. Connections that use it when it is unloaded continue to use it until they close.
+//! [`load()`] registers the congestion control `symbiosis`. The registration lasts as long as the returned [`Loaded`]
+//! or, if it was [pinned](Loaded::pin), until [`unload`]. [`sockets`] returns the state of each connection;
+//! [`Parameters`] can be read and set while connections run. Connections that use the congestion control when it is
+//! unloaded continue to use it until they close.
 //!
-//! [`PresetWindow`] offers variants of this kernel's Reno and CUBIC whose window can be set, for flow pairs.
+//! [`PresetWindow`] registers variants of the running kernel's Reno and CUBIC whose window can be set, for flow pairs.
 
 #![forbid(unsafe_code)]
 
@@ -26,5 +27,6 @@ pub use load::{Loaded, is_loaded, load, unload};
 pub use parameters::{Parameters, parameters, set_parameters};
 pub use preset::PresetWindow;
 
-/// The name for `setsockopt(TCP_CONGESTION)`, `iperf3 -C`, `sysctl net.ipv4.tcp_congestion_control`.
+/// The congestion control's name, for `setsockopt(TCP_CONGESTION)`, `iperf3 -C` and `sysctl
+/// net.ipv4.tcp_congestion_control`.
 pub const NAME: &str = "symbiosis";

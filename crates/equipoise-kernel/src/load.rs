@@ -9,16 +9,17 @@ use crate::error::KernelError;
 use crate::parameters::{self, Parameters};
 use crate::support::{Hook, hook, is_bpf_file_system, is_registered, leave_out, open, register};
 
-/// The compiled program.
+/// The compiled BPF program with the congestion control.
 const PROGRAM: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/symbiosis.o"));
-/// The BPF file system with the pins.
+/// Path at which the BPF file system, which contains the pin, is usually mounted.
 const FILE_SYSTEM: &str = "/sys/fs/bpf";
-/// Name of the pin.
+/// File name of the pin, which keeps the congestion control registered.
 const PIN: &str = "equipoise-symbiosis";
-/// Time limit: the kernel removes a congestion control shortly after the last user has released it.
+/// How long to wait until the kernel has removed the congestion control. The kernel removes it shortly after its last
+/// user has released it.
 const PATIENCE: Duration = Duration::from_secs(5);
 
-/// The congestion control, registered while this value lives.
+/// The registration of the congestion control. It ends when this value is dropped.
 #[derive(Debug)]
 pub struct Loaded {
     link: Link,
@@ -27,7 +28,8 @@ pub struct Loaded {
 
 /// Registers the congestion control `symbiosis`, for all network namespaces.
 ///
-/// When the [`Loaded`] is dropped or the process ends, for any reason, the congestion control is removed.
+/// When the returned [`Loaded`] is dropped, or the process ends for any reason, the kernel removes the congestion
+/// control.
 ///
 /// # Errors
 /// [`KernelError`]: out-of-range parameters, missing kernel support, a missing privilege, and [`KernelError::Loaded`].
@@ -54,7 +56,8 @@ impl Loaded {
     /// Keeps the congestion control registered after this process has ended, until [`unload`] or the next boot.
     ///
     /// # Errors
-    /// [`KernelError::NoFileSystem`], [`KernelError::Pin`]; then the congestion control is no longer registered.
+    /// [`KernelError::NoFileSystem`], [`KernelError::Pin`]. After an error the congestion control is no longer
+    /// registered.
     pub fn pin(mut self) -> Result<(), KernelError> {
         let place = Path::new(FILE_SYSTEM);
         if !is_bpf_file_system(place) {
@@ -62,7 +65,7 @@ impl Loaded {
         }
         let path = pin_path();
         let failed = |source| KernelError::Pin { path: path.clone(), source };
-        // Remove a stale pin: it keeps nothing registered, or this registration would have failed.
+        // Remove a stale pin. It keeps no congestion control registered, because otherwise `load` would have failed.
         remove(&path).map_err(failed)?;
         self.link.pin(&path).map_err(|error| failed(io::Error::other(error)))
     }
@@ -71,7 +74,8 @@ impl Loaded {
 /// Removes a pinned congestion control. Connections that use it continue to use it until they close.
 ///
 /// # Errors
-/// [`KernelError::NotLoaded`]; [`KernelError::Held`] if a running process keeps it loaded; [`KernelError::Pin`].
+/// [`KernelError::NotLoaded`]; [`KernelError::Held`] if a running process keeps the congestion control loaded;
+/// [`KernelError::Pin`].
 pub fn unload() -> Result<(), KernelError> {
     let path = pin_path();
     let there = match fs::symlink_metadata(&path) {

@@ -3,24 +3,25 @@ use libbpf_rs::{MapCore, MapFlags, MapType};
 use crate::error::KernelError;
 use crate::support::{is_registered, maps};
 
-/// Parameters of all connections; they can be changed while connections run.
+/// Parameters of the congestion control, the same for all connections. They can be changed while connections run.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Parameters {
-    /// γ, weight of the other flows, from 0.01 to 0.99 (Kodama 2009, Sec. 3.3: 0.95).
+    /// γ, weight of the rate of other flows, from 0.01 to 0.99 (Kodama 2009, Sec. 3.3: 0.95).
     pub gamma: f64,
     /// ε, speed of convergence in 1/s, from 0.01 to 100 (our choice: 1.95).
     pub epsilon_per_s: f64,
-    /// l, weight of noise in γ, from 0 to 100 (Kodama 2009, Sec. 3.3: 4); zero for a constant γ.
+    /// l, how strongly noise of the measurements lowers γ, from 0 to 100 (Kodama 2009, Sec. 3.3: 4). With zero, γ is
+    /// constant.
     pub noise_weight: f64,
-    /// m, strength of the oscillation in 1/√s, from 0 to 1; zero for no oscillation.
+    /// m, strength of the random oscillation of the window in 1/√s, from 0 to 1. With zero, there is no oscillation.
     pub oscillation: f64,
 }
 
-/// Name of the map with the parameters.
+/// Name of the BPF map with the parameters.
 pub(crate) const MAP: &str = "symb_parameters";
-/// The number 1 in Q20, as in `symbiosis::fixed`.
+/// The number 1 in the format Q20, as in `symbiosis::fixed`.
 const ONE: f64 = 1_048_576.0;
-/// Name, minimum and maximum, in the order of the program's structure.
+/// Name, minimum and maximum of each parameter, in the order of `struct parameters` in `flow.h`.
 const RANGES: [(&str, f64, f64); 4] =
     [("gamma", 0.01, 0.99), ("epsilon", 0.01, 100.0), ("noise_weight", 0.0, 100.0), ("oscillation", 0.0, 1.0)];
 
@@ -48,7 +49,7 @@ impl Parameters {
         Ok(())
     }
 
-    /// Encodes the parameters as the program reads them.
+    /// Encodes the parameters as the `struct parameters` that the BPF program reads.
     fn to_bytes(self) -> Vec<u8> {
         self.values().into_iter().flat_map(|value| ((value * ONE).round() as u64).to_ne_bytes()).collect()
     }
@@ -60,25 +61,25 @@ impl Parameters {
         Some(Self { gamma: next()?, epsilon_per_s: next()?, noise_weight: next()?, oscillation: next()? })
     }
 
-    /// Writes the parameters to a map.
+    /// Writes the parameters to a BPF map.
     pub(crate) fn write(self, map: &impl MapCore) -> Result<(), KernelError> {
         self.check()?;
         map.update(&0_u32.to_ne_bytes(), &self.to_bytes(), MapFlags::ANY).map_err(KernelError::of("set the parameters"))
     }
 }
 
-/// The parameters in use.
+/// Returns the parameters of the loaded congestion control.
 ///
 /// # Errors
 /// [`KernelError::NotLoaded`], [`KernelError::Rights`].
 pub fn parameters() -> Result<Parameters, KernelError> {
-    // If there are several maps, the last one is the newest.
+    // Maps of programs that were loaded earlier may still exist. The last map is the newest.
     let map = maps(MapType::Array, MAP)?.pop().ok_or(KernelError::NotLoaded)?;
     let bytes = map.lookup(&0_u32.to_ne_bytes(), MapFlags::ANY).map_err(KernelError::of("read the parameters"))?;
     bytes.as_deref().and_then(Parameters::from_bytes).ok_or(KernelError::Version)
 }
 
-/// Sets the parameters, also for connections that use a program loaded earlier.
+/// Sets the parameters of the loaded congestion control, and of programs loaded earlier that connections still use.
 ///
 /// # Errors
 /// [`KernelError::Parameter`], [`KernelError::NotLoaded`], [`KernelError::Rights`].

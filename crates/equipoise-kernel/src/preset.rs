@@ -5,32 +5,34 @@ use libbpf_rs::{Link, MapCore as _, MapFlags, MapHandle, MapType};
 use crate::error::KernelError;
 use crate::support::{hook, is_registered, leave_out, maps, open, register};
 
-/// The compiled program.
+/// The compiled BPF program with variants of Reno and CUBIC.
 const PROGRAM: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/preset.o"));
-/// Name of the map with the windows to be set.
+/// Name of the BPF map that stores the window to be set for each socket.
 const MAP: &str = "window_presets";
 
-/// A variant of a kernel congestion control whose window can be set. It is registered while this value lives.
+/// A variant of the kernel's Reno or CUBIC whose congestion window can be set. It is registered until this value is
+/// dropped.
 ///
-/// Linux does not let applications set a connection's congestion window. A connection with this control behaves like
-/// the original control, but takes the window that [`set`](Self::set) stored when it next sends with no data in flight.
-/// A flow pair needs this at the beginning of a probing period (Tobe 1999, Sec. 4).
+/// Linux does not let applications set a connection's congestion window. With this variant, a connection behaves as
+/// with the original congestion control, except for one case: when the connection next sends while no data is in
+/// flight, its window becomes the value that [`set`](Self::set) stored. A flow pair needs this at the beginning of a
+/// probing period (Tobe 1999, Sec. 4).
 #[derive(Debug)]
 pub struct PresetWindow {
     name: &'static str,
-    /// There may be several maps if another process has also registered the control: a connection may belong to any of
-    /// them.
+    /// The maps with the stored windows. If another process has registered a variant, too, there are several maps, and
+    /// a connection may use any of them.
     windows: Vec<MapHandle>,
-    /// The registration; `None` if another process has registered the control.
+    /// The registration; `None` if another process had registered the variant before.
     _link: Option<Link>,
 }
 
 impl PresetWindow {
-    /// Registers a variant of `control`, `reno` or `cubic`, for all network namespaces; returns `None` for any other
-    /// name. If another process has already registered the variant, this registration is used.
+    /// Registers the variant of `control`, which is `reno` or `cubic`, for all network namespaces. Returns `None` for
+    /// any other name. If another process has already registered the variant, no new registration is made.
     ///
     /// # Errors
-    /// [`KernelError`] if the kernel lacks support, or a privilege is missing.
+    /// [`KernelError`] if the kernel does not support the variant, or a privilege is missing.
     pub fn load(control: &str) -> Result<Option<Self>, KernelError> {
         let (name, other) = match control {
             "reno" => ("reno_preset", "cubic_preset"),
@@ -43,16 +45,16 @@ impl PresetWindow {
         if windows.is_empty() { Err(KernelError::Version) } else { Ok(Some(Self { name, windows, _link: link })) }
     }
 
-    /// The name for `setsockopt(TCP_CONGESTION)`.
+    /// The variant's name, for `setsockopt(TCP_CONGESTION)`.
     pub const fn name(&self) -> &'static str {
         self.name
     }
 
-    /// Sets the window of `connection` to `segments`, for the next time that it sends with no data in flight; 0 removes
-    /// a window that was not used yet.
+    /// Stores `segments` as the congestion window of `connection`. The window is applied once, when the connection next
+    /// sends while no data is in flight. The value 0 removes a stored window that was not applied yet.
     ///
     /// # Errors
-    /// [`KernelError::Refused`] if it is not a socket, [`KernelError::Rights`].
+    /// [`KernelError::Refused`] if `connection` is not a socket, [`KernelError::Rights`].
     pub fn set(&self, connection: BorrowedFd<'_>, segments: u32) -> Result<(), KernelError> {
         let key = connection.as_raw_fd().to_ne_bytes();
         let set = |map: &MapHandle| map.update(&key, &segments.to_ne_bytes(), MapFlags::ANY);
@@ -60,7 +62,7 @@ impl PresetWindow {
     }
 }
 
-/// Registers the variant; returns `None` if another process registered it first.
+/// Registers the variant `name`, without the variant `other`. Returns `None` if another process registered it first.
 fn load(name: &str, other: &str) -> Result<Option<Link>, KernelError> {
     let mut open = open(PROGRAM)?;
     leave_out(&mut open, other)?;

@@ -1,4 +1,4 @@
-//! Queries the features of this kernel.
+//! Queries which features the running kernel has, and loads BPF programs into it.
 
 use std::fs;
 use std::path::Path;
@@ -10,26 +10,27 @@ use libbpf_rs::{ErrorKind, Link, MapCore, MapHandle, MapType, Object, ObjectBuil
 
 use crate::error::KernelError;
 
-/// The kernel's description of its types (BTF).
+/// File with the running kernel's type information (BTF).
 const BTF: &str = "/sys/kernel/btf/vmlinux";
-/// The available congestion controls, for all network namespaces.
+/// File with the names of the available congestion controls, for all network namespaces.
 const AVAILABLE: &str = "/proc/sys/net/ipv4/tcp_available_congestion_control";
 
-/// The signature with which the kernel calls a congestion control.
+/// The parameters with which the kernel calls `cong_control` of a congestion control.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Hook {
-    /// Socket, acknowledgement, flags and rate sample: Linux 6.10 and newer.
+    /// Four parameters: socket, acknowledgement, flags and rate sample. For Linux 6.10 and newer.
     Four,
-    /// Socket and rate sample: older kernels.
+    /// Two parameters: socket and rate sample. For Linux before 6.10.
     Two,
 }
 
-/// The signature used by this kernel.
+/// Returns the parameters with which the running kernel calls `cong_control`.
 pub(crate) fn hook() -> Result<Hook, KernelError> {
     fs::metadata(BTF).map_err(|source| KernelError::NoBtf { source })?;
     let btf = Btf::from_vmlinux().map_err(KernelError::of("read the kernel's types"))?;
     let missing = |missing| KernelError::NoStructOps { missing };
-    // Only kernels that support congestion controls in BPF, and links that hold them, have these types.
+    // These two types exist only in kernels that support congestion controls in BPF and links that keep them
+    // registered.
     if btf.type_by_name::<Struct<'_>>("bpf_struct_ops_tcp_congestion_ops").is_none() {
         return Err(missing("bpf_struct_ops_tcp_congestion_ops"));
     }
@@ -54,20 +55,21 @@ pub(crate) fn is_registered(control: &str) -> bool {
     fs::read_to_string(AVAILABLE).is_ok_and(|names| names.split_whitespace().any(|name| name == control))
 }
 
-/// A compiled program that is not loaded yet.
+/// Opens a compiled BPF program, which is not loaded into the kernel yet.
 pub(crate) fn open(program: &[u8]) -> Result<OpenObject, KernelError> {
-    // The library would print messages that our errors already contain.
+    // Without this call, libbpf would print messages that `KernelError` already contains.
     libbpf_rs::set_print(None);
     ObjectBuilder::default().open_memory(program).map_err(KernelError::of("open the compiled program"))
 }
 
-/// Excludes a congestion control, and functions that only it uses, from loading.
+/// Excludes the congestion control `control`, and the functions that only this control uses, from loading.
 pub(crate) fn leave_out(open: &mut OpenObject, control: &str) -> Result<(), KernelError> {
     let mut its = open.maps_mut().filter(|map| map.name() == control);
     its.try_for_each(|mut map| map.set_autocreate(false).map_err(KernelError::of("choose the congestion control")))
 }
 
-/// Registers a congestion control of a loaded object; `None` if a control of this name is already registered.
+/// Registers the congestion control `control` of a loaded object. Returns `None` if a congestion control with this name
+/// is already registered.
 pub(crate) fn register(object: &mut Object, control: &str) -> Result<Option<Link>, KernelError> {
     let map = object.maps_mut().find(|map| MapCore::name(map) == control);
     match map.ok_or(KernelError::Version)?.attach_struct_ops() {
@@ -77,10 +79,12 @@ pub(crate) fn register(object: &mut Object, control: &str) -> Result<Option<Link
     }
 }
 
-/// All maps of a name and type: the map of the loaded program, and maps of earlier programs that connections still use.
+/// Returns all BPF maps with this name and type: the map of the loaded program, and maps of programs that were loaded
+/// earlier and that connections still use.
 pub(crate) fn maps(kind: MapType, name: &str) -> Result<Vec<MapHandle>, KernelError> {
     let failed = KernelError::of("look at the loaded program");
-    // Check the privilege first: there is no map 0, but without the privilege the kernel returns that error instead.
+    // Check the privilege first. Map 0 never exists, so the call always fails; without the privilege the error is
+    // `PermissionDenied`.
     if let Err(error) = MapHandle::from_map_id(0)
         && error.kind() == ErrorKind::PermissionDenied
     {
@@ -88,7 +92,7 @@ pub(crate) fn maps(kind: MapType, name: &str) -> Result<Vec<MapHandle>, KernelEr
     }
     let ours = MapInfoIter::default().filter(|map| map.ty == kind && map.name == name);
     let opened = ours.map(|map| MapHandle::from_map_id(map.id));
-    // Ignore a map that was removed between the two calls.
+    // Ignore a map that was removed after `MapInfoIter` had found it.
     opened
         .filter(|map| !matches!(map, Err(error) if error.kind() == ErrorKind::NotFound))
         .collect::<Result<_, _>>()

@@ -1,6 +1,6 @@
-//! Runs a scenario once for each line of standard input and prints the total time to read the file, run the scenario
-//! and build the report, in seconds. `bench/python/overhead.py` compares this time with the time of the same call from
-//! Python.
+//! Runs a scenario once for each line of standard input. For each run, prints the time in seconds that reading the
+//! file, running the scenario and building the report took together. `bench/python/overhead.py` compares this time with
+//! the time that the same call takes from Python.
 #![expect(clippy::print_stdout, reason = "it is what it is for")]
 
 use std::error::Error;

@@ -1,5 +1,5 @@
-//! Prints the results of a suite as a Markdown table; for a suite with bars (pass criteria), prints the table of its
-//! bars. Reads the file that `equipoise suite … --json` wrote.
+//! Reads the file that `equipoise suite … --json` wrote, and prints a suite's results as a Markdown table. If the suite
+//! has bars (pass criteria), prints the table of the bars instead.
 #![allow(clippy::print_stdout, reason = "it prints a part of a page")]
 
 use std::error::Error;

@@ -1,4 +1,5 @@
-//! Reads link capacities from files, plain or compressed by gzip: recorded traces, and rates over time.
+//! Reads link capacities from files, either plain or compressed by gzip. A file contains a recorded trace, or rates
+//! over time.
 
 use std::io;
 use std::path::Path;
@@ -21,18 +22,18 @@ pub enum CapacityError {
     Trace(#[from] TraceError),
 }
 
-/// Reads a capacity from a trace in Mahimahi's format, starting at `offset`.
+/// Reads a capacity from a trace in Mahimahi's format. The link's first instant is the time `offset` in the trace.
 ///
 /// # Errors
-/// [`CapacityError`]; for invalid content it names the line.
+/// [`CapacityError`]; if the content is invalid, the error names the line.
 pub fn trace_capacity(file: &Path, offset: Span) -> Result<Capacity, CapacityError> {
     Ok(Capacity::Trace(DeliveryTrace::parse(&read(file)?)?.from_offset(offset)))
 }
 
-/// Reads a capacity from lines of `time_s,rate_mbps`, starting at `offset`.
+/// Reads a capacity from lines of `time_s,rate_mbps`. The link's first instant is the time `offset` in the file.
 ///
 /// # Errors
-/// [`CapacityError`]; for invalid content it names the line.
+/// [`CapacityError`]; if the content is invalid, the error names the line.
 pub fn steps_capacity(file: &Path, offset: Span) -> Result<Capacity, CapacityError> {
     Ok(Capacity::Rate(rate_steps(&read(file)?)?.from_offset(offset)))
 }

@@ -1,4 +1,4 @@
-//! Groups of sessions that share their rates.
+//! Groups of sessions that share one total rate among them.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -8,7 +8,7 @@ use equipoise::control::coupled::{Coupled, FlowGroup, GroupError, SharedGroup};
 
 use crate::scenario::CoupledFlow;
 
-/// A group protected by a mutex.
+/// A group of flows, protected by a mutex.
 #[derive(Debug)]
 struct LockedGroup(Mutex<FlowGroup>);
 
@@ -18,13 +18,13 @@ impl SharedGroup for LockedGroup {
     }
 }
 
-/// The groups of one run, by their names.
+/// The groups of coupled flows in one run, by their names.
 #[derive(Debug, Default)]
 pub(crate) struct Groups(BTreeMap<String, Arc<LockedGroup>>);
 
 impl Groups {
-    /// Adds `controller` to the group of its flow and returns the coupled controller. Without a group, returns
-    /// `controller` unchanged.
+    /// Adds `controller` to the group of its flow, and returns the coupled controller. If the flow has no group,
+    /// returns `controller` unchanged.
     pub(crate) fn join(
         &mut self,
         controller: BoxedController,

@@ -1,11 +1,11 @@
-//! Writes the rows of all CSV files of this crate.
+//! Builds the rows of all CSV files that this crate writes.
 //!
-//! Source: RFC 4180, Sec. 2, except that a row ends with a line feed alone. Spreadsheet programs read both line
-//! endings, but line-oriented tools read only the line feed.
+//! Source: RFC 4180, Sec. 2, except that a row ends with a line feed only. Spreadsheet programs read both line endings,
+//! but line-oriented tools read only the line feed.
 
 use std::fmt::{Display, Write as _};
 
-/// An unfinished row at the end of a text.
+/// An unfinished CSV row, which is appended to the end of a text.
 #[must_use = "a row ends with `end`"]
 pub(crate) struct Row<'a> {
     text: &'a mut String,
@@ -13,7 +13,7 @@ pub(crate) struct Row<'a> {
 }
 
 impl<'a> Row<'a> {
-    /// Starts a row after a text of complete rows.
+    /// Starts a row at the end of a text that consists of complete rows.
     pub(crate) const fn after(text: &'a mut String) -> Self {
         Self { text, has_cells: false }
     }
@@ -25,7 +25,7 @@ impl<'a> Row<'a> {
         self.has_cells = true;
     }
 
-    /// Adds a cell with any text, quoted if necessary.
+    /// Adds a cell that contains any text, quoted if necessary.
     pub(crate) fn text(mut self, cell: &str) -> Self {
         self.begin_cell();
         if cell.contains([',', '"', '\r', '\n']) {
@@ -43,7 +43,7 @@ impl<'a> Row<'a> {
         self
     }
 
-    /// Adds a cell with a number.
+    /// Adds a cell that contains a number.
     pub(crate) fn number(mut self, cell: impl Display) -> Self {
         self.begin_cell();
         // Writing to a string never fails.
@@ -51,7 +51,7 @@ impl<'a> Row<'a> {
         self
     }
 
-    /// Adds a cell with a number; the cell is empty for `None`.
+    /// Adds a cell that contains a number, or an empty cell for `None`.
     pub(crate) fn measured(mut self, cell: Option<impl Display>) -> Self {
         if let Some(cell) = cell {
             return self.number(cell);

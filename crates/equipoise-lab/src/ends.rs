@@ -1,5 +1,5 @@
-//! Builds the two ends of a flow. They are the same in the simulator and in live runs: the same seed results in the
-//! same synchronisation sources and the same departure times of background packets.
+//! Builds the two endpoints of a flow. The simulator and live runs use the same endpoints: the same seed results in the
+//! same synchronisation sources (SSRCs) and the same departure times of background packets.
 
 use equipoise::control::coupled::GroupError;
 use equipoise::control::window::WindowContext;
@@ -30,7 +30,7 @@ use crate::scenario::{
 };
 use crate::video::TraceError;
 
-/// Why the ends of a flow cannot be built.
+/// Why the endpoints of a flow cannot be built.
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum EndsError {
@@ -43,16 +43,17 @@ pub enum EndsError {
     /// The session's configuration is invalid.
     #[error(transparent)]
     Session(#[from] SessionError),
-    /// The flow has a congestion control of the kernel, which cannot be simulated, and no window law for the simulator.
+    /// The flow uses the kernel's congestion control, which cannot be simulated, and defines no window law for the
+    /// simulator.
     #[error(
         "`kernel = {name:?}` alone is for `equipoise live`; for the simulator give it a law of its own, such as `window = {{ name = \"reno\" }}`"
     )]
     KernelOnly {
-        /// Name of the congestion control.
+        /// Name of the kernel's congestion control.
         name: String,
     },
-    /// The controller of a session's reverse media needs the path load, which is available only at the other end of the
-    /// session.
+    /// The controller of a session's reverse media needs the path load, which is measured only at the session's other
+    /// endpoint.
     #[error(
         "the controller of {flow} needs the load of the path, which media in the reverse direction of a session do not receive"
     )]
@@ -60,10 +61,10 @@ pub enum EndsError {
         /// Name of the flow of the reverse media.
         flow: String,
     },
-    /// The content cannot be produced.
+    /// The recorded content of a flow (a trace of video frames) is invalid.
     #[error(transparent)]
     Content(#[from] TraceError),
-    /// The live media cannot be produced.
+    /// The live media of a flow cannot be produced.
     #[error(transparent)]
     Live(#[from] LiveMediaError),
     /// The flow pair's configuration is invalid.
@@ -77,18 +78,18 @@ pub enum EndsError {
     Web(#[from] WebTrafficError),
 }
 
-/// A dynamic payload type (RFC 3551, Sec. 3).
+/// A payload type from the dynamic range (RFC 3551, Sec. 3).
 const PAYLOAD_TYPE: u8 = 96;
 
-/// First random stream for sessions; background sources use lower numbers.
+/// Number of the first random stream for sessions; background sources use lower numbers.
 const FIRST_SESSION_STREAM: u64 = 1 << 32;
-/// First random stream for window laws that use random numbers, and the first one for the noise in their measurements.
+/// Numbers of the first random streams for window laws and for the noise in the laws' measurements.
 const FIRST_LAW_STREAM: u64 = 2 << 32;
 const FIRST_NOISE_STREAM: u64 = 3 << 32;
-/// First random stream for web traffic, after those for videos and links.
+/// Number of the first random stream for web traffic, after the streams for videos and links.
 const FIRST_WEB_STREAM: u64 = 6 << 32;
 
-/// One direction of a session with media in both directions. `index` is the number of its flow.
+/// One direction of a session that has media in both directions. `index` is the number of the direction's flow.
 #[derive(Clone, Copy)]
 pub(crate) struct OneWay<'a> {
     pub(crate) flow: &'a Flow,
@@ -98,8 +99,8 @@ pub(crate) struct OneWay<'a> {
     pub(crate) load: &'a PathLoad,
 }
 
-/// Both directions of the session that starts with flow number `index`; its reverse media are the next flow. `None` if
-/// either flow is missing or not a session.
+/// Returns both directions of the session that starts with flow number `index`. The reverse media are the next flow.
+/// `None` if either flow is missing or not a session.
 pub(crate) fn both_ways<'a>(scenario: &'a Scenario, index: usize, loads: &'a [PathLoad; 2]) -> Option<[OneWay<'a>; 2]> {
     let way = |index: usize, load: &'a PathLoad| {
         let flow = scenario.flows.get(index)?;
@@ -110,7 +111,7 @@ pub(crate) fn both_ways<'a>(scenario: &'a Scenario, index: usize, loads: &'a [Pa
     Some([way(index, there)?, way(index + 1, back)?])
 }
 
-/// Both ends of a session with media in both directions, in a run that starts at `origin`.
+/// Builds both endpoints of a session with media in both directions, in a run that starts at `origin`.
 pub(crate) fn duplex(
     ways: [OneWay<'_>; 2],
     seed: u64,
@@ -131,7 +132,7 @@ pub(crate) fn duplex(
     Ok((near, far))
 }
 
-/// The sender configuration of flow number `index`, a session.
+/// Returns the sender configuration of flow number `index`, which is a session.
 fn sending(
     flow: &Flow,
     report_interval: Span,
@@ -151,7 +152,7 @@ fn sending(
     })
 }
 
-/// Both ends of flow number `index`, a session, in a run that starts at `origin`.
+/// Builds both endpoints of flow number `index`, which is a session, in a run that starts at `origin`.
 pub(crate) fn session(
     flow: &Flow,
     (controller, report_interval, load): (&Choice, Span, &PathLoad),
@@ -167,7 +168,7 @@ pub(crate) fn session(
     Ok((Sender::new(config, controller)?, far))
 }
 
-/// The payload that flow number `index`, a session, has to send.
+/// Returns the source of the payload that flow number `index`, a session, sends.
 fn supply(flow: &Flow, index: usize, seed: u64) -> Result<Supply, EndsError> {
     if let Some(live) = flow.live() {
         return Ok(live.supply(index, seed)?);
@@ -176,7 +177,7 @@ fn supply(flow: &Flow, index: usize, seed: u64) -> Result<Supply, EndsError> {
     Ok(content.map_or(Supply::Unlimited, Supply::Content))
 }
 
-/// Both ends of flow number `index`, a session over several paths, in a run that starts at `origin`.
+/// Builds both endpoints of flow number `index`, a session over several paths, in a run that starts at `origin`.
 pub(crate) fn multipath(
     flow: &Flow,
     config: &MultipathFlow,
@@ -195,7 +196,7 @@ pub(crate) fn multipath(
     Ok((multipath::Sender::new(near, config.period, total, config.scheduler.build(flow.packet_size)?)?, far))
 }
 
-/// Both ends of background traffic as an RTP stream.
+/// Builds both endpoints of background traffic, which is sent as an RTP stream.
 #[cfg(feature = "live")]
 pub(crate) fn background(
     flow: &Flow,
@@ -208,7 +209,7 @@ pub(crate) fn background(
     Ok((Background::new(stream, source)?, far))
 }
 
-/// The data that the application of flow number `index`, a TCP connection, sends.
+/// Returns the source of the data that the application of flow number `index`, a TCP connection, sends.
 pub(crate) fn tcp_supply(
     flow: &Flow,
     connection: &TcpFlow,
@@ -219,7 +220,7 @@ pub(crate) fn tcp_supply(
     Ok(content.map_or_else(|| connection.supply.clone(), tcp::Supply::Content))
 }
 
-/// Both hosts of flow number `index`, a TCP connection.
+/// Builds both hosts of flow number `index`, which is a TCP connection.
 pub(crate) fn tcp(
     flow: &Flow,
     connection: &TcpFlow,
@@ -231,7 +232,7 @@ pub(crate) fn tcp(
     tcp_hosts(flow.start, connection, TcpHosts { packet: flow.packet_size, supply, law_seed, bandwidth })
 }
 
-/// The parameters of both hosts of a connection, in addition to those in its scenario.
+/// The parameters of both hosts of a TCP connection, in addition to those in its scenario.
 struct TcpHosts {
     /// Size of an IP packet that carries a full segment.
     packet: Size,
@@ -247,7 +248,7 @@ fn tcp_hosts(start: Span, connection: &TcpFlow, hosts: TcpHosts) -> Result<(tcp:
     Ok((tcp::Sender::new(near, law)?, tcp::Receiver::new(far)?))
 }
 
-/// The window law that the simulator runs.
+/// Returns the window law that the simulator runs for a TCP connection.
 fn law_of(connection: &TcpFlow) -> Result<&LawChoice, EndsError> {
     let none = || EndsError::KernelOnly { name: connection.congestion_control().to_owned() };
     connection.law.as_ref().ok_or_else(none)
@@ -278,13 +279,13 @@ fn tcp_configs(start: Span, connection: &TcpFlow, hosts: TcpHosts) -> (tcp::Send
     (near, far)
 }
 
-/// The seed of flow number `index`, web traffic. It makes fetches and idle times the same in the simulator and in live
-/// runs.
+/// Returns the seed of flow number `index`, which is web traffic. With this seed, fetches and idle times are the same
+/// in the simulator and in live runs.
 pub(crate) const fn web_seed(index: usize, seed: u64) -> u64 {
     stream_seed(seed, FIRST_WEB_STREAM + index as u64)
 }
 
-/// Both hosts of flow number `index`, web traffic.
+/// Builds both hosts of flow number `index`, which is web traffic.
 pub(crate) fn web(
     flow: &Flow,
     connection: &TcpFlow,
@@ -308,7 +309,8 @@ pub(crate) fn web(
     })?)
 }
 
-/// Both ends of flow number `index`, a flow pair, without its TCP, in a run that starts at `origin`.
+/// Returns the configurations of both endpoints of flow number `index`, a flow pair, without those of its TCP half. The
+/// run starts at `origin`.
 pub(crate) fn pair_ends(
     flow: &Flow,
     config: &PairFlow,
@@ -325,7 +327,7 @@ pub(crate) fn pair_ends(
     (near, equipoise_pair::ReceiverConfig::new(far))
 }
 
-/// Both ends of flow number `index`, a flow pair, in a simulated run.
+/// Builds both endpoints of flow number `index`, a flow pair, for a simulated run.
 pub(crate) fn pair(flow: &Flow, config: &PairFlow, index: usize, seed: u64) -> Result<(PairNear, PairFar), EndsError> {
     let (near, far) = pair_ends(flow, config, (index, seed), Instant::ZERO);
     let hosts = TcpHosts {
@@ -346,8 +348,8 @@ pub(crate) fn pair(flow: &Flow, config: &PairFlow, index: usize, seed: u64) -> R
     }))
 }
 
-/// The oracle that provides the path's bandwidth to a TCP connection; `None` if the connection does not use a known
-/// bandwidth.
+/// Returns the oracle that provides the path's bandwidth to a TCP connection; `None` if the scenario does not specify a
+/// known bandwidth for the connection.
 pub(crate) fn bandwidth_oracle(flow: &Flow, connection: &TcpFlow, index: usize, seed: u64) -> Option<BandwidthOracle> {
     let BandwidthSource::Known { interval, noise } = &connection.bandwidth else { return None };
     let noise = WhiteNoise::new(noise.clone(), stream_seed(seed, FIRST_NOISE_STREAM + index as u64));
@@ -355,7 +357,7 @@ pub(crate) fn bandwidth_oracle(flow: &Flow, connection: &TcpFlow, index: usize, 
     Some(BandwidthOracle { start: Instant::ZERO + flow.start, interval: *interval, noise, told })
 }
 
-/// The source of background packets. Departure times are the same in the simulator and in live runs.
+/// Builds the source of background packets. Departure times are the same in the simulator and in live runs.
 pub(crate) fn source<C>(
     flow: &Flow,
     (traffic, rate): (&TrafficChoice, &Schedule<Rate>),
@@ -379,7 +381,7 @@ fn receiver(flow: &Flow, index: usize, sender_ssrc: u32, seed: u64) -> Result<Re
 }
 
 fn receiver_config(flow: &Flow, index: usize, sender_ssrc: u32, seed: u64) -> ReceiverConfig {
-    // This differs from the sender's SSRC for any value.
+    // Flipping one bit makes the receiver's SSRC differ from any value of the sender's SSRC.
     let ssrc = sender_ssrc ^ 1;
     let name = flow.rtcp.receiver.clone().unwrap_or_else(|| cname("receiver", index));
     let reporting = flow.reporting();

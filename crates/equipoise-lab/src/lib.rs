@@ -6,13 +6,13 @@
 //!                 └─ live ─┘
 //! ```
 //!
-//! Only this crate connects the scenario with the simulator and the network. [`scenario`] is the validated file.
-//! [`sim`] and [`live`] run it with the same endpoints from the same seed. [`record`] summarises the events of both.
-//! [`result`] is the single format of results, and [`report`] draws them.
+//! Only this crate connects the scenario with the simulator and the network. [`scenario`] is the validated scenario
+//! file. [`sim`] and [`live`] run the scenario with the same endpoints and the same seed. [`record`] summarises the
+//! events of both kinds of run. [`result`] is the single format of results, and [`report`] draws the results.
 //!
 //! [`compare`] compares several scenarios, and [`suite`] runs many cases with many controllers. A sweep (feature
 //! `sweep`) runs many variants of a scenario and writes a table. [`timeline`] shows a run while it is running. [`link`]
-//! is the emulated path as a separate program.
+//! runs the emulated path as a separate program.
 #![forbid(unsafe_code)]
 
 use equipoise::units::{Instant, SenderClock, Span};
@@ -50,13 +50,13 @@ pub mod video;
 
 pub use ends::EndsError;
 
-/// The scenario of the demo, 40 s long: the main use case.
+/// The scenario of the demo, which lasts 40 s and shows the main use case.
 pub const DEMO: &str = include_str!("../scenarios/demo.toml");
 
-/// The demo in 10 s. It shows that everything works, but is too short for conclusions.
+/// The scenario of the demo, shortened to 10 s. It shows that everything works, but is too short for conclusions.
 pub const DEMO_SHORT: &str = include_str!("../scenarios/demo-short.toml");
 
-/// The second part of the demo: our own law on a link whose capacity rises and falls.
+/// The second part of the demo: our own control law on a link whose capacity rises and falls.
 pub const DEMO_OWN: &str = include_str!("../scenarios/demo-own.toml");
 
 /// The version of Equipoise, which all results include.
@@ -68,22 +68,24 @@ pub const VERSION: &str = env!("CARGO_PKG_VERSION");
 pub enum Progress {
     /// The completed share of the run, 0 to 1.
     Share(f64),
-    /// Something happened at one end of a flow.
+    /// An event happened at one endpoint of a flow.
     Event {
         /// Time since the run's start.
         at: Span,
-        /// Start of the run.
+        /// Start of the run, on the sender's clock.
         origin: Instant<SenderClock>,
         /// Index of the flow in the scenario.
         flow: usize,
         /// The path, if the flow has several paths and the event belongs to one of them.
         path: Option<PathId>,
-        /// Whether the event is from the end that sends the flow's media or from the end that receives them.
+        /// Whether the event happened at the endpoint that sends the flow's media or at the endpoint that receives
+        /// them.
         half: Half,
         /// What happened.
         event: Event,
     },
-    /// A packet arrived at the receiver of a flow. If it carried media, its event follows. Only in live runs.
+    /// A packet arrived at the receiver of a flow. If the packet carried media, the next item of progress is its event.
+    /// Only live runs report this.
     Waited {
         /// Time since the run's start.
         at: Span,

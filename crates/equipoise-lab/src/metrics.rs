@@ -1,4 +1,5 @@
-//! The metrics of a flow: name, unit and source of each one. Tables, summaries and comparisons all use this list.
+//! The metrics of a flow: the name, unit and source of each metric. Tables, summaries and comparisons all use these
+//! metrics.
 
 mod media;
 
@@ -8,41 +9,41 @@ use crate::result::FlowResult;
 use crate::scenario::{FlowKind, TcpFlow};
 pub use media::{PHASE, RUN};
 
-/// A number that is read from a result of type `T`, by default from the result of a flow.
+/// A metric, whose value is read from a result of type `T`. By default, `T` is the result of a flow.
 #[derive(Debug)]
 pub struct Metric<T = FlowResult> {
-    /// Key in JSON, which contains the unit of the values.
+    /// Key of the metric in JSON, which contains the unit of the values.
     pub key: &'static str,
-    /// Name in tables.
+    /// Name of the metric in tables.
     pub name: &'static str,
-    /// Unit in tables; empty for counts and ratios.
+    /// Unit of the metric in tables; empty for counts and ratios.
     pub unit: &'static str,
-    /// Factor from the unit of the values to the unit in tables.
+    /// Factor that converts a value from the unit of the key to the unit in tables.
     pub scale: f64,
     /// Number of decimals in tables.
     pub decimals: usize,
-    /// Whether comparisons include it.
+    /// Whether comparisons include this metric.
     pub is_compared: bool,
     of: fn(&T) -> Option<f64>,
 }
 
 impl<T> Metric<T> {
-    /// Reads its value, in the unit of its key; `None` if it was not measured.
+    /// Reads the metric's value from a result, in the unit of the metric's key; `None` if the metric was not measured.
     pub fn of(&self, result: &T) -> Option<f64> {
         (self.of)(result)
     }
 
-    /// Its name and unit.
+    /// Returns the metric's name and unit.
     pub fn label(&self) -> String {
         if self.unit.is_empty() { self.name.to_owned() } else { format!("{} ({})", self.name, self.unit) }
     }
 
-    /// Formats a value in the unit and with the decimals of tables, without the unit's name.
+    /// Formats a value in the unit and with the number of decimals that tables use, without the unit's name.
     pub fn number(&self, value: f64) -> String {
         format!("{:.*}", self.decimals, value * self.scale)
     }
 
-    /// Formats a mean in the unit of tables, with half the width of its confidence interval if it has one.
+    /// Formats a mean in the unit that tables use, with half the width of its confidence interval if the mean has one.
     pub fn mean(&self, mean: f64, half_width: Option<f64>) -> String {
         let interval = half_width.map(|half| format!(" ± {}", self.number(half))).unwrap_or_default();
         self.number(mean) + &interval
@@ -53,14 +54,14 @@ impl<T> Metric<T> {
     }
 }
 
-/// Serialises as its key.
+/// A metric is serialised as its key.
 impl<T> Serialize for Metric<T> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.serialize_str(self.key)
     }
 }
 
-/// The metrics of a flow, according to its kind.
+/// Returns the metrics of a flow, which depend on the flow's kind.
 pub fn of(flow: &FlowResult) -> &'static [Metric] {
     match (&flow.tcp, &flow.pair) {
         (Some(tcp), _) if tcp.web.is_some() => WEB,
@@ -70,7 +71,7 @@ pub fn of(flow: &FlowResult) -> &'static [Metric] {
     }
 }
 
-/// The metrics of a scenario's flow, according to its kind.
+/// Returns the metrics of a flow in a scenario, which depend on the flow's kind.
 pub(crate) const fn of_kind(kind: &FlowKind) -> &'static [Metric] {
     match kind {
         FlowKind::Tcp(TcpFlow { web: Some(_), .. }) => WEB,
@@ -80,7 +81,7 @@ pub(crate) const fn of_kind(kind: &FlowKind) -> &'static [Metric] {
     }
 }
 
-/// The kind of a flow in one word: `media` (including background traffic), `tcp`, `web` or `pair`.
+/// Returns the kind of a flow in one word: `media` (including background traffic), `tcp`, `web` or `pair`.
 #[cfg(feature = "sweep")]
 pub(crate) fn kind_name(flow: &FlowResult) -> &'static str {
     match (&flow.tcp, &flow.pair) {
@@ -91,7 +92,7 @@ pub(crate) fn kind_name(flow: &FlowResult) -> &'static str {
     }
 }
 
-/// The keys of the metrics of all kinds of flows, without repetitions.
+/// Returns the keys of the metrics of all kinds of flows, without repetitions.
 #[cfg(feature = "sweep")]
 pub(crate) fn keys() -> Vec<&'static str> {
     let mut keys = Vec::new();
@@ -105,11 +106,11 @@ pub(crate) fn keys() -> Vec<&'static str> {
 
 type Get = fn(&FlowResult) -> Option<f64>;
 
-/// Number format of a value.
+/// Number format of a metric in tables.
 #[derive(Clone, Copy)]
 struct Print {
     unit: &'static str,
-    /// Factor from the unit of the values to the unit in tables.
+    /// Factor that converts a value from the unit of the key to the unit in tables.
     scale: f64,
     decimals: usize,
 }
@@ -160,12 +161,13 @@ fn lost(flow: &FlowResult) -> Option<f64> {
     (flow.packets_sent > 0).then(|| flow.packets_lost as f64 / flow.packets_sent as f64)
 }
 
-/// Share of the received packets that had a congestion mark; `None` if nothing was received or marks were not counted.
+/// Returns the share of the received packets that had an ECN congestion mark; `None` if no packet was received or marks
+/// were not counted.
 fn marked(flow: &FlowResult) -> Option<f64> {
     (flow.packets_received > 0).then_some(flow.packets_marked? as f64 / flow.packets_received as f64)
 }
 
-/// The rate at which a flow's media or data arrive, for any kind of flow.
+/// The rate at which a flow's media or data arrive, defined for every kind of flow.
 pub(crate) const DELIVERED: Metric = rate("delivered_rate_bps", "delivered rate", |flow| {
     let of_tcp = || flow.tcp.as_ref()?.goodput_bps;
     let of_pair = || flow.pair.as_ref()?.received_bps;
@@ -255,7 +257,7 @@ const WEB: &[Metric] = &[
     millis("min_round_trip_s", "least round-trip time", |flow| flow.tcp.as_ref()?.min_round_trip_s),
 ];
 
-/// Metrics of flow pairs. The name says so if a metric covers only the RTP half.
+/// Metrics of flow pairs. If a metric covers only the RTP half, its name says so.
 const PAIR: &[Metric] = &[
     rate("received_bps", "rate at the receiver", |flow| flow.pair.as_ref()?.received_bps),
     count("adus", "ADUs delivered", |flow| Some(flow.pair.as_ref()?.adus as f64)),

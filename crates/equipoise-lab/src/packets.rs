@@ -1,4 +1,5 @@
-//! Every packet of a run as a line of CSV: when it was sent, when it arrived, and whether it was lost.
+//! Writes one line of CSV for every packet of a run: when the packet was sent, when it arrived, and whether it was
+//! lost.
 
 use std::collections::BTreeMap;
 
@@ -7,34 +8,35 @@ use equipoise_session::{Ecn, Event};
 
 use crate::csv::Row;
 
-/// Joins what both ends of each flow record about its packets. Packets that are lost or have not arrived are kept until
-/// the end.
+/// Combines the events that both endpoints of each flow report about their packets. Packets that are lost or have not
+/// arrived are kept until the end of the run.
 #[derive(Debug, Default)]
 pub struct PacketLines {
-    /// The flows by name.
+    /// The packets in flight of each flow, by the flow's name.
     flows: BTreeMap<String, UnderWay>,
     line: String,
 }
 
-/// The packets of a flow that are in flight: sent, and not yet arrived.
+/// The packets of a flow that have been sent and have not yet arrived.
 #[derive(Debug, Default)]
 struct UnderWay {
     packets: BTreeMap<Key, Sent>,
     paths: Vec<String>,
 }
 
-/// Identifies a packet within its flow.
+/// Identifies a sent packet within its flow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Key {
-    /// The 16-bit number on the wire; sender and receiver extend it to 64 bits from different starting points.
+    /// The 16-bit sequence number in the packet; sender and receiver extend this number to 64 bits from different
+    /// starting points.
     sequence: u16,
-    /// The sender's number of the packet, of 64 bits.
+    /// The sender's 64-bit number of the packet.
     number: u64,
-    /// Index of its path in the flow; `None` for a flow with one path.
+    /// Index of the packet's path in the flow; `None` for a flow with one path.
     path: Option<usize>,
 }
 
-/// A packet that was sent.
+/// A packet that was sent: time since the run's start, and size.
 #[derive(Clone, Copy, Debug)]
 struct Sent {
     at: Span,
@@ -42,11 +44,11 @@ struct Sent {
 }
 
 impl PacketLines {
-    /// Names of the columns. A field that does not apply to a packet is empty.
+    /// Names of the columns. A column that does not apply to a packet is empty.
     pub const HEADER: &str = "flow,path,number,sent_s,received_s,delay_s,size_bytes,marked,lost\n";
 
-    /// Returns the line of a packet that has arrived; `None` for every other event. Times count from the run's start at
-    /// `origin`.
+    /// Returns the line of a packet if `event` is the packet's arrival; `None` for every other event. Times in the line
+    /// are relative to the run's start, which is `origin`.
     pub fn line(
         &mut self,
         at: Span,
@@ -86,7 +88,7 @@ impl PacketLines {
         }
     }
 
-    /// Returns the lines of the packets that did not arrive, flow by flow, in the order of sending.
+    /// Returns the lines of the packets that did not arrive, one flow after another, in the order of sending.
     pub fn finish(self) -> String {
         let mut text = String::new();
         for (flow, UnderWay { packets, paths }) in self.flows {
@@ -112,7 +114,7 @@ impl PacketLines {
 }
 
 impl UnderWay {
-    /// Returns the index of a path in its flow. A linear search is enough: a flow has few paths.
+    /// Returns the index of a path in this flow. A linear search is fast enough, because a flow has few paths.
     fn place_of(&mut self, path: &str) -> usize {
         self.paths.iter().position(|known| known == path).unwrap_or_else(|| {
             self.paths.push(path.to_owned());
@@ -120,7 +122,8 @@ impl UnderWay {
         })
     }
 
-    /// Removes the packet sent at this time, which has arrived, and returns its number at the sender.
+    /// Removes the packet that has arrived with this sequence number and was sent nearest to the time `sent`. Returns
+    /// the sender's number of the packet.
     fn take(&mut self, sequence: u64, sent: Span) -> Option<u64> {
         let sequence = sequence as u16;
         let first = Key { sequence, number: 0, path: None };
@@ -136,7 +139,8 @@ mod tests {
     use super::*;
     use crate::{DEMO_SHORT, Progress, scenario::Scenario, sim};
 
-    /// There must be one line for each packet of the result, and the lines must have the result's mean delay.
+    /// If it fails, a packet of the result does not have exactly one line, or the mean delay of the lines differs from
+    /// the result's.
     #[test]
     fn the_lines_are_the_packets_of_the_result() {
         let text = DEMO_SHORT.replace("queue = \"1000 packets\"", "queue = \"4 packets\"");

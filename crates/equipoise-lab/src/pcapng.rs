@@ -1,8 +1,9 @@
-//! Writes simulated datagrams as a capture for other programs: pcapng with two interfaces, one at each end.
+//! Writes simulated datagrams as a pcapng capture for other programs. The capture has two interfaces, one at each
+//! endpoint.
 //!
 //! Source: draft-ietf-opsawg-pcapng-02, Sec. 4.1, 4.2 and 4.3. Each datagram is written with the IPv4 and UDP headers
-//! that it would have. Times are those of the simulation, in nanoseconds since its start. TCP segments are left out:
-//! the simulator's segments have a header of their own, which no other program can read.
+//! that it would have on a real network. Times are simulated times, in nanoseconds since the start of the simulation.
+//! TCP segments are left out: the simulator's segments use their own header format, which no other program can read.
 
 use std::io::{self, Write};
 
@@ -10,43 +11,44 @@ use equipoise::units::Span;
 use equipoise_session::{Carrier, PathId};
 use equipoise_sim::{Datagram, Side, Way};
 
-/// Writes a capture during a run.
+/// Writes a capture while a run is in progress.
 #[derive(Debug)]
 pub struct Pcapng<W> {
     out: W,
-    /// Identification of the next IPv4 packet (RFC 791, Sec. 3.1).
+    /// Value of the identification field of the next IPv4 packet (RFC 791, Sec. 3.1).
     identification: u16,
     block: Vec<u8>,
 }
 
-/// UDP port of both ends of each session: the RTP port of RFC 3551, Sec. 8. RTCP shares it (RFC 5761).
+/// UDP port of both endpoints of each session, which is the RTP port of RFC 3551, Sec. 8. RTCP uses the same port (RFC
+/// 5761).
 const PORT: u16 = 5004;
 const SECTION_HEADER: u32 = 0x0A0D_0D0A;
 const INTERFACE_DESCRIPTION: u32 = 1;
 const ENHANCED_PACKET: u32 = 6;
-/// Byte-order magic: it shows a reader the byte order of the file.
+/// Byte-order magic: from this number, a reader detects the byte order of the file.
 const BYTE_ORDER: u32 = 0x1A2B_3C4D;
-/// Raw IP: a packet begins with its IP header.
+/// Link type "raw IP": each captured packet begins with its IP header.
 const RAW_IP: u16 = 101;
 const IPV4_HEADER: usize = 20;
 const UDP_HEADER: usize = 8;
 const HOP_LIMIT: u8 = 64;
-/// Protocol number (RFC 791, Sec. 3.1).
+/// Protocol number of UDP in the IPv4 header (RFC 791, Sec. 3.1).
 const UDP: u8 = 17;
-/// Direction flags of packets that arrive and packets that are sent (Sec. 4.3.1).
+/// Direction flags for packets that arrive at and packets that leave an interface (Sec. 4.3.1).
 const INBOUND: u32 = 1;
 const OUTBOUND: u32 = 2;
 
 impl<W: Write> Pcapng<W> {
-    /// Begins a capture of a run.
+    /// Begins the capture of a run.
     ///
     /// # Errors
-    /// [`io::Error`] of the writer.
+    /// The [`io::Error`] that the writer returned.
     pub fn new(out: W) -> io::Result<Self> {
         let mut capture = Self { out, identification: 0, block: Vec::new() };
         let mut body = Vec::new();
         body.extend(BYTE_ORDER.to_le_bytes());
-        // Version 1.0, and a section of unknown length.
+        // Version 1.0, and a section whose length is unknown.
         body.extend([1, 0, 0, 0]);
         body.extend([0xFF; 8]);
         option(&mut body, 4, format!("equipoise {}", crate::VERSION).as_bytes());
@@ -55,10 +57,10 @@ impl<W: Write> Pcapng<W> {
         for name in ["near", "far"] {
             let mut body = Vec::new();
             body.extend(RAW_IP.to_le_bytes());
-            // Reserved, and no limit on a packet's length.
+            // A reserved field, and no limit on the length of a packet.
             body.extend([0; 6]);
             option(&mut body, 2, name.as_bytes());
-            // Resolution: nanoseconds.
+            // Resolution of timestamps: nanoseconds.
             option(&mut body, 9, &[9]);
             option(&mut body, 0, &[]);
             capture.block(INTERFACE_DESCRIPTION, &body)?;
@@ -66,10 +68,11 @@ impl<W: Write> Pcapng<W> {
         Ok(capture)
     }
 
-    /// Writes a datagram that left or reached one end `at` after the run's start; TCP segments are ignored.
+    /// Writes a datagram that left or reached an endpoint; `at` is the time since the run's start. TCP segments are
+    /// ignored.
     ///
     /// # Errors
-    /// [`io::Error`] of the writer.
+    /// The [`io::Error`] that the writer returned.
     pub fn write(&mut self, at: Span, datagram: &Datagram<'_>) -> io::Result<()> {
         if datagram.carrier == Carrier::Tcp {
             return Ok(());
@@ -90,26 +93,26 @@ impl<W: Write> Pcapng<W> {
         self.block(ENHANCED_PACKET, &body)
     }
 
-    /// Ends the capture, and returns its writer.
+    /// Ends the capture and returns the writer to which it was written.
     ///
     /// # Errors
-    /// [`io::Error`] of the writer.
+    /// The [`io::Error`] that the writer returned.
     pub fn finish(mut self) -> io::Result<W> {
         self.out.flush()?;
         Ok(self.out)
     }
 
-    /// Returns the IP packet.
+    /// Returns a datagram as an IPv4 packet.
     fn packet(&mut self, datagram: &Datagram<'_>) -> Vec<u8> {
         let datagram_length = UDP_HEADER + datagram.head.len() + datagram.media;
         let length = IPV4_HEADER + datagram_length;
         let mut packet = Vec::with_capacity(length);
-        // Version 4 without options; no class of service; the ECN field (RFC 3168, Sec. 5).
+        // Version 4 without options, then the traffic class: no DSCP, and the ECN field (RFC 3168, Sec. 5).
         packet.extend([0x45, datagram.ecn as u8]);
         packet.extend(clipped(length).to_be_bytes());
         packet.extend(self.identification.to_be_bytes());
         self.identification = self.identification.wrapping_add(1);
-        // Do not fragment.
+        // The flag "don't fragment", then the hop limit and the protocol.
         packet.extend([0x40, 0, HOP_LIMIT, UDP, 0, 0]);
         let sender_is_near = (datagram.side == Side::Near) == (datagram.way == Way::Sent);
         let PathId(path) = datagram.path;
@@ -122,7 +125,7 @@ impl<W: Write> Pcapng<W> {
         packet.extend(PORT.to_be_bytes());
         packet.extend(PORT.to_be_bytes());
         packet.extend(clipped(datagram_length).to_be_bytes());
-        // No checksum (RFC 768).
+        // A zero checksum field: no UDP checksum (RFC 768).
         packet.extend([0, 0]);
         packet.extend(datagram.head);
         packet.resize(length, 0);
@@ -140,12 +143,12 @@ impl<W: Write> Pcapng<W> {
     }
 }
 
-/// Returns a length for a header field of 16 bits; no simulated packet is longer than the field allows.
+/// Returns a length as a 16-bit header field. No simulated packet is longer than such a field allows.
 fn clipped(length: usize) -> u16 {
     u16::try_from(length).unwrap_or(u16::MAX)
 }
 
-/// Checksum of a header whose own checksum field is zero (RFC 1071).
+/// Returns the Internet checksum of a header whose own checksum field is zero (RFC 1071).
 fn checksum(header: &[u8]) -> u16 {
     let words = header.chunks(2).map(|pair| u32::from(pair[0]) << 8 | pair.get(1).map_or(0, |low| u32::from(*low)));
     let mut sum: u32 = words.sum();
@@ -155,7 +158,7 @@ fn checksum(header: &[u8]) -> u16 {
     !(sum as u16)
 }
 
-/// Appends an option (draft-ietf-opsawg-pcapng-02, Sec. 3.5); code 0 ends the list.
+/// Appends an option (draft-ietf-opsawg-pcapng-02, Sec. 3.5). An option with code 0 ends the list of options.
 fn option(body: &mut Vec<u8>, code: u16, value: &[u8]) {
     body.extend(code.to_le_bytes());
     body.extend(clipped(value.len()).to_le_bytes());

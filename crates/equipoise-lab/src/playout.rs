@@ -8,21 +8,21 @@ use equipoise_session::rtp::PlayoutBuffer;
 
 use crate::scenario::Scenario;
 
-/// The playout buffer in front of a link at which sessions leave the network: all sessions with their playout there
-/// share it.
+/// The playout buffer in front of a link at which sessions leave the network. All sessions that use this link as their
+/// playout link share the buffer.
 #[derive(Clone, Debug)]
 pub(crate) struct SharedPlayout(Arc<Mutex<FifoLink<ReceiverClock>>>);
 
 impl SharedPlayout {
-    /// Returns the buffer of each link of a scenario, `None` if no flow has its playout there; the run begins at
-    /// `origin`.
+    /// Returns the playout buffer of each link of a scenario, in a run that begins at `origin`; `None` for a link at
+    /// which no flow has its playout.
     pub(crate) fn of(scenario: &Scenario, origin: Instant<ReceiverClock>) -> Vec<Result<Option<Self>, LinkError>> {
         let is_playout = |link| scenario.flows.iter().any(|flow| flow.playout() == Some(link));
         let buffer = |(number, link): (usize, &crate::scenario::Link)| {
             if !is_playout(number) {
                 return Ok(None);
             }
-            // A playout link has no random behaviour.
+            // A playout link has a fixed behaviour without random loss or jitter, so it can be a plain FIFO link.
             let Some(config) = link.forward.as_link() else { return Ok(None) };
             let fifo = FifoLink::new(config, origin)?;
             Ok(Some(Self(Arc::new(Mutex::new(fifo)))))
@@ -30,7 +30,7 @@ impl SharedPlayout {
         scenario.links.iter().enumerate().map(buffer).collect()
     }
 
-    /// Returns the link's counters at `now`.
+    /// Returns the counters of the playout link at the time `now`.
     pub(crate) fn stats(&self, now: Instant<ReceiverClock>) -> LinkStats {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).stats(now)
     }

@@ -1,9 +1,10 @@
-//! Writes what one end of a session does and observes as qlog, a JSON text sequence that other programs can display.
+//! Writes the actions and observations of one endpoint of a session as qlog, a JSON text sequence that other programs
+//! can display.
 //!
-//! Source: draft-ietf-quic-qlog-main-schema-14, Sec. 5 and 11.2 (RFC 7464), draft-ietf-quic-qlog-quic-events-13. Events
-//! that QUIC also has take their names from QUIC's schema: a packet sent, received or declared lost, recovery metrics,
-//! a congestion controller's state, failure of ECN. Every other event has a name in the namespace `equipoise` and the
-//! same data as in [`trace`](crate::trace).
+//! Source: draft-ietf-quic-qlog-main-schema-14, Sec. 5 and 11.2 (RFC 7464), draft-ietf-quic-qlog-quic-events-13. An
+//! event that also exists in QUIC has its name from QUIC's schema: a packet sent, received or declared lost, recovery
+//! metrics, the state of a congestion controller, failure of ECN. Every other event has a name in the namespace
+//! `equipoise` and the same data as in [`trace`](crate::trace).
 
 use std::fmt::{self, Write as _};
 
@@ -18,46 +19,49 @@ use crate::trace::{Details, details};
 
 /// The byte before each record (RFC 7464, Sec. 2.2).
 const RECORD_SEPARATOR: u8 = 0x1E;
-/// QUIC's events in this draft, our extensions of them, and our own events. Nobody can own a domain below `invalid`
-/// (RFC 2606, Sec. 2).
+/// Event schemas: QUIC's events in this draft, our extensions of these events, and our own events. The URIs of our
+/// schemas use the domain `invalid`, below which nobody can register a domain (RFC 2606, Sec. 2).
 const SCHEMAS: [&str; 3] = [
     "urn:ietf:params:qlog:events:quic-13",
     "https://equipoise.invalid/112026/quic#rtp",
     "https://equipoise.invalid/112026/equipoise",
 ];
-/// The type of all packets; QUIC has no such packet type.
+/// The value of `packet_type` for all packets; QUIC defines no such packet type.
 const PACKET_TYPE: &str = "rtp";
 
-/// The records of one end of a flow, made during a run. Its memory does not grow with the run.
+/// Builds the qlog records of one endpoint of a flow during a run. The memory used does not grow with the length of the
+/// run.
 #[derive(Debug)]
 pub struct Qlog {
     records: Vec<u8>,
-    /// Whether losses are reported packet by packet; otherwise each report only has their total.
+    /// Whether the receiver reports losses packet by packet; if not, each report contains only the total number of lost
+    /// packets.
     by_packet: bool,
-    /// The only path, or each path and one entry for all of them together.
+    /// The state of the only path; if the flow has several paths, the state of each path and one entry for all paths
+    /// together.
     paths: Vec<PathState>,
-    /// Packets sent and not yet declared lost: an upper limit to the losses that a report may add.
+    /// Number of packets sent and not yet declared lost, which limits the losses that a report can add.
     not_lost: u64,
 }
 
-/// State of a path as of its last events.
+/// State of a path after its most recent events.
 #[derive(Debug)]
 struct PathState {
-    /// `None` for all paths together.
+    /// Name of the path; `None` for the entry of all paths together.
     name: Option<String>,
-    /// The largest number of lost packets in any report.
+    /// The largest total number of lost packets in any report about this path.
     lost: u64,
     reason: Option<&'static str>,
 }
 
-/// Identifies the end to which the records belong.
+/// Identifies the endpoint to which the records belong.
 #[derive(Clone, Copy, Debug)]
 pub struct Origin<'a> {
-    /// The scenario.
+    /// The scenario of the run.
     pub scenario: &'a Scenario,
-    /// The flow, one of the scenario's.
+    /// The flow, which is one of the scenario's flows.
     pub flow: &'a Flow,
-    /// Which end of the flow.
+    /// Which endpoint of the flow the records describe.
     pub half: Half,
     /// The seed of the run.
     pub seed: u64,
@@ -66,13 +70,13 @@ pub struct Origin<'a> {
 }
 
 impl Qlog {
-    /// Returns whether the ends of a flow have events, as the ends of sessions and flow pairs do. Background traffic
-    /// has no session, and TCP connections are sampled instead.
+    /// Whether the endpoints of a flow report events. Endpoints of sessions and flow pairs do. Background traffic has
+    /// no session, and TCP connections are sampled instead.
     pub const fn is_of(flow: &Flow) -> bool {
         matches!(flow.kind, FlowKind::Session { .. } | FlowKind::Multipath(_) | FlowKind::Pair(_))
     }
 
-    /// Begins the records of an end, and returns the first one, which identifies the end.
+    /// Begins the records of an endpoint. Returns the first record, which identifies the endpoint.
     pub fn begin(origin: &Origin<'_>) -> (Self, Vec<u8>) {
         let by_packet = matches!(&origin.flow.kind, FlowKind::Session { reporting: Some(_), .. });
         let mut qlog = Self { records: Vec::new(), by_packet, paths: Vec::new(), not_lost: 0 };
@@ -81,8 +85,8 @@ impl Qlog {
         (qlog, head)
     }
 
-    /// Returns the records of an event of this end, possibly none. The event happened `at` after `origin`, the run's
-    /// start.
+    /// Returns the records of an event of this endpoint, possibly none. `at` is the time of the event since the run's
+    /// start, which is `origin`.
     pub fn records(&mut self, at: Span, path: Option<&str>, origin: Instant<SenderClock>, event: &Event) -> &[u8] {
         self.records.clear();
         let at = Moment { time: at.as_nanos() as f64 / 1e6, path };
@@ -132,8 +136,8 @@ impl Qlog {
         &self.records
     }
 
-    /// Returns by how much a path's report exceeds the largest loss count of all its reports before. A late packet
-    /// lowers the count, but a loss that was recorded is not withdrawn.
+    /// Returns by how much the loss count in a path's report exceeds the largest count in the path's earlier reports. A
+    /// packet that arrives late lowers the count, but a loss that was recorded is not withdrawn.
     fn newly_lost(&mut self, path: Option<&str>, lost: u64) -> u64 {
         let most = &mut self.path(path).lost;
         let newly = lost.saturating_sub(*most);
@@ -149,7 +153,7 @@ impl Qlog {
         &mut self.paths[place]
     }
 
-    /// Writes a record for each packet declared lost. A report does not say which packets were lost.
+    /// Writes one record for each packet that a report declares lost. A report does not identify the lost packets.
     fn lose(&mut self, at: Moment<'_>, packets: u64) {
         #[derive(Serialize)]
         struct Nothing {}
@@ -166,13 +170,13 @@ impl Qlog {
 
     fn record(&mut self, record: &impl Serialize) {
         self.records.push(RECORD_SEPARATOR);
-        // Plain numbers and strings, which always fit into memory.
+        // Serialisation cannot fail: the record contains only numbers and strings.
         serde_json::to_writer(&mut self.records, record).expect("records are plain numbers and texts");
         self.records.push(b'\n');
     }
 }
 
-/// When something happened, in milliseconds, and on which path.
+/// The time of an event in milliseconds, and the path to which the event belongs.
 #[derive(Clone, Copy)]
 struct Moment<'a> {
     time: f64,
@@ -188,7 +192,7 @@ struct Record<'a, D> {
     data: D,
 }
 
-/// An event's name and its namespace.
+/// An event's name and the namespace of the name.
 #[derive(Clone, Copy)]
 enum Name {
     Quic(&'static str),
@@ -219,7 +223,7 @@ impl Serialize for Name {
     }
 }
 
-/// Data of `quic:packet_sent` and `quic:packet_received`, with our additions.
+/// Data of `quic:packet_sent` and `quic:packet_received`, with our additional fields.
 #[derive(Serialize)]
 struct Packet {
     header: Header,
@@ -242,7 +246,7 @@ struct Raw {
 }
 
 impl Packet {
-    /// Data of an IP packet of this size; `length` is the length of its UDP payload.
+    /// Returns the data of an IP packet of this size. `length` is the length of the packet's UDP payload, in bytes.
     fn new(packet_number: u64, size: Size) -> Self {
         let length = size.as_bytes().saturating_sub(Size::IPV4_UDP.as_bytes());
         let header = Header { packet_type: PACKET_TYPE, packet_number };
@@ -250,14 +254,14 @@ impl Packet {
     }
 }
 
-/// Data of `quic:recovery_metrics_updated`: milliseconds and bit/s.
+/// Data of `quic:recovery_metrics_updated`. Times are in milliseconds, and rates in bit/s.
 #[derive(Default, Serialize)]
 struct Metrics {
     #[serde(skip_serializing_if = "Option::is_none")]
     latest_rtt: Option<f64>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pacing_rate: Option<u64>,
-    /// Our extension: the reason for the current rate.
+    /// Our extension: the controller's reason for its current rate.
     #[serde(skip_serializing_if = "Option::is_none")]
     reason: Option<&'static str>,
 }
@@ -272,7 +276,7 @@ impl Metrics {
     }
 }
 
-/// Data of `quic:congestion_state_updated` and `quic:ecn_state_updated`.
+/// Data of `quic:congestion_state_updated` and of `quic:ecn_state_updated`.
 #[derive(Serialize)]
 struct State {
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -336,7 +340,7 @@ struct VantagePoint {
 
 fn head<'a>(origin: &Origin<'a>) -> Head<'a> {
     let Origin { scenario, flow, half, seed, world } = *origin;
-    // The sender of the media begins the session.
+    // The endpoint that sends the media starts the session, so qlog calls it the client.
     let (end, side) = match half {
         Half::Sending => ("sender", "client"),
         Half::Receiving => ("receiver", "server"),
@@ -367,7 +371,7 @@ mod tests {
     use crate::result::Run;
     use crate::{DEMO_SHORT, Progress, sim};
 
-    /// The records that both ends of a flow write in a run, parsed.
+    /// Runs a scenario and returns its result and the parsed records of both endpoints of a flow.
     fn ran(text: &str, flow: &str) -> (Run, [Vec<Value>; 2]) {
         let scenario = Scenario::parse(text).expect("a right scenario");
         let place = scenario.flows.iter().position(|found| found.name == flow).expect("the flow");
@@ -407,7 +411,7 @@ mod tests {
         counts
     }
 
-    /// The demo with a queue that is too short, so that packets are lost.
+    /// Returns the demo scenario with a queue that is so short that packets are lost.
     fn lossy() -> String {
         DEMO_SHORT.replace("queue = \"1000 packets\"", "queue = \"4 packets\"")
     }

@@ -28,15 +28,15 @@ use crate::scenario::{OverBudget, Scenario};
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum SimError {
-    /// The simulation would be too expensive.
+    /// The simulation would take too much time or memory.
     #[error("too much for a simulated run")]
     OverBudget(#[from] OverBudget),
-    /// A flow's endpoints cannot be created.
+    /// The endpoints of a flow cannot be created.
     #[error("flow {flow}")]
     Ends {
         /// The flow's name.
         flow: String,
-        /// The cause.
+        /// Why the endpoints cannot be created.
         source: EndsError,
     },
     /// A link cannot be created.
@@ -44,31 +44,31 @@ pub enum SimError {
     Link {
         /// The link's name.
         link: String,
-        /// The cause.
+        /// Why the link cannot be created.
         source: equipoise_path::link::PipeError,
     },
     /// The simulator refused a flow.
     #[error(transparent)]
     Flow(#[from] FlowError),
-    /// [`Stop`] ended the run.
+    /// [`Stop`] ended the run before its planned end.
     #[error("the run was stopped before its end")]
     Stopped,
-    /// The threads for many runs could not be started.
+    /// The threads that simulate several runs could not be started.
     #[error("the threads could not be started")]
     Threads(#[from] rayon::ThreadPoolBuildError),
 }
 
-/// Number of parts of a run; progress is reported after each.
+/// Number of parts into which a run is divided; progress is reported after each part.
 const PARTS: i64 = 200;
-/// How long the simulation waits for packets in flight at the end of the run.
+/// Simulated time after the end of the run during which packets in flight may still arrive.
 const DRAIN: Span = Span::from_secs(300);
 
-/// How runs are executed. The results do not depend on it. `Some(4).into()` sets only the number of threads.
+/// How runs are executed, which does not affect the results. `Some(4).into()` sets only the number of threads.
 #[derive(Clone, Debug, Default)]
 pub struct Execution {
-    /// Number of threads; `None` for all cores.
+    /// Number of threads; `None` to use all processor cores.
     pub threads: Option<usize>,
-    /// Ends the runs early.
+    /// Can end the runs before their planned end.
     pub stop: Stop,
 }
 
@@ -78,17 +78,18 @@ impl From<Option<usize>> for Execution {
     }
 }
 
-/// Ends all runs that share a clone of it early, with [`SimError::Stopped`].
+/// A handle that ends runs before their planned end, with [`SimError::Stopped`]. It controls all runs that were started
+/// with a clone of the same handle.
 #[derive(Clone, Debug, Default)]
 pub struct Stop(Arc<AtomicBool>);
 
 impl Stop {
-    /// Ends the runs.
+    /// Ends all runs that share this `Stop`.
     pub fn stop(&self) {
         self.0.store(true, Ordering::Relaxed);
     }
 
-    /// Returns whether the runs should end.
+    /// Whether the runs should end.
     pub fn is_stopped(&self) -> bool {
         self.0.load(Ordering::Relaxed)
     }
@@ -101,16 +102,17 @@ impl Stop {
 /// Simulates one run with `seed`, and reports its events in order of time.
 ///
 /// # Errors
-/// [`SimError::OverBudget`]; another error only if the scenario was not made by [`Scenario::parse`] and cannot be run.
+/// [`SimError::OverBudget`]. Another error occurs only if the scenario is invalid because it was not made by
+/// [`Scenario::parse`].
 pub fn simulate(scenario: &Scenario, seed: u64, progress: &mut dyn FnMut(Progress)) -> Result<Run, SimError> {
     simulate_captured(scenario, seed, progress, &mut |_, _| {})
 }
 
-/// Like [`simulate`], and also reports each datagram that leaves or reaches an end, in order, with the time since the
-/// run's start.
+/// Simulates one run like [`simulate`]. In addition, calls `datagrams` for each datagram that leaves or reaches an
+/// endpoint, in order, with the time since the run's start.
 ///
 /// # Errors
-/// As [`simulate`].
+/// The errors of [`simulate`].
 pub fn simulate_captured(
     scenario: &Scenario,
     seed: u64,
@@ -120,10 +122,10 @@ pub fn simulate_captured(
     Ok(run(scenario, seed, InOrder::new(progress, datagrams), &Stop::default())?.0)
 }
 
-/// Simulates one run with `seed`, without progress reports. The run can be stopped.
+/// Simulates one run with `seed`, without progress reports. `stop` can end the run early.
 ///
 /// # Errors
-/// As [`simulate`], and [`SimError::Stopped`].
+/// The errors of [`simulate`], and [`SimError::Stopped`].
 #[cfg(feature = "sweep")]
 pub(crate) fn simulate_silently(scenario: &Scenario, seed: u64, stop: &Stop) -> Result<Run, SimError> {
     Ok(run(scenario, seed, Silence, stop)?.0)
@@ -132,12 +134,12 @@ pub(crate) fn simulate_silently(scenario: &Scenario, seed: u64, stop: &Stop) -> 
 /// Checks whether the scenario can be simulated.
 ///
 /// # Errors
-/// As [`simulate`].
+/// The errors of [`simulate`].
 pub fn check(scenario: &Scenario) -> Result<(), SimError> {
     Stage::new(scenario, scenario.seed).map(|_| ())
 }
 
-/// Simulates a run. Returns the result and the observer of the run.
+/// Simulates a run. Returns the result of the run, and `tell`, which has observed the run.
 fn run<T: Tell>(scenario: &Scenario, seed: u64, tell: T, stop: &Stop) -> Result<(Run, T), SimError> {
     let Stage { mut world, links, flows, playouts, .. } = Stage::new(scenario, seed)?;
     let end = Time::ZERO + scenario.duration;
@@ -198,7 +200,7 @@ fn run<T: Tell>(scenario: &Scenario, seed: u64, tell: T, stop: &Stop) -> Result<
     Ok((run, watch.tell))
 }
 
-/// Returns the length of a part of a run; progress is reported after each part.
+/// Returns the length of each part into which a run is divided; progress is reported after each part.
 fn part_of(duration: Span) -> Span {
     Span::from_nanos(duration.as_nanos() / PARTS).max(Span::from_nanos(1))
 }
@@ -259,8 +261,7 @@ impl<T: Tell> Observer for Watch<T> {
     }
 }
 
-/// Returns whether an event belongs to the sending or the receiving half: media leave the near end and reach the far
-/// end.
+/// Converts the side of an event into the half of the flow: media leave the near endpoint and reach the far endpoint.
 const fn of(side: Side, path: Option<PathId>) -> Of {
     let half = match side {
         Side::Near => Half::Sending,
@@ -269,17 +270,17 @@ const fn of(side: Side, path: Option<PathId>) -> Of {
     Of { half, path }
 }
 
-/// Converts a packet that has arrived to the recorder's form.
+/// Converts a packet that has arrived into the form that the recorder uses.
 fn received(&Packet { at, sent, size, ecn, .. }: &Packet) -> Received {
     Received { at: at - Time::ZERO, sent: sent - Time::ZERO, delay: at - sent, size, ecn }
 }
 
-/// Simulates `runs` runs with the seeds from `first_seed` on, on the given number of threads or on all cores. Returns
-/// the result of `keep` for each run, in the order of the seeds and independent of the number of threads. `progress`
-/// gets the share of runs that are complete.
+/// Simulates `runs` runs with consecutive seeds, starting with `first_seed`. Returns the result of `keep` for each run,
+/// in the order of the seeds. The results do not depend on the number of threads. `progress` is called with the share
+/// of the runs that are complete, 0 to 1.
 ///
 /// # Errors
-/// As [`simulate`], and [`SimError::Threads`].
+/// The errors of [`simulate`], [`SimError::Stopped`], and [`SimError::Threads`].
 pub fn simulate_many<T: Send>(
     scenario: &Scenario,
     (first_seed, runs): (u64, u32),
@@ -301,10 +302,11 @@ pub fn simulate_many<T: Send>(
     simulate_each(&seeded.collect::<Vec<_>>(), execution, counted)
 }
 
-/// Simulates one run of each scenario with its seed; otherwise like [`simulate_many`].
+/// Simulates one run of each scenario with the seed that belongs to the scenario. Returns the result of `keep` for each
+/// run, in the order of `scenarios`.
 ///
 /// # Errors
-/// As [`simulate_many`].
+/// The errors of [`simulate_many`].
 pub fn simulate_each<T: Send>(
     scenarios: &[(impl Borrow<Scenario> + Sync, u64)],
     execution: impl Into<Execution>,
@@ -315,11 +317,11 @@ pub fn simulate_each<T: Send>(
     each(scenarios, &execution, one)
 }
 
-/// Simulates one run of each scenario with its seed and its own observer. `keep` gets the run and the observer.
-/// Otherwise like [`simulate_many`].
+/// Simulates one run of each scenario with the seed that belongs to the scenario, each with its own observer. Returns
+/// the result of `keep`, which is called with the run and its observer, in the order of `scenarios`.
 ///
 /// # Errors
-/// As [`simulate_many`].
+/// The errors of [`simulate_many`].
 pub fn simulate_each_observed<T: Send, O: RunObserver>(
     scenarios: &[(impl Borrow<Scenario> + Sync, u64)],
     execution: impl Into<Execution>,
@@ -329,7 +331,7 @@ pub fn simulate_each_observed<T: Send, O: RunObserver>(
     observe_each(scenarios, &execution.into(), observer, |_, run, observer| keep(run, observer))
 }
 
-/// Like [`simulate_each_observed`], and `keep` also gets the index of the run's scenario.
+/// Simulates runs like [`simulate_each_observed`], and also passes the index of the run's scenario to `keep`.
 pub(crate) fn observe_each<T: Send, O: RunObserver>(
     scenarios: &[(impl Borrow<Scenario> + Sync, u64)],
     execution: &Execution,
@@ -343,10 +345,11 @@ pub(crate) fn observe_each<T: Send, O: RunObserver>(
     each(scenarios, execution, one)
 }
 
-/// Simulates one run with `seed` under an observer; an event may be reported before earlier events of other flows.
+/// Simulates one run with `seed`, and reports its events to `observer`. An event may be reported before earlier events
+/// of other flows.
 ///
 /// # Errors
-/// As [`simulate`].
+/// The errors of [`simulate`].
 pub fn simulate_observed<O: RunObserver>(scenario: &Scenario, seed: u64, observer: O) -> Result<(Run, O), SimError> {
     let (run, Observed(observer)) = run(scenario, seed, Observed(observer), &Stop::default())?;
     Ok((run, observer))

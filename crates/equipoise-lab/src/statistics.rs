@@ -1,7 +1,7 @@
-//! Intervals, quantiles and regression: statistics over runs.
+//! Statistics over several runs: confidence intervals, quantiles and regression.
 
-/// Half the width of the 95 % confidence interval of a mean, from the standard deviation of the values; `None` for
-/// fewer than two values.
+/// Returns half the width of the 95 % confidence interval of the mean of `values`, computed from their standard
+/// deviation; `None` for fewer than two values.
 pub fn half_width_95(values: &[f64]) -> Option<f64> {
     let n = values.len();
     let mean = values.iter().sum::<f64>() / n as f64;
@@ -9,8 +9,8 @@ pub fn half_width_95(values: &[f64]) -> Option<f64> {
     (n >= 2).then(|| student_975(n - 1) * (squares / (n - 1) as f64 / n as f64).sqrt())
 }
 
-/// 97.5 % quantile of Student's t: from a table up to 30 degrees of freedom, then from two terms of its expansion in
-/// 1/ν.
+/// Returns the 97.5 % quantile of Student's t. Up to 30 degrees of freedom it comes from a table, above that from two
+/// terms of the quantile's expansion in 1/ν.
 fn student_975(degrees: usize) -> f64 {
     const TABLE: [f64; 30] = [
         12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228, 2.201, 2.179, 2.160, 2.145, 2.131,
@@ -24,29 +24,29 @@ fn student_975(degrees: usize) -> f64 {
     })
 }
 
-/// The mean; `None` without values.
+/// Returns the mean; `None` if there are no values.
 pub fn mean(values: &[f64]) -> Option<f64> {
     (!values.is_empty()).then(|| values.iter().sum::<f64>() / values.len() as f64)
 }
 
-/// Standard deviation over mean, with divisor n (Waki 2013, Eq. 19 to 21); `None` without values or if the mean is not
-/// above zero.
+/// Returns the standard deviation divided by the mean, with divisor n (Waki 2013, Eq. 19 to 21). `None` if there are no
+/// values or if the mean is not above zero.
 pub fn coefficient_of_variation(values: &[f64]) -> Option<f64> {
     let centre = mean(values).filter(|centre| *centre > 0.0)?;
     let squares: Vec<_> = values.iter().map(|value| (value - centre) * (value - centre)).collect();
     Some(mean(&squares)?.sqrt() / centre)
 }
 
-/// Mean of values and its 95 % confidence interval by Student's t; `None` for fewer than two values.
+/// Returns the mean of `values` and its 95 % confidence interval by Student's t; `None` for fewer than two values.
 pub fn mean_95(values: &[f64]) -> Option<Estimate> {
     let half = half_width_95(values)?;
     let mean = values.iter().sum::<f64>() / values.len() as f64;
     Some(Estimate { value: mean, ci95: [mean - half, mean + half] })
 }
 
-/// Median of values and its 95 % confidence interval by order statistics, without an assumption about their
-/// distribution (binomial law, by its normal approximation). `None` for fewer than six values, which cannot bound the
-/// median.
+/// Returns the median of `values` and its 95 % confidence interval from order statistics, without an assumption about
+/// the distribution of the values. The ranks follow from the normal approximation of the binomial distribution. `None`
+/// for fewer than six values, which are too few for such an interval.
 pub fn median_95(values: &[f64]) -> Option<Estimate> {
     let sorted = sorted(values);
     let n = sorted.len();
@@ -62,13 +62,14 @@ pub fn median_95(values: &[f64]) -> Option<Estimate> {
 /// An estimate, and the interval that contains the true value with 95 % confidence.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Estimate {
-    /// The estimate.
+    /// The estimated value.
     pub value: f64,
-    /// Lower and upper end of the interval.
+    /// Lower and upper end of the confidence interval.
     pub ci95: [f64; 2],
 }
 
-/// Share of `hits` among `trials` with Wilson's interval (Wilson 1927), which is correct for rare events, too.
+/// Returns the share of `hits` among `trials` with Wilson's interval (Wilson 1927), which is also correct for rare
+/// events. `None` if there are no trials.
 pub fn share_95(hits: usize, trials: usize) -> Option<Estimate> {
     let (z2, n) = (1.959_964f64 * 1.959_964, trials as f64);
     let p = hits as f64 / n;
@@ -77,22 +78,22 @@ pub fn share_95(hits: usize, trials: usize) -> Option<Estimate> {
     (trials > 0).then_some(Estimate { value: p, ci95: [(centre - half).max(0.0), (centre + half).min(1.0)] })
 }
 
-/// Jain's index of fairness (Jain 1984): 1 for equal shares, 1/n if one of n has everything.
+/// Returns Jain's index of fairness (Jain 1984): 1 if all shares are equal, 1/n if one of n flows has everything.
 pub fn jain(shares: &[f64]) -> f64 {
     let sum: f64 = shares.iter().sum();
     let squares: f64 = shares.iter().map(|share| share * share).sum();
     sum * sum / (shares.len() as f64 * squares)
 }
 
-/// Values in rising order, without NaN.
+/// Returns the values in rising order, without NaN.
 pub fn sorted(values: &[f64]) -> Vec<f64> {
     let mut sorted: Vec<_> = values.iter().copied().filter(|value| !value.is_nan()).collect();
     sorted.sort_by(f64::total_cmp);
     sorted
 }
 
-/// A quantile of sorted values, by linear interpolation between neighbours (type 7 of Hyndman 1996); NaN without
-/// values.
+/// Returns a quantile of sorted values by linear interpolation between neighbours (type 7 of Hyndman 1996); NaN if
+/// there are no values.
 pub fn quantile(sorted: &[f64], share: f64) -> f64 {
     let place = share * sorted.len().saturating_sub(1) as f64;
     let (below, rest) = (place.floor() as usize, place.fract());
@@ -100,22 +101,22 @@ pub fn quantile(sorted: &[f64], share: f64) -> f64 {
     if rest > 0.0 { at(below) + rest * (at(below + 1) - at(below)) } else { at(below) }
 }
 
-/// Quantiles of several runs at one position of their common axis; NaN if fewer than half of the runs have a value
-/// there.
+/// Quantiles of several runs at one position of their common axis. They are NaN if fewer than half of the runs have a
+/// value at this position.
 #[derive(Clone, Copy, Debug)]
 pub struct Quantiles {
-    /// The position.
+    /// The position on the common axis.
     pub at: f64,
-    /// 10th percentile.
+    /// 10th percentile over the runs.
     pub low: f64,
-    /// Median.
+    /// Median over the runs.
     pub median: f64,
-    /// 90th percentile.
+    /// 90th percentile over the runs.
     pub high: f64,
 }
 
-/// Quantiles at every position at which any run has a point. Positions that differ by less than a billionth count as
-/// the same position.
+/// Returns the quantiles over the runs at every position at which some run has a point. Positions that differ by less
+/// than 1e-9 count as the same position.
 pub fn quantiles_over<R: AsRef<[(f64, f64)]>>(runs: &[R]) -> Vec<Quantiles> {
     const SAME: f64 = 1e-9;
     let mut all: Vec<_> = runs.iter().flat_map(AsRef::as_ref).copied().filter(|(x, _)| x.is_finite()).collect();
@@ -130,18 +131,18 @@ pub fn quantiles_over<R: AsRef<[(f64, f64)]>>(runs: &[R]) -> Vec<Quantiles> {
     places.map(quantiles).collect()
 }
 
-/// The least-squares line `y = intercept + slope x`, and the slope's 95 % confidence interval.
+/// The least-squares line `y = intercept + slope x`, with the 95 % confidence interval of the slope.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Line {
-    /// Its slope.
+    /// Slope of the line, with its confidence interval.
     pub slope: Estimate,
-    /// y at x = 0.
+    /// Value of the line at x = 0.
     pub intercept: f64,
     /// Share of the variance of y that the line explains.
     pub r2: f64,
 }
 
-/// Ordinary least squares; `None` for fewer than three points, or if all x are equal.
+/// Returns the line of ordinary least squares; `None` for fewer than three points, or if all x are equal.
 pub fn regression(points: &[(f64, f64)]) -> Option<Line> {
     let n = points.len() as f64;
     let mean = |of: fn(&(f64, f64)) -> f64| points.iter().map(of).sum::<f64>() / n;
@@ -170,32 +171,32 @@ mod tests {
 
     #[test]
     fn the_quantile_goes_on_smoothly_where_the_table_ends() {
-        // Published values: 2.0395 at 31 and 1.9840 at 100 degrees of freedom.
+        // Published values of the quantile are 2.0395 at 31 and 1.9840 at 100 degrees of freedom.
         assert!((student_975(31) - 2.0395).abs() < 2e-4);
         assert!((student_975(100) - 1.9840).abs() < 1e-4);
     }
 
     #[test]
     fn the_interval_of_two_known_values() {
-        // Mean 2 and standard deviation √2, so half the width is 12.706 · √2 / √2.
+        // The values have mean 2 and standard deviation √2, so half the width of the interval is 12.706 · √2 / √2.
         assert!((half_width_95(&[1.0, 3.0]).unwrap() - 12.706).abs() < 1e-9);
         assert_eq!(half_width_95(&[1.0]), None);
     }
 
-    /// Anscombe 1973, the first set: published slope 0.500, intercept 3.00, standard error of the slope 0.118, R²
-    /// 0.667.
+    /// The first data set of Anscombe 1973. Published values: slope 0.500, intercept 3.00, standard error of the slope
+    /// 0.118, R² 0.667.
     #[test]
     fn the_line_through_anscombes_first_set() {
         let x = [10.0, 8.0, 13.0, 9.0, 11.0, 14.0, 6.0, 4.0, 12.0, 7.0, 5.0];
         let y = [8.04, 6.95, 7.58, 8.81, 8.33, 9.96, 7.24, 4.26, 10.84, 4.82, 5.68];
         let line = regression(&x.into_iter().zip(y).collect::<Vec<_>>()).expect("eleven points");
         assert!((line.slope.value - 0.5001).abs() < 5e-5 && (line.intercept - 3.0001).abs() < 5e-5, "{line:?}");
-        // 2.262 is Student's t at nine degrees of freedom.
+        // 2.262 is the 97.5 % quantile of Student's t at nine degrees of freedom.
         assert!(((line.slope.ci95[1] - line.slope.value) / 2.262 - 0.1179).abs() < 5e-5, "{line:?}");
         assert!((line.r2 - 0.6665).abs() < 5e-5, "{line:?}");
     }
 
-    /// Wilson's interval for 10 of 300 is 1.8 % to 6.0 % in published calculators; the second case is 0 of 10 000.
+    /// Published calculators return Wilson's interval 1.8 % to 6.0 % for 10 of 300. The second case is 0 of 10 000.
     #[test]
     fn shares_of_rare_events() {
         let some = share_95(10, 300).expect("trials");
@@ -224,7 +225,7 @@ mod tests {
         assert!((jain(&[5.0, 0.0, 0.0, 0.0]) - 0.25).abs() < 1e-12);
     }
 
-    /// For 100 values, published tables have the 40th and the 61st sorted value as bounds of the median.
+    /// For 100 values, published tables have the 40th and the 61st sorted value as bounds of the median's interval.
     #[test]
     fn the_medians_interval_is_that_of_the_tables() {
         let values: Vec<f64> = (1..=100).map(f64::from).collect();
@@ -233,7 +234,7 @@ mod tests {
         assert_eq!(median_95(&values[..5]), None);
     }
 
-    /// Otherwise the few runs that have values at a later time would look like all runs.
+    /// If it fails, the few runs that have values at a later time look like all runs.
     #[test]
     fn a_moment_that_fewer_than_half_of_the_runs_have_is_a_gap() {
         let runs = [vec![(0.0, 1.0), (1.0, 1.0)], vec![(0.0, 2.0), (1.0, f64::NAN)], vec![(0.0, 3.0)]];

@@ -5,14 +5,14 @@ use std::path::Path;
 use flate2::read::MultiGzDecoder;
 
 const GZIP: [u8; 2] = [0x1F, 0x8B];
-/// Maximum length of a text, in bytes: more than any trace has. It bounds the memory, because a compressed file may
-/// expand a thousandfold, or have no end.
+/// Maximum length of a text in bytes, which is more than any trace needs. It limits the memory, because a compressed
+/// file may expand a thousandfold or without end.
 const LARGEST: u64 = 256 << 20;
 
-/// Reads the text of a trace's file, compressed by gzip or not.
+/// Reads the text of a trace file, which may be compressed by gzip.
 ///
 /// # Errors
-/// [`io::Error`] if it cannot be read, is not text, or is longer than any trace.
+/// [`io::Error`] if the file cannot be read, is not text, or is longer than any trace.
 pub(crate) fn read(file: &Path) -> io::Result<String> {
     let mut open = File::open(file)?;
     let mut magic = Vec::new();
@@ -22,10 +22,10 @@ pub(crate) fn read(file: &Path) -> io::Result<String> {
     if is_gzip { bounded(MultiGzDecoder::new(whole), LARGEST) } else { bounded(whole, LARGEST) }
 }
 
-/// Reads a whole text, if it has at most `most` bytes.
+/// Reads a whole text; fails if it is longer than `most` bytes.
 fn bounded(from: impl io::Read, most: u64) -> io::Result<String> {
     let mut text = String::new();
-    // One byte more, so that a text that is too long is recognised.
+    // Reads one byte more than the maximum, so that a text that is too long is detected.
     if from.take(most + 1).read_to_string(&mut text)? as u64 > most {
         let problem = format!("it is longer than {} MB, which no trace is", most >> 20);
         return Err(io::Error::new(io::ErrorKind::FileTooLarge, problem));

@@ -1,4 +1,4 @@
-//! Time series for watching a run: rates, queueing delays and frame delays in bins of equal length.
+//! Time series for watching a run: rates, queueing delays and frame delays, in bins of equal length.
 
 use equipoise::units::{Size, Span};
 use equipoise_session::{Event, Medium};
@@ -8,7 +8,7 @@ use crate::record::LiveRecord;
 use crate::scenario::Scenario;
 use crate::sim::RunObserver;
 
-/// The bins of a run, by flow.
+/// The time series of a run, by flow.
 #[derive(Debug)]
 pub struct Timeline {
     duration: Span,
@@ -16,7 +16,7 @@ pub struct Timeline {
     flows: Vec<FlowTimeline>,
 }
 
-/// Maximum number of bins of a run: the number of columns of a screen.
+/// Maximum number of bins of a run, which is about the number of pixel columns of a screen.
 const MOST_PIECES: i64 = 3000;
 
 #[derive(Debug)]
@@ -35,26 +35,28 @@ struct Piece {
     slowest_frame: Option<Span>,
 }
 
-/// One flow's bins as columns of equal length, for charts. A value that was not measured in a bin is `None`.
+/// The time series of one flow as columns of equal length, for charts. A value that was not measured in a bin is
+/// `None`.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Columns {
-    /// Ends of the bins, in seconds after the start of the run.
+    /// Ends of the bins, in seconds since the start of the run.
     pub at_s: Vec<f64>,
-    /// Rate of IP bytes sent, in bit/s.
+    /// Rate of IP bytes that the flow sent in each bin, in bit/s.
     pub sent_bps: Vec<f64>,
-    /// Rate of IP bytes that arrived, in bit/s.
+    /// Rate of IP bytes that arrived in each bin, in bit/s.
     pub received_bps: Vec<f64>,
-    /// Mean queueing delay of the packets that arrived, in seconds.
+    /// Mean queueing delay of the packets that arrived in each bin, in seconds.
     pub wait_mean_s: Vec<Option<f64>>,
-    /// Maximum of these queueing delays, in seconds.
+    /// Maximum queueing delay of the packets that arrived in each bin, in seconds.
     pub wait_max_s: Vec<Option<f64>>,
-    /// Maximum time from the capture of a video frame until its last packet arrived, of the frames completed in the
-    /// bin, in seconds.
+    /// Maximum time from the capture of a video frame until the frame's last packet arrived, over the frames completed
+    /// in each bin, in seconds.
     pub frame_delay_s: Vec<Option<f64>>,
 }
 
 impl Timeline {
-    /// An empty timeline for a run of the scenario, with bins of `piece`, or longer if there would be too many.
+    /// Returns an empty timeline for a run of the scenario. The bins have the length `piece`, or are longer if there
+    /// would be too many.
     pub fn new(scenario: &Scenario, piece: Span) -> Self {
         let least = Span::from_nanos(scenario.duration.as_nanos() / MOST_PIECES);
         let piece = piece.max(least).max(Span::from_millis(1));
@@ -69,7 +71,7 @@ impl Timeline {
         let mut columns = Columns::default();
         for (number, piece) in (0i64..).zip(&flow.pieces) {
             let begin = self.piece * number;
-            // The end of the run may cut the last bin short.
+            // The last bin is shorter if the run ends within it.
             let end = (begin + self.piece).min(self.duration);
             let rate = |size: Size| size.as_bits() as f64 / (end - begin).as_secs_f64();
             let of_packets = |span: Span| (piece.packets > 0).then(|| span.as_secs_f64());
@@ -83,7 +85,7 @@ impl Timeline {
         columns
     }
 
-    /// Returns the flow and its bin at `at`; `None` after the run's end.
+    /// Returns the record of a flow, and the flow's bin at the time `at`; `None` after the run's end.
     fn at(&mut self, at: Span, flow: usize) -> Option<(&mut LiveRecord, &mut Piece)> {
         let place = usize::try_from(at.as_nanos().div_euclid(self.piece.as_nanos())).ok()?;
         let FlowTimeline { frames, pieces } = self.flows.get_mut(flow).filter(|_| at < self.duration)?;
@@ -124,7 +126,7 @@ mod tests {
     use super::*;
     use crate::sim;
 
-    /// The sums over the bins must equal the run's own results.
+    /// If it fails, the sums over the bins differ from the run's own results.
     #[test]
     fn pieces_sum_up_to_the_run() {
         let scenario = Scenario::parse(crate::DEMO_OWN).expect("the demo");

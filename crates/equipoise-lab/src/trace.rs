@@ -1,4 +1,5 @@
-//! Every event of a run as a line of CSV: the trace format of simulated and live runs, written only on request.
+//! Writes every event of a run as a line of CSV. Simulated and live runs use this trace format, which is written only
+//! on request.
 
 use std::fmt;
 
@@ -10,11 +11,11 @@ use serde::Serialize;
 use crate::csv::Row;
 use crate::result::json_line;
 
-/// Names of the columns. A field that does not apply to an event is empty.
+/// Names of the columns. A column that does not apply to an event is empty.
 pub const HEADER: &str = "time_s,flow,event,number,sent_s,delay_s,variance_s2,size_bytes,rate_bps,detail,path\n";
 
-/// Returns the line of an event of flow `flow`, and of a path if the event belongs to one, `at` after the run's start
-/// at `origin`; with a line break at its end.
+/// Returns the line of an event of flow `flow`, with a line break at its end. `path` names the path to which the event
+/// belongs, if any. `at` is the time since the run's start, which is `origin`.
 pub fn line(at: Span, (flow, path): (&str, Option<&str>), origin: Instant<SenderClock>, event: &Event) -> String {
     let Details { number, sent_s, delay_s, variance_s2, size_bytes, rate_bps, detail } = details(origin, event);
     let mut text = String::new();
@@ -34,11 +35,11 @@ pub fn line(at: Span, (flow, path): (&str, Option<&str>), origin: Instant<Sender
     text
 }
 
-/// Returns the line of a rate decision as JSON, with a line break at its end; `None` for every other event.
+/// Returns a rate decision as a line of JSON, with a line break at its end; `None` for every other event.
 ///
-/// The keys are `time_s`, `flow`, `path` for a flow that has several, `rate_bps`, `reason`, `law_step_bps`, the change
-/// of rate that the bare law requested, and `response`, AP's coefficient b in 1/(s·Mbit/s); `null` if there is no
-/// value.
+/// The keys are: `time_s`; `flow`; `path` for a flow that has several paths; `rate_bps`; `reason`; `law_step_bps`, the
+/// change of rate that the control law alone requested; and `response`, the coefficient b of the controller AP in
+/// 1/(s·Mbit/s). A key without a value is `null`.
 pub fn decision(at: Span, (flow, path): (&str, Option<&str>), event: &Event) -> Option<String> {
     #[derive(Serialize)]
     struct Line<'a> {
@@ -62,7 +63,7 @@ pub fn decision(at: Span, (flow, path): (&str, Option<&str>), event: &Event) -> 
     }))
 }
 
-/// Seconds with nine decimals.
+/// Formats a number of seconds with nine decimals.
 struct Nanos(f64);
 
 impl fmt::Display for Nanos {
@@ -71,7 +72,7 @@ impl fmt::Display for Nanos {
     }
 }
 
-/// A number in exponential notation.
+/// Formats a number in exponential notation.
 struct Exponential(f64);
 
 impl fmt::Display for Exponential {
@@ -80,7 +81,8 @@ impl fmt::Display for Exponential {
     }
 }
 
-/// Data of an event in addition to its time and name: the columns of a line, which the book lists.
+/// The data of an event in addition to its time and name. The fields are columns of a line of the trace; the book
+/// describes them.
 #[derive(Default, Serialize)]
 pub(crate) struct Details {
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -113,7 +115,7 @@ impl Details {
     }
 }
 
-/// Returns the data of an event in addition to its time and name, in a run that began at `origin`.
+/// Returns the data of an event in addition to its time and name, in a run that starts at `origin`.
 pub(crate) fn details(origin: Instant<SenderClock>, event: &Event) -> Details {
     match *event {
         Event::MediaSent { sequence, size, .. } | Event::MediaRepeated { sequence, size } => {
@@ -170,7 +172,7 @@ pub(crate) fn details(origin: Instant<SenderClock>, event: &Event) -> Details {
         Event::KeyFrameWanted(request) | Event::KeyFrameAsked(request) => Details::detail(request.name()),
         Event::Ignored(reason) => Details::detail(reason.name()),
         Event::Ended { by_peer } => Details::detail(if by_peer { "by the peer" } else { "by itself" }),
-        // Events without data, and events that sessions may add later.
+        // Events without data, and events that sessions may define in the future.
         _ => Details::default(),
     }
 }

@@ -1,40 +1,41 @@
-//! Decides whether a session held its target, by one rule for the report, the terminal and the exit code.
+//! Decides whether a session held its target delay. The report, the terminal and the exit code use the same rule.
 
 use equipoise::units::Span;
 
 use crate::report::{millis, signed_percent};
 use crate::result::{ExcursionResult, FlowResult, Run, World};
 
-/// Largest relative distance of the settled delay from its target for a session that held its target. Our choice.
+/// Largest relative distance of the settled delay from the target at which the session still held its target. Our
+/// choice.
 const HELD_WITHIN: f64 = 0.15;
-/// Ratio to the target from which a delay counts as an excursion. Our choice.
+/// A delay above this multiple of the target is an excursion. Our choice.
 pub(crate) const EXCURSION_FROM: f64 = 2.0;
-/// Longest excursion of a session that held its target. Our choice: a few words of a call.
+/// Longest excursion at which the session still held its target. Our choice: the time of a few spoken words.
 const LONGEST_EXCURSION: Span = Span::from_secs(2);
-/// Share of decisions not made by the law from which a session counts as limited. Our choice.
+/// Share of decisions not made by the control law from which a session counts as limited. Our choice.
 const LIMITED_FROM: f64 = 0.5;
 
 /// Whether a flow held its target in a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Verdict {
-    /// The flow has no target, like TCP and a session at a fixed rate.
+    /// The flow has no target. Examples are TCP and a session at a fixed rate.
     NoTarget,
     /// Nothing was measured after the warm-up.
     NotMeasured,
-    /// The settled delay is at the target, and no excursion was long.
+    /// The settled delay is near the target, and no excursion was too long.
     Held,
-    /// The settled delay is below the target because the session is app-limited, or limited by its maximum rate. A
-    /// delay below the target is then no failure.
+    /// The settled delay is below the target because the application or the maximum rate limits the session. In this
+    /// case, a delay below the target is not a failure.
     Limited,
     /// The settled delay is too far from the target.
     Missed,
-    /// The settled delay is good, but an excursion lasted too long.
+    /// The settled delay is near enough to the target, but an excursion lasted too long.
     Excursion,
 }
 
 impl Verdict {
-    /// The verdict on a flow of a run.
+    /// Returns the verdict on a flow in one run.
     pub fn of(flow: &FlowResult) -> Self {
         let target = flow.target_s.filter(|_| flow.tcp.is_none() && flow.pair.is_none());
         let (Some(target), Some(settled)) = (target, flow.settled_delay_s) else {
@@ -55,7 +56,7 @@ impl Verdict {
         }
     }
 
-    /// Returns whether the target was held; `None` without a target.
+    /// Whether the flow held its target; `None` if it has no target.
     pub const fn is_held(self) -> Option<bool> {
         match self {
             Self::NoTarget => None,
@@ -65,27 +66,27 @@ impl Verdict {
     }
 }
 
-/// Whether a flow held its target in several runs, in words.
+/// A statement whether a flow held its target in several runs.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Judgement {
-    /// Whether the target was held in all runs; `None` without a target.
+    /// Whether the flow held its target in all runs; `None` if it has no target.
     pub is_held: Option<bool>,
-    /// The sentence for the reader.
+    /// The statement as a sentence for the reader.
     pub sentence: String,
 }
 
-/// The judgement of a flow.
+/// The judgement of one flow in all simulated or all live runs.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FlowJudgement {
-    /// Whether the flow's runs are simulated or live.
+    /// Whether the judged runs are simulated or live.
     pub world: World,
     /// The flow's name.
     pub flow: String,
-    /// The judgement on all these runs.
+    /// The judgement over all these runs.
     pub judgement: Judgement,
 }
 
-/// Returns the judgements of all flows with a target, separately over all simulated and all live runs.
+/// Returns the judgements of all flows that have a target, separately for all simulated and all live runs.
 pub fn judge(runs: &[Run]) -> Vec<FlowJudgement> {
     let in_world = |world| {
         let runs: Vec<_> = runs.iter().filter(|run| run.world == world).collect();
@@ -100,7 +101,7 @@ pub fn judge(runs: &[Run]) -> Vec<FlowJudgement> {
 }
 
 impl Judgement {
-    /// Returns the judgement of a session from its results in all simulated, or in all live runs.
+    /// Returns the judgement of a session from its results in all simulated runs, or in all live runs.
     pub fn of(runs: &[&FlowResult]) -> Self {
         let verdicts: Vec<_> = runs.iter().map(|flow| Verdict::of(flow)).collect();
         let is_held = verdicts.iter().filter_map(|verdict| verdict.is_held()).reduce(|all, held| all && held);
@@ -121,7 +122,7 @@ impl Judgement {
     }
 }
 
-/// Returns whether the target was held, and the reason, in words.
+/// Returns whether the target was held, and the reason if it was not, in words.
 fn held(verdicts: &[Verdict]) -> String {
     let count = |wanted| verdicts.iter().filter(|verdict| **verdict == wanted).count();
     let (within, longest) = (HELD_WITHIN * 100.0, LONGEST_EXCURSION);
@@ -147,7 +148,7 @@ fn held(verdicts: &[Verdict]) -> String {
 
 const LIMITED: &str = "less delay than asked for, because what it has to send or its highest rate limits it";
 
-/// Returns how long the delay was far above the target, if it ever was.
+/// Returns a text about how long the delay was far above the target; empty if it never was.
 fn excursions(runs: &[&FlowResult]) -> String {
     let all: Vec<ExcursionResult> = runs.iter().filter_map(|flow| flow.excursions).collect();
     let longest = all.iter().map(|found| found.longest_s).fold(0.0, f64::max);
@@ -166,7 +167,7 @@ mod tests {
     use super::*;
     use crate::report::tests::flow;
 
-    /// A session with a target of 40 ms.
+    /// Returns the result of a session with a target of 40 ms.
     fn session(settled_ms: f64, limited_share: f64, excursion_s: f64) -> FlowResult {
         FlowResult {
             target_s: Some(0.04),

@@ -9,32 +9,33 @@ use thiserror::Error;
 
 use crate::text_file;
 
-/// Why a video is not available.
+/// Why the frames of a video cannot be read or generated.
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum TraceError {
     /// The file cannot be read.
     #[error("{} cannot be read", file.display())]
     Read {
-        /// The file.
+        /// The path of the file.
         file: PathBuf,
-        /// The cause.
+        /// Why the file cannot be read.
         source: io::Error,
     },
-    /// The file is not a trace.
+    /// The content of the file is not a trace.
     #[error("{} is no trace of frame sizes", file.display())]
     Trace {
-        /// The file.
+        /// The path of the file.
         file: PathBuf,
-        /// The cause.
+        /// What is wrong with the content.
         source: VideoError,
     },
-    /// A synthetic video cannot have the given properties.
+    /// No synthetic video can have the given properties.
     #[error(transparent)]
     Synthetic(#[from] SyntheticError),
 }
 
-/// Reads a trace in any format of [`Video::parse`], compressed by gzip or not.
+/// Reads a trace file in any format of [`Video::parse`]. The file may be compressed by gzip. `terse_interval` is the
+/// frame interval of traces that do not specify one.
 ///
 /// # Errors
 /// [`TraceError`] if the file cannot be read or is not a trace.
@@ -51,8 +52,8 @@ mod tests {
 
     use super::*;
 
-    /// Name, frames, mean and largest frame in bytes, coefficient of variation, from the list in the folder of the
-    /// traces.
+    /// Expected values from the list that comes with the traces: name, number of frames, mean and largest frame size in
+    /// bytes, and coefficient of variation of the sizes.
     const KNOWN: [(&str, usize, f64, u64, f64); 7] = [
         ("star-wars-iv", 89_998, 1376.0, 9370, 0.66),
         ("jurassic-park", 89_998, 3831.0, 16_745, 0.59),

@@ -1,8 +1,9 @@
-//! Punctuality of a bridge: actual minus ideal departure times at 15, 100 and 1000 Mbit/s, between interfaces and as a
-//! UDP relay, with and without busy-waiting.
+//! Punctuality of a bridge: actual minus ideal departure times of packets at 15, 100 and 1000 Mbit/s. The bridge runs
+//! between network interfaces or as a UDP relay, with and without busy-waiting.
 //!
-//! `cargo bench -p equipoise-net --bench link`, with `-- SECONDS` for longer or shorter runs, `-- SECONDS MBPS` for one
-//! rate, and `-- SECONDS MBPS interfaces spin` for one row. Interfaces need the right to create network namespaces.
+//! Run it with `cargo bench -p equipoise-net --bench link`. Append `-- SECONDS` for longer or shorter runs, `-- SECONDS
+//! MBPS` for one rate, or `-- SECONDS MBPS interfaces spin` for one row. Bridging interfaces needs the right to create
+//! network namespaces.
 #![expect(clippy::print_stdout, reason = "a bench prints what it found")]
 
 use std::env;
@@ -15,9 +16,9 @@ use equipoise_net::{Bridge, BridgeConfig, BridgeReport, Clock, Lateness, Time};
 use equipoise_path::link::{Capacity, PipeConfig};
 use equipoise_path::source::{Source, Traffic};
 
-/// Size of the load's IP packets.
+/// Size of the IP packets that the load generator sends.
 const PACKET: Size = Size::from_bytes(1200);
-/// The load as a share of the rate.
+/// The sending rate of the load generator as a share of the link's rate.
 const LOAD: f64 = 0.9;
 const RATES_MBPS: [u64; 3] = [15, 100, 1000];
 const SECONDS: i64 = 10;
@@ -41,7 +42,7 @@ fn main() -> Outcome {
     }
 }
 
-/// Prints the rows that contain all words of `only`.
+/// Measures and prints the rows whose names contain all words of `only`.
 fn all(seconds: i64, rates_mbps: &[u64], only: &[&str]) -> Outcome {
     println!("lateness of departures in us, without windows of 100 ms with a stall; {seconds} s each");
     println!(
@@ -65,7 +66,7 @@ fn all(seconds: i64, rates_mbps: &[u64], only: &[&str]) -> Outcome {
     Ok(())
 }
 
-/// 5 ms in each direction, and a bottleneck with a queue of 1000 packets.
+/// A bridge with a delay of 5 ms in each direction; in the forward direction a bottleneck with a queue of 1000 packets.
 fn config(mbps: u64, spin: bool) -> BridgeConfig {
     let capacity = Capacity::Rate(Schedule::constant(Rate::from_bps(mbps * 1_000_000)));
     let forward = PipeConfig { capacity, delay: Span::from_millis(5).into(), ..PipeConfig::default() };
@@ -79,7 +80,8 @@ fn wait(spin: bool) -> &'static str {
 
 fn relay(mbps: u64, spin: bool, seconds: i64) -> Outcome {
     let any = SocketAddr::from((Ipv4Addr::LOCALHOST, 0));
-    // The sink reads nothing: datagrams that overflow its buffer have already left the bridge.
+    // The sink reads nothing. Datagrams that overflow its buffer have already left the bridge, so they do not change
+    // the results.
     let sink = UdpSocket::bind(any)?;
     let config = config(mbps, spin);
     let bridge = Bridge::relay(&Clock::new(), &config, any, sink.local_addr()?)?;
@@ -92,7 +94,7 @@ fn relay(mbps: u64, spin: bool, seconds: i64) -> Outcome {
     Ok(())
 }
 
-/// Ends a bridge shortly after the load does.
+/// Stops a bridge half a second after the load generator stops.
 fn finish(bridge: Bridge, seconds: i64) -> Outcome<BridgeReport> {
     let clock = Clock::new();
     clock.sleep_until(clock.now() + Span::from_secs(seconds) + Span::from_millis(500));
@@ -103,13 +105,13 @@ fn load(mut program: Command, to: &str, mbps: u64, seconds: i64) -> Outcome<Chil
     Ok(program.args(["send", to, &mbps.to_string(), &seconds.to_string()]).spawn()?)
 }
 
-/// Sends a Poisson stream to `to`, each packet at its time, or at once if that time has passed.
+/// Sends a Poisson stream to `to`: each packet at its scheduled time, or at once if this time has passed.
 fn send(to: SocketAddr, mbps: u64, seconds: i64) -> Outcome {
-    /// The thread does not sleep in gaps shorter than this.
+    /// In gaps shorter than this, the thread spins instead of sleeping.
     const SPIN: Span = Span::from_micros(200);
     let socket = UdpSocket::bind((Ipv4Addr::UNSPECIFIED, 0))?;
     let clock = Clock::new();
-    // Gives the bridge time to start.
+    // The bridge gets 200 ms to start.
     let start = clock.now() + Span::from_millis(200);
     let rate = Rate::from_bps_f64(mbps as f64 * 1e6 * LOAD).ok_or("a rate")?;
     let mut source: Source<_> = Source::new(Traffic::Poisson, Schedule::constant(rate), PACKET, start, (1, 0));
@@ -121,7 +123,7 @@ fn send(to: SocketAddr, mbps: u64, seconds: i64) -> Outcome {
         while clock.now() < at {
             std::hint::spin_loop();
         }
-        // A packet that the kernel refuses is lost.
+        // A packet that the kernel refuses counts as lost.
         let _ = socket.send_to(&payload, to);
         source.advance();
     }
@@ -150,7 +152,7 @@ fn print_row(ends: &str, mbps: u64, spin: bool, report: &BridgeReport) {
     );
 }
 
-/// The namespaces of a sender, a bridge and a receiver; they are removed on drop.
+/// The network namespaces of a sender, a bridge and a receiver. They are removed on drop.
 struct Places([String; 3]);
 
 impl Places {
@@ -188,7 +190,7 @@ impl Places {
         };
         let mut bridge =
             within(middle).args(["between", &mbps.to_string(), wait(spin), &seconds.to_string()]).spawn()?;
-        // No socket listens at this port. The far kernel limits its ICMP errors, so they are few.
+        // No socket listens at this port. The receiver's kernel limits the rate of its ICMP errors, so they are few.
         let mut sender = load(within(near), "10.9.3.2:9", mbps, seconds)?;
         sender.wait()?;
         bridge.wait()?;
@@ -199,7 +201,7 @@ impl Places {
 impl Drop for Places {
     fn drop(&mut self) {
         for place in &self.0 {
-            // A namespace that cannot be removed stays until the next boot.
+            // If a namespace cannot be removed, it stays until the next boot.
             let _ = Command::new("ip").args(["netns", "delete", place]).status();
         }
     }

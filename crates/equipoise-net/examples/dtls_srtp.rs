@@ -1,10 +1,10 @@
-//! A relay between a program with plain RTP and an end with DTLS-SRTP, such as WebRTC or GStreamer.
+//! A relay between a program with plain RTP and a peer with DTLS-SRTP, such as WebRTC or GStreamer.
 //!
 //! `cargo run -p equipoise-net --example dtls_srtp -- PORT CERTIFICATE PEER PLAIN TO`
 //!
-//! It uses DTLS-SRTP at PORT, with the identity in the file CERTIFICATE (a certificate and its key, in PEM), with the
-//! peer that the file PEER describes (SDP). It relays packets between this peer and the program that sends to PLAIN and
-//! receives at TO (addresses).
+//! The relay uses DTLS-SRTP at PORT. Its identity is in the file CERTIFICATE (a certificate and its key, in PEM), and
+//! its peer is described in the file PEER (SDP). The relay forwards packets between this peer and a program that sends
+//! to the address PLAIN and receives at the address TO.
 #![allow(clippy::print_stderr, reason = "it talks to a person")]
 
 use std::error::Error;
@@ -36,10 +36,10 @@ async fn main() -> Result<(), Box<dyn Error>> {
     }
 }
 
-/// Relays packets until the association is closed.
+/// Relays packets in both directions until the association is closed.
 ///
 /// # Errors
-/// The system's errors on a socket.
+/// The system's errors on one of the two sockets.
 pub(crate) async fn relay(
     session: &mut DtlsSrtp,
     clock: &Clock,
@@ -50,13 +50,13 @@ pub(crate) async fn relay(
     let mut before = session.standing();
     while !matches!(session.standing(), Standing::Closed | Standing::Failed) {
         while let Some((peer, datagram)) = session.poll() {
-            // A refused datagram counts as lost in the network.
+            // If the system refuses a datagram, the datagram counts as lost in the network.
             outer.send_to(&datagram, peer).await.ok();
         }
         let pause = session.wake().map_or(1_000_000_000, |at| (at - clock.now()).as_nanos().max(0));
         tokio::select! {
             received = outer.recv_from(&mut secured) => {
-                // It is not an error if the peer is not up yet.
+                // An error on receipt may mean that the peer is not running yet, so it is ignored.
                 let Ok((length, from)) = received else { continue };
                 let arrival = session.handle(clock.now(), from, &secured[..length], &mut out);
                 if matches!(arrival, Arrival::Rtp | Arrival::Rtcp) {

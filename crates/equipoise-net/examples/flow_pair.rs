@@ -1,5 +1,5 @@
-//! Sends a file as a flow of application data units, or receives such a flow into a file. The C example of equipoise-c
-//! can be its peer.
+//! Sends a file as a flow of application data units, or receives such a flow into a file. The peer can also be the C
+//! example of equipoise-c.
 //!
 //! `cargo run -p equipoise-net --example flow_pair -- send HOST PORT FILE`, and `… receive PORT FILE` on the other host.
 #![allow(clippy::print_stderr, reason = "it talks to a person")]
@@ -14,7 +14,7 @@ use std::time::Duration;
 use equipoise_net::flow_pair::{PairConfig, PairEnd, PairListener, PairSender};
 use equipoise_pair::tpba::Period;
 
-/// A unit of 4 kB every 20 ms: 1.6 Mbit/s.
+/// The sender sends a unit of 4 kB every 20 ms, which is 1.6 Mbit/s.
 const UNIT: usize = 4096;
 const PAUSE: Duration = Duration::from_millis(20);
 
@@ -42,7 +42,7 @@ fn send(host: &str, port: u16, file: &str) -> Result<(), Box<dyn Error>> {
 }
 
 fn receive(port: u16, file: &str) -> Result<(), Box<dyn Error>> {
-    // The unspecified IPv6 address receives IPv4 as well.
+    // The unspecified IPv6 address also receives IPv4.
     let mut listener = PairListener::bind((Ipv6Addr::UNSPECIFIED, port).into())?;
     eprintln!("listening at {}", listener.local_address());
     let mut receiver = listener.accept().ok_or("it listens no more")?;

@@ -1,4 +1,5 @@
-//! Sends the standard input over several interfaces at once to `equipoise receive` or to the example `receive`.
+//! Sends the standard input over several network interfaces at once. The receiver is `equipoise receive` or the example
+//! `receive`.
 //!
 //! `EQUIPOISE_KEY=… cargo run -p equipoise-net --example paths -- HOST:PORT eth0 wwan0 < FILE`
 #![allow(clippy::print_stderr, reason = "it talks to a person")]
@@ -13,7 +14,7 @@ use equipoise_net::{Clock, Key, Multipath, MultipathSession, Observer, SendConfi
 use equipoise_session::multipath::{PathLaws, Total};
 use equipoise_session::{Event, PathChange, PathId};
 
-/// Prints the changes of the paths.
+/// Prints changes of the paths' rates and states.
 struct Teller;
 
 impl Observer for Teller {
@@ -37,7 +38,8 @@ fn main() -> Result<(), Box<dyn Error>> {
     let paths = arguments.map(|name| name.parse()).collect::<Result<Vec<Via>, _>>()?;
     let key = Key::from_base64(&std::env::var("EQUIPOISE_KEY").map_err(|_| "set EQUIPOISE_KEY")?)?;
     let config = SendConfig::stream(peer, Some(key));
-    // One controller for each path. `Total::Pooled` has one controller for all paths, such as `ap`.
+    // This session has one controller for each path. `Total::Pooled` would use one controller, such as `ap`, for all
+    // paths.
     let law = control::find("equipoise").ok_or("no such controller")?;
     let (parameters, packet) = (law.parse(&[("max_rate", "50 Mbit/s")])?, config.packet_size);
     let highest = parameters.highest_rate();
@@ -55,7 +57,7 @@ fn main() -> Result<(), Box<dyn Error>> {
             length => payloads.push(&buffer[..length])?,
         }
     }
-    // The session ends after the waiting payload is sent.
+    // When `payloads` is dropped, the session sends the waiting payload and then ends.
     drop(payloads);
     running.join()?;
     Ok(())

@@ -1,4 +1,4 @@
-//! Receives one session into a file, from the example `send` or from `equipoise send`.
+//! Receives one session into a file. The sender is the example `send` or `equipoise send`.
 //!
 //! `EQUIPOISE_KEY=… cargo run -p equipoise-net --example receive -- PORT FILE`
 #![allow(clippy::print_stderr, reason = "it talks to a person")]
@@ -18,7 +18,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
         return Err("usage: receive PORT FILE".into());
     };
     let key = Key::from_base64(&std::env::var("EQUIPOISE_KEY").map_err(|_| "set EQUIPOISE_KEY")?)?;
-    // The unspecified IPv6 address receives IPv4 as well.
+    // The unspecified IPv6 address also receives IPv4.
     let address = (Ipv6Addr::UNSPECIFIED, port.parse()?).into();
     let mut receiver = MediaReceiver::bind(address, ServerConfig::new(Some(key))).await?;
     eprintln!("receiving at {}", receiver.local_address());

@@ -1,4 +1,4 @@
-//! Sends a file, or the standard input, at the rate of the path; `equipoise receive` can receive it.
+//! Sends a file, or the standard input, at the rate that the path allows. The receiver can be `equipoise receive`.
 //!
 //! `EQUIPOISE_KEY=… cargo run -p equipoise-net --example send -- HOST:PORT [FILE]`
 #![allow(clippy::print_stderr, reason = "it talks to a person")]

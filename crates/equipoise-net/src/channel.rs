@@ -12,28 +12,28 @@ use thiserror::Error;
 
 use crate::NetError;
 
-/// Passes payload from the application to a sender's thread. It can be cloned. When the last clone is dropped, the
-/// sender sends the waiting payload and says goodbye.
+/// The application's endpoint of a bounded channel, which passes payload to a sender's thread. It can be cloned. When
+/// the last clone is dropped, the sender sends the waiting payload and then ends the session.
 #[derive(Debug)]
 pub struct PayloadSender {
     shared: Arc<Shared>,
 }
 
-/// The session is over; the sender takes no more payload.
+/// The error that the session is over, so its sender accepts no more payload.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 #[error("the session is over; its sender takes no more payload")]
 pub struct Closed;
 
-/// The side of the sender's thread.
+/// The endpoint of the channel that the sender's thread uses.
 #[derive(Debug)]
 pub(crate) struct PayloadReceiver {
     shared: Arc<Shared>,
 }
 
-/// The next message for the sender's thread.
+/// The next message in the channel, for the sender's thread.
 #[derive(Debug)]
 pub(crate) enum Message {
-    /// Bytes, and whether an application data unit ends after them.
+    /// Payload bytes, and whether an application data unit ends after them.
     Payload(Vec<u8>, bool),
     None,
     Closed,
@@ -42,9 +42,9 @@ pub(crate) enum Message {
 #[derive(Debug)]
 struct Shared {
     state: Mutex<State>,
-    /// Bytes that the sender has taken but not sent.
+    /// Number of bytes that the sender has taken from the channel, but not sent.
     unsent: AtomicUsize,
-    /// Signalled when there is payload, or when the last [`PayloadSender`] is dropped.
+    /// Becomes readable when there is payload, or when the last [`PayloadSender`] is dropped.
     wakeup: EventFd,
 }
 
@@ -52,7 +52,7 @@ struct Shared {
 struct State {
     messages: VecDeque<(Vec<u8>, bool)>,
     bytes: usize,
-    /// Threads and tasks that wait for room, in order of arrival.
+    /// The threads and tasks that wait for free space in the channel, in order of arrival.
     waiting: BTreeMap<u64, Waker>,
     next_ticket: u64,
     writers: usize,
@@ -61,12 +61,12 @@ struct State {
 
 impl Shared {
     fn state(&self) -> MutexGuard<'_, State> {
-        // No code panics while it holds the lock.
+        // No code panics while it has the lock, so a poisoned lock is harmless.
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn ring(&self) {
-        // The write fails only if the counter would overflow; then the descriptor is already readable.
+        // The write fails only if the counter would overflow. In this case the descriptor is already readable.
         let _ = self.wakeup.write(1);
     }
 
@@ -84,20 +84,20 @@ impl Shared {
     }
 }
 
-/// Bytes that a message counts for. The end of an application data unit counts as 64 bytes, so that the number of empty
-/// units is bounded.
+/// Number of bytes that a message counts for. The end of an application data unit counts as 64 bytes, so that the
+/// number of empty units in the channel is limited.
 const fn weight(length: usize, end: bool) -> usize {
     if end { length + 64 } else { length }
 }
 
-/// Wakes every thread and task that waits for room.
+/// Wakes all threads and tasks that wait for free space in the channel.
 fn wake(mut state: MutexGuard<'_, State>) {
     let waiting = std::mem::take(&mut state.waiting);
     drop(state);
     waiting.into_values().for_each(Waker::wake);
 }
 
-/// Both ends of a bounded channel of bytes.
+/// Creates both endpoints of a bounded channel of bytes.
 pub(crate) fn channel() -> Result<(PayloadSender, PayloadReceiver), NetError> {
     let wakeup = EventFd::from_value_and_flags(0, EfdFlags::EFD_NONBLOCK | EfdFlags::EFD_CLOEXEC);
     let wakeup = wakeup.map_err(|errno| NetError::Wait { sockets: 1, source: errno.into() })?;
@@ -107,17 +107,18 @@ pub(crate) fn channel() -> Result<(PayloadSender, PayloadReceiver), NetError> {
 }
 
 impl PayloadSender {
-    /// Maximum number of bytes that wait in the channel. Our choice: as many as may wait in the sender itself.
+    /// Maximum number of bytes in the channel. Our choice: as many as may wait in the sender itself.
     pub const MOST: usize = 256 << 10;
 
-    /// Longer payload is taken in parts of this many bytes, each as soon as there is room for it.
+    /// Longer payload is passed in parts of this many bytes. Each part is passed as soon as the channel has space for
+    /// it.
     pub(crate) const PART: usize = Self::MOST / 4;
-    /// Waiting threads and tasks are woken when at most this many bytes are left. Our choice: there is then room for
-    /// two parts, and the sender's thread need not wake a waiting thread for every packet.
+    /// Waiting threads and tasks are woken when at most this many bytes are left in the channel. Our choice: then there
+    /// is space for two parts, and the sender's thread need not wake a waiting thread for every packet.
     const LOW: usize = Self::MOST / 2;
 
-    /// Passes payload to the sender, and blocks while there is no room. The payload is the next bytes of a stream, of
-    /// any length, or one RTP packet.
+    /// Passes payload to the sender, and blocks while the channel is full. The payload is either the next bytes of a
+    /// stream, of any length, or one RTP packet.
     ///
     /// # Errors
     /// [`Closed`] if the session is over.
@@ -128,21 +129,21 @@ impl PayloadSender {
         Ok(())
     }
 
-    /// Passes one part of at most [`PART`](Self::PART) bytes, and blocks while there is no room. `end` marks the end of
-    /// an application data unit.
+    /// Passes one part of at most [`PART`](Self::PART) bytes, and blocks while the channel is full. If `end`, the
+    /// application data unit ends with this part.
     pub(crate) fn push_part(&self, part: &[u8], end: bool) -> Result<(), Closed> {
         if self.try_put(part, end)? { Ok(()) } else { block_on(self.pushing(part, end)) }
     }
 
-    /// As [`push_part`](Self::push_part), for a task.
+    /// The asynchronous variant of [`push_part`](Self::push_part).
     pub(crate) async fn push_part_async(&self, part: &[u8], end: bool) -> Result<(), Closed> {
         self.pushing(part, end).await
     }
 
-    /// As [`push`](Self::push), for a task: it waits for room without blocking the thread.
+    /// The asynchronous variant of [`push`](Self::push): waits for free space without blocking the thread.
     ///
-    /// If the future is dropped before it completes, a first part of the payload may have been taken; none of it if the
-    /// payload is 64 kB or shorter.
+    /// If the future is dropped before it completes, only the first bytes of a payload longer than 64 kB may have been
+    /// passed. A payload of 64 kB or less is passed completely or not at all.
     ///
     /// # Errors
     /// [`Closed`] if the session is over.
@@ -153,7 +154,7 @@ impl PayloadSender {
         Ok(())
     }
 
-    /// Passes payload to the sender if there is room for all of it. Otherwise returns false, and nothing is taken.
+    /// Passes payload to the sender if the channel has space for all of it. Otherwise returns false and passes nothing.
     ///
     /// # Errors
     /// [`Closed`] if the session is over.
@@ -169,15 +170,16 @@ impl PayloadSender {
         self.shared.put(state, payload, end).map(|()| true)
     }
 
-    /// Waits until [`try_push`](Self::try_push) would take `length` bytes, at most [`MOST`](Self::MOST), or until the
-    /// session is over. Another task may still take the room first.
+    /// Waits until [`try_push`](Self::try_push) would accept `length` bytes (at most [`MOST`](Self::MOST)), or until
+    /// the session is over. Another task may use the space first.
     pub async fn room(&self, length: usize) {
         let mut room = Room { shared: &self.shared, weight: length.min(Self::MOST), ticket: None };
         poll_fn(|context| room.poll(context).map(drop)).await;
     }
 
-    /// Bytes passed and not yet sent, in the channel and in the sender. This number divided by the rate is the time
-    /// that the next bytes have to wait. The value is approximate while the sender moves bytes.
+    /// Number of bytes that were passed but are not sent yet, in the channel and in the sender. Divided by the rate,
+    /// this is the time that the next bytes have to wait. The value is approximate while the sender takes bytes from
+    /// the channel.
     pub fn waiting(&self) -> usize {
         self.shared.state().bytes + self.shared.unsent.load(Ordering::Relaxed)
     }
@@ -188,7 +190,7 @@ impl PayloadSender {
     }
 }
 
-/// A future that passes one part of payload, at once or when there is room.
+/// A future that passes one part of payload, at once or as soon as the channel has space.
 struct Pushing<'a> {
     room: Room<'a>,
     part: &'a [u8],
@@ -206,7 +208,7 @@ impl Future for Pushing<'_> {
     }
 }
 
-/// A future that waits in line for room of a given size.
+/// A future that waits until the channel has a given amount of free space.
 struct Room<'a> {
     shared: &'a Shared,
     weight: usize,
@@ -214,7 +216,7 @@ struct Room<'a> {
 }
 
 impl<'a> Room<'a> {
-    /// Returns the locked state when there is room, or when the session is over.
+    /// Returns the locked state when the channel has space, or when the session is over.
     fn poll(&mut self, context: &mut Context<'_>) -> Poll<MutexGuard<'a, State>> {
         let mut state = self.shared.state();
         if state.bytes + self.weight <= PayloadSender::MOST || state.reader_gone {
@@ -236,7 +238,7 @@ impl Drop for Room<'_> {
     }
 }
 
-/// Wakes a thread that waits on a future.
+/// A waker that unparks a thread which waits for a future.
 struct Parked(Thread);
 
 impl Wake for Parked {
@@ -271,11 +273,11 @@ impl Drop for PayloadSender {
 }
 
 impl PayloadReceiver {
-    /// The next payload.
+    /// Removes the next message from the channel and returns it.
     pub(crate) fn take(&mut self) -> Message {
         let mut state = self.shared.state();
         if state.messages.len() <= 1 {
-            // The wakeup stays readable while messages are left.
+            // The descriptor stays readable as long as the channel has messages.
             let _ = self.shared.wakeup.read();
         }
         match state.messages.pop_front() {
@@ -291,18 +293,18 @@ impl PayloadReceiver {
         }
     }
 
-    /// Whether no payload is left and every [`PayloadSender`] is dropped.
+    /// Whether the channel is empty and every [`PayloadSender`] is dropped.
     pub(crate) fn is_closed(&self) -> bool {
         let state = self.shared.state();
         state.writers == 0 && state.messages.is_empty()
     }
 
-    /// Records how many bytes the sender has taken but not sent.
+    /// Records how many bytes the sender has taken from the channel, but not sent.
     pub(crate) fn note_unsent(&self, bytes: usize) {
         self.shared.unsent.store(bytes, Ordering::Relaxed);
     }
 
-    /// Readable when there is payload.
+    /// A descriptor that is readable if the channel has payload or every [`PayloadSender`] is dropped.
     pub(crate) fn wakeup(&self) -> BorrowedFd<'_> {
         self.shared.wakeup.as_fd()
     }
@@ -347,7 +349,7 @@ mod tests {
         }
         drop(queue);
         let (first, second) = writer.join().expect("no panic");
-        // The second part never fits without a reader.
+        // The second part does not fit into the channel, because no reader empties it.
         assert_eq!((first, second), (Ok(()), Err(Closed)));
     }
 
@@ -391,7 +393,7 @@ mod tests {
         assert_eq!((look(room.as_mut()), payloads.try_push(b"more")), (Poll::Ready(()), Err(Closed)));
     }
 
-    /// If it fails, an application that limits the time of a send leaks memory while nothing can be sent.
+    /// If it fails, an application that cancels sending after a timeout leaks memory while nothing can be sent.
     #[test]
     fn who_gives_up_waiting_leaves_nothing_behind() {
         let (payloads, mut queue) = channel().expect("an event descriptor");
@@ -404,7 +406,7 @@ mod tests {
         assert_eq!(taken(&mut queue), None);
     }
 
-    /// If it fails, a thread and a task that send at the same time wait forever.
+    /// If it fails, a thread and a task that send at the same time can wait forever.
     #[test]
     fn threads_and_tasks_wait_in_the_same_line() {
         const EACH: usize = 4 * PayloadSender::MOST;

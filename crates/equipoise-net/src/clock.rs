@@ -6,48 +6,49 @@ use nix::errno::Errno;
 use nix::sys::time::TimeSpec;
 use nix::time::{ClockId, ClockNanosleepFlags, clock_gettime, clock_nanosleep};
 
-/// The clock of this host, which all its sockets share.
+/// The type of this host's clock, which all its sockets share.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum HostClock {}
 
-/// A moment on the host's clock.
+/// A point in time on the host's clock.
 pub type Time = Instant<HostClock>;
 
-/// How long a measured offset between the wall clock and the monotonic clock stays valid.
+/// How long a measured offset between the wall clock and the monotonic clock is used before it is measured again.
 const TRUST: Span = Span::from_millis(500);
 
-/// If a stamp seems older than this, the offset is measured again, in case the wall clock was set back. Our choice:
-/// readers are seldom that late, and a measurement costs 0.5 µs.
+/// If a timestamp seems older than this, the offset is measured again, because the wall clock may have been set back.
+/// Our choice: datagrams are seldom read that late, and a measurement takes 0.5 µs.
 const DOUBTFUL_AGE: Span = Span::from_millis(10);
 
-/// If the offset changed by more than this, plus a thousandth of the time since it was measured, the wall clock was
+/// If the offset changed by more than this plus a thousandth of the time since the last measurement, the wall clock was
 /// stepped, not slewed: Linux slews by 500 ppm at most (adjtimex(2)).
 const LEAST_STEP: Span = Span::from_millis(1);
 
-/// The host's time: `CLOCK_MONOTONIC` plus its offset from `CLOCK_REALTIME`, fixed when the clock was created.
+/// The host's time: `CLOCK_MONOTONIC` plus the offset of `CLOCK_REALTIME` from it, measured when the clock was created.
 ///
-/// It reads like the wall clock but never steps. Clones show the same time; clocks created separately may differ.
+/// The clock shows about the same time as the wall clock, but never steps. All clones of a clock show the same time.
+/// Clocks that are created separately may differ.
 #[derive(Clone, Debug)]
 pub struct Clock {
     shared: Arc<Shared>,
 }
 
-/// All values are in nanoseconds. The atomics are not read as one unit: a mix of an old and a new value only causes
-/// another measurement.
+/// All times are in nanoseconds. The atomics are not read together: a mix of an old and a new value only causes another
+/// measurement.
 #[derive(Debug)]
 struct Shared {
-    /// Realtime minus monotonic when the clock was created.
+    /// `CLOCK_REALTIME` minus `CLOCK_MONOTONIC` when the clock was created.
     made: i64,
-    /// Realtime minus monotonic at the last measurement.
+    /// `CLOCK_REALTIME` minus `CLOCK_MONOTONIC` at the last measurement.
     current: AtomicI64,
-    /// Monotonic time of that measurement.
+    /// `CLOCK_MONOTONIC` at the last measurement.
     measured: AtomicI64,
-    /// How often a step of the wall clock was found.
+    /// Number of detected steps of the wall clock.
     steps: AtomicU64,
 }
 
 impl Clock {
-    /// A clock that agrees with the wall clock at this moment.
+    /// Creates a clock that shows the time of the wall clock at this moment.
     pub fn new() -> Self {
         let distance = Distance::measure();
         let shared = Shared {
@@ -64,12 +65,12 @@ impl Clock {
         self.at_monotonic(read(ClockId::CLOCK_MONOTONIC))
     }
 
-    /// The time on this clock when the wall clock showed `nanos` since the Unix epoch, for a moment in the recent past.
+    /// Converts a recent time of the wall clock, `nanos` since the Unix epoch, into the time of this clock.
     ///
-    /// The kernel stamps arrivals with the wall clock. The offset is measured again every 0.5 s, and at once if a stamp
-    /// seems to lie in the future or far in the past. So if the wall clock is set, only datagrams that were stamped
-    /// before and read after this have a wrong delay. A step back by less than 10 ms shifts delays for up to 0.5 s. The
-    /// result is never later than [`now`](Self::now).
+    /// The kernel stamps arrivals with the wall clock. The offset between the clocks is measured every 0.5 s, and at
+    /// once if a timestamp seems to be in the future or older than 10 ms. Therefore, if the wall clock is set, only
+    /// datagrams that were stamped before and read after this have a wrong delay. If the wall clock is set back by less
+    /// than 10 ms, delays may be wrong for up to 0.5 s. The result is never later than [`now`](Self::now).
     pub fn from_realtime(&self, nanos: u64) -> Time {
         let stamp = i64::try_from(nanos).unwrap_or(i64::MAX);
         let monotonic = read(ClockId::CLOCK_MONOTONIC);
@@ -82,19 +83,20 @@ impl Clock {
         self.at_monotonic(stamp.saturating_sub(distance).min(monotonic))
     }
 
-    /// How often the wall clock was stepped, by a millisecond or more, since this clock was created.
+    /// Number of detected steps of the wall clock, by a millisecond or more, since this clock was created.
     ///
-    /// A step is noticed only by [`from_realtime`](Self::from_realtime), when the next datagram is read. Steps do not
-    /// change the times of this clock.
+    /// Only [`from_realtime`](Self::from_realtime) detects a step, when the next datagram is read. Steps do not change
+    /// the times of this clock.
     pub fn wall_clock_steps(&self) -> u64 {
         self.shared.steps.load(Ordering::Relaxed)
     }
 
-    /// Measures the offset again; `known` was measured `age` nanoseconds ago.
+    /// Measures the offset between the clocks. `known` is the previous offset, which was measured `age` nanoseconds
+    /// ago.
     fn measure_anew(&self, known: i64, age: i64) -> i64 {
         let measured = Distance::measure();
         let distance = measured.unless_within_error_of(known);
-        // If several threads find the same step, only one counts it.
+        // If several threads detect the same step, only one of them counts it.
         let was = self.shared.current.swap(distance, Ordering::Relaxed);
         self.shared.measured.store(measured.monotonic, Ordering::Relaxed);
         let slewed = LEAST_STEP.as_nanos().unsigned_abs().saturating_add(age.unsigned_abs() / 1000);
@@ -104,9 +106,9 @@ impl Clock {
         distance
     }
 
-    /// Sleeps until the absolute time `at`; returns at once if it has passed.
+    /// Sleeps until the absolute time `at`. Returns at once if this time has passed.
     ///
-    /// Wakes some 30 to 50 µs late on a quiet machine.
+    /// On a machine without other load, the thread wakes some 30 to 50 µs late.
     pub fn sleep_until(&self, at: Time) {
         let monotonic = (at.as_nanos() as i64).saturating_sub(self.shared.made).max(0);
         let request = TimeSpec::new(monotonic / 1_000_000_000, monotonic % 1_000_000_000);
@@ -129,17 +131,17 @@ impl Default for Clock {
 /// The offset of the wall clock from the monotonic clock.
 #[derive(Clone, Copy, Debug)]
 struct Distance {
-    /// Realtime minus monotonic.
+    /// `CLOCK_REALTIME` minus `CLOCK_MONOTONIC`, in nanoseconds.
     nanos: i64,
-    /// The largest error of `nanos`.
+    /// The maximum error of `nanos`.
     error: i64,
-    /// Monotonic time of the measurement.
+    /// `CLOCK_MONOTONIC` at the time of the measurement, in nanoseconds.
     monotonic: i64,
 }
 
 impl Distance {
-    /// Reads the wall clock between two readings of the monotonic clock, five times. Keeps the measurement that took
-    /// the shortest time, because the others may have been interrupted.
+    /// Reads the wall clock between two readings of the monotonic clock. Of five attempts, the shortest is used,
+    /// because the others may have been interrupted.
     fn measure() -> Self {
         let once = || {
             let before = read(ClockId::CLOCK_MONOTONIC);
@@ -154,7 +156,8 @@ impl Distance {
         })
     }
 
-    /// Returns `known`, unless the measurement contradicts it: a measurement error must not shift times.
+    /// Returns the earlier offset `known` unless it differs by more than the error of this measurement, so that
+    /// measurement errors do not shift times.
     fn unless_within_error_of(self, known: i64) -> i64 {
         if self.nanos.abs_diff(known) <= self.error.unsigned_abs() { known } else { self.nanos }
     }
@@ -169,7 +172,7 @@ fn read(clock: ClockId) -> i64 {
 mod tests {
     use super::*;
 
-    /// If it fails, every half second a measured delay jumps by the error of reading two clocks.
+    /// If it fails, measured delays jump every half second by the error of reading two clocks.
     #[test]
     fn a_measurement_within_its_error_changes_nothing() {
         let measured = Distance { nanos: 1_000_040, error: 50, monotonic: 0 };
@@ -182,7 +185,7 @@ mod tests {
         assert_eq!(measured.unless_within_error_of(1_000_000), -5_000_000_000);
     }
 
-    /// If it fails, a step of the wall clock changes measured delays by as much.
+    /// If it fails, a step of the wall clock changes measured delays by the size of the step.
     #[test]
     fn a_stale_distance_is_measured_anew_and_the_stamp_is_right_again() {
         let clock = Clock::new();
@@ -191,15 +194,15 @@ mod tests {
         let before = clock.now();
         let time = clock.from_realtime(read(ClockId::CLOCK_REALTIME) as u64);
         assert_eq!(clock.wall_clock_steps(), 1);
-        // Each of the two offsets has its own error.
+        // The offset at creation and the offset measured now have separate errors.
         assert!(time >= before - Span::from_micros(100) && time <= clock.now(), "{time:?} is not after {before:?}");
     }
 
-    /// If it fails, a wall clock that is set back makes delays negative for half a second.
+    /// If it fails, measured delays are negative for half a second after the wall clock is set back.
     #[test]
     fn a_wall_clock_set_back_is_noticed_by_the_first_stamp() {
         let clock = Clock::new();
-        // This imitates a wall clock that was 3 s ahead at the last measurement, a moment ago, and was then set back.
+        // This imitates a wall clock that was 3 s ahead at the last measurement and was set back a short time ago.
         clock.shared.current.fetch_add(3_000_000_000, Ordering::Relaxed);
         let before = clock.now();
         let time = clock.from_realtime(read(ClockId::CLOCK_REALTIME) as u64);
@@ -208,7 +211,8 @@ mod tests {
         assert!(again >= before && clock.wall_clock_steps() == 1);
     }
 
-    /// If it fails, the old stamp of a datagram that waited in the socket counts as a step of the wall clock.
+    /// If it fails, a datagram that waited in the socket has an old timestamp that is mistaken for a step of the wall
+    /// clock.
     #[test]
     fn an_old_stamp_stays_old_and_counts_as_no_step() {
         let clock = Clock::new();

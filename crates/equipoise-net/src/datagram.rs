@@ -4,18 +4,18 @@ use equipoise_path::link::Ecn;
 
 use crate::Time;
 
-/// The longest payload of a UDP datagram over IPv4, in bytes (RFC 768: 65 535 less both headers).
+/// The longest payload of a UDP datagram over IPv4, in bytes (RFC 768: 65 535 minus the IP and UDP headers).
 pub(crate) const MAX_PAYLOAD: usize = 65_507;
 
-/// A received datagram.
+/// The data about a received datagram.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Received {
-    /// Length in bytes of the part that fitted into the buffer; the rest is lost.
+    /// Number of bytes that fitted into the buffer; the rest of the datagram is lost.
     pub len: usize,
-    /// Its source.
+    /// The source address of the datagram.
     pub from: SocketAddr,
-    /// When it arrived.
+    /// When the datagram arrived.
     pub at: Time,
-    /// The ECN field of its IP header; [`Ecn::NotCapable`] also if the system does not report it.
+    /// The ECN field of the datagram's IP header; [`Ecn::NotCapable`] also if the system does not report this field.
     pub ecn: Ecn,
 }

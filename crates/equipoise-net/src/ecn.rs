@@ -1,5 +1,5 @@
-//! Sets and reads the ECN field of IP headers on a socket, for IPv4, IPv6, and IPv4 on an IPv6 socket. Also sets the
-//! class of service (DSCP) in the same byte.
+//! Sets and reads the ECN field of IP headers on a socket: for IPv4, for IPv6, and for IPv4 on an IPv6 socket. Also
+//! sets the class of service (DSCP), which is in the same byte.
 
 use std::net::{SocketAddr, UdpSocket};
 
@@ -9,16 +9,16 @@ use nix::sys::socket::{ControlMessageOwned, setsockopt, sockopt};
 
 use crate::Dscp;
 
-/// Asks the kernel to report the byte with the ECN field for each received datagram.
+/// Makes the kernel report the byte with the ECN field for each received datagram.
 pub(crate) fn listen_for_ecn(socket: &UdpSocket, address: SocketAddr) {
-    // An error is ignored: the socket then sees no marks. An IPv6 socket may also receive over IPv4.
+    // An error is ignored: then the socket does not report ECN marks. An IPv6 socket may also receive IPv4 datagrams.
     let _ = setsockopt(socket, sockopt::IpRecvTos, &true);
     if address.is_ipv6() {
         let _ = setsockopt(socket, sockopt::Ipv6RecvTClass, &true);
     }
 }
 
-/// The ECN field in a control message; `None` for another kind of message.
+/// The ECN field in a control message; `None` if the message is of another kind.
 pub(crate) const fn ecn_in(remark: &ControlMessageOwned) -> Option<Ecn> {
     match remark {
         ControlMessageOwned::Ipv4Tos(field) => Some(Ecn::from_bits(*field)),
@@ -27,11 +27,12 @@ pub(crate) const fn ecn_in(remark: &ControlMessageOwned) -> Option<Ecn> {
     }
 }
 
-/// Bytes of a control message's header, and of the whole message with a number and its padding (cmsg(3)).
+/// `HEAD`: length of a control message's header. `SPACE`: length of a control message with a number, including padding
+/// (cmsg(3)). Both are in bytes.
 const HEAD: usize = size_of::<libc::cmsghdr>();
 const SPACE: usize = (HEAD + size_of::<c_int>()).next_multiple_of(size_of::<usize>());
 
-/// The control message that makes the kernel send a datagram with this class of service and this ECN field.
+/// The control message that makes the kernel send a datagram with a given class of service and a given ECN field.
 #[derive(Debug)]
 pub(crate) struct ServiceControl {
     bytes: [u8; SPACE],
@@ -40,15 +41,15 @@ pub(crate) struct ServiceControl {
 
 impl ServiceControl {
     /// The control message for a datagram to `peer`. It is empty for the default class without ECN, which the kernel
-    /// uses by itself.
+    /// uses anyway.
     pub(crate) fn new(peer: SocketAddr, dscp: Dscp, ecn: Ecn) -> Self {
         let mut bytes = [0; SPACE];
-        // One byte holds the DSCP and the ECN field (RFC 3168, Sec. 5).
+        // One byte of the IP header contains the DSCP and the ECN field (RFC 3168, Sec. 5).
         let service = dscp.number() << 2 | ecn.bits();
         if service == 0 {
             return Self { bytes, len: 0 };
         }
-        // A datagram to an IPv4 address uses IPv4, also from an IPv6 socket.
+        // A datagram to an IPv4 address is sent by IPv4, even from an IPv6 socket.
         let (level, kind) = match peer {
             SocketAddr::V6(peer) if peer.ip().to_ipv4_mapped().is_none() => (libc::IPPROTO_IPV6, libc::IPV6_TCLASS),
             _ => (libc::IPPROTO_IP, libc::IP_TOS),
@@ -81,8 +82,9 @@ mod tests {
 
     const ALL: [Ecn; 4] = [Ecn::NotCapable, Ecn::Ect1, Ecn::Ect0, Ecn::Marked];
 
-    /// Sends a datagram with each ECN field from a socket at one address to a socket at another address, addressed as
-    /// `name`. Returns the received datagrams, read one by one or as a batch.
+    /// Sends one datagram for each ECN field from a socket at the IP address `from` to a socket at `to`, with the
+    /// destination address `name`. Returns the number and the ECN field of each received datagram. The datagrams are
+    /// read one by one or as a batch.
     fn through(from: IpAddr, to: IpAddr, name: IpAddr, is_batch: bool) -> Vec<(u8, Ecn)> {
         let clock = Clock::new();
         let [mut from, mut to] = [from, to].map(|ip| Socket::bind((ip, 0).into(), &clock).expect("a socket"));
@@ -104,7 +106,7 @@ mod tests {
         found
     }
 
-    /// If it fails, a live session sees no marks, or sets ECN where it must not.
+    /// If it fails, a session receives no ECN marks, or sets an ECN field that it must not set.
     #[test]
     fn all_four_codepoints_pass_over_ipv4_ipv6_and_ipv4_on_an_ipv6_socket() {
         let (v4, v6) = (IpAddr::from(Ipv4Addr::LOCALHOST), IpAddr::from(Ipv6Addr::LOCALHOST));
@@ -120,8 +122,8 @@ mod tests {
         }
     }
 
-    /// If it fails, a network that is set up for media does not recognise it, or a queue cannot mark packets with a
-    /// class of service. The receiving socket sees the whole byte as the kernel reports it.
+    /// If it fails, a network does not recognise the class of service of media packets, or a queue cannot mark packets
+    /// that have a class of service. The test reads the whole byte as the kernel reports it.
     #[test]
     fn a_class_of_service_stands_beside_the_field_over_ipv4_ipv6_and_ipv4_on_an_ipv6_socket() {
         let clock = Clock::new();
@@ -145,7 +147,7 @@ mod tests {
         }
     }
 
-    /// The byte with the DSCP and the ECN field in the next datagram's IP header.
+    /// The byte with the DSCP and the ECN field in the IP header of the next received datagram.
     fn service_of_next(socket: &UdpSocket) -> Option<u8> {
         let (mut control, mut buffer) = (crate::socket::control_buffer(), [0; 10]);
         let mut parts = [std::io::IoSliceMut::new(&mut buffer)];

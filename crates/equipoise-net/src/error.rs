@@ -11,28 +11,28 @@ use thiserror::Error;
 use crate::dtls_srtp::HandshakeError;
 use crate::{Refusal, Via, WantedError};
 
-/// Errors of sockets, threads, interfaces and sessions.
+/// Errors of sockets, threads, network interfaces and sessions.
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum NetError {
-    /// Another socket holds the port.
+    /// Another socket uses the requested UDP address.
     #[error("UDP address {address} is in use; choose another port, or port 0 for any free one")]
     PortInUse {
-        /// The requested address.
+        /// The requested local address of the socket.
         address: SocketAddr,
     },
-    /// The socket could not be opened for another reason.
+    /// The UDP socket could not be opened, for another reason than a used port.
     #[error("cannot open a UDP socket at {address}")]
     Bind {
-        /// The requested address.
+        /// The requested local address of the socket.
         address: SocketAddr,
         /// The system's error.
         source: io::Error,
     },
-    /// A datagram of this length or to this peer can never be sent.
+    /// The system refused to send a datagram, and would always refuse this length or this peer.
     #[error("cannot send a datagram of {length} bytes to {peer}")]
     Send {
-        /// The destination.
+        /// The destination of the datagram.
         peer: SocketAddr,
         /// Length of the UDP payload in bytes.
         length: usize,
@@ -42,15 +42,15 @@ pub enum NetError {
     /// The socket can no longer receive.
     #[error("cannot receive at {address}")]
     Receive {
-        /// The socket's own address.
+        /// The local address of the socket.
         address: SocketAddr,
         /// The system's error.
         source: io::Error,
     },
-    /// Waiting for a socket failed.
+    /// The system call that waits for sockets failed.
     #[error("cannot wait for {sockets} UDP sockets")]
     Wait {
-        /// The number of sockets.
+        /// The number of sockets that were waited for.
         sockets: usize,
         /// The system's error.
         source: io::Error,
@@ -58,17 +58,17 @@ pub enum NetError {
     /// The system cannot start another thread.
     #[error("cannot start thread {name:?}")]
     Spawn {
-        /// The thread's name.
+        /// The name of the thread.
         name: String,
         /// The system's error.
         source: io::Error,
     },
-    /// The peer sent no valid answer. With a key, an answer is valid only if the key authenticates it.
+    /// The peer sent no valid answer. If there is a key, an answer is valid only if the key authenticates it.
     #[error(
         "no answer from {peer} within {waited}; is `equipoise receive` running there, reachable over UDP, and with the same key?"
     )]
     NoAnswer {
-        /// The peer.
+        /// The address of the peer.
         peer: SocketAddr,
         /// How long the caller waited for the answer.
         waited: Span,
@@ -80,44 +80,44 @@ pub enum NetError {
         #[from]
         source: HandshakeError,
     },
-    /// The receiver uses another protocol version.
+    /// The peer uses another version of the protocol that opens sessions.
     #[error(
         "{peer} opens sessions by version {theirs} of their messages, and this by {ours}; the same release of Equipoise has to run at both ends"
     )]
     OtherVersion {
-        /// The peer.
+        /// The address of the peer.
         peer: SocketAddr,
-        /// The receiver's version.
+        /// The protocol version of the peer.
         theirs: u8,
-        /// The version of this end.
+        /// The protocol version of this host.
         ours: u8,
     },
-    /// The receiver refuses the session.
+    /// The peer refuses the session.
     #[error("{peer} refuses: {}", reason.words())]
     Refused {
-        /// The peer.
+        /// The address of the peer.
         peer: SocketAddr,
-        /// The peer's reason.
+        /// The reason that the peer sent.
         reason: Refusal,
     },
-    /// The session requested from the peer is not possible.
+    /// The media requested from the peer is not possible.
     #[error("this cannot be requested from the peer")]
     Wanted(#[from] WantedError),
-    /// The sending peer fell silent.
+    /// The sending peer sent nothing for too long.
     #[error("{peer} sent nothing for {waited}; the session has ended")]
     Silent {
-        /// The peer.
+        /// The address of the peer.
         peer: SocketAddr,
-        /// How long the receiver waited.
+        /// How long this host waited for a packet.
         waited: Span,
     },
-    /// The sending peer was restarted and no longer knows the session.
+    /// The sending peer was restarted, so it no longer has the session.
     #[error("{peer} was restarted; the session is over")]
     StartedAgain {
-        /// The peer.
+        /// The address of the peer.
         peer: SocketAddr,
     },
-    /// A network namespace cannot be made or entered.
+    /// A command that creates or enters a network namespace failed.
     #[error("`{command}` failed ({said}); a test bed of network namespaces needs root and iproute2")]
     TestBed {
         /// The command that failed.
@@ -125,12 +125,12 @@ pub enum NetError {
         /// The system's error.
         said: String,
     },
-    /// The kernel has no congestion control of this name.
+    /// The kernel has no congestion control with the requested name.
     #[error("the kernel has no congestion control {name:?}; there are {}", known.join(", "))]
     NoCongestionControl {
-        /// The requested name.
+        /// The requested name of a congestion control.
         name: String,
-        /// The available congestion controls.
+        /// The names of the available congestion controls.
         known: Vec<String>,
         /// The system's error.
         source: io::Error,
@@ -138,12 +138,12 @@ pub enum NetError {
     /// An operation on a kernel TCP socket failed.
     #[error("cannot {what} a TCP socket")]
     Tcp {
-        /// The operation, as a verb.
+        /// The operation that failed, as a verb.
         what: &'static str,
         /// The system's error.
         source: io::Error,
     },
-    /// Payload was passed to a session of generated media.
+    /// Payload was passed to a session that generates its media itself.
     #[error(
         "a session of generated media takes no payload; set it up for a stream (Payload::Stream) or RTP packets (Payload::Rtp)"
     )]
@@ -161,92 +161,93 @@ pub enum NetError {
         #[from]
         source: WebError,
     },
-    /// The peer answers over TCP, but is not the receiver of a flow pair, or accepts no flow now.
+    /// The peer answers over TCP, but is not the receiver of a flow pair, or currently accepts no flow.
     #[error("{peer} is not a receiver of flow pairs: {said}")]
     NoPair {
-        /// The peer.
+        /// The address of the peer.
         peer: SocketAddr,
-        /// The peer's answer, or a note that there was no answer.
+        /// The peer's answer, or a note that it sent no answer.
         said: String,
     },
     /// A thread panicked; its results are lost.
     #[error("thread {name:?} panicked; its results are lost")]
     Panicked {
-        /// The thread's name.
+        /// The name of the thread.
         name: String,
     },
-    /// A link of the emulator cannot be built.
+    /// A link of the emulator has an invalid configuration.
     #[error("link {link} of the emulator cannot be built")]
     Link {
-        /// Its position in the list of links, from 0.
+        /// The index of the link in the list of links, from 0.
         link: usize,
-        /// Why it cannot be built.
+        /// Why the configuration is invalid.
         source: PipeError,
     },
-    /// A route leads over a link that the emulator does not have.
+    /// A route uses a link that the emulator does not have.
     #[error("route {route} uses link {link}, but the emulator has {links} links, numbered from 0")]
     UnknownLink {
-        /// The route's position in the list of routes, from 0.
+        /// The index of the route in the list of routes, from 0.
         route: usize,
-        /// The missing link.
+        /// The index of the missing link.
         link: usize,
-        /// How many links there are.
+        /// The number of links of the emulator.
         links: usize,
     },
-    /// A TCP route was given to a relay of UDP datagrams, which cannot carry TCP.
+    /// A route uses TCP, but on the loopback interface the emulator relays only UDP datagrams.
     #[error("route {route} uses TCP, but a relay on loopback carries UDP only; use a test bed of network namespaces")]
     NoStream {
-        /// The route's position in the list of routes, from 0.
+        /// The index of the route in the list of routes, from 0.
         route: usize,
     },
-    /// A direction of a bridge cannot be built.
+    /// One direction of a bridge has an invalid configuration.
     #[error("the path {direction} cannot be built")]
     Path {
-        /// The direction: "forward" or "back".
+        /// The direction of the bridge: "forward" or "back".
         direction: &'static str,
-        /// Why it cannot be built.
+        /// Why the configuration is invalid.
         source: PipeError,
     },
-    /// No network interface has this name.
+    /// No network interface has the requested name.
     #[error("there is no network interface {name:?} here; there are {}", known.join(", "))]
     NoInterface {
-        /// The requested name.
+        /// The requested name of a network interface.
         name: String,
-        /// The existing interfaces.
+        /// The names of the existing interfaces.
         known: Vec<String>,
     },
-    /// The interface has no address of the peer's address family.
+    /// The network interface has no address of the peer's address family.
     #[error("interface {name:?} has no {family} address; `ip addr add` gives it one")]
     NoAddress {
-        /// Its name.
+        /// The name of the interface.
         name: String,
-        /// "IPv4" or "IPv6".
+        /// The address family: "IPv4" or "IPv6".
         family: &'static str,
     },
-    /// No interface has the address that was requested for a path, or the address is not of the peer's address family.
+    /// No network interface has the address that was requested for a path, or the address is not of the peer's address
+    /// family.
     #[error("no interface here has the {family} address {address}; there are {}", known.join(", "))]
     NotOurAddress {
-        /// The requested address.
+        /// The requested local address of the path.
         address: IpAddr,
         /// The peer's address family: "IPv4" or "IPv6".
         family: &'static str,
-        /// The existing addresses.
+        /// The existing addresses of the interfaces.
         known: Vec<String>,
     },
-    /// The session already has this path.
+    /// The session already has a path with this interface or address.
     #[error("path {path} is path {other}; name each path once")]
     SamePath {
-        /// The path that was given.
+        /// The path that was requested.
         path: Via,
-        /// The existing path.
+        /// The existing path with the same interface or address.
         other: Via,
     },
-    /// The number of paths is out of range.
+    /// The number of paths of a session is zero or too large.
     #[error("a session has 1 to {most} paths, not {found}")]
     Paths {
-        /// The requested number.
+        /// The requested number of paths.
         found: usize,
-        /// The maximum.
+        /// The maximum number of paths.
         most: usize,
     },
     /// The system's notifications of interface changes are not available.
@@ -255,39 +256,39 @@ pub enum NetError {
         /// The system's error.
         source: io::Error,
     },
-    /// Both ends of a bridge name the same interface.
+    /// Both interfaces of a bridge are the same.
     #[error("{name:?} cannot be bridged with itself; name two interfaces")]
     SameInterface {
-        /// The name that was given twice.
+        /// The name of the interface.
         name: String,
     },
-    /// The interface does not carry Ethernet frames.
+    /// The network interface does not transmit Ethernet frames.
     #[error("interface {name:?} carries no Ethernet frames; bridge veth or Ethernet interfaces")]
     NotEthernet {
-        /// Its name.
+        /// The name of the interface.
         name: String,
     },
-    /// The interface is down.
+    /// The network interface is down.
     #[error("interface {name:?} is down; bring it up with `ip link set {name} up`")]
     InterfaceDown {
-        /// Its name.
+        /// The name of the interface.
         name: String,
     },
-    /// Frames cannot be read from or written to the interface.
+    /// A packet socket cannot be opened on the network interface.
     #[error("cannot open a packet socket on interface {name:?}")]
     PacketSocket {
-        /// Its name.
+        /// The name of the interface.
         name: String,
         /// The system's error.
         source: io::Error,
     },
-    /// The name is not valid for an interface.
+    /// The name cannot be the name of a network interface.
     #[error("{name:?} is not a valid interface name; use 1 to 15 characters without spaces, '/', ':' and '%'")]
     InterfaceName {
-        /// The requested name.
+        /// The requested name of a network interface.
         name: String,
     },
-    /// The system has no TUN devices.
+    /// The system does not support TUN devices.
     #[error(
         "there are no TUN devices here, because /dev/net/tun is missing; use `modprobe tun` on a host, `--device /dev/net/tun` with a container"
     )]
@@ -295,28 +296,28 @@ pub enum NetError {
         /// The system's error.
         source: io::Error,
     },
-    /// The name of the TUN device is in use.
+    /// The requested name of the TUN device is in use.
     #[error(
         "{name:?} is taken: another program has this TUN device, or it is another kind of interface; choose another name"
     )]
     TunTaken {
-        /// The requested name.
+        /// The requested name of the TUN device.
         name: String,
         /// The system's error.
         source: io::Error,
     },
-    /// The TUN device cannot be created or opened for another reason.
+    /// The TUN device cannot be created or opened, for another reason than a used name.
     #[error("cannot open the TUN device {name:?}")]
     Tun {
-        /// Its name.
+        /// The name of the device.
         name: String,
         /// The system's error.
         source: io::Error,
     },
-    /// The interface can no longer be read.
+    /// The network interface can no longer be read.
     #[error("cannot receive from interface {name:?}")]
     InterfaceGone {
-        /// Its name.
+        /// The name of the interface.
         name: String,
         /// The system's error.
         source: io::Error,

@@ -1,4 +1,4 @@
-//! A session in which this host asks a server on another host to send media.
+//! A session in which this host requests media from a server on another host.
 
 use std::net::SocketAddr;
 
@@ -15,41 +15,41 @@ use crate::send::usual_reporting;
 use crate::transport::{Client, Links};
 use crate::{NetError, Observer, Running, Socket};
 
-/// Settings of a session in which the server sends.
+/// The settings of a session in which the server sends media to this host.
 #[derive(Clone, Debug)]
 pub struct FetchConfig {
-    /// The server.
+    /// The address of the server.
     pub peer: SocketAddr,
-    /// The key that both hosts share; `None` for a session that anybody can read and forge.
+    /// The key that both hosts share. With `None`, anybody can read and forge the packets of the session.
     pub key: Option<Key>,
-    /// The requested media.
+    /// The media that is requested from the server.
     pub wanted: Wanted,
-    /// Interval and kind of per-packet feedback from this end; `None` for [`Reporting::INTERVAL`], or no such feedback
-    /// at a constant rate.
+    /// Interval and kind of the per-packet feedback that this host sends. `None` means [`Reporting::INTERVAL`], or no
+    /// feedback if the requested rate is constant.
     pub reporting: Option<Reporting>,
     /// How long to wait for the server's first answer.
     pub patience: Span,
-    /// How long the server may be silent afterwards.
+    /// How long the server may send nothing after its first answer, before the session ends.
     pub idle: Span,
 }
 
 impl FetchConfig {
-    /// A session in which the server sends `wanted`.
+    /// The settings of a session in which the server sends `wanted`.
     pub const fn new(peer: SocketAddr, key: Option<Key>, wanted: Wanted) -> Self {
         Self { peer, key, wanted, reporting: None, patience: Span::from_secs(5), idle: Span::from_secs(30) }
     }
 }
 
-/// Opens a session in which the server sends to this address, and receives on a separate thread until it is stopped or
-/// the server ends it.
+/// Opens a session in which the server sends media to this host. Receives the media on a separate thread, until the
+/// session is stopped or the server ends it.
 ///
-/// The rate is decided by the server's own control law, `equipoise`, within the range of `wanted` and the server's
-/// limit ([`ServerConfig::reverse_limit`](crate::ServerConfig::reverse_limit)).
+/// The server's own control law, `equipoise`, sets the rate. The rate is within the range of `wanted` and within the
+/// server's limit ([`ServerConfig::reverse_limit`](crate::ServerConfig::reverse_limit)).
 ///
 /// # Errors
-/// [`NetError::NoAnswer`], [`NetError::Refused`] and [`NetError::OtherVersion`] if the server opens no session,
-/// [`NetError::Session`] for an invalid feedback interval, and the system's errors. The running session can fail with
-/// [`NetError::Silent`] or [`NetError::StartedAgain`].
+/// [`NetError::NoAnswer`], [`NetError::Refused`] and [`NetError::OtherVersion`] if the server opens no session;
+/// [`NetError::Session`] if the feedback interval is invalid; and the system's errors. The running session can fail
+/// with [`NetError::Silent`] or [`NetError::StartedAgain`].
 pub fn fetch<O: Observer + Send + 'static>(
     socket: Socket,
     config: &FetchConfig,
@@ -66,7 +66,7 @@ pub fn fetch<O: Observer + Send + 'static>(
         let overhead = Size::from_bytes(overhead);
         Receiver::new(ReceiverConfig { clocks: Clocks::Apart, overhead, reporting, ..base })
     };
-    // Check the settings before anything is sent.
+    // The settings are checked before anything is sent.
     receiver(0)?;
     let asked = Asked {
         key: config.key.clone(),

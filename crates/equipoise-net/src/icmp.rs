@@ -1,4 +1,4 @@
-//! ICMP errors about datagrams that a socket sent.
+//! Reads ICMP errors about datagrams that a socket has sent.
 
 use std::net::{SocketAddr, UdpSocket};
 use std::os::fd::AsRawFd as _;
@@ -11,7 +11,7 @@ use nix::sys::time::TimeSpec;
 
 use crate::socket::{PASSED_OVER, address_of};
 
-/// ICMP errors about datagrams to one peer.
+/// Records ICMP errors about datagrams that were sent to one peer.
 #[derive(Debug)]
 pub(crate) struct Word {
     peer: SocketAddr,
@@ -20,9 +20,9 @@ pub(crate) struct Word {
 }
 
 impl Word {
-    /// Starts to record errors about `peer` on a socket.
+    /// Makes a socket report errors about datagrams to `peer`.
     pub(crate) fn about(peer: SocketAddr, socket: &UdpSocket) -> Self {
-        // An error is ignored: the session then ends later, by its timeout. An IPv6 socket may also send over IPv4.
+        // An error is ignored: then the session ends later, by its timeout. An IPv6 socket may also send by IPv4.
         let _ = setsockopt(socket, sockopt::Ipv4RecvErr, &true);
         if socket.local_addr().is_ok_and(|address| address.is_ipv6()) {
             let _ = setsockopt(socket, sockopt::Ipv6RecvErr, &true);
@@ -35,12 +35,12 @@ impl Word {
         std::mem::replace(&mut self.is_unreachable, false)
     }
 
-    /// Empties the socket's queue of errors.
+    /// Reads the errors in the socket's error queue.
     pub(crate) fn read(&mut self, socket: &UdpSocket) {
         let Self { peer, is_unreachable, control } = self;
         let flags = MsgFlags::MSG_ERRQUEUE | MsgFlags::MSG_DONTWAIT;
         for _ in 0..PASSED_OVER {
-            // The kernel also returns the datagram that was sent, which is not needed.
+            // The kernel also returns the datagram that caused the error; this datagram is not needed.
             let read = recvmsg::<SockaddrStorage>(socket.as_raw_fd(), &mut [], Some(control), flags);
             let Ok(message) = read else { return };
             let to = message.address.as_ref().and_then(address_of);
@@ -51,13 +51,14 @@ impl Word {
     }
 }
 
-/// Buffer for the kernel's control messages about an error: those of every datagram, the error, and its source.
+/// A buffer for the kernel's control messages about an error: the messages that come with every datagram, the error,
+/// and the address of its source.
 fn error_buffer() -> Vec<u8> {
     cmsg_space!(TimeSpec, u32, libc::c_int, libc::sock_extended_err, libc::sockaddr_in6, libc::sockaddr_in6)
 }
 
-/// Whether ICMP reports that a destination is unreachable (RFC 792; RFC 4443, Sec. 3.1). "Packet too big" and
-/// "fragmentation needed" do not count.
+/// Whether a control message is an ICMP error that a destination is unreachable (RFC 792; RFC 4443, Sec. 3.1). "Packet
+/// too big" and "fragmentation needed" do not count.
 const fn is_unreachability(control: &ControlMessageOwned) -> bool {
     const UNREACHABLE: (u8, u8) = (libc::SO_EE_ORIGIN_ICMP, 3);
     const UNREACHABLE_6: (u8, u8) = (libc::SO_EE_ORIGIN_ICMP6, 1);
@@ -72,7 +73,8 @@ const fn is_unreachability(control: &ControlMessageOwned) -> bool {
     }
 }
 
-/// Whether the error is an ICMP report about an earlier datagram (RFC 1122, Sec. 4.1.3.3), in any form that Linux uses.
+/// Whether an error of a system call is caused by an ICMP error about an earlier datagram (RFC 1122, Sec. 4.1.3.3).
+/// Linux reports this as one of several error numbers.
 pub(crate) fn is_word_from_the_path(errno: Errno) -> bool {
     matches!(
         errno,
@@ -101,13 +103,13 @@ mod tests {
     use crate::socket::{Sent, wait_any};
     use crate::{Clock, Socket};
 
-    /// If it fails, a sender does not learn that its receiver is gone, or uses a whole processor to read the same error
-    /// again and again, or loses datagrams that the kernel would have sent.
+    /// If it fails, a sender is not told that its receiver is unreachable, or uses a whole processor by reading the
+    /// same error repeatedly, or loses datagrams that the kernel would have sent.
     #[test]
     fn an_unreachable_peer_is_told_once_and_leaves_nothing_to_wake_for() {
         let clock = Clock::new();
         for ip in [Ipv4Addr::LOCALHOST.into(), IpAddr::from(Ipv6Addr::LOCALHOST)] {
-            // On a host without IPv6 there is nothing to test.
+            // If the host has no IPv6, IPv6 is not tested.
             let Ok(mut socket) = Socket::bind((ip, 0).into(), &clock) else { continue };
             let [gone, other] = [(); 2].map(|()| Socket::bind((ip, 0).into(), &clock).unwrap()).map(|it| it.address());
             socket.listen_for_errors(gone);
@@ -135,11 +137,12 @@ mod tests {
                 libc::sock_extended_err { ee_errno: 0, ee_origin, ee_type, ee_code, ee_pad: 0, ee_info: 0, ee_data: 0 };
             is_unreachability(&ControlMessageOwned::Ipv4RecvErr(error, None))
         };
-        // ICMP: network, host and port unreachable; fragmentation needed, time exceeded.
+        // Errors of ICMP. The first three mean unreachable: network, host and port unreachable. The others do not:
+        // fragmentation needed, time exceeded.
         assert_eq!([error(2, 3, 0), error(2, 3, 1), error(2, 3, 3)], [true; 3]);
         assert_eq!([error(2, 3, 4), error(2, 11, 0)], [false; 2]);
-        // ICMPv6: no route and port unreachable; packet too big. The last error has its origin in the local host, not
-        // in ICMP.
+        // Errors of ICMPv6. The first two mean unreachable: no route, port unreachable. The others do not: packet too
+        // big, and an error that comes from the local host and not from ICMP.
         assert_eq!([error(3, 1, 0), error(3, 1, 4)], [true; 2]);
         assert_eq!([error(3, 2, 0), error(1, 3, 3)], [false; 2]);
     }

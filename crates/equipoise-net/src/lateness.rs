@@ -1,25 +1,25 @@
 use equipoise::units::Span;
 
-/// Width of a histogram bin, and the number of bins. Values above 100 ms have no bin.
+/// `CLASS`: width of a histogram bin. `CLASSES`: number of bins. Values above 100 ms have no bin.
 const CLASS: Span = Span::from_micros(1);
 const CLASSES: usize = 100_000;
 
-/// How late packets left, compared with their ideal times.
+/// How late packets left, compared with the times at which they were due.
 ///
-/// The percentiles are exact to 1 µs up to 100 ms; above that the largest value is returned.
+/// Percentiles up to 100 ms are exact to 1 µs. For a percentile above 100 ms, the maximum is returned.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Lateness {
-    /// Median.
+    /// Median of the lateness.
     pub p50: Span,
-    /// 99th percentile.
+    /// 99th percentile of the lateness.
     pub p99: Span,
-    /// 99.9th percentile.
+    /// 99.9th percentile of the lateness.
     pub p999: Span,
-    /// Largest.
+    /// Maximum lateness.
     pub max: Span,
 }
 
-/// A histogram of lateness.
+/// A histogram of the lateness of packets.
 #[derive(Clone, Debug)]
 pub(crate) struct LatenessMeter {
     classes: Vec<u64>,
@@ -32,10 +32,11 @@ impl LatenessMeter {
         Self { classes: vec![0; CLASSES], count: 0, max: Span::ZERO }
     }
 
-    /// Records a packet that left this late.
+    /// Records a packet that left `late` after it was due.
     pub(crate) fn record(&mut self, late: Span) {
         let class = (late / CLASS).and_then(|class| usize::try_from(class).ok()).unwrap_or(0);
-        // A packet beyond the last bin is only counted: a percentile not found in the bins is the largest value.
+        // A value above the last bin is only counted. If a percentile is above all bins, the maximum is returned
+        // instead.
         if let Some(class) = self.classes.get_mut(class) {
             *class += 1;
         }
@@ -43,12 +44,12 @@ impl LatenessMeter {
         self.max = self.max.max(late);
     }
 
-    /// The number of packets.
+    /// Number of recorded packets.
     pub(crate) const fn count(&self) -> u64 {
         self.count
     }
 
-    /// The percentiles; `None` before the first packet.
+    /// The percentiles; `None` if no packet was recorded.
     pub(crate) fn summary(&self) -> Option<Lateness> {
         (self.count > 0).then(|| Lateness {
             p50: self.per_mille(500),
@@ -58,7 +59,7 @@ impl LatenessMeter {
         })
     }
 
-    /// Upper edge of the bin that holds the nearest rank.
+    /// The upper edge of the bin that contains the percentile `per_mille` (nearest rank).
     fn per_mille(&self, per_mille: u64) -> Span {
         let rank = (self.count * per_mille).div_ceil(1000);
         let mut below = 0;

@@ -5,10 +5,10 @@ use tokio::task::spawn_blocking;
 
 use crate::NetError;
 
-/// A session's thread, which ends when this value is dropped. Dropping the value waits for the end of the thread,
-/// except within a task.
+/// A session's thread, which is stopped when this value is dropped. Dropping waits until the thread has ended, except
+/// within an asynchronous task.
 pub(crate) struct Leaving<T: Send + 'static> {
-    /// `None` once the thread is taken.
+    /// The thread; `None` after it was taken.
     thread: Option<T>,
 }
 
@@ -17,19 +17,19 @@ impl<T: Send + 'static> Leaving<T> {
         Self { thread: Some(thread) }
     }
 
-    /// Takes the thread out; the caller then waits for its end.
+    /// Takes the thread out of this value; the caller must then wait for its end.
     pub(crate) fn take(mut self) -> Option<T> {
         self.thread.take()
     }
 
-    /// Ends the thread with `end`, which may block.
+    /// Ends the thread by calling `end`, which may block, on a thread that may block.
     pub(crate) async fn end<R: Send + 'static>(
         self,
         end: impl FnOnce(T) -> Result<R, NetError> + Send + 'static,
     ) -> Result<R, NetError> {
         match self.take() {
             Some(thread) => blocking(move || end(thread)).await,
-            // Only this function takes the thread, and it consumes `self`.
+            // Only this function takes the thread and leaves a value, and it consumes `self`.
             None => Err(lost()),
         }
     }
@@ -37,7 +37,8 @@ impl<T: Send + 'static> Leaving<T> {
 
 impl<T: Send + 'static> Drop for Leaving<T> {
     fn drop(&mut self) {
-        // Dropping the thread waits for its end, which takes some milliseconds and must not block a task.
+        // Dropping the thread waits until it has ended. This takes some milliseconds and must not block an asynchronous
+        // task.
         match (self.thread.take(), Handle::try_current()) {
             (Some(thread), Ok(runtime)) => _ = runtime.spawn_blocking(move || drop(thread)),
             (thread, _) => drop(thread),
@@ -51,14 +52,14 @@ impl<T: Send + 'static> fmt::Debug for Leaving<T> {
     }
 }
 
-/// Runs `work` on a thread that may block.
+/// Runs `work` on a thread of the runtime that may block.
 pub(crate) async fn blocking<R: Send + 'static>(
     work: impl FnOnce() -> Result<R, NetError> + Send + 'static,
 ) -> Result<R, NetError> {
     spawn_blocking(work).await.unwrap_or_else(|_| Err(lost()))
 }
 
-/// The error if the runtime dropped the work.
+/// The error that the runtime has dropped the work.
 fn lost() -> NetError {
     NetError::Panicked { name: "session".to_owned() }
 }

@@ -1,26 +1,28 @@
-//! Everything that touches the operating system: clocks, UDP sockets, threads, and an emulated bottleneck.
+//! All parts of Equipoise that use the operating system: clocks, UDP and TCP sockets, threads, and emulated networks.
 //!
 //! All decisions are made in the core, [`equipoise`], and in its sessions, [`equipoise_session`]. This crate passes
-//! them events with their times and carries out the actions they return:
+//! events with their times to them, and performs the actions that they return:
 //!
-//! - [`Clock`]: one time base for the whole host, which never steps.
-//! - [`Socket`]: UDP with the kernel's receive timestamps, so that a late reader does not lengthen a measured delay.
-//! - [`run_endpoint`]: a thread that drives one end of a session over a socket.
-//! - [`send()`] and [`Server`]: sessions between hosts, opened by a handshake and protected by SRTP;
-//!   [`send_multipath()`]: over several interfaces at once; [`fetch()`]: with the server as the sender.
-//! - [`TestBed`]: hosts in network namespaces; [`TcpEnds`]: kernel TCP between them; [`WebEnds`]: web traffic.
-//! - [`Emulator`]: a bottleneck made of [`equipoise_path::link::Pipe`]s between two sockets, or between the hosts of a
-//!   test bed for UDP and TCP, for runs on one machine.
-//! - [`Bridge`]: an emulated path, one [`equipoise_path::link::Pipe`] for each direction, between UDP clients and a
-//!   server, or between two network interfaces or TUN devices for any traffic.
+//! - [`Clock`]: the same time for the whole host, which never steps.
+//! - [`Socket`]: UDP with the kernel's receive timestamps, so that a late read does not lengthen a measured delay.
+//! - [`run_endpoint`]: a thread that runs one endpoint of a session over a socket.
+//! - [`send()`] and [`Server`]: sessions between hosts, opened by a handshake and protected by SRTP.
+//!   [`send_multipath()`]: a session over several network interfaces at once. [`fetch()`]: a session in which the
+//!   server sends.
+//! - [`TestBed`]: hosts in network namespaces. [`TcpEnds`]: the kernel's TCP between these hosts. [`WebEnds`]: web
+//!   traffic.
+//! - [`Emulator`]: an emulated network of [`equipoise_path::link::Pipe`]s, for runs on one machine. It is between two
+//!   UDP sockets, or between the hosts of a test bed (UDP and TCP).
+//! - [`Bridge`]: an emulated path with one [`equipoise_path::link::Pipe`] for each direction. It is between UDP clients
+//!   and a server, or between two network interfaces or TUN devices for any traffic.
 //! - [`Watchdog`]: records when the machine itself stalled.
-//! - [`media`]: sessions between hosts for applications on tokio.
-//! - [`dtls_srtp`]: key exchange and media protection with other implementations, as in WebRTC.
-//! - [`flow_pair`]: application data units sent alternately over TCP and RTP, between hosts.
+//! - [`media`]: sessions between hosts, for applications that use tokio.
+//! - [`dtls_srtp`]: key exchange and protection of media as in WebRTC, for sessions with other implementations.
+//! - [`flow_pair`]: application data units that are sent alternately over TCP and RTP between hosts.
 //!
-//! It uses threads and blocking calls, and no asynchronous runtime: common runtimes have timers of one millisecond, and
-//! a gap between media packets is often shorter than that. [`media`] offers an asynchronous interface to these threads;
-//! no session work runs on the runtime.
+//! This crate uses threads and blocking calls, and no asynchronous runtime: the timers of common runtimes have a
+//! resolution of one millisecond, and gaps between media packets are often shorter. [`media`] is an asynchronous
+//! interface to these threads; the runtime does no work of a session.
 #![forbid(unsafe_code)]
 
 #[cfg(not(target_os = "linux"))]
@@ -76,7 +78,7 @@ pub use testbed::{Place, TestBed, TestHost};
 pub use transport::{Paths, Via};
 pub use watchdog::{Stall, Stalls, Watchdog};
 
-/// The README's code, so that it is compiled with the other examples.
+/// The code in the README, which is compiled and tested with the other examples.
 #[cfg(doctest)]
 #[doc = include_str!("../README.md")]
 struct Readme;

@@ -1,4 +1,4 @@
-//! A session to a server on another host.
+//! A session in which this host sends to a server on another host.
 
 use std::net::SocketAddr;
 
@@ -20,43 +20,43 @@ use crate::secure::{Key, random};
 use crate::transport::{Client, Links};
 use crate::{Clock, Dscp, NetError, Observer, Paths, PayloadSender, Running, Socket, Via};
 
-/// Settings of a session to a server, apart from its controller.
+/// The settings of a session in which this host sends to a server, except for the controller.
 #[derive(Clone, Debug)]
 pub struct SendConfig {
-    /// The server.
+    /// The address of the server.
     pub peer: SocketAddr,
-    /// The key that both hosts share; `None` for a session that anybody can read and forge.
+    /// The key that both hosts share. With `None`, anybody can read and forge the packets of the session.
     pub key: Option<Key>,
-    /// What the session carries.
+    /// The kind of payload that the session carries.
     pub payload: Payload,
-    /// Size of every IP packet, headers included. If an application provides the payload, the size of the largest
-    /// packet.
+    /// Size of every IP packet, including headers. If an application provides the payload, this is the maximum size.
     pub packet_size: Size,
     /// Which delays the controller uses. [`Delays::Agreed`] is not possible between hosts.
     pub delays: Delays,
-    /// Time between two requests for a report.
+    /// Time between two requests for a report from the server.
     pub report_interval: Span,
-    /// Interval and kind of per-packet feedback from the server; `None` for [`Reporting::INTERVAL`] if the controller
-    /// needs it, and for no such feedback otherwise.
+    /// Interval and kind of the per-packet feedback from the server. `None` means [`Reporting::INTERVAL`] if the
+    /// controller needs per-packet feedback, and no such feedback otherwise.
     pub reporting: Option<Reporting>,
-    /// The ECN field of media packets: whether queues may mark them in place of dropping them.
+    /// The ECN field of media packets. It determines whether queues may mark these packets instead of dropping them.
     pub ecn: Ecn,
-    /// SSRC of its packets; `None` for a random SSRC. Required if the packets come from another program.
+    /// SSRC of the media packets; `None` for a random SSRC. This must be set if the packets come from another program.
     pub ssrc: Option<u32>,
-    /// Whether the session also carries packets of a second source of another program, such as audio in addition to
-    /// video. They are sent before all other packets ([`SenderConfig::has_further_source`]). Only over one path.
+    /// Whether the session also carries packets of a second source in another program, such as audio in addition to
+    /// video. These packets are sent before all other packets ([`SenderConfig::has_further_source`]). Possible only in
+    /// a session over one path.
     pub has_further_source: bool,
-    /// RTP payload type.
+    /// RTP payload type of the media packets.
     pub payload_type: u8,
     /// How long to wait for the server's first answer.
     pub patience: Span,
 }
 
-/// A dynamic payload type (RFC 3551, Sec. 3).
+/// The default RTP payload type: a dynamic type (RFC 3551, Sec. 3).
 pub(crate) const PAYLOAD_TYPE: u8 = 96;
 
 impl SendConfig {
-    /// A session of generated media: packets of 1200 bytes, a report every second.
+    /// A session of generated media, with packets of 1200 bytes and a report every second.
     pub const fn new(peer: SocketAddr, key: Option<Key>) -> Self {
         Self {
             peer,
@@ -74,18 +74,17 @@ impl SendConfig {
         }
     }
 
-    /// A session that carries a stream of bytes; otherwise as [`SendConfig::new`].
+    /// A session that carries a stream of bytes. Its other settings are those of [`SendConfig::new`].
     pub fn stream(peer: SocketAddr, key: Option<Key>) -> Self {
         Self { payload: Payload::Stream, ..Self::new(peer, key) }
     }
 
-    /// The payload rate that remains if IP packets have this total rate, such as the controller's, and all packets are
-    /// full.
+    /// Converts a rate of IP packets, such as the controller's rate, into the rate of payload, if all packets are full.
     pub fn payload_rate(&self, rate: Rate) -> Rate {
         self.payload_rate_with(rate, None)
     }
 
-    /// As [`payload_rate`](Self::payload_rate), for a session over several paths, whose packets have more headers.
+    /// Like [`payload_rate`](Self::payload_rate), for a session over several paths: its packets have longer headers.
     pub fn multipath_payload_rate(&self, rate: Rate) -> Rate {
         self.payload_rate_with(rate, Some(Subflow::default()))
     }
@@ -97,12 +96,12 @@ impl SendConfig {
         Rate::from_bps((rate.as_bps_f64() * share) as u64)
     }
 
-    /// Bytes that layers other than UDP and IPv4 add to a datagram.
+    /// Number of bytes that a datagram has in addition to the UDP and IPv4 headers and the RTP packet.
     pub fn overhead(&self) -> Size {
         Self::overhead_to(self.peer, self.key.is_some())
     }
 
-    /// Bytes that layers other than UDP and IPv4 add to a datagram to this peer.
+    /// Number of bytes that a datagram to `peer` has in addition to the UDP and IPv4 headers and the RTP packet.
     pub(crate) fn overhead_to(peer: SocketAddr, is_secure: bool) -> Size {
         let cipher = if is_secure { Protection::OVERHEAD } else { 0 };
         // An IPv6 header is 20 bytes longer than an IPv4 header (RFC 8200, Sec. 3).
@@ -113,7 +112,7 @@ impl SendConfig {
         Size::from_bytes(cipher + header)
     }
 
-    /// The sender's configuration, and the request to the receiver.
+    /// Returns the sender's configuration, and the request that is sent to the receiver.
     fn session(&self, clock: &Clock, needs: Needs, several: bool) -> (SenderConfig, Asked) {
         let ssrc = self.ssrc.unwrap_or_else(|| u32::from_be_bytes(random()));
         let stream = StreamConfig {
@@ -126,35 +125,35 @@ impl SendConfig {
         let reporting =
             self.reporting.or_else(|| needs.contains(Needs::PACKETS).then(|| usual_reporting(payload, ecn, several)));
         let asked = Asked { key: self.key.clone(), ssrc, payload, reporting, several, wanted: None };
-        // The receiver decides whether it requests lost packets again.
+        // The receiver's configuration determines whether it requests the retransmission of lost packets.
         let repeating = Some(Repeating::default());
         (SenderConfig { payload, delays, ecn, reporting, repeating, has_further_source, ..base }, asked)
     }
 }
 
-/// The usual per-packet feedback for this kind of media. Transport-wide feedback has finer times; it is used if ECN is
-/// off and packets have room for its sequence number.
+/// The default per-packet feedback for this kind of media. Transport-wide feedback has more exact times. It is used if
+/// ECN is off and packets have space for its sequence number.
 pub(crate) fn usual_reporting(payload: Payload, ecn: Ecn, several: bool) -> Reporting {
     let has_numbers = payload == Payload::Generated && ecn == Ecn::NotCapable && !several;
     let format = if has_numbers { Format::TransportWide } else { Format::CongestionFeedback };
     Reporting { format, interval: Reporting::INTERVAL }
 }
 
-/// Additional settings of a session over several paths: the paths, and the scheduler that divides the rate among them.
+/// The additional settings of a session over several paths: the paths, and a scheduler that divides the rate among the
+/// paths.
 pub struct Multipath {
-    /// Its paths, 1 to [`MAX_PATHS`](multipath::MAX_PATHS); they are numbered from 0 in this order.
+    /// The paths, 1 to [`MAX_PATHS`](multipath::MAX_PATHS), numbered from 0 in this order.
     pub paths: Vec<Via>,
-    /// Divides the total rate among the paths.
+    /// The scheduler, which divides the total rate among the paths.
     pub scheduler: BoxedScheduler,
-    /// Time between two decisions on the shares; not less than the report interval.
+    /// Time between two decisions of the scheduler; not less than the report interval.
     pub period: Span,
-    /// The class of service of its packets.
+    /// The class of service of the session's packets.
     pub dscp: Dscp,
 }
 
 impl Multipath {
-    /// A session over `paths` whose shares of the rate are decided every 5 s, as in the paper (Asvarujanon 2014, Sec.
-    /// 4.3).
+    /// A session over `paths`. The scheduler decides every 5 s, as in the paper (Asvarujanon 2014, Sec. 4.3).
     pub fn new(paths: Vec<Via>, scheduler: BoxedScheduler) -> Self {
         Self { paths, scheduler, period: multipath::Sender::PERIOD, dscp: Dscp::DEFAULT }
     }
@@ -162,43 +161,46 @@ impl Multipath {
 
 /// An open session over several paths.
 pub struct MultipathSession<O> {
-    /// Its thread.
+    /// The session's thread.
     pub running: Running<multipath::Sender, O>,
-    /// The payload channel; `None` for generated media.
+    /// The channel for payload; `None` for generated media.
     pub payloads: Option<PayloadSender>,
-    /// Handle to change its paths while it runs.
+    /// A handle for changing the session's paths while the session runs.
     pub paths: Paths,
 }
 
-/// Opens a session and sends on a separate thread, until it is stopped or the last [`PayloadSender`] is dropped.
+/// Opens a session and sends on a separate thread, until the session is stopped or the last [`PayloadSender`] is
+/// dropped.
 ///
-/// Generated media has no payload channel, so the second value is `None`. Stop it with [`Running::stop`].
+/// If the media is generated, there is no channel for payload, and the second value is `None`. In this case,
+/// [`Running::stop`] stops the session.
 ///
 /// # Errors
 /// [`NetError::NoAnswer`], [`NetError::Refused`] and [`NetError::OtherVersion`] if the server opens no session,
-/// [`NetError::Session`] for an invalid packet size or payload type, and the system's errors.
+/// [`NetError::Session`] if the packet size or payload type is invalid, and the system's errors.
 pub fn send<O: Observer + Send + 'static>(
     socket: Socket,
     config: &SendConfig,
     controller: BoxedController,
     observer: O,
 ) -> Result<(Running<Sender, O>, Option<PayloadSender>), NetError> {
-    // Check the settings before anything is sent.
+    // The settings are checked before anything is sent.
     let (sender, asked) = config.session(socket.clock(), controller.needs(), false);
     let endpoint = Sender::new(sender, controller)?;
     start(endpoint, Links::fixed(vec![socket]), (config, asked), observer)
 }
 
-/// Opens a session over several paths; otherwise as [`send`]. The paths can be changed while it runs.
+/// Opens a session over several paths, and otherwise behaves like [`send`]. The paths can be changed while the session
+/// runs.
 ///
-/// Each path has its own socket, bound to its interface and to an address of that interface. If an interface goes down
-/// or its address changes, the path stops at once, and starts again when the server is reachable over it. No path is
-/// used before the server has answered on it.
+/// Each path has its own socket, which is bound to a network interface and to an address of this interface. If the
+/// interface goes down or its address changes, the path stops at once. It starts again when the server is reachable
+/// over it. No path is used before the server has answered on it.
 ///
-/// `total` decides the total rate. If it has a controller for each path, the server sends per-packet feedback.
+/// `total` determines the total rate. If it has a controller for each path, the server sends per-packet feedback.
 ///
 /// # Errors
-/// As [`send`], and as [`Paths::add`] for an invalid path.
+/// The errors of [`send`], and the errors of [`Paths::add`] if a path is invalid.
 pub fn send_multipath<O: Observer + Send + 'static>(
     clock: &Clock,
     config: &SendConfig,
@@ -216,7 +218,7 @@ pub fn send_multipath<O: Observer + Send + 'static>(
     Ok(MultipathSession { running, payloads, paths })
 }
 
-/// A running sender and its payload channel.
+/// A running sender and its channel for payload.
 type Started<E, O> = (Running<E, O>, Option<PayloadSender>);
 
 fn start<E, O>(

@@ -21,27 +21,27 @@ use crate::ecn::{ServiceControl, ecn_in, listen_for_ecn};
 use crate::icmp::{Word, is_word_from_the_path};
 use crate::{Clock, Dscp, NetError, Time};
 
-/// Requested receive buffer, in bytes; the system may grant less. Our choice: it holds more than 1 s of 30 Mbit/s, in
-/// case the reader stalls.
+/// Size of the receive buffer that is requested, in bytes; the system may grant less. Our choice: more than 1 s at 30
+/// Mbit/s, in case the reader stalls.
 pub(crate) const RECEIVE_BUFFER: usize = 4 << 20;
 
-/// Maximum datagrams and errors that one call skips, so that a flood of them cannot keep the caller from its other
-/// work. Our choice: skipping 64 takes less than 0.1 ms.
+/// Maximum number of datagrams and errors that one call skips, so that a flood of them cannot block the caller. Our
+/// choice: skipping 64 takes less than 0.1 ms.
 pub(crate) const PASSED_OVER: u32 = 64;
 
-/// Placeholder for the sender if a datagram has no source address, which does not happen with UDP.
+/// The source address that is used if a datagram has none, which does not happen with UDP.
 const NOBODY: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::UNSPECIFIED), 0);
 
-/// The payload of generated media is zeros.
+/// The payload of generated media, which is all zeros.
 static ZEROS: [u8; MAX_PAYLOAD] = [0; MAX_PAYLOAD];
 
-/// Source of the arrival times of datagrams.
+/// The source of the arrival times of datagrams.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TimestampSource {
-    /// The kernel records the time when a datagram arrives.
+    /// The kernel records when a datagram arrives.
     Kernel,
-    /// The system has no kernel timestamps. The time is taken when the datagram is read, so it includes stalls of the
-    /// reader.
+    /// The system has no kernel timestamps. The arrival time is the time at which the datagram is read, so it includes
+    /// stalls of the reader.
     UserSpace,
 }
 
@@ -55,21 +55,21 @@ impl TimestampSource {
     }
 }
 
-/// Counters of datagrams that a socket lost or dropped.
+/// Counters of the datagrams that a socket has lost or dropped.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct SocketStats {
-    /// Datagrams that the kernel refused to send, for any reason.
+    /// Number of datagrams that the kernel refused to send, for any reason.
     pub unsent: u64,
-    /// Datagrams lost because the receive buffer was full, counted up to the last datagram read. Zero if the system
-    /// does not count them.
+    /// Number of datagrams lost because the receive buffer was full, until the last datagram was read. Zero if the
+    /// system does not count them.
     pub overflowed: u64,
-    /// Datagrams from port 0, to which no answer can be sent (RFC 768). They are dropped before anything else reads
-    /// them.
+    /// Number of datagrams from source port 0, which cannot be answered (RFC 768). They are dropped before any other
+    /// processing.
     pub unanswerable: u64,
 }
 
 impl SocketStats {
-    /// The sum of both sockets' counters.
+    /// The sum of the counters of two sockets.
     pub(crate) const fn and(self, other: Self) -> Self {
         Self {
             unsent: self.unsent.saturating_add(other.unsent),
@@ -84,13 +84,13 @@ impl SocketStats {
 pub enum Sent {
     /// The kernel accepted the datagram.
     Taken,
-    /// The kernel refused the datagram: it is lost, as any datagram may be, and counted as `unsent`.
+    /// The kernel refused the datagram. It is lost, as any datagram may be, and counted as `unsent`.
     Refused,
-    /// As `Refused`, because the interface, its address or the route is gone.
+    /// The kernel refused the datagram, because the interface, its address or the route no longer exists.
     NoRoute,
 }
 
-/// A bound UDP socket that never blocks and knows when its datagrams arrived.
+/// A bound UDP socket that never blocks and records when datagrams arrive.
 #[derive(Debug)]
 pub struct Socket {
     inner: UdpSocket,
@@ -99,33 +99,33 @@ pub struct Socket {
     timestamps: TimestampSource,
     control: Vec<u8>,
     stats: SocketStats,
-    /// The class of service of all datagrams it sends.
+    /// The class of service of all datagrams that the socket sends.
     dscp: Dscp,
     /// Why the kernel refused the last datagram; `None` if the kernel accepted it.
     refusal: Option<Errno>,
-    /// ICMP errors about the peer; `None` before `listen_for_errors`.
+    /// Records ICMP errors about datagrams to the peer; `None` before `listen_for_errors`.
     word: Option<Word>,
-    /// If set, sending fails with this error, as if the kernel had returned it.
+    /// If set, each attempt to send fails with this error, as if the kernel had returned it.
     #[cfg(any(test, feature = "fuzz"))]
     pub(crate) kernel_says: Option<Errno>,
-    /// The answers that were sent and their destinations, if a test records them.
+    /// If a test records them, the answers that were sent, with their destinations.
     #[cfg(any(test, feature = "fuzz"))]
     pub(crate) overheard: Option<Box<Overheard>>,
 }
 
-/// Recorded answers with their destinations.
+/// Recorded answers, each with its destination.
 #[cfg(any(test, feature = "fuzz"))]
 #[derive(Debug, Default)]
 pub(crate) struct Overheard(pub(crate) Vec<(SocketAddr, Vec<u8>)>);
 
 impl Socket {
-    /// A socket at `address`; port 0 means any free port.
+    /// Opens a socket at `address`; port 0 means any free port.
     ///
-    /// For the first such socket on a host, the kernel takes some milliseconds to turn its timestamps on. A datagram
-    /// that arrives before that is stamped when it is read.
+    /// When the first such socket on a host is opened, the kernel takes some milliseconds to turn on its timestamps. If
+    /// a datagram arrives before that, its timestamp is the time at which it is read.
     ///
     /// # Errors
-    /// [`NetError::PortInUse`] if another socket holds the port, [`NetError::Bind`] for every other failure.
+    /// [`NetError::PortInUse`] if another socket uses the port, [`NetError::Bind`] for all other errors.
     pub fn bind(address: SocketAddr, clock: &Clock) -> Result<Self, NetError> {
         let failed = |source: io::Error| match source.kind() {
             ErrorKind::AddrInUse => NetError::PortInUse { address },
@@ -134,10 +134,9 @@ impl Socket {
         UdpSocket::bind(address).and_then(|socket| Self::of(socket, clock)).map_err(failed)
     }
 
-    /// A socket at any free port of `address` that sends and receives only through the interface `device`.
+    /// Opens a socket at any free port of `address` that sends and receives only over the network interface `device`.
     ///
-    /// Binding to the address alone is not enough: the kernel then still chooses the interface by the route to the
-    /// destination.
+    /// If a socket is bound only to an address, the kernel still chooses the interface by the route to the destination.
     ///
     /// # Errors
     /// [`NetError::Bind`] if the socket cannot be opened.
@@ -159,7 +158,7 @@ impl Socket {
             Ok(()) => TimestampSource::Kernel,
             Err(_) => TimestampSource::UserSpace,
         };
-        // Both are optional: the socket also works on a system without them.
+        // The following two options are not required: if they fail, the socket still works.
         let _ = setsockopt(&socket, sockopt::RcvBuf, &RECEIVE_BUFFER);
         let _ = setsockopt(&socket, sockopt::RxqOvfl, &1);
         listen_for_ecn(&socket, address);
@@ -181,37 +180,37 @@ impl Socket {
         })
     }
 
-    /// The bound address, with the actual port.
+    /// The address to which the socket is bound, with the actual port.
     pub const fn address(&self) -> SocketAddr {
         self.address
     }
 
-    /// The clock that stamps received datagrams.
+    /// The clock of the arrival times of datagrams.
     pub const fn clock(&self) -> &Clock {
         &self.clock
     }
 
-    /// Sets the class of service of all further datagrams. If the kernel refuses it or the network ignores it, the
-    /// datagrams are sent without it.
+    /// Sets the class of service of the datagrams that are sent from now on. If the kernel refuses the class or the
+    /// network ignores it, the datagrams are sent without it.
     pub const fn set_dscp(&mut self, dscp: Dscp) {
         self.dscp = dscp;
     }
 
-    /// The source of its arrival times.
+    /// The source of the arrival times of this socket's datagrams.
     pub const fn timestamps(&self) -> TimestampSource {
         self.timestamps
     }
 
-    /// Its counters so far.
+    /// The counters of the socket since it was opened.
     pub const fn stats(&self) -> SocketStats {
         self.stats
     }
 
-    /// Reads one datagram into `buffer`. Returns `None` if no datagram waits, or if the call has skipped as many
-    /// datagrams and errors as it may.
+    /// Reads one datagram into `buffer`. Returns `None` if no datagram is waiting, or if the call has skipped the
+    /// maximum number of datagrams and errors.
     ///
-    /// Two things are skipped: errors about an earlier datagram, because the peer may not be up yet or has just gone,
-    /// and datagrams from port 0.
+    /// The call skips datagrams from source port 0, and errors about a datagram that was sent earlier: the peer may not
+    /// be running yet, or has ended.
     ///
     /// # Errors
     /// [`NetError::Receive`] if the socket can no longer receive.
@@ -232,25 +231,26 @@ impl Socket {
         Ok(None)
     }
 
-    /// Starts to record ICMP errors about datagrams to `peer`; see [`take_unreachable`](Self::take_unreachable).
+    /// Starts to record ICMP errors about datagrams to `peer`. [`take_unreachable`](Self::take_unreachable) returns
+    /// them.
     pub(crate) fn listen_for_errors(&mut self, peer: SocketAddr) {
         self.word.get_or_insert_with(|| Word::about(peer, &self.inner));
     }
 
-    /// Returns whether ICMP has reported since the last call that the peer's port, host or network is unreachable.
-    /// Reports are read together with the datagrams.
+    /// Returns whether an ICMP error since the last call says that the peer's port, host or network is unreachable.
+    /// Errors are read when datagrams are read.
     pub(crate) fn take_unreachable(&mut self) -> bool {
         self.word.as_mut().is_some_and(Word::take)
     }
 
-    /// Empties the error queue: while it holds an error, `poll` returns at once.
+    /// Reads all errors in the socket's error queue. As long as there is an error, `poll` returns at once.
     fn read_errors(&mut self) {
         if let Some(word) = &mut self.word {
             word.read(&self.inner);
         }
     }
 
-    /// Reads the waiting datagrams, as many as fit into `batch`.
+    /// Reads the datagrams that are waiting, as many as fit into `batch`.
     ///
     /// # Errors
     /// [`NetError::Receive`] if the socket can no longer receive.
@@ -263,7 +263,7 @@ impl Socket {
         let found =
             match recvmmsg(self.inner.as_raw_fd(), &mut headers, slices.iter_mut(), MsgFlags::MSG_DONTWAIT, None) {
                 Ok(found) => Some(found),
-                // Datagrams that may still wait are read with the next batch.
+                // If datagrams are still waiting, they are read with the next batch.
                 Err(errno) if matches!(errno, Errno::EAGAIN | Errno::EINTR) || is_word_from_the_path(errno) => None,
                 Err(errno) => return Err(failed(errno)),
             };
@@ -286,20 +286,20 @@ impl Socket {
         Ok(Received { len: message.len, from, at: message.at, ecn: message.ecn })
     }
 
-    /// For [`wait_any`].
+    /// The socket's descriptor, for [`wait_any`].
     pub(crate) fn as_fd(&self) -> BorrowedFd<'_> {
         self.inner.as_fd()
     }
 
-    /// Sends the head of `transmit`, followed by its media as zeros, to `peer` as one datagram with the ECN field that
-    /// `transmit` asks for.
+    /// Sends one datagram to `peer`: the head of `transmit`, followed by its media as zeros, with the ECN field in
+    /// `transmit`.
     ///
-    /// The socket stays usable whatever the kernel answers: a datagram that the kernel refuses is lost, as any datagram
-    /// may be.
+    /// Whatever error the kernel returns, the socket stays usable. A datagram that the kernel refuses is lost, as any
+    /// datagram may be.
     ///
     /// # Errors
-    /// [`NetError::Send`] if such a datagram can never be sent: it is longer than UDP allows, goes to port 0, or to an
-    /// IPv6 address from an IPv4 socket. It is counted as `unsent`, too.
+    /// [`NetError::Send`] if this datagram can never be sent: it is longer than UDP permits, or its destination is port
+    /// 0, or its destination is an IPv6 address and the socket uses IPv4. The datagram is also counted as `unsent`.
     pub fn send_to(&mut self, peer: SocketAddr, transmit: &Transmit<'_>) -> Result<Sent, NetError> {
         let length = transmit.len();
         if let Some(errno) = self.impossible(peer, length) {
@@ -312,23 +312,23 @@ impl Socket {
         Ok(if is_lack_of_way(errno) { Sent::NoRoute } else { Sent::Refused })
     }
 
-    /// Sends `answer` to the peer that asked for it. A failure to send is ignored: a server has other peers, and an
-    /// attacker may have chosen the address to make sending fail.
+    /// Sends `answer` to a peer. If sending fails, the error is ignored: a server has other peers, and an attacker may
+    /// have chosen the address so that sending fails.
     pub(crate) fn answer(&mut self, peer: SocketAddr, answer: &Transmit<'_>) {
         #[cfg(any(test, feature = "fuzz"))]
         if let Some(overheard) = &mut self.overheard {
             overheard.0.push((peer, answer.head.to_vec()));
         }
-        // `send_to` has already counted a failure.
+        // The counters are not updated here, because `send_to` has already counted a failure.
         let _ = self.send_to(peer, answer);
     }
 
-    /// Why the kernel refused the last datagram; `None` if the kernel accepted it.
+    /// The error with which the kernel refused the last datagram; `None` if the kernel accepted it.
     pub(crate) fn refusal(&self) -> Option<io::Error> {
         self.refusal.map(io::Error::from)
     }
 
-    /// The error if no datagram of this length can ever be sent to this peer.
+    /// The error if a datagram of this length to this peer can never be sent; `None` otherwise.
     fn impossible(&self, peer: SocketAddr, length: usize) -> Option<Errno> {
         if length > MAX_PAYLOAD {
             Some(Errno::EMSGSIZE)
@@ -349,8 +349,8 @@ impl Socket {
         let parts = [IoSlice::new(transmit.head), IoSlice::new(&ZEROS[..transmit.media])];
         let (to, control) = (SockAddr::from(peer), ServiceControl::new(peer, self.dscp, transmit.ecn));
         let message = MsgHdr::new().with_addr(&to).with_buffers(&parts).with_control(control.as_bytes());
-        // If the socket records ICMP errors, the kernel returns a pending error about an earlier datagram in place of
-        // sending the next one. A second attempt sends it.
+        // If the socket records ICMP errors, the kernel may return a waiting error about an earlier datagram instead of
+        // sending this datagram. A second attempt sends it.
         let mut again = if self.word.is_some() { 2 } else { 0 };
         loop {
             let Err(error) = SockRef::from(&self.inner).sendmsg(&message, 0) else { return Ok(()) };
@@ -363,12 +363,12 @@ impl Socket {
     }
 }
 
-/// Maximum number of file descriptors that [`wait_any`] waits for: the sockets of a session's paths, interface changes,
-/// and a wakeup.
+/// Maximum number of file descriptors for [`wait_any`]: the sockets of a session's paths, one for interface changes,
+/// and one for wake-ups.
 const WAITED: usize = MAX_PATHS + 2;
 
-/// Waits until one of `readers` is readable or until the time `until`, whichever is first; may return early. Returns
-/// the readable readers as a bit mask; the lowest bit is the first reader.
+/// Waits until one of `readers` is readable, or until the time `until`. May return early. Returns the readable readers
+/// as a bit mask, in which the lowest bit is the first reader.
 pub(crate) fn wait_any<'a>(
     readers: impl Iterator<Item = BorrowedFd<'a>>,
     clock: &Clock,
@@ -389,27 +389,28 @@ pub(crate) fn wait_any<'a>(
     Ok(readable.fold(0, |bits, (at, _)| bits | 1 << at))
 }
 
-/// One message read from any kind of socket.
+/// A message that was read from a socket of any kind.
 pub(crate) struct Message {
-    /// Bytes in the buffer.
+    /// Number of bytes of the message in the buffer.
     pub(crate) len: usize,
-    /// Whether the buffer was too short for the message.
+    /// Whether the message was longer than the buffer, so that its end is lost.
     pub(crate) cut: bool,
     pub(crate) from: Option<SockaddrStorage>,
-    /// When it arrived.
+    /// When the message arrived.
     pub(crate) at: Time,
-    /// Messages lost so far because the receive buffer was full, if the system counts them.
+    /// Number of messages lost so far because the receive buffer was full; `None` if the system does not count them.
     pub(crate) overflowed: Option<u64>,
-    /// The ECN field of its IP header, if the system reports it.
+    /// The ECN field of the message's IP header, if the system reports it.
     pub(crate) ecn: Ecn,
 }
 
-/// Buffer for the kernel's control messages: arrival time, loss count, and the byte with the ECN bits.
+/// A buffer for the kernel's control messages about a message: arrival time, number of losses, and the byte with the
+/// ECN field.
 pub(crate) fn control_buffer() -> Vec<u8> {
     cmsg_space!(TimeSpec, u32, c_int)
 }
 
-/// Reads one message with its kernel timestamp. Without a timestamp, the arrival time is now.
+/// Reads one message and its kernel timestamp. If there is no timestamp, the current time is used.
 pub(crate) fn recv_stamped(fd: RawFd, buffer: &mut [u8], control: &mut [u8], clock: &Clock) -> Result<Message, Errno> {
     let mut parts = [IoSliceMut::new(buffer)];
     let message = recvmsg::<SockaddrStorage>(fd, &mut parts, Some(control), MsgFlags::empty())?;
@@ -419,13 +420,13 @@ pub(crate) fn recv_stamped(fd: RawFd, buffer: &mut [u8], control: &mut [u8], clo
     Ok(Message { len: message.bytes, cut, from: message.address, at: remarks.at(clock), overflowed, ecn })
 }
 
-/// Waits until one of `sockets` has a datagram or until the time `until`, whichever is first; may return early.
+/// Waits until one of `sockets` has a datagram, or until the time `until`. May return early.
 pub(crate) fn wait<'a>(sockets: impl Iterator<Item = &'a Socket>, clock: &Clock, until: Time) -> Result<(), NetError> {
     let mut waiting: Vec<_> = sockets.map(|socket| PollFd::new(socket.as_fd(), PollFlags::POLLIN)).collect();
     wait_readable(&mut waiting, clock, until)
 }
 
-/// Waits until one of `waiting` is readable or until the time `until`, whichever is first; may return early.
+/// Waits until one of `waiting` is readable, or until the time `until`. May return early.
 pub(crate) fn wait_readable(waiting: &mut [PollFd<'_>], clock: &Clock, until: Time) -> Result<(), NetError> {
     let nanos = (until - clock.now()).as_nanos().max(0);
     let timeout = TimeSpec::new(nanos / 1_000_000_000, nanos % 1_000_000_000);
@@ -435,19 +436,20 @@ pub(crate) fn wait_readable(waiting: &mut [PollFd<'_>], clock: &Clock, until: Ti
     }
 }
 
-/// Whether the error means that the interface or its address is gone or down, or that there is no route to the peer.
+/// Whether an error means that the interface or its address is down or no longer exists, or that there is no route to
+/// the peer.
 fn is_lack_of_way(errno: Errno) -> bool {
     matches!(errno, Errno::ENETDOWN | Errno::ENETUNREACH | Errno::EHOSTUNREACH | Errno::ENODEV | Errno::EADDRNOTAVAIL)
 }
 
-/// The kernel's control messages about one message.
+/// The content of the kernel's control messages about a received message.
 #[derive(Default)]
 struct Remarks {
-    /// Arrival time, in ns of the wall clock.
+    /// The arrival time of the message by the wall clock, in ns since the Unix epoch.
     stamp: Option<u64>,
-    /// Messages lost before this one because the buffer was full.
+    /// Number of messages lost before this message because the receive buffer was full.
     overflowed: Option<u64>,
-    /// The ECN field of its IP header.
+    /// The ECN field of the message's IP header.
     ecn: Ecn,
 }
 
@@ -457,7 +459,7 @@ impl Remarks {
         for remark in message.cmsgs()? {
             match remark {
                 ControlMessageOwned::ScmTimestampns(time) => remarks.stamp = Some(nanos_of(time)),
-                // The kernel's counter has 32 bits. No run is long enough for it to wrap in practice.
+                // The kernel's counter has 32 bits. In practice, no run is so long that the counter wraps around.
                 ControlMessageOwned::RxqOvfl(count) => remarks.overflowed = Some(u64::from(count)),
                 remark => remarks.ecn = ecn_in(&remark).unwrap_or(remarks.ecn),
             }
@@ -465,7 +467,7 @@ impl Remarks {
         Ok(remarks)
     }
 
-    /// The arrival time; now, if the kernel reported none.
+    /// The arrival time of the message; the current time if the kernel has reported none.
     fn at(&self, clock: &Clock) -> Time {
         self.stamp.map_or_else(|| clock.now(), |nanos| clock.from_realtime(nanos))
     }
@@ -481,7 +483,7 @@ pub(crate) fn address_of(address: &SockaddrStorage) -> Option<SocketAddr> {
     v4.or_else(|| address.as_sockaddr_in6().map(|&address| SocketAddr::from(address)))
 }
 
-/// All error numbers that Linux can return.
+/// For tests: all error numbers that Linux can return.
 #[cfg(test)]
 pub(crate) fn every_errno() -> impl Iterator<Item = Errno> {
     (1..=133).map(Errno::from_raw).filter(|errno| *errno != Errno::UnknownErrno)

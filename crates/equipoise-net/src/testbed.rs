@@ -11,11 +11,11 @@ use crate::NetError;
 /// A network namespace of the test bed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Place {
-    /// The host that sends.
+    /// The host that sends in the forward direction.
     Near,
     /// The network between the hosts.
     Middle,
-    /// The host that receives.
+    /// The host that receives in the forward direction.
     Far,
 }
 
@@ -30,7 +30,7 @@ pub enum TestHost {
 }
 
 impl TestHost {
-    /// Its namespace.
+    /// The network namespace of the host.
     pub const fn place(self) -> Place {
         match self {
             Self::Near => Place::Near,
@@ -38,7 +38,7 @@ impl TestHost {
         }
     }
 
-    /// Its address.
+    /// The IP address of the host.
     pub const fn address(self) -> IpAddr {
         match self {
             Self::Near => TestBed::NEAR,
@@ -46,7 +46,7 @@ impl TestHost {
         }
     }
 
-    /// The other host.
+    /// The other host of the test bed.
     #[must_use]
     pub const fn peer(self) -> Self {
         match self {
@@ -56,11 +56,12 @@ impl TestHost {
     }
 }
 
-/// Three network namespaces in a row, with a virtual Ethernet between neighbours: two hosts and the middle between
-/// them, which forwards nothing until an [`Emulator`](crate::Emulator) runs.
+/// Three network namespaces in a row: two hosts, and a middle namespace between them. Neighbours are connected by
+/// virtual Ethernet interfaces. The middle namespace forwards nothing until an [`Emulator`](crate::Emulator) runs in
+/// it.
 ///
-/// A socket opened inside a namespace always belongs to it, whichever thread uses the socket. The namespaces are
-/// removed when this value is dropped.
+/// A socket that is opened inside a namespace always belongs to this namespace, whichever thread uses the socket. When
+/// this value is dropped, the namespaces are removed.
 #[derive(Debug)]
 pub struct TestBed {
     near: String,
@@ -68,9 +69,10 @@ pub struct TestBed {
     far: String,
 }
 
-/// Network settings of the hosts, if the kernel has them. IPv6 is off, because it sends packets by itself. TCP buffers
-/// are so large that they never limit the rate (twice the bandwidth-delay product of 1 Gbit/s and 250 ms), and hold at
-/// most a few round trips of unsent data. A connection does not reuse measurements of earlier connections.
+/// Network settings of the three namespaces, as far as the kernel has them. IPv6 is switched off, because it sends
+/// packets without a request. TCP buffers are so large that they never limit the rate (twice the bandwidth-delay
+/// product of 1 Gbit/s and 250 ms), and the amount of unsent data is limited. A connection does not reuse measurements
+/// of earlier connections.
 const SETTINGS: [(&str, &str); 5] = [
     ("net/ipv6/conf/all/disable_ipv6", "1"),
     ("net/ipv4/tcp_rmem", "4096 16777216 67108864"),
@@ -80,18 +82,18 @@ const SETTINGS: [(&str, &str); 5] = [
 ];
 
 impl TestBed {
-    /// The middle's interfaces: towards the sending host, then towards the receiving host.
+    /// The names of the two interfaces in the middle namespace: to the sending host, and to the receiving host.
     pub(crate) const MIDDLE: [&'static str; 2] = ["near", "far"];
 
-    /// Creates the namespaces with `ip`, which needs root.
+    /// Creates the namespaces with the command `ip`, which needs root.
     ///
     /// # Errors
-    /// [`NetError::TestBed`] with the command that failed and its output.
+    /// [`NetError::TestBed`] with the command that failed and the output of this command.
     pub fn new() -> Result<Self, NetError> {
         static COUNT: AtomicU32 = AtomicU32::new(0);
         let id = format!("{}-{}", std::process::id(), COUNT.fetch_add(1, Ordering::Relaxed));
         let [near, middle, far] = ["near", "middle", "far"].map(|place| format!("equipoise-{place}-{id}"));
-        // If a later step fails, dropping `bed` removes the namespaces made so far.
+        // If a later step fails, `bed` is dropped, and the namespaces that were already created are removed.
         let bed = Self { near, middle, far };
         let Self { near, middle, far } = &bed;
         for name in [near, middle, far] {
@@ -100,7 +102,7 @@ impl TestBed {
         for place in [Place::Near, Place::Middle, Place::Far] {
             bed.inside(place, || {
                 for (name, value) in SETTINGS {
-                    // A kernel without this setting keeps its default.
+                    // If the kernel does not have this setting, an error is ignored.
                     let _ = fs::write(format!("/proc/sys/{name}"), value);
                 }
                 Ok(())
@@ -121,9 +123,10 @@ impl TestBed {
         Ok(bed)
     }
 
-    /// The address of the host that sends (RFC 2544, App. C.2.2 sets this block aside for tests of networks).
+    /// The IP address of the host that sends (RFC 2544, App. C.2.2 reserves this block of addresses for tests of
+    /// networks).
     pub const NEAR: IpAddr = IpAddr::V4(Ipv4Addr::new(198, 18, 0, 1));
-    /// The address of the host that receives.
+    /// The IP address of the host that receives.
     pub const FAR: IpAddr = IpAddr::V4(Ipv4Addr::new(198, 18, 0, 2));
 
     /// Runs `body` inside a namespace, for example to open a socket there.
@@ -138,7 +141,7 @@ impl TestBed {
         self.namespace(place)?.inside(body)
     }
 
-    /// The namespace of a place, for a thread that enters it later.
+    /// The network namespace for `place`. A thread can enter this namespace later.
     pub(crate) fn namespace(&self, place: Place) -> Result<Namespace, NetError> {
         let name = match place {
             Place::Near => &self.near,
@@ -151,7 +154,7 @@ impl TestBed {
     }
 }
 
-/// The network namespace of a place.
+/// An open network namespace, which a thread can enter.
 #[derive(Debug)]
 pub(crate) struct Namespace {
     path: String,
@@ -159,9 +162,9 @@ pub(crate) struct Namespace {
 }
 
 impl Namespace {
-    /// As [`TestBed::inside`].
+    /// Runs `body` inside this namespace, like [`TestBed::inside`].
     pub(crate) fn inside<T: Send>(&self, body: impl FnOnce() -> Result<T, NetError> + Send) -> Result<T, NetError> {
-        // A separate thread enters the namespace and then ends; only the result is returned to this thread.
+        // A separate thread enters the namespace and then ends, so that this thread stays in its own namespace.
         let enter = || {
             setns(&self.file, CloneFlags::CLONE_NEWNET).map_err(|errno| refused(&self.path, &errno.to_string()))?;
             body()
@@ -176,8 +179,8 @@ fn refused(path: &str, said: &str) -> NetError {
 }
 
 impl TestBed {
-    /// Sets a kernel network setting of a place, such as `net/ipv4/tcp_rmem`. Call it before the sockets it affects are
-    /// opened.
+    /// Sets a kernel network setting in one of the namespaces, such as `net/ipv4/tcp_rmem`. This must be called before
+    /// the affected sockets are opened.
     ///
     /// # Errors
     /// [`NetError::TestBed`] if the kernel has no such setting or does not accept the value.
@@ -196,7 +199,7 @@ impl TestBed {
 impl Drop for TestBed {
     fn drop(&mut self) {
         for name in [&self.near, &self.middle, &self.far] {
-            // An error is ignored: the namespace was never created, or cannot be removed.
+            // An error is ignored: either the namespace was never created, or it cannot be removed.
             let _ = ip(&format!("netns delete {name}"));
         }
     }

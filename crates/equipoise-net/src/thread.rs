@@ -1,4 +1,4 @@
-//! Named threads with punctual timers, which end with their owner.
+//! Named threads with punctual timers. A thread is stopped when its owner is dropped.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -12,19 +12,20 @@ use crate::NetError;
 /// How often a waiting thread checks whether it should stop.
 pub(crate) const STOP_CHECK: Span = Span::from_millis(10);
 
-/// A thread that is asked to stop and joined, at the latest when this is dropped.
+/// A thread with a stop flag. When this value is dropped, the flag is set, and the drop waits until the thread has
+/// ended.
 #[derive(Debug)]
 pub(crate) struct Worker<T> {
     name: String,
     stop: Arc<AtomicBool>,
-    /// `None` once joined.
+    /// The thread; `None` after it was joined.
     thread: Option<JoinHandle<T>>,
 }
 
 impl<T: Send + 'static> Worker<T> {
-    /// Starts `body`, which has to end soon after the flag passed to it is set.
+    /// Starts a thread that runs `body`. `body` must return soon after its stop flag is set.
     ///
-    /// The kernel does not delay the thread's timers to group them with others.
+    /// The kernel is told not to delay the thread's timers in order to combine them with other timers.
     pub(crate) fn spawn(name: &str, body: impl FnOnce(&AtomicBool) -> T + Send + 'static) -> Result<Self, NetError> {
         let stop = Arc::new(AtomicBool::new(false));
         let flag = stop.clone();
@@ -42,7 +43,7 @@ impl<T: Send + 'static> Worker<T> {
 }
 
 impl<T> Worker<T> {
-    /// Asks the thread to stop, without waiting.
+    /// Sets the stop flag of the thread. Does not wait.
     pub(crate) fn request_stop(&self) {
         self.stop.store(true, Ordering::Relaxed);
     }
@@ -52,7 +53,7 @@ impl<T> Worker<T> {
         self.thread.as_ref().is_none_or(JoinHandle::is_finished)
     }
 
-    /// Waits until the thread ends by itself.
+    /// Waits until the thread ends. Does not set the stop flag.
     pub(crate) fn join(mut self) -> Result<T, NetError> {
         let panicked = || NetError::Panicked { name: self.name.clone() };
         self.thread.take().and_then(|thread| thread.join().ok()).ok_or_else(panicked)
@@ -63,7 +64,7 @@ impl<T> Drop for Worker<T> {
     fn drop(&mut self) {
         self.request_stop();
         if let Some(thread) = self.thread.take() {
-            // A panic cannot be reported from `drop`.
+            // A panic of the thread cannot be reported from `drop`.
             let _ = thread.join();
         }
     }

@@ -6,36 +6,37 @@ use equipoise::units::Span;
 use crate::thread::Worker;
 use crate::{Clock, NetError, Time};
 
-/// How often the watchdog looks at the clock.
+/// Time between two wake-ups of the watchdog.
 const PERIOD: Span = Span::from_millis(1);
 
-/// A longer gap between two wake-ups is a stall. Our choice: a hundred times the usual lateness of a timer, and too
-/// short to change a mean delay.
+/// If the time between two wake-ups is longer than this, it counts as a stall. Our choice: a hundred times the usual
+/// lateness of a timer, and too short to change a mean delay.
 const THRESHOLD: Span = Span::from_millis(5);
 
-/// How many stalls are kept; later stalls are only counted.
+/// Maximum number of stalls that are stored; further stalls are only counted.
 const KEPT: usize = 10_000;
 
-/// A time in which the watchdog should have run but did not; probably no other thread ran either.
+/// A period in which the watchdog should have run but did not. Probably no other thread ran in this period.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Stall {
-    /// When it last ran before the stall.
+    /// When the watchdog last ran before the stall.
     pub start: Time,
-    /// When it ran again after the stall.
+    /// When the watchdog ran again after the stall.
     pub end: Time,
 }
 
-/// The stalls that a watchdog recorded.
+/// The stalls that a watchdog has recorded.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Stalls {
-    /// The stalls in order of time.
+    /// The recorded stalls in time order.
     pub list: Vec<Stall>,
-    /// The number of further stalls, which are not in the list.
+    /// Number of further stalls that are not in the list.
     pub omitted: u64,
 }
 
 impl Stalls {
-    /// Records that the watchdog ran at `previous` and next at `now`.
+    /// Records that the watchdog ran at `previous`, and then at `now`. If the time between them is too long, it is a
+    /// stall.
     fn note(&mut self, previous: Time, now: Time) {
         if now - previous <= THRESHOLD {
             return;
@@ -48,17 +49,17 @@ impl Stalls {
     }
 }
 
-/// A thread that wakes every millisecond and records when it could not.
+/// A thread that wakes every millisecond and records when it woke too late.
 ///
-/// The host of a virtual machine may suspend it for tens of milliseconds without its knowledge. A measurement over such
-/// a gap does not describe the network.
+/// The host of a virtual machine may suspend the machine for tens of milliseconds, and the machine is not notified. A
+/// measurement that includes such a period does not describe the network.
 #[derive(Debug)]
 pub struct Watchdog {
     worker: Worker<()>,
     log: StallLog,
 }
 
-/// The stalls so far, for other threads.
+/// The stalls recorded so far, which other threads can read.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct StallLog {
     stalls: Arc<Mutex<Stalls>>,
@@ -72,13 +73,13 @@ impl StallLog {
         })
     }
 
-    /// Records a stall from `previous` to `now` if it is long enough.
+    /// Records a stall from `previous` to `now`, if this time is long enough.
     pub(crate) fn note(&self, previous: Time, now: Time) {
         self.read(|stalls| stalls.note(previous, now));
     }
 
     fn read<T>(&self, read: impl FnOnce(&mut Stalls) -> T) -> T {
-        // The list is consistent even if a thread panicked: each change is one step.
+        // Each change of the list is one step. Therefore the list is consistent even if a thread panicked.
         read(&mut self.stalls.lock().unwrap_or_else(PoisonError::into_inner))
     }
 }
@@ -95,12 +96,12 @@ impl Watchdog {
         Ok(Self { worker, log })
     }
 
-    /// Live access to the stalls.
+    /// The stalls recorded so far, and those that will be recorded.
     pub(crate) fn log(&self) -> StallLog {
         self.log.clone()
     }
 
-    /// Ends the thread and returns the stalls.
+    /// Ends the watchdog's thread. Returns the recorded stalls.
     ///
     /// # Errors
     /// [`NetError::Panicked`] if the thread panicked.

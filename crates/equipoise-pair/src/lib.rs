@@ -6,8 +6,8 @@
 //!              └─ running: RTP at that rate, or below ──┘
 //! ```
 //!
-//! Source: Tobe 1999, Sec. 4 and 5.1. [`Sender`] alternates as decided by [`Tpba`](crate::tpba::Tpba). Its RTP half is
-//! an [`rtp::Sender`](equipoise_session::rtp::Sender); the RTP half of [`Receiver`] is an
+//! Source: Tobe 1999, Sec. 4 and 5.1. [`Sender`] alternates as decided by [`Tpba`](crate::tpba::Tpba). Its RTP part is
+//! an [`rtp::Sender`](equipoise_session::rtp::Sender); the RTP part of [`Receiver`] is an
 //! [`rtp::Receiver`](equipoise_session::rtp::Receiver). The TCP connection belongs to the caller, who reports TCP's
 //! state to the sender, writes the sender's pending bytes to TCP, and applies the sender's requests to TCP.
 //!
@@ -15,15 +15,16 @@
 //!
 //! - ADUs are delivered whole, each once, in the order of sending. The receiver reports how many are missing before
 //!   each.
-//! - No ADU that was sent over TCP is missing, as long as the connection lives.
+//! - No ADU that was sent over TCP is missing, as long as the TCP connection exists.
 //! - An ADU that was sent over RTP is missing if the network lost a part of it, if a part arrived later than
-//!   [`ReorderConfig::hold`](equipoise_session::rtp::ReorderConfig::hold) after its successor, or if the application
+//!   [`ReorderConfig::hold`](equipoise_session::rtp::ReorderConfig::hold) after the next part, or if the application
 //!   reads so slowly that the limit [`ReceiverConfig::most`] is reached. A switch of the transport loses no ADU.
-//! - Both ends use bounded memory, whatever the peer sends.
+//! - Sender and receiver use bounded memory, whatever the peer sends.
 //!
-//! A switch waits for the end of an ADU, and until TCP's unsent bytes, or RTP's queue, are sent. Packets may then still
-//! be in flight on both transports, and the receiver reorders them: every part of an ADU over RTP carries the number of
-//! ADUs before it in the same running period, so the receiver knows which ADUs TCP still has to deliver.
+//! A switch of the transport waits for the end of an ADU, and until TCP's unsent bytes, or RTP's queued packets, are
+//! sent. Packets may then still be in flight on both transports, and the receiver puts the ADUs into order: every part
+//! of an ADU over RTP carries the number of ADUs before it in the same running period, so the receiver can compute
+//! which ADUs TCP has yet to deliver.
 
 #![no_std]
 #![forbid(unsafe_code)]
@@ -49,19 +50,20 @@ pub use queue::PushError;
 pub use receiver::{Receiver, ReceiverConfig};
 pub use sender::{PairError, Sender, SenderConfig};
 
-/// Inputs of an end of a flow pair, in addition to its payload.
+/// Inputs of the sender or the receiver of a flow pair, in addition to its payload.
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[non_exhaustive]
 pub enum Input<'a> {
     /// A UDP datagram arrived. It may be malformed or not belong to the flow.
     Datagram(&'a [u8]),
-    /// A requested timer expired. It may be early or unnecessary.
+    /// A requested timer expired. A call that is early or unnecessary does no harm.
     Timer,
-    /// The present state of the TCP connection. For the sender: after every acknowledgement and at every wake-up.
+    /// The present state of the TCP connection. The caller must pass it to the sender after every acknowledgement and
+    /// at every wake-up.
     Tcp(TcpState),
-    /// The TCP stream has ended. Only for the receiver.
+    /// The TCP stream has ended. This input is only for the receiver.
     TcpEnded,
-    /// The application ends the flow: the sender first sends its waiting data, the receiver ends at once.
+    /// The application ends the flow. The sender first sends its queued data; the receiver ends at once.
     Stop,
 }
 
@@ -82,12 +84,12 @@ pub struct TcpState {
     pub reductions: u64,
 }
 
-/// Outputs of an end of a flow pair.
+/// Outputs of the sender or the receiver of a flow pair.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Output<'a> {
     /// Send this datagram to the peer now.
     Transmit(equipoise_session::Transmit<'a>),
-    /// Apply this to the TCP connection now.
+    /// Apply this request to the TCP connection now.
     Tcp(TcpRequest),
     /// An event for the user or for reports.
     Event(Event),
@@ -106,39 +108,41 @@ pub struct Adu<'a> {
     pub data: &'a [u8],
 }
 
-/// A request of the sender to its TCP connection.
+/// What the sender of a flow pair requests from its TCP connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TcpRequest {
-    /// Sets `TCP_NODELAY`: send a last short segment at once (true), or wait for acknowledgements before it (false).
+    /// Set the socket option `TCP_NODELAY` to this value: if true, TCP sends a last short segment at once; if false,
+    /// TCP waits for acknowledgements before it sends such a segment.
     NoDelay(bool),
-    /// Continue with this congestion window. The connection was idle, but TCP must not reset the window to its initial
-    /// one.
+    /// Continue with this congestion window. TCP must not reset the window to its initial value, although the
+    /// connection was idle.
     Window(Size),
-    /// No more bytes will be written: shut down the sending side of the connection.
+    /// Shut down the sending direction of the connection, because no more bytes will be written.
     Finish,
 }
 
-/// Events of an end of a flow pair.
+/// Events of the sender or the receiver of a flow pair.
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[non_exhaustive]
 pub enum Event {
-    /// An event of the RTP half.
+    /// An event of the RTP part.
     Rtp(equipoise_session::Event),
-    /// An interval of the probing period has ended. `rate` is TCP's rate in the interval, in IP packets.
+    /// An interval of the probing period has ended.
     Probed {
-        /// The rate.
+        /// TCP's rate in the interval, counting whole IP packets.
         rate: Rate,
     },
-    /// A period begins. The first period of the flow has no such event.
+    /// A period begins. There is no such event for the first period of the flow.
     Began {
-        /// The transport that carries the following ADUs.
+        /// The new period, whose transport carries the ADUs from now on.
         period: Period,
-        /// The first ADU that it carries.
+        /// Number of the first ADU that this transport carries.
         adu: u64,
-        /// The initial rate of a running period. For a probing period: the final rate of the running period before it.
+        /// The initial rate if the new period is a running period; the final rate of the previous running period if the
+        /// new period is a probing period.
         rate: Rate,
     },
-    /// The TCP stream is not the stream of a flow pair; the receiver reads no more of it.
+    /// The TCP stream is not that of a flow pair. The receiver reads no more of the stream.
     TcpBroken,
     /// The flow is over.
     Ended,
@@ -146,7 +150,7 @@ pub enum Event {
 
 impl Event {
     /// Returns the corresponding event of an RTP session, for an observer of the flow. Returns `None` for the end of
-    /// the flow, because the RTP half has its own event for it, and for an invalid TCP stream.
+    /// the flow, because the RTP part has its own event for it, and for an invalid TCP stream.
     pub fn in_session(self) -> Option<equipoise_session::Event> {
         match self {
             Self::Rtp(event) => Some(event),

@@ -5,12 +5,12 @@ use crate::tpba::Period;
 use equipoise::units::{Instant, ReceiverClock, Span};
 use equipoise_session::DropReason;
 
-/// Merges the ADUs of both transports in the order of their numbers.
+/// Merges the ADUs of both transports into the order of their numbers.
 ///
-/// Each transport delivers its own ADUs in order: TCP all of them, RTP those that arrived. So if an ADU from each
-/// transport waits, the one with the lower number is next, and all ADUs missing before it are lost. If only one
-/// transport has an ADU waiting, the other transport may still deliver earlier ADUs. An ADU from RTP waits for all TCP
-/// ADUs before its running period. An ADU from TCP waits for earlier RTP ADUs, but only for a limited time.
+/// Each transport delivers its own ADUs in order: TCP delivers all of its ADUs, RTP those that arrived. So if an ADU
+/// from each transport waits, the ADU with the lower number is next, and all ADUs missing before it are lost. If only
+/// one transport has an ADU waiting, the other transport may still deliver earlier ADUs. An ADU from RTP waits for all
+/// TCP ADUs before its running period. An ADU from TCP waits for earlier RTP ADUs, but only for a limited time.
 #[derive(Debug)]
 pub(super) struct Order {
     /// Maximum time that an ADU from TCP waits for earlier ADUs from RTP.
@@ -20,13 +20,13 @@ pub(super) struct Order {
     next: u64,
     /// Waiting ADUs from RTP, in order.
     early: VecDeque<Early>,
-    /// The waiting ADU from TCP, with the time at which its wait ends.
+    /// The waiting ADU from TCP: its number, the time at which its wait ends, and its bytes.
     held: Option<(u64, Instant<ReceiverClock>, Vec<u8>)>,
     /// Whether TCP has ended.
     tcp_is_over: bool,
     /// ADUs that are ready to be delivered.
     ready: VecDeque<Ready>,
-    /// Bytes of all ADUs kept here, with [`OVERHEAD`](Self::OVERHEAD) for each.
+    /// Total bytes of the waiting and the ready ADUs, with [`OVERHEAD`](Self::OVERHEAD) added for each.
     kept: usize,
     /// Buffers for reuse.
     spare: Vec<Vec<u8>>,
@@ -35,12 +35,12 @@ pub(super) struct Order {
 #[derive(Debug)]
 struct Early {
     number: u64,
-    /// The first ADU of its running period.
+    /// Number of the first ADU of the running period in which this ADU was sent.
     since: u64,
     data: Vec<u8>,
 }
 
-/// An ADU to be delivered.
+/// An ADU that is ready to be delivered.
 #[derive(Debug)]
 pub(super) struct Ready {
     pub(super) number: u64,
@@ -54,7 +54,8 @@ impl Order {
     const SPARE: usize = 16;
     /// Memory per ADU in addition to its bytes, so that the number of empty ADUs is limited as well.
     const OVERHEAD: usize = 64;
-    /// Maximum distance of a number from the next to be delivered. A correct sender is never this far ahead.
+    /// Maximum difference between the number of an ADU and the next number to be delivered. A correct sender is never
+    /// this far ahead.
     const FAR: u64 = 1 << 24;
 
     pub(super) const fn new(hold: Span, most: usize) -> Self {
@@ -92,7 +93,7 @@ impl Order {
     /// Adds an ADU from RTP.
     ///
     /// # Errors
-    /// If it is not accepted, the reason and the ADU's buffer.
+    /// If the ADU is not accepted, returns the reason and the ADU's buffer.
     pub(super) fn push_rtp(&mut self, number: u64, since: u64, data: Vec<u8>) -> Result<(), (DropReason, Vec<u8>)> {
         let reason = if number < self.next || self.early.back().is_some_and(|last| last.number >= number) {
             DropReason::Late
@@ -126,7 +127,7 @@ impl Order {
         self.tcp_is_over = true;
     }
 
-    /// When the ADU from TCP stops waiting.
+    /// Returns when the waiting ADU from TCP stops waiting; `None` if no ADU from TCP waits.
     pub(super) fn due(&self) -> Option<Instant<ReceiverClock>> {
         self.held.as_ref().map(|(_, due, _)| *due)
     }
@@ -146,13 +147,13 @@ impl Order {
         }
     }
 
-    /// Makes all ADUs ready.
+    /// Makes all waiting ADUs ready, because no further ADUs are expected.
     pub(super) fn flush(&mut self) {
         self.end_tcp();
         self.settle(Instant::MAX);
     }
 
-    /// The next ADU for the application.
+    /// Returns the next ADU for the application.
     pub(super) fn pop(&mut self) -> Option<Ready> {
         let ready = self.ready.pop_front()?;
         self.kept -= ready.data.len() + Self::OVERHEAD;

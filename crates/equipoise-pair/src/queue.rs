@@ -12,9 +12,9 @@ pub enum PushError {
     /// The ADU would exceed the maximum length.
     #[error("an ADU of {found} bytes is too long; it may have {most}")]
     TooLong {
-        /// The ADU's length with these bytes.
+        /// The ADU's length, in bytes, including the new bytes.
         found: usize,
-        /// The maximum length.
+        /// The maximum length of an ADU, in bytes.
         most: usize,
     },
     /// There is not enough free space at present.
@@ -42,12 +42,14 @@ pub(super) struct AduQueue {
 
 impl AduQueue {
     const LONGEST: usize = AduHeader::LONGEST as usize;
-    /// Maximum waiting bytes: two ADUs of maximum length, so that the application can fill one while the other is sent.
+    /// Maximum number of waiting bytes: two ADUs of maximum length, so that the application can fill one while the
+    /// other is sent.
     const MOST: usize = 2 * Self::LONGEST;
-    /// Maximum waiting ADUs. Our choice: the memory for their lengths is then below the memory for their bytes.
+    /// Maximum number of waiting ADUs. Our choice: the memory for their lengths is then below the memory for their
+    /// bytes.
     const MOST_ADUS: usize = 1 << 16;
 
-    /// Number of bytes that the queue would accept now.
+    /// Returns the number of bytes that the queue would accept now.
     pub(super) fn room(&self) -> usize {
         if self.lengths.len() >= Self::MOST_ADUS { 0 } else { Self::MOST.saturating_sub(self.bytes.len()) }
     }
@@ -56,12 +58,12 @@ impl AduQueue {
         self.bytes.len()
     }
 
-    /// Whether there is a complete ADU.
+    /// Whether the queue contains a complete ADU.
     pub(super) fn is_ready(&self) -> bool {
         !self.lengths.is_empty()
     }
 
-    /// Appends bytes to the last ADU, and completes it if `end` is true.
+    /// Appends bytes to the last ADU. If `end` is true, the ADU is complete.
     pub(super) fn push(&mut self, data: &[u8], end: bool) -> Result<(), PushError> {
         let found = self.open.saturating_add(data.len());
         if found > Self::LONGEST {
@@ -78,22 +80,23 @@ impl AduQueue {
         Ok(())
     }
 
-    /// Completes the last ADU with the bytes it has.
+    /// Declares the last ADU complete, with the bytes that it has.
     pub(super) fn end(&mut self) {
         self.lengths.push_back(core::mem::take(&mut self.open) as u32);
     }
 
-    /// Whether there is an incomplete ADU.
+    /// Whether the last ADU is not complete.
     pub(super) fn is_open(&self) -> bool {
         self.open > 0
     }
 
-    /// Removes the length of the next complete ADU from the list and returns it; [take](Self::take) its bytes next.
+    /// Removes the length of the next complete ADU from the list and returns it. The caller must then
+    /// [take](Self::take) the ADU's bytes.
     pub(super) fn next(&mut self) -> Option<u32> {
         self.lengths.pop_front()
     }
 
-    /// Takes the first `length` bytes and appends them to `out`.
+    /// Removes the first `length` bytes and appends them to `out`.
     pub(super) fn take(&mut self, length: usize, out: &mut Vec<u8>) {
         out.extend(self.bytes.drain(..length.min(self.bytes.len())));
     }

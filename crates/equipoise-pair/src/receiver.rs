@@ -9,20 +9,20 @@ use equipoise_session::rtp::{self, Payload, SessionError};
 use equipoise_session::wire::rtp::RtpPacket;
 use equipoise_session::{Carrier, DropReason, Ecn, Endpoint as _, Transmit, Wake, WakeReason};
 
-/// Configuration of the receiving end of a flow pair.
+/// Configuration of the receiver of a flow pair.
 #[derive(Clone, Debug)]
 pub struct ReceiverConfig {
-    /// The RTP half. The flow sets the kind of payload itself. After ADUs arrive over TCP again, the receiver waits for
-    /// twice `reorder.hold` for earlier ADUs over RTP.
+    /// Configuration of the RTP part; the kind of payload is overwritten. After ADUs arrive over TCP again, the
+    /// receiver waits for twice `reorder.hold` for earlier ADUs over RTP.
     pub rtp: rtp::ReceiverConfig,
-    /// Maximum bytes of ADUs that wait for earlier ADUs or for the application. Above this limit, no more bytes are
-    /// accepted from TCP, and ADUs over RTP are dropped.
+    /// Maximum total bytes of ADUs that wait for earlier ADUs or for the application. Above this limit, no more bytes
+    /// are accepted from TCP, and ADUs over RTP are dropped.
     pub most: usize,
 }
 
 impl ReceiverConfig {
-    /// Our choice: four ADUs of the maximum length, two in reception (one over each transport), and two that wait for
-    /// the application.
+    /// The usual maximum of waiting bytes. Our choice: four ADUs of the maximum length. Two are in reception, one over
+    /// each transport, and two wait for the application.
     pub const MOST: usize = 4 * AduHeader::LONGEST as usize;
 
     /// Creates a configuration with the limit [`MOST`](Self::MOST).
@@ -31,11 +31,11 @@ impl ReceiverConfig {
     }
 }
 
-/// The receiving end of a flow pair.
+/// The receiver of a flow pair.
 ///
 /// Call [`handle`](Self::handle) and [`tcp_received`](Self::tcp_received) with each event, then [`poll`](Self::poll)
-/// until it returns `None`. ADUs wait until the application [takes](Self::take_adu) them. If it does not, TCP is
-/// stopped by its flow control.
+/// until it returns `None`. ADUs wait until the application [takes](Self::take_adu) them. If the application does not
+/// take them, TCP's flow control stops the sender.
 pub struct Receiver {
     rtp: rtp::Receiver,
     order: Order,
@@ -46,7 +46,8 @@ pub struct Receiver {
     /// The datagram that was returned last, to be sent.
     sent: Vec<u8>,
     hold: Span,
-    /// When the flow ends, after the end of TCP's stream: until then, ADUs may still arrive over RTP.
+    /// When the flow ends, after the end of TCP's stream. ADUs over RTP may still arrive until this time; `None` before
+    /// the end of TCP's stream.
     ends: Option<Instant<ReceiverClock>>,
     ended: bool,
     handled: Instant<ReceiverClock>,
@@ -77,14 +78,14 @@ struct Deframer {
     head_len: usize,
     current: Option<AduHeader>,
     data: Vec<u8>,
-    /// The lowest possible number of the next ADU.
+    /// The lowest number that the next ADU can have.
     next: u64,
     broken: bool,
 }
 
 impl Assembler {
-    /// Adds a part that arrived after `missing` packets. If the part completes an ADU, returns the ADU's header and the
-    /// number of the first ADU of its running period.
+    /// Adds a part of an ADU; `missing` is the number of packets missing before it. If the part completes an ADU,
+    /// returns the ADU's header and the number of the first ADU of its running period.
     fn push(&mut self, missing: u64, payload: &[u8]) -> Result<Option<(AduHeader, u64)>, DropReason> {
         if missing > 0 {
             self.current = None;
@@ -148,7 +149,8 @@ impl Receiver {
     /// # Errors
     /// [`SessionError::Cname`] if the canonical name is too long.
     pub fn new(config: ReceiverConfig) -> Result<Self, SessionError> {
-        // A packet over RTP may arrive `hold` later than one over TCP, and may then wait as long for a lost packet.
+        // A packet over RTP may arrive `hold` later than a packet over TCP, and the receiver may then wait for another
+        // `hold` for a lost packet.
         let hold = config.rtp.reorder.hold * 2;
         Ok(Self {
             rtp: rtp::Receiver::new(rtp::ReceiverConfig { payload: Payload::Rtp, ..config.rtp })?,
@@ -181,8 +183,9 @@ impl Receiver {
         self.settle();
     }
 
-    /// Handles bytes of TCP's stream. Returns the number of bytes taken. Offer the rest again after the next call of
-    /// [`take_adu`](Self::take_adu) or [`handle`](Self::handle), once [`wants_tcp`](Self::wants_tcp) is true.
+    /// Handles bytes of TCP's stream. Returns the number of bytes taken. The caller must offer the remaining bytes
+    /// again after the next call of [`take_adu`](Self::take_adu) or [`handle`](Self::handle), if
+    /// [`wants_tcp`](Self::wants_tcp) then returns true.
     pub fn tcp_received(&mut self, now: Instant<ReceiverClock>, bytes: &[u8]) -> usize {
         self.handled = self.handled.max(now);
         let mut taken = 0;
@@ -197,7 +200,7 @@ impl Receiver {
                 Err(reason) => self.break_tcp(reason),
             }
         }
-        // Bytes after the end, or after an error in the stream, are ignored.
+        // Bytes after the end of the flow, or after an error in the stream, are ignored.
         if self.stream.broken || self.ended { bytes.len() } else { taken }
     }
 
@@ -206,8 +209,8 @@ impl Receiver {
         !self.ended && !self.stream.broken && self.order.wants_tcp()
     }
 
-    /// The next ADU for the application; `None` if no ADU is ready. Afterwards [`wants_tcp`](Self::wants_tcp) may be
-    /// true again.
+    /// Returns the next ADU for the application; `None` if no ADU is ready. Afterwards [`wants_tcp`](Self::wants_tcp)
+    /// may be true again.
     pub fn take_adu(&mut self) -> Option<Adu<'_>> {
         let ready = self.order.pop()?;
         let before = core::mem::replace(&mut self.given, ready.data);
@@ -215,7 +218,7 @@ impl Receiver {
         Some(Adu { number: ready.number, missing: ready.missing, over: ready.over, data: &self.given })
     }
 
-    /// The next output other than ADUs, in order; `None` if there is none.
+    /// Returns the next output other than ADUs, in order; `None` if there is no further output.
     pub fn poll(&mut self) -> Option<Output<'_>> {
         Some(match self.outbox.pop_front()? {
             Item::Event(event) => Output::Event(event),
@@ -226,8 +229,8 @@ impl Receiver {
         })
     }
 
-    /// When to call [`handle`](Self::handle) with [`Input::Timer`] if there is no event before; `None` for never. This
-    /// time is always later than the last event.
+    /// Returns when to call [`handle`](Self::handle) with [`Input::Timer`] if there is no event before; `None` for
+    /// never. This time is always later than the last event.
     pub fn wake(&self) -> Option<Wake<ReceiverClock>> {
         if self.ended {
             return None;
@@ -260,10 +263,10 @@ impl Receiver {
         self.outbox.push_back(Item::Event(Event::Rtp(equipoise_session::Event::Ignored(reason))));
     }
 
-    /// Takes ADUs from the RTP half, and finds the ADUs that can be delivered.
+    /// Takes ADUs from the RTP part, and finds the ADUs that can be delivered.
     fn settle(&mut self) {
         self.drain_rtp();
-        // RTP comes first, because it may just have stopped waiting for a lost packet.
+        // RTP is polled first, because it may just have stopped waiting for a lost packet.
         self.order.settle(self.handled);
         if self.ends.is_some_and(|at| at <= self.handled) {
             self.rtp.handle(self.handled, equipoise_session::Input::Stop);

@@ -17,9 +17,9 @@ use equipoise_session::wire::NtpTime;
 use equipoise_session::wire::rtp::RtpHeader;
 use equipoise_session::{Endpoint as _, Wake, WakeReason};
 
-/// Configuration of the sending end of a flow pair.
+/// Configuration of the sender of a flow pair.
 pub struct SenderConfig {
-    /// The RTP half. The flow sets the kind of payload itself.
+    /// Configuration of the RTP part; the kind of payload is overwritten.
     pub rtp: rtp::SenderConfig,
     /// Parameters of the probing and running periods.
     pub tpba: TpbaConfig,
@@ -28,7 +28,7 @@ pub struct SenderConfig {
 }
 
 impl SenderConfig {
-    /// A flow with the values of the paper (Tobe 1999).
+    /// Creates the configuration of a flow with the values of the paper (Tobe 1999).
     pub fn new(rtp: rtp::SenderConfig) -> Self {
         let running = |rate| Box::new(Running::new(RunningConfig::PAPER, rate)) as BoxedController;
         Self { rtp, tpba: TpbaConfig::PAPER, running: Box::new(running) }
@@ -41,19 +41,19 @@ impl fmt::Debug for SenderConfig {
     }
 }
 
-/// The configuration of the sending end is not valid.
+/// The error that the configuration of a sender is not valid.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 #[non_exhaustive]
 pub enum PairError {
-    /// The configuration of the RTP half is not valid.
+    /// The configuration of the RTP part is not valid.
     #[error(transparent)]
     Session(#[from] SessionError),
-    /// The configuration of the periods is not valid.
+    /// The configuration of the probing and running periods is not valid.
     #[error(transparent)]
     Tpba(#[from] TpbaError),
 }
 
-/// The sending end of a flow pair.
+/// The sender of a flow pair.
 ///
 /// Call [`handle`](Self::handle) and [`push`](Self::push) with each event, then [`poll`](Self::poll) until it returns
 /// `None`. Write the [pending bytes](Self::tcp_pending) to TCP and report [how many](Self::tcp_written) TCP accepted.
@@ -66,7 +66,8 @@ pub struct Sender {
     tcp: TcpState,
     queue: AduQueue,
     next_adu: u64,
-    /// The ADU that is being written to TCP, with its header; `written` counts the bytes already written.
+    /// The ADU that is being written to TCP, with its header. `written` is the number of its bytes that were already
+    /// written.
     writing: Vec<u8>,
     written: usize,
     /// The next part of the ADU that is being sent over RTP.
@@ -82,39 +83,39 @@ pub struct Sender {
     outbox: VecDeque<Item>,
 }
 
-/// Outputs in addition to those of the RTP half.
+/// Outputs in addition to those of the RTP part.
 #[derive(Clone, Copy, Debug)]
 enum Item {
     Tcp(TcpRequest),
     Event(Event),
 }
 
-/// The transport that carries ADUs.
+/// Which transport carries ADUs at present.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Stage {
     /// TCP.
     Tcp,
-    /// No transport: TCP still has unsent bytes.
+    /// No transport carries new ADUs, while TCP still has unsent bytes.
     TcpDrains,
-    /// RTP, from ADU `since` on.
+    /// RTP, which carries the ADUs from number `since` on.
     Rtp { since: u64 },
-    /// No transport: RTP still has waiting packets.
+    /// No transport carries new ADUs, while RTP still has waiting packets.
     RtpDrains { since: u64 },
 }
 
-/// Sequence numbers and timestamps of the RTP packets.
+/// Assigns sequence numbers and timestamps to the RTP packets.
 #[derive(Debug)]
 struct Numbers {
     header: RtpHeader,
     timestamp_offset: u32,
-    /// Bytes of an ADU that fit into a packet.
+    /// Number of bytes of an ADU that fit into a packet.
     part: usize,
 }
 
 /// Maximum number of RTP packets that wait for the pacer: one to send next, and one after it.
 const RTP_PACKETS: usize = 2;
-/// TCP holds at most as many unsent bytes as it sends in this time. Our choice: they have to drain before a switch, and
-/// the pause is then hardly longer than the time between two pictures of a video.
+/// TCP's buffer may contain as many unsent bytes as TCP sends in this time. Our choice: these bytes must be sent before
+/// a switch of the transport. The pause is then hardly longer than the time between two pictures of a video.
 const UNSENT: Span = Span::from_millis(50);
 /// Time between two checks of a TCP connection that still has to send data. Our choice: a tenth of [`UNSENT`].
 const LOOK: Span = Span::from_millis(5);
@@ -122,10 +123,10 @@ const LOOK: Span = Span::from_millis(5);
 const UNSENT_SEGMENTS: u64 = 2;
 
 impl Sender {
-    /// Creates a sender that begins with TCP. Its RTP half starts to request reports at `rtp.start`.
+    /// Creates a sender that begins with TCP. Its RTP part starts to request reports at `rtp.start`.
     ///
     /// # Errors
-    /// [`PairError`] if RTP cannot carry the flow, or the configuration of the periods is not valid.
+    /// [`PairError`] if RTP cannot carry the flow, or if the configuration of the periods is not valid.
     pub fn new(config: SenderConfig) -> Result<Self, PairError> {
         let stream = &config.rtp.stream;
         let numbers = Numbers::new(stream, config.rtp.seed)?;
@@ -133,7 +134,7 @@ impl Sender {
         let mut running = config.running;
         running(Rate::from_bps(1)).needs().met_by(config.rtp.provides()).map_err(SessionError::from)?;
         let start = config.rtp.start;
-        // Nothing is sent at this rate: RTP receives no payload before it receives its controller.
+        // Nothing is sent at this rate: RTP gets a controller for each running period before it gets payload.
         let idle = Box::new(Cbr::new(Rate::from_bps(1)));
         let rtp =
             rtp::Sender::new(rtp::SenderConfig { payload: Payload::Rtp, patience: Span::MAX, ..config.rtp }, idle)?;
@@ -159,7 +160,7 @@ impl Sender {
         })
     }
 
-    /// The transport that carries ADUs; while it drains, the transport that carried them before.
+    /// Returns the present period. While a transport sends its last data before a switch, this is still the old period.
     pub const fn period(&self) -> Period {
         match self.stage {
             Stage::Tcp | Stage::TcpDrains => Period::Probing,
@@ -167,12 +168,12 @@ impl Sender {
         }
     }
 
-    /// Number of bytes of ADUs that [`push`](Self::push) would accept now.
+    /// Returns the number of bytes of ADUs that [`push`](Self::push) would accept now.
     pub fn room(&self) -> usize {
         if self.stopping { 0 } else { self.queue.room() }
     }
 
-    /// Number of bytes of ADUs that neither transport has taken yet.
+    /// Returns the number of bytes of ADUs that neither transport has taken yet.
     pub fn waiting(&self) -> usize {
         self.queue.waiting()
     }
@@ -180,8 +181,8 @@ impl Sender {
     /// Adds the next bytes of an ADU. If `end` is true, the ADU ends after these bytes.
     ///
     /// # Errors
-    /// [`PushError`] if the bytes are too many, or the flow was stopped. Then no byte is accepted. If they are too
-    /// many, the ADU can still be ended without them.
+    /// [`PushError`] if there are too many bytes, or the flow was stopped. Then no byte is accepted. If there were too
+    /// many bytes, the ADU can still be ended without them.
     pub fn push(&mut self, now: Instant<SenderClock>, data: &[u8], end: bool) -> Result<(), PushError> {
         if self.stopping {
             return Err(PushError::Stopped);
@@ -218,7 +219,7 @@ impl Sender {
         self.end_if_done(now);
     }
 
-    /// The next output, in order; `None` if there is none.
+    /// Returns the next output, in order; `None` if there is no further output.
     pub fn poll(&mut self) -> Option<Output<'_>> {
         if let Some(item) = self.outbox.pop_front() {
             return Some(match item {
@@ -228,22 +229,22 @@ impl Sender {
         }
         match self.rtp.poll()? {
             equipoise_session::Output::Transmit { transmit, .. } => Some(Output::Transmit(transmit)),
-            // The sender's RTP half never delivers a payload.
+            // The sender's RTP part never delivers payload.
             equipoise_session::Output::Payload { .. } => None,
             equipoise_session::Output::Event { event, .. } => Some(Output::Event(Event::Rtp(event))),
         }
     }
 
-    /// When to call [`handle`](Self::handle) with [`Input::Timer`], after [`Input::Tcp`], if there is no event before;
-    /// `None` for never. After a timer, once [`poll`](Self::poll) has returned `None`, this time is later than the last
-    /// event.
+    /// Returns when to call [`handle`](Self::handle) with [`Input::Tcp`] and then [`Input::Timer`], if there is no
+    /// event before; `None` for never. After a timer call, once [`poll`](Self::poll) has returned `None`, this time is
+    /// later than the last event.
     pub fn wake(&self) -> Option<Wake<SenderClock>> {
         if self.ended {
             return None;
         }
         let soon = self.handled + Span::from_nanos(1);
         let period = match self.stage {
-            // The flow ends in this period, however long sending the waiting data takes.
+            // The flow ends in this running period, however long it takes to send the waiting data.
             Stage::Rtp { .. } if self.stopping => None,
             Stage::Tcp | Stage::Rtp { .. } => self.tpba.wake().map(|at| at.max(soon)),
             Stage::TcpDrains | Stage::RtpDrains { .. } => None,
@@ -262,7 +263,7 @@ impl Sender {
         }
     }
 
-    /// The bytes to write to TCP next; TCP may accept fewer.
+    /// Returns the bytes to write to TCP next. TCP may accept fewer.
     pub fn tcp_pending(&self) -> &[u8] {
         let rest = self.writing.get(self.written..).unwrap_or_default();
         let room = self.unsent_limit().saturating_sub(self.tcp.unsent);
@@ -277,8 +278,8 @@ impl Sender {
         self.handle(now, Input::Tcp(self.tcp));
     }
 
-    /// In addition to the time of [`wake`](Self::wake), wait until TCP holds fewer unsent bytes than this; `None` if no
-    /// such wait is needed.
+    /// Returns a number of unsent bytes. In addition to the time of [`wake`](Self::wake), the caller must wait until
+    /// TCP has fewer unsent bytes than this. Returns `None` if no such wait is needed.
     pub fn tcp_awaited(&self) -> Option<u64> {
         match self.stage {
             Stage::Tcp | Stage::TcpDrains if !self.is_written() => Some(self.unsent_limit()),
@@ -287,7 +288,7 @@ impl Sender {
         }
     }
 
-    /// Maximum number of unsent bytes in TCP.
+    /// Returns the maximum number of unsent bytes in TCP.
     fn unsent_limit(&self) -> u64 {
         let least = self.tcp.segment.as_bytes().max(1).saturating_mul(UNSENT_SEGMENTS);
         let wanted = self.tpba.last_rate().filter(|_| self.period() == Period::Probing).map_or(
@@ -306,9 +307,9 @@ impl Sender {
         Progress { acknowledged: Size::from_bytes(acknowledged), reductions }
     }
 
-    /// Sends one RTP packet without payload. It creates state in middleboxes on the path, such as a NAT. It also tells
-    /// the receiver the sequence number, so that the receiver need not wait for packets before the first one with
-    /// payload.
+    /// Sends one RTP packet without payload. It creates state in middleboxes on the path, such as a NAT. It also
+    /// informs the receiver of the first sequence number, so that the receiver need not wait for packets before the
+    /// first one with payload.
     fn open(&mut self, now: Instant<SenderClock>) {
         if !self.opened && now >= self.start {
             self.opened = true;
@@ -326,7 +327,7 @@ impl Sender {
         }
     }
 
-    /// Goes through as many stages as the conditions allow.
+    /// Changes the stage, repeatedly if possible, as far as the conditions allow.
     fn switch(&mut self, now: Instant<SenderClock>) {
         if self.stage == Stage::Tcp && !self.stopping && self.tpba.is_over(now) {
             self.outbox.push_back(Item::Tcp(TcpRequest::NoDelay(true)));
@@ -350,14 +351,14 @@ impl Sender {
         self.written >= self.writing.len()
     }
 
-    /// Whether RTP has sent all ADUs that it took. If reports are missing, RTP stops, and its waiting packets count as
+    /// Whether RTP has sent all ADUs that it took. If a circuit breaker has stopped RTP, the waiting packets count as
     /// lost.
     fn rtp_is_drained(&self) -> bool {
         self.rtp.is_circuit_broken() || (self.parting.is_none() && self.rtp.waiting() == 0)
     }
 
     fn begin_running(&mut self, now: Instant<SenderClock>) {
-        // The probing period was over when TCP began to drain, and its rates have not changed since.
+        // The probing period was over when TCP stopped taking new data, and the measured rates have not changed since.
         let Some(rate) = self.tpba.begin_running(now, self.tcp.window) else { return };
         // This cannot fail: the constructor has checked the needs of a controller of this kind against the RTP session.
         let _ = self.rtp.set_controller((self.running)(rate));
@@ -379,7 +380,7 @@ impl Sender {
         self.outbox.push_back(Item::Event(Event::Began { period, adu: self.next_adu, rate }));
     }
 
-    /// Drops the rest of an ADU over RTP, because the receiver sends no reports.
+    /// Drops the rest of an ADU over RTP, because a circuit breaker has stopped RTP.
     fn drop_rest(&mut self) {
         if let Some(part) = self.parting.take() {
             self.packet.clear();
@@ -406,7 +407,7 @@ impl Sender {
         self.queue.take(header.length as usize, &mut self.writing);
     }
 
-    /// Keeps the queue of RTP's pacer filled.
+    /// Passes the next packets to RTP, so that its pacer always has a packet.
     fn feed_rtp(&mut self, now: Instant<SenderClock>) {
         let since = match self.stage {
             Stage::Rtp { since } | Stage::RtpDrains { since } => since,
@@ -432,7 +433,7 @@ impl Sender {
         }
     }
 
-    /// Ends the flow if it was stopped and everything is sent.
+    /// Ends the flow if it was stopped and all data is sent.
     fn end_if_done(&mut self, now: Instant<SenderClock>) {
         if !self.stopping || self.queue.is_ready() || !self.is_written() || !self.rtp_is_drained() {
             return;
@@ -445,7 +446,7 @@ impl Sender {
 }
 
 impl Numbers {
-    /// Draws the first sequence number and timestamp at random (RFC 3550, Sec. 5.1).
+    /// Chooses the first sequence number and timestamp at random (RFC 3550, Sec. 5.1).
     fn new(stream: &StreamConfig, seed: u64) -> Result<Self, SessionError> {
         let mut random = Pcg64Mcg::seed_from_u64(seed);
         let stamped = RtpHeader { send_time: Some(NtpTime::from_bits(0)), ..RtpHeader::default() };
@@ -459,14 +460,14 @@ impl Numbers {
         let header = RtpHeader {
             payload_type: stream.payload_type,
             ssrc: stream.ssrc,
-            // Equal to the first sequence number of the RTP half, which uses the same seed.
+            // The number equals the first sequence number of the RTP part, which uses the same seed.
             sequence: (random.next_u32() & 0x7FFF) as u16,
             ..RtpHeader::default()
         };
         Ok(Self { header, timestamp_offset: random.next_u32(), part })
     }
 
-    /// The next packet's header; the marker bit is set at the end of an ADU (RFC 3550, Sec. 5.1).
+    /// Returns the next packet's header. The marker bit is set at the end of an ADU (RFC 3550, Sec. 5.1).
     fn next(&mut self, now: Instant<SenderClock>, marker: bool) -> RtpHeader {
         let ticks = u128::from(now.as_nanos()) * u128::from(StreamConfig::MEDIA_CLOCK_HZ) / 1_000_000_000;
         let timestamp = self.timestamp_offset.wrapping_add(ticks as u32);
@@ -475,7 +476,7 @@ impl Numbers {
         header
     }
 
-    /// Length of the largest packet that waits for the pacer, in bytes.
+    /// Returns the length of the largest packet that can wait for the pacer, in bytes.
     fn largest_packet(&self) -> usize {
         self.header.encoded_len() + AduPart::LEN + self.part
     }

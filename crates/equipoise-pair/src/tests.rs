@@ -24,7 +24,7 @@ const SSRC: u32 = 0x0102_0304;
 fn tpba(interval_ms: i64, running_ms: i64) -> TpbaConfig {
     TpbaConfig {
         interval: ProbeInterval::Fixed(Span::from_millis(interval_ms)),
-        // Any three rates count as steady, because these tests check the switch.
+        // Any three rates count as steady, because these tests are about the switch of the transport.
         tolerance: Tolerance::Absolute(Rate::from_bps(1 << 40)),
         running: Span::from_millis(running_ms),
         early_return: None,
@@ -43,7 +43,7 @@ fn receiver(hold_ms: i64) -> Receiver {
     Receiver::new(ReceiverConfig::new(rtp::ReceiverConfig { reorder, ..rtp })).expect("valid")
 }
 
-/// The bytes of ADU `number`, different for each number.
+/// Returns the bytes of ADU `number`, which are different for each number.
 fn content(number: u64, length: usize) -> Vec<u8> {
     (0..length).map(|at| (number.wrapping_mul(31) as usize + at * 7 % 251) as u8).collect()
 }
@@ -72,7 +72,8 @@ fn listen(sender: &mut Sender) -> Said {
     said
 }
 
-/// A TCP connection with these acknowledged and unsent bytes, and a window of 10 segments.
+/// Returns the state of a TCP connection with these numbers of acknowledged and unsent bytes, and a window of 10
+/// segments.
 fn state(acknowledged: u64, unsent: u64) -> TcpState {
     TcpState {
         acknowledged,
@@ -84,7 +85,7 @@ fn state(acknowledged: u64, unsent: u64) -> TcpState {
     }
 }
 
-/// Takes all pending bytes, like a TCP connection that sends at once.
+/// Takes all pending bytes from the sender, like a TCP connection that sends them at once.
 fn write(sender: &mut Sender, millis: u64, stream: &mut Vec<u8>) {
     let now = Instant::from_nanos(millis * MILLI);
     loop {
@@ -98,8 +99,8 @@ fn write(sender: &mut Sender, millis: u64, stream: &mut Vec<u8>) {
     }
 }
 
-/// Steps through two switches: the switch to RTP waits for the end of the ADU and for TCP's unsent bytes; the switch
-/// back waits for RTP's queue.
+/// The test makes two switches of the transport. The switch to RTP waits for the end of the ADU and for TCP's unsent
+/// bytes; the switch back to TCP waits for RTP's queued packets.
 #[test]
 fn the_transport_changes_at_the_end_of_an_adu_once_all_is_sent() {
     let at = |millis: u64| Instant::from_nanos(millis * MILLI);
@@ -112,7 +113,7 @@ fn the_transport_changes_at_the_end_of_an_adu_once_all_is_sent() {
     assert_eq!(stream.len(), 4 * (12 + 5120));
     assert_eq!(stream[..12], AduHeader { number: 0, length: 5120 }.to_bytes());
     assert_eq!(listen(&mut sender).packets.len(), 1, "the packet that opens the way");
-    // Three intervals of 10 ms; bytes are acknowledged only in the last one, at 30 ms.
+    // The probing period has three intervals of 10 ms. Bytes are acknowledged only in the last one, at 30 ms.
     for millis in [10, 20] {
         sender.handle(at(millis), Input::Tcp(state(0, 0)));
     }
@@ -139,7 +140,8 @@ fn the_transport_changes_at_the_end_of_an_adu_once_all_is_sent() {
     let packet = RtpPacket::parse(&said.packets[0]).expect("RTP");
     let (part, data) = AduPart::parse(packet.payload).expect("a part");
     assert_eq!(part, AduPart { adu: AduHeader { number: 5, length: 1000 }, offset: 0, since_switch: 0 });
-    // The 576 bytes minus 28 of IP and UDP headers, 28 of the RTP header and 20 of the part's header.
+    // 500 bytes are the packet's 576 bytes minus 28 of IP and UDP headers, 28 of the RTP header and 20 of the part's
+    // header.
     assert_eq!((data.len(), data), (500, &content(5, 1000)[..500]));
     assert!(!packet.header.marker && sender.period() == Period::Running);
     // The running period is over, but the second part is not sent yet.
@@ -180,7 +182,8 @@ fn a_stopped_flow_sends_what_it_has_and_shuts_tcp_down() {
     assert_eq!(sender.wake(), None);
 }
 
-/// If it fails, the sender is woken every nanosecond after the end of the period, until RTP has sent its queue.
+/// If it fails, the sender is woken every nanosecond from the end of the running period until RTP has sent its queued
+/// packets.
 #[test]
 fn a_flow_that_is_stopped_while_it_runs_waits_for_rtp_alone() {
     let at = |millis: u64| Instant::from_nanos(millis * MILLI);
@@ -202,7 +205,7 @@ fn a_flow_that_is_stopped_while_it_runs_waits_for_rtp_alone() {
     }
 }
 
-/// A controller that reports no diagnosis, and halves its rate if no reports arrive.
+/// A controller whose decisions have no explanation, and that halves its rate if reports are missing.
 #[derive(Debug)]
 struct Terse(Rate);
 
@@ -218,7 +221,8 @@ impl Controller for Terse {
     }
 }
 
-/// If it fails, the early return depends on a controller's diagnosis, or on whether outputs are polled.
+/// If it fails, the early end of a running period depends on the explanations of a controller, or on whether the caller
+/// polls the outputs.
 #[test]
 fn two_halvings_end_a_running_period_whatever_the_law_says_of_itself() {
     let at = |millis: u64| Instant::from_nanos(millis * MILLI);
@@ -234,8 +238,8 @@ fn two_halvings_end_a_running_period_whatever_the_law_says_of_itself() {
         write(&mut sender, millis, &mut stream);
     }
     assert_eq!(sender.period(), Period::Running);
-    // Three requests are not answered, so the request at 400 ms is skipped and the controller is notified of the
-    // silence. At 500 ms the session halves the remaining rate.
+    // Three requests are not answered, so at 400 ms the request is skipped and the controller is notified of the
+    // missing reports. At 500 ms the session halves the rate again.
     let returns = (31..10_000).find(|millis| {
         sender.handle(at(*millis), Input::Timer);
         sender.period() == Period::Probing
@@ -253,14 +257,14 @@ fn what_is_too_long_or_too_much_is_refused_whole() {
         Err(PushError::TooLong { found: longest + 1, most: longest })
     );
     assert_eq!(sender.waiting(), 0);
-    // TCP takes the first ADU, and two wait.
+    // TCP takes the first ADU, and two ADUs wait in the queue.
     for _ in 0..3 {
         sender.push(Instant::ZERO, &big, true).expect("room");
     }
     assert_eq!(sender.push(Instant::ZERO, &[0], true), Err(PushError::Full { found: 1, room: 0 }));
 }
 
-/// A receiver with helpers: ADUs over TCP arrive as bytes of the stream, ADUs over RTP as packets.
+/// A receiver with helper functions: ADUs over TCP arrive as bytes of the stream, ADUs over RTP as packets.
 struct Ear {
     receiver: Receiver,
     sequence: u16,
@@ -369,7 +373,7 @@ fn tcp_that_overtakes_rtp_waits_for_as_long_as_rtp_may_be_reordered() {
 fn a_whole_run_that_was_lost_is_missing() {
     let mut ear = Ear::new();
     ear.tcp(0);
-    // ADUs 1 to 4 were sent over RTP and lost, 5 and 6 over TCP; 7, over RTP, arrives before 5 and 6.
+    // ADUs 1 to 4 were sent over RTP and lost, ADUs 5 and 6 over TCP. ADU 7, over RTP, arrives before ADUs 5 and 6.
     ear.rtp(7, 0);
     ear.tcp(5);
     assert_eq!(ear.hears(), [(0, 0), (5, 4)], "RTP has gone on, so nothing is waited for");
@@ -406,14 +410,15 @@ fn a_stream_that_is_none_of_ours_is_left_alone() {
     }
 }
 
-/// Both ends, a reliable TCP connection, and a network that loses, delays and reorders datagrams.
+/// A sender, a receiver, a reliable TCP connection, and a network that loses, delays and reorders datagrams.
 struct World {
     random: Pcg64Mcg,
     now: u64,
     sender: Sender,
     receiver: Receiver,
     loss_percent: u32,
-    /// TCP's unsent bytes; then TCP's bytes in flight, with their arrival times; then the bytes to be read.
+    /// `unsent` has TCP's unsent bytes, `flying` TCP's bytes in flight with their arrival times, and `readable` the
+    /// bytes that the receiver can read.
     unsent: VecDeque<u8>,
     flying: VecDeque<(u64, Vec<u8>)>,
     readable: VecDeque<u8>,
@@ -424,11 +429,11 @@ struct World {
     reads_again: u64,
     pushed: u64,
     lengths: Vec<usize>,
-    /// ADUs of which the network lost a part over RTP.
+    /// Numbers of the ADUs over RTP of which the network lost a part.
     lost: BTreeSet<u64>,
     given: u64,
     missing: u64,
-    /// ADUs received over RTP.
+    /// Number of ADUs that were received over RTP.
     over_rtp: u64,
     switches: u64,
 }
@@ -471,14 +476,14 @@ impl World {
         self.below(many) == 0
     }
 
-    /// Advances the time by 10 µs to 410 µs and handles all events in it.
+    /// Advances the time by 10 µs to 410 µs and handles all events in this time.
     fn step(&mut self) {
         self.now += 10_000 + self.below(400_000);
         self.network();
         self.send();
         if self.one_in(300) {
-            // A slow reader: nothing is read for up to 60 ms, three times the time that packets are held for
-            // reordering.
+            // The application reads nothing for up to 60 ms, which is three times the time for which packets are held
+            // for reordering.
             self.reads_again = self.now + self.below(60) * MILLI;
         }
         if self.now >= self.reads_again {
@@ -561,7 +566,8 @@ impl World {
         }
     }
 
-    /// Reads arrivals: first the datagrams, with their arrival times, then TCP's stream, which has no arrival times.
+    /// Passes arrived data to the receiver: first the datagrams, with their arrival times, then TCP's stream, which has
+    /// no arrival times.
     fn read(&mut self) {
         while let Some(Reverse((at, _, datagram))) = self
             .datagrams
@@ -600,7 +606,8 @@ impl World {
         }
     }
 
-    /// Runs until this number of switches has occurred, and then until all packets have arrived.
+    /// Runs until this number of switches of the transport has occurred, then stops the sender and runs until all
+    /// packets have arrived.
     fn run(&mut self, switches: u64) {
         while self.switches < switches {
             self.step();
@@ -700,7 +707,8 @@ proptest! {
         }
     }
 
-    /// If it fails, reports of TCP or the peer make the sender panic or wake without end.
+    /// If it fails, some state of TCP or some packet of the peer makes the sender panic, or request a wake-up that is
+    /// not in the future.
     #[test]
     fn a_sender_outlasts_anything(ops in proptest::collection::vec((0u64..20, 0u8..5, proptest::collection::vec(any::<u8>(), 0..80), any::<[u64; 4]>()), 1..80)) {
         let mut sender = sender(tpba(1, 5));

@@ -1,4 +1,4 @@
-//! Prints the results section of a book chapter in Markdown, from a file written by `equipoise paper … --json`.
+//! Prints the results section of a book chapter in Markdown, from a file that `equipoise paper … --json` wrote.
 #![allow(clippy::print_stdout, reason = "it prints a part of a page")]
 
 use std::error::Error;

@@ -1,14 +1,14 @@
-//! Compares the committed results in `docs/results` with the program. The book's chapters are generated from them.
+//! Compares the committed results in `docs/results`, from which the book's chapters are generated, with the program.
 
 use std::collections::BTreeSet;
 
 use crate::experiment::{Options, Spec};
 use crate::{Claim, Results, asvarujanon2014, kodama2009, subramanya2003, tobe1999, waki2013};
 
-/// The claims of a paper, for each of its parts.
+/// The claims of a paper, one list for each part of the paper.
 type Claims = &'static [&'static [Spec]];
 
-/// Name, committed results and claims of each paper.
+/// The name, the committed results and the claims of each paper.
 const PAPERS: [(&str, &str, Claims); 5] = [
     ("Waki 2013", include_str!("../../../docs/results/waki2013.json"), waki2013::CLAIMS),
     ("Kodama 2009", include_str!("../../../docs/results/kodama2009.json"), kodama2009::CLAIMS),
@@ -17,7 +17,7 @@ const PAPERS: [(&str, &str, Claims); 5] = [
     ("Asvarujanon 2014", include_str!("../../../docs/results/asvarujanon2014.json"), asvarujanon2014::CLAIMS),
 ];
 
-/// Names of the claims.
+/// Returns the identifiers of the claims.
 pub(crate) fn ids(specs: &[&[Spec]]) -> Vec<&'static str> {
     specs.iter().copied().flatten().map(|spec| spec.id).collect()
 }
@@ -30,7 +30,7 @@ fn every_claim_of_a_paper_has_a_name_of_its_own() {
     }
 }
 
-/// If it fails, a claim or its rule was changed after the run that the book shows.
+/// If it fails, a claim or its rule was changed after the run whose results the book shows.
 #[test]
 fn the_committed_results_are_of_the_claims_rules_and_figures_of_the_program() {
     for (paper, text, claims) in PAPERS {
@@ -47,8 +47,8 @@ fn the_committed_results_are_of_the_claims_rules_and_figures_of_the_program() {
     }
 }
 
-/// The chapter on inline measurement quotes numbers of these claims. If it fails, the numbers have changed, but the
-/// text has not.
+/// The chapter on inline measurement quotes numbers of some claims. If it fails, the numbers have changed, but the
+/// chapter has not.
 #[test]
 fn the_chapter_on_inline_measurement_quotes_the_committed_numbers() {
     let chapter = include_str!("../../../docs/src/inline.md");
@@ -65,17 +65,17 @@ fn the_chapter_on_inline_measurement_quotes_the_committed_numbers() {
     assert!(chapter.contains(claim("fig3.jain").verdict.words()));
 }
 
-/// Whether the mean of `few` runs with other random numbers is compatible with the committed mean and interval: the
-/// difference is at most four standard errors.
+/// Whether the mean `ours` of `few` runs with other random numbers is compatible with the committed mean and interval.
+/// The difference may be at most four standard errors.
 fn is_possible(ours: f64, full: &Claim, few: u32) -> bool {
     let (Some(mean), Some([low, high])) = (full.ours, full.ci95) else { return false };
     let standard_error = (high - low) / 2.0 / 1.96 * (f64::from(full.runs) / f64::from(few)).sqrt();
-    // A value that is equal in all runs has no standard error, but may differ in its last digits.
+    // A value that is equal in all runs has a standard error of zero, but may differ in its last digits.
     (ours - mean).abs() <= 4.0 * standard_error + 1e-6 * mean.abs()
 }
 
-/// Runs parts of a paper again, with few runs; three of its claims have to agree with the committed results. If they do
-/// not, the program has changed, and the whole paper has to be run again.
+/// Runs parts of a paper again, with `few` runs, and compares three claims with the committed results. If it fails, the
+/// program has changed, and the whole paper must be run again.
 fn come_out_again(name: &str, ids: [&str; 3], run: impl Fn(&Options) -> Results, few: u32) {
     let (_, text, _) = PAPERS.iter().find(|(paper, ..)| *paper == name).expect("a paper");
     let full: Results = serde_json::from_str(text).expect("results as they are written");

@@ -1,12 +1,12 @@
-//! Reproduction of the experiments of published papers: each claim of a paper is compared with our result, with a
-//! confidence interval and a verdict. The crate also analyses packet captures, which some experiments need.
+//! Reproduction of the experiments of published papers: each claim of a paper is compared with our result, which has a
+//! confidence interval and leads to a verdict. The crate also analyses packet captures, which some experiments need.
 //!
-//! An experiment returns [`Claim`]s and [`Figure`]s; no verdict is decided by hand. The rule under which a claim counts
-//! as reproduced is fixed together with its statement, and the verdict follows from the confidence interval by that
-//! rule. An experiment uses `equipoise-lab`'s public API: scenarios, simulated and live runs, statistics, charts. This
-//! crate is never published, because it reads the scenarios of the repository.
+//! An experiment returns [`Claim`]s and [`Figure`]s. The rule under which a claim counts as reproduced is fixed
+//! together with the statement of the claim. The verdict follows from the rule and the confidence interval; no verdict
+//! is decided by hand. An experiment uses the public API of `equipoise-lab`: scenarios, simulated and live runs,
+//! statistics and charts. This crate is never published, because it reads the scenarios of the repository.
 #![forbid(unsafe_code)]
-// Without the live experiments, parts of the shared code are unused.
+// Without the live experiments, some of the shared code is unused.
 #![cfg_attr(not(feature = "live"), allow(dead_code))]
 
 pub mod asvarujanon2014;
@@ -30,13 +30,13 @@ use equipoise_lab::live::LiveError;
 use equipoise_lab::result::World;
 use equipoise_lab::sim::SimError;
 
-/// A live experiment cannot be run.
+/// Why a live experiment cannot be run.
 #[derive(Debug, Error)]
 pub enum ExperimentError {
-    /// The simulator, which provides the curves for comparison, refused a scenario.
+    /// The simulator, which computes the curves for comparison, refused a scenario.
     #[error(transparent)]
     Sim(#[from] SimError),
-    /// The live run failed.
+    /// A live run failed.
     #[cfg(feature = "live")]
     #[error(transparent)]
     Live(#[from] LiveError),
@@ -47,102 +47,102 @@ pub enum ExperimentError {
 pub struct Results {
     /// Short name of the paper, such as `Waki 2013`.
     pub paper: String,
-    /// The paper's claims, in the order of its figures.
+    /// The claims of the paper, in the order of the paper's figures.
     pub claims: Vec<Claim>,
     /// Whether the runs were simulated or live.
     pub world: World,
     /// Seed of the first run of each experiment.
     pub seed: u64,
-    /// Requested number of runs of each experiment; `null` for the paper's numbers, or the small numbers of a quick
-    /// look.
+    /// The number of runs of each experiment that the user requested; `null` for the numbers of the paper, or for the
+    /// small numbers of a quick look.
     pub runs: Option<u32>,
-    /// Whether this was a quick look: few runs, and no verdicts.
+    /// Whether this was a quick look, which has few runs and no verdicts.
     pub quick: bool,
     /// Version of Equipoise that wrote the results.
     pub version: String,
     /// Our assumptions about details that the paper does not state.
     pub assumptions: Vec<String>,
-    /// The claims under other interpretations of the paper; the main interpretation comes first.
+    /// The claims under different interpretations of the paper. The main interpretation is the first.
     pub readings: Vec<Reading>,
-    /// The figures, shown in the report but not in the JSON.
+    /// The figures. The report shows them, but the JSON results do not contain them.
     #[serde(skip)]
     pub figures: Vec<Figure>,
 }
 
-/// One claim of a paper, and our result.
+/// One claim of a paper, with our result.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Claim {
-    /// Stable name, such as `fig7.slope`.
+    /// Stable identifier of the claim, such as `fig7.slope`.
     pub id: String,
-    /// Where the paper makes the claim.
+    /// The figure, table or section of the paper that makes the claim.
     pub figure: String,
     /// The statement of the claim.
     pub statement: String,
-    /// The condition on our number; empty if the paper has no number or relation to compare with.
+    /// The condition on our number, as text; empty if the paper has nothing to compare our number with.
     pub rule: String,
-    /// The paper's number; `null` if there is none.
+    /// The number that the paper states; `null` if it states none.
     pub paper: Option<f64>,
-    /// Our number.
+    /// Our number; `null` if it could not be determined.
     pub ours: Option<f64>,
-    /// 95 % confidence interval of our number.
+    /// 95 % confidence interval of our number; `null` if there were too few runs.
     pub ci95: Option<[f64; 2]>,
-    /// Unit of the paper's number, of our number and of its interval.
+    /// Unit of the paper's number, of our number and of the confidence interval.
     pub unit: String,
-    /// Number of runs.
+    /// Number of runs from which our number was computed.
     pub runs: u32,
-    /// Whether the rule holds for the whole interval (true) or for no part of it (false); `null` if it holds for a
-    /// part, or if there is no rule.
+    /// Whether the rule holds in the whole confidence interval (true) or nowhere in it (false). `null` if the rule
+    /// holds in a part of the interval, or if there is no rule.
     pub holds: Option<bool>,
-    /// The verdict.
+    /// The verdict on the claim.
     pub verdict: Verdict,
-    /// Why the claim was not reproduced, or a remark.
+    /// The reason if the claim was not reproduced, or another remark.
     pub note: String,
 }
 
-/// An interpretation of what a paper leaves open, and the claims tested with it.
+/// An interpretation of details that a paper does not state, and the claims that were tested under it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Reading {
-    /// How the interpretation differs from the main one, in a few words.
+    /// A short description of how the interpretation differs from the main one.
     pub name: String,
-    /// The claims tested with this interpretation.
+    /// The claims that were tested under this interpretation.
     pub claims: Vec<Claim>,
 }
 
-/// Verdict on a claim.
+/// The verdict on a claim.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Verdict {
-    /// The rule holds for the whole interval.
+    /// The rule holds in the whole confidence interval.
     #[serde(rename = "reproduced")]
     Reproduced,
-    /// The rule holds for no part of the interval.
+    /// The rule holds nowhere in the confidence interval.
     #[serde(rename = "not reproduced")]
     NotReproduced,
-    /// The rule holds for a part of the interval: more runs are needed.
+    /// The rule holds in a part of the confidence interval, so more runs are needed.
     #[serde(rename = "undecided")]
     Undecided,
-    /// A claim of the paper, tested with an interpretation that was chosen because it fits the paper's result. So the
+    /// A claim of the paper, tested under an interpretation that was chosen because its results fit the paper. Such a
     /// test proves nothing, whether the rule holds or not.
     #[serde(rename = "fitted")]
     Fitted,
-    /// A claim that we make and the paper does not, whether the rule holds or not.
+    /// A claim that we make, but that the paper does not make. The verdict does not say whether the rule holds.
     #[serde(rename = "ours")]
     Ours,
-    /// The paper has nothing to compare with, or there were too few runs for a confidence interval.
+    /// The paper has nothing to compare our number with, or there were too few runs for a confidence interval.
     #[serde(rename = "not comparable")]
     NotComparable,
-    /// A quick look: there are too few runs for a verdict.
+    /// This was a quick look, which has too few runs for a verdict.
     #[serde(rename = "too few runs")]
     TooFewRuns,
 }
 
-/// A figure of the paper, or a figure that we added: charts and tables under a heading.
+/// A figure of the paper, or a figure that we added: a heading with text, charts and tables.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Figure {
     /// The figure's name in the paper, such as `Fig. 12`.
     pub name: String,
     /// What the figure shows.
     pub title: String,
-    /// Text below the heading.
+    /// Text that is shown below the heading.
     pub text: String,
     /// The figure's charts.
     pub charts: Vec<Plot>,
@@ -150,7 +150,7 @@ pub struct Figure {
     pub tables: Vec<Table>,
 }
 
-/// A chart, as data.
+/// The data of a chart.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Plot {
     /// Title of the chart, one line.
@@ -159,15 +159,16 @@ pub struct Plot {
     pub x: &'static str,
     /// Label and unit of the vertical axis.
     pub y: &'static str,
-    /// Limits of the vertical axis; values outside are drawn at the edge. `None` to use the range of the data.
+    /// Limits of the vertical axis. Values outside the limits are drawn at the edge. With `None`, the limits are those
+    /// of the data.
     pub y_limits: Option<(f64, f64)>,
-    /// The layers, each with its own colour, in the order of the legend.
+    /// The layers of the chart, in the order of the legend. Each layer has its own colour.
     pub layers: Vec<PlotLayer>,
-    /// Horizontal lines: the value and name of each, such as the target.
+    /// Horizontal lines, for example for the target: the value and the name of each.
     pub marks: Vec<(f64, String)>,
 }
 
-/// A layer of a [`Plot`].
+/// A layer of a [`Plot`], drawn in one colour.
 #[derive(Clone, Debug, PartialEq)]
 pub struct PlotLayer {
     /// Name of the layer in the legend.
@@ -176,31 +177,31 @@ pub struct PlotLayer {
     pub data: PlotData,
 }
 
-/// Data of a layer.
+/// The data of a layer.
 #[derive(Clone, Debug, PartialEq)]
 pub enum PlotData {
     /// A line through points (x, y).
     Line(Vec<(f64, f64)>),
     /// Single points (x, y).
     Points(Vec<(f64, f64)>),
-    /// One box plot above the layer's name, as in Waki 2013, Fig. 13: minimum, quartiles, maximum, and a cross at the
+    /// A box plot above the layer's name, as in Waki 2013, Fig. 13: minimum, quartiles and maximum, with a cross at the
     /// mean.
     Box {
         /// Minimum, 25th percentile, median, 75th percentile, maximum.
         five: [f64; 5],
-        /// The mean.
+        /// The mean of the data.
         mean: f64,
     },
 }
 
-/// A table, as text.
+/// A table whose cells are texts.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Table {
     /// Caption of the table.
     pub caption: String,
-    /// Headings of the columns, with units.
+    /// Headings of the columns. They contain the units.
     pub columns: Vec<String>,
-    /// The rows; each has one cell for each column.
+    /// The rows of the table. Each row has one cell for each column.
     pub rows: Vec<Vec<String>>,
 }
 
@@ -216,7 +217,7 @@ impl Verdict {
         Self::TooFewRuns,
     ];
 
-    /// The verdict as text.
+    /// Returns the verdict as text.
     pub const fn words(self) -> &'static str {
         match self {
             Self::Reproduced => "reproduced",
@@ -231,7 +232,8 @@ impl Verdict {
 }
 
 impl Results {
-    /// The claims as a table for a terminal, with the reason below each claim that was not reproduced.
+    /// Returns the claims as a table for a terminal. Below each claim that was not reproduced, the table shows the
+    /// reason.
     pub fn to_text(&self) -> String {
         let mut text =
             format!("{:29} {:>9} {:>9} {:>21}  {:15} {}\n", self.paper, "paper", "ours", "95 %", "", "verdict");
@@ -256,11 +258,11 @@ impl Results {
         text
     }
 
-    /// The number of claims for each verdict, as text.
+    /// Returns a text with the number of claims for each verdict.
     pub fn counts(&self) -> String {
         let count = |verdict: Verdict| self.claims.iter().filter(|claim| claim.verdict == verdict).count();
         let words = |verdict: Verdict| match (verdict, count(verdict)) {
-            // These two verdicts are shown even if their number is zero.
+            // These two verdicts are listed even if no claim has them.
             (Verdict::Reproduced | Verdict::NotReproduced, number) | (_, number @ 1..) => {
                 Some(format!("{number} {}", verdict.words()))
             }
@@ -269,7 +271,7 @@ impl Results {
         Verdict::ALL.into_iter().filter_map(words).collect::<Vec<_>>().join(", ")
     }
 
-    /// The results as JSON, with a final line break.
+    /// Returns the results as JSON, with a final line break.
     ///
     /// # Panics
     /// Never: numbers and texts always have a JSON form.

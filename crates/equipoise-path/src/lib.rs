@@ -1,11 +1,11 @@
-//! Models of network paths: bottlenecks, and the traffic through them.
+//! Models of network paths: bottleneck links, and the traffic that is sent through them.
 //!
 //! The simulator and the emulator of real paths use the same models, so a link, a source and a video behave alike in
-//! both. No model reads a clock: time is an argument, and random numbers come from seeds.
+//! both programs. No model reads a clock: the caller passes the time as an argument. Random numbers come from seeds.
 //!
-//! - [`link`]: queues, service by a rate or a trace, CoDel, impairments.
-//! - [`source`]: background traffic and content of a given length → departure times.
-//! - [`video`]: frames from published traces, or generated from statistical moments and a seed.
+//! - [`link`]: queues, active queue management such as CoDel, transmission at a rate or by a trace, impairments.
+//! - [`source`]: departure times of background traffic, and of content with a given length.
+//! - [`video`]: video frames from published traces, or generated from statistical moments and a seed.
 #![no_std]
 #![forbid(unsafe_code)]
 

@@ -1,4 +1,4 @@
-//! Analysis of captures of TCP and RTP.
+//! Analysis of packet captures: round-trip times of TCP, and RTP streams.
 
 use std::fs::File;
 use std::path::PathBuf;
@@ -16,7 +16,7 @@ use crate::error;
 use crate::result::loaded;
 use crate::table::{Columns, Table};
 
-/// Round-trip times in a capture.
+/// Round-trip times of the TCP connections in a packet capture.
 #[pyclass(frozen, module = "equipoise")]
 #[derive(Debug)]
 pub(crate) struct Capture {
@@ -24,7 +24,7 @@ pub(crate) struct Capture {
     analysis: Analysis,
 }
 
-/// Measures round-trip times of TCP in a capture.
+/// Measures the round-trip times of the TCP connections in a packet capture.
 #[pyfunction]
 #[pyo3(signature = (path, *, acks="pair", bin=None))]
 pub(crate) fn capture_rtt(py: Python<'_>, path: PathBuf, acks: &str, bin: Option<&str>) -> PyResult<Capture> {
@@ -93,12 +93,12 @@ impl Capture {
     }
 }
 
-/// Streams of RTP in a capture.
+/// The RTP streams in a packet capture.
 #[pyclass(frozen, module = "equipoise")]
 #[derive(Debug)]
 pub(crate) struct RtpCapture(RtpAnalysis);
 
-/// Analyses the RTP streams in a capture.
+/// Analyses the RTP streams in a packet capture.
 #[pyfunction]
 #[pyo3(signature = (path, *, clock_rate=None))]
 pub(crate) fn capture_rtp(py: Python<'_>, path: PathBuf, clock_rate: Option<u32>) -> PyResult<RtpCapture> {
@@ -110,7 +110,7 @@ pub(crate) fn capture_rtp(py: Python<'_>, path: PathBuf, clock_rate: Option<u32>
     analysis.map(RtpCapture).map_err(|refused| error::failed(py, &refused))
 }
 
-/// A row of a table, with the stream that it belongs to.
+/// A row of a table: an item, and the RTP stream to which it belongs.
 struct StreamRow<'a, T> {
     stream: &'a RtpStream,
     of: T,

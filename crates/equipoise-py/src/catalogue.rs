@@ -1,10 +1,10 @@
-//! The list of controllers.
+//! The list of rate controllers.
 
 use equipoise::control::{Entry, entries};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
-/// All rate controllers with their parameters.
+/// Returns all rate controllers with their parameters.
 #[pyfunction]
 pub(crate) fn controllers(py: Python<'_>) -> PyResult<Vec<Bound<'_, PyDict>>> {
     entries().iter().map(|entry| described(py, entry)).collect()

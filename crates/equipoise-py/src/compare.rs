@@ -1,4 +1,4 @@
-//! Comparison of variants of a scenario on the same seeds.
+//! Comparison of several variants of a scenario, each run with the same seeds.
 
 use equipoise_lab::compare::{self as lab, MetricComparison, Plan, Sample, Variant};
 use equipoise_lab::report;
@@ -19,7 +19,7 @@ use crate::{error, job, source};
 #[derive(Debug)]
 pub(crate) struct Comparison(lab::Comparison);
 
-/// Run one scenario with several controllers, or several scenarios, on the same seeds.
+/// Runs one scenario with several controllers, or several scenarios, with the same seeds.
 #[pyfunction]
 #[pyo3(signature = (scenario, controllers=None, *, flow=None, set=None, seed=None, runs=20, laws=None, threads=None, progress=None))]
 #[expect(clippy::too_many_arguments, reason = "they have names in Python")]
@@ -48,7 +48,7 @@ pub(crate) fn compare(
     laws.checked(ran.map_err(|refused| error::not_compared(py, &refused))).map(Comparison)
 }
 
-/// The variants for one scenario with several controllers, and the flow that has these controllers.
+/// Returns a variant of one scenario for each controller, and the name of the flow whose controller is replaced.
 fn of_controllers(
     laws: &Laws,
     scenario: &Bound<'_, PyAny>,
@@ -64,7 +64,8 @@ fn of_controllers(
     Ok((variants.collect(), Some(swap.flow().to_owned())))
 }
 
-/// The variants for several scenarios: those of a dict are named by their keys, those of a list by their own names.
+/// Returns a variant for each of several scenarios. In a dict, the keys are the variants' names; in a list, the
+/// scenarios' own names are used.
 fn of_scenarios(laws: &Laws, given: &Bound<'_, PyAny>, set: Option<&Bound<'_, PyDict>>) -> PyResult<Vec<Variant>> {
     let read = |source: &Bound<'_, PyAny>| source::scenario(source, set, &laws.catalogue);
     if let Ok(named) = given.cast::<PyDict>() {
@@ -80,7 +81,7 @@ fn of_scenarios(laws: &Laws, given: &Bound<'_, PyAny>, set: Option<&Bound<'_, Py
     sources.iter().map(|source| read(source).map(variant)).collect()
 }
 
-/// A row of a table: a metric of a flow in one variant.
+/// A row of a table: one metric of one flow in one variant.
 struct Row<'a> {
     flow: &'a str,
     metric: &'static str,

@@ -1,4 +1,4 @@
-//! A controller in the caller's own stack.
+//! A rate controller for a program with its own network code.
 
 use equipoise::control::{BoxedController, Fate, find};
 use equipoise::pace::Readiness;
@@ -11,7 +11,7 @@ use pyo3::types::{PyBytes, PyDict, PyDictMethods};
 
 use crate::error;
 
-/// A rate controller with its pacer. Its rate is at most twice the rate that feedback proved to arrive.
+/// A rate controller with its pacer. Its rate is at most twice the rate at which packets arrived according to feedback.
 #[pyclass(module = "equipoise")]
 #[derive(Debug)]
 pub(crate) struct Controller {
@@ -19,8 +19,8 @@ pub(crate) struct Controller {
     name: &'static str,
 }
 
-/// The caller's time 0 on the controller's clock: 36 years. It is far from zero, because a receiver's timestamps may
-/// seem to be earlier than it.
+/// Time 0 of the caller's clock, as a time on the controller's clock: about 36 years. The value is far above zero,
+/// because a receiver's timestamps may seem to be earlier than time 0.
 const EPOCH: Instant<SenderClock> = Instant::from_nanos(1 << 60);
 
 fn time(now_s: f64) -> PyResult<Instant<SenderClock>> {
@@ -44,7 +44,7 @@ fn kind(name: &str) -> PyResult<FeedbackKind> {
     }
 }
 
-/// Creates a controller of the catalogue by its name, and by the texts or numbers of its parameters.
+/// Creates a controller of the catalogue from its name and from its parameters, whose values are texts or numbers.
 fn built(
     py: Python<'_>,
     name: &str,
@@ -92,18 +92,18 @@ impl Controller {
         inner.map(|inner| Self { inner, name }).map_err(|refused| error::failed(py, &refused))
     }
 
-    /// Report a sent packet.
+    /// Reports a packet that was sent.
     #[pyo3(signature = (now_s, number, size_bytes, *, ssrc=0))]
     fn sent(&mut self, py: Python<'_>, now_s: f64, number: u64, size_bytes: u32, ssrc: u32) -> PyResult<()> {
         let size = Size::from_bytes(size_bytes.into());
         self.inner.on_sent(time(now_s)?, ssrc, number, size).map_err(|refused| error::failed(py, &refused))
     }
 
-    /// Report what happened to packets.
+    /// Reports packets as arrived or lost.
     fn feedback(&mut self, py: Python<'_>, now_s: f64, packets: Vec<(u64, Option<f64>)>) -> PyResult<()> {
         let fate = |(number, arrived): (u64, Option<f64>)| {
             let Some(arrived) = arrived else { return Ok((number, Fate::Lost)) };
-            // NaN stands for an unknown arrival time.
+            // NaN means that the packet arrived at an unknown time.
             let at = if arrived.is_nan() { None } else { Some(time(arrived)?.assume_clock()) };
             Ok((number, Fate::Arrived { at, ecn: equipoise::control::Ecn::NotEct }))
         };
@@ -111,19 +111,19 @@ impl Controller {
         self.inner.on_fates(time(now_s)?, &fates).map_err(|refused| error::failed(py, &refused))
     }
 
-    /// Handle a received RTCP datagram.
+    /// Processes an RTCP datagram that arrived.
     fn rtcp(&mut self, py: Python<'_>, now_s: f64, datagram: &Bound<'_, PyBytes>) -> PyResult<()> {
         let taken = self.inner.on_rtcp(time(now_s)?, datagram.as_bytes());
         taken.map_err(|refused| error::failed(py, &refused))
     }
 
-    /// Report that nothing waits to be sent.
+    /// Reports that no packet waits to be sent.
     fn idle(&mut self, now_s: f64) -> PyResult<()> {
         self.inner.on_idle(time(now_s)?);
         Ok(())
     }
 
-    /// Advance the time.
+    /// Advances the controller's time to `now_s`.
     fn timer(&mut self, now_s: f64) -> PyResult<()> {
         self.inner.on_timer(time(now_s)?);
         Ok(())
@@ -134,7 +134,7 @@ impl Controller {
         self.inner.next_timer().map(seconds)
     }
 
-    /// When the next packet may be sent.
+    /// Returns the time at which the next packet may be sent; None while the window is full or the rate is 0.
     fn next_departure_s(&self, now_s: f64) -> PyResult<Option<f64>> {
         Ok(match self.inner.next_departure(time(now_s)?) {
             Readiness::Now => Some(now_s),

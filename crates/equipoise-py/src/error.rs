@@ -1,4 +1,4 @@
-//! Errors as Python exceptions, whose classes are in `equipoise._errors`.
+//! Converts errors to Python exceptions. The exception classes are in `equipoise._errors`.
 
 use std::error::Error;
 use std::io;
@@ -15,8 +15,8 @@ pub(crate) fn failed(py: Python<'_>, error: &dyn Error) -> PyErr {
     raised(py, "EquipoiseError", |class| class.call1((Chain(error).to_string(),)))
 }
 
-/// Converts an error of a scenario: to a `ScenarioError` with line, column and key if they exist, or to an `OSError`
-/// for a file that cannot be read.
+/// Converts an error of a scenario. If the file cannot be read, the result is an `OSError`, otherwise a `ScenarioError`
+/// with line, column and key, if they are known.
 pub(crate) fn wrong(py: Python<'_>, error: &ScenarioError) -> PyErr {
     let (line, column, key) = match error {
         ScenarioError::Read(source) => return io::Error::new(source.kind(), Chain(error).to_string()).into(),
@@ -28,7 +28,7 @@ pub(crate) fn wrong(py: Python<'_>, error: &ScenarioError) -> PyErr {
     raised(py, "ScenarioError", |class| class.call1((Chain(error).to_string(), line, column, key)))
 }
 
-/// Converts the error that a controller cannot be exchanged.
+/// Converts the error that the controller of a flow cannot be replaced.
 pub(crate) fn not_swapped(py: Python<'_>, error: &SwapError) -> PyErr {
     match error {
         SwapError::Scenario(source) | SwapError::With { source, .. } => wrong(py, source),

@@ -1,4 +1,5 @@
-//! The feedback and the answers of a control law as Python objects: times in seconds, rates in bit/s, sizes in bytes.
+//! Converts feedback for a control law to Python objects, and the law's decisions from Python objects. Times are in
+//! seconds, rates in bit/s, sizes in bytes.
 
 use equipoise::control::{
     self, Ecn, Fate, Feedback, IntervalSummary, Needs, PacketFeedback, PacketReport, QueuedFrame, SentPacket,
@@ -8,7 +9,7 @@ use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::intern;
 use pyo3::prelude::*;
 
-/// The summary of a report interval, measured by the receiver. Values that were not measured are None.
+/// The summary of a report interval, as measured by the receiver. Values that were not measured are None.
 #[pyclass(frozen, module = "equipoise")]
 #[derive(Debug)]
 pub(crate) struct Interval(IntervalSummary);
@@ -77,7 +78,7 @@ impl Interval {
     }
 }
 
-/// The results of single packets, in the order in which they were sent.
+/// Feedback on single packets, in the order in which they were sent.
 #[pyclass(frozen, module = "equipoise")]
 #[derive(Debug)]
 pub(crate) struct Packets {
@@ -118,7 +119,7 @@ impl Packets {
     }
 }
 
-/// The result of a packet.
+/// Feedback on one packet: whether and when it arrived.
 #[pyclass(frozen, module = "equipoise")]
 #[derive(Debug)]
 pub(crate) struct Packet(PacketReport);
@@ -163,7 +164,7 @@ impl Packet {
     }
 }
 
-/// No report arrived for this number of report intervals.
+/// Feedback that no report arrived for a number of report intervals.
 #[pyclass(frozen, get_all, module = "equipoise")]
 #[derive(Debug)]
 pub(crate) struct Silence {
@@ -193,7 +194,7 @@ impl Sent {
     }
 }
 
-/// A frame of live media that is added to the send queue.
+/// A frame of live media that the application adds to the send queue.
 #[pyclass(frozen, module = "equipoise")]
 #[derive(Debug)]
 pub(crate) struct Frame(pub(crate) QueuedFrame);
@@ -243,7 +244,8 @@ impl Allowance {
     }
 }
 
-/// Feedback for a control law; None for feedback that no session delivers.
+/// Converts feedback for a control law to a Python object. Returns None for kinds of feedback that no session sends to
+/// a law.
 pub(crate) fn shown<'py>(py: Python<'py>, told: &Feedback<'_>) -> PyResult<Option<Bound<'py, PyAny>>> {
     Ok(Some(match told {
         Feedback::Interval(summary) => Bound::new(py, Interval(*summary))?.into_any(),
@@ -257,7 +259,7 @@ pub(crate) fn shown<'py>(py: Python<'py>, told: &Feedback<'_>) -> PyResult<Optio
     }))
 }
 
-/// Asks a control law for its allowance: a rate in bit/s, or an `Allowance`.
+/// Calls the method `allowance` of a control law written in Python. It returns a rate in bit/s, or an `Allowance`.
 pub(crate) fn allowance(law: &Bound<'_, PyAny>) -> PyResult<control::Allowance> {
     let said = law.call_method0(intern!(law.py(), "allowance"))?;
     let Ok(whole) = said.cast::<Allowance>() else { return Ok(control::Allowance::rate(rate(&said)?)) };
@@ -269,7 +271,7 @@ pub(crate) fn allowance(law: &Bound<'_, PyAny>) -> PyResult<control::Allowance> 
     pace_bps.map_or(Ok(allowed), |pace| Ok(allowed.with_pace(positive(pace)?)))
 }
 
-/// Reads a rate in bit/s.
+/// Reads a rate in bit/s, which must be above zero and finite.
 pub(crate) fn rate(said: &Bound<'_, PyAny>) -> PyResult<Rate> {
     let wrong = |_| {
         let kind = said.get_type();
@@ -291,7 +293,8 @@ const NEEDS: [(&str, Needs); 5] = [
     ("ecn", Needs::ECN),
 ];
 
-/// Reads what a control law needs from its session: one word, or several.
+/// Reads the attribute `needs` of a control law, which says what the law needs from its session: one word, or several
+/// words.
 pub(crate) fn needs(said: &Bound<'_, PyAny>) -> PyResult<Needs> {
     let words: Vec<String> = said.extract::<String>().map(|word| vec![word]).or_else(|_| said.extract())?;
     words.iter().try_fold(Needs::NOTHING, |needs, word| {

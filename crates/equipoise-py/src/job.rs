@@ -1,4 +1,5 @@
-//! Runs jobs without the GIL, handles signals meanwhile, and shows the progress.
+//! Runs jobs without Python's global interpreter lock (GIL). During a job, signals are handled and the progress is
+//! shown.
 
 use std::panic::resume_unwind;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -10,13 +11,14 @@ use equipoise_lab::sim::Stop;
 use pyo3::prelude::*;
 use pyo3::types::PyBool;
 
-/// Maximum delay of Ctrl-C and of progress updates.
+/// Maximum time until a job reacts to Ctrl-C, and time between two updates of the progress.
 const WAIT: Duration = Duration::from_millis(100);
 
-/// Runs a job with a single run on this thread. When the job reports its progress, signals are handled. `progress` is
-/// None, True for a bar, or a function that is called with the completed share.
+/// Runs a job that has a single run on this thread. Signals are handled when the job reports its progress. `progress`
+/// is None, True for a progress bar, or a function that is called with the completed share, from 0 to 1.
 ///
-/// An exception of a signal handler, such as for Ctrl-C, or of `progress` ends the job through `stop` and is raised.
+/// If a signal handler (such as that of Ctrl-C) or `progress` raises an exception, the job is ended through `stop`, and
+/// the exception is raised.
 pub(crate) fn here<T: Send>(
     py: Python<'_>,
     stop: &Stop,
@@ -42,7 +44,8 @@ pub(crate) fn here<T: Send>(
     watch.into_inner().unwrap_or_else(PoisonError::into_inner).1.map(|()| result)
 }
 
-/// Runs a job with many runs on a separate thread, while this thread waits; otherwise like [`here`].
+/// Runs a job that has several runs on a separate thread, while this thread waits, handles signals and shows the
+/// progress. Arguments and exceptions are those of [`here`].
 pub(crate) fn aside<T: Send>(
     py: Python<'_>,
     stop: &Stop,
@@ -54,9 +57,10 @@ pub(crate) fn aside<T: Send>(
     let (share, is_over) = (&share, &is_over);
     thread::scope(|scope| {
         let working = scope.spawn(move || {
-            // The waiting thread is woken by a guard, so that a panic wakes it, too.
+            // When this guard is dropped, it wakes the waiting thread. A panic of the job drops it, too.
             let _wake = Wake { is_over, waiting };
-            // Attach once for the whole job, because control laws written in Python attach again for each feedback.
+            // Attach the thread to the interpreter once for the whole job. Control laws written in Python attach again
+            // at each feedback, which is then faster.
             Python::attach(|py| py.detach(|| job(&|done: f64| share.store(done.to_bits(), Ordering::Relaxed))))
         });
         let mut ended = Ok(());
@@ -74,7 +78,7 @@ pub(crate) fn aside<T: Send>(
     })
 }
 
-/// Wakes the waiting thread when it is dropped.
+/// A guard that wakes the waiting thread when the guard is dropped.
 struct Wake<'a> {
     is_over: &'a AtomicBool,
     waiting: thread::Thread,
@@ -87,7 +91,7 @@ impl Drop for Wake<'_> {
     }
 }
 
-/// The function to call with the completed share, if any.
+/// Returns the function to call with the completed share; `None` if no progress is to be shown.
 fn shown<'py>(progress: &Bound<'py, PyAny>) -> PyResult<Option<Bound<'py, PyAny>>> {
     match progress.cast::<PyBool>() {
         Ok(flag) if !flag.is_true() => Ok(None),

@@ -1,4 +1,4 @@
-//! Control laws written in Python, as controllers of sessions.
+//! Control laws written in Python, which sessions use like built-in controllers.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -15,15 +15,17 @@ use pyo3::types::{PyDict, PyDictMethods};
 
 use crate::feedback::{self, Frame, Sent};
 
-/// The controllers that the scenarios of a call can name: the built-in ones, and the caller's own.
+/// The controllers that scenarios can name during one call from Python: the built-in controllers, and the caller's own
+/// laws.
 pub(crate) struct Laws {
     pub(crate) catalogue: Catalogue,
     fault: Arc<Fault>,
 }
 
 impl Laws {
-    /// Reads the control laws of a dict. Each name has a function that makes a law for a flow, called with the size of
-    /// its packets in bytes. An exception in a law ends the runs through `stop`.
+    /// Reads the control laws of a dict. The keys are names, and each value is a function that creates a law for one
+    /// flow. The function is called with the size of the flow's packets in bytes. An exception in a law ends the runs
+    /// through `stop`.
     pub(crate) fn new(laws: Option<&Bound<'_, PyDict>>, stop: &Stop) -> PyResult<Self> {
         let mut catalogue = Catalogue::default();
         let fault = Arc::new(Fault { first: Mutex::new(None), stop: stop.clone() });
@@ -38,13 +40,13 @@ impl Laws {
         Ok(Self { catalogue, fault })
     }
 
-    /// Returns `found`, or the exception that a law has raised.
+    /// Returns the exception that a law has raised; `found` if no law has raised one.
     pub(crate) fn checked<T>(&self, found: PyResult<T>) -> PyResult<T> {
         self.fault.take().map_or(found, Err)
     }
 }
 
-/// The first exception that a law of this call has raised.
+/// The first exception that a law has raised during the call from Python, and the signal that ends the runs.
 #[derive(Debug)]
 struct Fault {
     first: Mutex<Option<PyErr>>,
@@ -62,7 +64,7 @@ impl Fault {
     }
 }
 
-/// A control law written in Python: the object has the methods of `equipoise.Law`.
+/// A control law written in Python. `object` has the methods of `equipoise.Law`.
 #[derive(Debug)]
 pub(crate) struct Law {
     object: Py<PyAny>,
@@ -76,7 +78,7 @@ pub(crate) struct Law {
     fault: Arc<Fault>,
 }
 
-/// Which of the optional methods the law has.
+/// Whether the law has each of the optional methods.
 #[derive(Clone, Copy, Debug)]
 struct Has {
     sent: bool,
@@ -123,7 +125,7 @@ impl Law {
         Ok(law)
     }
 
-    /// The time at which the law wants to be called, if it names one.
+    /// Calls the law's method `next_timer_s`, if it has one, and returns the time at which `on_timer` is to be called.
     fn asks_for(&self, object: &Bound<'_, PyAny>) -> PyResult<Option<Instant<SenderClock>>> {
         if !self.has.timer {
             return Ok(None);
@@ -132,7 +134,8 @@ impl Law {
         Ok(at.and_then(Span::from_secs_f64).map(|at| Instant::ZERO + at))
     }
 
-    /// Calls the law, then asks for its allowance. After an exception it does nothing more.
+    /// Calls the law with `call`, then reads the law's timer and allowance. After an exception in any law, does
+    /// nothing.
     fn call(&mut self, call: impl for<'py> FnOnce(&Bound<'py, PyAny>) -> PyResult<()>) {
         if self.fault.stop.is_stopped() {
             return;

@@ -1,12 +1,14 @@
-//! The Python package `equipoise`: scenarios run in the simulator, results as Arrow, control laws written in Python.
+//! The native part of the Python package `equipoise`. It runs scenarios in the simulator, returns results as Arrow
+//! tables, and supports control laws written in Python.
 //!
 //! ```text
 //!   Python ── scenario, set, seeds ──▶ job ── equipoise-lab, without the GIL ──▶ result ──▶ dict, tables of Arrow
 //!                 laws ──▶ law ──▶ catalogue ──▶ the same sessions as every other law
 //! ```
 //!
-//! The package has no control law of its own. Its words and units are the same as in the scenario file and in the JSON
-//! of the command. This module is imported as `equipoise._native`; users import the package in `python/equipoise/`.
+//! The crate contains no control law. Its names and units are the same as in scenario files and in the JSON of the
+//! command `equipoise`. Python imports the crate as `equipoise._native`; users import the package in
+//! `python/equipoise/`.
 
 #![expect(clippy::needless_pass_by_value, reason = "what Python hands over is handed over")]
 

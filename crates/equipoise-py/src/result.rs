@@ -1,4 +1,4 @@
-//! The result of a run.
+//! The results of all runs of a scenario, as a Python object.
 
 use equipoise_lab::report;
 use equipoise_lab::result::{Report, Run};
@@ -7,7 +7,7 @@ use pyo3::prelude::*;
 use crate::rows;
 use crate::table::Table;
 
-/// All runs of a scenario.
+/// The results of all runs of a scenario.
 #[pyclass(frozen, module = "equipoise")]
 #[derive(Debug)]
 pub(crate) struct Result(Report);

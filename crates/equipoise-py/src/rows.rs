@@ -1,4 +1,5 @@
-//! The tables of a report: columns that identify the row, such as seed and flow, then one for each key of its JSON.
+//! The tables of a report. The first columns of a table identify the row, such as `seed` and `flow`. The other columns
+//! are the keys that the row's object has in the report's JSON.
 
 use equipoise_lab::result::{
     DelayResult, FlowResult, FramesResult, IntervalResult, LinkResult, PathResult, PhaseResult, QueueingResult, Report,
@@ -8,7 +9,7 @@ use pyo3::prelude::*;
 
 use crate::table::{Columns, Table};
 
-/// A row of a table: an item of a run, with the seed of the run and the names of its flow and path.
+/// A row of a table: an item `it` of a run, the run's seed, and the names of the item's flow (or link) and path.
 struct Of<'a, T> {
     seed: u64,
     flow: &'a str,
@@ -53,7 +54,7 @@ impl<T> Columns<Of<'_, T>> {
 }
 
 impl<'a, T> Columns<Of<'a, T>> {
-    /// Starts a table with the columns for seed and flow.
+    /// Starts a table with the columns `seed` and `flow`.
     fn of_flows(rows: impl Iterator<Item = Of<'a, T>>) -> Self {
         Self::of(rows).count("seed", |row| Some(row.seed)).text("flow", |row| Some(row.flow))
     }
@@ -63,7 +64,7 @@ impl<'a, T> Columns<Of<'a, T>> {
     }
 }
 
-/// The items of every flow of every run.
+/// Returns a row for each item that `of` selects from each flow of each run.
 fn each_flow<'a, T: 'a>(
     report: &'a Report,
     of: impl Fn(&'a FlowResult) -> &'a [T] + Copy + 'a,
@@ -165,7 +166,7 @@ pub(crate) fn links(report: &Report) -> PyResult<Table> {
         .table()
 }
 
-/// The control intervals of flows, and the report intervals of each path of a flow with several paths.
+/// The control intervals of all flows and, for flows with several paths, the report intervals of each path.
 pub(crate) fn intervals(report: &Report) -> PyResult<Table> {
     let whole = each_flow(report, |flow| &flow.intervals);
     let by_path = each_flow(report, |flow| &flow.paths).flat_map(|Of { seed, flow, it, .. }: Of<'_, PathResult>| {
@@ -260,7 +261,8 @@ pub(crate) fn distribution(report: &Report) -> PyResult<Table> {
         .table()
 }
 
-/// The phases between planned changes; each covers all media flows.
+/// The phases of each run, which are the times between planned changes. The values of a phase are for all media flows
+/// together.
 pub(crate) fn phases(report: &Report) -> PyResult<Table> {
     fn of(run: &Run) -> &[PhaseResult] {
         run.media.as_ref().map_or(&[], |media| &media.phases)
@@ -278,7 +280,7 @@ pub(crate) fn phases(report: &Report) -> PyResult<Table> {
         .table()
 }
 
-/// Planned changes of capacities and loads, the initial values first.
+/// The planned changes of capacities and loads. The initial values are the first rows.
 pub(crate) fn steps(report: &Report) -> PyResult<Table> {
     let kind = |kind| match kind {
         equipoise_lab::result::StepKind::Capacity => Some("capacity"),
@@ -293,7 +295,7 @@ pub(crate) fn steps(report: &Report) -> PyResult<Table> {
         .table()
 }
 
-/// The means over several runs, by flow and metric.
+/// The mean over all runs, for each flow and metric.
 pub(crate) fn means(report: &Report) -> PyResult<Table> {
     let flows = report.summary.iter().flat_map(|world| &world.flows);
     let all = flows.flat_map(|flow| flow.metrics.iter().map(move |(metric, mean)| (&flow.name, metric, mean)));

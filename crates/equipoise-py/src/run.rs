@@ -11,7 +11,7 @@ use crate::law::Laws;
 use crate::result::Result;
 use crate::{error, job, source};
 
-/// Run a scenario in the simulator.
+/// Runs a scenario in the simulator.
 #[pyfunction]
 #[pyo3(signature = (scenario, *, set=None, seed=None, runs=1, laws=None, series=None, threads=None, progress=None))]
 #[expect(clippy::too_many_arguments, reason = "they have names in Python")]
@@ -31,7 +31,8 @@ pub(crate) fn run(
     let scenario = laws.checked(source::scenario(scenario, set, &laws.catalogue))?;
     let seed = seed.unwrap_or(scenario.seed);
     let runs = at_least_one(runs)?;
-    // By default, the number of runs that keep values over time is limited as in the command, to bound the memory.
+    // By default, only the first runs keep their values over time, as in the command `equipoise`, so that memory is
+    // bounded.
     let whole = match series {
         Some(true) => runs,
         Some(false) => 0,
@@ -51,7 +52,7 @@ pub(crate) fn run(
     Ok(Result::new(report))
 }
 
-/// Describe in words what a scenario would run.
+/// Describes in words what a scenario would run.
 #[pyfunction]
 #[pyo3(signature = (scenario, *, set=None))]
 pub(crate) fn explain(scenario: &Bound<'_, PyAny>, set: Option<&Bound<'_, PyDict>>) -> PyResult<String> {

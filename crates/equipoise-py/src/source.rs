@@ -1,4 +1,4 @@
-//! Input from Python: a scenario as a dict, a text or a file, and overrides as a dict.
+//! Reads input from Python: a scenario, which is a dict, a text or a file, and overrides, which are a dict.
 
 use std::path::PathBuf;
 
@@ -9,7 +9,7 @@ use pyo3::types::{PyBool, PyDict, PyFloat, PyList, PyMapping, PyString, PyTuple}
 
 use crate::error;
 
-/// The text of a scenario. `source` is a mapping, a text of several lines, or the path of a file.
+/// Returns the text of a scenario. `source` is a mapping, a text of several lines, or the path of a file.
 pub(crate) fn text(source: &Bound<'_, PyAny>) -> PyResult<String> {
     if let Ok(mapping) = source.cast::<PyMapping>() {
         let table = value(mapping.as_any())?;
@@ -30,7 +30,7 @@ pub(crate) fn text(source: &Bound<'_, PyAny>) -> PyResult<String> {
     })
 }
 
-/// Reads the overrides of a dict: paths of keys with their values; None removes the key.
+/// Reads overrides from a dict from key paths to values. The value None removes the key from the scenario.
 pub(crate) fn overrides(set: Option<&Bound<'_, PyDict>>) -> PyResult<Vec<Override>> {
     let Some(set) = set else { return Ok(Vec::new()) };
     let one = |(path, given): (Bound<'_, PyAny>, Bound<'_, PyAny>)| {
@@ -73,7 +73,7 @@ pub(crate) fn value(given: &Bound<'_, PyAny>) -> PyResult<Value> {
         let entries = given.try_iter()?.map(|entry| value(&entry?));
         return Ok(Value::Array(entries.collect::<PyResult<_>>()?));
     }
-    // Other objects that convert to a number, such as numpy's.
+    // Accept other objects that can be converted to a number, such as the numbers of numpy.
     if let Ok(number) = given.extract() {
         return Ok(Value::Integer(number));
     }

@@ -1,4 +1,4 @@
-//! The test cases of RFC 8867 under several controllers.
+//! The test cases of RFC 8867, run with several controllers.
 
 use equipoise_lab::report;
 use equipoise_lab::scenario::Catalogue;
@@ -19,7 +19,7 @@ use crate::{error, job};
 #[derive(Debug)]
 pub(crate) struct Suite(SuiteResult);
 
-/// Run cases of RFC 8867 under several controllers.
+/// Runs test cases of RFC 8867 with several controllers.
 #[pyfunction]
 #[pyo3(signature = (cases=None, controllers=None, *, quick=false, runs=None, seed=1, aqm=None, laws=None, threads=None, progress=None))]
 #[expect(clippy::too_many_arguments, reason = "they have names in Python")]

@@ -1,4 +1,4 @@
-//! Sweeps in their folders; `equipoise._sweep` distributes them to workers.
+//! Sweeps, each stored in a folder. The Python module `equipoise._sweep` distributes the parts of a sweep to workers.
 
 use std::fs::File;
 use std::io::BufWriter;
@@ -13,7 +13,7 @@ use pyo3::types::{PyDict, PyDictMethods};
 
 use crate::{error, job, source};
 
-/// A sweep in its folder.
+/// A sweep, stored in a folder.
 #[pyclass(frozen, module = "equipoise._native")]
 #[derive(Debug)]
 pub(crate) struct SweepFolder(Folder);
@@ -24,13 +24,13 @@ fn refused(py: Python<'_>, error: &SweepError) -> PyErr {
 
 #[pymethods]
 impl SweepFolder {
-    /// Opens the sweep in a folder.
+    /// Opens the sweep that is stored in a folder.
     #[staticmethod]
     fn open(py: Python<'_>, path: PathBuf) -> PyResult<Self> {
         py.detach(|| Folder::open(&path)).map(Self).map_err(|error| refused(py, &error))
     }
 
-    /// Creates a sweep's folder, or opens the folder in which the same sweep was begun.
+    /// Creates the folder of a sweep. If the folder already contains the same sweep, opens this sweep.
     #[staticmethod]
     #[pyo3(signature = (path, scenario, *, set, vary, draw, points, runs, seed))]
     #[expect(clippy::too_many_arguments, reason = "they have names in Python")]
@@ -69,17 +69,17 @@ impl SweepFolder {
         self.0.plan().runs()
     }
 
-    /// Numbers of the parts that are missing.
+    /// Returns the numbers of the parts that have no result yet.
     fn missing(&self, py: Python<'_>) -> PyResult<Vec<u64>> {
         py.detach(|| self.0.missing(Shard::ALL)).map_err(|error| refused(py, &error))
     }
 
-    /// Stores the bytes of a part that a worker has run.
+    /// Stores the result of part `part`, which a worker has run.
     fn put(&self, py: Python<'_>, part: u64, content: &[u8]) -> PyResult<()> {
         py.detach(|| self.0.put(part, content)).map_err(|error| refused(py, &error))
     }
 
-    /// Runs those parts of shard I/N that have no result yet. All parts are divided into N shards.
+    /// Runs the parts of shard I/N that have no result yet. The parts of the sweep are divided into N shards.
     #[pyo3(signature = (shard, *, threads=None, progress=None))]
     fn run(
         &self,
@@ -97,7 +97,7 @@ impl SweepFolder {
         ran.map(drop).map_err(|error| refused(py, &error))
     }
 
-    /// Writes all rows into one Parquet file.
+    /// Writes the rows of all parts into one Parquet file.
     fn merge(&self, py: Python<'_>, file: PathBuf) -> PyResult<()> {
         let out = File::create(&file).map_err(|failed| error::unread(&file, &failed))?;
         py.detach(|| self.0.merge(Some(Box::new(BufWriter::new(out))), None)).map_err(|error| refused(py, &error))

@@ -1,4 +1,4 @@
-//! Tables: Arrow columns that pandas, polars, pyarrow and others read without a copy.
+//! Tables of Arrow columns, which pandas, polars, pyarrow and other libraries read without a copy.
 
 use std::sync::Arc;
 
@@ -12,7 +12,7 @@ use pyo3::exceptions::{PyKeyError, PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyCapsule, PyDict, PyDictMethods};
 
-/// A table.
+/// A table of Arrow columns.
 #[pyclass(frozen, module = "equipoise")]
 #[derive(Debug)]
 pub(crate) struct Table(RecordBatch);
@@ -56,7 +56,7 @@ impl Table {
         py: Python<'py>,
         requested_schema: Option<&Bound<'py, PyAny>>,
     ) -> PyResult<Bound<'py, PyCapsule>> {
-        // The requested schema may be ignored (the Arrow PyCapsule interface).
+        // The Arrow PyCapsule interface allows an implementation to ignore the requested schema.
         let _ = requested_schema;
         let batches = RecordBatchIterator::new([Ok(self.0.clone())], self.0.schema());
         PyCapsule::new_with_value(py, FFI_ArrowArrayStream::new(Box::new(batches)), c"arrow_array_stream")
@@ -80,7 +80,7 @@ impl Table {
     }
 }
 
-/// Converts a cell to a Python value: None for values that were not measured.
+/// Converts a cell to a Python value, which is None if the value was not measured.
 fn cell<'py>(py: Python<'py>, array: &ArrayRef, row: usize) -> PyResult<Bound<'py, PyAny>> {
     let any = array.as_any();
     if array.is_null(row) {
@@ -98,7 +98,7 @@ fn cell<'py>(py: Python<'py>, array: &ArrayRef, row: usize) -> PyResult<Bound<'p
     }
 }
 
-/// A table under construction, with rows of one kind.
+/// A table to which columns are added. Each column computes its cells from `rows`.
 pub(crate) struct Columns<R> {
     rows: Vec<R>,
     fields: Vec<Field>,
@@ -131,7 +131,7 @@ impl<R> Columns<R> {
         self.with(name, DataType::Utf8, Arc::new(array))
     }
 
-    /// Adds a column of texts that are computed here.
+    /// Adds a column of texts that `of` creates, in contrast to `text`, whose texts exist already.
     pub(crate) fn made(self, name: &str, of: impl Fn(&R) -> Option<String>) -> Self {
         let array: StringArray = self.rows.iter().map(of).collect();
         self.with(name, DataType::Utf8, Arc::new(array))

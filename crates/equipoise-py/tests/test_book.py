@@ -1,4 +1,4 @@
-"""The code of the book's chapters about Python and sweeps runs as printed."""
+"""Tests that the code in the book's chapters about Python and sweeps works as printed."""
 
 import os
 import re
@@ -22,7 +22,7 @@ FENCE = re.compile(r"^```(\S*)\n(.*?)^```$", re.DOTALL | re.MULTILINE)
 
 
 def test_the_code_of_the_chapter_runs(root: Path, tmp_path: Path) -> None:
-    """Blocks run one after the other, as a reader runs them."""
+    """If it fails, the chapter's code blocks do not work when a reader runs them one after the other."""
     blocks = FENCE.findall(CHAPTER.read_text(encoding="utf-8"))
     code = [text for language, text in blocks if language == "python"]
     assert len(code) == 5 and {language for language, _ in blocks} == {"console", "python"}
@@ -41,7 +41,9 @@ def test_what_the_chapter_names_is_there(name: str) -> None:
 
 
 def test_the_job_of_kubernetes_runs_all_shares() -> None:
-    """There are as many pods as shares, counted from 0, and the command accepts their numbers; every volume is defined."""
+    """If it fails, the Kubernetes job of the chapter leaves parts of the sweep out, or mounts a volume that it does not
+    define.
+    """
     blocks = FENCE.findall((BOOK / "sweep.md").read_text(encoding="utf-8"))
     [job] = [yaml.safe_load(text) for language, text in blocks if language == "yaml"]
     spec = job["spec"]
@@ -61,7 +63,7 @@ def test_the_job_of_kubernetes_runs_all_shares() -> None:
 
 
 def test_the_code_of_sweeps_is_code() -> None:
-    """The code needs clusters and is not run, but every function that it calls exists."""
+    """If it fails, the chapter's code is not valid Python. The code is not run, because it needs clusters."""
     blocks = FENCE.findall((BOOK / "sweep.md").read_text(encoding="utf-8"))
     code = [text for language, text in blocks if language == "python"]
     assert len(code) == 3

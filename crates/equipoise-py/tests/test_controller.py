@@ -1,4 +1,4 @@
-"""Controllers in the caller's own stack."""
+"""Tests of controllers in a program with its own network code."""
 
 import math
 
@@ -8,7 +8,9 @@ import equipoise
 
 
 def over_a_link(name: str, seconds: float = 20.0, capacity_bps: float = 2e6, **options: str | float) -> equipoise.Controller:
-    """Run a controller over a link of this capacity, with 20 ms in each direction and a report every 100 ms."""
+    """Run a controller over a link of ``capacity_bps`` with a delay of 20 ms in each direction and a report every 100
+    ms.
+    """
     controller = equipoise.Controller(name, **options)  # type: ignore[arg-type]
     now, number, busy_until, reported = 0.0, 0, 0.0, 0.1
     under_way: list[tuple[int, float]] = []
@@ -32,7 +34,9 @@ def over_a_link(name: str, seconds: float = 20.0, capacity_bps: float = 2e6, **o
 
 @pytest.mark.parametrize("name", ["equipoise", "gcc"])
 def test_a_controller_finds_the_capacity_of_a_link(name: str) -> None:
-    """The controller gets only calls with times and numbers."""
+    """If it fails, a controller does not find the capacity of a link from reports of packet numbers and arrival
+    times.
+    """
     controller = over_a_link(name)
     assert 1e6 < controller.rate_bps < 2.6e6, controller
     assert 0.040 <= controller.round_trip_s < 0.3 and controller.why
@@ -40,7 +44,7 @@ def test_a_controller_finds_the_capacity_of_a_link(name: str) -> None:
 
 
 def test_silence_and_losses_bring_the_rate_down() -> None:
-    """A sender without feedback lowers its rate."""
+    """If it fails, a sender that receives no feedback, or feedback that all packets were lost, keeps its rate."""
     controller = over_a_link("equipoise")
     before, now = controller.rate_bps, 20.0
     for number in range(100_000, 100_400):
@@ -53,7 +57,7 @@ def test_silence_and_losses_bring_the_rate_down() -> None:
 
 
 def test_acknowledgements_without_times_do() -> None:
-    """A controller that does not need arrival times also works."""
+    """If it fails, a controller that needs no arrival times rejects acknowledgements without arrival times."""
     controller = equipoise.Controller("cbr", rate="1 Mbit/s", feedback="acks")
     controller.sent(0.0, 1, 1200)
     controller.feedback(0.05, [(1, math.nan)])
@@ -61,7 +65,9 @@ def test_acknowledgements_without_times_do() -> None:
 
 
 def test_what_is_wrong_is_named() -> None:
-    """Wrong names, wrong values, packets that were never sent, and feedback of another kind."""
+    """If it fails, a wrong call raises no exception: wrong names or values, packets that were never sent, feedback of
+    another kind.
+    """
     with pytest.raises(ValueError, match="there is no controller `nobody`"):
         equipoise.Controller("nobody")
     with pytest.raises(equipoise.EquipoiseError, match="`max_rate`"):

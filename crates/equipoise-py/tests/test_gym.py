@@ -1,4 +1,4 @@
-"""The environment for gymnasium."""
+"""Tests of the environment for gymnasium."""
 
 import threading
 from pathlib import Path
@@ -15,12 +15,12 @@ from equipoise.gym import SessionEnv
 
 @pytest.mark.filterwarnings("ignore:.*not within the recommended.*", "ignore:.*Box observation space.*", "ignore:.*infinity.*")
 def test_its_checker_passes() -> None:
-    """The checker is gymnasium's."""
+    """If it fails, gymnasium's own checker rejects the environment."""
     check_env(SessionEnv(set={"duration": "5 s"}), skip_render_check=True)
 
 
 def episode(env: SessionEnv, seed: int, change: float) -> list[float]:
-    """The rewards of an episode."""
+    """Run an episode in which every action is ``change``, and return its rewards."""
     env.reset(seed=seed)
     rewards, is_over = [], False
     while not is_over:
@@ -30,13 +30,15 @@ def episode(env: SessionEnv, seed: int, change: float) -> list[float]:
 
 
 def test_the_same_seed_and_actions_give_the_same_episode(root: Path) -> None:
-    """Another seed results in another episode."""
+    """If it fails, an episode does not only depend on seed and actions, or is the same for different seeds."""
     env = SessionEnv("scenarios/demo-short.toml", max_rate_bps=15e6)
     assert episode(env, 3, 0.1) == episode(env, 3, 0.1) != episode(env, 4, 0.1)
 
 
 def test_actions_move_the_rate_and_the_result_is_there_at_the_end() -> None:
-    """The rate rises to its limit, at which the queue is full."""
+    """If it fails, actions do not change the rate, or a complete episode has no result. The rate rises until the queue
+    is full.
+    """
     env = SessionEnv(max_rate_bps=4e6)
     up, steady = sum(episode(env, 1, 1.0)), sum(episode(env, 1, 0.0))
     assert steady > 0 > up
@@ -46,7 +48,7 @@ def test_actions_move_the_rate_and_the_result_is_there_at_the_end() -> None:
 
 
 def test_an_episode_that_is_left_leaves_no_thread() -> None:
-    """Also after many episodes, and without a call of ``close``."""
+    """If it fails, ``reset`` and ``close`` leave the threads of incomplete episodes running."""
     before = threading.active_count()
     env = SessionEnv()
     for seed in range(5):
@@ -57,7 +59,7 @@ def test_an_episode_that_is_left_leaves_no_thread() -> None:
 
 
 def test_what_is_wrong_is_raised() -> None:
-    """The exception is raised in the agent's thread."""
+    """If it fails, an exception of the simulator's thread is not raised in the agent's thread."""
     with pytest.raises(equipoise.ScenarioError):
         SessionEnv(set={"duration": "long"}).reset(seed=1)
     with pytest.raises(ValueError, match="between"):

@@ -1,4 +1,4 @@
-"""Control laws written in Python."""
+"""Tests of control laws written in Python."""
 
 from typing import Any
 
@@ -10,14 +10,14 @@ FEEDBACK = equipoise.Interval | equipoise.Packets | equipoise.Silence
 
 
 def idle(**media: Any) -> dict[str, Any]:
-    """A session alone on a link of 2 Mbit/s and 20 ms."""
+    """A scenario: a session without other traffic on a link of 2 Mbit/s with a delay of 20 ms."""
     link = {"name": "l", "rate": "2 Mbit/s", "delay": "20 ms", "queue": "300 ms"}
     flow = {"name": "media", "path": ["l"], "packet_size": "1000 B", "report_interval": "100 ms", "controller": {"name": "mine"}}
     return {"name": "idle", "duration": "20 s", "warm_up": "5 s", "link": [link], "flow": [flow | media]}
 
 
 class Steady:
-    """A law that keeps its rate, and records its feedback."""
+    """A law that allows a constant rate, and records the feedback."""
 
     def __init__(self, packet_bytes: int) -> None:
         self.packet_bytes = packet_bytes
@@ -32,7 +32,7 @@ class Steady:
 
 
 def ran(law: type[Steady], scenario: dict[str, Any] | None = None) -> tuple[dict[str, Any], Steady]:
-    """Run a law; return the flow's results and the law."""
+    """Run a scenario whose flow uses a law; return the results of the flow, and the law object."""
     made: list[Steady] = []
 
     def make(packet_bytes: int) -> Steady:
@@ -44,7 +44,9 @@ def ran(law: type[Steady], scenario: dict[str, Any] | None = None) -> tuple[dict
 
 
 def test_a_law_by_intervals_decides_the_rate() -> None:
-    """The allowed rate is sent, and the feedback equals the results."""
+    """If it fails, a session does not send at the rate of a law in Python, or the law's feedback differs from the
+    results.
+    """
     flow, law = ran(Steady)
     assert flow["controller"] == "mine" and law.packet_bytes == 1000
     assert flow["mean_rate_bps"] == pytest.approx(1e6, rel=0.01)
@@ -57,14 +59,18 @@ def test_a_law_by_intervals_decides_the_rate() -> None:
 
 
 def test_a_law_of_ours_and_the_same_in_python_send_the_same() -> None:
-    """With a fixed rate in both, the same packets are sent."""
+    """If it fails, a law in Python with a fixed rate sends other packets than the built-in law with the same fixed
+    rate.
+    """
     ours = equipoise.run(idle(controller={"name": "cbr", "rate": "1 Mbit/s"})).summary["runs"][0]["flows"][0]
     flow, _ = ran(Steady)
     assert flow["delay"] == ours["delay"] and flow["packets_sent"] == pytest.approx(ours["packets_sent"], abs=1)
 
 
 def test_a_law_by_packets_sees_each_packet_leave_and_arrive() -> None:
-    """The law gets what it needs: packets, and its own timer."""
+    """If it fails, a law that needs packets is not called for each packet that is sent or arrives, or not by its
+    timer.
+    """
 
     class Window(Steady):
         needs = "packets"
@@ -99,7 +105,7 @@ def test_a_law_by_packets_sees_each_packet_leave_and_arrive() -> None:
 
 
 def test_what_a_law_needs_has_to_be_there() -> None:
-    """A law that needs per-packet feedback is refused in a session without it, with the reason."""
+    """If it fails, a session without per-packet feedback accepts a law that needs per-packet feedback."""
 
     class ByPacket(Steady):
         needs = ("packets", "ecn")
@@ -116,7 +122,7 @@ def test_what_a_law_needs_has_to_be_there() -> None:
 
 @pytest.mark.parametrize("runs", [1, 4])
 def test_an_exception_in_a_law_ends_the_runs_and_is_raised(runs: int) -> None:
-    """The exception is raised unchanged, with its traceback."""
+    """If it fails, the exception of a law is not raised unchanged, with its traceback."""
 
     class Broken(Steady):
         def on_feedback(self, now_s: float, feedback: FEEDBACK) -> None:
@@ -130,7 +136,7 @@ def test_an_exception_in_a_law_ends_the_runs_and_is_raised(runs: int) -> None:
 
 @pytest.mark.parametrize("rate", [0, -1, float("nan"), float("inf"), "fast", None])
 def test_a_rate_that_is_none_is_refused(rate: Any) -> None:
-    """An invalid rate is refused, and nothing is sent."""
+    """If it fails, a session accepts an invalid rate from a law."""
 
     class Strange(Steady):
         def allowance(self) -> Any:
@@ -141,7 +147,7 @@ def test_a_rate_that_is_none_is_refused(rate: Any) -> None:
 
 
 def test_names_are_taken_once() -> None:
-    """A law cannot replace a built-in controller of the same name."""
+    """If it fails, a law can replace a built-in controller that has the same name."""
     with pytest.raises(ValueError, match="already"):
         equipoise.run(idle(), laws={"ap": Steady})
     with pytest.raises(equipoise.ScenarioError, match="no such controller") as wrong:
@@ -150,7 +156,7 @@ def test_names_are_taken_once() -> None:
 
 
 def test_the_same_seed_is_the_same_run_on_any_number_of_threads() -> None:
-    """This also holds for laws in Python."""
+    """If it fails, the number of threads changes the results of a law in Python."""
     scenario = idle()
     scenario["flow"].append({"name": "others", "path": ["l"], "packet_size": "1000 B", "source": {"kind": "poisson", "rate": "0.8 Mbit/s"}})
     texts = {equipoise.run(scenario, laws={"mine": Steady}, runs=4, threads=threads).to_json() for threads in (1, 4)}

@@ -1,4 +1,4 @@
-"""Comparisons, suites and captures."""
+"""Tests of comparisons, suites and packet captures."""
 
 import csv
 import json
@@ -27,7 +27,9 @@ class Slow:
 
 
 def test_controllers_are_compared_on_the_same_seeds(root: Path) -> None:
-    """Compares a built-in controller and one in Python; the words are the same as in the command."""
+    """Compares a built-in controller with a law in Python. If it fails, the tables differ from the JSON of the
+    comparison.
+    """
     found = equipoise.compare("scenarios/demo-short.toml", ["ap", "slow"], laws={"slow": Slow}, runs=3, seed=2)
     assert found.flow == "media"
     rate = found.metrics.where(metric="delivered_rate_bps")
@@ -41,7 +43,9 @@ def test_controllers_are_compared_on_the_same_seeds(root: Path) -> None:
 
 
 def test_scenarios_are_compared_by_name() -> None:
-    """A dict defines the names; a list uses the scenarios' names, which must differ."""
+    """If it fails, variants do not have the keys of a dict as names, or two scenarios in a list may have the same
+    name.
+    """
     found = equipoise.compare({"one": equipoise.DEMO, "other": equipoise.DEMO}, set={"flow.media.start": "1 s"}, runs=2)
     assert set(found.metrics["word"]) <= {None, "equal"}
     with pytest.raises(equipoise.EquipoiseError, match="the name `demo`"):
@@ -54,13 +58,13 @@ def test_scenarios_are_compared_by_name() -> None:
 
 
 def test_a_case_of_rfc_8867_runs() -> None:
-    """The table equals the JSON."""
+    """If it fails, the table of a suite differs from the JSON or the CSV of the suite."""
     found = equipoise.suite(["5.1/50ms-link"], ["gcc", "equipoise"], runs=2)
     [gcc, ours] = found.to_dict()["results"]
     used = found.metrics.where(scope="run", metric="utilisation")
     assert used["controller"] == ["gcc", "equipoise"]
     assert used["mean"] == [gcc["utilisation"]["mean"], ours["utilisation"]["mean"]]
-    # Each cell equals the CSV's, in the same order of rows.
+    # Each cell of the table equals the cell in the same row and column of the CSV.
     head, *rows = csv.reader(found.to_csv().splitlines())
     assert found.metrics.columns == head and len(found.metrics) == len(rows) > 50
     for place, name in enumerate(head):
@@ -78,14 +82,16 @@ def test_a_case_of_rfc_8867_runs() -> None:
 
 
 def segment(sequence: int, acknowledged: int, data: bytes, *, back: bool) -> bytes:
-    """A TCP segment over raw IPv4, without checksums."""
+    """An IPv4 packet with a TCP segment. Both checksums are 0, and there is no link-layer header."""
     ends = (b"\x0a\0\0\x02\x0a\0\0\x01", (80, 40000)) if back else (b"\x0a\0\0\x01\x0a\0\0\x02", (40000, 80))
     tcp = struct.pack(">HHIIBBHHH", *ends[1], sequence, acknowledged, 5 << 4, 0x10, 65535, 0, 0) + data
     return struct.pack(">BBHHHBBH", 0x45, 0, 20 + len(tcp), 0, 0, 64, 6, 0) + ends[0] + tcp
 
 
 def test_round_trip_times_come_out_of_a_capture(tmp_path: Path) -> None:
-    """Pairs of segments; each pair is acknowledged 20 ms after its second segment."""
+    """Each pair of segments is acknowledged 20 ms after its second segment. If it fails, another round-trip time is
+    measured.
+    """
     frames, sequence = [], 1000
     for number in range(40):
         at = number * 100_000
@@ -109,7 +115,7 @@ def test_round_trip_times_come_out_of_a_capture(tmp_path: Path) -> None:
 
 
 def test_streams_of_rtp_come_out_of_a_capture(root: Path, tmp_path: Path) -> None:
-    """The streams of a simulated run are the same as the command's."""
+    """If it fails, the RTP streams of a simulated run differ from those that the command ``equipoise`` finds."""
     command = os.environ.get("EQUIPOISE_COMMAND")
     if command is None:
         pytest.skip("EQUIPOISE_COMMAND names the command; ./x python does")

@@ -1,4 +1,4 @@
-"""The code of the README runs as printed."""
+"""Tests that the code in the READMEs runs as printed."""
 
 import os
 import re
@@ -18,7 +18,9 @@ CODE = [
 
 @pytest.mark.parametrize("number", range(len(CODE)))
 def test_the_code_runs(number: int, root: Path, tmp_path: Path) -> None:
-    """Each block runs in a separate process, in a writable folder."""
+    """If it fails, a code block of a README does not run. Each block runs in a separate process, in a writable
+    folder.
+    """
     os.symlink(root / "scenarios", tmp_path / "scenarios")
     ran = [sys.executable, "-c", CODE[number]]
     printed = subprocess.run(ran, check=True, capture_output=True, text=True, cwd=tmp_path, env={**os.environ, "MPLBACKEND": "agg"})
@@ -31,5 +33,5 @@ def test_the_code_runs(number: int, root: Path, tmp_path: Path) -> None:
 
 
 def test_the_quick_start_is_short() -> None:
-    """It has at most ten lines in addition to the imports."""
+    """If it fails, the first code block has more than ten lines in addition to the imports."""
     assert len(CODE[0].split("\n\n", 1)[1].strip().splitlines()) <= 10

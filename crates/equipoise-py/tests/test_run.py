@@ -1,4 +1,4 @@
-"""Runs of scenarios and their results."""
+"""Tests of runs of scenarios, and of their results."""
 
 import json
 import os
@@ -35,7 +35,7 @@ def test_dict_text_and_file_are_the_same_scenario(root: Path, tmp_path: Path) ->
 
 
 def test_overrides_set_insert_and_remove(root: Path) -> None:
-    """A value changes, a missing key is added, and None removes a key."""
+    """If it fails, an override does not change a value, does not add a missing key, or None does not remove a key."""
     changed = equipoise.run("scenarios/demo.toml", set={**SHORT, "flow.media.start": "1 s", "flow.media.controller.b": 200.5})
     assert changed.summary["duration_s"] == 12
     assert changed.steps["at_s"] == [0, 0], "no step is left"
@@ -43,7 +43,7 @@ def test_overrides_set_insert_and_remove(root: Path) -> None:
 
 
 def test_seeds_count_on_and_threads_change_nothing() -> None:
-    """A run depends only on its seed, not on the other runs."""
+    """If it fails, a run depends on the other runs or on the number of threads, and not only on its seed."""
     many = [equipoise.run(equipoise.DEMO, set=SHORT, seed=5, runs=3, threads=threads, series=True) for threads in (1, 3)]
     assert many[0].to_json() == many[1].to_json()
     assert many[0].flows.where(flow="media")["seed"] == [5, 6, 7]
@@ -56,7 +56,9 @@ def test_seeds_count_on_and_threads_change_nothing() -> None:
 
 
 def flat(row: dict[str, Any], before: str = "") -> Iterator[tuple[str, Any]]:
-    """The keys of a JSON row as columns; lists and counts by word are not columns."""
+    """Return the keys of a JSON object as names of columns, with their values. Lists and counts by word have no
+    columns.
+    """
     for key, value in row.items():
         if isinstance(value, dict) and key not in {"ignored", "decisions", "circuit_broken", "pair"}:
             yield from flat(value, f"{before}{key}_")
@@ -66,7 +68,7 @@ def flat(row: dict[str, Any], before: str = "") -> Iterator[tuple[str, Any]]:
 
 @pytest.mark.parametrize("file", ["demo-short.toml", "call.toml", "web.toml", "kodama2009/beyond-noise.toml", "two-paths.toml"])
 def test_columns_are_the_keys_of_the_json(root: Path, file: str) -> None:
-    """Every value of a flow, a link or an interval in the JSON is also in the table."""
+    """If it fails, a value of a flow, a link or an interval is in the JSON but not in the table."""
     short = {"duration": "25 s", "warm_up": "5 s"} if file == "web.toml" else None
     result = equipoise.run(f"scenarios/{file}", set=short, series=True)
     [run] = result.to_dict()["runs"]
@@ -95,7 +97,9 @@ def test_columns_are_the_keys_of_the_json(root: Path, file: str) -> None:
 
 
 def test_pandas_polars_and_pyarrow_take_tables() -> None:
-    """They use the Arrow PyCapsule interface, with the same values, and with nulls for values that were not measured."""
+    """If it fails, a table has other values in pandas, polars or pyarrow, or no null for a value that was not
+    measured.
+    """
     table = equipoise.run(equipoise.DEMO, set=SHORT).flows
     for frame in (pandas.DataFrame.from_arrow(table), polars.DataFrame(table), pyarrow.table(table)):
         assert list(frame.schema.names() if isinstance(frame, polars.DataFrame) else
@@ -106,12 +110,12 @@ def test_pandas_polars_and_pyarrow_take_tables() -> None:
 
 
 def test_the_report_is_a_page() -> None:
-    """The page is the same as the command's."""
+    """If it fails, the report is not an HTML page."""
     assert equipoise.run(equipoise.DEMO, set=SHORT).to_html().startswith("<!DOCTYPE html>")
 
 
 def test_errors_name_line_and_key(root: Path, tmp_path: Path) -> None:
-    """The message says what is wrong, where it is, and how to correct it."""
+    """If it fails, an exception does not say what is wrong, or has a wrong line, column or key."""
     with pytest.raises(equipoise.ScenarioError, match="15 Mbits") as wrong:
         equipoise.run(equipoise.DEMO.replace('rate = "15 Mbit/s"', 'rate = "15 Mbits"'))
     assert (wrong.value.line, wrong.value.key) == (equipoise.DEMO.split('rate = "15 Mbit/s"')[0].count("\n") + 1, "rate")
@@ -134,7 +138,7 @@ def test_errors_name_line_and_key(root: Path, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("runs", [1, 4])
 def test_control_c_ends_a_run(runs: int) -> None:
-    """The run ends soon, however long it is."""
+    """If it fails, Ctrl-C does not end a long run within 5 s."""
     sent = threading.Timer(0.3, os.kill, (os.getpid(), signal.SIGINT))
     sent.start()
     start = time.monotonic()
@@ -145,7 +149,7 @@ def test_control_c_ends_a_run(runs: int) -> None:
 
 
 def test_other_threads_run_meanwhile() -> None:
-    """The GIL is released, so another Python thread continues during a run."""
+    """If it fails, a run holds the global interpreter lock (GIL), so that other Python threads stop."""
     counted, is_over = 0, threading.Event()
 
     def count() -> None:
@@ -163,7 +167,7 @@ def test_other_threads_run_meanwhile() -> None:
 
 @pytest.mark.parametrize("runs", [1, 8])
 def test_progress_is_told_and_its_exception_ends_the_run(runs: int) -> None:
-    """The shares rise to 1; an exception of the callback is raised."""
+    """If it fails, the reported shares do not rise to 1, or an exception of the callback does not end the run."""
     shares: list[float] = []
     equipoise.run(equipoise.DEMO, set={"duration": "120 s"}, runs=runs, progress=shares.append)
     assert shares == sorted(shares) and shares[-1] == 1
@@ -176,7 +180,7 @@ def test_progress_is_told_and_its_exception_ends_the_run(runs: int) -> None:
 
 
 def test_the_json_is_that_of_the_command(root: Path) -> None:
-    """They are equal byte for byte."""
+    """If it fails, the JSON of ``to_json`` is not byte for byte the JSON that the command writes."""
     ran = [os.environ["EQUIPOISE_COMMAND"], "sim", "scenarios/demo-short.toml", "--seed", "3", "--json", "-", "--quiet"]
     printed = subprocess.run(ran, check=True, capture_output=True, text=True).stdout
     assert json.loads(printed)["seed"] == 3
@@ -184,7 +188,7 @@ def test_the_json_is_that_of_the_command(root: Path) -> None:
 
 
 def test_explain_says_what_would_run() -> None:
-    """The scenario is not run."""
+    """If it fails, ``explain`` does not name the controller of the session, or ``controllers`` lacks a controller."""
     assert "RTP session under `ap`" in equipoise.explain(equipoise.DEMO)
     names = [entry["name"] for entry in equipoise.controllers()]
     assert "equipoise" in names and "gcc" in names

@@ -1,4 +1,4 @@
-"""Sweeps on one machine, and with workers, one of which is lost."""
+"""Tests of sweeps on one machine, and of sweeps with workers, one of which is killed."""
 
 import os
 import signal
@@ -23,7 +23,9 @@ DESIGN: dict[str, Any] = {
 
 
 def test_every_combination_is_a_row_and_threads_change_nothing(tmp_path: Path) -> None:
-    """The rows are the runs that ``run`` would do."""
+    """If it fails, a row differs from the result of ``run`` with the same values, or the number of threads changes the
+    file.
+    """
     shares: list[float] = []
     one = equipoise.sweep(equipoise.DEMO, tmp_path / "one.parquet", threads=1, progress=shares.append, **DESIGN)
     two = equipoise.sweep(equipoise.DEMO, tmp_path / "two.parquet", threads=2, **DESIGN)
@@ -40,14 +42,16 @@ def test_every_combination_is_a_row_and_threads_change_nothing(tmp_path: Path) -
 
 @pytest.mark.parametrize("backend", ["threading", "loky"])
 def test_workers_give_the_same_bytes(tmp_path: Path, backend: str) -> None:
-    """The bytes are the same as with one machine."""
+    """If it fails, a sweep with workers writes other bytes than a sweep without workers."""
     alone = equipoise.sweep(equipoise.DEMO, tmp_path / "alone.parquet", **DESIGN)
     spread = equipoise.sweep(equipoise.DEMO, tmp_path / "spread.parquet", backend=backend, n_jobs=2, **DESIGN)
     assert spread.read_bytes() == alone.read_bytes()
 
 
 def test_workers_of_ray_give_the_same_bytes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The parts run in two rounds, because ray returns no result before all requested parts are complete."""
+    """If it fails, a sweep with ray writes other bytes. It runs in two rounds, because ray returns all results of a
+    round at once.
+    """
     ray = pytest.importorskip("ray", reason="ray for this Python")
     monkeypatch.setenv("RAY_USAGE_STATS_ENABLED", "0")
     alone = equipoise.sweep(equipoise.DEMO, tmp_path / "alone.parquet", **DESIGN)
@@ -65,7 +69,9 @@ def test_workers_of_ray_give_the_same_bytes(tmp_path: Path, monkeypatch: pytest.
 
 
 def test_what_was_done_is_not_run_again(tmp_path: Path) -> None:
-    """The same call continues in its folder; another design is refused in this folder."""
+    """If it fails, the same call with the same folder runs complete parts again, or a different sweep is accepted in
+    the folder.
+    """
     kept = tmp_path / "kept"
     first = equipoise.sweep(equipoise.DEMO, tmp_path / "first.parquet", folder=kept, **DESIGN)
     parts = sorted((kept / "parts").iterdir())
@@ -79,7 +85,9 @@ def test_what_was_done_is_not_run_again(tmp_path: Path) -> None:
 
 
 def test_a_lost_worker_costs_its_part(tmp_path: Path) -> None:
-    """Three dask workers, one of which is killed during the sweep: the bytes are the same."""
+    """If it fails, a sweep with three dask workers writes other bytes if one of the workers is killed during the
+    sweep.
+    """
     design = {**DESIGN, "points": 8, "set": {**DESIGN["set"], "duration": "60 s"}}
     alone = equipoise.sweep(equipoise.DEMO, tmp_path / "alone.parquet", **design)
     with distributed.LocalCluster(n_workers=3, threads_per_worker=1, processes=True, dashboard_address=None) as cluster, \
@@ -99,7 +107,7 @@ def test_a_lost_worker_costs_its_part(tmp_path: Path) -> None:
 
 
 def test_what_is_wrong_is_named(tmp_path: Path) -> None:
-    """Errors are reported before anything is run."""
+    """If it fails, a wrong design does not raise an exception before the first run."""
     with pytest.raises(equipoise.EquipoiseError, match="taget"):
         equipoise.sweep(equipoise.DEMO, tmp_path / "x.parquet", vary={"flow.media.controller.taget": ["8 ms"]})
     with pytest.raises(ValueError, match="a list of values"):

@@ -1,8 +1,8 @@
-//! A stream over noq through an emulated bottleneck on loopback, with real sockets:
-//! `bottleneck [LAW [MBPS [SECONDS]]]`.
+//! Sends a stream over noq through an emulated bottleneck on loopback, with real sockets: `bottleneck [LAW [MBPS
+//! [SECONDS]]]`.
 //!
 //! LAW is a controller of Equipoise, or `noq-cubic` or `noq-bbr3`. Each second the program prints the controller's
-//! rate, the bytes read by the server, and the packets' waiting time in the queue.
+//! rate, the rate at which the server read data, and the 95th percentile of the packets' waiting time in the queue.
 #![allow(clippy::print_stdout, reason = "it talks to a person")]
 
 use std::error::Error;
@@ -71,8 +71,8 @@ fn factory(law: &str) -> Result<(Arc<dyn ControllerFactory + Send + Sync>, Monit
     })
 }
 
-/// Configurations of a server with a self-signed certificate, and of a client that trusts it and uses this congestion
-/// control.
+/// Returns the configurations of a server with a self-signed certificate, and of a client that trusts this certificate
+/// and uses the congestion control of `factory`.
 fn configurations(
     factory: Arc<dyn ControllerFactory + Send + Sync>,
 ) -> Result<(ServerConfig, ClientConfig), Box<dyn Error>> {
@@ -82,7 +82,7 @@ fn configurations(
     let mut roots = rustls::RootCertStore::empty();
     roots.add(made.cert.der().clone())?;
     let mut client = ClientConfig::with_root_certificates(Arc::new(roots))?;
-    // Acknowledgement times are used as arrival times, so acknowledgements must be sent at once.
+    // The times of acknowledgements are used as arrival times, so the server must send acknowledgements at once.
     let mut prompt = AckFrequencyConfig::default();
     prompt.ack_eliciting_threshold(0u32.into()).max_ack_delay(Some(Duration::from_millis(1)));
     let mut transport = TransportConfig::default();
@@ -91,7 +91,7 @@ fn configurations(
     Ok((server, client))
 }
 
-/// An emulated path with a delay of 20 ms in each direction, and a queue of 200 ms.
+/// Starts an emulated path with a delay of 20 ms in each direction, and a queue of 200 ms.
 fn path(
     mbps: f64,
     (sender, receiver): (SocketAddr, SocketAddr),
@@ -115,7 +115,7 @@ fn path(
     Ok(Emulator::start(&clock, config)?)
 }
 
-/// The server reads all data.
+/// Reads all data at the server, and counts the bytes in `read`.
 async fn take(server: Endpoint, read: Arc<AtomicU64>) -> Option<()> {
     let connection = server.accept().await?.await.ok()?;
     let mut stream = connection.accept_uni().await.ok()?;

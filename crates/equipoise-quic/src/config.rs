@@ -13,18 +13,18 @@ use crate::monitor::Monitor;
 #[cfg(feature = "noq")]
 use crate::split::Split;
 
-/// The congestion control of connections: a factory, for the stack's transport configuration.
+/// The congestion control of QUIC connections: a factory for the transport configuration of the QUIC stack.
 ///
 /// The factory creates a controller for each path of each connection. After a migration, the new path starts with a new
 /// controller (RFC 9000, Sec. 9.4).
 #[derive(Clone, Debug)]
 pub struct Config {
     law: Law,
-    /// Packets are sent at this multiple of the rate, at least 1. Use 1 for a stream that sends as fast as possible.
-    /// For media, which are sent in frames, a larger value reduces the delay of a frame. Only for rate controllers on
-    /// noq.
+    /// Pacing rate as a multiple of the controller's rate, at least 1. Use 1 for a stream that sends as fast as
+    /// possible. For media, which is sent in frames, a larger value reduces the delay of a frame. This only has an
+    /// effect for rate controllers on noq.
     pub pacing: f64,
-    /// Interval length for controllers that decide once per interval, such as `ap`.
+    /// Length of an interval for controllers that decide once per interval, such as `ap`.
     pub interval: Span,
     monitor: Monitor,
     #[cfg(feature = "noq")]
@@ -37,7 +37,7 @@ enum Law {
     Window(&'static WindowEntry, Parameters),
 }
 
-/// The controller cannot be created.
+/// The error that a controller cannot be created.
 #[derive(Clone, Debug, PartialEq, Error)]
 #[non_exhaustive]
 pub enum UnknownController {
@@ -46,7 +46,7 @@ pub enum UnknownController {
     Name {
         /// The given name.
         name: String,
-        /// The names that exist.
+        /// The names of all controllers, separated by commas.
         known: String,
     },
     /// A parameter is invalid.
@@ -99,7 +99,7 @@ impl Config {
         Self { split: Some(split), ..self }
     }
 
-    /// Returns access to the state of all paths with controllers of this configuration.
+    /// Returns a monitor of the state of all paths whose controllers were created by this configuration.
     pub fn monitor(&self) -> Monitor {
         self.monitor.clone()
     }
@@ -109,12 +109,12 @@ impl Config {
         Driver::new(self.clone(), now, mtu)
     }
 
-    /// Creates the controller alone. `named` has already created one for a test, so this cannot fail later.
+    /// Creates the control law of a new path. `named` has already created one as a test, so this cannot fail later.
     pub(crate) fn core(&self, packet: Size, now: Instant<SenderClock>) -> Result<Core, UnknownController> {
         Ok(match &self.law {
             Law::Rate(entry, parameters) => {
                 let controller: BoxedController = entry.build(parameters, RateContext::from(packet))?;
-                // The resolution of acknowledgement times is not known, so none is set.
+                // The resolution of acknowledgement times is not known, so none is configured.
                 let intervals = IntervalConfig::new(self.interval);
                 Core::Rate(Box::new(Guest::new(controller, Needs::PACKETS, intervals, now)?))
             }

@@ -1,4 +1,4 @@
-//! Runs the controller of one path from a QUIC stack's events about packets.
+//! Runs the controller of one path, driven by the events on packets that a QUIC stack reports.
 
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant as HostInstant};
@@ -13,16 +13,17 @@ use crate::sent::SentPackets;
 #[cfg(feature = "noq")]
 use crate::split::{Place, Told};
 
-/// A controller with a rate or with a window.
+/// A controller that decides on a rate, or one that decides on a window.
 #[derive(Debug)]
 pub(crate) enum Core {
-    /// A rate controller; its rate is limited by the rate at which data is acknowledged.
+    /// A rate controller, whose rate is limited by the rate at which data is acknowledged.
     Rate(Box<Guest>),
-    /// A window controller, such as a TCP congestion control; acknowledgements limit it by themselves.
+    /// A window controller, such as a TCP congestion control. It needs no further limit, because it only sends when
+    /// data is acknowledged.
     Window(BoxedController),
 }
 
-/// The common part of the adapters to noq and quinn.
+/// The controller of one path with its state: the common part of the adapters to noq and quinn.
 #[derive(Debug)]
 pub(crate) struct Driver {
     config: Config,
@@ -31,10 +32,10 @@ pub(crate) struct Driver {
     sent: SentPackets,
     /// Reports of packets acknowledged or lost since the last feedback to the controller.
     batch: Vec<PacketReport>,
-    /// Whether an ECN congestion mark arrived that was not passed to the controller yet.
+    /// Whether an ECN congestion mark was reported that was not passed to the controller yet.
     is_marked: bool,
     mtu: u16,
-    /// Bytes in flight: from the stack at each acknowledgement if it reports them, otherwise counted here.
+    /// Number of bytes in flight: as the stack reports it at each acknowledgement, otherwise counted here.
     in_flight: u64,
     /// Time of the last acknowledgement.
     acknowledged: Option<Instant<SenderClock>>,
@@ -51,13 +52,13 @@ pub(crate) struct Driver {
 const OVERHEAD: u64 = 28;
 /// The assumed round-trip time before the first measurement (RFC 9002, Sec. 6.2.2).
 const INITIAL_ROUND_TRIP: Span = Span::from_millis(333);
-/// Maximum data in flight if a rate controller sets no window: its rate during this number of round trips and `SLACK`.
-/// So the rate is the limit, but a path without acknowledgements stops sending.
+/// If a rate controller sets no window, the maximum data in flight is the data of its rate during this number of round
+/// trips plus `SLACK`. So normally the rate is the limit, but a path without acknowledgements stops sending.
 const ROUND_TRIPS: i64 = 2;
 const SLACK: Span = Span::from_millis(50);
 /// The minimum window, in packets (RFC 9002, Sec. 7.2).
 const LEAST_PACKETS: u64 = 2;
-/// Sent packets are forgotten after this time plus eight round-trip times; later acknowledgements are not reported.
+/// Sent packets are forgotten after this time plus eight round-trip times. Later acknowledgements of them are ignored.
 const FORGOTTEN: Span = Span::from_secs(2);
 /// If the connection has other paths, a path without acknowledgements for this time counts as dead.
 #[cfg(feature = "noq")]
@@ -86,7 +87,7 @@ impl Driver {
         }
     }
 
-    /// Creates a controller with the same configuration, for another path.
+    /// Creates a controller with the same configuration and the same smoothed round-trip time, for another path.
     pub(crate) fn anew(&self) -> Self {
         let mut anew = Self::new(self.config.clone(), self.epoch, self.mtu);
         anew.smoothed = self.smoothed;
@@ -102,7 +103,7 @@ impl Driver {
         Instant::from_nanos(u64::try_from(since).unwrap_or(u64::MAX))
     }
 
-    /// Records sent packets of `bytes` in total. It is a single packet if the stack passes packet numbers.
+    /// Records that packets of `bytes` in total were sent. If the stack passes packet numbers, it is a single packet.
     pub(crate) fn on_sent(&mut self, now: HostInstant, bytes: u64, number_of_stack: Option<u64>) {
         if !self.has_sent {
             self.has_sent = true;
@@ -125,7 +126,7 @@ impl Driver {
         self.pass_time(now);
     }
 
-    /// Records the acknowledgement of a packet that was sent at `sent`; `trips` is the smoothed and the minimum
+    /// Records the acknowledgement of a packet that was sent at `sent`. `trips` contains the smoothed and the minimum
     /// round-trip time.
     pub(crate) fn on_ack(&mut self, sent: HostInstant, bytes: u64, number: Option<u64>, trips: (Duration, Duration)) {
         let (smoothed, least) = (span(trips.0), span(trips.1));
@@ -212,7 +213,7 @@ impl Driver {
         }
     }
 
-    /// Passes the acknowledgements to the scheduler of the paths, if there is one.
+    /// Passes the delays of the acknowledged packets to the scheduler, if the configuration has one.
     #[cfg(feature = "noq")]
     fn tell_split(&self, now: Instant<SenderClock>) {
         let (Some(place), Some(most)) = (&self.place, self.law_rate()) else { return };
@@ -226,7 +227,7 @@ impl Driver {
         place.tell(host, Told { most, alive }, arrived.map(delay_s));
     }
 
-    /// The window in bytes, if the stack paces by the controller's rate.
+    /// Returns the congestion window in bytes, for a stack that paces by the controller's rate.
     pub(crate) fn open_window(&self) -> u64 {
         let bytes = match &self.core {
             Core::Rate(guest) => match guest.window() {
@@ -242,20 +243,20 @@ impl Driver {
         bytes.max(LEAST_PACKETS * u64::from(self.mtu))
     }
 
-    /// The window in bytes, if only the window limits the rate.
+    /// Returns the congestion window in bytes, for a stack in which only the window limits the rate.
     #[cfg(feature = "quinn")]
     pub(crate) fn ruling_window(&self) -> u64 {
         match &self.core {
             Core::Rate(guest) => {
                 let bytes = self.of_quic(guest.rate().as_bps_f64() / 8.0 * self.smoothed.as_secs_f64());
-                // A window is used in whole packets, so on average half a packet of it stays unused.
+                // A window is used in whole packets, so on average half a packet of the window stays unused.
                 (bytes + u64::from(self.mtu / 2)).max(LEAST_PACKETS * u64::from(self.mtu))
             }
             Core::Window(_) => self.open_window(),
         }
     }
 
-    /// The pacing rate of QUIC packets, in bytes/s; `None` if only the window limits the rate.
+    /// Returns the pacing rate of QUIC packets, in bytes/s; `None` if only the window limits the rate.
     #[cfg(feature = "noq")]
     pub(crate) fn pacing_bytes_per_s(&self) -> Option<u64> {
         let rate = match &self.core {
@@ -267,8 +268,8 @@ impl Driver {
         Some(self.of_quic(rate.as_bps_f64() / 8.0).max(1))
     }
 
-    /// The path's rate of IP packets: the controller's rate, limited to the path's share if a scheduler divides a
-    /// total.
+    /// Returns the path's rate, counting whole IP packets: the controller's rate or, if a scheduler divides a total
+    /// rate and this is lower, the path's share.
     pub(crate) fn rate(&self) -> Option<Rate> {
         #[cfg(feature = "noq")]
         if let Some(place) = &self.place {
@@ -284,12 +285,13 @@ impl Driver {
         }
     }
 
-    /// The part of `bytes` of IP packets that QUIC packets have, without IP and UDP headers.
+    /// Converts a number of bytes in IP packets to the number of bytes in QUIC packets, without IP and UDP headers.
     fn of_quic(&self, bytes: f64) -> u64 {
         (bytes * f64::from(self.mtu) / (f64::from(self.mtu) + OVERHEAD as f64)) as u64
     }
 
-    /// The stacks have no timer for a controller, so this is called when packets are sent or acknowledged.
+    /// Calls the controller's timer if it is due. The stacks have no timer for a controller, so this is called when
+    /// packets are sent or acknowledged.
     fn pass_time(&mut self, now: Instant<SenderClock>) {
         if let Core::Rate(guest) = &mut self.core
             && guest.next_timer().is_some_and(|at| at <= now)
@@ -298,9 +300,9 @@ impl Driver {
         }
     }
 
-    /// Assigns arrival times to packets that were acknowledged together. They are spread evenly, by their bytes, over
-    /// the time since the last acknowledgement, but no packet is earlier than the minimum round-trip time allows. With
-    /// equal arrival times, a controller would measure an infinite rate.
+    /// Assigns arrival times to packets that were acknowledged together. The times are spread evenly, by bytes, over
+    /// the time since the last acknowledgement, but no packet arrives earlier than the minimum round-trip time allows.
+    /// With equal arrival times, a controller would measure an infinite delivery rate.
     fn spread(&mut self, now: Instant<SenderClock>) {
         let arrived = |report: &PacketReport| report.fate != Fate::Lost;
         let all = self.batch.iter().filter(|it| arrived(it)).fold(0, |sum, it| sum + it.size.as_bytes());
@@ -315,8 +317,8 @@ impl Driver {
         }
     }
 
-    /// Passes a congestion mark to the controller: to a rate controller as a mark on the newest packet that arrived, to
-    /// a window controller as a loss (RFC 9002, Sec. 7.1).
+    /// Adds a pending congestion mark to the reports: for a rate controller as a mark on the newest packet that
+    /// arrived, for a window controller as a loss (RFC 9002, Sec. 7.1).
     fn mark(&mut self) {
         let newest = self.batch.iter_mut().rfind(|report| report.fate != Fate::Lost);
         let Some(newest) = newest.filter(|_| self.is_marked) else { return };

@@ -1,5 +1,5 @@
-//! Equipoise's rate and window controllers as congestion controllers of QUIC: of [noq](https://docs.rs/noq) with the
-//! feature `noq`, of [quinn](https://docs.rs/quinn) with the feature `quinn`.
+//! Equipoise's rate and window controllers as congestion controllers of QUIC stacks: of [noq](https://docs.rs/noq) with
+//! the feature `noq`, and of [quinn](https://docs.rs/quinn) with the feature `quinn`.
 //!
 //! ```
 //! # #[cfg(feature = "noq")]
@@ -29,10 +29,10 @@
 //! to a controller of [`equipoise::control`]. [`equipoise_session::guest`] limits the controller's rate by the rate
 //! that was acknowledged.
 //!
-//! QUIC's acknowledgements contain no arrival times. The arrival time of the acknowledgement is used instead, so the
-//! one-way delay of a controller is the round-trip time, including the acknowledgement delay. Packets that one
-//! acknowledgement covers are assumed to have arrived evenly since the previous acknowledgement. Configure the receiver
-//! to acknowledge promptly (`AckFrequencyConfig`).
+//! QUIC's acknowledgements contain no arrival times. The time at which the acknowledgement arrives is used instead. So
+//! the one-way delay that a controller uses is really the round-trip time, including the acknowledgement delay. Packets
+//! that one acknowledgement covers are assumed to have arrived evenly since the previous acknowledgement. Configure the
+//! receiver to acknowledge promptly (`AckFrequencyConfig`).
 #![forbid(unsafe_code)]
 
 #[cfg(not(any(feature = "noq", feature = "quinn")))]

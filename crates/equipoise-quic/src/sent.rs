@@ -1,17 +1,18 @@
-//! Sent packets, found by sending time or by packet number.
+//! A list of sent packets, in which packets are found by sending time or by packet number.
 
 use std::collections::VecDeque;
 
 use equipoise::control::{Fate, PacketReport};
 use equipoise::units::{Instant, SenderClock, Size};
 
-/// Packets that were sent at one time and have consecutive numbers here.
+/// Packets that were sent at the same time, and that have consecutive numbers in this module.
 #[derive(Clone, Copy, Debug)]
 struct Batch {
     at: Instant<SenderClock>,
-    /// The stack's packet number, if the stack passes one for each packet.
+    /// The stack's packet number, if the stack passes a number for each packet.
     number_of_stack: Option<u64>,
-    /// This module's number of the first packet, the number of packets, and how many were reported.
+    /// This module's number of the first packet, the number of packets, and the number of packets that were reported
+    /// already.
     first: u64,
     count: u64,
     told: u64,
@@ -25,10 +26,12 @@ pub(crate) struct SentPackets {
 }
 
 impl SentPackets {
-    /// Maximum number of batches: about two seconds of packets at 100 Mbit/s. Older packets are not reported.
+    /// Maximum number of batches: about two seconds of packets at 100 Mbit/s. Older packets are forgotten without a
+    /// report.
     const MOST: usize = 1 << 14;
 
-    /// Records `count` packets sent at `now`, at least one. Returns the number of the first packet.
+    /// Records that `count` packets, at least one, were sent at `now`. Returns this module's number of the first
+    /// packet.
     pub(crate) fn push(&mut self, now: Instant<SenderClock>, count: u64, number_of_stack: Option<u64>) -> u64 {
         if self.batches.len() >= Self::MOST {
             self.batches.pop_front();
@@ -39,8 +42,8 @@ impl SentPackets {
         first
     }
 
-    /// Reports the packet with the stack's `number`. If the stack passes no numbers, reports one more packet sent at
-    /// `at`.
+    /// Returns the report on the packet with the stack's `number`. If the stack passes no numbers, returns the report
+    /// on a further packet that was sent at `at`.
     pub(crate) fn take(
         &mut self,
         at: Option<Instant<SenderClock>>,
@@ -63,7 +66,7 @@ impl SentPackets {
         Some(report)
     }
 
-    /// Reports the oldest unreported packet sent at `until` or before.
+    /// Returns the report on the oldest packet that was sent at or before `until` and was not reported yet.
     #[cfg(feature = "quinn")]
     pub(crate) fn take_oldest_until(
         &mut self,
@@ -75,8 +78,8 @@ impl SentPackets {
         self.take(Some(oldest.at), oldest.number_of_stack, size, fate)
     }
 
-    /// Discards packets sent before `at`, which will not be reported any more. Packets that contain only
-    /// acknowledgements stay until then, because they are never acknowledged.
+    /// Removes packets that were sent before `at`, because they will not be reported any more. Packets that contain
+    /// only acknowledgements are never acknowledged, so this is how they are removed.
     pub(crate) fn forget_before(&mut self, at: Instant<SenderClock>) {
         while self.batches.front().is_some_and(|first| first.at < at) {
             self.batches.pop_front();
@@ -94,7 +97,7 @@ mod tests {
         Instant::from_nanos(millis * 1_000_000)
     }
 
-    /// If it fails, a controller that uses the order of packets confuses a later packet with an earlier one.
+    /// If it fails, a controller that uses packet numbers gets a report on the wrong packet.
     #[test]
     fn packets_have_our_numbers_by_the_stacks_or_by_when_they_left() {
         let mut sent = SentPackets::default();

@@ -10,18 +10,19 @@ use equipoise::units::{Rate, Size};
 use crate::config::UnknownController;
 
 /// A scheduler for the paths of one multipath connection of noq (Asvarujanon 2014). Pass it to
-/// [`Config::with_split`](crate::Config::with_split). Clones share one scheduler; two connections must not share one.
+/// [`Config::with_split`](crate::Config::with_split). All clones use the same scheduler; each connection needs its own.
 ///
-/// Each path has its own controller, which limits its rate. Once a second, the scheduler divides the total rate that
-/// the application sends, [`set_total`](Self::set_total), by the delays of the paths; each path is paced at its share.
-/// noq sends on any path that may send, so the division is effective only if the application really sends the total.
+/// Each path has its own controller, which limits the path's rate. Once a second, the scheduler divides the total rate
+/// that the application sends ([`set_total`](Self::set_total)) among the paths, according to their delays. Each path is
+/// paced at its share. noq sends on any path that may send, so the division is effective only if the application really
+/// sends at the total rate.
 #[derive(Clone, Debug)]
 pub struct Split(Arc<Mutex<Shared>>);
 
 #[derive(Debug)]
 struct Shared {
     scheduler: BoxedScheduler,
-    /// The rate that the application sends; `None` if it sends as fast as the paths allow.
+    /// The total rate that the application sends; `None` if it sends as fast as the paths allow.
     total: Option<Rate>,
     members: Vec<Member>,
     next: u16,
@@ -29,7 +30,7 @@ struct Shared {
     ends: Option<HostInstant>,
 }
 
-/// One path.
+/// The state of one path.
 #[derive(Clone, Debug)]
 struct Member {
     id: PathId,
@@ -40,14 +41,14 @@ struct Member {
     alive: bool,
 }
 
-/// The entry of a path in a scheduler; it ends on drop.
+/// The entry of a path in a scheduler. Dropping it removes the path from the scheduler.
 #[derive(Debug)]
 pub(crate) struct Place {
     split: Split,
     id: PathId,
 }
 
-/// State of a path at an acknowledgement.
+/// The state of a path when an acknowledgement arrives.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Told {
     /// Maximum rate of the path, set by the path's own controller.
@@ -56,9 +57,9 @@ pub(crate) struct Told {
     pub(crate) alive: bool,
 }
 
-/// Time between two divisions (Asvarujanon 2014, Sec. 4.3).
+/// Time between two divisions of the total rate (Asvarujanon 2014, Sec. 4.3).
 const PERIOD: Duration = Duration::from_secs(1);
-/// The packet size assumed for schedulers that count packets.
+/// The packet size that is assumed for schedulers that count packets.
 const PACKET: Size = Size::from_bytes(1228);
 
 impl Split {
@@ -77,12 +78,13 @@ impl Split {
         Ok(Self(Arc::new(Mutex::new(shared))))
     }
 
-    /// Sets the rate that the application sends from now on: IP packets, over all paths together.
+    /// Sets the rate that the application sends from now on, over all paths together, counting whole IP packets.
     pub fn set_total(&self, total: Rate) {
         self.lock().total = Some(total);
     }
 
-    /// Sum of the paths' maximum rates, set by their own controllers: the upper limit for an encoder.
+    /// Returns the sum of the paths' maximum rates, which their own controllers set. This is the upper limit for an
+    /// encoder.
     pub fn most(&self) -> Rate {
         self.lock().most()
     }
@@ -102,7 +104,7 @@ impl Split {
 }
 
 impl Place {
-    /// Handles acknowledgements with these delays in s. If a period has ended, divides the total again.
+    /// Handles acknowledgements with these delays in s. If a period has ended, divides the total rate again.
     pub(crate) fn tell(&self, now: HostInstant, told: Told, delays_s: impl Iterator<Item = f64>) {
         let mut shared = self.split.lock();
         let Some(member) = shared.members.iter_mut().find(|member| member.id == self.id) else { return };
@@ -115,7 +117,7 @@ impl Place {
         }
     }
 
-    /// The path's share of the total.
+    /// Returns the path's share of the total rate.
     pub(crate) fn share(&self) -> Rate {
         let shared = self.split.lock();
         shared.members.iter().find(|member| member.id == self.id).map_or(Rate::ZERO, |member| member.share)
@@ -159,7 +161,8 @@ mod tests {
 
     const MBPS: u64 = 1_000_000;
 
-    /// Updates both paths for 60 s, with these delays in ms. Returns their shares in Mbit/s.
+    /// Updates both paths for 60 s, with these maximum rates and these delays in ms. Returns the paths' shares in
+    /// Mbit/s.
     fn shares(split: &Split, most_mbps: [u64; 2], delays_ms: [u32; 2]) -> [f64; 2] {
         let places = most_mbps.map(|most| split.join(Rate::from_bps(most * MBPS)));
         let begin = HostInstant::now();
@@ -167,7 +170,7 @@ mod tests {
             let now = begin + Duration::from_millis(100) * tenth;
             for ((place, most), delay) in places.iter().zip(most_mbps).zip(delays_ms) {
                 let told = Told { most: Rate::from_bps(most * MBPS), alive: true };
-                // Delays that vary by up to 4 ms.
+                // The delays vary by up to 4 ms.
                 place.tell(now, told, (0..5).map(|at| f64::from(delay + (tenth * 7 + at * 3) % 5) / 1e3));
             }
         }

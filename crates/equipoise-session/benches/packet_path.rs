@@ -90,7 +90,7 @@ fn ap_law(bencher: Bencher<'_, '_>) {
     });
 }
 
-/// Acknowledgements every 100 µs on a path of 120 ms.
+/// Measures a window law with one acknowledgement per 100 µs on a path with a round-trip time of 120 ms.
 fn acknowledge(bencher: Bencher<'_, '_>, mut law: impl WindowController) {
     let round_trip = Some(Span::from_millis(120));
     let ack = Acknowledged {
@@ -170,11 +170,11 @@ fn fifo_link(bencher: Bencher<'_, '_>) {
     });
 }
 
-/// Packets per report, at one report per 50 ms and 4.8 Mbit/s.
+/// Number of packets per report, at one report per 50 ms and a rate of 4.8 Mbit/s.
 const REPORTED: usize = 30;
 
-/// The cost of a per-packet law for each packet: its departure, and its part of a report every 50 ms. Enough reports
-/// run first to fill all windows.
+/// Measures what a per-packet law costs for each packet: its departure, and its share of a report per 50 ms. The rate
+/// law first processes enough reports to fill its measurement windows.
 #[divan::bench(args = ["equipoise", "gcc", "nada", "scream"], sample_count = 2000)]
 fn packet_feedback(bencher: Bencher<'_, '_>, law: &str) {
     let entry = find(law).expect("in the catalogue");

@@ -15,25 +15,26 @@ pub enum Event {
         sequence: u64,
         /// Size of the IP packet.
         size: Size,
-        /// How long its payload was queued, since its frame was captured or since the application passed it in.
+        /// How long the packet's payload was queued, since the payload's frame was captured or since the application
+        /// passed the payload in.
         waited: Span,
         /// The part of a live media frame that the packet carries; `None` for other payload.
         fragment: Option<Fragment>,
     },
     /// A frame of live media was captured.
     FrameCaptured {
-        /// Audio or video.
+        /// The frame's medium.
         medium: Medium,
         /// The frame's number, from 0.
         number: u64,
-        /// Encoded size; `None` if the frame was skipped.
+        /// The frame's encoded size; `None` if the frame was skipped.
         size: Option<Size>,
     },
     /// Packets of another program were queued for too long and dropped ([`SenderConfig::patience`]).
     ///
     /// [`SenderConfig::patience`]: crate::rtp::SenderConfig::patience
     PayloadExpired {
-        /// Number of packets.
+        /// Number of dropped packets.
         packets: u64,
     },
     /// A media packet arrived for the first time.
@@ -42,16 +43,16 @@ pub enum Event {
         sequence: u64,
         /// The time at which the packet was sent.
         sent: Instant<SenderClock>,
-        /// One-way delay.
+        /// The packet's one-way delay.
         delay: Span,
         /// Size of the IP packet.
         size: Size,
-        /// ECN field of its IP header.
+        /// ECN field of the packet's IP header.
         ecn: Ecn,
     },
-    /// The sender knows how many packets it has to send in total, not counting repetitions of lost ones.
+    /// The sender has learnt how many packets it has to send in total, not counting retransmissions of lost packets.
     ContentKnown {
-        /// Number of packets.
+        /// Total number of packets to send, not counting retransmissions.
         packets: u64,
     },
     /// A media packet was put into the playout buffer.
@@ -66,21 +67,22 @@ pub enum Event {
         /// Sequence number, extended beyond 16 bits.
         sequence: u64,
     },
-    /// A sender report requested the statistics of the interval that it ends.
+    /// The sender sent a sender report. This ends a measurement interval, and requests the receiver's statistics of
+    /// that interval.
     ReportRequested {
         /// Number of the request, from 0.
         number: u64,
     },
-    /// The receiver sent a report with these statistics; `None` for too few samples.
+    /// The receiver sent a report with the statistics of an interval.
     ReportSent {
-        /// The interval's one-way delay.
+        /// The interval's one-way delay; `None` if it has too few samples.
         delay: Option<DelaySummary>,
     },
     /// The sender has applied a report.
     ReportApplied {
         /// Number of the request that the report answers.
         number: u64,
-        /// The interval's one-way delay; `None` for too few samples.
+        /// The interval's one-way delay; `None` if it has too few samples.
         delay: Option<DelaySummary>,
         /// Time from sending the request to receiving the report, minus the time for which the receiver held the report
         /// (RFC 3550, Sec. 6.4.1).
@@ -90,24 +92,26 @@ pub enum Event {
         /// Share of ECN-capable packets with a congestion mark since the last report; `None` if no packet is
         /// ECN-capable.
         fraction_marked: Option<f64>,
-        /// Packets sent since the start that have not arrived.
+        /// Number of packets sent since the start that have not arrived.
         lost: u64,
     },
     /// The sender has applied a per-packet report.
     PacketsReported {
-        /// Packets newly known to have arrived.
+        /// Number of packets that this report is the first to acknowledge.
         arrived: u64,
-        /// Packets newly assumed lost.
+        /// Number of packets that this report is the first to state as not received.
         lost: u64,
-        /// Packets whose report was lost; whether they arrived stays unknown unless a later report covers them.
+        /// Number of packets that are newly unknown because a report on them is missing. Their fate stays unknown
+        /// unless a later report covers them.
         unknown: u64,
-        /// Round-trip time of the newest packet that arrived, minus the receiver's known delay.
+        /// Round-trip time of the newest packet that arrived, minus the time for which the receiver is known to have
+        /// held the report; `None` if it is not known.
         round_trip: Option<Span>,
     },
     /// ECN fails on the path: of `packets` ECN-capable packets, none arrived with its ECN field intact. From now on,
     /// media on this path is sent as Not-ECT (RFC 6679, Sec. 7.4.1).
     EcnFailed {
-        /// Number of packets.
+        /// Number of ECN-capable packets that were sent.
         packets: u64,
     },
     /// A media packet that the receiver is missing was retransmitted.
@@ -119,7 +123,7 @@ pub enum Event {
     },
     /// The receiver requested retransmission of missing packets.
     RepetitionAsked {
-        /// Number of packets.
+        /// Number of packets whose retransmission was requested.
         packets: u64,
     },
     /// A missing media packet arrived as a retransmission.
@@ -127,7 +131,7 @@ pub enum Event {
         /// The packet's sequence number.
         sequence: u64,
     },
-    /// The receiver's application needs a key frame: the sender received a request for it.
+    /// The sender received a request for a key frame, which the receiver's application needs.
     KeyFrameWanted(KeyFrameRequest),
     /// The receiver sent a request for a key frame.
     KeyFrameAsked(KeyFrameRequest),
@@ -135,50 +139,55 @@ pub enum Event {
     ReportsMissing,
     /// The controller decided on a rate, which may be the same as before.
     RateDecided {
-        /// The rate from now on.
+        /// The decided rate.
         rate: Rate,
-        /// The controller's explanation.
+        /// The controller's explanation of its decision.
         snapshot: Snapshot,
     },
-    /// The controller's estimates of the path after a decision, if it has any.
+    /// The controller's estimates of the path after a decision. This event is recorded only if the controller has
+    /// estimates.
     Believed(Beliefs),
-    /// A clock was set: the receiver's clock forward, or the sender's clock back, or the reverse.
+    /// The receiver's or the sender's clock was set, so that all measured one-way delays changed by the same amount.
     ClockStepped {
-        /// The change of the measured one-way delays.
+        /// The change of the measured one-way delays: positive if the receiver's clock was set forward or the sender's
+        /// clock back.
         by: Span,
     },
-    /// The relation of the clocks, estimated from all reports so far.
+    /// The offset and drift between the receiver's and the sender's clocks were estimated from all reports so far.
     ClocksCompared {
-        /// Delay of the empty path, as the difference of the two clocks.
+        /// One-way delay of the path without queues, measured as the receiver's clock at arrival minus the sender's
+        /// clock at departure.
         base: Span,
         /// The receiver's clock minus the sender's clock.
         offset: Option<Offset>,
         /// Rate of change of the offset.
         drift: Option<Drift>,
     },
-    /// The congestion breaker reduced the rate to a tenth; if it trips again, media stops (RFC 8083, Sec. 4.3).
+    /// The congestion breaker reduced the rate to a tenth. If this breaker trips again, media stops (RFC 8083, Sec.
+    /// 4.3).
     CircuitStrained,
     /// A circuit breaker stopped the media, on one path or on all; report requests continue (RFC 8083, Sec. 4).
     CircuitBroken(Breaker),
-    /// Three consecutive reports arrived and the pause is over, so media restarts, on all paths at the lowest rate.
+    /// Three consecutive reports arrived and the pause is over, so media restarts at the lowest rate, on the path or on
+    /// all paths that had stopped.
     CircuitClosed,
     /// The sender was late by more than a packet interval, and started a new schedule instead of sending a burst.
     PacingReset {
         /// How late the sender was.
         late: Span,
     },
-    /// Rate of a flow pair's TCP over an interval of its probing period, in IP packets.
+    /// The TCP rate of a flow pair was measured over one interval of the pair's probing period.
     Probed {
-        /// The rate.
+        /// The TCP rate, counting whole IP packets.
         rate: Rate,
     },
-    /// A flow pair continues over another transport.
+    /// A flow pair switched to its other transport.
     Switched {
-        /// The transport of the following data.
+        /// The transport that carries the data from now on.
         to: Transport,
-        /// The first application data unit (ADU) that it carries.
+        /// The first application data unit (ADU) that the new transport carries.
         adu: u64,
-        /// The rate at which RTP starts, or the rate that RTP had at its end.
+        /// After a switch to RTP, the rate at which RTP starts. After a switch to TCP, the last rate of RTP.
         rate: Rate,
     },
     /// A flow pair's receiver delivered an ADU.
@@ -192,26 +201,26 @@ pub enum Event {
         /// The ADU's size.
         size: Size,
     },
-    /// A datagram was counted and dropped.
+    /// A received datagram was dropped and counted, for the given reason.
     Ignored(DropReason),
     /// The session is over.
     Ended {
-        /// Whether the peer ended it with a BYE; otherwise this end did.
+        /// Whether the peer ended the session with a BYE packet; otherwise this endpoint ended the session.
         by_peer: bool,
     },
 }
 
-/// The two roles of an end in a session.
+/// The two roles that an endpoint can have in a session.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Half {
-    /// The end sends media.
+    /// The endpoint sends media.
     Sending,
-    /// The end receives media.
+    /// The endpoint receives media.
     Receiving,
 }
 
 impl Event {
-    /// The event's name in traces: lower-case words such as `media-sent`.
+    /// Returns the event's name in traces: lower-case words such as `media-sent`.
     pub const fn name(&self) -> &'static str {
         match self {
             Self::MediaSent { .. } => "media-sent",
@@ -249,8 +258,8 @@ impl Event {
         }
     }
 
-    /// The role to which this event belongs at an end that sends and receives. At such an end, an ignored datagram is
-    /// an event of the receiver, and the session's end is an event of the sender.
+    /// Returns the role to which this event belongs at an endpoint that both sends and receives. At such an endpoint,
+    /// an ignored datagram is an event of the receiver, and the end of the session is an event of the sender.
     pub const fn half(&self) -> Half {
         match self {
             Self::MediaSent { .. }
@@ -291,7 +300,7 @@ impl Event {
 /// A part of a live media frame, sent in one packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Fragment {
-    /// Audio or video.
+    /// The frame's medium.
     pub medium: Medium,
     /// The frame's number, from 0.
     pub frame: u64,
@@ -309,7 +318,7 @@ pub enum Medium {
 }
 
 impl Medium {
-    /// The medium in lower-case letters.
+    /// Returns the medium in lower-case letters.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Audio => "audio",
@@ -318,7 +327,7 @@ impl Medium {
     }
 }
 
-/// The transport of a part of a flow pair.
+/// The transport that carries a part of a flow pair's data.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Transport {
     /// TCP.
@@ -328,7 +337,7 @@ pub enum Transport {
 }
 
 impl Transport {
-    /// The transport in lower-case letters.
+    /// Returns the transport in lower-case letters.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Tcp => "tcp",
@@ -343,24 +352,24 @@ impl Transport {
 pub enum DropReason {
     /// The datagram does not parse.
     Malformed,
-    /// The datagram comes from, or refers to, a source outside of this session.
+    /// The datagram comes from a source that is not part of this session, or refers to such a source.
     Foreign,
-    /// A packet or report that was already processed.
+    /// The packet or report was already processed.
     Duplicate,
-    /// A report or request older than one already processed.
+    /// The report or request is older than one that was already processed.
     Late,
-    /// A report on a request that was never sent.
+    /// The report answers a request that was never sent.
     Stray,
-    /// A sequence number or time that a correct sender would not have reached.
+    /// The packet has a sequence number or time that a correct sender would not have reached.
     Implausible,
-    /// The buffer was full.
+    /// There was no room: a buffer or a list was full, or requests arrived too fast.
     Full,
     /// The datagram failed authentication.
     Forged,
 }
 
 impl DropReason {
-    /// All reasons, in report order.
+    /// All reasons, in the order in which reports list them.
     pub const ALL: [Self; 8] = [
         Self::Malformed,
         Self::Foreign,
@@ -372,7 +381,7 @@ impl DropReason {
         Self::Forged,
     ];
 
-    /// The reason in one lower-case word.
+    /// Returns the reason in one lower-case word.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Malformed => "malformed",

@@ -4,10 +4,10 @@
 //!   the stack ── packet sent, feedback received, timer ──▶ Guest ──▶ rate, pace, window
 //! ```
 //!
-//! The stack has its own wire format, packet history and timers. An adapter translates between them and a [`Guest`],
-//! which limits the controller as our own sessions do. The sending rate is at most twice the rate that provably
-//! arrived. It is halved if no feedback arrives, and a start rate that no feedback confirms ends soon. [`Reports`]
-//! joins RTCP feedback with the packets sent.
+//! The stack has its own wire format, packet history and timers. An adapter translates between the stack and a
+//! [`Guest`], which limits the controller as our own sessions do. The sending rate is at most twice the rate that
+//! provably arrived. It is halved if no feedback arrives, and a start rate that no feedback confirms ends soon.
+//! [`Reports`] joins RTCP feedback with the packets sent.
 
 use alloc::boxed::Box;
 
@@ -41,18 +41,19 @@ pub struct Guest {
     /// When the first and the last packet were sent.
     first: Option<Instant<SenderClock>>,
     last: Instant<SenderClock>,
-    /// When the first packet after the last feedback was sent, or when feedback arrived that does not cover all
-    /// packets; the next feedback is expected since then.
+    /// The time since which feedback is expected: when the first packet after the last feedback was sent, or when
+    /// feedback arrived that does not cover all packets. `None` while no feedback is expected.
     waiting_since: Option<Instant<SenderClock>>,
     /// Number of consecutive missing reports, by which silence is detected.
     missing: u64,
-    /// The last check for an app-limited sender: its time, the total waiting time until then, and its result.
+    /// The last check of whether the application limits the sender: the time of the check, the total time for which the
+    /// application had had nothing to send until then, and the result.
     judged: (Instant<SenderClock>, Span, bool),
     round_trip: Span,
 }
 
-/// Time within which a report is expected. Our choice: a receiver of transport-wide feedback reports every 50 ms to
-/// 250 ms, and QUIC acknowledges within 25 ms.
+/// Time within which a feedback report is expected. Our choice: a receiver of transport-wide feedback reports every 50
+/// ms to 250 ms, and QUIC acknowledges within 25 ms.
 const REPORT: Span = Span::from_millis(250);
 /// Number of consecutive missing reports that count as silence.
 const SILENT: u64 = 3;
@@ -63,11 +64,12 @@ impl Guest {
     /// Embeds `controller` in a stack that provides the feedback `provided`: [`Needs::PACKETS`], and also [`Needs::ECN`]
     /// if the stack reads ECN marks.
     ///
-    /// A controller that needs interval summaries gets summaries of per-packet feedback, as configured by `intervals`.
+    /// A controller that needs interval summaries receives summaries that are computed from the per-packet feedback, as
+    /// configured by `intervals`.
     ///
     /// # Errors
-    /// [`SessionError::Needs`] if the controller needs something else, [`SessionError::NoRate`] if it has a window but
-    /// no rate.
+    /// [`SessionError::Needs`] if the controller needs feedback that is not `provided`, [`SessionError::NoRate`] if the
+    /// controller has a window but no rate.
     pub fn new(
         controller: BoxedController,
         provided: Needs,
@@ -93,34 +95,34 @@ impl Guest {
         })
     }
 
-    /// The rate of IP packets from now on.
+    /// Returns the rate at which IP packets may be sent from now on.
     pub const fn rate(&self) -> Rate {
         self.governor.rate()
     }
 
-    /// Rate within a burst, such as a frame, if the data allowed by [`rate`](Self::rate) comes in bursts: `pacing`
-    /// times that rate, unless the controller sets its own pace or wants a probe.
+    /// Returns the rate at which packets within a burst, such as one frame, may be sent: `pacing` times
+    /// [`rate`](Self::rate), unless the controller sets its own pace or wants a probe.
     pub fn pace(&self, pacing: f64) -> Rate {
         let pace = self.governor.pace(pacing);
         self.governor.probe().map_or(pace, |probe| probe.rate.max(pace))
     }
 
-    /// Maximum data in flight; `None` if the controller does not limit it.
+    /// Returns the maximum data in flight; `None` if the controller does not limit it.
     pub fn window(&self) -> Option<Size> {
         self.governor.window()
     }
 
-    /// The probe to which the next packets belong, if the controller wants one now.
+    /// Returns the probe to which the next packets belong, if the controller wants a probe now.
     pub fn probe(&self) -> Option<Probe> {
         self.governor.probe()
     }
 
-    /// The last measured round-trip time, or the assumed one before the first measurement.
+    /// Returns the last measured round-trip time, or an assumed value before the first measurement.
     pub const fn round_trip(&self) -> Span {
         self.round_trip
     }
 
-    /// The controller's explanation of its last decision, or the reason why the decision is overridden.
+    /// Returns the controller's explanation of its last decision, or the reason why that decision is overridden.
     pub fn snapshot(&self) -> Snapshot {
         self.governor.snapshot()
     }
@@ -144,11 +146,11 @@ impl Guest {
         self.governor.on_frame(now, frame);
     }
 
-    /// Records that the application has nothing to send from `from` on. That time may be in the future: the time at
-    /// which the pacer would release the next packet.
+    /// Records that the application has nothing to send from the time `from` on. `from` may be in the future: the time
+    /// at which the pacer would release the next packet.
     ///
     /// A stack that detects by itself when it is app-limited sets [`PacketFeedback::app_limited`] and need not call
-    /// this.
+    /// this function.
     pub fn on_idle(&mut self, from: Instant<SenderClock>) {
         self.application.waits(from);
     }
@@ -158,8 +160,9 @@ impl Guest {
         if feedback.packets.is_empty() {
             return;
         }
-        // Packets sent later still need feedback. If they fill the window and all of them are lost, no further packet
-        // can trigger it, so its absence must be noticed.
+        // If packets were sent after those that this feedback covers, feedback on them is still expected. If they fill
+        // the window and all of them are lost, no further packet can trigger feedback, so a timer must notice that
+        // feedback is missing.
         let newest = feedback.packets.iter().map(|packet| packet.departed).max();
         self.waiting_since = newest.is_some_and(|newest| newest < self.last).then_some(now);
         self.missing = 0;
@@ -174,8 +177,8 @@ impl Guest {
         self.governor.on_packets(now, &feedback);
     }
 
-    /// Whether the sender was app-limited, over at least 250 ms, because a shorter time may contain a frame more or
-    /// less.
+    /// Whether the application limited the sender. This is judged over at least 250 ms, because over a shorter time the
+    /// result would depend on whether one more frame was sent.
     fn is_app_limited(&mut self, now: Instant<SenderClock>, pacing: f64) -> bool {
         let waited = self.application.waited_by(now);
         let (since, before, was_limited) = self.judged;
@@ -187,7 +190,7 @@ impl Guest {
         is_limited
     }
 
-    /// When [`on_timer`](Self::on_timer) must be called, if nothing else happens before; `None` for never.
+    /// Returns when [`on_timer`](Self::on_timer) must be called, if no other call changes this time; `None` for never.
     pub fn next_timer(&self) -> Option<Instant<SenderClock>> {
         [self.governor.next_timer(), self.silence_at()].into_iter().flatten().min()
     }
@@ -202,7 +205,8 @@ impl Guest {
             return false;
         }
         if now - self.last > REPORT * SILENT.cast_signed() {
-            // An idle sender gets no feedback if its last packets were lost; the next packet starts the waiting again.
+            // A sender without new packets gets no feedback if its last packets were lost. The next packet restarts the
+            // waiting for feedback.
             self.waiting_since = None;
         } else {
             if self.missing >= SILENT {
@@ -215,14 +219,15 @@ impl Guest {
         true
     }
 
-    /// When the next report counts as missing. The first three count together, each further report individually.
+    /// Returns when the next report counts as missing. The first three missing reports count together, each further
+    /// report individually.
     fn silence_at(&self) -> Option<Instant<SenderClock>> {
         let reports = i64::try_from(self.missing.max(SILENT - 1)).unwrap_or(i64::MAX).saturating_add(1);
         self.waiting_since.map(|since| since + self.round_trip + REPORT * reports)
     }
 }
 
-/// The feedback since the last proof.
+/// Collects feedback until it proves a delivery rate.
 #[derive(Debug, Default)]
 struct Tally {
     /// The last packet of the previous proof: when it was sent, and when it or its feedback arrived.
@@ -231,9 +236,9 @@ struct Tally {
     proof: Proof,
 }
 
-/// Minimum number of packets and minimum time for a proof. Our choice: while packets are lost, each proof reduces the
-/// rate to the delivery rate, and the application does not use all of that. With a proof per feedback, this alone would
-/// reduce the rate to nothing.
+/// Minimum number of packets and minimum time for a proof of the delivery rate. Our choice: while packets are lost,
+/// each proof reduces the rate to the delivery rate, and the application may use less than the rate. If every feedback
+/// were a proof, these reductions alone would bring the rate to zero.
 const PACKETS: u64 = 5;
 const TIME: Span = Span::from_millis(200);
 

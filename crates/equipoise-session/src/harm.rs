@@ -1,4 +1,4 @@
-//! Test paths on which a sender could harm other traffic, and how it behaves there.
+//! Simulated paths on which a sender could harm other traffic, and measurements of how it behaves there.
 
 use alloc::vec;
 use alloc::vec::Vec;
@@ -18,31 +18,32 @@ pub(crate) const SECOND: u64 = 1000 * MILLI;
 pub(crate) const PACKET: Size = Size::from_bytes(1000);
 pub(crate) const LOWEST: f64 = 100e3;
 pub(crate) const INTERVAL: Span = Span::from_millis(250);
-/// Time for which the sending rate may exceed twice the delivery rate: 2 s, or two report intervals and a round trip if
-/// that is longer.
+/// Time for which the sending rate may exceed twice the delivery rate. This is longer than two report intervals and a
+/// round trip.
 pub(crate) const GRACE: u64 = 2 * SECOND;
-/// Length of the periods in which sent and arrived data are compared.
+/// Length in ns of the periods in which sent and arrived data are counted.
 const BIN: u64 = SECOND / 4;
 
-/// What the network does to media packets, and when; requests and reports take 10 ms each way.
+/// The fault of a network path. Datagrams from the sender cross a link and then take 10 ms; datagrams from the receiver
+/// take 10 ms. If no link is named, its rate is 6 Mbit/s and its queue 200 ms.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Harm {
-    /// A link of the given Mbit/s with a queue.
+    /// The link has this rate in Mbit/s, and a queue of this length in time.
     Link(f64, Span),
-    /// A link of the given Mbit/s without a queue.
+    /// The link has this rate in Mbit/s, and a queue of only 2 ms.
     Policer(f64),
-    /// No media arrives from 8 s to 18 s.
+    /// Media packets sent from 8 s to 18 s are lost.
     BlackHole,
-    /// Nothing arrives from 8 s to 18 s.
+    /// All datagrams sent from 8 s to 18 s, in either direction, are lost.
     Outage,
-    /// This share of the packets is lost from 8 s to 18 s.
+    /// This share of the datagrams sent from 8 s to 18 s is lost, at random.
     Loss(f64),
-    /// The path is on and off for 300 ms each, from 8 s to 18 s.
+    /// From 8 s to 18 s, the path alternately carries all datagrams for 300 ms and loses all datagrams for 300 ms.
     Flapping,
 }
 
 impl Harm {
-    /// The delay of a datagram in ns; `None` if it is lost.
+    /// Returns a function that returns the delay of a datagram in ns, or `None` if the datagram is lost.
     pub(crate) fn path(self) -> impl FnMut(Datagram) -> Option<u64> {
         let (mbps, queue) = match self {
             Self::Link(mbps, queue) => (mbps, queue),
@@ -81,11 +82,11 @@ pub(crate) struct Datagram {
     pub(crate) at: u64,
     pub(crate) size: Size,
     pub(crate) from_sender: bool,
-    /// Whether it is a request or a report.
+    /// Whether the datagram is a request or a report, not media.
     pub(crate) is_rtcp: bool,
 }
 
-/// The sent and arrived data in each period, in bit/s.
+/// The rates of sent and of arrived media in each period of length `BIN`, in bit/s.
 pub(crate) struct Told {
     pub(crate) name: &'static str,
     sent: Vec<f64>,
@@ -93,7 +94,8 @@ pub(crate) struct Told {
 }
 
 impl Told {
-    /// The result of a session of `seconds` with the controller `name`, from its events and their times in ns.
+    /// Computes the rates in a session of `seconds` seconds with the controller `name`, from the session's events and
+    /// their times in ns.
     pub(crate) fn by<'a>(name: &'static str, seconds: u64, events: impl Iterator<Item = (u64, &'a Event)>) -> Self {
         let bins = (seconds * SECOND / BIN) as usize;
         let (mut sent, mut arrived) = (vec![0.0; bins], vec![0.0; bins]);
@@ -110,13 +112,14 @@ impl Told {
         Self { name, sent, arrived }
     }
 
-    /// The mean sending rate between two times in s.
+    /// Returns the mean sending rate, in bit/s, between two times in s.
     pub(crate) fn rate(&self, from: u64, to: u64) -> f64 {
         let bins = &self.sent[(from * SECOND / BIN) as usize..(to * SECOND / BIN) as usize];
         bins.iter().sum::<f64>() / bins.len() as f64
     }
 
-    /// The longest time, in ns, for which the sending rate over the last second exceeded twice the delivery rate.
+    /// Returns the longest time, in ns, for which the sending rate over the last second exceeded twice the delivery
+    /// rate by more than 1.5 times the lowest rate of each controller.
     pub(crate) fn longest_excess(&self, controllers: u32) -> u64 {
         let over = |of: &[f64], at: usize| of[at.saturating_sub(3)..=at].iter().sum::<f64>() / 4.0;
         let (mut longest, mut present) = (0, 0);
@@ -143,7 +146,8 @@ pub(crate) fn build(entry: &Entry, start: &str) -> BoxedController {
     entry.build(&parsed, PACKET).expect("right")
 }
 
-/// The controllers whose needs `provided` meets and that are limited to what provably arrived.
+/// Returns the controllers for which the feedback `provided` is enough, and whose rate is limited by the delivery rate
+/// that reports prove.
 pub(crate) fn adaptive(provided: Needs) -> impl Iterator<Item = &'static Entry> {
     entries().iter().filter(move |entry| {
         entry.parse(&[("target", "40 ms")]).or_else(|_| entry.parse(&[])).is_ok_and(|parsed| {

@@ -1,13 +1,13 @@
-//! The control loop over a protocol: state machines with datagrams and time as input, and datagrams and events as
-//! output.
+//! RTP sessions with a control loop, as state machines: their input is datagrams and time, their output datagrams and
+//! events.
 //!
 //! A driver, such as the simulator or the code for real sockets, runs an [`Endpoint`]. It calls
 //! [`handle`](Endpoint::handle) with each input and its time, then [`poll`](Endpoint::poll) until that returns `None`.
-//! Then it waits for the next datagram or until [`wake`](Endpoint::wake). Calls may come in any order; a state machine
-//! never reads a clock and never blocks.
+//! Then it waits for the next datagram, but at most until the time that [`wake`](Endpoint::wake) returns. Calls may
+//! come in any order; a state machine never reads a clock and never blocks.
 //!
-//! [`rtp`] is a session over one path, [`multipath`] a session over several paths. [`feedback`] holds the state of both
-//! ends for per-packet feedback, and [`guest`] embeds a controller in a foreign protocol stack.
+//! [`rtp`] is a session over one path, [`multipath`] a session over several paths. [`feedback`] contains the state of
+//! sender and receiver for per-packet feedback, and [`guest`] embeds a controller in a foreign protocol stack.
 #![no_std]
 #![forbid(unsafe_code)]
 
@@ -32,30 +32,32 @@ pub use event::{DropReason, Event, Fragment, Half, Medium, Transport};
 
 pub use equipoise::control::scheduler::PathId;
 
-/// One end of a session, over one path or several.
+/// One endpoint of a session over one path or several paths.
 ///
 /// Paths have numbers. A session over one path always has path 0.
 pub trait Endpoint {
-    /// The clock of this end.
+    /// The clock that this endpoint uses.
     type Clock;
 
     /// Processes an input at `now`.
     fn handle(&mut self, now: Instant<Self::Clock>, input: Input<'_>);
 
-    /// The next output, in order; `None` when there are no more.
+    /// Returns the next output, in order; `None` if there is no more output.
     fn poll(&mut self) -> Option<Output<'_>>;
 
-    /// When to call [`handle`](Self::handle) with [`Input::Timer`] if no input arrives before; `None` for never.
+    /// Returns when to call [`handle`](Self::handle) with [`Input::Timer`] if no input arrives before; `None` for
+    /// never.
     ///
-    /// After `poll` has returned `None`, it is later than the last `now` passed to `handle`.
+    /// After `poll` has returned `None`, the returned time is later than the last `now` passed to `handle`.
     fn wake(&self) -> Option<Wake<Self::Clock>>;
 
-    /// Bytes of payload that the endpoint would accept now ([`Input::Payload`]); further bytes are dropped.
+    /// Returns how many bytes of payload the endpoint would accept now ([`Input::Payload`]). The endpoint drops further
+    /// bytes.
     fn room(&self) -> usize {
         0
     }
 
-    /// Bytes of payload that are queued.
+    /// Returns how many bytes of payload are queued.
     fn waiting(&self) -> usize {
         0
     }
@@ -65,13 +67,13 @@ pub trait Endpoint {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Input<'a> {
-    /// A whole UDP payload arrived; it may be foreign or malformed.
+    /// A UDP payload arrived. It may be malformed, or not belong to this session.
     Datagram {
-        /// The path on which it arrived.
+        /// The path on which the payload arrived.
         path: PathId,
         /// The payload.
         datagram: &'a [u8],
-        /// ECN field of the IP header; [`Ecn::NotCapable`] also if it was not read.
+        /// ECN field of the datagram's IP header; [`Ecn::NotCapable`] if the field was not read.
         ecn: Ecn,
     },
     /// The time returned by `wake` has come; a call that is early or not needed does no harm.
@@ -81,19 +83,19 @@ pub enum Input<'a> {
     Payload {
         /// The payload.
         payload: &'a [u8],
-        /// Whether to send it on two paths, if there are several. The copy is sent when the pacer of the second path
-        /// allows it.
+        /// Whether to send the payload on two paths, if the session has several. The copy is sent when the pacer of the
+        /// second path allows it.
         twice: bool,
     },
     /// The state of a path changed.
     Path {
         /// The path.
         path: PathId,
-        /// The change.
+        /// The path's new state.
         change: PathChange,
     },
     /// The network reports the destination as unreachable (ICMP: port, host or network unreachable). Anyone can forge
-    /// this, so it only counts while no report arrives.
+    /// such a message, so it is ignored while reports arrive.
     Unreachable {
         /// The path.
         path: PathId,
@@ -106,12 +108,12 @@ pub enum Input<'a> {
 }
 
 impl<'a> Input<'a> {
-    /// A datagram on path 0, without information from its IP header.
+    /// Creates the input for a datagram on path 0 whose ECN field was not read.
     pub const fn datagram(datagram: &'a [u8]) -> Self {
         Self::Datagram { path: PathId(0), datagram, ecn: Ecn::NotCapable }
     }
 
-    /// Payload that is sent once.
+    /// Creates the input for payload that is sent only once.
     pub const fn payload(payload: &'a [u8]) -> Self {
         Self::Payload { payload, twice: false }
     }
@@ -122,7 +124,7 @@ impl<'a> Input<'a> {
 pub enum PathChange {
     /// The path exists, or is usable again.
     Up,
-    /// The path is not usable: nothing is sent on it until it is up.
+    /// The path is not usable: nothing is sent on it until its state is `Up`.
     Down,
     /// The path no longer exists.
     Removed,
@@ -140,14 +142,15 @@ pub enum Output<'a> {
     },
     /// Payload for the application, in sending order.
     Payload {
-        /// Number of missing packets before it.
+        /// Number of packets that are missing before this payload.
         missing: u64,
-        /// Bytes of the stream, or one RTP packet.
+        /// The next bytes of the application's stream, or one RTP packet.
         payload: &'a [u8],
     },
     /// An event, for logs and reports.
     Event {
-        /// The path of the event; `None` for the session as a whole, and always in a session over one path.
+        /// The path that the event concerns. `None` if the event concerns the session as a whole, and always in a
+        /// session over one path.
         path: Option<PathId>,
         /// The event.
         event: Event,
@@ -179,22 +182,22 @@ pub enum Carrier {
 }
 
 impl<'a> Transmit<'a> {
-    /// A whole UDP payload that is sent as Not-ECT.
+    /// Creates a UDP payload without generated media, which is sent as Not-ECT.
     pub const fn datagram(payload: &'a [u8]) -> Self {
         Self { head: payload, media: 0, carrier: Carrier::Udp, ecn: Ecn::NotCapable }
     }
 }
 
 impl Transmit<'_> {
-    /// Maximum length in bytes of the head before generated media, and of a report.
+    /// Maximum length in bytes of a head that precedes generated media, and of a report.
     pub const MAX_HEAD: usize = 128;
 
-    /// Length of the UDP payload in bytes.
+    /// Returns the length of the UDP payload in bytes.
     pub const fn len(&self) -> usize {
         self.head.len().saturating_add(self.media)
     }
 
-    /// Size of the IPv4 packet.
+    /// Returns the size of the IPv4 packet that carries the payload.
     pub const fn packet_size(&self) -> Size {
         let headers = match self.carrier {
             Carrier::Udp => Size::IPV4_UDP,
@@ -203,33 +206,33 @@ impl Transmit<'_> {
         Size::from_bytes(headers.as_bytes() + self.len() as u64)
     }
 
-    /// Whether there is nothing to send; never true for an output of a session.
+    /// Whether the payload is empty, which is never true for an output of a session.
     pub const fn is_empty(&self) -> bool {
         self.len() == 0
     }
 }
 
-/// A time to wake up, and the reason.
+/// When an endpoint must be called next, and the reason.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Wake<C> {
-    /// The time.
+    /// When to call the endpoint.
     pub at: Instant<C>,
-    /// The reason.
+    /// Why to call the endpoint then.
     pub reason: WakeReason,
 }
 
-/// What an endpoint waits for.
+/// Why an endpoint must be called at a given time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum WakeReason {
-    /// The pacer releases the next media packet; punctuality matters.
+    /// The pacer releases the next media packet. If the call is late, the packet is late.
     Media,
-    /// A report is due.
+    /// A report, a request or another timer is due.
     Report,
 }
 
 impl<C> Wake<C> {
-    /// A wake-up for media or a report, whichever is due first.
+    /// Returns the earlier of a wake-up for media and a wake-up for a report.
     pub(crate) fn first(media: Instant<C>, report: Instant<C>) -> Self {
         if media <= report {
             Self { at: media, reason: WakeReason::Media }

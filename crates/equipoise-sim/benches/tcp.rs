@@ -1,4 +1,4 @@
-//! Speed of simulated TCP.
+//! Benchmark: computing time of simulated TCP connections.
 
 use divan::Bencher;
 use divan::counter::ItemsCount;
@@ -13,7 +13,7 @@ fn main() {
     divan::main();
 }
 
-/// A number of SACK Reno flows over one bottleneck.
+/// TCP flows with SACK and Reno that share one bottleneck link.
 struct Dumbbell {
     flows: u32,
     rate: Rate,
@@ -23,7 +23,7 @@ struct Dumbbell {
 }
 
 impl Dumbbell {
-    /// Number of packets forwarded by the bottleneck.
+    /// Runs the simulation. Returns the number of packets that the bottleneck forwarded.
     fn run(&self) -> u64 {
         let mut world = World::new();
         let propagation_delay = Span::from_nanos(self.round_trip.as_nanos() / 2);
@@ -35,7 +35,7 @@ impl Dumbbell {
         let there = world.add_link(link(self.queue)).expect("valid");
         let back = world.add_link(link(u32::MAX)).expect("valid");
         for flow in 0..self.flows {
-            // Connections start a millisecond apart.
+            // Connection n starts (n mod 100) ms after the start of the simulation.
             let start = Time::ZERO + Span::from_millis(i64::from(flow) % 100);
             let config = SenderConfig { start, ..SenderConfig::new(Size::from_bytes(1500)) };
             let near = Sender::new(config, Law::Window(Box::new(Reno::new(10.0)))).expect("valid");
@@ -51,7 +51,8 @@ impl Dumbbell {
     }
 }
 
-/// 100 Mbit/s and 120 ms, a bandwidth-delay product of 1000 packets, with a queue of the same size.
+/// One flow at 100 Mbit/s and a round-trip time of 120 ms. The bandwidth-delay product is 1000 packets, and the queue
+/// holds as many.
 #[divan::bench(sample_size = 1)]
 fn one_flow_10_s(bencher: Bencher<'_, '_>) {
     let rate = Rate::from_bps(100_000_000);
@@ -59,7 +60,7 @@ fn one_flow_10_s(bencher: Bencher<'_, '_>) {
     Dumbbell { flows: 1, rate, round_trip, queue: 1000, length }.bench(bencher);
 }
 
-/// 10 Gbit/s and 20 ms, with a queue of half a bandwidth-delay product.
+/// 1000 flows at 10 Gbit/s and a round-trip time of 20 ms, with a queue of half a bandwidth-delay product.
 #[divan::bench(sample_count = 20, sample_size = 1)]
 fn thousand_flows_1_s(bencher: Bencher<'_, '_>) {
     let rate = Rate::from_bps(10_000_000_000);

@@ -1,4 +1,4 @@
-//! Speed of the simulator.
+//! Benchmark: computing time of the simulator.
 
 use divan::Bencher;
 use divan::counter::ItemsCount;
@@ -22,7 +22,7 @@ fn ends(ssrc: u32) -> (StreamConfig, Receiver) {
     (stream, Receiver::new(far).expect("valid"))
 }
 
-/// Ten seconds of 3 Mbit/s RTP and 9 Mbit/s of Poisson traffic over 15 Mbit/s: 15 000 packets.
+/// Simulates ten seconds of 3 Mbit/s RTP and 9 Mbit/s of Poisson traffic over a link of 15 Mbit/s: 15 000 packets.
 #[divan::bench]
 fn dumbbell_10_s(bencher: Bencher<'_, '_>) {
     bencher.counter(ItemsCount::new(15_000u32)).bench_local(|| {

@@ -1,8 +1,8 @@
-//! Reference benchmark: 400 s of Waki 2013, Sec. 4.2 at 3 Mbit/s, compared with the bare recursion, a lower bound for
-//! any simulator.
+//! Reference benchmark: simulates 400 s of Waki 2013, Sec. 4.2 at 3 Mbit/s. The computing time is compared with that of
+//! the bare recursion of departure times, which is a lower bound for any simulator.
 //!
-//! Both compute mean and variance of the session's one-way delay. The same scenario for ns-2 and ns-3 is in
-//! `bench/peers/`.
+//! Both benchmarks compute the mean and the variance of the session's one-way delay. The same scenario for ns-2 and
+//! ns-3 is in `bench/peers/`.
 
 use divan::Bencher;
 use divan::counter::ItemsCount;
@@ -23,7 +23,7 @@ const SESSION: Rate = Rate::from_bps(3_000_000);
 const BACKGROUND: Rate = Rate::from_bps(9_000_000);
 const BOTTLENECK: Rate = Rate::from_bps(15_000_000);
 const ACCESS: Rate = Rate::from_bps(1_000_000_000);
-/// Average number of packets sent by both sources in 400 s.
+/// Average number of packets that both sources together send in 400 s.
 const PACKETS: u32 = 600_000;
 
 #[divan::bench(sample_size = 1)]
@@ -60,7 +60,7 @@ fn source(traffic: Traffic, rate: Rate, number: u64) -> Source<SimClock> {
     Source::new(traffic, Schedule::constant(rate), PACKET, Instant::ZERO, (1, number))
 }
 
-/// Merged departure times, and three services in sequence, without events, packets or hosts.
+/// Merges the sources' departure times and computes three transmissions per packet, without events, packets or hosts.
 #[divan::bench(sample_size = 1)]
 fn recursion(bencher: Bencher<'_, '_>) {
     bencher.counter(ItemsCount::new(PACKETS)).bench_local(|| {

@@ -4,12 +4,12 @@ use equipoise_path::link::{FifoLink, LinkStats, Pipe, PipeConfig, PipeError};
 use crate::network::Packet;
 use crate::observer::{SimClock, Time};
 
-/// How a link carries packets.
+/// The model that computes when packets leave a link.
 #[expect(clippy::large_enum_variant, reason = "nearly all links are of the larger kind")]
 pub(crate) enum Carrier {
-    /// A link without randomness. The departure time is known on arrival, so no packets are stored.
+    /// A link without randomness. A packet's departure time is known when the packet arrives, so no packets are stored.
     Fifo(FifoLink<SimClock>),
-    /// A link with any impairments.
+    /// A link with impairments, a trace or active queue management.
     Pipe { pipe: Box<Pipe<SimClock, Packet>>, least_delay: Span, offered: Size },
 }
 
@@ -23,7 +23,8 @@ impl Carrier {
         Ok(Self::Pipe { pipe, least_delay, offered: Size::ZERO })
     }
 
-    /// The time up to which all input must be known before the next stored packet can be processed.
+    /// The time up to which all arrivals must be known before the next stored packet can be processed; `None` if no
+    /// packet is stored.
     pub(crate) fn next_known(&self) -> Option<Time> {
         match self {
             Self::Fifo(_) => None,
@@ -31,7 +32,7 @@ impl Carrier {
         }
     }
 
-    /// The minimum time for a packet to pass the link.
+    /// The minimum time from a packet's arrival at the link to its departure.
     pub(crate) fn least_delay(&self) -> Span {
         match self {
             Self::Fifo(fifo) => fifo.config().propagation_delay,
@@ -39,7 +40,7 @@ impl Carrier {
         }
     }
 
-    /// Whether packets may be duplicated.
+    /// Whether the link may duplicate packets.
     pub(crate) fn makes_copies(&self) -> bool {
         match self {
             Self::Fifo(_) => false,
@@ -47,7 +48,7 @@ impl Carrier {
         }
     }
 
-    /// IP bytes that entered so far.
+    /// Total IP bytes that have arrived at the link, including lost and dropped packets.
     pub(crate) const fn offered(&self) -> Size {
         match self {
             Self::Fifo(fifo) => fifo.offered(),

@@ -1,24 +1,25 @@
 use crate::Time;
 
-/// The next time of each event; if two events have the same time, the lower number comes first.
+/// A priority queue of numbered events. Each event has at most one time; at the same time, lower numbers come first.
 ///
-/// A tournament tree: leaves are the events, and each inner node holds the earlier of its two children. A change costs
-/// one comparison per level, without a branch. There are no stale entries: an event has one time or none.
+/// The queue is a tournament tree: the leaves are the events, and each inner node has the earlier of its two children.
+/// A change takes one comparison per level, without a branch. If the time of an event changes, the old time is
+/// overwritten, so the tree has no outdated entries.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct EventQueue {
-    /// The earliest event is at index 1, the children of `i` at `2i` and `2i + 1`, and the leaves in the upper half.
+    /// The earliest event is at index 1. The children of node `i` are at `2i` and `2i + 1`. The leaves are in the upper
+    /// half.
     nodes: Vec<Entry>,
 }
 
-/// An event's time in nanoseconds in the upper bits and its number in the lower bits, so that one comparison orders
-/// both.
+/// The time of an event in nanoseconds in the upper bits, and its number in the lower bits. One comparison orders both.
 type Entry = u128;
 
-/// Later than every time.
+/// The time of an event that is not scheduled, in nanoseconds; later than every other time.
 const NEVER: u64 = u64::MAX;
 
 impl EventQueue {
-    /// Makes room for events with numbers below `count`, and keeps the existing ones.
+    /// Makes room for events with numbers below `count`. Scheduled events stay scheduled.
     pub(crate) fn reserve(&mut self, count: usize) {
         let (old, leaves) = (self.leaves().to_vec(), count.next_power_of_two());
         if leaves <= old.len() {
@@ -33,7 +34,7 @@ impl EventQueue {
         }
     }
 
-    /// Sets the time of event `number`, which must be within the reserved room; `None` removes the event.
+    /// Sets the time of event `number`, for which `reserve` must have made room; `None` removes the event.
     #[inline]
     pub(crate) fn set(&mut self, number: usize, at: Option<Time>) {
         let mut node = self.nodes.len() / 2 + number;
@@ -46,7 +47,7 @@ impl EventQueue {
         }
     }
 
-    /// The next event and its time.
+    /// The time and number of the next event; `None` if no event is scheduled.
     pub(crate) fn next(&self) -> Option<(Time, usize)> {
         let first = *self.nodes.get(1)?;
         let at = (first >> u32::BITS) as u64;
@@ -69,7 +70,7 @@ mod tests {
     use super::*;
 
     proptest! {
-        /// After any sequence of changes, the next event is the one that a linear search finds.
+        /// After any sequence of changes, the next event is the event that a linear search finds.
         #[test]
         fn the_next_is_the_earliest_and_of_equals_the_lowest(
             count in 1usize..40,

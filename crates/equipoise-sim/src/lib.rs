@@ -1,9 +1,9 @@
-//! The simulator of Equipoise: links, hosts and a virtual clock that advances from event to event.
+//! The simulator of Equipoise: network links, hosts and a virtual clock that advances from event to event.
 //!
-//! The hosts are the same state machines that run on real sockets, and the links are models; this crate only moves
-//! datagrams between them in simulated time. It reads no clock and no file, and random numbers on links come from a
-//! seed: the same [`World`] produces the same events, to the nanosecond, on every machine. Memory does not grow with
-//! simulated time, except for [fetches](web::WebFar::take_fetched) that are never taken.
+//! The hosts are the same state machines that run on real sockets, and the links are models. This crate only moves
+//! datagrams between them in simulated time. The simulator reads no clock and no file, and random numbers on links come
+//! from a seed. Therefore the same [`World`] produces the same events, to the nanosecond, on every machine. Memory does
+//! not grow with simulated time, unless the caller never takes the recorded [fetches](web::WebFar::take_fetched).
 //!
 //! ```
 //! use equipoise::control::Cbr;

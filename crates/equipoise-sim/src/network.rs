@@ -23,32 +23,33 @@ use crate::world::TICK;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct LinkId(pub(crate) usize);
 
-/// The links, the packets in flight between them, and the streams that feed them.
+/// The network: links, the packets in flight between them, and the streams that send packets into links.
 ///
-/// A packet's arrival at a link is not an event. The network advances when all packets that sessions send before some
-/// time are known. Then the links are served in order, each after its feeders: the sessions, streams and links that
-/// send into it. A link processes all packets that arrive before the time up to which its feeders are known. These
-/// packets are merged by time into one batch, so that each step handles many packets. Packets that reach the end of a
-/// session's route wait there.
+/// A packet's arrival at a link is not an event of the simulator. The network advances when all packets that sessions
+/// send before some time are known. Then the links are computed in order, each link after its feeders: the sessions,
+/// streams and links that send packets into it. A link processes all packets that arrive before the time up to which
+/// its feeders are known. These packets are merged by time into one batch, so that each step handles many packets.
+/// Packets that arrive at the end of a session's route wait until the session takes them.
 #[derive(Default)]
 pub(crate) struct Network {
     links: Vec<Link>,
-    /// Packets from one feeder of one link, in time order; the inbox of a stream stays empty.
+    /// For each feeder of each link, the packets that it has sent to the link, in time order. The inbox of a stream
+    /// stays empty.
     inboxes: Vec<VecDeque<Packet>>,
     routes: Vec<Route>,
     streams: Vec<StreamState>,
-    /// The order of service: each link after its feeders, as far as rings of links allow.
+    /// The order in which links are computed: each link after its feeders, as far as cycles of links allow this.
     order: Vec<usize>,
-    /// For each link, how far beyond the known time of the sessions all its arrivals are known.
+    /// For each link, how much later than the known time of the sessions all arrivals at the link are known.
     ahead: Vec<Span>,
     has_ring: bool,
-    /// For each link, the time up to which its input is known, in networks with rings; kept to reuse its memory, like
-    /// the batch of a link.
+    /// Buffer, reused to avoid allocations: for each link in a network with cycles, the time up to which all arrivals
+    /// are known.
     known_of: Vec<Time>,
     lot: Lot,
-    /// All packets that sessions send before this time are known.
+    /// All packets that sessions send before this time are known to the network.
     known: Time,
-    /// No packets are processed from this time on, because counters are read then.
+    /// Packets that arrive at or after this time are not processed yet, because the caller reads counters at this time.
     pub(crate) horizon: Time,
 }
 
@@ -56,14 +57,14 @@ struct Link {
     carrier: Carrier,
     capacity: Capacity,
     feeders: Vec<Feeder>,
-    /// Arrivals before this time were processed; not used in networks with rings.
+    /// All arrivals before this time were processed; not used in networks with cycles of links.
     known: Time,
-    /// The link is in or after a ring of links that only streams enter: it is not advanced beyond the known time of the
-    /// sessions.
+    /// The link is in or after a cycle of links that receives packets only from streams. Such a link is not advanced
+    /// beyond the known time of the sessions.
     is_adrift: bool,
-    /// Whether to count the bytes of single routes.
+    /// Whether the link counts the bytes of each route separately.
     counts_own: bool,
-    /// Number of route hops over this link: with one hop, all its packets continue on the same route.
+    /// Number of route hops over this link. If this is 1, all packets continue on the same route after the link.
     hops: usize,
 }
 
@@ -74,39 +75,40 @@ struct Feeder {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum From {
-    /// All sessions that send first into this link.
+    /// All sessions whose routes begin with this link.
     Sessions,
     Stream(usize),
     Link(usize),
 }
 
-/// The links that packets pass in sequence.
+/// A route: the links that packets pass in sequence.
 struct Route {
     hops: Vec<Hop>,
     flow: FlowId,
     arrived: VecDeque<Packet>,
-    /// Event number for the packets waiting in `arrived`; streams have none.
+    /// Number of the event at which a session takes the packets waiting in `arrived`; `None` for streams.
     thing: Option<usize>,
-    /// Which packets of a stream have arrived, if links on the route make copies; sessions detect copies themselves.
+    /// For a stream, which packets have arrived, if links on the route duplicate packets. Sessions detect duplicates
+    /// themselves.
     arrivals: Option<ReplayWindow>,
 }
 
 /// A link on a route.
 struct Hop {
     link: usize,
-    /// The inbox of the link for packets of this route.
+    /// The index of the inbox of this link for packets of this route.
     inbox: usize,
-    /// Bytes of the route offered to the link so far, if they are counted.
+    /// Bytes of this route's packets that have arrived at the link; `None` if they are not counted.
     own: Option<Size>,
 }
 
-/// The environment of the network, for packets that leave it.
+/// References to the parts of the simulator outside of the network.
 pub(crate) struct Outside<'a, O> {
-    /// Notifies sessions of arrivals.
+    /// Schedules the arrivals at sessions.
     pub(crate) events: &'a mut EventQueue,
-    /// Takes back lost datagrams.
+    /// Stores the datagrams; lost datagrams are removed from it.
     pub(crate) packets: &'a mut Packets,
-    /// Observes the packets of streams.
+    /// Observes the packets of the streams.
     pub(crate) observer: &'a mut O,
 }
 
@@ -130,12 +132,13 @@ impl Network {
         self.links.len()
     }
 
-    /// Adds a route for a session's packets over existing links; their arrivals have the event number `thing`.
+    /// Adds a route for a session's packets over existing links. `thing` is the number of the event of an arrival at
+    /// the end of the route.
     pub(crate) fn add_route(&mut self, path: &[LinkId], flow: FlowId, thing: usize) -> usize {
         self.lay(path, flow, From::Sessions, Some(thing))
     }
 
-    /// Adds a stream over existing links, at least one.
+    /// Adds a stream over existing links. The path must have at least one link.
     pub(crate) fn add_stream(&mut self, source: Source<SimClock>, path: &[LinkId], flow: FlowId) {
         let route = self.lay(path, flow, From::Stream(self.streams.len()), None);
         self.streams.push(StreamState::new(source, route));
@@ -155,7 +158,7 @@ impl Network {
         self.routes.len() - 1
     }
 
-    /// The inbox of a link for a feeder; created if the feeder is new.
+    /// Returns the index of the inbox of a link for packets from a feeder. Creates the inbox if the feeder is new.
     fn inbox(&mut self, link: usize, from: From) -> usize {
         let feeders = &mut self.links[link].feeders;
         if let Some(known) = feeders.iter().find(|feeder| feeder.from == from) {
@@ -167,18 +170,18 @@ impl Network {
         inbox
     }
 
-    /// The time before which all packets that sessions send are known.
+    /// The time before which all packets that sessions send are known to the network.
     pub(crate) const fn known(&self) -> Time {
         self.known
     }
 
-    /// The time up to which all input must be known before the next known packet can be processed; no packet arrives
-    /// anywhere before this time.
+    /// The time up to which all input must be known before the next packet in the network can be processed. No packet
+    /// arrives at a link or session before this time. `None` if there are no packets.
     pub(crate) fn next_known(&self) -> Option<Time> {
         (0..self.links.len()).filter_map(|link| self.next_known_at(link)).min()
     }
 
-    /// The time up to which all input must be known before a link's next known packet can be processed.
+    /// The time up to which all input must be known before the next packet at or in a link can be processed.
     fn next_known_at(&self, link: usize) -> Option<Time> {
         let Link { carrier, feeders, .. } = &self.links[link];
         let heads = feeders.iter().filter_map(|feeder| match feeder.from {
@@ -188,10 +191,11 @@ impl Network {
         heads.map(|at| at + TICK).chain(carrier.next_known()).min()
     }
 
-    /// Sends a session's packet at [`Packet::at`]. Returns the packet if its route has no link, because it has then
-    /// arrived.
+    /// Sends a session's packet at [`Packet::at`]. If the route has no link, the packet has arrived, and the function
+    /// returns it.
     pub(crate) fn send(&mut self, packet: Packet) -> Option<Packet> {
-        // All packets up to the end of a run are known, but a session may still be stopped at that time, and send.
+        // All packets up to the end of a run are known. However, at exactly this time the caller may stop a session,
+        // which may then send packets.
         let past = self.known - packet.at > Span::from_nanos(1);
         debug_assert!(
             !past,
@@ -206,7 +210,7 @@ impl Network {
         None
     }
 
-    /// Takes the next packet that has arrived at the end of a session's route.
+    /// Returns the next packet that has arrived at the end of a session's route, and removes it from the network.
     pub(crate) fn take(&mut self, route: usize, events: &mut EventQueue) -> Option<Packet> {
         let Route { arrived, thing, .. } = &mut self.routes[route];
         let packet = arrived.pop_front();
@@ -216,7 +220,8 @@ impl Network {
         packet
     }
 
-    /// Advances the network: all packets that sessions send before `to` are known, and pass the links.
+    /// Advances the network, when all packets that sessions send before `to` are known: computes their passage over the
+    /// links.
     pub(crate) fn advance(&mut self, to: Time, outside: &mut Outside<'_, impl Observer>) {
         self.known = self.known.max(to);
         if self.has_ring {
@@ -232,8 +237,8 @@ impl Network {
         }
     }
 
-    /// Like `advance` in networks with rings: packets that leave one link may have to pass another that was already
-    /// served.
+    /// Like `advance`, for networks with cycles of links: packets that leave one link may have to pass another link
+    /// that was already computed.
     fn go_round(&mut self, outside: &mut Outside<'_, impl Observer>) {
         let mut known = std::mem::take(&mut self.known_of);
         loop {
@@ -254,7 +259,7 @@ impl Network {
         self.known_of = known;
     }
 
-    /// Serves the packets that arrive at a link before `known`.
+    /// Processes the packets that arrive at a link before `known`.
     fn take_until(&mut self, link: usize, known: Time, outside: &mut Outside<'_, impl Observer>) {
         let mut lot = std::mem::take(&mut self.lot);
         self.take_in(link, known, &mut lot, outside.observer);
@@ -298,8 +303,8 @@ impl Network {
         self.lot = lot;
     }
 
-    /// Collects the packets that arrive at a link before `known`, in time order; of packets with the same time, those
-    /// of the first feeder come first.
+    /// Collects the packets that arrive at a link before `known`, in time order. Packets with the same arrival time are
+    /// in the order of the link's feeders.
     fn take_in(&mut self, link: usize, known: Time, lot: &mut Lot, observer: &mut impl Observer) {
         for &Feeder { from, inbox } in &self.links[link].feeders {
             let run = lot.begin_run();
@@ -320,7 +325,7 @@ impl Network {
         lot.merge_runs();
     }
 
-    /// Counts the bytes that arrive at a link for each route, if the route is counted.
+    /// Counts the bytes of packets that arrive at a link, for each route with counting.
     fn count_own_of(&mut self, packets: &[Packet]) {
         for packet in packets {
             let hop = &mut self.routes[packet.route as usize].hops[usize::from(packet.hop)];
@@ -328,7 +333,7 @@ impl Network {
         }
     }
 
-    /// Stops the streams. Returns their flows.
+    /// Stops all streams. Returns the flows of the streams.
     pub(crate) fn stop_streams(&mut self) -> Vec<FlowId> {
         for stream in &mut self.streams {
             stream.stopped = true;
@@ -340,12 +345,12 @@ impl Network {
         self.links.get(link.0).map(|state| state.carrier.stats(now))
     }
 
-    /// Bytes offered so far to each link of a route.
+    /// For each link of a route, the bytes of all packets that have arrived at the link.
     pub(crate) fn offered(&self, route: usize) -> impl Iterator<Item = (LinkId, Size)> {
         self.routes[route].hops.iter().map(|hop| (LinkId(hop.link), self.links[hop.link].carrier.offered()))
     }
 
-    /// Starts to count the bytes that a route's own packets bring to each of its links.
+    /// Starts to count, for each link of a route, the bytes of the route's own packets that arrive at the link.
     pub(crate) fn count_own(&mut self, route: usize) {
         for hop in &mut self.routes[route].hops {
             hop.own = Some(hop.own.unwrap_or(Size::ZERO));
@@ -353,7 +358,8 @@ impl Network {
         }
     }
 
-    /// For each link of a route, the bytes offered so far by all packets and by the route's own packets.
+    /// For each link of a route, the bytes that have arrived at the link: of all packets, and of the route's own
+    /// packets.
     pub(crate) fn offered_by(&self, route: usize) -> impl Iterator<Item = (LinkId, Size, Size)> {
         let own = self.routes[route].hops.iter().filter_map(|hop| hop.own);
         self.offered(route).zip(own).map(|((link, all), own)| (link, all, own))
@@ -366,7 +372,8 @@ impl Network {
 }
 
 impl Route {
-    /// Whether its packets have datagrams; the packets of streams have no datagrams.
+    /// Whether the route belongs to a session, so that its packets have datagrams. The packets of streams have no
+    /// datagrams.
     const fn is_of_session(&self) -> bool {
         self.thing.is_some()
     }
@@ -394,7 +401,7 @@ impl Route {
     }
 }
 
-/// Moves a packet through a link, unless it is dropped.
+/// Computes the passage of a packet over a link. Returns false if the link drops the packet.
 #[expect(clippy::inline_always, reason = "the inner loop: a call takes a sixth of its time")]
 #[inline(always)]
 fn pass(fifo: &mut FifoLink<SimClock>, packet: &mut Packet) -> bool {
@@ -406,7 +413,7 @@ fn pass(fifo: &mut FifoLink<SimClock>, packet: &mut Packet) -> bool {
     true
 }
 
-/// The destinations of packets after a link.
+/// The possible destinations of packets that leave a link.
 struct Onward<'a, 'b, O> {
     /// Whether all packets continue to the same destination.
     is_one_way: bool,
@@ -416,7 +423,7 @@ struct Onward<'a, 'b, O> {
 }
 
 impl<O: Observer> Onward<'_, '_, O> {
-    /// Moves packets that have left a link to the next link on their routes, or to their ends.
+    /// Moves packets that have left a link to the next link on their route, or to the end of their route.
     fn pass_on(&mut self, mut packets: &[Packet]) {
         while let [packet, behind @ ..] = packets {
             let route = &mut self.routes[packet.route as usize];
@@ -431,21 +438,21 @@ impl<O: Observer> Onward<'_, '_, O> {
             if self.is_one_way {
                 return inbox.extend(packets);
             }
-            // The destination of the next packet is unpredictable, so a search for packets with the same destination
-            // would take longer.
+            // The destination of the next packet is unpredictable, so a search for a run of packets with the same
+            // destination would take longer.
             put(inbox, packet);
             packets = behind;
         }
     }
 
-    /// Records that a link has made a copy of a packet.
+    /// Records that a link has duplicated a packet.
     fn copy(&mut self, packet: &Packet) {
         if self.routes[packet.route as usize].is_of_session() {
             self.outside.packets.copy(packet.number as PacketId);
         }
     }
 
-    /// Records that a link has lost or dropped a packet.
+    /// Records that a link has lost or dropped a packet, so that the packet's datagram can be removed.
     fn discard(&mut self, packet: &Packet) {
         if self.routes[packet.route as usize].is_of_session() {
             self.outside.packets.discard(packet.number as PacketId);
@@ -453,7 +460,7 @@ impl<O: Observer> Onward<'_, '_, O> {
     }
 }
 
-/// Adds a packet from a feeder, after its earlier packets.
+/// Appends a packet to the inbox of a link.
 #[inline]
 fn put(inbox: &mut VecDeque<Packet>, packet: &Packet) {
     debug_assert!(inbox.back().is_none_or(|last| last.at <= packet.at));

@@ -1,4 +1,5 @@
-//! Observers of the events in a simulation, with place and time.
+//! Observers of the events in a simulation. Each event is reported with its time, its flow and the endpoint of the
+//! flow.
 
 use equipoise::units::{Instant, Size, Span};
 use equipoise_session::{Carrier, Ecn, Event, PathId};
@@ -23,76 +24,78 @@ impl FlowId {
     }
 }
 
-/// The two ends of a flow.
+/// The two endpoints of a flow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Side {
-    /// The end that sends media.
+    /// The endpoint that sends media.
     Near,
-    /// The end that receives media.
+    /// The endpoint that receives media.
     Far,
 }
 
-/// A datagram as it is sent or received at one end of a flow. Packets of streams have no datagrams.
+/// A datagram that is sent or received at one endpoint of a flow. Packets of streams have no datagrams.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Datagram<'a> {
-    /// The flow; for a duplex session, the flow of the near end's media.
+    /// The flow; for a duplex session, the flow of the media that the near endpoint sends.
     pub flow: FlowId,
-    /// The end.
+    /// The endpoint that sent or received the datagram.
     pub side: Side,
-    /// Whether it was sent or received.
+    /// Whether the datagram was sent or received.
     pub way: Way,
-    /// The path.
+    /// The path on which the datagram was sent or received.
     pub path: PathId,
-    /// The protocol that carries it.
+    /// The protocol that carries the datagram.
     pub carrier: Carrier,
-    /// ECN field of its IP header.
+    /// ECN field of the datagram's IP header.
     pub ecn: Ecn,
-    /// The first bytes of its payload.
+    /// The first bytes of the datagram's payload.
     pub head: &'a [u8],
-    /// Number of bytes that follow, all zeros.
+    /// Number of payload bytes after `head`; these are all zeros.
     pub media: usize,
 }
 
 /// Whether a datagram was sent or received.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Way {
-    /// It was sent.
+    /// The datagram was sent.
     Sent,
-    /// It was received.
+    /// The datagram was received.
     Received,
 }
 
-/// Observes the events at the ends of flows.
+/// Observes the events at the endpoints of flows.
 ///
-/// The events of one end are in time order, and so are those of all sessions together. A stream's events are reported
-/// when the network computes them, which may be ahead of the sessions' time. When [`World::run`](crate::World::run)
-/// returns, all events up to its end were reported. Any closure over time, flow, side and event is an observer.
+/// The events of one endpoint are reported in time order. The events of all sessions together are also in time order.
+/// The events of a stream are reported when the network computes them, which may be ahead of the sessions' time. When
+/// [`World::run`](crate::World::run) returns, all events up to the end of the run have been reported. Any closure over
+/// time, flow, endpoint and event is an observer.
 pub trait Observer {
-    /// An event at one end of a flow.
+    /// Called for an event at one endpoint of a flow.
     fn on_event(&mut self, now: Time, flow: FlowId, side: Side, event: &Event);
 
-    /// An event on one path of a session over several paths. By default it is reported like any other event.
+    /// Called for an event on one path of a multipath session. By default, calls [`on_event`](Self::on_event).
     fn on_path_event(&mut self, now: Time, flow: FlowId, side: Side, _path: PathId, event: &Event) {
         self.on_event(now, flow, side, event);
     }
 
-    /// A packet, or a copy of a packet, has arrived at one end of a flow: media, data or feedback. The end's own events
-    /// follow.
+    /// Called when a packet, or a copy of a packet, has arrived at one endpoint of a flow: media, data or feedback.
+    /// This call precedes the events that the endpoint reports for the packet.
     fn on_arrival(&mut self, _now: Time, _flow: FlowId, _side: Side, _arrival: Arrival) {}
 
-    /// A datagram was sent or received at one end of a flow. The end's own events follow. Each copy made by the network
-    /// is reported.
+    /// Called when a datagram was sent or received at one endpoint of a flow. This call precedes the events that the
+    /// endpoint reports for the datagram. If the network duplicates a datagram, the arrival of each copy is reported.
     fn on_datagram(&mut self, _now: Time, _datagram: &Datagram<'_>) {}
 
-    /// Packets of a stream were sent, in time order. By default, each is reported as an event.
+    /// Called when packets of a stream were sent, in time order. By default, calls [`on_event`](Self::on_event) for
+    /// each packet.
     fn on_departures(&mut self, flow: FlowId, packets: &[Packet]) {
         for packet in packets {
             self.on_event(packet.sent, flow, Side::Near, &packet.departure());
         }
     }
 
-    /// Packets of a stream arrived at the end of its route, in time order. By default, each is reported as an arrival
-    /// and an event.
+    /// Called when packets of a stream arrived at the end of its route, in time order. By default, calls
+    /// [`on_arrival`](Self::on_arrival) and [`on_event`](Self::on_event) for each packet.
     fn on_arrivals(&mut self, flow: FlowId, packets: &[Packet]) {
         for packet in packets {
             self.on_arrival(packet.at, flow, Side::Far, packet.arrival());
@@ -101,12 +104,13 @@ pub trait Observer {
     }
 }
 
-/// The network's data about a packet that has arrived at the end of its route.
+/// Data of the network about a packet that has arrived at the end of its route.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Arrival {
     /// Size of the IP packet.
     pub size: Size,
-    /// Total waiting time in the queues of its route, without propagation delay, jitter and transmission times.
+    /// Total time that the packet waited in the queues of its route, without propagation delay, jitter and transmission
+    /// times.
     pub waited: Span,
 }
 

@@ -1,7 +1,8 @@
 use equipoise::units::Size;
 use equipoise_session::{Ecn, Transmit};
 
-/// Datagrams in flight, in reusable slots: no allocation once the number in flight stops growing.
+/// The datagrams in flight, in reusable slots. No memory is allocated unless more datagrams are in flight than ever
+/// before.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Packets {
     slots: Vec<Packet>,
@@ -11,7 +12,7 @@ pub(crate) struct Packets {
 /// The number of a slot.
 pub(crate) type PacketId = u32;
 
-/// A datagram: its head, and the length of the media that follow, which are zeros in the simulator.
+/// A datagram: its first bytes (head), and the number of media bytes after the head, which are zeros in the simulator.
 #[derive(Clone, Debug)]
 pub(crate) struct Packet {
     head: [u8; Transmit::MAX_HEAD],
@@ -20,7 +21,7 @@ pub(crate) struct Packet {
     /// Size of the IP packet.
     size: Size,
     ecn: Ecn,
-    /// Number of packets in flight with this datagram: more than one if links made copies.
+    /// Number of packets in flight that carry this datagram: more than one if links duplicated the packet.
     copies: u32,
 }
 
@@ -30,7 +31,7 @@ impl Packet {
 }
 
 impl Packets {
-    /// Stores a datagram.
+    /// Stores a datagram. Returns the number of its slot.
     pub(crate) fn insert(&mut self, transmit: &Transmit<'_>) -> PacketId {
         let kept = transmit.head.len().min(Transmit::MAX_HEAD);
         let id = self.slot();
@@ -51,22 +52,23 @@ impl Packets {
         })
     }
 
-    /// ECN field of its IP header when it was sent.
+    /// ECN field of the datagram's IP header when the datagram was sent.
     pub(crate) fn ecn(&self, id: PacketId) -> Ecn {
         self.slots[id as usize].ecn
     }
 
-    /// Size of the IP packet.
+    /// Size of the datagram's IP packet.
     pub(crate) fn size(&self, id: PacketId) -> Size {
         self.slots[id as usize].size
     }
 
-    /// Records that a link has made a copy of a packet.
+    /// Records that a link has duplicated a packet.
     pub(crate) fn copy(&mut self, id: PacketId) {
         self.slots[id as usize].copies += 1;
     }
 
-    /// Removes a datagram and returns its bytes in `scratch`, which must be all zeros after the head.
+    /// Removes one packet of a datagram. Returns the bytes of the datagram, written into `scratch`, which is all zeros
+    /// after the head.
     pub(crate) fn remove<'a>(&mut self, id: PacketId, scratch: &'a mut Vec<u8>) -> &'a [u8] {
         self.discard(id);
         let packet = &self.slots[id as usize];
@@ -79,7 +81,7 @@ impl Packets {
         &scratch[..len]
     }
 
-    /// Removes one reference to a datagram.
+    /// Removes one packet of a datagram. If it was the last packet, the slot becomes free.
     pub(crate) fn discard(&mut self, id: PacketId) {
         let copies = &mut self.slots[id as usize].copies;
         *copies -= 1;
@@ -95,7 +97,7 @@ mod tests {
 
     use super::*;
 
-    /// Data left in the scratch buffer or in a slot must never appear in another datagram.
+    /// If it fails, data that is left in the scratch buffer or in a slot appears in another datagram.
     #[test]
     fn a_datagram_comes_out_as_it_went_in_whatever_was_there_before() {
         let (mut packets, mut scratch) = (Packets::default(), Vec::new());

@@ -1,4 +1,4 @@
-//! The ends of a flow pair in the simulator: each consists of an end of `equipoise_pair` and a TCP host.
+//! The endpoints of a flow pair in the simulator. Each consists of an endpoint of `equipoise_pair` and a TCP host.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -10,46 +10,47 @@ use equipoise_session::{Carrier, Ecn, Endpoint, Event, Input, Output, PathId, Tr
 use crate::Time;
 use crate::tcp::{self, Segment};
 
-/// The parts of a flow pair: two ends, a TCP host for each, and an application that always has one more ADU
-/// (application data unit).
+/// The parts of a flow pair: two endpoints, a TCP host for each endpoint, and an application that always has another
+/// ADU (application data unit) to send.
 pub struct PairParts {
-    /// Sends ADUs.
+    /// The endpoint that sends ADUs.
     pub near: equipoise_pair::Sender,
-    /// Receives ADUs.
+    /// The endpoint that receives ADUs.
     pub far: equipoise_pair::Receiver,
-    /// Sends the data that goes over TCP. Its supply must be [`Supply::Written`](tcp::Supply::Written), and its window
-    /// must not be reset after idleness.
+    /// The TCP host that sends the data of the TCP flow. Its supply must be [`Supply::Written`](tcp::Supply::Written),
+    /// and it must not reset its congestion window after idleness.
     pub tcp_near: tcp::Sender,
-    /// Receives the data that goes over TCP.
+    /// The TCP host that receives the data of the TCP flow.
     pub tcp_far: tcp::Receiver,
-    /// Size of the IP packet of a full segment.
+    /// Size of the IP packet of a full TCP segment.
     pub packet: Size,
     /// Size of an ADU.
     pub adu: Size,
-    /// When the application starts.
+    /// When the application starts to send.
     pub start: Time,
 }
 
-/// Bytes of the TCP stream that are written and not read yet: the simulator's TCP carries only sizes.
+/// The bytes of the TCP stream that were written and are not read yet. They are stored here, because the simulator's
+/// TCP carries only sizes.
 #[derive(Debug, Default)]
 struct Stream {
     bytes: VecDeque<u8>,
-    /// Whether the stream is finished.
+    /// Whether the sender has finished the stream.
     finished: bool,
 }
 
-/// The stream, shared by both ends of a pair.
+/// The TCP stream, shared by both endpoints of a pair.
 #[derive(Clone, Debug, Default)]
 struct Shared(Arc<Mutex<Stream>>);
 
 impl Shared {
     fn lock(&self) -> MutexGuard<'_, Stream> {
-        // The stream is consistent between any two changes, so a poisoned lock is harmless.
+        // After each change the stream is consistent, so it can still be used if another thread panicked with the lock.
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-/// Both ends of a pair, each an [`Endpoint`].
+/// Creates the two endpoints of a flow pair from its parts.
 pub fn pair(parts: PairParts) -> (PairNear, PairFar) {
     let PairParts { near, far, tcp_near, tcp_far, packet, adu, start } = parts;
     let stream = Shared::default();
@@ -68,7 +69,7 @@ pub fn pair(parts: PairParts) -> (PairNear, PairFar) {
     (near, PairFar { pair: far, tcp: tcp_far, stream, arrivals, outbox: Outbox::default() })
 }
 
-/// Pending outputs of an end, in order.
+/// Pending outputs of an endpoint, in order.
 #[derive(Debug, Default)]
 struct Outbox {
     items: VecDeque<Item>,
@@ -117,14 +118,14 @@ impl Outbox {
     }
 }
 
-/// The sending end of a flow pair.
+/// The sending endpoint of a flow pair.
 pub struct PairNear {
     pair: equipoise_pair::Sender,
     tcp: tcp::Sender,
-    /// Size of the data in a full segment.
+    /// Size of the data in a full TCP segment.
     segment: Size,
     start: Time,
-    /// The data that the application sends repeatedly.
+    /// The ADU that the application sends repeatedly.
     adu: Vec<u8>,
     stream: Shared,
     finished: bool,
@@ -133,7 +134,7 @@ pub struct PairNear {
 }
 
 impl PairNear {
-    /// The TCP host of this end.
+    /// The TCP host of this endpoint.
     pub const fn tcp(&self) -> &tcp::Sender {
         &self.tcp
     }
@@ -151,7 +152,7 @@ impl PairNear {
         }
     }
 
-    /// Applies a request of the pair to TCP.
+    /// Applies a request of the flow pair to the TCP host.
     fn apply(&mut self, request: TcpRequest) {
         match request {
             TcpRequest::NoDelay(on) => self.tcp.set_no_delay(on),
@@ -165,7 +166,7 @@ impl PairNear {
         }
     }
 
-    /// Writes the data pending for TCP. Returns whether there was any.
+    /// Writes the flow pair's pending data to the TCP host. Returns whether there was any data.
     fn write(&mut self, now: Time) -> bool {
         let pending = self.pair.tcp_pending();
         let length = pending.len();
@@ -177,10 +178,10 @@ impl PairNear {
         length > 0
     }
 
-    /// Supplies data of the application, which always has more.
+    /// Supplies ADUs of the application, which always has another ADU.
     fn supply(&mut self, now: Time) {
         let most = self.adu.len();
-        // Up to one ADU more than the transports have accepted.
+        // At most one ADU more is supplied than the transports have accepted.
         while now >= self.start && !self.finished && self.pair.waiting() < most.max(1) {
             if self.pair.push(now.assume_clock(), &self.adu, true).is_err() {
                 break;
@@ -188,7 +189,7 @@ impl PairNear {
         }
     }
 
-    /// Runs the pair and TCP until neither can continue.
+    /// Runs the flow pair and the TCP host until neither has anything to do.
     fn run(&mut self, now: Time) {
         loop {
             self.pair.handle(now.assume_clock(), PairInput::Tcp(self.tcp_state()));
@@ -205,7 +206,7 @@ impl PairNear {
         }
     }
 
-    /// Takes the pair's outputs. Returns whether one of them may let the pair continue.
+    /// Handles the outputs of the flow pair. Returns whether one of them may allow the flow pair to continue.
     fn take(&mut self) -> bool {
         let mut asked = false;
         loop {
@@ -247,7 +248,7 @@ impl Endpoint for PairNear {
                 self.pair.handle(now, PairInput::Timer);
             }
             Input::Stop => self.pair.handle(now, PairInput::Stop),
-            // No other inputs occur: the application is built in, and the path never changes.
+            // No other inputs occur, because the application is part of this endpoint and the path never changes.
             _ => return,
         }
         self.run(time);
@@ -266,15 +267,15 @@ impl Endpoint for PairNear {
     }
 }
 
-/// Bytes of the TCP stream received in order.
+/// Number of bytes of the TCP stream that were received in order.
 #[derive(Debug, Default)]
 struct Arrivals {
-    /// Sizes of received segments that are not counted yet, by number.
+    /// Data sizes of received segments that are not counted yet, by segment number.
     sizes: BTreeMap<u64, u64>,
-    /// The first segment that is not counted yet.
+    /// Number of the first segment that is not counted yet.
     counted: u64,
     come: u64,
-    /// Number of bytes that the pair has read.
+    /// Number of bytes that the flow pair has read.
     read: u64,
 }
 
@@ -285,7 +286,7 @@ impl Arrivals {
         }
     }
 
-    /// Counts the data of all segments before `next`.
+    /// Counts the data of all segments before segment `next`.
     fn advance(&mut self, next: u64) {
         while self.counted < next {
             self.come += self.sizes.remove(&self.counted).unwrap_or(0);
@@ -294,7 +295,7 @@ impl Arrivals {
     }
 }
 
-/// The receiving end of a flow pair.
+/// The receiving endpoint of a flow pair.
 pub struct PairFar {
     pair: equipoise_pair::Receiver,
     tcp: tcp::Receiver,
@@ -304,12 +305,12 @@ pub struct PairFar {
 }
 
 impl PairFar {
-    /// The TCP host of this end.
+    /// The TCP host of this endpoint.
     pub const fn tcp(&self) -> &tcp::Receiver {
         &self.tcp
     }
 
-    /// Reads the data received in order.
+    /// Passes the TCP data that was received in order to the flow pair.
     fn read(&mut self, now: Instant<ReceiverClock>) {
         self.arrivals.advance(self.tcp.next());
         let mut stream = self.stream.lock();

@@ -1,4 +1,5 @@
-//! A request of the web page: one scenario, with changes by hand, under one or more controllers with the same seed.
+//! Runs a request of the web page: one scenario with changes made by hand, with one or more controllers and the same
+//! seed.
 
 use equipoise::control;
 use equipoise::units::Span;
@@ -11,7 +12,7 @@ use thiserror::Error;
 
 use crate::pull::{self, Pull, PullError};
 
-/// A request of the web page.
+/// A request of the web page: what to simulate.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Request {
@@ -21,8 +22,8 @@ pub struct Request {
     pub seed: Option<u64>,
     /// Length of the run in seconds; `None` to use the scenario's length.
     pub duration_s: Option<f64>,
-    /// Names of controllers. For each, there is a separate run in which it replaces the controller of the first
-    /// controlled flow. If the list is empty, the scenario is run unchanged.
+    /// Names of controllers. The scenario is run once for each name, with this controller in place of the observed
+    /// flow's own. If the list is empty, the scenario is run once with its own controllers.
     #[serde(default)]
     pub controllers: Vec<String>,
     /// Changes of the link that the user made by hand.
@@ -30,32 +31,33 @@ pub struct Request {
     pub pulls: Vec<Pull>,
 }
 
-/// The results of a request.
+/// The results of a request, which the web page draws.
 #[derive(Clone, Debug, Serialize)]
 pub struct Played {
     /// Name of the observed flow.
     pub flow: String,
-    /// Name of the link that is changed by hand.
+    /// Name of the bottleneck link, which the user can change by hand.
     pub link: String,
-    /// The link's capacity: start time in seconds, and value in bit/s; empty if the capacity comes from a file.
+    /// The link's capacity over time: pairs of a start time in seconds and a value in bit/s. Empty if the capacity
+    /// comes from a file.
     pub capacity: Vec<(f64, f64)>,
-    /// The link's propagation delay: start time and value, both in seconds.
+    /// The link's propagation delay over time: pairs of a start time and a value, both in seconds.
     pub delay: Vec<(f64, f64)>,
-    /// The link's random loss: start time in seconds, and share of lost packets, 0 to 1; the mean if losses occur in
-    /// bursts.
+    /// The link's random loss over time: pairs of a start time in seconds and the share of lost packets, from 0 to 1.
+    /// For losses in bursts, the mean share.
     pub loss: Vec<(f64, f64)>,
     /// Length of the run in seconds.
     pub duration_s: f64,
-    /// One run for each controller.
+    /// The results of each run: one for each controller of the request.
     pub lanes: Vec<Lane>,
 }
 
-/// The run of one controller.
+/// The results of the run with one controller.
 #[derive(Clone, Debug, Serialize)]
 pub struct Lane {
     /// Name of the controller.
     pub controller: String,
-    /// The text of the scenario file that was run.
+    /// The text of the scenario file that was run, including the changes made by hand.
     pub scenario: String,
     /// The report that `equipoise sim` writes for this scenario file.
     pub report: Report,
@@ -100,7 +102,7 @@ pub enum PlayError {
     NothingToWatch,
 }
 
-/// Length of a time interval in the observed flow's time series.
+/// Time between two points of the observed flow's time series.
 const PIECE: Span = Span::from_millis(100);
 
 /// The scenarios included in the page.
@@ -124,7 +126,7 @@ pub(crate) fn scenarios() -> Vec<Preset> {
     PRESETS.into_iter().filter_map(preset).collect()
 }
 
-/// Runs a scenario with all changes by hand, once for each controller.
+/// Runs the request's scenario with all changes made by hand, once for each controller.
 ///
 /// # Errors
 /// [`PlayError`] for the first error found.
@@ -176,12 +178,12 @@ fn lane(scenario: &Scenario, watched: usize, seed: Option<u64>) -> Result<Lane, 
     })
 }
 
-/// The index of the observed flow: the first session over one path.
+/// Returns the index of the observed flow, which is the first session over a single path.
 fn watched(scenario: &Scenario) -> Option<usize> {
     scenario.flows.iter().position(|flow| matches!(flow.kind, FlowKind::Session { .. }))
 }
 
-/// A schedule as a list of times and values.
+/// Converts a schedule to a list of pairs: a time in seconds, and the value from that time on.
 fn steps_of<T: Copy>(schedule: &equipoise::units::Schedule<T>, value: impl Fn(T) -> f64) -> Vec<(f64, f64)> {
     let first = (0.0, value(schedule.initial()));
     let later = schedule.steps().iter().map(|(at, step)| (at.as_secs_f64(), value(*step)));
@@ -202,7 +204,7 @@ mod tests {
         Pull { at_s, quantity, value }
     }
 
-    /// If it fails, a change by hand modifies results before its time.
+    /// If it fails, a change made by hand modifies results before the time of the change.
     #[test]
     fn a_pull_changes_nothing_before_it() {
         let usual = play(&request(Vec::new())).expect("the demo");
@@ -216,7 +218,7 @@ mod tests {
         }
     }
 
-    /// A change by hand replaces the scenario's later steps of the same quantity.
+    /// If it fails, a change made by hand does not replace the scenario's later steps of the same quantity.
     #[test]
     fn a_pull_holds_until_the_next_one() {
         let pulls = vec![
@@ -229,7 +231,7 @@ mod tests {
         assert_eq!(played.capacity, [(0.0, 1e6), (5.0, 3e6), (9.5, 2e6)]);
         assert_eq!(played.delay, [(0.0, 0.02), (6.0, 0.05)]);
         assert_eq!(played.loss, [(0.0, 0.0), (6.0, 0.025)]);
-        // Before the first change by hand, the scenario's own steps apply.
+        // Before the first change made by hand, the scenario's own steps apply.
         let played = play(&request(vec![pull(8.0, Quantity::Capacity, 3e6)])).expect("a pull");
         assert_eq!(played.capacity, [(0.0, 1e6), (7.0, 2.5e6), (8.0, 3e6)]);
     }
@@ -272,7 +274,7 @@ mod tests {
         assert!(matches!(unknown, Err(PlayError::Swap(_))));
     }
 
-    /// If it fails, one of the page's own scenarios cannot be shown.
+    /// If it fails, the page cannot show one of its own scenarios.
     #[test]
     fn all_scenarios_of_the_page_can_be_watched() {
         assert_eq!(scenarios().len(), PRESETS.len());

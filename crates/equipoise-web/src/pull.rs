@@ -1,4 +1,4 @@
-//! Changes that the user makes by hand while a run is shown; each becomes a step of the scenario.
+//! Changes that the user makes by hand while a run is shown. Each change is inserted into the scenario as a step.
 
 use std::collections::BTreeMap;
 
@@ -8,15 +8,16 @@ use equipoise_path::link::{Capacity, Loss};
 use serde::Deserialize;
 use thiserror::Error;
 
-/// A change by hand of one quantity from one time on. It replaces the scenario's later steps of this quantity.
+/// A change made by hand: a quantity has a new value from a time on. The change replaces the scenario's later steps of
+/// this quantity.
 #[derive(Clone, Copy, Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Pull {
     /// Time of the change, in seconds after the start of the run.
     pub at_s: f64,
-    /// The changed quantity.
+    /// The quantity that is changed.
     pub quantity: Quantity,
-    /// The new value: in bit/s, in seconds, or a share from 0 to 1.
+    /// The new value, in the unit of the quantity: bit/s, seconds, or a share from 0 to 1.
     pub value: f64,
 }
 
@@ -34,7 +35,7 @@ pub enum Quantity {
     Cross,
 }
 
-/// Errors of a change by hand.
+/// Errors of a change made by hand.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum PullError {
@@ -43,7 +44,7 @@ pub enum PullError {
         "a pull has a time of 0 s or more and a value of 0 or more; a capacity is above 0 bit/s, a loss is at most 1"
     )]
     Value,
-    /// The capacity comes from a file or has bursts.
+    /// The capacity cannot be changed, because it comes from a file or has bursts.
     #[error("this scenario's capacity comes from a file or has bursts; it cannot be changed by hand")]
     Recorded,
 }
@@ -51,11 +52,11 @@ pub enum PullError {
 /// The name of the flow that the page adds for cross traffic.
 pub(crate) const CROSS: &str = "traffic of others";
 
-/// Changes by hand of one quantity, in order of time: the time of each, and the value from then on.
+/// The changes of one quantity made by hand, sorted by time: pairs of a time, and the value from that time on.
 type Pulls<T> = Vec<(Span, T)>;
 
-/// Returns the overrides that insert the changes by hand into a scenario, and the section of the cross traffic, if
-/// there is any.
+/// Returns the overrides that insert the changes made by hand into a scenario, and the section of a scenario file for
+/// the cross traffic, if there is cross traffic.
 pub(crate) fn steps(link: &Link, pulls: &[Pull]) -> Result<(Vec<Override>, Option<String>), PullError> {
     let capacities = of(pulls, Quantity::Capacity, rate)?;
     if capacities.iter().any(|(_, rate)| *rate == Rate::ZERO) {
@@ -71,12 +72,12 @@ pub(crate) fn steps(link: &Link, pulls: &[Pull]) -> Result<(Vec<Override>, Optio
         pulled(&link.forward.loss, of(pulls, Quantity::Loss, |share| Share::from_fraction(share).map(Loss::Random))?);
     let rates = rates.into_iter().map(|(at, rate)| (at, "rate", rate.to_string()));
     let delays = delays.into_iter().map(|(at, delay)| (at, "delay", delay.to_string()));
-    // A scenario's steps can only have random loss, not burst loss.
+    // A step of a scenario can only set random loss, not loss in bursts.
     let losses = losses.into_iter().filter_map(|(at, loss)| match loss {
         Loss::Random(share) => Some((at, "loss", share.to_string())),
         Loss::None | Loss::Burst(_) => None,
     });
-    // All changes at one time are combined into one step.
+    // All changes with the same time become one step.
     let mut steps: BTreeMap<Span, Vec<(&str, String)>> = BTreeMap::new();
     for (at, key, value) in rates.chain(delays).chain(losses) {
         steps.entry(at).or_insert_with(|| vec![("at", at.to_string())]).push((key, value));
@@ -98,10 +99,11 @@ fn span(seconds: f64) -> Option<Span> {
     Span::from_secs_f64(seconds).filter(|span| *span >= Span::ZERO)
 }
 
-/// Maximum rate; a larger rate is assumed to be a typing error.
+/// Maximum rate in a request, in bit/s. A larger rate is assumed to be a typing error.
 const MOST_BPS: f64 = 1e12;
 
-/// The changes by hand of one quantity, in order of time. If two have the same time, the later one in the list applies.
+/// Returns the changes of one quantity made by hand, sorted by time. If two changes have the same time, the later one
+/// in the list applies.
 fn of<T>(pulls: &[Pull], quantity: Quantity, value: impl Fn(f64) -> Option<T>) -> Result<Pulls<T>, PullError> {
     let of_it = pulls.iter().filter(|pull| pull.quantity == quantity);
     let typed = of_it.map(|pull| span(pull.at_s).zip(value(pull.value)).ok_or(PullError::Value));
@@ -110,7 +112,7 @@ fn of<T>(pulls: &[Pull], quantity: Quantity, value: impl Fn(f64) -> Option<T>) -
     Ok(typed)
 }
 
-/// The steps of a schedule before the first change by hand, followed by the changes by hand.
+/// Returns the steps of a schedule before the first change made by hand, followed by the changes made by hand.
 fn pulled<T: Copy>(planned: &Schedule<T>, pulls: Pulls<T>) -> Pulls<T> {
     let first = pulls.first().map(|(at, _)| *at);
     let before = planned.steps().iter().copied().filter(|(at, _)| first.is_none_or(|first| *at < first));
@@ -130,7 +132,8 @@ fn section(link: &Link, pulls: &[(Span, Rate)]) -> Option<String> {
     ))
 }
 
-/// The bottleneck, to which changes by hand apply: the link with the lowest initial capacity on the path of a flow.
+/// Returns the link to which changes made by hand apply: the link with the lowest initial capacity on the path of a
+/// flow.
 pub(crate) fn bottleneck(scenario: &Scenario, flow: usize) -> Option<&Link> {
     let path = &scenario.flows.get(flow)?.path;
     let rate = |link: &&Link| link.forward.capacity.rate().map_or(u64::MAX, |rate| rate.initial().as_bps());

@@ -20,20 +20,21 @@ use crate::monitor::Monitor;
 pub struct Config {
     /// The controller.
     pub controller: BoxedController,
-    /// The receiver's feedback format. Browsers offer transport-wide feedback.
+    /// The format of the receiver's feedback. Browsers offer transport-wide feedback.
     pub format: Format,
-    /// The packets of a frame are sent at this multiple of the rate, at least 1, unless the controller sets its own
-    /// factor. With a larger value large frames are sent faster, but build a queue at the bottleneck.
+    /// The packets of a frame are paced at this multiple of the rate, at least 1, unless the controller sets its own
+    /// pacing rate. With a larger value, large frames are sent faster, but build a longer queue at the bottleneck.
     pub pacing: f64,
-    /// Interval length for controllers that decide once per interval, such as `ap`.
+    /// Length of an interval for controllers that decide once per interval, such as `ap`.
     pub interval: Span,
-    /// Bytes of a packet that the stack does not count: IP, UDP and the SRTP tag (RFC 3711, Sec. 4.2).
+    /// Number of bytes of a packet that the stack does not count: the IP and UDP headers and the SRTP tag (RFC 3711,
+    /// Sec. 4.2).
     pub overhead: Size,
 }
 
-/// The IPv4 and UDP headers, and the 10 bytes of the SRTP tag (HMAC-SHA1-80).
+/// The size of the IPv4 and UDP headers and of the SRTP tag, which has 10 bytes (HMAC-SHA1-80).
 const OVERHEAD: Size = Size::from_bytes(38);
-/// The packet size assumed for controllers that count packets: typical for video, with headers.
+/// The packet size that is assumed for controllers that count packets: typical for video, with headers.
 const PACKET: Size = Size::from_bytes(1240);
 
 impl Config {
@@ -63,7 +64,7 @@ impl Config {
     }
 }
 
-/// Congestion control could not be installed.
+/// The error that congestion control could not be installed.
 #[derive(Debug, Error)]
 pub enum InstallError {
     /// No controller has this name.
@@ -71,16 +72,16 @@ pub enum InstallError {
     Unknown {
         /// The given name.
         name: String,
-        /// The names that exist.
+        /// The names of all controllers, separated by commas.
         known: String,
     },
     /// A parameter of the controller is invalid.
     #[error("a parameter of the controller is invalid")]
     Config(#[from] ConfigError),
-    /// Per-packet feedback does not provide what the controller needs, or the controller has no rate.
+    /// The controller needs more than per-packet feedback, or it decides on no rate.
     #[error("the controller cannot be used here")]
     Controller(#[from] SessionError),
-    /// The stack refused a header extension.
+    /// The stack refused the header extension for transport-wide numbers.
     #[error("the stack refuses the header extension for transport-wide numbers")]
     Stack(#[from] StackError),
 }
@@ -88,8 +89,8 @@ pub enum InstallError {
 /// Adds congestion control to a chain of interceptors. Adds the feedback format to the offers and answers of
 /// `media_engine`, whose codecs must already be registered.
 ///
-/// It replaces the stack's own congestion control and pacer, so do not call `configure_congestion_control` as well. For
-/// media that this end receives, it sends feedback in the same format.
+/// The installed congestion control replaces the stack's own congestion control and pacer, so do not call
+/// `configure_congestion_control` as well. For media that this endpoint receives, it sends feedback in the same format.
 ///
 /// # Errors
 /// [`InstallError::Controller`] if the controller needs more than per-packet feedback; [`InstallError::Stack`] if the

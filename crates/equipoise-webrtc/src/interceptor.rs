@@ -24,7 +24,7 @@ use crate::monitor::Monitor;
 
 /// The control loop as an interceptor: paces and records outgoing packets, and passes feedback to a controller.
 ///
-/// It is installed at [`Slot::CongestionControl`](rtc::interceptor::Slot) by [`install`](crate::install), as the last
+/// [`install`](crate::install) installs it at [`Slot::CongestionControl`](rtc::interceptor::Slot), as the last
 /// interceptor before the network, so that every outgoing packet passes it, including retransmissions. RTCP is never
 /// delayed. Packets keep their order, so their transport-wide sequence numbers, which are already set, stay in order.
 pub struct CongestionControl {
@@ -45,7 +45,7 @@ pub struct CongestionControl {
     key_frame_requests: u64,
 }
 
-/// A stream that this end sends.
+/// A stream that this endpoint sends.
 #[derive(Clone, Copy, Debug)]
 struct LocalStream {
     /// Identifier of the header extension with the transport-wide sequence number, if it was negotiated.
@@ -53,7 +53,7 @@ struct LocalStream {
     carries: Carries,
 }
 
-/// Content of a stream.
+/// What a stream contains.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Carries {
     Video,
@@ -64,7 +64,7 @@ enum Carries {
 }
 
 impl CongestionControl {
-    /// Creates congestion control that starts at `now`, and returns it with access to its state.
+    /// Creates congestion control that starts at `now`. Returns it together with a monitor of its state.
     ///
     /// # Errors
     /// [`SessionError`] if the controller needs more than per-packet feedback.
@@ -93,7 +93,7 @@ impl CongestionControl {
         Ok((control, monitor))
     }
 
-    /// Sends the packets that are due.
+    /// Sends the packets that are due, and informs the controller if no packet is queued.
     fn release(&mut self, now: Instant<SenderClock>) {
         while !self.queue.is_empty() && !self.is_window_full() && self.pacer.poll(now) == Readiness::Now {
             let Some(Waiting { mut message, size, .. }) = self.queue.pop() else { break };
@@ -124,8 +124,8 @@ impl CongestionControl {
         }
     }
 
-    /// The sequence number in the receiver's future report on this packet; `None` if the receiver will not report on
-    /// it.
+    /// Returns the sequence number that the receiver's report on this packet will have; `None` if the receiver will not
+    /// report on the packet.
     fn sequence(&self, packet: &rtp::Packet) -> Option<u16> {
         let stream = self.streams.get(&packet.header.ssrc)?;
         match self.format {
@@ -146,14 +146,14 @@ impl CongestionControl {
         self.pacer.set_rate(self.guest.pace(self.pacing));
     }
 
-    /// The stream and timestamp of a video frame, if this packet is the frame's last; otherwise `None`.
+    /// Returns the stream and timestamp of a video frame, if this packet is the frame's last packet; otherwise `None`.
     fn ended_frame(&self, packet: &rtp::Packet) -> Option<(u32, u32)> {
         let (ssrc, is_last) = (packet.header.ssrc, packet.header.marker);
         let is_video = self.streams.get(&ssrc).is_some_and(|stream| stream.carries == Carries::Video);
         (is_last && is_video).then_some((ssrc, packet.header.timestamp))
     }
 
-    /// The stream and sequence number of the original packet of a retransmission.
+    /// Returns the stream and the sequence number of the original packet of a retransmission.
     fn original(&self, packet: &rtp::Packet) -> (u32, u16) {
         let ssrc = packet.header.ssrc;
         let is_wrapped = self.streams.get(&ssrc).is_some_and(|stream| stream.carries == Carries::Retransmissions);
@@ -164,7 +164,7 @@ impl CongestionControl {
         }
     }
 
-    /// Handles received RTCP.
+    /// Handles received RTCP packets: passes feedback to the controller, and counts key frame requests.
     fn on_rtcp(&mut self, now: Instant<SenderClock>, packets: &[Box<dyn rtcp::Packet>]) {
         for packet in packets {
             let any = packet.as_any();
@@ -172,7 +172,7 @@ impl CongestionControl {
                 self.key_frame_requests += 1;
                 continue;
             }
-            // Encode the packet again and use Equipoise's parser: the stack's parser keeps all fields, but its
+            // The packet is encoded again for Equipoise's parser. The stack's parser keeps all fields, but its
             // conversion drops the timestamp of an RFC 8888 report.
             let Ok(bytes) = packet.marshal() else { continue };
             let Ok(compound) = parse_compound(&bytes) else { continue };
@@ -318,8 +318,8 @@ impl Interceptor for CongestionControl {
 struct HostClock(HostInstant);
 
 impl HostClock {
-    /// Start time in nanoseconds, about 36 years. It is far from zero, because a receiver's times wrap and may seem to
-    /// lie up to 12 days before the start.
+    /// The controller's time at the start in nanoseconds, about 36 years. It is far from zero, because a receiver's
+    /// times wrap and may seem to be up to 12 days before the start.
     const EPOCH: u64 = 1 << 60;
 
     fn time(self, now: HostInstant) -> Instant<SenderClock> {
@@ -374,7 +374,8 @@ impl Queue {
         Some(first)
     }
 
-    /// The frame that was just queued, identified by its stream and timestamp, and the data queued before it.
+    /// Returns the description of the frame that was just queued, which is identified by its stream and timestamp. The
+    /// description includes the amount of data queued before the frame.
     fn frame(&self, now: Instant<SenderClock>, ssrc: u32, timestamp: u32) -> QueuedFrame {
         let is_of = |it: &&Waiting| match &it.message.message.packet {
             Packet::Rtp(packet) => packet.header.ssrc == ssrc && packet.header.timestamp == timestamp,
@@ -388,19 +389,20 @@ impl Queue {
     }
 }
 
-/// Retransmissions that wait or were sent in the last round trip.
+/// Packets whose retransmission waits in the queue, or was sent in the last round trip.
 ///
-/// A receiver repeats its request once per round trip or sooner, even while the first retransmission still waits here.
-/// If each request were answered, a slow path would be filled with duplicates, which the receiver discards without a
-/// report.
+/// A receiver repeats its request once per round trip or sooner, even while the first retransmission still waits in the
+/// queue. If each request were answered, a slow path would be filled with duplicates, which the receiver discards
+/// without a report.
 #[derive(Debug, Default)]
 struct Resends {
-    /// Last sending time of each packet, by stream and sequence number; `None` while the packet waits.
+    /// Time at which each packet was last retransmitted, by stream and sequence number; `None` while the retransmission
+    /// waits.
     packets: BTreeMap<(u32, u16), Option<Instant<SenderClock>>>,
 }
 
 impl Resends {
-    /// Whether a packet may be queued for retransmission. If so, it is recorded as waiting.
+    /// Returns whether a packet may be queued for retransmission. If so, records it as waiting.
     fn may(&mut self, original: (u32, u16), now: Instant<SenderClock>, round_trip: Span) -> bool {
         self.packets.retain(|_, left| left.is_none_or(|left| now - left < round_trip));
         let is_new = !self.packets.contains_key(&original);

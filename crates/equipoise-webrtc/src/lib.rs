@@ -19,10 +19,10 @@
 //! # }
 //! ```
 //!
-//! The crate is one interceptor, [`CongestionControl`], the last before the network. It contains the complete control
-//! loop: it *measures* with the receiver's feedback, transport-wide or RFC 8888, *controls* with any rate controller of
-//! [`equipoise::control::entries`] that needs no other feedback, and *paces*. The control laws are in [`equipoise`];
-//! [`equipoise_session::guest`] limits their rate by the rate that was reported as received.
+//! The crate has one interceptor, [`CongestionControl`], which is the last one before the network. It contains the
+//! complete control loop: it *measures* with the receiver's feedback, transport-wide or RFC 8888, *controls* with any
+//! rate controller of [`equipoise::control::entries`] that needs no other feedback, and *paces*. The control laws are
+//! in [`equipoise`]; [`equipoise_session::guest`] limits their rate by the delivery rate that feedback proved.
 #![forbid(unsafe_code)]
 
 mod config;

@@ -8,24 +8,24 @@ use equipoise_session::feedback::FeedbackCounts;
 #[derive(Clone, Debug)]
 pub struct Monitor(Arc<Mutex<Status>>);
 
-/// The state of congestion control at one time.
+/// The state of congestion control at a given time.
 #[derive(Clone, Copy, Debug)]
 #[non_exhaustive]
 pub struct Status {
-    /// The rate of IP packets, with all headers.
+    /// The rate, counting whole IP packets with all headers.
     pub rate: Rate,
-    /// The part of `rate` for the encoders: without headers, retransmissions and forward error correction, estimated
-    /// from their recent share.
+    /// The part of `rate` for the encoders: without headers, retransmissions and forward error correction, whose recent
+    /// shares of the sent data are subtracted.
     pub media_rate: Rate,
-    /// Data waiting for the pacer, in bytes of IP packets.
+    /// Amount of data that waits for the pacer, in bytes of IP packets.
     pub waiting: Size,
     /// The last round-trip time; `None` before the first feedback.
     pub round_trip: Option<Span>,
-    /// Counts of feedback reports and of their errors.
+    /// Numbers of feedback reports and of errors in them.
     pub counts: FeedbackCounts,
-    /// How often the receiver has requested a key frame (RFC 4585, Sec. 6.3.1; RFC 5104, Sec. 3.5.1).
+    /// Number of key frame requests from the receiver so far (RFC 4585, Sec. 6.3.1; RFC 5104, Sec. 3.5.1).
     pub key_frame_requests: u64,
-    /// The controller's diagnosis of its last decision.
+    /// The controller's explanation of its last decision.
     pub snapshot: Snapshot,
     /// The controller's estimates of the path, if it has any.
     pub beliefs: Option<Beliefs>,
@@ -45,7 +45,7 @@ impl Monitor {
         })))
     }
 
-    /// The present state.
+    /// Returns the present state.
     pub fn status(&self) -> Status {
         *self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }

@@ -1,4 +1,4 @@
-//! Two chains of interceptors in simulated time, with a link between them.
+//! Tests of a sender's and a receiver's chain of interceptors in simulated time, with a link between them.
 
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant as HostInstant};
@@ -39,16 +39,16 @@ fn stream() -> StreamInfo {
     }
 }
 
-/// The receiving end.
+/// The receiver of a call.
 enum Receiver {
     /// The stack's own chain of interceptors, with transport-wide feedback.
     Stack(Box<dyn Interceptor>),
-    /// Equipoise's reporter, with RFC 8888: the stack's own RFC 8888 reports use the host's clock, not the simulated
-    /// time.
+    /// Equipoise's reporter, with feedback of RFC 8888. The stack's own RFC 8888 reports cannot be used, because they
+    /// use the host's clock and not the simulated time.
     Ours(Reporter),
 }
 
-/// An encoder that follows the rate, a sender's chain of interceptors, a link, and a receiver.
+/// A simulated call: an encoder that follows the rate, a sender's chain of interceptors, a link, and a receiver.
 struct Call {
     epoch: HostInstant,
     now: HostInstant,
@@ -56,7 +56,7 @@ struct Call {
     receiver: Receiver,
     monitor: Monitor,
     link: FifoLink<ReceiverClock>,
-    /// Packets in flight to the receiver, then packets in flight to the sender, by arrival time.
+    /// Packets in flight, by arrival time: to the receiver (`there`), and to the sender (`back`).
     there: BTreeMap<(HostInstant, u64), TaggedPacket>,
     back: BTreeMap<(HostInstant, u64), TaggedPacket>,
     /// Whether reports reach the sender.
@@ -152,7 +152,7 @@ impl Call {
         }
     }
 
-    /// Advances the time. 25 frames per second are written, whose size follows the rate.
+    /// Advances the time by `time`. The encoder writes 25 frames per second, whose size follows the rate.
     fn run(&mut self, time: Duration) {
         let end = self.now + time;
         while self.now < end {
@@ -173,7 +173,7 @@ impl Call {
             match (&mut self.receiver, &message.message.packet) {
                 (Receiver::Ours(reporter), Packet::Rtp(packet)) => {
                     let sequence = u64::from(packet.header.sequence_number) + (1 << 16);
-                    // The test's sequence numbers start just below the wrap at 65 536.
+                    // The test's sequence numbers start just below 65 536, where they wrap.
                     let sequence = if sequence < (1 << 16) + 32_768 { sequence + (1 << 16) } else { sequence };
                     reporter.on_arrival(arrived, (sequence, None), Ecn::NotCapable);
                 }
@@ -233,7 +233,7 @@ impl Call {
         Instant::from_nanos((at - self.epoch).as_nanos() as u64 + 40_000_000_000_000)
     }
 
-    /// The rate sent between two times, in bit/s.
+    /// Returns the sending rate between two times in s, in bit/s.
     fn rate(&self, from_s: u64, to_s: u64) -> f64 {
         let within = from_s..to_s;
         let bytes: u64 = self.left.iter().filter(|(at, _)| within.contains(&at.as_secs())).map(|(_, size)| size).sum();
@@ -271,8 +271,8 @@ fn every_law_that_feedback_on_packets_can_feed_adapts() {
     }
 }
 
-/// A frame of 20 packets at a rate of 1 Mbit/s, paced at 1.5 Mbit/s. If it fails, the sender itself causes the queue
-/// that it measures.
+/// The frame has 20 packets, the rate is 1 Mbit/s, and packets are paced at 1.5 Mbit/s. If it fails, the sender itself
+/// causes the queue that it measures.
 #[test]
 fn packets_of_a_frame_leave_one_by_one() {
     let mut call = Call::new(Format::TransportWide, "cbr", &[("rate", "1 Mbit/s")], 100_000_000);
@@ -289,7 +289,8 @@ fn packets_of_a_frame_leave_one_by_one() {
     }
 }
 
-/// If it fails, each request for a packet that already waits adds a duplicate, which the receiver does not report.
+/// If it fails, each request for a packet whose retransmission already waits adds a duplicate, on which the receiver
+/// does not report.
 #[test]
 fn a_packet_is_sent_again_once_in_a_round_trip() {
     let mut call = Call::new(Format::TransportWide, "cbr", &[("rate", "1 Mbit/s")], 100_000_000);
@@ -338,8 +339,8 @@ fn a_request_for_a_key_frame_is_counted_and_passed_on() {
     assert_eq!(call.monitor.status().key_frame_requests, 1);
 }
 
-/// Packets of 938 bytes with 900 bytes of payload, without retransmissions. If it fails, the media rate includes
-/// headers.
+/// Packets have 938 bytes or more, with 900 bytes or more of payload, and there are no retransmissions. If it fails,
+/// the media rate includes headers.
 #[test]
 fn headers_are_taken_off_the_rate_of_media() {
     let mut call = Call::new(Format::TransportWide, "cbr", &[("rate", "1 Mbit/s")], 100_000_000);

@@ -1,4 +1,4 @@
-//! A controller driven by hand: no clock, no socket, one loop of measure → control → pace.
+//! Drives a controller by hand, without a clock or a socket: one loop measures, controls and paces.
 #![expect(clippy::print_stdout, reason = "a program that is read by a person")]
 
 use equipoise::control::{Feedback, IntervalSummary, find};
@@ -6,7 +6,7 @@ use equipoise::measure::DelayMeter;
 use equipoise::pace::{Pacer, Readiness};
 use equipoise::units::{Instant, Rate, SenderClock, Size, Span};
 
-/// The delay of a packet that leaves at `rate`, over a path of 5 ms whose queue grows steeply above 4 Mbit/s.
+/// Returns the delay of packet `number`, sent at `rate`, over a path of 5 ms whose queue grows steeply above 4 Mbit/s.
 fn delay(rate: Rate, number: u64) -> Span {
     let queue = (rate.as_mbps_f64() / 4.0).powi(4);
     let jitter = (number * 7919 % 100) as f64 / 50.0;
@@ -41,7 +41,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     Ok(())
 }
 
-/// Sends all packets that may leave at `now` and measures their delays.
+/// Sends all packets that may leave at `now`, measures their delays, and returns when the next packet may leave.
 fn departures(
     pacer: &mut Pacer<SenderClock>,
     now: Instant<SenderClock>,

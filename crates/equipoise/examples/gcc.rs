@@ -1,7 +1,8 @@
-//! Google congestion control by hand: feedback per packet in, a rate and probe requests out.
+//! Drives Google congestion control by hand: passes it feedback on each packet, and prints its rate and its probe
+//! request.
 //!
-//! It shows what a session must pass to a controller that needs per-packet feedback: each departure, and each report
-//! with the departure, arrival and size of every packet.
+//! The example shows what a session must pass to a controller that needs per-packet feedback: each departure, and each
+//! report with the departure, arrival and size of every packet.
 #![expect(clippy::print_stdout, reason = "a program that is read by a person")]
 
 use equipoise::control::{Ecn, Fate, Feedback, PacketFeedback, PacketReport, Reason, SentPacket, find};
@@ -11,7 +12,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let packet = Size::from_bytes(1200);
     let entry = find("gcc").ok_or("no such controller")?;
     let mut gcc = entry.build(&entry.parse(&[("initial_rate", "1 Mbit/s")])?, packet)?;
-    // One packet of 1200 bytes every 10 ms. From packet 200 on, each packet adds 1 ms of queueing delay.
+    // One packet of 1200 bytes leaves every 10 ms. From packet 200 on, the queueing delay grows by 1 ms per packet.
     for number in 0..400u64 {
         let departed = Instant::from_nanos(number * 10_000_000);
         gcc.on_sent(departed, &SentPacket::new(number, packet, Size::from_bytes(6000)));

@@ -1,10 +1,11 @@
-//! A custom controller: with two methods it runs wherever the built-in controllers run.
+//! Defines a custom controller. Two methods are enough to use it instead of a built-in controller.
 #![expect(clippy::print_stdout, reason = "a program that is read by a person")]
 
 use equipoise::control::{Allowance, Controller, Feedback, IntervalSummary, Needs, Reason, Snapshot};
 use equipoise::units::{Instant, Rate, SenderClock};
 
-/// Reduces the rate by a third after a loss, and raises it by 2 % otherwise.
+/// Reduces the rate by a third after an interval with losses. After any other interval, raises the rate by 2 %, unless
+/// the application sent less than the rate.
 #[derive(Clone, Debug)]
 struct Gentle {
     rate: Rate,
@@ -25,7 +26,8 @@ impl Controller for Gentle {
         Allowance::rate(self.rate)
     }
 
-    // Optional methods: what the controller requires, and what a report shows.
+    // Optional methods: `needs` returns the kind of feedback that the controller requires, `snapshot` the values for
+    // reports.
     fn needs(&self) -> Needs {
         Needs::INTERVALS
     }
@@ -44,6 +46,7 @@ fn main() {
         gentle.on_feedback(Instant::ZERO, &Feedback::Interval(interval));
         println!("{:?} {}", gentle.allowance().rate, gentle.snapshot().reason.map_or("", Reason::name));
     }
-    // Three reports are missing: a session halves the rate of a controller that does not halve it itself.
+    // Signals that three reports are missing. This controller ignores the signal, so a session would halve the rate
+    // itself.
     gentle.on_feedback(Instant::ZERO, &Feedback::Silent { reports: 3 });
 }

@@ -1,4 +1,4 @@
-//! Errors with all their causes in one text, for programs that show or pass on errors of any crate.
+//! Formats an error with all its causes as one text, for programs that show or pass on errors of any crate.
 
 use core::error::Error;
 use core::fmt;

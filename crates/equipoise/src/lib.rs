@@ -1,8 +1,8 @@
 //! End-to-end rate control for real-time media: **measure → control → pace**.
 //!
 //! This crate is the core that other programs embed. It reads no clock, opens no socket and draws no random number of
-//! its own: time, measurements and seeds come in as arguments, decisions go out. Sessions, the simulator and the
-//! sockets are adapters around it, so they all run the same control code.
+//! its own: time, measurements and seeds are arguments, and decisions are results. Sessions, the simulator and the
+//! sockets are adapters around this core, so they all run the same control code.
 //!
 //! - [`units`]: instants, spans, rates and sizes.
 //! - [`random`]: seeds and generators.

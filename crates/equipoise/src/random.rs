@@ -1,19 +1,19 @@
 //! Seeds and generators of random numbers: the same seed yields the same numbers on every machine.
 //!
 //! Nothing in this crate uses ambient randomness. The caller passes a seed, and each use has its own stream, so that a
-//! new use does not change the others.
+//! new use does not change the numbers of other uses.
 
 use rand_core::SeedableRng;
 
-/// The generator used everywhere: 128 bits of state, and the same numbers on every machine.
+/// The generator used in all crates: 128 bits of state, and the same numbers on every machine.
 pub type Generator = rand_pcg::Pcg64Mcg;
 
-/// The seed of one of many independent streams of random numbers. Neighbouring seeds and streams are unrelated.
+/// Returns the seed of one of many independent streams of random numbers. Neighbouring seeds and streams are unrelated.
 pub const fn stream_seed(seed: u64, stream: u64) -> u64 {
     mix(stream ^ mix(seed))
 }
 
-/// A generator of random numbers, seeded by `stream` and the stream after it.
+/// Creates a generator of random numbers, seeded by `stream` and the stream after it.
 pub fn generator(seed: u64, stream: u64) -> Generator {
     let state = u128::from(stream_seed(seed, stream)) << 64 | u128::from(stream_seed(seed, stream.wrapping_add(1)));
     // The state of this generator must be odd.

@@ -1,5 +1,5 @@
-// A page in Chromium as a peer: chromium.js CHROMIUM [FLAG...]. It reads one command per line, and answers each with
-// one line of JSON.
+// Runs page.html in Chromium as a WebRTC peer: chromium.js CHROMIUM [FLAG...]. Reads one command in JSON per line of
+// standard input, and writes one line of JSON for each.
 const puppeteer = require('puppeteer-core'), fs = require('fs'), readline = require('readline');
 const [executablePath, ...flags] = process.argv.slice(2);
 

@@ -1,4 +1,4 @@
-//! A page of Chromium, driven through node and puppeteer-core.
+//! A web page in Chromium, which this program controls by means of Node.js and puppeteer-core.
 
 use std::error::Error;
 use std::path::Path;
@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use tokio::io::{AsyncBufReadExt as _, AsyncWriteExt as _, BufReader, Lines};
 use tokio::process::{Child, ChildStdin, ChildStdout, Command};
 
-/// A running browser with one page, which is a peer.
+/// A running browser with one web page, which is a WebRTC peer.
 pub(crate) struct Chromium {
     child: Child,
     input: ChildStdin,
@@ -18,7 +18,7 @@ pub(crate) struct Chromium {
 }
 
 impl Chromium {
-    /// Starts the browser at `executable` with these additional `flags`.
+    /// Starts the browser `executable` with the additional command-line `flags`.
     pub(crate) async fn start(executable: &Path, flags: &[&str]) -> Result<Self, Box<dyn Error>> {
         let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("js/chromium.js");
         let mut child = Command::new("node")
@@ -37,7 +37,7 @@ impl Chromium {
         Ok(Self { child, input, output: lines, version })
     }
 
-    /// Calls a function of the page.
+    /// Calls the function `command` of the web page, and returns its result.
     pub(crate) async fn call(&mut self, command: &str, argument: impl Serialize) -> Result<Value, Box<dyn Error>> {
         let line = json!({ "command": command, "argument": argument }).to_string() + "\n";
         self.input.write_all(line.as_bytes()).await?;
@@ -49,7 +49,7 @@ impl Chromium {
         }
     }
 
-    /// Calls a function that returns a description.
+    /// Calls a function of the web page that returns a session description (SDP).
     pub(crate) async fn sdp(&mut self, command: &str, argument: impl Serialize) -> Result<String, Box<dyn Error>> {
         let description = self.call(command, argument).await?;
         Ok(description.as_str().ok_or_else(|| format!("{command}: no description"))?.to_owned())

@@ -1,4 +1,4 @@
-//! A live H.264 encoder (`OpenH264`) with a moving picture, whose bitrate can be changed.
+//! A live H.264 encoder (`OpenH264`) for a generated moving picture. Its bitrate can be changed while it runs.
 
 use std::error::Error;
 
@@ -10,10 +10,10 @@ use openh264_sys2::{ENCODER_OPTION_BITRATE, SBitrateInfo, SPATIAL_LAYER_ALL};
 pub(crate) const FRAMES_PER_SECOND: u32 = 25;
 const WIDTH: usize = 640;
 const HEIGHT: usize = 360;
-/// The maximum bitrate of the encoder's configuration.
+/// Maximum bitrate of the encoder.
 const MOST_BPS: u32 = 5_000_000;
 
-/// The encoder, and the number of its next picture.
+/// A generated video with its encoder. `number` is the number of the next picture.
 pub(crate) struct Camera {
     encoder: Encoder,
     number: u32,
@@ -26,13 +26,13 @@ impl Camera {
             .rate_control_mode(RateControlMode::Bitrate)
             .bitrate(BitRate::from_bps(MOST_BPS))
             .max_frame_rate(FrameRate::from_hz(FRAMES_PER_SECOND as f32))
-            // Otherwise the encoder skips frames for seconds after the rate falls. Instead, this program skips frames
-            // if the pacer's queue is too long.
+            // Without this setting, the encoder skips frames for seconds after the rate has fallen. Instead, this
+            // program skips frames if too much data waits for the pacer.
             .skip_frames(false);
         Ok(Self { encoder: Encoder::with_api_config(OpenH264API::from_source(), config)?, number: 0, bitrate: bps })
     }
 
-    /// The next frame, at `bps` on average; empty if the encoder skips the frame.
+    /// Encodes the next picture, at `bps` on average. Returns no bytes if the encoder skips the frame.
     pub(crate) fn frame(&mut self, bps: u32, is_key: bool) -> Result<Vec<u8>, Box<dyn Error>> {
         if is_key {
             self.encoder.force_intra_frame();
@@ -56,15 +56,17 @@ impl Camera {
     fn set_bitrate(&mut self, bps: u32) -> Result<(), Box<dyn Error>> {
         let bps = bps.min(MOST_BPS);
         let mut bitrate = SBitrateInfo { iLayer: SPATIAL_LAYER_ALL, iBitrate: i32::try_from(bps)? };
-        // SAFETY: the encoder lives, is not used by others during the call, and this option reads one `SBitrateInfo`
-        // and keeps no pointer to it. The crate's safe interface sets the bitrate only at the beginning.
+        // SAFETY: the encoder exists, and no other code uses it during the call. For this option the encoder reads one
+        // `SBitrateInfo` and keeps no pointer to it. (The safe interface of the crate can only set the initial
+        // bitrate.)
         let refused = unsafe { self.encoder.raw_api().set_option(ENCODER_OPTION_BITRATE, (&raw mut bitrate).cast()) };
         self.bitrate = bps;
         if refused == 0 { Ok(()) } else { Err(format!("the encoder refuses {bps} bit/s").into()) }
     }
 }
 
-/// A drifting texture, a bright bar that crosses it, and grain, which is visible only at a high bitrate.
+/// Returns picture `number`: a moving texture, a bright bar that crosses the texture, and noise, which needs a high
+/// bitrate.
 fn picture(number: usize) -> YUVBuffer {
     let mut grain = number as u32;
     let mut yuv = vec![128; WIDTH * HEIGHT * 3 / 2];

@@ -1,8 +1,9 @@
-//! Live video to a real browser over an emulated bottleneck, which steps through 1, 2.5, 0.6 and 1 Mbit/s.
+//! Live video to a real browser over an emulated bottleneck, whose capacity is 1, 2.5, 0.6 and 1 Mbit/s one after the
+//! other.
 //!
-//! A generated picture is encoded as H.264, sent by webrtc-rs with a rate controller of Equipoise, and decoded by
-//! headless Chromium, whose `getStats` shows the result. With `--from chromium`, Chromium sends with its own congestion
-//! control over the same path, to another Chromium or, with `--to us`, to this program.
+//! This program encodes a generated picture as H.264 and sends it with webrtc-rs and a rate controller of Equipoise.
+//! Headless Chromium decodes the video, and its `getStats` shows the result. With `--from chromium`, Chromium sends
+//! with its own congestion control over the same path, to another Chromium or, with `--to us`, to this program.
 //!
 //! `(cd examples/browser/js && npm ci) && cargo run --release -p browser`
 #![allow(clippy::print_stdout, clippy::print_stderr, reason = "it talks to a person")]
@@ -77,14 +78,15 @@ enum Feedback {
     Rfc8888,
 }
 
-/// The field trial with which Chromium offers RFC 8888.
+/// The command-line flag with which Chromium offers feedback of RFC 8888 (a field trial of WebRTC).
 const RFC_8888_TRIAL: &str = "--force-fieldtrials=WebRTC-RFC8888CongestionControlFeedback/Enabled,offer:true/";
-/// The maximum rate of either sender.
+/// Maximum rate of the sender, whether it is Chromium or this program.
 const MOST_BPS: u32 = 5_000_000;
-/// Share of the media rate for the encoder. Our choice: frame sizes vary, and the encoder meets its rate only on
-/// average.
+/// The encoder's bitrate as a share of the media rate. Our choice: frame sizes vary, and the encoder meets its bitrate
+/// only on average.
 const SHARE: f64 = 0.95;
-/// If more data than this time's worth waits for the pacer, no frame is encoded. Our choice: three frames.
+/// If the data that waits for the pacer needs more than this time at the present rate, no frame is encoded. Our choice:
+/// the time of three frames.
 const LATEST_S: f64 = 0.12;
 
 fn assignment(text: &str) -> Result<(String, String), String> {
@@ -152,7 +154,7 @@ async fn run(arguments: &Arguments) -> Result<Report, Box<dyn Error>> {
     Ok(Report::new(versions.unwrap_or_default(), sent, through, monitor.map(|monitor| monitor.status().counts), log))
 }
 
-/// One end of the call.
+/// One of the two peers of the call: this program or Chromium.
 enum End {
     Us(Peer, Option<Video>),
     Chromium(Box<Chromium>),
@@ -176,7 +178,7 @@ impl End {
         })
     }
 
-    /// Offers to send video.
+    /// Returns an SDP offer to send video.
     async fn offer(&mut self) -> Result<String, Box<dyn Error>> {
         match self {
             Self::Us(peer, video) => {
@@ -187,7 +189,7 @@ impl End {
         }
     }
 
-    /// Answers an offer.
+    /// Applies an SDP offer, and returns the SDP answer.
     async fn answer(&mut self, sdp: String) -> Result<String, Box<dyn Error>> {
         match self {
             Self::Us(peer, _) => peer.answer(sdp).await,
@@ -195,7 +197,7 @@ impl End {
         }
     }
 
-    /// Applies the answer to this end's offer.
+    /// Applies the SDP answer to the offer that this peer created.
     async fn accept(&mut self, sdp: String) -> Result<(), Box<dyn Error>> {
         match self {
             Self::Us(peer, _) => peer.accept(sdp).await,
@@ -203,7 +205,7 @@ impl End {
         }
     }
 
-    /// Adds the address of the other end.
+    /// Adds `address` as a candidate address of the remote peer.
     async fn add_candidate(&mut self, address: SocketAddr) -> Result<(), Box<dyn Error>> {
         let candidate = candidate(address);
         match self {
@@ -212,7 +214,7 @@ impl End {
         }
     }
 
-    /// Waits until media can flow.
+    /// Waits until the peers are connected, so that media can be sent.
     async fn connected(&mut self) -> Result<(), Box<dyn Error>> {
         match self {
             Self::Us(peer, _) => peer.connected().await,
@@ -220,7 +222,7 @@ impl End {
         }
     }
 
-    /// The monitor of Equipoise's congestion control, if this end uses it.
+    /// Returns the monitor of Equipoise's congestion control; `None` if this peer is Chromium.
     fn monitor(&self) -> Option<Monitor> {
         match self {
             Self::Us(peer, _) => Some(peer.monitor.clone()),
@@ -228,7 +230,8 @@ impl End {
         }
     }
 
-    /// Sends video until `end`, and returns the number of frames sent. Chromium sends without further calls.
+    /// Sends video until `end`, and returns the number of frames sent. Chromium sends by itself, so this function only
+    /// waits.
     async fn film(&mut self, clock: &Clock, end: Time) -> Result<u64, Box<dyn Error>> {
         match self {
             Self::Us(peer, Some(video)) => film(video, peer, clock, end).await,
@@ -241,7 +244,7 @@ impl End {
         }
     }
 
-    /// The receiver's statistics; empty if nothing is decoded.
+    /// Returns the statistics of Chromium; `Null` if this peer is this program, which decodes nothing.
     async fn stats(&mut self) -> Result<Value, Box<dyn Error>> {
         match self {
             Self::Us(..) => Ok(Value::Null),
@@ -264,7 +267,7 @@ impl End {
     }
 }
 
-/// The controller's parameters, completed by default limits for media.
+/// Returns the controller's parameters from the command line, with default rate limits for media if they are not set.
 fn given(arguments: &Arguments) -> Vec<(&str, &str)> {
     let mut given: Vec<_> = arguments.given.iter().map(|(name, value)| (name.as_str(), value.as_str())).collect();
     for (name, value) in [("min_rate", "100 kbit/s"), ("max_rate", "5 Mbit/s")] {
@@ -276,15 +279,15 @@ fn given(arguments: &Arguments) -> Vec<(&str, &str)> {
     given
 }
 
-/// An address of a peer on the loopback interface: a page that may not see the host's interfaces listens on all of
-/// them.
+/// Returns a peer's address on the loopback interface. Chromium may hide the addresses of its interfaces, but it
+/// listens on all interfaces, so that only the port matters.
 fn one_of(addresses: &[SocketAddr]) -> Result<SocketAddr, String> {
     let known = addresses.iter().find(|address| address.is_ipv4());
     let known = known.ok_or_else(|| format!("no address of UDP over IPv4 among {addresses:?}"))?;
     Ok((Ipv4Addr::LOCALHOST, known.port()).into())
 }
 
-/// Sends video until `end`, as fast as congestion control permits. Returns the number of frames sent.
+/// Sends video until `end` at the rate that the congestion control allows. Returns the number of frames sent.
 async fn film(video: &Video, peer: &Peer, clock: &Clock, end: Time) -> Result<u64, Box<dyn Error>> {
     let bitrate = |status: &Status| (status.media_rate.as_bps_f64() * SHARE) as u32;
     let mut camera = Camera::new(bitrate(&peer.monitor.status()))?;

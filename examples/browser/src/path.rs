@@ -1,4 +1,4 @@
-//! The bottleneck between the two peers, and the packets that pass through it.
+//! The emulated bottleneck between the two peers, and a record of the media packets that pass through it.
 
 use std::error::Error;
 use std::net::SocketAddr;
@@ -9,13 +9,13 @@ use equipoise_net::{Clock, Emulator, EmulatorConfig, Passed, Protocol, Route, Ti
 use equipoise_path::link::{LinkConfig, LinkStats, QueueLimit};
 use serde::Serialize;
 
-/// The capacities in order (RFC 8867, Sec. 5.1).
+/// The bottleneck's capacity in each phase, in the order of the phases (RFC 8867, Sec. 5.1).
 pub(crate) const STEPS_BPS: [u64; 4] = [1_000_000, 2_500_000, 600_000, 1_000_000];
-/// One-way delay without a queue.
+/// One-way delay of the path without queueing.
 const PROPAGATION: Span = Span::from_millis(50);
-/// The length of the bottleneck's queue; packets that arrive at a full queue are dropped.
+/// Maximum length of the bottleneck's queue, as a time. Packets that arrive at a full queue are dropped.
 const QUEUE: Span = Span::from_millis(300);
-/// Time that a sender needs to adapt to the capacity of a phase.
+/// Time at the start of each phase that is not used for the utilisation, because the sender adapts to the new capacity.
 const SETTLING: Span = Span::from_secs(5);
 /// The rate of the return path, which is never the bottleneck.
 const BACK: Rate = Rate::from_bps(100_000_000);
@@ -33,18 +33,18 @@ struct Seen {
     waited: Span,
 }
 
-/// Results of a phase.
+/// Results of one phase, in which the capacity is constant.
 #[derive(Clone, Debug, Serialize)]
 pub(crate) struct Phase {
-    /// The capacity of the bottleneck.
+    /// The capacity of the bottleneck in this phase.
     pub(crate) capacity_bps: u64,
-    /// Share of the capacity used by media, as IP packets, from 5 s after the start of the phase.
+    /// Share of the capacity that media packets used, with their headers, from 5 s after the start of the phase.
     pub(crate) used: f64,
-    /// 95th percentile of the queueing delay over all packets of the phase.
+    /// 95th percentile of the queueing delays of all media packets in the phase.
     pub(crate) queueing_p95_s: f64,
 }
 
-/// Results of the whole run.
+/// Results of the path for the whole run.
 #[derive(Clone, Debug, Serialize)]
 pub(crate) struct Through {
     pub(crate) phases: Vec<Phase>,
@@ -54,7 +54,7 @@ pub(crate) struct Through {
 }
 
 impl Path {
-    /// A path from `sender` to `receiver` whose phases begin at `begin`.
+    /// Starts a path from `sender` to `receiver`. Its first phase begins at `begin`, and each phase lasts `phase`.
     pub(crate) fn new(
         clock: &Clock,
         begin: Time,
@@ -77,12 +77,13 @@ impl Path {
         Ok(Self { emulator: Emulator::start(clock, config)?, seen })
     }
 
-    /// The address to which the sender sends, and the address from which its packets arrive at the receiver.
+    /// Returns the address to which the sender must send, and the address from which its packets arrive at the
+    /// receiver.
     pub(crate) fn ends(&self) -> Result<(SocketAddr, SocketAddr), &'static str> {
         self.emulator.entrance(0).zip(self.emulator.exit(0)).ok_or("the path has no ends")
     }
 
-    /// Ends the path; its phases began at `begin` and each lasted `phase`.
+    /// Stops the path, and returns its results. The first phase began at `begin`, and each phase lasted `phase`.
     pub(crate) fn stop(self, begin: Time, phase: Span) -> Result<Through, Box<dyn Error>> {
         let report = self.emulator.stop()?;
         let seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner).clone();
@@ -103,7 +104,8 @@ impl Path {
     }
 }
 
-/// Recognises a forward media packet: RTP, not RTCP, STUN or DTLS (RFC 7983, Sec. 7; RFC 5761, Sec. 4).
+/// Returns the record of a media packet from the sender; `None` for other packets: packets from the receiver, RTCP,
+/// STUN and DTLS (RFC 7983, Sec. 7; RFC 5761, Sec. 4).
 fn media(passed: &Passed<'_>) -> Option<Seen> {
     let &[first, second, ..] = passed.datagram? else { return None };
     let is_media = !passed.is_back && (128..192).contains(&first) && !(192..224).contains(&second);

@@ -1,4 +1,4 @@
-//! This program's peer connection: webrtc-rs with a congestion control of Equipoise.
+//! This program's WebRTC peer connection, which uses webrtc-rs and a congestion control of Equipoise.
 
 use std::error::Error;
 use std::net::SocketAddr;
@@ -29,11 +29,12 @@ use webrtc::peer_connection::{
 use webrtc::rtp_transceiver::RtpSender;
 use webrtc::runtime::default_runtime;
 
-/// The H.264 format that browsers accept: constrained baseline, any level, fragmented frames (RFC 6184, Sec. 8.1).
+/// The H.264 format that browsers accept: constrained baseline profile, any level, and frames that may be fragmented
+/// (RFC 6184, Sec. 8.1).
 const H264_FORMAT: &str = "level-asymmetry-allowed=1;packetization-mode=1;profile-level-id=42e01f";
 const SSRC: u32 = 0x00EC_0123;
 const RTX_SSRC: u32 = SSRC + 1;
-/// Maximum time for the peers to connect.
+/// Maximum time until the two peers are connected.
 const CONNECTING: Duration = Duration::from_secs(20);
 
 pub(crate) struct Peer {
@@ -42,7 +43,7 @@ pub(crate) struct Peer {
     events: watch::Receiver<Progress>,
 }
 
-/// State of a connection.
+/// What has been completed in setting up a connection.
 #[derive(Clone, Copy, Debug, Default)]
 struct Progress {
     gathered: bool,
@@ -64,14 +65,14 @@ impl PeerConnectionEventHandler for Handler {
     }
 
     async fn on_track(&self, track: Arc<dyn TrackRemote>) {
-        // Received media is discarded here; it is counted on the path.
+        // Received media is discarded, because the emulated path records the media packets.
         tokio::spawn(async move { while track.poll().await.is_some() {} });
     }
 }
 
 impl Peer {
-    /// Creates a peer on a free port of the loopback interface with this congestion control. It sends if `sends`,
-    /// otherwise it receives.
+    /// Creates a peer on a free port of the loopback interface with the congestion control of `config`. `sends` says
+    /// whether the peer sends video; otherwise it receives.
     pub(crate) async fn new(config: Config, sends: bool) -> Result<Self, Box<dyn Error>> {
         let mut media_engine = MediaEngine::default();
         for codec in [h264(), rtx(103, 102), vp8(), rtx(97, 96)] {
@@ -81,8 +82,8 @@ impl Peer {
         let registry = if sends {
             register_default_interceptors(registry, &mut media_engine)?
         } else {
-            // No NACK: the stack repeats requests for missing packets every 0.1 s, whatever the round-trip time, and
-            // duplicates would fill the path.
+            // The receiver sends no NACKs. webrtc-rs would repeat a NACK every 0.1 s even if the round-trip time is
+            // longer, so that retransmitted duplicates would fill the path.
             configure_rtcp_reports(registry)
         };
         let (progress, events) = watch::channel(Progress::default());
@@ -112,31 +113,31 @@ impl Peer {
         Ok(Video { track, sender })
     }
 
-    /// Creates an offer with all candidates.
+    /// Returns an SDP offer with all candidate addresses of this peer.
     pub(crate) async fn offer(&mut self) -> Result<String, Box<dyn Error>> {
         let offer = self.connection.create_offer(None).await?;
         self.describe(offer).await
     }
 
-    /// Answers an offer.
+    /// Applies an SDP offer, and returns the SDP answer.
     pub(crate) async fn answer(&mut self, sdp: String) -> Result<String, Box<dyn Error>> {
         self.connection.set_remote_description(RTCSessionDescription::offer(sdp)?).await?;
         let answer = self.connection.create_answer(None).await?;
         self.describe(answer).await
     }
 
-    /// Applies the answer to an offer.
+    /// Applies the SDP answer to the offer that this peer created.
     pub(crate) async fn accept(&self, sdp: String) -> Result<(), Box<dyn Error>> {
         Ok(self.connection.set_remote_description(RTCSessionDescription::answer(sdp)?).await?)
     }
 
-    /// Adds an address of the other end.
+    /// Adds a candidate address of the remote peer.
     pub(crate) async fn add_candidate(&self, candidate: String) -> Result<(), Box<dyn Error>> {
         let candidate = RTCIceCandidateInit { candidate, sdp_mid: Some("0".to_owned()), ..Default::default() };
         Ok(self.connection.add_ice_candidate(candidate).await?)
     }
 
-    /// Waits until media can flow.
+    /// Waits until the peers are connected, so that media can be sent.
     pub(crate) async fn connected(&mut self) -> Result<(), Box<dyn Error>> {
         let wait = self.events.wait_for(|progress| progress.connected);
         timeout(CONNECTING, wait).await.map_err(|_| "the peers do not come together")??;
@@ -154,14 +155,14 @@ impl Peer {
     }
 }
 
-/// A track that is being sent.
+/// The video track that this peer sends.
 pub(crate) struct Video {
     track: Arc<TrackLocalStaticSample>,
     sender: Arc<dyn RtpSender>,
 }
 
 impl Video {
-    /// Sends a frame.
+    /// Sends an encoded frame, which is shown for `duration`.
     pub(crate) async fn send(&self, frame: Vec<u8>, duration: Duration) -> Result<(), Box<dyn Error>> {
         let parameters = self.sender.get_parameters().await?;
         let codec = parameters.rtp_parameters.codecs.first().ok_or("no codec was agreed on")?;
@@ -178,7 +179,7 @@ fn vp8() -> RTCRtpCodecParameters {
     codec(MIME_TYPE_VP8, "", 96)
 }
 
-/// The codec for retransmissions of packets of payload type `of` (RFC 4588, Sec. 8.6).
+/// The codec with payload type `payload_type` for retransmissions of packets of payload type `of` (RFC 4588, Sec. 8.6).
 fn rtx(payload_type: u8, of: u8) -> RTCRtpCodecParameters {
     codec(MIME_TYPE_RTX, &format!("apt={of}"), payload_type)
 }
@@ -194,12 +195,12 @@ fn codec(mime_type: &str, format: &str, payload_type: u8) -> RTCRtpCodecParamete
     RTCRtpCodecParameters { rtp_codec, payload_type }
 }
 
-/// A host candidate at this address (RFC 8839, Sec. 5.1).
+/// Returns the SDP text of a host candidate with this address (RFC 8839, Sec. 5.1).
 pub(crate) fn candidate(address: SocketAddr) -> String {
     format!("candidate:1 1 udp 2130706431 {} {} typ host", address.ip(), address.port())
 }
 
-/// Removes all UDP addresses from a description, and returns both.
+/// Removes all candidate addresses from an SDP description. Returns the UDP addresses and the remaining description.
 pub(crate) fn take_addresses(sdp: &str) -> (Vec<SocketAddr>, String) {
     let is_candidate = |line: &&str| line.starts_with("a=candidate:") || line.starts_with("a=end-of-candidates");
     let address = |line: &str| {

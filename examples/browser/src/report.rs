@@ -1,4 +1,4 @@
-//! The results of a run.
+//! The results of a run of this example.
 
 use std::fmt;
 
@@ -11,13 +11,13 @@ use serde_json::Value;
 
 use crate::path::Through;
 
-/// Statistics of both ends, once per second.
+/// Statistics of the sender and of the receiver at one time; recorded once per second.
 #[derive(Clone, Debug, Serialize)]
 pub(crate) struct Second {
     pub(crate) time_s: f64,
     /// The state of Equipoise's congestion control, if the sender uses it.
     pub(crate) own: Option<Own>,
-    /// Chromium's `getStats`.
+    /// Values from `getStats` of the receiving Chromium.
     pub(crate) chromium: Value,
 }
 
@@ -26,7 +26,7 @@ pub(crate) struct Second {
 pub(crate) struct Own {
     rate_bps: u64,
     reason: &'static str,
-    /// Bytes that wait for the pacer.
+    /// Bytes that wait to be sent by the pacer.
     waiting_bytes: u64,
 }
 
@@ -40,7 +40,7 @@ impl Second {
         Self { time_s: time.as_secs_f64(), own, chromium }
     }
 
-    /// The longest time without a new picture, if it ended in this second.
+    /// The longest time between two pictures of which the second was shown in this second.
     fn gap_s(&self) -> f64 {
         self.chromium["longest_gap_s"].as_f64().unwrap_or(0.0)
     }
@@ -64,7 +64,8 @@ pub(crate) struct Report {
     pub(crate) chromium: String,
     pub(crate) frames_sent: u64,
     pub(crate) frames_decoded: u64,
-    /// The longest times without a new picture, with the second in which they ended.
+    /// Times without a new picture that are long enough to be visible. Each pair has the time since the start of the
+    /// run at which it was recorded, and its length, both in s.
     pub(crate) gaps: Vec<(f64, f64)>,
     pub(crate) jitter_buffer_s: Option<f64>,
     pub(crate) packets_lost: i64,
@@ -74,7 +75,7 @@ pub(crate) struct Report {
     pub(crate) seconds: Vec<Second>,
 }
 
-/// Gap between pictures, in s, above which a freeze is visible.
+/// Minimum time between two pictures that counts as a visible freeze, in s.
 const FREEZE_S: f64 = 0.2;
 
 impl Report {

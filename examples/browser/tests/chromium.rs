@@ -1,4 +1,5 @@
-//! A short call to a real browser. It needs Debian's `chromium`, node and npm, and takes half a minute.
+//! A test with a short call to a real browser. It needs Debian's package `chromium`, Node.js and npm, and takes half a
+//! minute.
 #![allow(clippy::print_stdout, reason = "why it was skipped")]
 
 use std::path::Path;
@@ -8,7 +9,8 @@ use serde_json::Value;
 
 const CHROMIUM: &str = "/usr/bin/chromium";
 
-/// The name of a program that this machine lacks for the call, if any; puppeteer-core is downloaded if it is missing.
+/// Returns what this machine lacks for the call; `None` if the call is possible. Downloads puppeteer-core if it is
+/// missing.
 fn missing() -> Option<&'static str> {
     let answers = |program: &str| Command::new(program).arg("--version").output().is_ok_and(|it| it.status.success());
     if !Path::new(CHROMIUM).exists() {
@@ -25,7 +27,8 @@ fn missing() -> Option<&'static str> {
     if fetched.is_ok_and(|it| it.status.success()) { None } else { Some("npm cannot fetch puppeteer-core") }
 }
 
-/// Phases of 8 s; the utilisation counts only the last three seconds of each, and must be half of a long run's.
+/// If it fails, Chromium does not decode the video, or the sender does not follow the capacity. Each phase lasts 8 s,
+/// of which the last 3 s count for the utilisation, so the test requires only a utilisation of 0.5.
 #[test]
 #[ignore = "a real browser in real time"]
 fn chromium_decodes_what_we_send_while_the_path_steps() {

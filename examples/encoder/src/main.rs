@@ -1,10 +1,10 @@
-//! An H.264 encoder whose bitrate follows the rate of the path.
+//! An H.264 encoder whose bitrate follows the rate that the path can carry.
 //!
-//! It generates a moving test picture, encodes 25 frames per second with `OpenH264`, and sends them through an emulated
-//! bottleneck on the loopback interface. The capacity is 2.5 Mbit/s, in the middle third of the time 0.8 Mbit/s. It
-//! prints one line per second.
+//! The program generates a moving test picture, encodes 25 frames per second with `OpenH264`, and sends the frames
+//! through an emulated bottleneck on the loopback interface. The capacity of the bottleneck is 2.5 Mbit/s, except for
+//! the middle third of the run, in which it is 0.8 Mbit/s. The program prints one line per second.
 //!
-//! `cargo run --release -p encoder -- [SECONDS [FILE.h264]]`; any player can play the file.
+//! `cargo run --release -p encoder -- [SECONDS [FILE.h264]]`; video players can play the file.
 #![allow(clippy::print_stdout, reason = "it talks to a person")]
 
 use std::error::Error;
@@ -28,12 +28,13 @@ use tokio::time::{MissedTickBehavior, interval};
 const WIDTH: usize = 640;
 const HEIGHT: usize = 360;
 const FRAMES_PER_SECOND: u32 = 25;
-/// The maximum rate of the controller and of the encoder.
+/// Maximum rate of the controller, from which the maximum bitrate of the encoder is computed.
 const MOST: Rate = Rate::from_bps(3_000_000);
-/// Share of the payload rate for the encoder. Our choice: frame sizes vary, and the encoder meets its rate only on
-/// average.
+/// The encoder's bitrate as a share of the payload rate. Our choice: frame sizes vary, and the encoder meets its
+/// bitrate only on average.
 const SHARE: f64 = 0.95;
-/// Maximum waiting time of a frame before it is sent. Our choice: three frames.
+/// If the data that waits to be sent needs more than this time at the present bitrate, no frame is encoded. Our choice:
+/// the time of three frames.
 const LATEST_S: f64 = 0.12;
 
 #[tokio::main]
@@ -83,7 +84,7 @@ async fn encode(sender: &MediaSender, seconds: u32) -> Result<(), Box<dyn Error>
     for number in 0..seconds * FRAMES_PER_SECOND {
         tick.tick().await;
         frame.clear();
-        // A late frame is useless: while too much data waits, nothing is encoded.
+        // While too much data waits to be sent, no frame is encoded, because the frame would arrive too late.
         if sender.waiting() as f64 * 8.0 <= LATEST_S * f64::from(bitrate(*target.borrow())) {
             let at = Timestamp::from_millis(u64::from(number * 1000 / FRAMES_PER_SECOND));
             block_in_place(|| encoder.encode_at(&picture(number as usize), at).map(|bits| bits.write_vec(&mut frame)))?;
@@ -91,7 +92,7 @@ async fn encode(sender: &MediaSender, seconds: u32) -> Result<(), Box<dyn Error>
         bytes += frame.len();
         left_out += u32::from(frame.is_empty());
         sender.send(&frame).await?;
-        // After a loss, the next frame must not depend on the missing data.
+        // After a loss, the next frame must be a key frame, which does not depend on the lost data.
         let known = measurements.borrow().lost.filter(|lost| *lost > 0);
         if known > lost {
             encoder.force_intra_frame();
@@ -119,16 +120,17 @@ async fn encode(sender: &MediaSender, seconds: u32) -> Result<(), Box<dyn Error>
     Ok(())
 }
 
-/// Changes the bitrate while encoding.
+/// Changes the bitrate of a running encoder.
 fn set_bitrate(encoder: &mut Encoder, bps: u32) -> Result<(), Box<dyn Error>> {
     let mut bitrate = SBitrateInfo { iLayer: SPATIAL_LAYER_ALL, iBitrate: i32::try_from(bps)? };
-    // SAFETY: the encoder lives, is not used by others during the call, and this option reads one `SBitrateInfo` and
-    // keeps no pointer to it. The crate's safe interface sets the bitrate only at the beginning.
+    // SAFETY: the encoder exists, and no other code uses it during the call. For this option the encoder reads one
+    // `SBitrateInfo` and keeps no pointer to it. (The safe interface of the crate can only set the initial bitrate.)
     let refused = unsafe { encoder.raw_api().set_option(ENCODER_OPTION_BITRATE, (&raw mut bitrate).cast()) };
     if refused == 0 { Ok(()) } else { Err(format!("the encoder refuses {bps} bit/s").into()) }
 }
 
-/// A drifting texture, a bright bar that crosses it, and grain, which is visible only at a high bitrate.
+/// Returns picture `number`: a moving texture, a bright bar that crosses the texture, and noise, which needs a high
+/// bitrate.
 fn picture(number: usize) -> YUVBuffer {
     let mut grain = number as u32;
     let mut yuv = vec![128; WIDTH * HEIGHT * 3 / 2];
@@ -142,7 +144,7 @@ fn picture(number: usize) -> YUVBuffer {
     YUVBuffer::from_vec(yuv, WIDTH, HEIGHT)
 }
 
-/// A path with 10 ms of propagation delay, and a bottleneck that is narrower in the middle third of the time.
+/// Starts an emulated path with 10 ms of propagation delay. Its capacity is lower in the middle third of the run.
 fn bottleneck(clock: &Clock, from: &Socket, to: &MediaReceiver, seconds: u32) -> Result<Emulator, Box<dyn Error>> {
     let (wide, narrow) = (Rate::from_bps(2_500_000), Rate::from_bps(800_000));
     let third = Span::from_millis(i64::from(seconds) * 1000 / 3);
@@ -158,7 +160,8 @@ fn bottleneck(clock: &Clock, from: &Socket, to: &MediaReceiver, seconds: u32) ->
     Ok(Emulator::start(clock, EmulatorConfig::new(clock.now(), links, vec![route]))?)
 }
 
-/// Writes received data; returns the number of bytes and of missing packets.
+/// Writes the received data to `file`, if there is one. Returns the number of bytes received and the number of missing
+/// packets.
 async fn write(mut incoming: Incoming, file: Option<String>) -> std::io::Result<(usize, u64)> {
     let mut file = if let Some(path) = file { Some(File::create(path).await?) } else { None };
     let (mut bytes, mut missing) = (0, 0);

@@ -1,7 +1,8 @@
 use equipoise::control::{Allowance, Controller, Entry, Feedback, Kind, Parameter};
 use equipoise::units::{Instant, Rate, SenderClock};
 
-/// Reduces the rate by a third after a loss, and otherwise increases it by a fixed share.
+/// A rate controller that reduces the rate by a third after an interval with losses. After other intervals it increases
+/// the rate by the share `climb`, unless the application limited the rate.
 #[derive(Clone, Debug)]
 struct Gentle {
     rate: Rate,

@@ -1,5 +1,5 @@
-//! A custom controller, window law, scheduler and traffic model. Scenarios use their names like those of built-in
-//! parts, in simulated and live runs.
+//! A custom controller, window law, scheduler and traffic model. Scenarios use them by name like built-in parts, in
+//! simulated and live runs.
 
 mod controller;
 mod scheduler;
@@ -8,13 +8,13 @@ mod window;
 
 use equipoise_lab::scenario::{Catalogue, NameTaken};
 
-/// A scenario that uses each part.
+/// The text of a scenario that uses each of the four custom parts.
 pub const SCENARIO: &str = include_str!("../scenario.toml");
 
-/// The built-in entries and the four custom ones.
+/// Returns the catalogue of the built-in parts and the four custom parts.
 ///
 /// # Errors
-/// [`NameTaken`] if Equipoise already has an entry with one of these names.
+/// [`NameTaken`] if Equipoise already has a part with the name of a custom part.
 pub fn catalogue() -> Result<Catalogue, NameTaken> {
     let mut catalogue = Catalogue::default();
     catalogue.controllers.add(&controller::GENTLE)?;

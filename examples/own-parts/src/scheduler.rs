@@ -2,11 +2,12 @@ use equipoise::control::Snapshot;
 use equipoise::control::scheduler::{PathView, Scheduler, SchedulerEntry, Share};
 use equipoise::units::Rate;
 
-/// The share of each path is inversely proportional to its last mean delay.
+/// A scheduler that sends less over paths with a longer delay: the share of each path is inversely proportional to its
+/// last mean delay.
 #[derive(Clone, Debug, Default)]
 struct InverseDelay;
 
-/// Assumed delay of a path without a measurement.
+/// Delay that is assumed for a path before its first measurement, in s.
 const UNKNOWN_S: f64 = 0.1;
 
 impl Scheduler for InverseDelay {

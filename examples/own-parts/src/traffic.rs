@@ -4,10 +4,10 @@ use equipoise::units::Size;
 use equipoise_path::source::{TrafficEntry, TrafficModel};
 use rand_distr::{Distribution as _, Pareto};
 
-/// Gaps between packets with a heavy-tailed distribution.
+/// A traffic model in which the time gaps between packets have a heavy-tailed distribution (Pareto).
 #[derive(Clone, Debug)]
 struct ParetoGaps {
-    /// Distribution with mean 1.
+    /// The distribution of the gaps, scaled so that the mean gap is 1.
     gaps: Pareto<f64>,
 }
 

@@ -1,4 +1,4 @@
-//! If these tests fail, custom parts do not work in the simulator or in live runs, which do not know them.
+//! If these tests fail, custom parts do not work in the simulator or in live runs.
 
 use std::sync::atomic::AtomicBool;
 

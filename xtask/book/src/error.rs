@@ -3,7 +3,7 @@ use std::path::PathBuf;
 
 use thiserror::Error;
 
-/// Errors while the site is built or its links are checked.
+/// Errors when the site of the book is built, or when its links are checked.
 #[derive(Debug, Error)]
 pub(crate) enum Error {
     /// The arguments are invalid.
@@ -22,18 +22,18 @@ pub(crate) enum Error {
         /// The system's error.
         source: io::Error,
     },
-    /// The chapter about the playground lacks the line that the playground's page replaces.
+    /// The chapter about the playground lacks the line in whose place the playground is inserted.
     #[error("{chapter} has no line `{mark}`, in whose place the playground comes")]
     NoPlace {
-        /// The chapter.
+        /// The file name of the chapter.
         chapter: &'static str,
-        /// The line.
+        /// The missing line.
         mark: &'static str,
     },
-    /// Links have no target.
+    /// Links lead to a file or an anchor that does not exist.
     #[error("{count} links lead nowhere")]
     Links {
-        /// The number of these links.
+        /// The number of broken links.
         count: usize,
     },
 }

@@ -1,4 +1,4 @@
-//! Checks that every link of the site, and of the other pages of the repository, leads to an existing file and anchor.
+//! Checks that every link in the book's site and in other pages of the repository leads to an existing file and anchor.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -7,7 +7,7 @@ use std::path::{Component, Path, PathBuf};
 use crate::error::Error;
 use crate::page::Page;
 
-/// Checks all links, and prints each broken link with its page. Returns the number of links.
+/// Checks all links, and prints each broken link with the page that contains it. Returns the number of links.
 pub(crate) fn check(docs: &Path, site: &Path, pages: &[PathBuf]) -> Result<usize, Error> {
     let sources = docs.join("src");
     let mut faults: Vec<String> = Vec::new();
@@ -45,13 +45,13 @@ pub(crate) fn check(docs: &Path, site: &Path, pages: &[PathBuf]) -> Result<usize
     if faults.is_empty() { Ok(count) } else { Err(Error::Links { count: faults.len() }) }
 }
 
-/// The target of a link.
+/// What exists at the path of a link.
 enum Target<'p> {
-    /// It does not exist.
+    /// Neither a file nor a folder.
     Nothing,
     /// A file or a folder that has no anchors.
     File,
-    /// A page.
+    /// A page with anchors.
     Page(&'p Page),
 }
 
@@ -63,9 +63,9 @@ fn target_in<'p>(root: &Path, pages: &'p BTreeMap<PathBuf, Page>, target: &Path)
     }
 }
 
-/// The fault of a link on the page `from`; `None` if the link is correct.
+/// Returns what is wrong with a link on the page `from`; `None` if the link is correct.
 fn fault<'p>(link: &str, from: &Path, target: &dyn Fn(&Path) -> Target<'p>) -> Option<String> {
-    // A link with a scheme, or to another host, is not checked.
+    // A link with a scheme, such as `https:`, or to another host is not checked.
     let scheme = link.split_once(':').map(|(scheme, _)| scheme);
     if scheme.is_some_and(|it| it.chars().all(|it| it.is_ascii_alphanumeric() || it == '+')) || link.starts_with("//") {
         return None;
@@ -97,7 +97,7 @@ fn joined(from: &Path, path: &str) -> Option<PathBuf> {
     Some(joined)
 }
 
-/// All files below `root` with this extension, as paths relative to `root`.
+/// Returns all files below `root` with this extension, as paths relative to `root`.
 fn files(root: &Path, extension: &str) -> Result<Vec<PathBuf>, Error> {
     let (mut found, mut folders) = (Vec::new(), vec![PathBuf::new()]);
     while let Some(folder) = folders.pop() {

@@ -1,4 +1,4 @@
-//! The links and the anchors of a page.
+//! Finds the links and the anchors of an HTML or Markdown page.
 
 use std::cell::RefCell;
 use std::collections::BTreeSet;
@@ -7,17 +7,17 @@ use html5ever::tendril::StrTendril;
 use html5ever::tokenizer::{BufferQueue, Tag, TagKind, Token, TokenSink, TokenSinkResult, Tokenizer};
 use pulldown_cmark::{Event, Options, Parser};
 
-/// A page, in HTML or Markdown.
+/// The anchors and the links of a page.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Page {
     /// The anchors of the page, as used after the `#` of a link.
     pub(crate) anchors: BTreeSet<String>,
-    /// All links and resources of the page, as written.
+    /// The targets of all links and resources of the page, as written in the page.
     pub(crate) links: Vec<String>,
 }
 
 impl Page {
-    /// Parses an HTML page of the site.
+    /// Parses an HTML page of the book's site.
     pub(crate) fn of_html(text: &str) -> Self {
         let collector = Collector::default();
         let tokenizer = Tokenizer::new(collector, html5ever::tokenizer::TokenizerOpts::default());
@@ -28,7 +28,8 @@ impl Page {
         tokenizer.sink.page.into_inner()
     }
 
-    /// Parses a Markdown page of the repository. Its anchors depend on the viewer, so they are omitted.
+    /// Parses a Markdown page of the repository. The result has no anchors, because they depend on the program that
+    /// shows the page.
     pub(crate) fn of_markdown(text: &str) -> Self {
         let link = |event| match event {
             Event::Start(pulldown_cmark::Tag::Link { dest_url, .. } | pulldown_cmark::Tag::Image { dest_url, .. }) => {
@@ -41,7 +42,7 @@ impl Page {
     }
 }
 
-/// Collects anchors and links while a page is parsed.
+/// Collects the anchors and the links while html5ever parses a page.
 #[derive(Default)]
 struct Collector {
     page: RefCell<Page>,
@@ -63,7 +64,7 @@ impl TokenSink for Collector {
                 _ => {}
             }
         }
-        // Text in a script may look like tags.
+        // Do not look for tags inside a script, because its text may look like tags.
         if &*name == "script" {
             return TokenSinkResult::RawData(html5ever::tokenizer::states::RawKind::ScriptData);
         }

@@ -1,4 +1,4 @@
-//! Builds the book as a site with mdbook.
+//! Builds the book as a web site with mdbook.
 
 use std::fs;
 use std::path::Path;
@@ -7,14 +7,14 @@ use mdbook_driver::MDBook;
 
 use crate::error::Error;
 
-/// The chapter that shows the playground.
+/// File name of the chapter that shows the playground.
 const CHAPTER: &str = "playground.md";
-/// The line of the chapter that the playground replaces. In Markdown it is an invisible comment.
+/// The line of the chapter in whose place the playground is inserted. For Markdown it is an invisible comment.
 const MARK: &str = "<!-- playground -->";
-/// The file name of the playground's page in the site; `playground.html` is the chapter.
+/// File name of the playground's page in the site. (`playground.html` is the chapter, which embeds this page.)
 const ALONE: &str = "playground-alone.html";
 
-/// Builds the site, with the playground's file if there is one.
+/// Builds the site. `playground` is the HTML file of the playground, if it was built.
 pub(crate) fn build(docs: &Path, site: &Path, playground: Option<&Path>) -> Result<(), Error> {
     let mut book = MDBook::load(docs).map_err(|source| Error::Book(source.into()))?;
     site.clone_into(&mut book.config.build.build_dir);
@@ -30,7 +30,8 @@ pub(crate) fn build(docs: &Path, site: &Path, playground: Option<&Path>) -> Resu
         return Err(Error::NoPlace { chapter: CHAPTER, mark: MARK });
     }
     book.build().map_err(|source| Error::Book(source.into()))?;
-    // Remove the page for missing paths, because only this page would need the path of the site on its server.
+    // Remove the page that a server shows for missing paths. It is the only page that contains the site's path on its
+    // server.
     let lost = site.join("404.html");
     fs::remove_file(&lost).map_err(|source| Error::File { verb: "remove", path: lost, source })?;
     if let Some(file) = playground {
@@ -40,7 +41,7 @@ pub(crate) fn build(docs: &Path, site: &Path, playground: Option<&Path>) -> Resu
     Ok(())
 }
 
-/// The text that replaces the mark.
+/// Returns the text that replaces [`MARK`].
 fn place(has_playground: bool) -> String {
     if has_playground {
         format!(

@@ -1,5 +1,6 @@
-//! Prints the C header: `header SETTINGS CALLS...`. This is a separate program because its dependencies take longer to
-//! build than all of `xtask`, which is built before every command.
+//! Prints a C header: `header SETTINGS CALLS...`. SETTINGS is a configuration file of cbindgen, and CALLS are Rust
+//! source files. This program is not part of `xtask`, because its dependencies take long to build, and `xtask` is built
+//! before every command.
 #![forbid(unsafe_code)]
 #![expect(clippy::print_stderr, reason = "talking to the person at the terminal is its job")]
 

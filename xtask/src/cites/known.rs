@@ -1,6 +1,6 @@
-//! The sources that may be cited.
+//! The sources that comments and documents may cite.
 
-/// Papers: handle and full title.
+/// Papers: the name used in cites, and the full title.
 pub(super) const PAPERS: &[(&str, &str)] = &[
     ("Anscombe 1973", "F. J. Anscombe, *Graphs in statistical analysis*, The American Statistician, vol. 27, no. 1"),
     (
@@ -283,7 +283,7 @@ pub(super) const RFCS: &[(u32, &str)] = &[
     (9438, "CUBIC for Fast and Long-Distance Networks"),
 ];
 
-/// Internet drafts with their version, and their titles.
+/// Internet drafts: the name with its version, and the title.
 pub(super) const DRAFTS: &[(&str, &str)] = &[
     ("draft-holmer-rmcat-transport-wide-cc-extensions-01", "RTP Extensions for Transport-wide Congestion Control"),
     ("draft-ietf-avtcore-mprtp-03", "Multipath RTP (MPRTP)"),

@@ -1,5 +1,5 @@
-//! Checks the text of the project: every cite names a known source in the standard form, such as `Waki 2013, Eq. 15` or
-//! `RFC 3550, App. A.1`, and no phrase is in the list of phrases that are hard to read.
+//! Checks the prose of the project. Every cite must name a known source in the standard form, such as `Waki 2013, Eq.
+//! 15` or `RFC 3550, App. A.1`. No phrase may be in the list of phrases that are hard to read.
 
 mod known;
 mod prose;
@@ -13,18 +13,18 @@ use crate::workspace::{self, Workspace};
 use known::{DRAFTS, PAPERS, RFCS};
 use prose::{Form, Prose};
 
-/// Files with cites.
+/// Extensions of the files in which cites are checked.
 const CITING: [&str; 3] = ["rs", "md", "toml"];
 
-/// Files with prose that is checked for phrases. Scenarios are excluded, because their descriptions are recorded with
-/// results.
+/// Extensions of the files that are checked for phrases that are hard to read. Scenarios (`toml`) are excluded, because
+/// their descriptions are recorded with results.
 const WRITTEN: [&str; 7] = ["rs", "md", "py", "pyi", "js", "mjs", "ts"];
 
-/// The folder whose strings are recorded with results in `docs/results`; they change only when the papers are run
-/// again.
+/// The crate whose strings are recorded with results in `docs/results`. The strings are not checked, because they may
+/// only change when all experiments are run again.
 const RECORDED: &str = "crates/equipoise-papers";
 
-/// Checks all code, scenarios and docs; prints each error with its location.
+/// Checks all files of the project, and prints each error with its file and line.
 pub(crate) fn run(workspace: &Workspace) -> Result<(), Error> {
     let cites = check_cites(workspace);
     let phrases = check_phrases(workspace);
@@ -36,7 +36,7 @@ fn check_cites(workspace: &Workspace) -> Result<(), Error> {
     let mut faults = 0;
     for extension in CITING {
         for path in workspace.files("", extension)? {
-            // The tests in this file contain every kind of wrong cite.
+            // `scan.rs` is not checked, because its tests contain wrong cites.
             if path == workspace.path("xtask/src/cites/scan.rs") {
                 continue;
             }
@@ -64,7 +64,7 @@ fn check_phrases(workspace: &Workspace) -> Result<(), Error> {
     let mut faults = 0;
     for extension in WRITTEN {
         for path in workspace.files("", extension)? {
-            // The list and its tests contain the phrases.
+            // `words.rs` is not checked, because it contains the list of phrases.
             if path == workspace.path("xtask/src/cites/words.rs") {
                 continue;
             }
@@ -83,7 +83,7 @@ fn check_phrases(workspace: &Workspace) -> Result<(), Error> {
     Ok(())
 }
 
-/// How to find the prose of a file of the project.
+/// Returns how the prose of a file of the project is found.
 fn form(path: &Path) -> Form {
     match path.extension().and_then(|extension| extension.to_str()) {
         Some("rs") if path.starts_with(RECORDED) => Form::RustComments,
@@ -93,7 +93,7 @@ fn form(path: &Path) -> Form {
     }
 }
 
-/// The book's page of sources, generated from the known sources.
+/// Returns the book's page of sources, generated from the list of known sources.
 pub(crate) fn page() -> String {
     let mut page = String::from(
         "# Sources\n\nWhat the code and this book cite, and how: `Waki 2013, Eq. 15`, `RFC 3550, Sec. 6.4.1`. \

@@ -1,22 +1,23 @@
-//! The prose of a file: comments, the strings of Rust code, and the text of Markdown, joined across line breaks.
+//! Extracts the prose of a file: comments, the strings of Rust code, and the text of Markdown. Line breaks within a
+//! sentence are replaced by spaces.
 
-/// How to find the prose of a file.
+/// How the prose of a file is found.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Form {
     /// Rust: comments and string literals.
     Rust,
-    /// Rust whose strings are recorded together with results: comments only.
+    /// Rust, but only comments, because the strings are recorded with results.
     RustComments,
     /// Markdown, except fenced code blocks and generated results.
     Markdown,
-    /// Any other text: every line.
+    /// Other files, of which every line is prose.
     Lines,
 }
 
-/// The prose of a file, and the offset of each line in it.
+/// The prose of a file, with the offsets at which the lines of the file begin.
 ///
-/// A line break within a comment, a string or a paragraph becomes a space, so that a phrase is found across it. All
-/// other parts are separated by newlines.
+/// A line break within a comment, a string or a paragraph becomes a space, so that a phrase with a line break is found,
+/// too. Different comments, strings and paragraphs are separated by newlines.
 #[derive(Debug, Default)]
 pub(super) struct Prose {
     text: String,
@@ -37,22 +38,22 @@ impl Prose {
         prose
     }
 
-    /// The text, with newlines between unrelated parts.
+    /// Returns the prose as one text, with newlines between unrelated parts.
     pub(super) fn text(&self) -> &str {
         &self.text
     }
 
-    /// The line of the file, counted from 1, that contains an offset in the text.
+    /// Returns the number of the file's line, counted from 1, that contains `offset` of the prose.
     pub(super) fn line(&self, offset: usize) -> usize {
         1 + self.lines.partition_point(|begin| *begin <= offset)
     }
 
-    /// Offset at which the current line begins.
+    /// Returns the offset in `text` at which the current line begins.
     fn line_begin(&self) -> usize {
         self.lines.last().copied().unwrap_or(0)
     }
 
-    /// Adds a character, but no markers of comments, lists and quotes at the beginning of a line.
+    /// Adds a character to the prose. Markers of comments, lists and quotes at the beginning of a line are skipped.
     fn push(&mut self, letter: char) {
         let is_first = self.text.len() == self.line_begin();
         if !(is_first && matches!(letter, ' ' | '\t' | '/' | '!' | '*' | '#' | '>' | '-')) {
@@ -120,8 +121,8 @@ impl Prose {
                     State::Block if rest.starts_with("*/") => (state, length) = (State::Code, 2),
                     State::Comment | State::Block => self.push(letter),
                     State::Text if letter == '\\' => {
-                        // The escaped character is skipped. An escaped line break is not skipped, because every line
-                        // break ends a line.
+                        // Skip the escaped character, except for an escaped line break, because every line break must
+                        // call `end_line`.
                         let escaped = rest[length..].chars().next().filter(|escaped| *escaped != '\n');
                         length += escaped.map_or(0, char::len_utf8);
                         if escaped == Some('n') && with_strings {
@@ -149,7 +150,7 @@ enum State {
     Code,
     /// A comment to the end of the line.
     Comment,
-    /// A comment between `/*` and `*/`. The project has no nested comments.
+    /// A comment between `/*` and `*/`. Nested comments are not supported, because the project has none.
     Block,
     /// A string literal.
     Text,
@@ -157,7 +158,7 @@ enum State {
     Raw { hashes: usize },
 }
 
-/// A piece of code that changes the state: the state after it, and its length in bytes.
+/// A token of Rust code: the state after the token, and the token's length in bytes.
 #[derive(Clone, Copy, Debug)]
 struct Token {
     state: State,
@@ -165,7 +166,7 @@ struct Token {
 }
 
 impl Token {
-    /// The piece at the beginning of `rest`; `before` is the preceding character.
+    /// Returns the token at the beginning of `rest`. `before` is the character before the token.
     fn of(rest: &str, before: char) -> Self {
         let token = |state, length| Self { state, length };
         if rest.starts_with("//") {
@@ -192,8 +193,8 @@ fn hash_count(text: &str) -> usize {
     text.len() - text.trim_start_matches('#').len()
 }
 
-/// Length of the character literal at the beginning of `rest`, such as `'"'`; `None` if `rest` begins with something
-/// else, such as a lifetime.
+/// Returns the length in bytes of the character literal at the beginning of `rest`, such as `'"'`. Returns `None` if
+/// `rest` begins with something else, such as a lifetime.
 fn quoted_length(rest: &str) -> Option<usize> {
     let tail = rest.strip_prefix('\'')?;
     let mut letters = tail.chars();
@@ -209,7 +210,7 @@ fn quoted_length(rest: &str) -> Option<usize> {
 mod tests {
     use super::*;
 
-    /// The parts of the prose, each with the line on which it begins.
+    /// Returns the parts of the prose, each with the number of the line on which it begins.
     fn parts(form: Form, text: &str) -> Vec<(usize, String)> {
         let prose = Prose::of(form, text);
         let mut offset = 0;
@@ -236,7 +237,7 @@ mod tests {
         assert_eq!(parts(Form::RustComments, code), owned(&found[..2]));
     }
 
-    /// If it fails, the rest of a file is taken for the wrong kind of text.
+    /// If it fails, a character literal or a lifetime makes the code after it count as a string.
     #[test]
     fn characters_and_lifetimes_open_no_string() {
         let code = "let q = '\"'; let e = '\\''; let s: &'static str = \"a\\\"b\\nc // d\"; // e\n";

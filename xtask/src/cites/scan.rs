@@ -1,19 +1,19 @@
-//! Finds possible cites in a line.
+//! Finds the cites in a line of text, and checks their form.
 
 use std::fmt;
 
 use super::known::{DRAFTS, PAPERS, RFCS};
 
-/// An error in a cite.
+/// What is wrong with a cite.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Fault {
-    /// The source is not in the list.
+    /// The source is not in the list of known sources.
     Stranger(String),
     /// The cite is not in the standard form.
     Form {
-        /// The text found.
+        /// The text of the cite.
         found: String,
-        /// The correct form.
+        /// An example of the standard form.
         want: &'static str,
     },
 }
@@ -27,7 +27,7 @@ impl fmt::Display for Fault {
     }
 }
 
-/// Words before a year that are not authors.
+/// Words that may precede a year and are not the name of an author.
 const NOT_AUTHORS: &[&str] = &[
     "January",
     "February",
@@ -49,10 +49,10 @@ const NOT_AUTHORS: &[&str] = &[
     "Copyright",
 ];
 
-/// Standard names of places within a source.
+/// Standard abbreviations for a part of a source, such as a section.
 const PLACES: &[&str] = &["Sec. ", "Eq. ", "Fig. ", "Table ", "Alg. ", "App. "];
 
-/// Other spellings of these names, in lower case and without the full stop.
+/// All spellings for a part of a source, in lower case and without the full stop.
 const SPELLINGS: &[&str] = &[
     "sec",
     "sect",
@@ -77,7 +77,7 @@ const SPELLINGS: &[&str] = &[
     "page",
 ];
 
-/// Every cite of the line, with its error if there is one.
+/// Returns a result for each cite in the line: an error if the cite is wrong.
 pub(super) fn cites(line: &str) -> Vec<Result<(), Fault>> {
     let mut found = Vec::new();
     for (at, _) in line.char_indices() {
@@ -119,7 +119,8 @@ fn rfc(rest: &str) -> Option<Result<(), Fault>> {
 fn draft(rest: &str) -> Option<Result<(), Fault>> {
     let end = rest.find(|letter: char| !(letter.is_ascii_alphanumeric() || letter == '-')).unwrap_or(rest.len());
     let name = &rest[..end];
-    // A draft's name has at least two hyphens; other words can begin with `draft-`.
+    // The name of an Internet draft has at least two hyphens. With fewer hyphens, it is another word that begins with
+    // `draft-`.
     if !name.starts_with("draft-") || name.matches('-').count() < 2 {
         return None;
     }
@@ -154,7 +155,8 @@ fn paper(rest: &str) -> Option<Result<(), Fault>> {
     }
 }
 
-/// Checks the place after a cite of `length` bytes, if there is one.
+/// Checks the form of the section, equation or figure after a cite, if there is one. The cite is the first `length`
+/// bytes of `rest`.
 fn place(rest: &str, length: usize, want: &'static str) -> Result<(), Fault> {
     let tail = &rest[length..];
     let named = tail.trim_start_matches([' ', '(', ':', ',']);
@@ -166,7 +168,8 @@ fn place(rest: &str, length: usize, want: &'static str) -> Result<(), Fault> {
     Err(Fault::Form { found: rest[..length + end].trim_end().to_string(), want })
 }
 
-/// Whether `text` begins with a place in any spelling: a word, then a number or an appendix's letter.
+/// Whether `text` begins with a part of a source in any spelling: a word such as `section`, followed by a number or an
+/// appendix's letter.
 fn is_place(text: &str) -> bool {
     if text.starts_with('§') {
         return true;

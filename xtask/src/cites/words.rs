@@ -1,4 +1,4 @@
-//! Phrases that a reader from anywhere may not know, and what to write instead.
+//! Phrases that many readers may not know, and what to write instead.
 
 use std::fmt;
 
@@ -6,8 +6,8 @@ use super::prose::Prose;
 
 /// A phrase in lower case, and what to write instead.
 ///
-/// A phrase belongs here if it is rare or archaic, and if no standard uses it as a term. Add one with the text that it
-/// was found in mended.
+/// A phrase belongs in the list if it is rare or archaic, and if no standard uses it as a term. A change that adds a
+/// phrase must also correct the text in which the phrase was found.
 const PHRASES: &[(&str, &str)] = &[
     ("albeit", "although"),
     ("anew", "again, or a verb with re-"),
@@ -51,10 +51,10 @@ const PHRASES: &[(&str, &str)] = &[
     ("whereupon", "after which"),
 ];
 
-/// A phrase that was found.
+/// A phrase of the list that was found in a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Found {
-    /// Line of the file, counted from 1, on which it begins.
+    /// Number of the file's line, counted from 1, on which the phrase begins.
     pub(super) line: usize,
     phrase: &'static str,
     instead: &'static str,
@@ -66,9 +66,10 @@ impl fmt::Display for Found {
     }
 }
 
-/// Every phrase of the list in the prose of a file, in any case, as whole words, in the order of lines.
+/// Finds the phrases of the list in the prose of a file, in upper or lower case, as whole words. Returns them in the
+/// order of lines.
 pub(super) fn find(prose: &Prose) -> Vec<Found> {
-    // The offsets stay those of the prose, because only ASCII letters change.
+    // Offsets in the lower-case text are also offsets in the prose, because only ASCII letters change.
     let text = prose.text().to_ascii_lowercase();
     let mut found = Vec::new();
     for (phrase, instead) in PHRASES {
@@ -121,7 +122,7 @@ mod tests {
         assert_eq!(found[0].to_string(), "`at the most` is hard to read; write: at most");
     }
 
-    /// If it fails, an entry is never found, is there twice, or is suggested for another one.
+    /// If it fails, an entry of the list is never found, is in the list twice, or is suggested for another entry.
     #[test]
     fn the_list_is_sorted_in_lower_case_and_contains_none_of_its_suggestions() {
         assert!(PHRASES.is_sorted_by(|(one, _), (other, _)| one < other));

@@ -1,4 +1,5 @@
-//! A container image (Open Container Initiative) that contains only the command and the C library.
+//! Builds a container image in the format of the Open Container Initiative (OCI). The image contains only the command
+//! `equipoise` and the files that it needs to run, such as the C library.
 
 use std::path::{Path, PathBuf};
 
@@ -7,15 +8,16 @@ use super::{Dist, make_anew};
 use crate::error::Error;
 use crate::process::Process;
 
-/// The release of Debian whose C library is in the image.
+/// The release of Debian from which the image takes the C library.
 const DEBIAN: &str = "bookworm";
 
-/// Creates an image of the command's tree, as an archive that `podman load` and `skopeo copy oci-archive:` accept.
+/// Creates an image with the files in `tree`, as an archive that `podman load` and `skopeo copy oci-archive:` accept.
 pub(super) fn image(dist: &Dist<'_>, machine: Machine, tree: &Path) -> Result<(), Error> {
     let folder = dist.work.join(format!("image-{}", machine.debian()));
     make_anew(&folder)?;
     let (root, layout, bundle) = (folder.join("root"), folder.join("layout"), folder.join("bundle"));
-    // Packages are extracted, not installed, because programs of another architecture cannot run here.
+    // Debian packages are extracted, but their install scripts are not run, because programs for another architecture
+    // cannot run on this machine.
     let bare = Process::new("mmdebstrap").arguments(["--quiet", "--variant=extract", "--include=libc6,libgcc-s1"]);
     let bare = bare.argument(format!("--architectures={}", machine.debian())).argument(DEBIAN).argument(&root);
     bare.variable("SOURCE_DATE_EPOCH", &dist.date).run()?;
@@ -47,7 +49,7 @@ pub(super) fn image(dist: &Dist<'_>, machine: Machine, tree: &Path) -> Result<()
         .run()
 }
 
-/// Unpacks the image and runs its command in it.
+/// Tests an image: unpacks it, and runs `equipoise --version` inside.
 pub(super) fn runs(dist: &Dist<'_>, machine: Machine) -> Result<(), Error> {
     let folder = dist.work.join("image-trial");
     make_anew(&folder)?;
@@ -61,7 +63,7 @@ pub(super) fn runs(dist: &Dist<'_>, machine: Machine) -> Result<(), Error> {
     Process::new("chroot").argument(bundle.join("rootfs")).arguments(["/usr/bin/equipoise", "--version"]).run()
 }
 
-/// The archive of the image.
+/// Returns the path of the image's archive.
 fn file(dist: &Dist<'_>, machine: Machine) -> PathBuf {
     dist.out.join(format!("equipoise-{}-{}.oci.tar", dist.version, machine.name()))
 }

@@ -1,4 +1,4 @@
-//! The package for Debian and its derivatives, with a systemd service for the receiver.
+//! Builds the package for Debian and its derivatives. The package includes a systemd service for the receiver.
 
 use std::path::Path;
 
@@ -8,15 +8,15 @@ use super::{Dist, make_anew};
 use crate::error::Error;
 use crate::process::Process;
 
-/// Scripts of the package, below `packaging/`.
+/// The package's install and removal scripts, in `packaging/`.
 const SCRIPTS: [&str; 3] = ["postinst", "prerm", "postrm"];
 
-/// The package's file name.
+/// Returns the package's file name.
 pub(super) fn name(dist: &Dist<'_>, machine: Machine) -> String {
     format!("equipoise_{}_{}.deb", dist.version, machine.debian())
 }
 
-/// Makes a package of the command's tree (deb(5), Debian Policy).
+/// Builds a package with the files in `tree`, in the format of deb(5) and the Debian Policy.
 pub(super) fn package(dist: &Dist<'_>, machine: Machine, tree: &Path) -> Result<(), Error> {
     let root = dist.work.join(format!("deb-{}", machine.debian()));
     make_anew(&root)?;
@@ -30,7 +30,7 @@ pub(super) fn package(dist: &Dist<'_>, machine: Machine, tree: &Path) -> Result<
     place(&packaging(unit), &root.join("usr/lib/systemd/system").join(unit))?;
     place(&packaging("copyright"), &root.join("usr/share/doc/equipoise/copyright"))?;
     for script in SCRIPTS {
-        // `cp` and `fs::copy` keep the permission to execute the script.
+        // The scripts stay executable, because `fs::copy` copies the permissions.
         place(&packaging(script), &root.join("DEBIAN").join(script))?;
     }
     write(&root.join("DEBIAN/control"), &control(&dist.version, machine))?;
@@ -38,7 +38,8 @@ pub(super) fn package(dist: &Dist<'_>, machine: Machine, tree: &Path) -> Result<
     build.argument(dist.out.join(name(dist, machine))).variable("SOURCE_DATE_EPOCH", &dist.date).run()
 }
 
-/// The package's control file. libelf and zlib are linked into the command.
+/// Returns the package's control file. libelf and zlib are no dependencies, because they are linked into the command
+/// statically.
 fn control(version: &str, machine: Machine) -> String {
     format!(
         "Package: equipoise\nVersion: {version}\nArchitecture: {}\nMaintainer: The authors of Equipoise <security@equipoise.invalid>\n\
@@ -54,7 +55,7 @@ fn control(version: &str, machine: Machine) -> String {
 mod tests {
     use super::*;
 
-    /// If it fails, the package has missing or broken fields: `dpkg-deb` accepts any fields, but `apt` shows them.
+    /// If it fails, the package has missing or malformed fields. `dpkg-deb` does not report them, but `apt` shows them.
     #[test]
     fn the_control_file_has_every_field_on_a_line_of_its_own() {
         let text = control("1.2.3", Machine::Aarch64);

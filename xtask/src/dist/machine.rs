@@ -1,4 +1,4 @@
-//! The machines for which distributions are built, and their compilers.
+//! The machine architectures for which distributions are built, and their compilers.
 
 use std::path::{Path, PathBuf};
 
@@ -6,27 +6,27 @@ use crate::error::Error;
 use crate::process::Process;
 use crate::workspace::Workspace;
 
-/// The cargo profile of distributions.
+/// The cargo profile with which distributions are built.
 pub(crate) const PROFILE: &str = "dist";
 
-/// A kind of machine for which distributions are built.
+/// A machine architecture for which distributions are built.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Machine {
-    /// A PC or server.
+    /// The architecture of PCs and most servers.
     X86_64,
-    /// A 64-bit ARM board, phone or server.
+    /// The architecture of 64-bit ARM boards, phones and servers.
     Aarch64,
 }
 
 impl Machine {
     pub(crate) const ALL: [Self; 2] = [Self::X86_64, Self::Aarch64];
 
-    /// The kind of this machine; `None` if no distributions are built for it.
+    /// Returns the architecture of this machine; `None` if no distributions are built for it.
     pub(crate) fn here() -> Option<Self> {
         Self::ALL.into_iter().find(|machine| machine.is_here())
     }
 
-    /// The name in `uname -m`.
+    /// The architecture's name in `uname -m`.
     pub(crate) const fn name(self) -> &'static str {
         match self {
             Self::X86_64 => "x86_64",
@@ -34,7 +34,7 @@ impl Machine {
         }
     }
 
-    /// The name in Debian and in container images.
+    /// The architecture's name in Debian and in container images.
     pub(crate) const fn debian(self) -> &'static str {
         match self {
             Self::X86_64 => "amd64",
@@ -42,22 +42,22 @@ impl Machine {
         }
     }
 
-    /// Whether this machine is of this kind, so that it can run the programs.
+    /// Whether this machine has the architecture, so that it can run the built programs.
     pub(crate) fn is_here(self) -> bool {
         self.name() == std::env::consts::ARCH
     }
 
-    /// The target name in rustc.
+    /// The name of rustc's target for the architecture.
     pub(crate) fn target(self) -> String {
         format!("{}-unknown-linux-gnu", self.name())
     }
 
-    /// The name in Debian's compilers and library folders.
+    /// The architecture's name in the names of Debian's compilers and library folders.
     fn triplet(self) -> String {
         format!("{}-linux-gnu", self.name())
     }
 
-    /// Builds a package for the machine, and returns the folder of the results.
+    /// Builds a cargo package for the architecture, and returns the folder with the built files.
     pub(crate) fn build(self, workspace: &Workspace, package: &str, arguments: &[&str]) -> Result<PathBuf, Error> {
         self.install_target(workspace)?;
         let target = self.target();
@@ -67,7 +67,7 @@ impl Machine {
         Ok(workspace.target(target).join(PROFILE))
     }
 
-    /// Installs Rust's standard library for the machine, if it is not this machine.
+    /// Installs Rust's standard library for the architecture, unless it is that of this machine.
     pub(crate) fn install_target(self, workspace: &Workspace) -> Result<(), Error> {
         if self.is_here() {
             return Ok(());
@@ -75,21 +75,23 @@ impl Machine {
         workspace.program("rustup").arguments(["target", "add", &self.target()]).run()
     }
 
-    /// Configures a program that builds for the machine with its compilers.
+    /// Sets the environment variables with which `program`, such as cargo, builds for the architecture with the right
+    /// compilers.
     pub(crate) fn compilers(self, program: Process) -> Process {
         let (target, triplet) = (self.target(), self.triplet());
         let upper = target.to_uppercase().replace('-', "_");
-        // Debian's cross compilers, and its library folders for the other machine.
+        // Use Debian's (cross) compiler for the architecture.
         let program = program.variable(&format!("CARGO_TARGET_{upper}_LINKER"), format!("{triplet}-gcc"));
         let program = program.variable(&format!("CC_{}", target.replace('-', "_")), format!("{triplet}-gcc"));
-        // Both the build, which runs on this machine, and the result need libbpf.
+        // Set the library folder of libbpf for both architectures, because build scripts on this machine and the built
+        // program need it.
         Self::ALL.into_iter().fold(program, |program, machine| {
             let libraries = format!("/usr/lib/{}", machine.triplet());
             program.variable(&format!("LIBBPF_SYS_LIBRARY_PATH_{}", machine.target()), libraries)
         })
     }
 
-    /// Copies a program or shared library without debug symbols.
+    /// Copies a program or a shared library, and leaves out its debug symbols.
     pub(crate) fn strip(self, from: &Path, to: &Path) -> Result<(), Error> {
         Process::new(format!("{}-strip", self.triplet())).argument("-o").argument(to).argument(from).run()
     }

@@ -1,8 +1,8 @@
-//! Files that are installed without a compiler: archives, Debian packages, container images and the library for C. A
-//! separate command builds wheels for Python.
+//! Builds the distributions, which users can install without a compiler: archives, Debian packages, container images
+//! and the library for C. A separate command builds the wheels for Python.
 //!
-//! Everything is built on this machine, so that it needs at most the version of the C library that this machine has.
-//! Run it on Debian 12, the oldest supported system.
+//! The built programs need the version of the C library (glibc) that this machine has, or a newer one. Therefore, build
+//! distributions on Debian 12, the oldest supported system.
 
 mod container;
 mod debian;
@@ -20,39 +20,40 @@ use crate::python;
 use crate::workspace::Workspace;
 pub(crate) use machine::{Machine, PROFILE};
 
-/// The newest C library that a command may need: Debian 12's.
+/// The newest version of the C library (glibc) that a distributed program may need: that of Debian 12.
 const NEWEST_GLIBC: (u32, u32) = (2, 36);
 
-/// Maximum size of a stripped command in bytes.
+/// Maximum size of the command `equipoise` without debug symbols, in bytes.
 const MOST: u64 = 15_000_000;
 
-/// File with the checksums of all other files.
+/// Name of the file with the checksums of all other files.
 const SUMS: &str = "SHA256SUMS";
 
-/// The folders and the metadata of a distribution.
+/// The folders and the metadata of a build of distributions.
 #[derive(Debug)]
 struct Dist<'a> {
     workspace: &'a Workspace,
-    /// The kind of this machine.
+    /// The architecture of this machine.
     here: Machine,
-    /// Folder of the finished files.
+    /// Folder for the finished files.
     out: PathBuf,
-    /// Folder in which trees are assembled.
+    /// Folder for intermediate files, such as the contents of archives.
     work: PathBuf,
     version: String,
-    /// Time of the last commit in seconds since 1970: the date of every file in the archives
-    /// (<https://reproducible-builds.org/specs/source-date-epoch/>).
+    /// Time of the last commit, in seconds since 1970. It is used as the date of every file in the archives, so that
+    /// builds are reproducible (<https://reproducible-builds.org/specs/source-date-epoch/>).
     date: String,
 }
 
-/// Builds all files for both machines, lists them with their sizes and checksums, and tests this machine's files on a
-/// bare system. Returns the sizes of the commands as text.
+/// Builds all files for both architectures, lists them with their sizes, writes their checksums, and tests them.
+/// Returns the sizes of the commands as text.
 pub(crate) fn run(workspace: &Workspace) -> Result<String, Error> {
     let dist = Dist::new(workspace)?;
     for folder in [&dist.out, &dist.work] {
         make_anew(folder)?;
     }
-    // Build for this machine first, because its command writes the manual pages for all machines.
+    // Build for this machine's architecture first, because the built command writes the manual pages for both
+    // architectures.
     let others = Machine::ALL.into_iter().filter(|machine| *machine != dist.here);
     for machine in iter::once(dist.here).chain(others) {
         println!("\n== {}", machine.name());
@@ -64,8 +65,8 @@ pub(crate) fn run(workspace: &Workspace) -> Result<String, Error> {
     Ok(sizes.join(", "))
 }
 
-/// Builds the Python wheels for both machines, next to the other files, and tests this machine's wheel in an empty
-/// environment.
+/// Builds the Python wheels for both architectures into the folder of the distributions. Tests the wheel for this
+/// machine in an empty virtual environment.
 pub(crate) fn wheels(workspace: &Workspace) -> Result<(), Error> {
     let dist = Dist::new(workspace)?;
     fs::create_dir_all(&dist.out).map_err(|source| Error::File { verb: "create", path: dist.out.clone(), source })?;
@@ -79,14 +80,14 @@ pub(crate) fn wheels(workspace: &Workspace) -> Result<(), Error> {
 impl<'a> Dist<'a> {
     fn new(workspace: &'a Workspace) -> Result<Self, Error> {
         let here = Machine::here().ok_or(Error::OtherMachine { found: std::env::consts::ARCH })?;
-        // Not `target/dist`, because Cargo uses this folder for the profile `dist`.
+        // The folder is not `target/dist`, because Cargo uses `target/dist` for the profile `dist`.
         let (out, work) = (workspace.target("distributions"), workspace.target("dist-work"));
         let date = workspace.program("git").arguments(["log", "-1", "--format=%ct"]).output()?.trim().to_owned();
         let version = library::version(workspace)?;
         Ok(Self { workspace, here, out, work, version, date })
     }
 
-    /// Builds all files for one machine.
+    /// Builds all files for one architecture.
     fn make(&self, machine: Machine) -> Result<(), Error> {
         let command =
             machine.build(self.workspace, "equipoise-cli", &["--bin", "equipoise", "--features", "static"])?;
@@ -102,7 +103,7 @@ impl<'a> Dist<'a> {
         self.archive(&library)
     }
 
-    /// Builds the wheel for Python.
+    /// Builds the Python wheel for one architecture.
     fn wheel(&self, machine: Machine) -> Result<(), Error> {
         let wheel = python::distribute(self.workspace, machine, &self.work.join(format!("wheel-{}", machine.name())))?;
         let name = wheel.file_name().unwrap_or_default();
@@ -113,15 +114,15 @@ impl<'a> Dist<'a> {
         if machine.is_here() { python::try_alone(self.workspace, &wheel) } else { Ok(()) }
     }
 
-    /// Path of the stripped command of a machine.
+    /// Returns the path of the command for an architecture, without debug symbols.
     fn program(&self, machine: Machine) -> PathBuf {
         self.work.join(format!("equipoise-{}", machine.name()))
     }
 
-    /// The size of a stripped command, as text.
+    /// Returns the size of the command without debug symbols, as text.
     ///
     /// # Errors
-    /// [`Error::TooLarge`] above [`MOST`].
+    /// [`Error::TooLarge`] if the size is above [`MOST`].
     fn size(&self, machine: Machine) -> Result<String, Error> {
         let file = self.program(machine);
         let size =
@@ -131,8 +132,8 @@ impl<'a> Dist<'a> {
         if size > MOST { Err(Error::TooLarge { file, size, most: MOST }) } else { Ok(words) }
     }
 
-    /// Packs a folder into a compressed archive with the folder's name. The same content always results in the same
-    /// bytes.
+    /// Packs a folder into a compressed archive with the folder's name. The bytes of the archive depend only on the
+    /// content of the folder and on `date`.
     fn archive(&self, tree: &Path) -> Result<(), Error> {
         let name = tree.file_name().unwrap_or_default().to_string_lossy().into_owned();
         let tar = Process::new("tar").arguments(["--create", "--use-compress-program=gzip -n9", "--sort=name"]);
@@ -146,7 +147,7 @@ impl<'a> Dist<'a> {
             .run()
     }
 
-    /// Prints each file with its size, and writes the checksums.
+    /// Prints the name and the size of each finished file, and writes the file of checksums.
     fn list(&self) -> Result<(), Error> {
         let failed = |source| Error::File { verb: "read", path: self.out.clone(), source };
         let mut names = Vec::new();
@@ -170,7 +171,7 @@ impl<'a> Dist<'a> {
     }
 }
 
-/// Creates an empty folder; removes an existing one.
+/// Creates an empty folder. An existing folder is removed first, with its content.
 fn make_anew(folder: &Path) -> Result<(), Error> {
     if folder.exists() {
         fs::remove_dir_all(folder).map_err(|source| Error::File {
@@ -182,7 +183,7 @@ fn make_anew(folder: &Path) -> Result<(), Error> {
     fs::create_dir_all(folder).map_err(|source| Error::File { verb: "create", path: folder.to_path_buf(), source })
 }
 
-/// Returns an error if a program needs a newer C library than [`NEWEST_GLIBC`].
+/// Returns an error if a program needs a newer version of the C library than [`NEWEST_GLIBC`].
 fn needs_nothing_newer(program: &Path) -> Result<(), Error> {
     let symbols = Process::new("objdump").argument("-T").argument(program).output()?;
     match newest_glibc(&symbols) {
@@ -196,13 +197,14 @@ fn too_new(program: &Path, found: (u32, u32)) -> Error {
     Error::TooNew { program: program.to_path_buf(), found: in_words(found), most: in_words(NEWEST_GLIBC) }
 }
 
-/// The C library that a wheel needs, from the name that maturin chose, such as `manylinux_2_34`.
+/// Returns the version of the C library that a wheel needs. It is part of the file name that maturin chose, such as
+/// `manylinux_2_34`.
 fn wheel_glibc(name: &str) -> Option<(u32, u32)> {
     let mut numbers = name.split_once("manylinux_")?.1.split('_').map(str::parse);
     Some((numbers.next()?.ok()?, numbers.next()?.ok()?))
 }
 
-/// The newest version of the C library in a table of dynamic symbols.
+/// Returns the newest version of the C library in `symbols`, a table of dynamic symbols from objdump.
 fn newest_glibc(symbols: &str) -> Option<(u32, u32)> {
     let versions = symbols.split("GLIBC_").skip(1).filter_map(|rest| {
         let mut numbers = rest.split(|other: char| !other.is_ascii_digit()).map(str::parse);

@@ -1,4 +1,4 @@
-//! The files of the command, as installed below a prefix such as `/usr`.
+//! Collects the files of the command `equipoise`, as they are installed below a prefix such as `/usr`.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -8,16 +8,17 @@ use super::{Dist, make_anew};
 use crate::error::Error;
 use crate::process::Process;
 
-/// Shells, each with the path of its completions.
+/// Shells, each with the path of its completion script below the prefix.
 const COMPLETIONS: [(&str, &str); 3] = [
     ("bash", "share/bash-completion/completions/equipoise"),
     ("zsh", "share/zsh/vendor-completions/_equipoise"),
     ("fish", "share/fish/vendor_completions.d/equipoise.fish"),
 ];
-/// Documentation, with its paths in the repository.
+/// Paths of the installed documents in the repository.
 const DOCUMENTS: [&str; 5] = ["README.md", "CHANGELOG.md", "LICENSE-MIT", "LICENSE-APACHE", "SECURITY.md"];
 
-/// Copies the command with its manual pages, completions, documents and example scenarios into a folder.
+/// Copies the command `program` into a folder, with its manual pages, shell completions, documents and example
+/// scenarios. Returns the folder.
 pub(super) fn command(dist: &Dist<'_>, machine: Machine, program: &Path) -> Result<PathBuf, Error> {
     let tree = dist.work.join(format!("equipoise-{}-{}", dist.version, machine.name()));
     make_anew(&tree)?;
@@ -29,7 +30,7 @@ pub(super) fn command(dist: &Dist<'_>, machine: Machine, program: &Path) -> Resu
         let name = scenario.strip_prefix(dist.workspace.path("scenarios")).unwrap_or(&scenario).to_path_buf();
         place(&scenario, &tree.join("share/equipoise/scenarios").join(name))?;
     }
-    // Manual pages and completions are the same on all machines, so this machine's command writes them.
+    // Manual pages and completions are the same for all architectures, so the command for this machine writes them.
     let here = dist.program(dist.here);
     let pages = tree.join("share/man/man1");
     Process::new(&here).argument("man").argument(&pages).run()?;
@@ -41,14 +42,14 @@ pub(super) fn command(dist: &Dist<'_>, machine: Machine, program: &Path) -> Resu
     Ok(tree)
 }
 
-/// Copies a file, and creates its folder.
+/// Copies a file, and creates the destination folder if it is missing.
 pub(super) fn place(from: &Path, to: &Path) -> Result<(), Error> {
     make_parent(to)?;
     fs::copy(from, to).map_err(|source| Error::File { verb: "copy", path: from.to_path_buf(), source })?;
     Ok(())
 }
 
-/// Writes a file, and creates its folder.
+/// Writes a file, and creates its folder if it is missing.
 pub(super) fn write(to: &Path, content: &str) -> Result<(), Error> {
     make_parent(to)?;
     fs::write(to, content).map_err(|source| Error::File { verb: "write", path: to.to_path_buf(), source })

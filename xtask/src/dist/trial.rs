@@ -1,4 +1,4 @@
-//! Tests distributions on a bare system.
+//! Tests distributions on this machine and on a minimal Debian system.
 
 use std::path::{Path, PathBuf};
 
@@ -8,14 +8,15 @@ use super::{Dist, container, debian, make_anew};
 use crate::error::Error;
 use crate::process::Process;
 
-/// A scenario of the archive whose run takes one second.
+/// A scenario in the archive; its simulation takes one second.
 const SCENARIO: &str = "share/equipoise/scenarios/demo-short.toml";
-/// Packages of the bare Debian system.
+/// Packages that are added to the minimal Debian system.
 const BARE: &str = "--include=systemd,gcc,libc6-dev,clang,pkg-config";
-/// C programs that are built on the bare system.
+/// C programs that are built on the minimal Debian system.
 const EXAMPLES: [&str; 3] = ["controller.c", "receive.c", "flow_pair.c"];
 
-/// Tests the files of both machines. This machine's files are tested on a bare Debian system, which needs root.
+/// Tests the files for both architectures. The files for this machine's architecture are also tested on a minimal
+/// Debian system, which needs root.
 pub(super) fn run(dist: &Dist<'_>) -> Result<(), Error> {
     println!("\n== trials");
     let tree = |machine: Machine| dist.work.join(format!("equipoise-{}-{}", dist.version, machine.name()));
@@ -36,19 +37,20 @@ pub(super) fn run(dist: &Dist<'_>) -> Result<(), Error> {
     on_bare_debian(dist, dist.here)
 }
 
-/// The command line that runs a machine's program on this machine.
+/// Returns the command line that runs the program of an architecture on this machine.
 fn program(machine: Machine, tree: &Path) -> Vec<PathBuf> {
     let program = tree.join("bin/equipoise");
     if machine.is_here() {
         vec![program]
     } else {
-        // qemu uses the other machine's C library that was installed with libelf, at its usual path. The folder of the
-        // cross compilers has an older library with a mismatching loader, with which threads never start.
+        // qemu uses the C library of the other architecture at its usual path, where it was installed with libelf. The
+        // folder of the cross compiler has another C library, whose loader does not match, so that threads never start.
         vec!["qemu-aarch64-static".into(), program]
     }
 }
 
-/// The output of a command: its version, and the check and the results of a scenario.
+/// Returns the output of three runs of the command: its version, the check of a scenario, and the results of the
+/// scenario.
 fn words(program: &[PathBuf], tree: &Path) -> Result<Vec<String>, Error> {
     let scenario = tree.join(SCENARIO);
     let scenario = scenario.to_string_lossy();
@@ -62,7 +64,8 @@ fn same_bytes(tree: &Path, found: &[String], expected: &[String]) -> Result<(), 
     if found == expected { Ok(()) } else { Err(Error::OtherBytes { tree: tree.to_path_buf() }) }
 }
 
-/// Runs `packaging/trial.sh` on a bare Debian system with compilers, and with systemd, which checks the service.
+/// Runs `packaging/trial.sh` on a minimal Debian system. The system has C compilers, and systemd, which checks the
+/// service.
 fn on_bare_debian(dist: &Dist<'_>, machine: Machine) -> Result<(), Error> {
     let root = dist.work.join("bare");
     make_anew(&root)?;
@@ -78,7 +81,8 @@ fn on_bare_debian(dist: &Dist<'_>, machine: Machine) -> Result<(), Error> {
     for example in EXAMPLES {
         place(&dist.workspace.path("crates/equipoise-c/examples").join(example), &into(example))?;
     }
-    // Sanitizers read /proc, so it is mounted. All processes end with the trial because of the new PID namespace.
+    // /proc is mounted, because sanitizers read it. A new PID namespace ensures that all processes of the trial end
+    // with it.
     let inside = Process::new("unshare").arguments(["--mount", "--pid", "--fork", "--mount-proc", "--wd", "/root"]);
     let inside = inside.argument("--root").argument(&root).argument("./trial.sh");
     inside.arguments([&dist.version, machine.name(), machine.debian()]).run()

@@ -1,4 +1,5 @@
-//! Checks that C programs can use the installed library, and that they work with the project's own programs.
+//! Checks that C programs can use the installed library, and that these programs can exchange data with the project's
+//! own programs.
 
 use std::fs;
 use std::net::{Ipv4Addr, TcpListener, TcpStream};
@@ -12,19 +13,21 @@ use crate::error::Error;
 use crate::process::Process;
 use crate::workspace::Workspace;
 
-/// Test programs, each of which fails by itself.
+/// Test programs in C. Each of them ends with an error if a check fails.
 const TESTS: [&str; 3] = ["controllers", "media", "pair"];
-/// Compilers with their sanitizers.
+/// Compilers, each with its options, such as sanitizers.
 const COMPILERS: [(&str, &[&str]); 2] = [
     ("gcc", &["-g", "-fsanitize=address,undefined", "-fno-sanitize-recover=all"]),
-    // The package with clang's sanitizers is rarely installed; gcc's sanitizers check the same code.
+    // clang is used without sanitizers, because the package with clang's sanitizers is rarely installed. The sanitizers
+    // of gcc check the same code.
     ("clang", &["-O2"]),
 ];
 const STRICT: [&str; 5] = ["-std=c99", "-Wall", "-Wextra", "-Wpedantic", "-Werror"];
 
-/// Size in bytes of a file of about 250 units. It takes five seconds, so that a steady flow changes its transport once.
+/// Size of the file that is sent, in bytes: about 250 data units. A flow pair needs five seconds for it, so that the
+/// flow changes its transport once.
 const LENGTH: usize = 1_000_000;
-/// Duration of the encoder example, in s.
+/// How long the encoder example sends video, in s.
 const ENCODED: usize = 3;
 
 /// Installs the library into a temporary folder, builds tests and examples with it, and runs them with the project's
@@ -32,19 +35,19 @@ const ENCODED: usize = 3;
 pub(crate) fn check(workspace: &Workspace) -> Result<(), Error> {
     let folder = std::env::temp_dir().join(format!("equipoise-library-{}", std::process::id()));
     let checked = Stage { workspace, folder: folder.clone() }.check();
-    // This process created the folder, so it is removed, also after an error.
+    // Remove the folder, even after an error, because this process created it.
     let removed = fs::remove_dir_all(&folder);
     checked?;
     removed.map_err(|source| Error::File { verb: "remove", path: folder, source })
 }
 
-/// The library, installed below a prefix.
+/// The folder below which the library is installed.
 struct Stage<'a> {
     workspace: &'a Workspace,
     folder: PathBuf,
 }
 
-/// A program with its name.
+/// A name for messages, and a path.
 type Named<'a> = (&'static str, &'a Path);
 
 impl Stage<'_> {
@@ -71,7 +74,7 @@ impl Stage<'_> {
         compiler.arguments(["-x", "c++"]).argument(header).run()
     }
 
-    /// Compiles a program, and sets the path at which it finds the shared library.
+    /// Compiles a C program against the installed library. The program contains the path of the shared library.
     fn compile(&self, compiler: &str, source: &str, options: &[&str], link: &[String]) -> Result<PathBuf, Error> {
         let name = source.replace(['/', '.'], "-");
         let program = self.folder.join(format!("{name}-{compiler}"));
@@ -82,7 +85,8 @@ impl Stage<'_> {
         Ok(program)
     }
 
-    /// Sends the encoder example's video to the command, and a file from the command to a C example.
+    /// Sends a file from the command `equipoise` to a C example, and video from the encoder example in C to the
+    /// command.
     fn media(&self, shared: &[String]) -> Result<(), Error> {
         let command = self.workspace.build_command()?;
         let (gcc, sanitizers) = COMPILERS[0];
@@ -117,7 +121,7 @@ impl Stage<'_> {
         print!("{}", encode.variable("EQUIPOISE_KEY", secret).output()?);
         receiving.finish()?;
         let found = fs::metadata(&video).map_err(|source| Error::File { verb: "read", path: video, source })?.len();
-        // The encoder starts at 0.3 Mbit/s, and on this path its rate can only increase.
+        // The encoder starts at 0.3 Mbit/s. On the loopback interface its rate can only increase.
         let least = ENCODED as u64 * 300_000 / 8;
         if found < least {
             return Err(Error::Video { bytes: found, least });
@@ -126,7 +130,7 @@ impl Stage<'_> {
         Ok(())
     }
 
-    /// Sends files as flow pairs between C and Rust, with the shared and with the static library.
+    /// Sends files over flow pairs, from C to Rust with the shared library, and from Rust to C with the static library.
     fn flow_pairs(&self, shared: &[String]) -> Result<(), Error> {
         let (gcc, sanitizers) = COMPILERS[0];
         let by_shared = self.compile(gcc, "examples/flow_pair.c", sanitizers, shared)?;
@@ -139,12 +143,12 @@ impl Stage<'_> {
         self.exchange(("Rust", &rust), ("C", &by_static))
     }
 
-    /// Sends a file from one example to another.
+    /// Sends a file from one example program to another, and compares the received file with the original.
     fn exchange(&self, (sender, sends): Named<'_>, (receiver, receives): Named<'_>) -> Result<(), Error> {
         let (from, to, port) = (self.folder.join("sent"), self.folder.join("received"), self.free_port()?);
         write_content(&from)?;
         let receiving = Receiving::start(Command::new(receives).arg("receive").arg(port.to_string()).arg(&to))?;
-        // This only tests whether the receiver listens: it closes a connection without a hello message.
+        // Connect only to test whether the receiver listens. The receiver closes a connection without a hello message.
         let listens = |_: &u32| TcpStream::connect((Ipv4Addr::LOCALHOST, port)).is_ok();
         if !(0..100).inspect(|_| sleep(Duration::from_millis(100))).any(|try_| listens(&try_)) {
             return Err(Error::Deaf { receiver, port });
@@ -154,7 +158,7 @@ impl Stage<'_> {
         compare((sender, &from), (receiver, &to))
     }
 
-    /// A port that is free at this moment.
+    /// Returns a TCP port that is free at this moment.
     fn free_port(&self) -> Result<u16, Error> {
         let free = || TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?.local_addr();
         let path = self.folder.clone();
@@ -192,7 +196,7 @@ impl Receiving {
         Ok(Self { child, command: name })
     }
 
-    /// Waits until the program exits, which must be successful.
+    /// Waits until the program exits. Returns an error if the program fails.
     fn finish(mut self) -> Result<(), Error> {
         let ended = self.child.wait().map_err(|source| Error::Start { command: self.command.clone(), source })?;
         if ended.success() { Ok(()) } else { Err(Error::Failed { command: self.command.clone(), status: ended }) }
@@ -201,7 +205,7 @@ impl Receiving {
 
 impl Drop for Receiving {
     fn drop(&mut self) {
-        // Both calls fail if the process has already ended.
+        // `kill` fails if the process has already ended, so errors are ignored.
         let _ = self.child.kill();
         let _ = self.child.wait();
     }

@@ -8,7 +8,7 @@ use crate::workspace::Workspace;
 const NS3_FLAGS: [&str; 3] = ["-std=c++17", "-O3", "-DNDEBUG"];
 const NS3_LIBRARIES: [&str; 4] = ["-lns3-core", "-lns3-network", "-lns3-internet", "-lns3-point-to-point"];
 
-/// Another simulator.
+/// A network simulator of another project.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Peer {
     Ns2,
@@ -25,7 +25,7 @@ impl Peer {
         }
     }
 
-    /// The Debian packages that the simulator needs.
+    /// The names of the Debian packages that the simulator needs, separated by spaces.
     pub(super) fn packages(self) -> &'static str {
         match self {
             Self::Ns2 => "ns2",
@@ -33,15 +33,16 @@ impl Peer {
         }
     }
 
-    /// The versions of these packages, if Debian's tools know them.
+    /// Returns the names and versions of the simulator's Debian packages, or the simulator's name if dpkg does not know
+    /// the packages.
     pub(super) fn version(self) -> String {
         let query = Process::new("dpkg-query").arguments(["--show", "--showformat", "${Package} ${Version}, "]);
         let packages = query.arguments(self.packages().split(' ')).output();
         packages.map_or_else(|_| self.name().to_string(), |known| known.trim_end_matches(", ").to_string())
     }
 
-    /// Builds the simulator's program if necessary, and returns the command without arguments; `None` if the simulator
-    /// is missing.
+    /// Builds the simulator's program for a scenario, if it must be built. Returns the command without its last
+    /// arguments; `None` if the simulator is not installed.
     pub(super) fn prepare(self, workspace: &Workspace, scenario: &str) -> Result<Option<Vec<PathBuf>>, Error> {
         let source = |ending| workspace.path(format!("bench/peers/{scenario}.{ending}"));
         match self {

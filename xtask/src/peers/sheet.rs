@@ -12,7 +12,7 @@ use crate::error::Error;
 use crate::process::Process;
 use crate::workspace::Workspace;
 
-/// The installed simulators, with their commands without arguments.
+/// Returns the simulators that are installed, each with its command for the scenario. Adds their versions to `sheet`.
 pub(super) fn prepared(
     workspace: &Workspace,
     peers: &[Peer],
@@ -31,7 +31,8 @@ pub(super) fn prepared(
     Ok(installed)
 }
 
-/// The planned CSV: its runs, in the order of its rows.
+/// The CSV file to be written: its columns, and the runs of simulators that result in its rows, in the order of the
+/// rows.
 #[derive(Debug)]
 pub(super) struct Sheet {
     columns: &'static str,
@@ -44,8 +45,8 @@ impl Sheet {
         Self { columns, versions: Vec::new(), runs: Vec::new() }
     }
 
-    /// Runs all, `jobs` at a time, and writes a first line with versions and `command`, then the rows. Writes nothing
-    /// if there are no runs.
+    /// Runs all simulations, `jobs` at a time. Writes a comment line with the simulators' versions and `command`, the
+    /// names of the columns, and the rows. Writes nothing if there are no runs.
     pub(super) fn write(&self, path: &Path, command: &str, jobs: u32) -> Result<(), Error> {
         if self.runs.is_empty() {
             return Ok(());
@@ -57,7 +58,8 @@ impl Sheet {
     }
 }
 
-/// Writes each row as soon as all earlier rows are written, so that the file has no gaps after a failure.
+/// Runs all simulations and writes their rows. A row is written when all earlier rows have been written, so that the
+/// rows are complete up to a failure.
 fn write_rows(path: &Path, head: &str, runs: &[Run], jobs: u32) -> Result<(), Error> {
     let unwritable = |source| Error::File { verb: "write", path: path.to_path_buf(), source };
     let mut file = File::create(path).map_err(unwritable)?;
@@ -71,7 +73,7 @@ fn write_rows(path: &Path, head: &str, runs: &[Run], jobs: u32) -> Result<(), Er
                 loop {
                     let index = next.fetch_add(1, Ordering::Relaxed);
                     let Some(run) = runs.get(index) else { return };
-                    // The receiver was dropped because another run failed.
+                    // Sending fails if the receiver was dropped because another run failed.
                     if sender.send((index, run.row())).is_err() {
                         return;
                     }
@@ -89,7 +91,7 @@ fn write_rows(path: &Path, head: &str, runs: &[Run], jobs: u32) -> Result<(), Er
     })
 }
 
-/// Restores the order of rows whose runs end in any order.
+/// Sorts rows whose runs end in any order.
 #[derive(Debug, Default)]
 struct InOrder {
     given: usize,
@@ -97,7 +99,7 @@ struct InOrder {
 }
 
 impl InOrder {
-    /// Adds the row with this index, from 0; returns all rows that can now be written.
+    /// Adds the row with this index, counted from 0. Returns all rows that can now be written in order.
     fn take(&mut self, index: usize, row: String) -> Vec<String> {
         self.waiting.insert(index, row);
         let mut ready = Vec::new();
@@ -109,19 +111,19 @@ impl InOrder {
     }
 }
 
-/// One process of a simulator.
+/// One run of a simulator, which is one process.
 #[derive(Debug)]
 pub(super) struct Run {
     pub(super) peer: Peer,
     pub(super) command: Vec<PathBuf>,
     pub(super) arguments: Vec<String>,
-    /// The required beginning of the row.
+    /// The text with which the printed row must begin.
     pub(super) start: String,
     pub(super) columns: &'static str,
 }
 
 impl Run {
-    /// Runs the process, and returns its row with the wall-clock time.
+    /// Runs the process. Returns the printed row, with the wall-clock time of the process as last column.
     fn row(&self) -> Result<String, Error> {
         let (program, arguments) = self.command.split_first().expect("every peer's command begins with its program");
         let process = Process::new(program).arguments(arguments);
@@ -141,10 +143,10 @@ impl Run {
     }
 }
 
-/// Whether the row begins as required and has a finite number, or `on` or `off`, in all other columns.
+/// Whether the row begins with `start` and has a finite number, `on` or `off` in every other column.
 fn is_row(row: &str, start: &str, columns: &str) -> bool {
     let is_value = |field: &str| matches!(field, "on" | "off") || field.parse::<f64>().is_ok_and(f64::is_finite);
-    // The last column, the wall-clock time, is added by this program.
+    // The row lacks the last column, the wall-clock time, which this program adds.
     row.split(',').count() + 1 == columns.split(',').count()
         && row
             .strip_prefix(start)

@@ -1,5 +1,5 @@
-//! Runs bulk TCP flows over a dumbbell in the other simulators: the settings of the validation, with all variants,
-//! flows and seeds, into one CSV.
+//! Runs bulk TCP flows over a dumbbell network in other simulators (peers). Runs the network settings that validate
+//! Equipoise's TCP, with all TCP variants, numbers of flows and seeds, and writes the results to one CSV file.
 
 use std::path::PathBuf;
 
@@ -8,16 +8,17 @@ use super::sheet::{Run, Sheet, prepared};
 use crate::error::Error;
 use crate::workspace::Workspace;
 
-/// The columns that a peer prints, and the wall-clock time of its process, which this program measures.
+/// The columns of the CSV file. A peer prints all columns except the last, the wall-clock time of the peer's process,
+/// which this program measures.
 const COLUMNS: &str = "tool,variant,rate_mbps,rtt_ms,queue_packets,flows,seed,seconds,goodput_mbps,loss_ratio,timeouts,\
     fast_retransmits,retransmitted,mean_queue_packets,jain,delayed_acks,steady_goodput_mbps,steady_loss_ratio,\
     steady_timeouts,steady_fast_retransmits,steady_retransmitted,steady_mean_queue_packets,steady_jain,wall_s";
 
-/// The name of the programs in `bench/peers/`.
+/// File name of the peers' programs in `bench/peers/`, without the extension.
 const SCENARIO: &str = "tcp";
 
-/// Rate in Mbit/s, round-trip propagation time in ms, queue in packets, simulated time in s. Our choice: queues of 0.3
-/// to 2.5 bandwidth-delay products, and products of 4 to 1000 packets.
+/// The network settings: rate in Mbit/s, round-trip propagation time in ms, queue length in packets, simulated time in
+/// s. Our choice: bandwidth-delay products of 4 to 1000 packets, and queues of 0.3 to 2.5 bandwidth-delay products.
 const SETTINGS: [[u32; 4]; 6] = [
     [2, 24, 10, 100],
     [10, 40, 50, 100],
@@ -27,7 +28,8 @@ const SETTINGS: [[u32; 4]; 6] = [
     [100, 30, 100, 100],
 ];
 
-/// Runs the peers in `words` and writes their rows in order of peer, setting, variant, flows and seed.
+/// Runs the peers with the options in `words`. Writes the CSV file, whose rows are sorted by peer, network setting,
+/// variant, number of flows and seed.
 pub(super) fn run(workspace: &Workspace, words: &[&str]) -> Result<(), Error> {
     let options = Options::parse(words)?;
     let mut sheet = Sheet::new(COLUMNS);
@@ -44,7 +46,7 @@ pub(super) fn run(workspace: &Workspace, words: &[&str]) -> Result<(), Error> {
     sheet.write(&path, &format!("cargo xtask peers tcp {}", words.join(" ")), options.jobs)
 }
 
-/// The requested runs.
+/// The options of `xtask peers tcp`, which select the runs.
 #[derive(Debug, PartialEq, Eq)]
 struct Options {
     peers: Vec<Peer>,
@@ -57,7 +59,7 @@ struct Options {
 }
 
 impl Default for Options {
-    /// The default is all of the validation, one process at a time.
+    /// All runs of the validation of Equipoise's TCP, one process at a time.
     fn default() -> Self {
         Self {
             peers: Peer::ALL.to_vec(),
@@ -100,7 +102,7 @@ impl Options {
         Ok(options)
     }
 
-    /// The arguments of every run of one setting, in the order that the programs expect; delayed ACKs come last.
+    /// Returns the arguments of every run with one network setting, in the order that the peers' programs expect.
     fn arguments(&self, [rate, rtt, queue, seconds]: [u32; 4]) -> Vec<Vec<String>> {
         let mut runs = Vec::new();
         for variant in &self.variants {

@@ -1,5 +1,5 @@
-//! Converts compiled WebAssembly for a web page: `web WASM FOLDER`. This is a separate program because its dependencies
-//! take longer to build than all of `xtask`, which is built before every command.
+//! Prepares compiled WebAssembly for a web page: `web WASM FOLDER`. This program is not part of `xtask`, because its
+//! dependencies take long to build, and `xtask` is built before every command.
 #![forbid(unsafe_code)]
 #![expect(clippy::print_stderr, reason = "talking to the person at the terminal is its job")]
 
@@ -23,7 +23,8 @@ fn main() -> ExitCode {
 fn bind() -> Result<(), Box<dyn Error>> {
     let arguments: Vec<_> = args_os().skip(1).collect();
     let [wasm, folder] = arguments.as_slice() else { return Err("usage: web WASM FOLDER".into()) };
-    // No modules, because a worker that is created from a text cannot import them.
+    // Do not generate JavaScript modules, because the page creates its worker from a text, and such a worker cannot
+    // import modules.
     let mut bindgen = Bindgen::new();
     bindgen
         .input_path(Path::new(wasm))

@@ -1,5 +1,5 @@
-// A WebRTC receiver (pion) for Chromium, which sends transport-wide congestion control feedback. Chromium, the sender,
-// uses its own GCC, pacer and encoder.
+// A WebRTC receiver that uses pion and sends transport-wide congestion control feedback. The sender is Chromium, with
+// its own GCC, pacer and encoder.
 package main
 
 import (
@@ -30,8 +30,8 @@ func main() {
 	go func() { time.Sleep(time.Duration((*seconds + 120) * float64(time.Second))); os.Exit(0) }()
 
 	m := &webrtc.MediaEngine{}
-	// no NACK and no RTX: the other senders here do not retransmit, and pion repeats a NACK every 100 ms, whatever the
-	// round-trip time
+	// Neither NACK nor RTX is enabled, because the other compared senders do not retransmit, and pion repeats a NACK every
+	// 100 ms even if the round-trip time is longer.
 	must(m.RegisterCodec(webrtc.RTPCodecParameters{RTPCodecCapability: webrtc.RTPCodecCapability{MimeType: webrtc.MimeTypeVP8, ClockRate: 90000,
 		RTCPFeedback: []webrtc.RTCPFeedback{{Type: webrtc.TypeRTCPFBTransportCC}}}, PayloadType: 96}, webrtc.RTPCodecTypeVideo))
 	r := &interceptor.Registry{}

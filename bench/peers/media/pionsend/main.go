@@ -1,6 +1,6 @@
-// A sender and a receiver of RTP over UDP with pion/interceptor's GCC: transport-wide congestion control feedback, the
-// delay- and loss-based estimator, and pion's own pacer. The media is like that of an encoder that follows its target
-// at once: a frame every 1/30 s, split into packets of at most 1200 bytes of IP.
+// A sender and a receiver of RTP over UDP that use the GCC of pion/interceptor: transport-wide congestion control
+// feedback, the delay-based and loss-based estimator, and pion's own pacer. The media are like those of an encoder that
+// follows its target rate immediately. A frame is sent every 1/30 s, in IP packets of at most 1200 bytes.
 package main
 
 import (
@@ -25,7 +25,7 @@ const (
 	extID   = 5
 	ssrc    = 0x45515031
 	pt      = 96
-	largest = 1200 - 20 - 8 - 12 - 8 // payload of an IP packet of 1200 bytes
+	largest = 1200 - 20 - 8 - 12 - 8 // RTP payload of an IP packet of 1200 bytes
 )
 
 func must(err error) {
@@ -143,7 +143,8 @@ func send(to string, dur time.Duration, logName string, initial, least, most int
 		if since >= dur {
 			break
 		}
-		// a tick that a stall suppressed produces no frame: a camera does not send missed frames later, either
+		// The ticker drops ticks during a stall of this program. A dropped tick produces no frame, as a camera does not send
+		// missed frames later.
 		target := estimator.GetTargetBitrate()
 		bytes := int(float64(target) / 8 / fps)
 		count := (bytes + largest - 1) / largest

@@ -1,4 +1,4 @@
-//! Operations on a controller handle.
+//! The controller handle of the C API, and the operations on it.
 
 use std::ffi::CStr;
 use std::ptr;

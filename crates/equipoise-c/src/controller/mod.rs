@@ -1,8 +1,8 @@
-//! A controller in the caller's own stack. The caller reports packets sent and feedback; the controller returns a rate
-//! and the next departure time.
+//! A rate controller for a program with its own network code. The program reports the packets that it sends and the
+//! feedback that it receives; the controller returns a rate and the time at which the next packet may be sent.
 //!
-//! The handle is a [`Guest`](equipoise_session::guest::Guest): it limits the rate to twice the rate that feedback proved
-//! to arrive, and lowers it if no feedback arrives.
+//! The handle uses a [`Guest`](equipoise_session::guest::Guest), which limits the rate to twice the rate at which
+//! packets arrived according to feedback, and which lowers the rate if no feedback arrives.
 
 mod handle;
 
@@ -19,44 +19,45 @@ use crate::time::{EQ_NEVER, arrival};
 
 pub use handle::eq_controller;
 
-/// Transport-wide feedback (draft-holmer-rmcat-transport-wide-cc-extensions-01), in eq_controller_rtcp.
+/// Kind of feedback: transport-wide RTCP feedback (draft-holmer-rmcat-transport-wide-cc-extensions-01), passed to
+/// eq_controller_rtcp.
 pub const EQ_FEEDBACK_TWCC: i32 = 0;
-/// Congestion control feedback (RFC 8888), in eq_controller_rtcp.
+/// Kind of feedback: RTCP congestion control feedback (RFC 8888), passed to eq_controller_rtcp.
 pub const EQ_FEEDBACK_RFC8888: i32 = 1;
-/// Packets with their arrival times, in eq_controller_packets.
+/// Kind of feedback: arrays of packets with arrival times, passed to eq_controller_packets.
 pub const EQ_FEEDBACK_ARRIVALS: i32 = 2;
-/// Packets without arrival times, as in acknowledgements, in eq_controller_packets.
+/// Kind of feedback: arrays of packets without arrival times, as in acknowledgements, passed to eq_controller_packets.
 pub const EQ_FEEDBACK_ACKS: i32 = 3;
 
 /// In place of an arrival time: the packet was lost.
 pub const EQ_LOST: i64 = i64::MIN;
 /// In place of an arrival time: the packet arrived at an unknown time.
 pub const EQ_UNTIMED: i64 = i64::MIN + 1;
-/// In place of a window: no limit.
+/// In place of a window in bytes: no limit.
 pub const EQ_OPEN: u64 = u64::MAX;
 
-/// Typical packet size of packetisers, with all headers.
+/// Default size of a full packet with all headers, in bytes: a typical size for RTP packetisers.
 const PACKET: u32 = 1240;
 
-/// Options of a controller in addition to its name and parameters. Set struct_size; a field left at 0 has its default.
+/// Options of a controller in addition to its name and parameters. Set struct_size; a field that is 0 has its default.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub struct eq_controller_options {
     /// sizeof(eq_controller_options).
     pub struct_size: usize,
-    /// The kind of feedback: one of EQ_FEEDBACK_...; 0 is transport-wide.
+    /// The kind of feedback, one of EQ_FEEDBACK_...; default 0, which is EQ_FEEDBACK_TWCC.
     pub feedback: i32,
-    /// Size of full IP packets in bytes, headers included; default 1240.
+    /// Size of a full IP packet in bytes, with headers; default 1240.
     pub packet_size: u32,
-    /// The packets of a frame are sent at this multiple of the rate; default 1.5, at least 1.
+    /// Pacing rate of the packets of a frame, as a multiple of the controller's rate; default 1.5, at least 1.
     pub pacing: f64,
-    /// Interval length for controllers that decide once per interval, such as "ap"; default 250 ms.
+    /// Time between two decisions of controllers that decide once per interval, such as "ap", in ns; default 250 ms.
     pub interval_ns: i64,
-    /// Not 0 if packets are sent as ECN-capable and feedback reports their marks.
+    /// Not 0 if packets are sent as ECN-capable and feedback reports their ECN marks.
     pub has_ecn: i32,
 }
 
-// SAFETY: it is `repr(C)`, begins with its size, and has numbers otherwise.
+// SAFETY: the structure is `repr(C)`, its first field is its size, and all its other fields are numbers.
 unsafe impl Growing for eq_controller_options {
     const NAME: &'static str = "eq_controller_options";
 
@@ -66,15 +67,16 @@ unsafe impl Growing for eq_controller_options {
     }
 }
 
-/// Fate of a packet, for eq_controller_packets. This structure never grows.
+/// A packet with its arrival time or its loss, for eq_controller_packets. Later versions add no fields to this
+/// structure.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub struct eq_packet {
-    /// Its number in eq_controller_sent.
+    /// The packet's number, as passed to eq_controller_sent.
     pub number: u64,
-    /// Its arrival time by the receiver's clock, with any origin; EQ_LOST or EQ_UNTIMED.
+    /// The packet's arrival time by the receiver's clock, in ns from any origin, or EQ_LOST or EQ_UNTIMED.
     pub arrival_ns: i64,
-    /// Its ECN field on arrival: two bits of the IP header (RFC 3168, Sec. 5), 3 for Congestion Experienced.
+    /// The packet's ECN field on arrival, two bits of the IP header (RFC 3168, Sec. 5): 3 is Congestion Experienced.
     pub ecn: u32,
 }
 
@@ -84,36 +86,36 @@ pub struct eq_packet {
 pub struct eq_controller_status {
     /// sizeof(eq_controller_status), set by the caller.
     pub struct_size: usize,
-    /// The rate of IP packets, in bit/s.
+    /// The rate of IP packets that the controller allows, in bit/s.
     pub rate_bps: u64,
-    /// The rate at which single packets may be sent, in bit/s.
+    /// The pacing rate, at which the packets of a frame may be sent, in bit/s.
     pub pace_bps: u64,
     /// Maximum bytes in flight; EQ_OPEN if the controller sets no limit.
     pub window_bytes: u64,
-    /// Bytes in flight.
+    /// Bytes that were sent and neither acknowledged nor lost.
     pub in_flight_bytes: u64,
-    /// The last round-trip time; before the first measurement an assumed one.
+    /// The last measured round-trip time, in ns; before the first measurement, an assumed value.
     pub round_trip_ns: i64,
-    /// Number of reports that were applied.
+    /// Number of feedback reports that were applied.
     pub reports: u64,
-    /// Number of reports that were refused.
+    /// Number of feedback reports that were refused as invalid.
     pub refused: u64,
-    /// The controller's mode, from its estimates: "delay", "rival" or "policed"; NULL if it has none. The text belongs
-    /// to the library.
+    /// The controller's mode: "delay", "rival" or "policed"; NULL for a controller without modes. The text belongs to
+    /// the library.
     pub mode: *const c_char,
-    /// The bottleneck's service rate, in bit/s.
+    /// The controller's estimate of the bottleneck's capacity, in bit/s.
     pub capacity_bps: f64,
-    /// The rate at which trains of packets arrive, in bit/s.
+    /// The controller's estimate of the available rate, from the rate at which trains of packets arrive, in bit/s.
     pub available_bps: f64,
-    /// Round-trip time of the empty path, in s.
+    /// The controller's estimate of the round-trip time without queueing, in s.
     pub base_s: f64,
-    /// The queueing delay, in s.
+    /// The controller's estimate of the present queueing delay, in s.
     pub queue_s: f64,
-    /// The target of the queueing delay, in s.
+    /// The queueing delay that the controller aims at, in s.
     pub target_s: f64,
 }
 
-// SAFETY: it is `repr(C)`, begins with its size, and has numbers and pointers otherwise.
+// SAFETY: the structure is `repr(C)`, its first field is its size, and all its other fields are numbers and pointers.
 unsafe impl Growing for eq_controller_status {
     const NAME: &'static str = "eq_controller_status";
 
@@ -153,34 +155,34 @@ impl eq_packet {
     }
 }
 
-/// Calls `body` with a handle.
+/// Calls `body` with the controller, and returns its result as a code; a NULL controller is an error.
 ///
 /// # Safety
 /// `controller` is null or a controller that no other thread uses at the same time.
 unsafe fn with(controller: *mut eq_controller, body: impl FnOnce(&mut eq_controller) -> Result<(), Fault>) -> eq_error {
-    // SAFETY: the caller vouches for the pointer.
+    // SAFETY: the caller guarantees that the pointer is valid.
     guarded(|| body(unsafe { controller.as_mut() }.ok_or_else(Fault::no_handle)?))
 }
 
-/// Reads a value from a handle; `none` for NULL.
+/// Reads a value from the controller with `body`. Returns `none` if `controller` is NULL.
 ///
 /// # Safety
-/// As [`with`].
+/// `controller` is null or a controller that no other thread uses at the same time.
 unsafe fn read<T>(controller: *const eq_controller, none: T, body: impl FnOnce(&eq_controller) -> T) -> T {
-    // SAFETY: the caller vouches for the pointer.
+    // SAFETY: the caller guarantees that the pointer is valid.
     value(|| Ok(body(unsafe { controller.as_ref() }.ok_or_else(Fault::no_handle)?))).unwrap_or(none)
 }
 
 /// Creates the controller `name` with `count` parameter texts of the form "name=value", such as "max_rate=5 Mbit/s".
-/// `now_ns` is the present time of the caller's monotonic clock, with any origin. `options` may be NULL. Free it with
-/// eq_controller_free.
+/// `now_ns` is the present time of the caller's monotonic clock, in ns from any origin. `options` may be NULL. Free the
+/// controller with eq_controller_free.
 ///
-/// Returns EQ_OK, EQ_E_NAME for an unknown controller or parameter, EQ_E_VALUE for an invalid value or a controller
-/// that cannot work with per-packet feedback, or EQ_E_ARGUMENT.
+/// Returns EQ_OK, EQ_E_NAME for an unknown controller or parameter, EQ_E_VALUE for an invalid value or for a controller
+/// that does not work with per-packet feedback, or EQ_E_ARGUMENT.
 ///
 /// # Safety
-/// `name` is a text, `parameters` are `count` texts, `options` begins with its size, `controller` is writable; each may
-/// be null.
+/// `name` is a C string, `parameters` points to `count` C strings, `options` begins with its size, and `controller` is
+/// writable. Each pointer may be null.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn eq_controller_new(
     name: *const c_char,
@@ -191,14 +193,14 @@ pub unsafe extern "C" fn eq_controller_new(
     controller: *mut *mut eq_controller,
 ) -> eq_error {
     let make = || {
-        // SAFETY: the caller vouches for the pointer.
+        // SAFETY: the caller guarantees that the pointer is valid.
         let make = unsafe { self::options(options) }?;
         let packet = if make.packet_size == 0 { PACKET } else { make.packet_size };
-        // SAFETY: the caller vouches for the pointers.
+        // SAFETY: the caller guarantees that the pointers are valid.
         let built = unsafe { build(name, parameters, count, Size::from_bytes(packet.into())) }?;
         eq_controller::new(&make, built, now_ns)
     };
-    // SAFETY: the caller vouches for the pointer.
+    // SAFETY: the caller guarantees that the pointer is valid.
     guarded(|| unsafe { hand_out(controller, make) })
 }
 
@@ -209,14 +211,15 @@ pub unsafe extern "C" fn eq_controller_new(
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn eq_controller_free(controller: *mut eq_controller) {
     if !controller.is_null() {
-        // SAFETY: it was made by `Box::into_raw`, and the caller gives it up.
+        // SAFETY: the pointer is from `Box::into_raw`, and the caller does not use it again.
         drop(unsafe { Box::from_raw(controller) });
     }
 }
 
-/// Reports that a packet of `size` bytes, with all headers, was sent at `now_ns`. `number` identifies it in feedback:
-/// the transport-wide sequence number, the RTP sequence number of its source or, for arrays, any increasing number. Of
-/// the first two only the lower 16 bits are used. `ssrc` is its source and is used for RFC 8888 only.
+/// Reports that a packet of `size` bytes, with all headers, was sent at `now_ns`. `number` identifies the packet in
+/// feedback. For EQ_FEEDBACK_TWCC it is the transport-wide sequence number, and for EQ_FEEDBACK_RFC8888 the RTP
+/// sequence number; only the lower 16 bits of both are used. For arrays it is any number that increases from packet to
+/// packet. `ssrc` is the packet's SSRC and is only used for EQ_FEEDBACK_RFC8888.
 ///
 /// # Safety
 /// `controller` is null or a controller that no other thread uses at the same time.
@@ -228,15 +231,15 @@ pub unsafe extern "C" fn eq_controller_sent(
     number: u64,
     size: usize,
 ) -> eq_error {
-    // SAFETY: the caller vouches for the pointer.
+    // SAFETY: the caller guarantees that the pointer is valid.
     unsafe { with(controller, |this| this.on_sent(this.clock.time(now_ns), ssrc, number, size)) }
 }
 
-/// Reports that a frame of `size` bytes was queued behind `waiting` bytes, the oldest of which has waited for
-/// `waited_ns`. Some controllers use this to keep the delay of frames short.
+/// Reports that a frame of `size` bytes was queued at `now_ns` behind `waiting` bytes of earlier frames. The oldest of
+/// these bytes has waited for `waited_ns`. Some controllers use this report to keep the delay of frames short.
 ///
 /// # Safety
-/// As eq_controller_sent.
+/// `controller` is null or a controller that no other thread uses at the same time.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn eq_controller_frame(
     controller: *mut eq_controller,
@@ -251,32 +254,33 @@ pub unsafe extern "C" fn eq_controller_frame(
         this.inner.on_frame(this.clock.time(now_ns), &frame);
         Ok(())
     };
-    // SAFETY: the caller vouches for the pointer.
+    // SAFETY: the caller guarantees that the pointer is valid.
     unsafe { with(controller, tell) }
 }
 
-/// Reports that nothing has waited to be sent since `now_ns`: the sender is limited by the application, not by the
-/// rate. Call it whenever the last packet has been sent.
+/// Reports that nothing has waited to be sent since `now_ns`, so that the application limits the sender, not the rate.
+/// Call this function whenever the last waiting packet has been sent.
 ///
 /// # Safety
-/// As eq_controller_sent.
+/// `controller` is null or a controller that no other thread uses at the same time.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn eq_controller_idle(controller: *mut eq_controller, now_ns: i64) -> eq_error {
     let tell = |this: &mut eq_controller| {
         this.inner.on_idle(this.clock.time(now_ns));
         Ok(())
     };
-    // SAFETY: the caller vouches for the pointer.
+    // SAFETY: the caller guarantees that the pointer is valid.
     unsafe { with(controller, tell) }
 }
 
-/// Handles a decrypted RTCP datagram that arrived at `now_ns`. Transport-wide feedback or RFC 8888 feedback in it is
-/// applied, whichever the controller was created for; other packets are ignored.
+/// Processes a decrypted RTCP datagram that arrived at `now_ns`. Feedback of the kind for which the controller was
+/// created is applied: transport-wide or RFC 8888. Other RTCP packets are ignored.
 ///
-/// Returns EQ_OK, or EQ_E_FEEDBACK if feedback is malformed or names packets that were never sent.
+/// Returns EQ_OK, EQ_E_FEEDBACK if feedback is malformed or reports packets that were never sent, EQ_E_STATE if the
+/// controller was created for arrays, EQ_E_HANDLE or EQ_E_ARGUMENT.
 ///
 /// # Safety
-/// As eq_controller_sent; `data` is `length` bytes.
+/// `controller` is null or a controller that no other thread uses at the same time; `data` has `length` readable bytes.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn eq_controller_rtcp(
     controller: *mut eq_controller,
@@ -285,20 +289,22 @@ pub unsafe extern "C" fn eq_controller_rtcp(
     length: usize,
 ) -> eq_error {
     let take = |this: &mut eq_controller| {
-        // SAFETY: the caller vouches for the bytes.
+        // SAFETY: the caller guarantees that the bytes are readable.
         Ok(this.inner.on_rtcp(this.clock.time(now_ns), unsafe { many(data, length, "data") }?)?)
     };
-    // SAFETY: the caller vouches for the pointer.
+    // SAFETY: the caller guarantees that the pointer is valid.
     unsafe { with(controller, take) }
 }
 
-/// Reports the fate of packets, which became known at `now_ns`, in any order, to a controller created for arrays.
-/// Report each packet, including lost ones; a packet reported as lost may later be reported as arrived.
+/// Reports packets as arrived or lost, in any order, to a controller that was created for arrays. `now_ns` is the time
+/// at which the sender received this information. Report each packet, including lost packets. A packet that was
+/// reported as lost may later be reported as arrived.
 ///
-/// Returns EQ_OK, or EQ_E_FEEDBACK if a packet that was never sent is reported as arrived: then nothing is applied.
+/// Returns EQ_OK, EQ_E_FEEDBACK if a packet that was never sent is reported as arrived, EQ_E_STATE if the controller
+/// was created for RTCP, EQ_E_HANDLE or EQ_E_ARGUMENT. After an error nothing of the array is applied.
 ///
 /// # Safety
-/// As eq_controller_sent; `packets` has `count` items.
+/// `controller` is null or a controller that no other thread uses at the same time; `packets` has `count` items.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn eq_controller_packets(
     controller: *mut eq_controller,
@@ -307,85 +313,88 @@ pub unsafe extern "C" fn eq_controller_packets(
     count: usize,
 ) -> eq_error {
     let take = |this: &mut eq_controller| {
-        // SAFETY: the caller vouches for them.
+        // SAFETY: the caller guarantees that `packets` has `count` items.
         this.on_packets(this.clock.time(now_ns), unsafe { many(packets, count, "packets") }?)
     };
-    // SAFETY: the caller vouches for the pointer.
+    // SAFETY: the caller guarantees that the pointer is valid.
     unsafe { with(controller, take) }
 }
 
-/// When to call eq_controller_on_timer if nothing happens before; EQ_NEVER for never.
+/// Returns the time at which to call eq_controller_on_timer, if no other call changes this time before; EQ_NEVER if no
+/// call is needed.
 ///
 /// # Safety
-/// As eq_controller_sent.
+/// `controller` is null or a controller that no other thread uses at the same time.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn eq_controller_next_timer_ns(controller: *const eq_controller) -> i64 {
     let next = |this: &eq_controller| this.inner.next_timer().map_or(EQ_NEVER, |at| this.clock.nanos(at));
-    // SAFETY: the caller vouches for the pointer.
+    // SAFETY: the caller guarantees that the pointer is valid.
     unsafe { read(controller, EQ_NEVER, next) }
 }
 
-/// Advances the time to `now_ns`; calling it too early or without need is harmless.
+/// Advances the controller's time to `now_ns`. A call that is too early or not needed is harmless.
 ///
 /// # Safety
-/// As eq_controller_sent.
+/// `controller` is null or a controller that no other thread uses at the same time.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn eq_controller_on_timer(controller: *mut eq_controller, now_ns: i64) -> eq_error {
     let pass = |this: &mut eq_controller| {
         this.inner.on_timer(this.clock.time(now_ns));
         Ok(())
     };
-    // SAFETY: the caller vouches for the pointer.
+    // SAFETY: the caller guarantees that the pointer is valid.
     unsafe { with(controller, pass) }
 }
 
-/// The present rate of IP packets, in bit/s; 0 for NULL. The rate of an encoder is this rate minus headers.
+/// Returns the present rate of IP packets, in bit/s; 0 for NULL. The rate for an encoder is lower by the rate of the
+/// headers.
 ///
 /// # Safety
-/// As eq_controller_sent.
+/// `controller` is null or a controller that no other thread uses at the same time.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn eq_controller_rate_bps(controller: *const eq_controller) -> u64 {
-    // SAFETY: the caller vouches for the pointer.
+    // SAFETY: the caller guarantees that the pointer is valid.
     unsafe { read(controller, 0, |this| this.inner.guest().rate().as_bps()) }
 }
 
-/// When the next packet may be sent: `now_ns` for now, a later time, or EQ_NEVER while the window is full or the rate
-/// is 0; then feedback or the timer changes it.
+/// Returns the time at which the next packet may be sent: `now_ns` if it may be sent now, a later time, or EQ_NEVER
+/// while the window is full or the rate is 0. After EQ_NEVER, feedback or the timer can allow a packet again.
 ///
 /// # Safety
-/// As eq_controller_sent.
+/// `controller` is null or a controller that no other thread uses at the same time.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn eq_controller_next_departure_ns(controller: *const eq_controller, now_ns: i64) -> i64 {
-    // SAFETY: the caller vouches for the pointer.
+    // SAFETY: the caller guarantees that the pointer is valid.
     unsafe { read(controller, EQ_NEVER, |this| this.next_departure(now_ns)) }
 }
 
-/// The reason for the rate, as lower-case words joined by hyphens, such as "law", "overload" or "unproved"; "" before
-/// the first decision and for NULL. The text belongs to the library.
+/// Returns the reason for the present rate, as lower-case words joined by hyphens, such as "law", "overload" or
+/// "unproved"; "" before the first decision and for NULL. The text belongs to the library.
 ///
 /// # Safety
-/// As eq_controller_sent.
+/// `controller` is null or a controller that no other thread uses at the same time.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn eq_controller_why(controller: *const eq_controller) -> *const c_char {
     let why =
         |this: &eq_controller| this.inner.guest().snapshot().reason.map_or(c"".as_ptr(), |reason| word(reason.name()));
-    // SAFETY: the caller vouches for the pointer.
+    // SAFETY: the caller guarantees that the pointer is valid.
     unsafe { read(controller, c"".as_ptr(), why) }
 }
 
-/// The controller's decisions and estimates. Set status->struct_size before.
+/// Stores the controller's decisions and estimates in `*status`. Set status->struct_size before the call.
 ///
 /// # Safety
-/// As eq_controller_sent; `status` is null, or begins with its size and points to as many writable bytes.
+/// `controller` is null or a controller that no other thread uses at the same time; `status` is null, or points to a
+/// structure that begins with its size and has that number of writable bytes.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn eq_controller_get_status(
     controller: *const eq_controller,
     status: *mut eq_controller_status,
 ) -> eq_error {
     guarded(|| {
-        // SAFETY: the caller vouches for the pointer.
+        // SAFETY: the caller guarantees that the pointer is valid.
         let this = unsafe { controller.as_ref() }.ok_or_else(Fault::no_handle)?;
-        // SAFETY: the caller vouches for the pointer.
+        // SAFETY: the caller guarantees that the pointer is valid.
         unsafe { fill(status, this.status()) }
     })
 }

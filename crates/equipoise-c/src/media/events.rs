@@ -1,4 +1,4 @@
-//! Events of a sender's session, for its descriptor.
+//! Events of a sender's session. An event makes the session's descriptor readable.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
@@ -11,18 +11,18 @@ use super::sender::{EQ_EVENT_END, EQ_EVENT_KEY_FRAME, EQ_EVENT_RATE, EQ_EVENT_RE
 use crate::error::Fault;
 use crate::signal::Signal;
 
-/// Events of a sender since the last call of eq_sender_events.
+/// The events of a sender since the last call of eq_sender_events, and the descriptor that signals them.
 pub(super) struct Events {
     happened: AtomicU32,
     pub(super) signal: Arc<Signal>,
     stopped: AtomicBool,
     stop: Notify,
-    /// Whether a task waits for room for a payload.
+    /// Whether a task waits until the send queue has space for a payload.
     pub(super) waits: AtomicBool,
 }
 
 impl Events {
-    /// The initial rate of a session counts as an event.
+    /// The events of a new session: its initial rate is the first event.
     pub(super) fn new() -> Result<Arc<Self>, Fault> {
         let events = Self {
             happened: AtomicU32::new(0),
@@ -35,7 +35,7 @@ impl Events {
         Ok(Arc::new(events))
     }
 
-    /// Wakes every waiting call; later calls do not wait.
+    /// Wakes every call that waits in `until_stopped`. Later calls return immediately.
     pub(super) fn stop(&self) {
         self.stopped.store(true, Ordering::SeqCst);
         self.stop.notify_waiters();
@@ -53,7 +53,7 @@ impl Events {
     pub(super) fn take(&self) -> u32 {
         self.signal.lower();
         let happened = self.happened.swap(0, Ordering::SeqCst);
-        // EQ_EVENT_END stays set: every later call returns it, too.
+        // EQ_EVENT_END stays set, so that every later call returns it, too.
         if happened & EQ_EVENT_END != 0 {
             self.add(EQ_EVENT_END);
         }
@@ -68,7 +68,8 @@ impl Events {
     }
 }
 
-/// Records changes of the rate, of the measurements and of key-frame requests until the session is over.
+/// Records an event whenever the rate, the measurements or the number of key-frame requests changes, until the session
+/// is over.
 pub(super) async fn watch(
     (mut rate, mut measurement, mut key_frames_wanted): (
         watch::Receiver<Rate>,

@@ -1,4 +1,5 @@
-//! Media between hosts: the sessions of `equipoise send` and `equipoise receive`, each on a separate thread.
+//! Media sessions between hosts, the same as those of `equipoise send` and `equipoise receive`. Each session has a
+//! separate thread.
 
 mod events;
 pub mod receiver;
@@ -13,17 +14,18 @@ use equipoise_net::Key;
 use crate::border::text;
 use crate::error::{Fault, eq_error};
 
-/// A stream of bytes, such as an encoder's: delivered in order, without the boundaries of writes.
+/// Kind of payload: a stream of bytes, such as the output of an encoder. The bytes are delivered in order; a read may
+/// combine or divide the bytes of several writes.
 pub const EQ_PAYLOAD_STREAM: i32 = 0;
-/// Complete RTP packets, delivered unchanged.
+/// Kind of payload: complete RTP packets, which are delivered unchanged.
 pub const EQ_PAYLOAD_RTP: i32 = 1;
-/// The longest payload of one write or read, in bytes.
+/// Maximum length of the payload of one write or one read, in bytes.
 pub const EQ_PAYLOAD_MAX: usize = 262_144;
 
-/// The key shared by the two ends of a session; `None` if `insecure` is set.
+/// Reads the key that sender and receiver of a session share. Returns `None` if `insecure` is set.
 ///
 /// # Safety
-/// `key` is null or a text.
+/// `key` is null or a C string.
 unsafe fn key(key: *const c_char, insecure: i32) -> Result<Option<Key>, Fault> {
     match (key.is_null(), insecure) {
         (true, 0) => {
@@ -31,18 +33,18 @@ unsafe fn key(key: *const c_char, insecure: i32) -> Result<Option<Key>, Fault> {
             Err(Fault::new(eq_error::EQ_E_KEY, words))
         }
         (true, _) => Ok(None),
-        // SAFETY: the caller vouches for the text.
+        // SAFETY: the caller guarantees that the text is valid.
         (false, 0) => Ok(Some(Key::from_base64(unsafe { text(key, "key") }?)?)),
         (false, _) => Err(Fault::new(eq_error::EQ_E_KEY, "there is a `key`, and `insecure` is set: leave one out")),
     }
 }
 
-/// An address of the form "host:port".
+/// Resolves an address of the form "host:port".
 ///
 /// # Safety
-/// `address` is null or a text.
+/// `address` is null or a C string.
 unsafe fn address(address: *const c_char) -> Result<SocketAddr, Fault> {
-    // SAFETY: the caller vouches for the text.
+    // SAFETY: the caller guarantees that the text is valid.
     let address = unsafe { text(address, "address") }?;
     let wrong = |why: &dyn std::fmt::Display| {
         let words = format!("`{address}` is no address: {why}; write \"host:port\" or \"[2001:db8::1]:5004\"");
@@ -52,7 +54,7 @@ unsafe fn address(address: *const c_char) -> Result<SocketAddr, Fault> {
     found.next().ok_or_else(|| wrong(&"the host has none"))
 }
 
-/// Seconds for C; NaN for an unknown value.
+/// Converts a time span to seconds; NaN if the time span is unknown.
 fn seconds(span: Option<Span>) -> f64 {
     span.map_or(f64::NAN, Span::as_secs_f64)
 }

@@ -1,4 +1,4 @@
-//! The receiving end of sessions.
+//! The receiver of media sessions for C programs.
 
 use std::ffi::{CString, c_char, c_void};
 use std::ptr;
@@ -19,34 +19,34 @@ use crate::runtime;
 use crate::signal::{Deadline, Inbox, Source};
 use crate::time::span_or;
 
-/// The session continues.
+/// The session has not ended.
 pub const EQ_GOES_ON: i32 = 0;
-/// The sender said goodbye.
+/// The session ended because the sender sent an RTCP BYE packet.
 pub const EQ_GOODBYE: i32 = 1;
-/// The sender was silent for too long.
+/// The session ended because no packet arrived from the sender for idle_ns.
 pub const EQ_SILENCE: i32 = 2;
-/// The receiver was closed, or failed.
+/// The session ended because the receiver was closed or failed.
 pub const EQ_STOPPED: i32 = 3;
 
-/// Options of a receiver. Set struct_size and key; a field left at 0 has its default.
+/// Options of a receiver. Set struct_size and key; a field that is 0 has its default.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub struct eq_receiver_options {
     /// sizeof(eq_receiver_options).
     pub struct_size: usize,
-    /// The key shared by both hosts, as written by `equipoise keygen`: base64. NULL only if insecure is set.
+    /// The key that both hosts share, in base64 as written by `equipoise keygen`. NULL only if insecure is set.
     pub key: *const c_char,
-    /// 1 for sessions that anybody can read and forge.
+    /// 1 for sessions without encryption and authentication, which anybody can read and forge.
     pub insecure: i32,
-    /// Maximum number of sessions; default 1000.
+    /// Maximum number of sessions at the same time; default 1000.
     pub most_sessions: u32,
-    /// How long a session may be silent before it ends; default 30 s.
+    /// A session ends if no packet arrives from its sender for this time, in ns; default 30 s.
     pub idle_ns: i64,
-    /// How long to wait for a missing packet before later ones are delivered; default 100 ms.
+    /// How long a missing packet delays the delivery of later packets, in ns; default 100 ms.
     pub hold_ns: i64,
 }
 
-// SAFETY: it is `repr(C)`, begins with its size, and has numbers and pointers otherwise.
+// SAFETY: the structure is `repr(C)`, its first field is its size, and all its other fields are numbers and pointers.
 unsafe impl Growing for eq_receiver_options {
     const NAME: &'static str = "eq_receiver_options";
 
@@ -62,13 +62,15 @@ unsafe impl Growing for eq_receiver_options {
 pub struct eq_received {
     /// sizeof(eq_received), set by the caller.
     pub struct_size: usize,
-    /// Packets missing before it: lost in the network, or not read in time.
+    /// Number of packets that are missing directly before this payload, because they were lost in the network or not
+    /// read in time.
     pub missing: u64,
-    /// When it arrived, or became the next in order, in ns since the Unix epoch, by a clock that never steps.
+    /// The time at which the payload arrived, or, if it waited for earlier packets, the time at which the wait ended.
+    /// In ns since the Unix epoch, by a clock that never jumps.
     pub at_unix_ns: i64,
 }
 
-// SAFETY: it is `repr(C)`, begins with its size, and has numbers otherwise.
+// SAFETY: the structure is `repr(C)`, its first field is its size, and all its other fields are numbers.
 unsafe impl Growing for eq_received {
     const NAME: &'static str = "eq_received";
 
@@ -77,35 +79,35 @@ unsafe impl Growing for eq_received {
     }
 }
 
-/// State of a session. Unknown values are NaN.
+/// State of a session at the receiver. Unknown values are NaN.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub struct eq_session_status {
     /// sizeof(eq_session_status), set by the caller.
     pub struct_size: usize,
-    /// Number of the session at this receiver, from 0.
+    /// Number of the session. A receiver counts its sessions from 0.
     pub number: u64,
-    /// The SSRC of its packets.
+    /// The SSRC of the session's packets.
     pub ssrc: u32,
-    /// EQ_PAYLOAD_STREAM or EQ_PAYLOAD_RTP; -1 for the zeros that `equipoise send` sends as a load.
+    /// EQ_PAYLOAD_STREAM or EQ_PAYLOAD_RTP; -1 if the payload is zeros, which `equipoise send` sends to load a path.
     pub payload: i32,
     /// Number of packets received.
     pub packets: u64,
-    /// Bytes of these packets, with their IP headers.
+    /// Bytes of the packets received, with IP headers.
     pub bytes: u64,
-    /// Missing packets.
+    /// Number of packets that did not arrive in time, so that their payload is missing.
     pub missing: u64,
-    /// Packets whose payload was dropped because it was not read in time.
+    /// Number of packets whose payload was dropped because the program did not read it in time.
     pub dropped: u64,
-    /// Mean delay relative to the first packet, over the last report interval, in s.
+    /// Mean delay of the packets in the last report interval, minus the delay of the session's first packet, in s.
     pub delay_mean_s: f64,
-    /// Its standard deviation, in s.
+    /// Standard deviation of the delay in the last report interval, in s.
     pub delay_deviation_s: f64,
-    /// EQ_GOES_ON, or the reason why it ended.
+    /// EQ_GOES_ON, or the reason why the session ended.
     pub end: i32,
 }
 
-// SAFETY: it is `repr(C)`, begins with its size, and has numbers otherwise.
+// SAFETY: the structure is `repr(C)`, its first field is its size, and all its other fields are numbers.
 unsafe impl Growing for eq_session_status {
     const NAME: &'static str = "eq_session_status";
 
@@ -126,14 +128,16 @@ unsafe impl Growing for eq_session_status {
     }
 }
 
-/// Accepts sessions. Threads may share it, except when it is closed.
+/// A receiver, which accepts sessions. Several threads may use it at the same time, but only one may close it, as its
+/// last call.
 pub struct eq_receiver {
     inbox: Inbox<MediaReceiver>,
     port: u16,
     runtime: Arc<Runtime>,
 }
 
-/// A session at a receiver; it may outlive the receiver. Threads may share it, except when it is closed.
+/// A session at a receiver. It may be used after the receiver was closed. Several threads may use it at the same time,
+/// but only one may close it, as its last call.
 pub struct eq_session {
     inbox: Inbox<Incoming>,
     ssrc: u32,
@@ -169,7 +173,7 @@ impl eq_session {
 
     fn status(&self) -> eq_session_status {
         if self.inbox.source(|incoming| incoming.end().is_some()) {
-            // Wait, because the server's thread still has to deliver the last measurements.
+            // Wait until the server's thread has published the last measurements of the session that has ended.
             let mut last = self.measurements.clone();
             self.runtime.block_on(async { while last.changed().await.is_ok() {} });
         }
@@ -204,7 +208,8 @@ impl eq_session {
     }
 }
 
-/// Receives at "host:port"; port 0 takes any free port. Close it with eq_receiver_close.
+/// Opens a receiver at the local address "host:port". For port 0 the system chooses a free port. Close the receiver
+/// with eq_receiver_close.
 ///
 /// Returns EQ_OK, EQ_E_SYSTEM if the address is not available, EQ_E_KEY or EQ_E_ARGUMENT.
 ///
@@ -218,7 +223,7 @@ pub unsafe extern "C" fn eq_receiver_open(
     receiver: *mut *mut eq_receiver,
 ) -> eq_error {
     let make = || {
-        // SAFETY: the caller vouches for the pointers.
+        // SAFETY: the caller guarantees that the pointers are valid.
         let (options, address, key) = unsafe {
             let options = self::options(options)?;
             (options, media::address(address)?, media::key(options.key, options.insecure)?)
@@ -239,33 +244,34 @@ pub unsafe extern "C" fn eq_receiver_open(
         let port = receiver.local_address().port();
         Ok(eq_receiver { inbox: Inbox::new(receiver)?, port, runtime })
     };
-    // SAFETY: the caller vouches for the pointer.
+    // SAFETY: the caller guarantees that the pointer is valid.
     guarded(|| unsafe { hand_out(receiver, make) })
 }
 
-/// The UDP port of the receiver; 0 for NULL.
+/// Returns the UDP port of the receiver; 0 for NULL.
 ///
 /// # Safety
 /// `receiver` is null or open.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn eq_receiver_port(receiver: *const eq_receiver) -> u16 {
-    // SAFETY: the caller vouches for the pointer.
+    // SAFETY: the caller guarantees that the pointer is valid.
     value(|| Ok(unsafe { receiver.as_ref() }.ok_or_else(Fault::no_handle)?.port)).unwrap_or(0)
 }
 
-/// A descriptor that is readable while a session waits to be accepted. It belongs to the receiver: do not read or close
-/// it. -1 for NULL.
+/// Returns a descriptor that is readable while a session waits to be accepted; -1 for NULL. The descriptor belongs to
+/// the receiver: do not read or close it.
 ///
 /// # Safety
 /// `receiver` is null or open.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn eq_receiver_fd(receiver: *const eq_receiver) -> i32 {
-    // SAFETY: the caller vouches for the pointer.
+    // SAFETY: the caller guarantees that the pointer is valid.
     value(|| Ok(unsafe { receiver.as_ref() }.ok_or_else(Fault::no_handle)?.inbox.descriptor())).unwrap_or(-1)
 }
 
-/// Returns the next session opened by a sender. Waits for `timeout_ms`; 0 does not wait, a negative value waits
-/// forever. Close it with eq_session_close. Up to 128 sessions may wait to be accepted.
+/// Stores the next session that a sender opened in `*session`. Waits at most `timeout_ms` milliseconds: 0 does not
+/// wait, a negative value waits without limit. Close the session with eq_session_close. Up to 128 sessions may wait to
+/// be accepted.
 ///
 /// Returns EQ_OK, EQ_AGAIN, EQ_END after eq_receiver_stop or if the receiver failed, EQ_E_HANDLE or EQ_E_ARGUMENT.
 ///
@@ -278,41 +284,41 @@ pub unsafe extern "C" fn eq_receiver_accept(
     session: *mut *mut eq_session,
 ) -> eq_error {
     let accept = || {
-        // SAFETY: the caller vouches for the pointer.
+        // SAFETY: the caller guarantees that the pointer is valid.
         let this = unsafe { receiver.as_ref() }.ok_or_else(Fault::no_handle)?;
         let incoming = this.inbox.take(Deadline::after_ms(timeout_ms), |_| Ok(()))?;
         let key_frames = this.inbox.source(|receiver| receiver.key_frames().clone());
         eq_session::new(incoming, key_frames, this.runtime.clone())
     };
-    // SAFETY: the caller vouches for the pointer.
+    // SAFETY: the caller guarantees that the pointer is valid.
     guarded(|| unsafe { hand_out(session, accept) })
 }
 
-/// Makes every present and later eq_receiver_accept return EQ_END. Can be called from any thread.
+/// Makes all eq_receiver_accept calls that wait, and all later ones, return EQ_END. May be called from any thread.
 ///
 /// # Safety
 /// `receiver` is null or open.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn eq_receiver_stop(receiver: *const eq_receiver) -> eq_error {
     guarded(|| {
-        // SAFETY: the caller vouches for the pointer.
+        // SAFETY: the caller guarantees that the pointer is valid.
         unsafe { receiver.as_ref() }.ok_or_else(Fault::no_handle)?.inbox.stop();
         Ok(())
     })
 }
 
-/// Says goodbye to all sessions, releases the port, and frees the receiver; NULL is allowed. Accepted sessions still
-/// deliver received data, then end.
+/// Ends all sessions with an RTCP BYE packet, releases the port, and frees the receiver; NULL is allowed. Data that
+/// accepted sessions have received can still be read.
 ///
-/// Returns EQ_OK, or EQ_E_SYSTEM if the receiver had failed.
+/// Returns EQ_OK, or EQ_E_SYSTEM if the receiver failed before this call.
 ///
 /// # Safety
-/// `receiver` is null or open, and is not used by others now or later.
+/// `receiver` is null or open, and no other call uses it now or later.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn eq_receiver_close(receiver: *mut eq_receiver) -> eq_error {
     guarded(|| {
         if !receiver.is_null() {
-            // SAFETY: it was made by `Box::into_raw`, and the caller gives it up.
+            // SAFETY: the pointer is from `Box::into_raw`, and the caller does not use it again.
             let eq_receiver { inbox, runtime, .. } = *unsafe { Box::from_raw(receiver) };
             runtime.block_on(inbox.into_source().close())?;
         }
@@ -320,16 +326,17 @@ pub unsafe extern "C" fn eq_receiver_close(receiver: *mut eq_receiver) -> eq_err
     })
 }
 
-/// Reads the next payload into `buffer` of `capacity` bytes, and its length into `length`: the next bytes of the
-/// stream, or one RTP packet. EQ_PAYLOAD_MAX bytes are always enough. Waits for `timeout_ms`; 0 does not wait, a
-/// negative value waits forever. `received` may be NULL; set its struct_size before.
+/// Reads the next payload into `buffer`, which has `capacity` bytes, and stores its length in `*length`. The payload is
+/// the next bytes of the stream, or one RTP packet. A buffer of EQ_PAYLOAD_MAX bytes is always long enough. Waits at
+/// most `timeout_ms` milliseconds: 0 does not wait, a negative value waits without limit. `received` may be NULL;
+/// otherwise set received->struct_size before the call.
 ///
-/// Returns EQ_OK, EQ_AGAIN, EQ_END if the session is over and all data was read, EQ_E_BUFFER if the payload needs a
-/// longer buffer and can still be read, EQ_E_HANDLE or EQ_E_ARGUMENT.
+/// Returns EQ_OK, EQ_AGAIN, EQ_END if the session is over and all data was read, EQ_E_BUFFER if the payload is longer
+/// than the buffer, in which case it can still be read, EQ_E_HANDLE or EQ_E_ARGUMENT.
 ///
 /// # Safety
-/// `session` is null or open; `buffer` has `capacity` writable bytes, `length` is writable, `received` begins with its
-/// size; each may be null.
+/// `session` is null or open; `buffer` has `capacity` writable bytes, `length` is writable, and `received` begins with
+/// its size. Each pointer may be null.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn eq_session_read(
     session: *const eq_session,
@@ -340,7 +347,7 @@ pub unsafe extern "C" fn eq_session_read(
     timeout_ms: i32,
 ) -> eq_error {
     guarded(|| {
-        // SAFETY: the caller vouches for the pointer.
+        // SAFETY: the caller guarantees that the pointer is valid.
         let this = unsafe { session.as_ref() }.ok_or_else(Fault::no_handle)?;
         if buffer.is_null() || length.is_null() {
             return Err(Fault::null("buffer or length"));
@@ -353,8 +360,8 @@ pub unsafe extern "C" fn eq_session_read(
             Ok(())
         };
         let next = this.inbox.take(Deadline::after_ms(timeout_ms), fits)?;
-        // SAFETY: it fits, and the caller vouches for the pointers; the payload does not overlap with the caller's
-        // memory.
+        // SAFETY: the payload fits into the buffer, the caller guarantees that the pointers are valid, and the payload
+        // does not overlap with the caller's memory.
         unsafe {
             ptr::copy_nonoverlapping(next.payload.as_ptr(), buffer.cast(), next.payload.len());
             length.write(next.payload.len());
@@ -363,81 +370,84 @@ pub unsafe extern "C" fn eq_session_read(
             return Ok(());
         }
         let at_unix_ns = i64::try_from(next.at.as_nanos()).unwrap_or(i64::MAX);
-        // SAFETY: the caller vouches for the pointer.
+        // SAFETY: the caller guarantees that the pointer is valid.
         unsafe { fill(received, eq_received { missing: next.missing, at_unix_ns, ..eq_received::standard() }) }
     })
 }
 
-/// A descriptor that is readable while there is payload to read, and after the end. It belongs to the session: do not
-/// read or close it. -1 for NULL.
+/// Returns a descriptor that is readable while there is payload to read, and after the end of the session; -1 for NULL.
+/// The descriptor belongs to the session: do not read or close it.
 ///
 /// # Safety
 /// `session` is null or open.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn eq_session_fd(session: *const eq_session) -> i32 {
-    // SAFETY: the caller vouches for the pointer.
+    // SAFETY: the caller guarantees that the pointer is valid.
     value(|| Ok(unsafe { session.as_ref() }.ok_or_else(Fault::no_handle)?.inbox.descriptor())).unwrap_or(-1)
 }
 
-/// The sender's address when the session was opened, as "address:port"; "" for NULL. The text belongs to the session.
+/// Returns the address that the sender had when it opened the session, as "address:port"; "" for NULL. The text belongs
+/// to the session.
 ///
 /// # Safety
 /// `session` is null or open.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn eq_session_peer(session: *const eq_session) -> *const c_char {
-    // SAFETY: the caller vouches for the pointer.
+    // SAFETY: the caller guarantees that the pointer is valid.
     let peer = value(|| Ok(unsafe { session.as_ref() }.ok_or_else(Fault::no_handle)?.peer.as_ptr()));
     peer.unwrap_or(c"".as_ptr())
 }
 
-/// The state of the session. Set status->struct_size before.
+/// Stores the state of the session in `*status`. Set status->struct_size before the call.
 ///
 /// # Safety
-/// `session` is null or open; `status` is null, or begins with its size and points to as many writable bytes.
+/// `session` is null or open; `status` is null, or points to a structure that begins with its size and has that number
+/// of writable bytes.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn eq_session_get_status(session: *const eq_session, status: *mut eq_session_status) -> eq_error {
     guarded(|| {
-        // SAFETY: the caller vouches for the pointers.
+        // SAFETY: the caller guarantees that the pointers are valid.
         unsafe { fill(status, session.as_ref().ok_or_else(Fault::no_handle)?.status()) }
     })
 }
 
-/// Asks the sender for a key frame because the decoder cannot continue: its eq_sender_events then has
-/// EQ_EVENT_KEY_FRAME. At most one request is sent per 0.3 s. Can be called from any thread.
+/// Requests a key frame from the sender, because the decoder cannot continue without one. If the sender uses this
+/// library, its eq_sender_events then returns EQ_EVENT_KEY_FRAME. At most one request is sent per 0.3 s. May be called
+/// from any thread.
 ///
 /// # Safety
 /// `session` is null or open.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn eq_session_request_key_frame(session: *const eq_session) -> eq_error {
     guarded(|| {
-        // SAFETY: the caller vouches for the pointer.
+        // SAFETY: the caller guarantees that the pointer is valid.
         let this = unsafe { session.as_ref() }.ok_or_else(Fault::no_handle)?;
         this.key_frames.request(this.ssrc, KeyFrameRequest::PictureLoss);
         Ok(())
     })
 }
 
-/// Makes every present and later eq_session_read return EQ_END. Can be called from any thread.
+/// Makes all eq_session_read calls that wait, and all later ones, return EQ_END. May be called from any thread.
 ///
 /// # Safety
 /// `session` is null or open.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn eq_session_stop(session: *const eq_session) -> eq_error {
     guarded(|| {
-        // SAFETY: the caller vouches for the pointer.
+        // SAFETY: the caller guarantees that the pointer is valid.
         unsafe { session.as_ref() }.ok_or_else(Fault::no_handle)?.inbox.stop();
         Ok(())
     })
 }
 
-/// Frees a session; NULL is allowed. Its sender is not notified and continues until it ends the session.
+/// Frees a session; NULL is allowed. The sender is not notified, and continues to send until it ends the session.
 ///
 /// # Safety
-/// `session` is null or open, and is not used by others now or later.
+/// `session` is null or open, and no other call uses it now or later.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn eq_session_close(session: *mut eq_session) {
     if !session.is_null() {
-        // SAFETY: it was made by `Box::into_raw`, and the caller gives it up.
+        // SAFETY: the pointer is from `Box::into_raw`, and the caller does not use it again.
         drop(unsafe { Box::from_raw(session) });
     }
 }

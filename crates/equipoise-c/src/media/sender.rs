@@ -1,4 +1,4 @@
-//! The sending end of a session.
+//! The sender of media sessions for C programs.
 
 use std::ffi::{c_char, c_void};
 use std::ptr;
@@ -22,48 +22,48 @@ use crate::runtime;
 use crate::signal::Deadline;
 use crate::time::span_or;
 
-/// The rate has changed.
+/// Event: the controller's rate has changed.
 pub const EQ_EVENT_RATE: u32 = 1;
-/// A report arrived, so the status is new.
+/// Event: a report from the receiver arrived, so that eq_sender_get_status returns new values.
 pub const EQ_EVENT_REPORT: u32 = 2;
-/// The sender takes data again, after it had no room.
+/// Event: the send queue has space again, after an eq_sender_write returned EQ_AGAIN.
 pub const EQ_EVENT_ROOM: u32 = 4;
-/// The session is over.
+/// Event: the session is over.
 pub const EQ_EVENT_END: u32 = 8;
-/// The receiver asks for a key frame.
+/// Event: the receiver requests a key frame.
 pub const EQ_EVENT_KEY_FRAME: u32 = 16;
 
-/// Options of a session. Set struct_size and key; a field left at 0 has its default.
+/// Options of a sender's session. Set struct_size and key; a field that is 0 has its default.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub struct eq_sender_options {
     /// sizeof(eq_sender_options).
     pub struct_size: usize,
-    /// The key shared by both hosts, as written by `equipoise keygen`: base64. NULL only if insecure is set.
+    /// The key that both hosts share, in base64 as written by `equipoise keygen`. NULL only if insecure is set.
     pub key: *const c_char,
-    /// 1 for a session that anybody can read and forge.
+    /// 1 for a session without encryption and authentication, which anybody can read and forge.
     pub insecure: i32,
-    /// EQ_PAYLOAD_STREAM or EQ_PAYLOAD_RTP.
+    /// Kind of payload: EQ_PAYLOAD_STREAM or EQ_PAYLOAD_RTP.
     pub payload: i32,
     /// The controller's name; NULL for "equipoise".
     pub controller: *const c_char,
-    /// Texts of the form "name=value", such as "max_rate=5 Mbit/s".
+    /// The controller's parameters: texts of the form "name=value", such as "max_rate=5 Mbit/s".
     pub parameters: *const *const c_char,
-    /// Number of parameters.
+    /// Number of texts in `parameters`.
     pub parameter_count: usize,
-    /// Size of the largest IP packets in bytes, headers included; default 1200.
+    /// Maximum size of an IP packet in bytes, with headers; default 1200.
     pub packet_size: u32,
-    /// The SSRC of the packets; required for complete RTP packets. 0 for a random one.
+    /// The SSRC of the packets; 0 for a random SSRC. It must be set if the payload is EQ_PAYLOAD_RTP.
     pub ssrc: u32,
-    /// RTP payload type of a stream; default 96.
+    /// RTP payload type for the payload EQ_PAYLOAD_STREAM; default 96.
     pub payload_type: u32,
-    /// Time between two requests for a report; default 1 s.
+    /// Time between two requests for a report from the receiver, in ns; default 1 s.
     pub report_interval_ns: i64,
-    /// How long to wait for the receiver's answer; default 5 s.
+    /// How long eq_sender_open waits for the receiver's answer, in ns; default 5 s.
     pub patience_ns: i64,
 }
 
-// SAFETY: it is `repr(C)`, begins with its size, and has numbers and pointers otherwise.
+// SAFETY: the structure is `repr(C)`, its first field is its size, and all its other fields are numbers and pointers.
 unsafe impl Growing for eq_sender_options {
     const NAME: &'static str = "eq_sender_options";
 
@@ -87,9 +87,9 @@ unsafe impl Growing for eq_sender_options {
 
 impl eq_sender_options {
     /// # Safety
-    /// Its texts and `address` are valid texts.
+    /// `address` and the strings in the options are null or valid C strings.
     unsafe fn config(&self, address: *const c_char) -> Result<SendConfig, Fault> {
-        // SAFETY: the caller vouches for them.
+        // SAFETY: the caller guarantees that the strings are valid.
         let (peer, key) = unsafe { (media::address(address)?, media::key(self.key, self.insecure)?) };
         let payload = match self.payload {
             EQ_PAYLOAD_STREAM => Payload::Stream,
@@ -128,27 +128,27 @@ pub struct eq_sender_status {
     pub rate_bps: u64,
     /// The payload rate that remains without headers, for an encoder, in bit/s.
     pub media_rate_bps: u64,
-    /// Bytes written but not sent yet.
+    /// Bytes that were written and have not been sent yet.
     pub waiting_bytes: u64,
-    /// Reports so far.
+    /// Number of reports that have arrived from the receiver.
     pub reports: u64,
-    /// Packets sent but not received, since the session began.
+    /// Number of packets that were sent but not received, since the session began.
     pub lost: u64,
-    /// Share of the packets that were lost, 0 to 1.
+    /// Share of the packets in the last report interval that were lost, 0 to 1.
     pub fraction_lost: f64,
-    /// Mean of the queueing delay, in s.
+    /// Mean queueing delay in the last report interval, in s.
     pub delay_mean_s: f64,
-    /// Its standard deviation, in s.
+    /// Standard deviation of the queueing delay in the last report interval, in s.
     pub delay_deviation_s: f64,
-    /// The round-trip time, in s.
+    /// The last measured round-trip time, in s.
     pub round_trip_s: f64,
-    /// 1 once the session is over.
+    /// 1 if the session is over.
     pub is_over: i32,
     /// The reason for the rate, as in eq_controller_why; "" before the first decision. The text belongs to the library.
     pub why: *const c_char,
 }
 
-// SAFETY: it is `repr(C)`, begins with its size, and has numbers and pointers otherwise.
+// SAFETY: the structure is `repr(C)`, its first field is its size, and all its other fields are numbers and pointers.
 unsafe impl Growing for eq_sender_status {
     const NAME: &'static str = "eq_sender_status";
 
@@ -176,17 +176,17 @@ unsafe impl Growing for eq_sender_status {
 pub struct eq_sender_summary {
     /// sizeof(eq_sender_summary), set by the caller.
     pub struct_size: usize,
-    /// Media packets sent.
+    /// Number of media packets sent.
     pub packets: u64,
-    /// Bytes of their IP packets.
+    /// Bytes of the media packets sent, with IP headers.
     pub bytes: u64,
-    /// Packets known to be lost.
+    /// Number of packets that were lost according to the last report.
     pub lost: u64,
     /// 1 if the receiver ended the session.
     pub ended_by_peer: i32,
 }
 
-// SAFETY: it is `repr(C)`, begins with its size, and has numbers otherwise.
+// SAFETY: the structure is `repr(C)`, its first field is its size, and all its other fields are numbers.
 unsafe impl Growing for eq_sender_summary {
     const NAME: &'static str = "eq_sender_summary";
 
@@ -195,7 +195,7 @@ unsafe impl Growing for eq_sender_summary {
     }
 }
 
-/// The sending end of a session. Threads may share it, except when it is closed.
+/// The sender of a session. Several threads may use it at the same time, but only one may close it, as its last call.
 pub struct eq_sender {
     media: MediaSender,
     rate: watch::Receiver<Rate>,
@@ -254,7 +254,7 @@ impl eq_sender {
         self.rate.has_changed().is_err()
     }
 
-    /// Makes the descriptor readable when there is room for `length` bytes.
+    /// Makes the sender's descriptor readable when the send queue has space for `length` bytes.
     fn tell_of_room(&self, length: usize) {
         if self.events.waits.swap(true, Ordering::SeqCst) {
             return;
@@ -262,7 +262,7 @@ impl eq_sender {
         let (payloads, events) = (self.media.payloads().clone(), self.events.clone());
         self.runtime.spawn(async move {
             payloads.room(length).await;
-            // The session ends only after the last payload channel is dropped.
+            // The session ends only after the last clone of the payload channel is dropped.
             drop(payloads);
             events.waits.store(false, Ordering::SeqCst);
             events.add(EQ_EVENT_ROOM);
@@ -287,7 +287,7 @@ impl eq_sender {
         }
     }
 
-    /// Ends the session; `None` if waiting data was not sent in time.
+    /// Ends the session and returns its final counters. Returns `None` if waiting data was not sent before the timeout.
     fn close(self, timeout_ms: i32) -> Result<Option<Summary>, Fault> {
         let Self { media, runtime, events, .. } = self;
         let (deadline, is_stopped) = (Deadline::after_ms(timeout_ms), events.is_stopped());
@@ -317,10 +317,10 @@ impl From<Summary> for eq_sender_summary {
     }
 }
 
-/// Opens a session to a receiver at "host:port": `equipoise receive`, eq_receiver_open, or the Rust library. Waits for
-/// its answer. Close it with eq_sender_close.
+/// Opens a session to the receiver at "host:port", and waits for the receiver's answer. The receiver is `equipoise
+/// receive` or a program that uses eq_receiver_open or the Rust library. Close the session with eq_sender_close.
 ///
-/// Returns EQ_OK, EQ_E_PEER if no peer with the key answers, EQ_E_KEY, EQ_E_NAME, EQ_E_VALUE, EQ_E_ARGUMENT or
+/// Returns EQ_OK, EQ_E_PEER if no receiver with the same key answers, EQ_E_KEY, EQ_E_NAME, EQ_E_VALUE, EQ_E_ARGUMENT or
 /// EQ_E_SYSTEM.
 ///
 /// # Safety
@@ -333,25 +333,26 @@ pub unsafe extern "C" fn eq_sender_open(
     sender: *mut *mut eq_sender,
 ) -> eq_error {
     let make = || {
-        // SAFETY: the caller vouches for the pointers.
+        // SAFETY: the caller guarantees that the pointers are valid.
         let (options, config) = unsafe {
             let options = self::options(options)?;
             (options, options.config(address)?)
         };
         let name = if options.controller.is_null() { c"equipoise".as_ptr() } else { options.controller };
-        // SAFETY: the caller vouches for the pointers.
+        // SAFETY: the caller guarantees that the pointers are valid.
         let built = unsafe { build(name, options.parameters, options.parameter_count, config.packet_size) }?;
         eq_sender::open(config, built)
     };
-    // SAFETY: the caller vouches for the pointer.
+    // SAFETY: the caller guarantees that the pointer is valid.
     guarded(|| unsafe { hand_out(sender, make) })
 }
 
-/// Sends the next bytes of the stream or one RTP packet, all or nothing. Waits for room for `timeout_ms`; 0 does not
-/// wait, a negative value waits forever. For live media use 0 and skip a frame on EQ_AGAIN, because it would be late.
+/// Queues the next bytes of the stream, or one RTP packet, for sending: all of the data or nothing. Waits at most
+/// `timeout_ms` milliseconds for space in the queue: 0 does not wait, a negative value waits without limit. For live
+/// media use 0, and skip the frame if the result is EQ_AGAIN, because it would arrive late.
 ///
-/// Returns EQ_OK, EQ_AGAIN, EQ_END if the session is over, EQ_E_LENGTH above EQ_PAYLOAD_MAX, EQ_E_ARGUMENT or
-/// EQ_E_HANDLE.
+/// Returns EQ_OK, EQ_AGAIN, EQ_END if the session is over, EQ_E_LENGTH if `length` is above EQ_PAYLOAD_MAX,
+/// EQ_E_ARGUMENT or EQ_E_HANDLE.
 ///
 /// # Safety
 /// `sender` is null or open; `data` has `length` bytes.
@@ -363,79 +364,82 @@ pub unsafe extern "C" fn eq_sender_write(
     timeout_ms: i32,
 ) -> eq_error {
     guarded(|| {
-        // SAFETY: the caller vouches for the pointers.
+        // SAFETY: the caller guarantees that the pointers are valid.
         let (this, data) = unsafe { (sender.as_ref(), many(data.cast(), length, "data")?) };
         this.ok_or_else(Fault::no_handle)?.write(data, timeout_ms)
     })
 }
 
-/// A descriptor that is readable after an event of EQ_EVENT_..., until eq_sender_events is called. It belongs to the
-/// sender: do not read or close it. -1 for NULL.
+/// Returns a descriptor that becomes readable after one of the events EQ_EVENT_..., until eq_sender_events is called;
+/// -1 for NULL. The descriptor belongs to the sender: do not read or close it.
 ///
 /// # Safety
 /// `sender` is null or open.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn eq_sender_fd(sender: *const eq_sender) -> i32 {
-    // SAFETY: the caller vouches for the pointer.
+    // SAFETY: the caller guarantees that the pointer is valid.
     value(|| Ok(unsafe { sender.as_ref() }.ok_or_else(Fault::no_handle)?.events.signal.number())).unwrap_or(-1)
 }
 
-/// The events since the last call: a combination of EQ_EVENT_... bits; 0 for none and for NULL. EQ_EVENT_ROOM follows
-/// an EQ_AGAIN.
+/// Returns the events since the last call of this function, as a combination of EQ_EVENT_... bits; 0 if there was no
+/// event, and for NULL. EQ_EVENT_ROOM only occurs after eq_sender_write returned EQ_AGAIN.
 ///
 /// # Safety
 /// `sender` is null or open.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn eq_sender_events(sender: *const eq_sender) -> u32 {
-    // SAFETY: the caller vouches for the pointer.
+    // SAFETY: the caller guarantees that the pointer is valid.
     value(|| Ok(unsafe { sender.as_ref() }.ok_or_else(Fault::no_handle)?.events.take())).unwrap_or(0)
 }
 
-/// The present rate for an encoder, in bit/s: the controller's rate without headers. 0 for NULL.
+/// Returns the present rate for an encoder, in bit/s: the controller's rate minus the rate of the headers; 0 for NULL.
 ///
 /// # Safety
 /// `sender` is null or open.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn eq_sender_media_rate_bps(sender: *const eq_sender) -> u64 {
-    // SAFETY: the caller vouches for the pointer.
+    // SAFETY: the caller guarantees that the pointer is valid.
     value(|| Ok(unsafe { sender.as_ref() }.ok_or_else(Fault::no_handle)?.status().media_rate_bps)).unwrap_or(0)
 }
 
-/// The state of the session. Set status->struct_size before.
+/// Stores the state of the session in `*status`. Set status->struct_size before the call.
 ///
 /// # Safety
-/// `sender` is null or open; `status` is null, or begins with its size and points to as many writable bytes.
+/// `sender` is null or open; `status` is null, or points to a structure that begins with its size and has that number
+/// of writable bytes.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn eq_sender_get_status(sender: *const eq_sender, status: *mut eq_sender_status) -> eq_error {
     guarded(|| {
-        // SAFETY: the caller vouches for the pointers.
+        // SAFETY: the caller guarantees that the pointers are valid.
         unsafe { fill(status, sender.as_ref().ok_or_else(Fault::no_handle)?.status()) }
     })
 }
 
-/// Makes every present and later eq_sender_write return EQ_END. Can be called from any thread. Then join those threads
-/// and call eq_sender_close, which discards waiting data.
+/// Makes all eq_sender_write calls that wait, and all later ones, return EQ_END. May be called from any thread. A later
+/// eq_sender_close discards the data that still waits. Before that call, wait until all threads that use the sender
+/// have returned.
 ///
 /// # Safety
 /// `sender` is null or open.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn eq_sender_stop(sender: *const eq_sender) -> eq_error {
     guarded(|| {
-        // SAFETY: the caller vouches for the pointer.
+        // SAFETY: the caller guarantees that the pointer is valid.
         unsafe { sender.as_ref() }.ok_or_else(Fault::no_handle)?.events.stop();
         Ok(())
     })
 }
 
-/// Sends waiting data for at most `timeout_ms` (negative: as long as necessary), says goodbye, and frees the sender.
-/// `summary` may be NULL; set its struct_size before. NULL for the sender is allowed.
+/// Sends the waiting data for at most `timeout_ms` milliseconds (a negative value: without limit), ends the session
+/// with an RTCP BYE packet, and frees the sender; NULL is allowed. `summary` may be NULL; otherwise set
+/// summary->struct_size before the call.
 ///
-/// Returns EQ_OK, EQ_AGAIN if not all data was sent in time, or EQ_E_SYSTEM if the session had failed; the sender is
-/// freed in any case.
+/// Returns EQ_OK, EQ_AGAIN if the timeout or eq_sender_stop left data unsent, or EQ_E_SYSTEM if the session failed
+/// before this call. The sender is freed in any case.
 ///
 /// # Safety
-/// `sender` is null or open, and is not used by others now or later; `summary` is null, or begins with its size and
-/// points to that many writable bytes.
+/// `sender` is null or open, and no other call uses it now or later. `summary` is null, or points to a structure that
+/// begins with its size and has that number of writable bytes.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn eq_sender_close(
     sender: *mut eq_sender,
@@ -446,7 +450,7 @@ pub unsafe extern "C" fn eq_sender_close(
         if sender.is_null() {
             return Ok(());
         }
-        // SAFETY: it was made by `Box::into_raw`, and the caller gives it up.
+        // SAFETY: the pointer is from `Box::into_raw`, and the caller does not use it again.
         let came_to = unsafe { Box::from_raw(sender) }.close(timeout_ms)?;
         let Some(came_to) = came_to else {
             return Err(Fault::new(eq_error::EQ_AGAIN, "the session has ended before all that waited was sent"));
@@ -454,7 +458,7 @@ pub unsafe extern "C" fn eq_sender_close(
         if summary.is_null() {
             return Ok(());
         }
-        // SAFETY: the caller vouches for the pointer.
+        // SAFETY: the caller guarantees that the pointer is valid.
         unsafe { fill(summary, came_to.into()) }
     })
 }

@@ -15,7 +15,7 @@ use crate::error::{Fault, eq_error};
 use crate::runtime;
 use crate::signal::{Deadline, Inbox, Source, locked};
 
-/// The state of a handle. One thread may send while another receives.
+/// The state of a flow-pair handle. One thread may send on it while another thread receives.
 pub(super) struct Handle {
     local: Option<SocketAddr>,
     arriving: Option<Inbox<Arriving>>,
@@ -25,18 +25,18 @@ pub(super) struct Handle {
     runtime: Arc<Runtime>,
 }
 
-/// The flow being received.
+/// The receiving part of a handle: the flow that arrives at the local address.
 enum Arriving {
-    /// No flow has arrived.
+    /// No flow has arrived yet.
     Listener(PairListener),
     Receiver(PairReceiver),
     /// The handle was closed.
     Closed,
 }
 
-/// The flow being sent.
+/// The sending part of a handle: the flow to the destination.
 enum Sending {
-    /// The configuration of the flow, before it is opened.
+    /// No flow is open yet. The value is the configuration for the flow that `connect` opens.
     Not(PairConfig),
     Flow(PairSender),
     /// The handle was closed.
@@ -77,7 +77,7 @@ impl Handle {
         self.local.map_or(0, |local| local.port())
     }
 
-    /// Sets a parameter of the sending flow.
+    /// Sets a parameter of the flow that `connect` will open.
     pub(super) fn set(&self, parameter: &str) -> Result<(), Fault> {
         match &mut *locked(&self.sending) {
             Sending::Not(config) => settings::set(config, parameter),
@@ -85,7 +85,7 @@ impl Handle {
         }
     }
 
-    /// Opens the sending flow.
+    /// Opens the flow to `remote`.
     pub(super) fn connect(&self, remote: SocketAddr) -> Result<(), Fault> {
         let mut sending = locked(&self.sending);
         let Sending::Not(config) = &*sending else {
@@ -97,7 +97,7 @@ impl Handle {
         Ok(())
     }
 
-    /// Sends bytes of a unit.
+    /// Sends the next bytes of an application data unit. `end` says whether they are the last bytes of the unit.
     pub(super) fn send(&self, data: &[u8], end: bool) -> Result<(), Fault> {
         let mut sending = locked(&self.sending);
         let sender = match &mut *sending {
@@ -118,7 +118,8 @@ impl Handle {
         })
     }
 
-    /// The next unit, at most `most` bytes.
+    /// Waits for the next application data unit until `deadline`. Returns an error if the unit is longer than `most`
+    /// bytes.
     pub(super) fn recv(&self, most: usize, deadline: Deadline) -> Result<Vec<u8>, Fault> {
         let fits = |adu: &Adu| {
             if adu.data.len() > most {
@@ -156,7 +157,7 @@ impl Handle {
         })
     }
 
-    /// Wakes every waiting call; later calls do not wait.
+    /// Makes every call that waits on the handle, and every later call, return an error.
     pub(super) fn shut_down(&self) {
         self.is_shut.store(true, Ordering::SeqCst);
         self.shut.notify_waiters();
@@ -165,7 +166,7 @@ impl Handle {
         }
     }
 
-    /// Ends both flows.
+    /// Ends the flow that the handle receives and the flow that it sends.
     pub(super) fn close(&self) -> Result<(), Fault> {
         let leaves_unsent = self.is_shut.load(Ordering::SeqCst);
         self.shut_down();

@@ -1,8 +1,8 @@
-//! Flow pairs, with the interface of Tobe 1999, Sec. 5.2 and Fig. 6.
+//! Flow pairs for C, with the interface of Tobe 1999, Sec. 5.2 and Fig. 6.
 //!
-//! A handle is a small number, like a descriptor. With a local address it receives the first flow that arrives there;
-//! with a destination it sends; with both it does both. The application does not see which transport carries its data
-//! units.
+//! A handle is a small number, like a file descriptor. A handle with a local address receives the first flow that
+//! arrives at this address. A handle with a destination sends a flow. A handle can have both addresses. The application
+//! does not see whether TCP or RTP carries its data units.
 
 mod handle;
 mod settings;
@@ -17,32 +17,32 @@ use crate::border::{Growing, fill, many, text};
 use crate::error::{Fault, eq_error, guarded, value};
 use crate::signal::Deadline;
 
-/// The longest application data unit, in bytes.
+/// Maximum length of an application data unit, in bytes.
 pub const EQ_ADU_MAX: usize = 1_048_576;
-/// For eq_recv: return EQ_AGAIN in place of waiting.
+/// Flag for eq_recv: return EQ_AGAIN instead of waiting.
 pub const EQ_DONTWAIT: c_int = 1;
 
-/// State of the sending flow of a handle.
+/// State of the flow that a handle sends.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub struct eq_pair_status {
     /// sizeof(eq_pair_status), set by the caller.
     pub struct_size: usize,
-    /// The last rate of IP packets that was measured or set, in bit/s; 0 before the first.
+    /// The last rate of IP packets that was measured or set, in bit/s; 0 before the first measurement.
     pub rate_bps: u64,
     /// TCP's congestion window, in bytes.
     pub window_bytes: u64,
-    /// Bytes passed by the application that no transport has taken yet.
+    /// Bytes that the application passed to eq_send and that neither TCP nor RTP has accepted yet.
     pub waiting_bytes: u64,
-    /// Number of running periods so far, in which RTP carries the units.
+    /// Number of running periods so far. In a running period RTP carries the application data units.
     pub running_periods: u64,
-    /// 1 while RTP carries the units, 0 while TCP does.
+    /// 1 while RTP carries the application data units, 0 while TCP carries them.
     pub is_running: i32,
-    /// 1 if the receiver ended the flow.
+    /// 1 if the receiver closed the connection, or was lost, before the end of the flow.
     pub ended_by_peer: i32,
 }
 
-// SAFETY: it is `repr(C)`, begins with its size, and has numbers otherwise.
+// SAFETY: the structure is `repr(C)`, its first field is its size, and all its other fields are numbers.
 unsafe impl Growing for eq_pair_status {
     const NAME: &'static str = "eq_pair_status";
 
@@ -59,48 +59,49 @@ unsafe impl Growing for eq_pair_status {
     }
 }
 
-/// Opens a handle. With a local IPv4 or IPv6 address, flows can arrive there, over TCP and UDP at the same port; with
-/// NULL the handle can only send.
+/// Opens a handle of a flow pair. If `local_addr` is an IPv4 or IPv6 address, the handle can receive a flow there, over
+/// TCP and UDP with the same port number. If `local_addr` is NULL, the handle can only send.
 ///
-/// Returns the handle, or EQ_E_ARGUMENT or EQ_E_SYSTEM.
+/// Returns the handle, which is not negative, or EQ_E_ARGUMENT or EQ_E_SYSTEM.
 ///
 /// # Safety
 /// `local_addr` is null, or points to `length` readable bytes.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn eq_fsocket(local_addr: *const sockaddr, length: socklen_t) -> c_int {
     let open = || {
-        // SAFETY: the caller vouches for the pointer and its length.
+        // SAFETY: the caller guarantees that the pointer and its length are valid.
         let local = unsafe { address::read_or_none(local_addr, length) }?;
         table::open(local)
     };
     value(open).unwrap_or_else(|code| code as c_int)
 }
 
-/// The port at which flows arrive; 0 for a handle that can only send, and for an invalid handle.
+/// Returns the local port at which a flow can arrive; 0 if the handle can only send, or is invalid.
 #[unsafe(no_mangle)]
 pub extern "C" fn eq_port(fsock: c_int) -> u16 {
     value(|| Ok(table::get(fsock)?.port())).unwrap_or(0)
 }
 
-/// Sets a parameter of the flow that eq_dst will open, with a text of the form "name=value": packet_size,
-/// report_interval, patience, congestion_control, probe_interval, tolerance, running, adapt, reduction_factor,
-/// min_rate. Values have units, such as "1 s".
+/// Sets a parameter of the flow that eq_dst will open. `parameter` has the form "name=value". The names are
+/// packet_size, report_interval, patience, congestion_control, probe_interval, tolerance, running, adapt,
+/// reduction_factor and min_rate. Times and rates have units, such as "1 s".
 ///
-/// Returns EQ_OK, EQ_E_NAME, EQ_E_VALUE, EQ_E_HANDLE, EQ_E_ARGUMENT, or EQ_E_STATE after eq_dst.
+/// Returns EQ_OK, EQ_E_NAME, EQ_E_VALUE, EQ_E_HANDLE, EQ_E_ARGUMENT, or EQ_E_STATE if eq_dst has opened the flow
+/// already.
 ///
 /// # Safety
-/// `parameter` is null or a text.
+/// `parameter` is null or a C string.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn eq_set(fsock: c_int, parameter: *const c_char) -> eq_error {
-    // SAFETY: the caller vouches for the text.
+    // SAFETY: the caller guarantees that the text is valid.
     guarded(|| table::get(fsock)?.set(unsafe { text(parameter, "parameter") }?))
 }
 
-/// Sets the destination and opens the flow to it; the handle can then send. A handle with a local address still
-/// receives there, and sends from the same address and another port.
+/// Sets the handle's destination and opens a flow to it. After this call the handle can send. A handle with a local
+/// address still receives at this address; it sends from the same IP address, but from another port.
 ///
-/// Returns EQ_OK, EQ_E_HANDLE, EQ_E_ARGUMENT, EQ_E_STATE if it already has a destination, EQ_E_PEER, EQ_E_VALUE or
-/// EQ_E_SYSTEM. After an error of the last three the handle still has no destination.
+/// Returns EQ_OK, EQ_E_HANDLE, EQ_E_ARGUMENT, EQ_E_STATE if the handle already has a destination, EQ_E_PEER, EQ_E_VALUE
+/// or EQ_E_SYSTEM. After EQ_E_PEER, EQ_E_VALUE and EQ_E_SYSTEM the handle still has no destination.
 ///
 /// # Safety
 /// `remote_addr` is null, or points to `length` readable bytes.
@@ -108,16 +109,17 @@ pub unsafe extern "C" fn eq_set(fsock: c_int, parameter: *const c_char) -> eq_er
 pub unsafe extern "C" fn eq_dst(fsock: c_int, remote_addr: *const sockaddr, length: socklen_t) -> eq_error {
     guarded(|| {
         let handle = table::get(fsock)?;
-        // SAFETY: the caller vouches for the pointer and its length.
+        // SAFETY: the caller guarantees that the pointer and its length are valid.
         let remote = unsafe { address::read_or_none(remote_addr, length) }?;
         handle.connect(remote.ok_or_else(|| Fault::null("remote_addr"))?)
     })
 }
 
-/// Sends bytes of an application data unit, which ends after them if `adu_ind` is not 0; blocks while there is no room.
+/// Sends the next bytes of an application data unit. If `adu_ind` is not 0, these bytes are the last of the unit.
+/// Blocks while the send queue has no space.
 ///
-/// Returns `length`, or EQ_E_HANDLE, EQ_E_ARGUMENT, EQ_E_STATE before eq_dst, EQ_E_LENGTH if the unit would be longer
-/// than EQ_ADU_MAX, or EQ_END if the flow is over. `flags` is 0.
+/// `flags` must be 0. Returns `length`, or EQ_E_HANDLE, EQ_E_ARGUMENT, EQ_E_STATE if the handle has no destination yet,
+/// EQ_E_LENGTH if the unit would be longer than EQ_ADU_MAX, or EQ_END if the flow is over.
 ///
 /// # Safety
 /// `msg` points to `length` readable bytes; if `length` is 0, it may be null.
@@ -138,19 +140,20 @@ pub unsafe extern "C" fn eq_send(
             let words = format!("{length} bytes are longer than a unit may be, which has {EQ_ADU_MAX} at most");
             return Err(Fault::new(eq_error::EQ_E_LENGTH, words));
         }
-        // SAFETY: the caller vouches for the pointer and its length.
+        // SAFETY: the caller guarantees that the pointer and its length are valid.
         handle.send(unsafe { many(msg.cast(), length, "msg") }?, adu_ind != 0)?;
         Ok(length as ssize_t)
     };
     value(send).unwrap_or_else(|code| code as ssize_t)
 }
 
-/// Receives the next application data unit, complete and in order; waits for the flow and for the unit, unless `flags`
-/// is EQ_DONTWAIT.
+/// Receives the next complete application data unit, in the order in which units were sent. Waits for a flow to arrive
+/// and for the unit, unless `flags` is EQ_DONTWAIT.
 ///
-/// Returns the unit's length, or EQ_END if the flow is over and all data was read, or if the handle was shut down;
-/// EQ_AGAIN, EQ_E_HANDLE, EQ_E_ARGUMENT, EQ_E_STATE for a handle without a local address, or EQ_E_BUFFER if the unit
-/// needs a longer buffer, of at most EQ_ADU_MAX bytes, and can still be read.
+/// Returns the unit's length, or EQ_END if the flow is over and all data was read, or if the handle was shut down; or
+/// EQ_AGAIN, EQ_E_HANDLE, EQ_E_ARGUMENT, or EQ_E_STATE if the handle has no local address; or EQ_E_BUFFER if the unit
+/// is longer than the buffer, in which case the unit can still be read. A buffer of EQ_ADU_MAX bytes is always long
+/// enough.
 ///
 /// # Safety
 /// `msg` points to `length` writable bytes; if `length` is 0, it may be null.
@@ -168,8 +171,8 @@ pub unsafe extern "C" fn eq_recv(fsock: c_int, msg: *mut c_void, length: usize, 
         let deadline = Deadline::after_ms(if flags == 0 { -1 } else { 0 });
         let data = handle.recv(length, deadline)?;
         if !data.is_empty() {
-            // SAFETY: `recv` returns at most `length` bytes, for which the caller vouches; they do not overlap with the
-            // library's.
+            // SAFETY: `recv` returns at most `length` bytes, the caller guarantees that `msg` has `length` writable
+            // bytes, and `data` does not overlap with `msg`.
             unsafe { std::ptr::copy_nonoverlapping(data.as_ptr(), msg.cast(), data.len()) };
         }
         Ok(data.len() as ssize_t)
@@ -177,27 +180,28 @@ pub unsafe extern "C" fn eq_recv(fsock: c_int, msg: *mut c_void, length: usize, 
     value(recv).unwrap_or_else(|code| code as ssize_t)
 }
 
-/// A descriptor that is readable while there is a unit to receive, and after the end of the flow. It belongs to the
-/// handle: do not read or close it. EQ_E_STATE for a handle without a local address, or EQ_E_HANDLE.
+/// Returns a descriptor that is readable while there is a unit to receive, and after the end of the flow. The
+/// descriptor belongs to the handle: do not read or close it. Returns EQ_E_STATE if the handle has no local address, or
+/// EQ_E_HANDLE.
 #[unsafe(no_mangle)]
 pub extern "C" fn eq_fd(fsock: c_int) -> c_int {
     value(|| table::get(fsock)?.descriptor()).unwrap_or_else(|code| code as c_int)
 }
 
-/// The state of the sending flow. Set status->struct_size before.
+/// Stores the state of the flow that the handle sends in `*status`. Set status->struct_size before the call.
 ///
-/// Returns EQ_OK, EQ_E_HANDLE, EQ_E_STATE before eq_dst, or EQ_E_ARGUMENT.
+/// Returns EQ_OK, EQ_E_HANDLE, EQ_E_STATE if the handle has no destination yet, or EQ_E_ARGUMENT.
 ///
 /// # Safety
-/// `status` is null, or begins with its size and points to as many writable bytes.
+/// `status` is null, or points to a structure that begins with its size and has that number of writable bytes.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn eq_pair_get_status(fsock: c_int, status: *mut eq_pair_status) -> eq_error {
-    // SAFETY: the caller vouches for the pointer.
+    // SAFETY: the caller guarantees that the pointer is valid.
     guarded(|| unsafe { fill(status, table::get(fsock)?.status()?) })
 }
 
-/// Makes every present and later eq_send and eq_recv of the handle return EQ_END. Can be called from any thread.
-/// eq_close then discards waiting data.
+/// Makes all eq_send and eq_recv calls that wait on the handle, and all later ones, return EQ_END. May be called from
+/// any thread. A later eq_close discards data that still waits to be sent.
 #[unsafe(no_mangle)]
 pub extern "C" fn eq_shutdown(fsock: c_int) -> eq_error {
     guarded(|| {
@@ -206,11 +210,11 @@ pub extern "C" fn eq_shutdown(fsock: c_int) -> eq_error {
     })
 }
 
-/// Closes a handle; calls of other threads that wait on it return EQ_END. A sender first sends waiting data and ends an
-/// unfinished application data unit, unless the handle was shut down.
+/// Closes a handle. Calls of other threads that wait on the handle return EQ_END. Unless the handle was shut down,
+/// eq_close first sends the waiting data and ends an unfinished application data unit.
 ///
-/// Returns EQ_OK, or EQ_E_HANDLE, or EQ_END if a sender's flow ended before all data was sent; then the handle is
-/// closed, too.
+/// Returns EQ_OK, EQ_E_HANDLE, or EQ_END if the receiver ended the flow before all data was sent. The handle is closed
+/// in any case.
 #[unsafe(no_mangle)]
 pub extern "C" fn eq_close(fsock: c_int) -> eq_error {
     guarded(|| table::remove(fsock)?.close())

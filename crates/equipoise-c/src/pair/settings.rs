@@ -7,11 +7,11 @@ use equipoise_pair::tpba::{ProbeInterval, Tolerance};
 
 use crate::error::{Fault, eq_error};
 
-/// The names of the parameters.
+/// The names of all parameters, for error messages.
 const KNOWN: &str = "packet_size, report_interval, patience, congestion_control, probe_interval, tolerance, running, \
                      adapt, reduction_factor, min_rate";
 
-/// Sets a parameter by "name=value".
+/// Sets the parameter in a text of the form "name=value".
 pub(super) fn set(config: &mut PairConfig, parameter: &str) -> Result<(), Fault> {
     let Some((name, value)) = parameter.split_once('=').map(|(name, value)| (name.trim(), value.trim())) else {
         let words = format!("parameter `{parameter}` is not of the form `name=value`");

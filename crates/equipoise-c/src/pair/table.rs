@@ -7,10 +7,10 @@ use super::handle::Handle;
 use crate::error::{Fault, eq_error};
 use crate::signal::locked;
 
-/// Every open handle by its number.
+/// All open handles of flow pairs, by number.
 static TABLE: Mutex<BTreeMap<c_int, Arc<Handle>>> = Mutex::new(BTreeMap::new());
 
-/// Opens a handle and returns its number, the lowest free one, as with file descriptors.
+/// Opens a handle and returns its number: the lowest number that is not in use, as for file descriptors.
 pub(super) fn open(local: Option<SocketAddr>) -> Result<c_int, Fault> {
     let handle = Arc::new(Handle::new(local)?);
     let mut table = locked(&TABLE);
@@ -20,12 +20,12 @@ pub(super) fn open(local: Option<SocketAddr>) -> Result<c_int, Fault> {
     Ok(number)
 }
 
-/// The handle with this number.
+/// Returns the open handle with this number.
 pub(super) fn get(number: c_int) -> Result<Arc<Handle>, Fault> {
     locked(&TABLE).get(&number).cloned().ok_or_else(|| unknown(number))
 }
 
-/// Removes the handle with this number; the number is then free.
+/// Removes the handle with this number and returns it. The number may be used again for a new handle.
 pub(super) fn remove(number: c_int) -> Result<Arc<Handle>, Fault> {
     locked(&TABLE).remove(&number).ok_or_else(|| unknown(number))
 }

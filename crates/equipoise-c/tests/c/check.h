@@ -1,4 +1,4 @@
-/* Shared by the tests: a check that prints its location on failure, and a key. */
+/* Shared by the C tests: checks that print their location if they fail, and a key for sessions. */
 #ifndef CHECK_H
 #define CHECK_H
 
@@ -25,7 +25,7 @@ static inline void check_code(const char *file, int line, const char *call, int 
     }
 }
 
-/* Whether the last error contains this text. */
+/* Whether the message of the last error contains the text `words`. */
 #define SAYS(words) (strstr(eq_last_error_message(), words) != NULL)
 
 #define KEY "MDEyMzQ1Njc4OWFiY2RlZjAxMjM0NTY3ODlhYmNkZWY="

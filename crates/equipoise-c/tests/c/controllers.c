@@ -1,14 +1,16 @@
-/* Controllers and pacer: the catalogue, each kind of feedback, NULL for every argument, and hostile bytes. */
+/* Tests of controllers and the pacer: the catalogue, each kind of feedback, NULL for every argument, and malformed
+ * input. */
 #include <equipoise.h>
 
 #include "check.h"
 
 static const int64_t MS = 1000000;
 
-/* RFC 8888 feedback (Sec. 3.1) on packets 0 to 2 of SSRC 7; packet 1 is missing; the report timestamp is 1 s. */
+/* RFC 8888 feedback (Sec. 3.1) on packets 0 to 2 of SSRC 7. Packet 1 is missing, and the report timestamp is 1 s. */
 static const uint8_t RFC8888[] = {0x8b, 205, 0, 6, 0, 0, 0, 9, 0, 0, 0, 7, 0, 0, 0, 3,
                                   0xa0, 0x0a, 0, 0, 0x80, 0x05, 0, 0, 0, 1, 0, 0};
-/* Transport-wide feedback on packets 0 to 2; packet 1 is missing; the reference time is 1, the deltas are 1 ms. */
+/* Transport-wide feedback on packets 0 to 2. Packet 1 is missing, the reference time is 64 ms, and each arrival delta
+ * is 1 ms. */
 static const uint8_t TWCC[] = {0x8f, 205, 0, 5, 0, 0, 0, 9, 0, 0, 0, 7, 0, 0, 0, 3,
                                0, 0, 1, 0, 0xa8, 0, 4, 4};
 
@@ -44,7 +46,7 @@ static void the_catalogue_lists_every_controller_and_each_can_be_made(void) {
         if (result == EQ_OK) {
             CHECK(eq_controller_rate_bps(controller) > 0 && eq_controller_next_departure_ns(controller, 5) == 5);
             made++;
-        } else { /* it needs more than per-packet feedback */
+        } else { /* the controller needs more than per-packet feedback */
             CHECK(result == EQ_E_VALUE && controller == NULL);
         }
         eq_controller_free(controller);
@@ -73,7 +75,7 @@ static void what_is_wrong_is_named_with_what_would_be_right(void) {
     CHECK(SAYS("sizeof(eq_controller_options)"));
 }
 
-/* If it fails, a wrong call crashes instead of returning an error. */
+/* If it fails, a call with NULL crashes instead of returning an error. */
 static void null_is_never_followed(void) {
     CHECK_CODE(EQ_E_ARGUMENT, eq_controller_new("equipoise", NULL, 0, NULL, 0, NULL));
     eq_controller *controller;
@@ -106,7 +108,8 @@ static void null_is_never_followed(void) {
     CHECK(strcmp(eq_error_name(12345), eq_strerror(-12345)) == 0);
 }
 
-/* The structure of an older program is shorter: memory after it must not be touched. */
+/* The structure of a program that was built with an older header is shorter. The library must not write to memory after
+ * it. */
 static void a_shorter_structure_is_filled_as_far_as_it_goes(void) {
     eq_controller *controller;
     CHECK_CODE(EQ_OK, eq_controller_new("cbr", (const char *[]){"rate=2 Mbit/s"}, 1, NULL, 0, &controller));
@@ -119,7 +122,7 @@ static void a_shorter_structure_is_filled_as_far_as_it_goes(void) {
     eq_controller_free(controller);
 }
 
-/* If it fails, a stack that passes RTCP feedback to the controller gets no rate. */
+/* If it fails, RTCP feedback does not reach the controller. */
 static void feedback_in_either_format_is_joined_with_what_was_sent(void) {
     const struct { int32_t kind; const uint8_t *bytes; size_t length; } formats[] = {
         {EQ_FEEDBACK_TWCC, TWCC, sizeof TWCC}, {EQ_FEEDBACK_RFC8888, RFC8888, sizeof RFC8888}};
@@ -128,7 +131,8 @@ static void feedback_in_either_format_is_joined_with_what_was_sent(void) {
         struct eq_controller_status status = {.struct_size = sizeof status};
         eq_controller *controller;
         CHECK_CODE(EQ_OK, eq_controller_new("gcc", NULL, 0, &options, 1000 * MS, &controller));
-        /* An unknown SSRC may belong to another sender; transport-wide feedback is always for this sender. */
+        /* RFC 8888 feedback on an unknown SSRC may be for another sender, so it is no error. Transport-wide feedback is
+         * always for this sender, so feedback on packets that were never sent is an error. */
         eq_error early = eq_controller_rtcp(controller, 1001 * MS, formats[at].bytes, formats[at].length);
         CHECK_CODE(formats[at].kind == EQ_FEEDBACK_TWCC ? EQ_E_FEEDBACK : EQ_OK, early);
         for (uint64_t number = 0; number < 3; number++)
@@ -146,7 +150,7 @@ static void feedback_in_either_format_is_joined_with_what_was_sent(void) {
     }
 }
 
-/* If it fails, a sender without acknowledgements keeps its rate on a congested path. */
+/* If it fails, a sender that receives no acknowledgements keeps its rate, even if the path is congested. */
 static void silence_takes_the_rate_down(void) {
     struct eq_controller_options options = {.struct_size = sizeof options, .feedback = EQ_FEEDBACK_ACKS};
     eq_controller *controller;
@@ -180,7 +184,7 @@ static void arrays_name_packets_by_their_whole_numbers(void) {
     eq_controller_free(controller);
 }
 
-static uint64_t state = 88172645463325252ULL; /* xorshift (Marsaglia 2003): the same numbers every time */
+static uint64_t state = 88172645463325252ULL; /* xorshift (Marsaglia 2003): the same random numbers in every run */
 
 static uint64_t draw(uint64_t below) {
     state ^= state << 13;
@@ -189,7 +193,8 @@ static uint64_t draw(uint64_t below) {
     return state % below;
 }
 
-/* If it fails, any sender can crash the program. Only EQ_E_INTERNAL is an error of the library. */
+/* If it fails, malformed feedback from the network can crash the program. EQ_E_INTERNAL would be an error in the
+ * library; all other results are allowed. */
 static void a_hostile_peer_and_a_careless_caller_do_no_harm(void) {
     const char *names[] = {"equipoise", "gcc", "scream", "nada", "rap"};
     for (int round = 0; round < 400; round++) {
@@ -211,7 +216,7 @@ static void a_hostile_peer_and_a_careless_caller_do_no_harm(void) {
             case 1:
                 result = eq_controller_sent(controller, now, 7, draw(9) ? number++ : draw(UINT64_MAX), draw(20) ? 1200 : (size_t)draw(UINT64_MAX));
                 break;
-            case 2: /* feedback on a sent packet, with some bytes changed */
+            case 2: /* valid feedback in which some bytes are changed */
                 memcpy(bytes, model, length);
                 for (uint64_t changes = draw(6); changes > 0; changes--) bytes[draw(length)] = (uint8_t)draw(256);
                 result = eq_controller_rtcp(controller, now, bytes, draw(5) ? length : (size_t)draw(length));

@@ -1,4 +1,5 @@
-/* Media between two ends in one process: data arrives, descriptors signal events, and every blocked call can be ended. */
+/* Tests of media sessions whose sender and receiver are in one process: data arrives, descriptors signal events, and
+ * every blocked call can be ended. */
 #define _POSIX_C_SOURCE 200809L
 #include <equipoise.h>
 #include <poll.h>
@@ -30,7 +31,7 @@ static int is_readable(int descriptor, int timeout_ms) {
     return poll(&polled, 1, timeout_ms) == 1;
 }
 
-/* Waits for an event; other events may come before. */
+/* Waits until one of the events in `event` occurs; other events may occur before. */
 static void wait_for(eq_sender *sender, uint32_t event) {
     for (int tries = 0; tries < 100; tries++) {
         CHECK(is_readable(eq_sender_fd(sender), 10000));
@@ -80,7 +81,7 @@ static void a_stream_comes_out_as_it_went_in_and_ends(void) {
     CHECK(summary.packets > LENGTH / 1200 && summary.bytes > LENGTH && summary.lost == 0 && !summary.ended_by_peer);
     size_t length;
     CHECK_CODE(EQ_END, eq_session_read(session, got, sizeof got, &length, NULL, 5000));
-    CHECK(is_readable(eq_session_fd(session), 0)); /* the descriptor stays readable after the end */
+    CHECK(is_readable(eq_session_fd(session), 0)); /* the descriptor stays readable after the end of the session */
     struct eq_session_status end = {.struct_size = sizeof end};
     CHECK_CODE(EQ_OK, eq_session_get_status(session, &end));
     CHECK(end.end == EQ_GOODBYE && end.packets == summary.packets && end.missing == 0 && end.ssrc == 0x01020304);
@@ -105,7 +106,7 @@ static void rtp_packets_come_out_as_they_were(void) {
     /* A decoder's request for a key frame reaches the encoder. */
     CHECK_CODE(EQ_OK, eq_session_request_key_frame(session));
     wait_for(sender, EQ_EVENT_KEY_FRAME);
-    /* The receiver ends first: the sender is notified. */
+    /* The receiver ends the session first, and the sender is notified. */
     eq_session_close(session);
     CHECK_CODE(EQ_OK, eq_receiver_close(receiver));
     wait_for(sender, EQ_EVENT_END);
@@ -116,7 +117,7 @@ static void rtp_packets_come_out_as_they_were(void) {
     CHECK(summary.ended_by_peer);
 }
 
-/* If it fails, a live encoder blocks on the network, or is never told that it can continue. */
+/* If it fails, a program with a live encoder blocks on the network, or is never notified that it can write again. */
 static void where_there_is_no_room_the_descriptor_tells_when_there_is(void) {
     static const unsigned char frame[100000];
     char address[32];

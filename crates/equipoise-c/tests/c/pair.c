@@ -1,4 +1,4 @@
-/* Flow pairs in one process: a handle that sends and receives; every blocked call can be ended. */
+/* Tests of flow pairs in one process: a handle sends and receives, and every blocked call can be ended. */
 #define _POSIX_C_SOURCE 200809L
 #include <equipoise_pair.h>
 #include <arpa/inet.h>
@@ -51,11 +51,11 @@ static void one_handle_sends_and_receives(void) {
     CHECK(is_readable(one, 5000));
     CHECK_CODE(EQ_E_BUFFER, eq_recv(one, got, sizeof unit - 1, 0));
     CHECK(eq_recv(one, got, sizeof got, EQ_DONTWAIT) == sizeof unit && memcmp(got, unit, sizeof unit) == 0);
-    CHECK(eq_recv(one, got, sizeof got, 0) == 0); /* the empty unit */
+    CHECK(eq_recv(one, got, sizeof got, 0) == 0); /* the empty data unit */
     struct eq_pair_status status = {.struct_size = sizeof status};
     CHECK_CODE(EQ_OK, eq_pair_get_status(other, &status));
     CHECK(!status.is_running && !status.ended_by_peer && status.window_bytes > 0);
-    /* Receiving ends when the other end has closed. */
+    /* eq_recv returns EQ_END after the remote handle was closed. */
     CHECK_CODE(EQ_OK, eq_close(other));
     CHECK_CODE(EQ_END, eq_recv(one, got, sizeof got, 0));
     CHECK(is_readable(one, 0));
@@ -83,11 +83,11 @@ static void whoever_waits_is_ended_by_shutting_down_and_by_closing(void) {
     for (int by_close = 0; by_close < 2; by_close++) {
         int deaf = open_pair(), pair = open_pair();
         pthread_t receiver, sender;
-        connect_pair(pair, eq_port(deaf)); /* the peer never reads */
+        connect_pair(pair, eq_port(deaf)); /* `deaf` never reads */
         CHECK(pthread_create(&receiver, NULL, receives, &pair) == 0);
         CHECK(pthread_create(&sender, NULL, sends, &pair) == 0);
         nanosleep(&moment, NULL);
-        if (by_close) CHECK_CODE(EQ_OK, eq_close(deaf)); /* the flow is over, so eq_close does not wait */
+        if (by_close) CHECK_CODE(EQ_OK, eq_close(deaf)); /* this ends the flow, so eq_close(pair) does not wait */
         int number = pair;
         if (by_close) eq_close(number); else CHECK_CODE(EQ_OK, eq_shutdown(number));
         CHECK(pthread_join(receiver, NULL) == 0 && pthread_join(sender, NULL) == 0);

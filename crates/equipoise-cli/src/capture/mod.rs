@@ -16,10 +16,10 @@ use crate::output::{Output, say};
 use args::{Acks, Rtt};
 pub(crate) use rtp::rtp;
 
-/// Number of directions that the table shows.
+/// Maximum number of directions of TCP connections that the printed text describes.
 const SHOWN: usize = 10;
 
-/// `equipoise capture rtt`.
+/// Runs `equipoise capture rtt`.
 pub(crate) fn rtt(options: &Rtt) -> Result<Outcome, CliError> {
     let failed = |source| PaperError::Capture { file: options.file.clone(), source };
     let source = open(&options.file).map_err(|source| failed(source.into()))?;
@@ -43,7 +43,8 @@ fn open(file: &Path) -> io::Result<Box<dyn Read + Send>> {
     if file.as_os_str() == "-" { Ok(Box::new(io::stdin())) } else { Ok(Box::new(File::open(file)?)) }
 }
 
-/// The title of the page: the name of the file without its folder, because others may read the page.
+/// Returns the title of the report's page: the name of the file without its folder, because other people may read the
+/// page.
 fn name(file: &Path) -> String {
     let named = file.file_name().filter(|name| *name != "-");
     named.map_or_else(|| "standard input".to_owned(), |name| name.to_string_lossy().into_owned())

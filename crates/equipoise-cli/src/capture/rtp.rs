@@ -8,10 +8,10 @@ use crate::error::{CliError, PaperError};
 use crate::outcome::Outcome;
 use crate::output::{Output, say};
 
-/// Maximum number of streams that are shown.
+/// Maximum number of RTP streams, and of round trips, that the printed text describes.
 const SHOWN: usize = 20;
 
-/// `equipoise capture rtp`.
+/// Runs `equipoise capture rtp`.
 pub(crate) fn rtp(options: &Rtp) -> Result<Outcome, CliError> {
     let failed = |source| PaperError::Capture { file: options.file.clone(), source };
     let source = open(&options.file).map_err(|source| failed(source.into()))?;

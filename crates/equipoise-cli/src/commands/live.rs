@@ -19,7 +19,7 @@ use crate::summary::{self, millis};
 use crate::views::Views;
 use crate::views::told::{Interval, Measured, Open, Start, Told, Way};
 
-/// `equipoise demo`.
+/// Runs `equipoise demo`.
 pub(crate) fn demo(options: &Demo) -> Result<Outcome, CliError> {
     let session = if options.short { equipoise_lab::DEMO_SHORT } else { equipoise_lab::DEMO };
     fs::create_dir_all(&options.out).map_err(|source| CliError::Output { path: options.out.clone(), source })?;
@@ -41,7 +41,7 @@ pub(crate) fn demo(options: &Demo) -> Result<Outcome, CliError> {
     Ok(outcome(&stop))
 }
 
-/// Runs a part of the demo, live and simulated.
+/// Runs a scenario of the demo twice, simulated and live, and returns the report of both runs.
 fn in_both_worlds(scenario: &Scenario, options: &Demo, stop: &AtomicBool) -> Result<Report, CliError> {
     let seed = options.seed.unwrap_or(scenario.seed);
     say(options.quiet, &format!("{}\n", scenario.description));
@@ -54,11 +54,11 @@ fn in_both_worlds(scenario: &Scenario, options: &Demo, stop: &AtomicBool) -> Res
     Ok(report)
 }
 
-/// `equipoise live`.
+/// Runs `equipoise live`.
 pub(crate) fn live(options: &Live) -> Result<Outcome, CliError> {
     let Live { file, run: options, namespaces, overlay, viewing } = options;
     let (mut scenarios, mut outputs) = prepare(std::slice::from_ref(file), options, World::Live)?;
-    // One file is one scenario.
+    // `prepare` returns one scenario for each file, and `live` has exactly one file.
     let scenario = scenarios.remove(0);
     let seed = options.seed.unwrap_or(scenario.seed);
     if *overlay {
@@ -67,7 +67,7 @@ pub(crate) fn live(options: &Live) -> Result<Outcome, CliError> {
     #[cfg(feature = "kernel")]
     let _symbiosis = crate::kernel::lend(*namespaces && scenario.wants_of_kernel(equipoise_kernel::NAME))?;
     let stop = catch_interrupt()?;
-    // The report is made from the results of all runs, not from the events of the views.
+    // The views write no report (`None`), because the report is made later from the results of all runs.
     let views = Views::open(viewing, None, options.results.quiet, outputs.take_stdout(), &stop)?;
     views.tell(Told::Start(Start {
         version: env!("CARGO_PKG_VERSION"),
@@ -104,29 +104,29 @@ pub(crate) fn live(options: &Live) -> Result<Outcome, CliError> {
     })
 }
 
-/// One of several runs, with its views.
+/// One of the command's runs, and the views that show it.
 struct Watched<'a> {
     scenario: &'a Scenario,
     views: &'a Views,
     quiet: bool,
-    /// The number of the run, from 0, and the total length of the earlier runs, in s.
+    /// `run` is the number of this run, counted from 0. `from_s` is the total length of all earlier runs, in s.
     run: u64,
     from_s: f64,
 }
 
 impl Watched<'_> {
-    /// The series number of a flow.
+    /// Returns the number of the series with which the views show a flow of this run.
     fn series(&self, flow: usize) -> u64 {
         self.run * self.scenario.flows.len() as u64 + flow as u64
     }
 
-    /// The flows that report measurements for each interval, each with its number.
+    /// Returns the flows that report measurements for each interval, each with its index in the scenario.
     fn told(&self) -> impl Iterator<Item = (usize, &Flow)> {
         let has_intervals = |flow: &Flow| matches!(flow.kind, FlowKind::Session { .. } | FlowKind::Multipath(_));
         self.scenario.flows.iter().enumerate().filter(move |(_, flow)| has_intervals(flow))
     }
 
-    /// Announces to the views each flow that reports measurements for each interval.
+    /// Announces to the views all flows that report measurements for each interval.
     fn begin(&self) {
         for (flow, it) in self.told() {
             let name = if self.run > 0 { format!("{}, run {}", it.name, self.run + 1) } else { it.name.clone() };
@@ -182,7 +182,8 @@ fn setup(seed: u64, namespaces: bool) -> Setup<'static> {
     Setup { seed, stage, window_control: &window_control }
 }
 
-/// Returns the setter of TCP windows for flow pairs with a congestion control, if this build has the kernel feature.
+/// Returns a function that sets the congestion window of TCP connections with the congestion control `control`. Returns
+/// `None` if the kernel does not support this, or if this build lacks the feature `kernel`.
 pub(crate) fn window_control(control: &str) -> Option<WindowControl> {
     #[cfg(feature = "kernel")]
     return crate::kernel::window_control(control);
@@ -197,7 +198,8 @@ fn parse(name: &Path, text: &str) -> Result<Scenario, CliError> {
     Scenario::parse(text).map_err(|source| CliError::Scenario { file: name.to_path_buf(), source })
 }
 
-/// The live table: one line for each interval on standard output, and a bar below the lines.
+/// The table of a live run. It prints one line for each interval to standard output, with a progress bar below the
+/// lines.
 #[derive(Debug)]
 struct Table {
     bar: Bar,
@@ -205,16 +207,16 @@ struct Table {
     rows: usize,
 }
 
-/// Number of rows between two headers.
+/// Number of rows after which the table's header is printed again.
 const PAGE: usize = 20;
 
 impl Table {
-    /// A table that prints nothing if `quiet`; `what` is the label of the bar.
+    /// Creates a table that prints nothing if `quiet` is set. `what` is the label of the progress bar.
     fn new(quiet: bool, what: &'static str) -> Self {
         Self { bar: Bar::new(quiet, what), quiet, rows: 0 }
     }
 
-    /// Prints the row of a controlled session's interval that has ended.
+    /// Prints the row of one interval of a session with a rate controller.
     fn row(&mut self, row: &IntervalRow) {
         if self.quiet {
             return;
@@ -237,7 +239,8 @@ impl Table {
     }
 
     fn line(&self, text: &str) {
-        // If standard output was closed, the run continues, because its report is still wanted.
+        // A write error is ignored: if standard output was closed, the run continues, because its report is still
+        // needed.
         self.bar.aside(|| {
             let _ = writeln!(io::stdout(), "{text}");
         });

@@ -29,7 +29,7 @@ pub(crate) use live::{demo, live, window_control};
 use outputs::{Outputs, prepare};
 pub(crate) use outputs::{read, refused};
 
-/// `equipoise sim`.
+/// Runs `equipoise sim`.
 pub(crate) fn sim(Sim { files, pcapng, run: options }: &Sim) -> Result<Outcome, CliError> {
     if pcapng.is_some() && files.len() > 1 {
         return Err(CliError::TraceOfSeveral);
@@ -58,7 +58,8 @@ fn simulate(
 ) -> Result<Report, CliError> {
     let seed = options.seed.unwrap_or(scenario.seed);
     let bar = Bar::new(options.results.quiet, "simulated");
-    // Only a single run has a trace. Events cost more time than the rest of a run, so they are made only on request.
+    // Only a single run can have a trace. Creating the events takes more time than the rest of a run, so they are
+    // created only if an output needs them.
     let runs = if outputs.wants_events() || capture.is_some() {
         let mut trace = outputs.tracer(scenario);
         let mut progress = |progress| match progress {
@@ -73,7 +74,8 @@ fn simulate(
             None => sim_world::simulate(scenario, seed, &mut progress)?,
         }]
     } else {
-        // JSON contains all data of every run. Without it, series are kept for a limited number of runs, to bound the memory.
+        // The JSON file and the file of intervals contain the series of every run. Without these files, the series are
+        // kept for a limited number of runs, to limit the memory.
         let series = if outputs.wants_all() { options.runs } else { scenario.runs_with_series() };
         let is_whole = |run: &RunResult| run.seed.wrapping_sub(seed) < u64::from(series);
         let keep = |run: RunResult| if is_whole(&run) { run } else { run.without_series() };
@@ -84,7 +86,7 @@ fn simulate(
     Ok(Report::new(scenario, seed, runs))
 }
 
-/// A simulated run that writes all its datagrams to a capture.
+/// Simulates one run, and writes all its datagrams to the capture `file`.
 fn captured(
     scenario: &Scenario,
     seed: u64,
@@ -105,18 +107,18 @@ fn captured(
     Ok(run)
 }
 
-/// `equipoise check`.
+/// Runs `equipoise check`.
 pub(crate) fn check(file: &Path, changes: &Changes) -> Result<Outcome, CliError> {
     let scenario = read(file, changes)?;
     say(false, &scenario.explain());
     if let Err(refused) = scenario.check_budget() {
-        // If standard error is closed, the warning is lost.
+        // If standard error is closed, the warning cannot be printed; this error is ignored.
         let _ = writeln!(anstream::stderr(), "warning: `equipoise sim` refuses this: {refused}");
     }
     Ok(Outcome::Complete)
 }
 
-/// `equipoise controllers`.
+/// Runs `equipoise controllers`.
 pub(crate) fn controllers() -> Outcome {
     let mut text = "For media sessions: rate controllers\n\n".to_owned();
     for entry in control::entries() {
@@ -139,9 +141,9 @@ pub(crate) fn controllers() -> Outcome {
     Outcome::Complete
 }
 
-/// Adds the description of a controller.
+/// Appends the description of a rate controller or window law to `text`.
 fn describe<C, X>(text: &mut String, entry: &Entry<C, X>) {
-    // Writing to a string does not fail.
+    // Writing to a `String` never fails, so the result is ignored.
     let _ = writeln!(text, "{}\n  {}\n  source: {}", entry.name, entry.summary, entry.source);
     for parameter in entry.parameters {
         let unit = match parameter.kind {
@@ -159,16 +161,17 @@ fn describe<C, X>(text: &mut String, entry: &Entry<C, X>) {
     text.push('\n');
 }
 
-/// `equipoise completions`.
+/// Runs `equipoise completions`.
 pub(crate) fn completions(shell: Shell) -> Outcome {
-    // The generator panics if it cannot write, for example to a pipe that `head` has closed, so it writes to a vector.
+    // The generator panics if it cannot write, for example to a pipe that `head` has closed. A write to a vector cannot
+    // fail, so the script is generated into a vector and printed afterwards.
     let mut script = Vec::new();
     clap_complete::generate(shell, &mut Cli::command(), "equipoise", &mut script);
     say(false, &String::from_utf8_lossy(&script));
     Outcome::Complete
 }
 
-/// `equipoise man`.
+/// Runs `equipoise man`.
 pub(crate) fn man(folder: &Path) -> Result<Outcome, CliError> {
     let failed = |source| CliError::Output { path: folder.to_path_buf(), source };
     fs::create_dir_all(folder).map_err(failed)?;

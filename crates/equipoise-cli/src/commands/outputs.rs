@@ -23,14 +23,14 @@ pub(super) struct Outputs {
     log: Option<Output>,
     packets: Option<(Output, PacketLines)>,
     qlog: Option<QlogFiles>,
-    /// The first error of the outputs that are written during the run.
+    /// The first error that occurred while an output was written during the run.
     error: Option<CliError>,
 }
 
 /// Writes the events of a run to the requested trace, log, list of packets and qlog.
 pub(super) struct Tracer<'a> {
     outputs: &'a mut Outputs,
-    /// Names of the flows, and of the paths of each flow.
+    /// The name of each flow, with the names of the flow's paths.
     flows: Vec<(&'a str, Vec<&'a str>)>,
 }
 
@@ -79,16 +79,17 @@ impl Outputs {
         self.json.is_some() || self.intervals.is_some()
     }
 
-    /// Whether an output uses standard output, so that no other text may be printed there.
+    /// Whether an output uses standard output. If so, no other text may be printed there.
     pub(super) fn take_stdout(&self) -> bool {
         let packets = self.packets.as_ref().map(|(file, _)| file);
         let files = [self.json.as_ref(), self.intervals.as_ref(), self.trace.as_ref(), self.log.as_ref(), packets];
         files.into_iter().any(|file| matches!(file, Some(Output::Stdout)))
     }
 
-    /// Prints a scenario's results, below the name of its file if there are several.
+    /// Prints a scenario's results as text. If there are several scenarios, `file` is given, and its name is printed
+    /// first.
     pub(super) fn list(&self, file: Option<&Path>, results: &Report, quiet: bool) {
-        // If the results go to standard output, the table must not be mixed with them.
+        // If an output file goes to standard output, the printed text must not be mixed with the file's content.
         let quiet = quiet || self.take_stdout();
         if let Some(file) = file {
             say(quiet, &format!("{}: {}\n", file.display(), results.scenario));
@@ -99,7 +100,7 @@ impl Outputs {
         }
     }
 
-    /// Writes the results of all scenarios to the files.
+    /// Writes the results of all scenarios to the requested files.
     pub(super) fn fulfil(self, results: &[Report]) -> Result<(), CliError> {
         for file in [self.trace, self.log].into_iter().flatten() {
             file.finish()?;
@@ -164,7 +165,8 @@ pub(super) fn prepare(files: &[PathBuf], options: &Run, world: World) -> Result<
     Ok((scenarios, outputs))
 }
 
-/// Appends to a requested file. If that fails, the run continues, and the command fails at its end.
+/// Appends `line` to a requested output file. After an error the run continues without this file, and the command fails
+/// at the end of the run.
 fn append(file: &mut Option<Output>, error: &mut Option<CliError>, line: impl FnOnce() -> Option<String>) {
     let Some(open) = file else { return };
     if let Some(Err(failed)) = line().map(|line| open.append(line)) {
@@ -173,14 +175,14 @@ fn append(file: &mut Option<Output>, error: &mut Option<CliError>, line: impl Fn
     }
 }
 
-/// Reads a scenario with its changes.
+/// Reads a scenario file, and applies the changes that `--set` requests.
 pub(crate) fn read(file: &Path, changes: &Changes) -> Result<Scenario, CliError> {
     let text = Scenario::read_text(file);
     let scenario = text.and_then(|text| Scenario::parse_with(&text, &changes.set));
     scenario.map_err(|source| refused(file, changes, source))
 }
 
-/// The error for an invalid scenario, or for a value of --set that does not fit it.
+/// Returns the error for an invalid scenario, or for a value of `--set` that is not valid in the scenario.
 pub(crate) fn refused(file: &Path, changes: &Changes, source: ScenarioError) -> CliError {
     let file = file.to_path_buf();
     match source {

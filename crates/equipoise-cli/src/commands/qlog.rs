@@ -1,4 +1,4 @@
-//! `--qlog`: a folder with a file for each end of each session.
+//! Writes the files of `--qlog`: a folder with one file for each end of each session.
 
 use std::fs;
 use std::path::Path;
@@ -12,9 +12,9 @@ use equipoise_session::{Event, Half};
 use crate::error::CliError;
 use crate::output::Output;
 
-/// The files of a run.
+/// The qlog files of a run.
 pub(super) struct QlogFiles {
-    /// The files of each flow; `None` if it has no qlog.
+    /// The files of each flow, for its sender and its receiver; `None` for a flow that has no qlog.
     flows: Vec<Option<Ends>>,
 }
 
@@ -29,7 +29,7 @@ struct End {
 }
 
 impl QlogFiles {
-    /// Opens the files of a run, and creates their folder.
+    /// Creates `folder`, and opens the qlog files of a run in this folder.
     pub(super) fn promise(folder: &Path, scenario: &Scenario, seed: u64, world: World) -> Result<Self, CliError> {
         fs::create_dir_all(folder).map_err(|source| CliError::Output { path: folder.to_path_buf(), source })?;
         let end = |place: usize, half: Half| -> Result<End, CliError> {
@@ -48,7 +48,7 @@ impl QlogFiles {
         Ok(Self { flows: (0..scenario.flows.len()).map(ends).collect::<Result<_, _>>()? })
     }
 
-    /// Appends the records of an event at one end of flow number `flow`.
+    /// Appends the qlog records of an event to the file of one end (`half`) of flow number `flow`.
     pub(super) fn records(
         &mut self,
         (flow, half): (usize, Half),
@@ -72,8 +72,8 @@ impl QlogFiles {
     }
 }
 
-/// The name of an end's file. It contains the number of the flow in the scenario, from 1, because two flow names may
-/// become equal when characters that are not allowed in file names are replaced.
+/// Returns the name of the file of one end of a flow. The name contains the flow's number in the scenario, counted from
+/// 1, because two flow names may become equal when characters that are not allowed in file names are replaced.
 fn name(place: usize, flow: &str, half: Half) -> String {
     let is_plain = |letter: char| letter.is_alphanumeric() || matches!(letter, '-' | '_' | '.');
     let flow: String = flow.chars().map(|letter| if is_plain(letter) { letter } else { '_' }).collect();

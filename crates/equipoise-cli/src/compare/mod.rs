@@ -1,4 +1,4 @@
-//! `equipoise compare`: variants of a scenario on the same seeds.
+//! `equipoise compare`: simulates variants of a scenario with the same random seeds, and compares their results.
 
 pub(crate) mod args;
 mod table;
@@ -17,7 +17,7 @@ use crate::outcome::Outcome;
 use crate::output::{Output, say};
 use args::Compare;
 
-/// `equipoise compare`.
+/// Runs `equipoise compare`.
 pub(crate) fn run(options: &Compare) -> Result<Outcome, CliError> {
     let (variants, flow) = variants(options)?;
     let json = options.results.json.as_deref().map(Output::promise).transpose()?;
@@ -37,7 +37,8 @@ pub(crate) fn run(options: &Compare) -> Result<Outcome, CliError> {
     Ok(Outcome::Complete)
 }
 
-/// The variants, and the flow whose delay and rate are compared, if one is named.
+/// Returns the variants, and the name of the flow whose delay and rate are compared. The name is `None` for several
+/// files if the user names no flow.
 fn variants(options: &Compare) -> Result<(Vec<Variant>, Option<String>), CliError> {
     match (options.files.as_slice(), options.controller.as_slice()) {
         ([file], [_, _, ..]) => of_controllers(options, file),
@@ -53,7 +54,8 @@ fn counted(count: usize, what: &str) -> String {
     if count == 1 { format!("1 {what}") } else { format!("{count} {what}s") }
 }
 
-/// The scenarios of several files. Each is named by its name, or by its file if two scenarios have the same name.
+/// Returns one variant for each scenario file. A variant's name is the scenario's name, or the file's path if several
+/// scenarios have the same name.
 fn of_files(options: &Compare) -> Result<Vec<Variant>, CliError> {
     let scenarios = options.files.iter().map(|file| read(file, &options.changes)).collect::<Result<Vec<_>, _>>()?;
     let names: Vec<_> = scenarios.iter().map(|scenario| scenario.name.clone()).collect();
@@ -65,7 +67,7 @@ fn of_files(options: &Compare) -> Result<Vec<Variant>, CliError> {
     Ok(named.zip(scenarios).map(|(name, scenario)| Variant { name, scenario }).collect())
 }
 
-/// One scenario with several controllers.
+/// Returns the variants of a single scenario, one for each controller.
 fn of_controllers(options: &Compare, file: &Path) -> Result<(Vec<Variant>, Option<String>), CliError> {
     let wrong = |error| refused_swap(file, &options.changes, error);
     let text = Scenario::read_text(file).map_err(|source| refused(file, &options.changes, source))?;
@@ -78,7 +80,7 @@ fn of_controllers(options: &Compare, file: &Path) -> Result<(Vec<Variant>, Optio
     Ok((variants, Some(swap.flow().to_owned())))
 }
 
-/// Converts an error; an invalid value of --set is reported as the user wrote it.
+/// Converts an error. An invalid value of `--set` is reported in the form in which the user wrote it.
 fn refused_swap(file: &Path, changes: &Changes, error: SwapError) -> CliError {
     let is_set = |path: &str| changes.set.iter().any(|change| change.path() == path);
     match error {

@@ -2,7 +2,8 @@
 
 use equipoise_lab::compare::{Comparison, FlowComparison, MetricComparison, Sample};
 
-/// The means of all variants and their differences from the first, flow by flow.
+/// Returns the table as text. It lists, for each flow, the means of all variants and their differences from the first
+/// variant.
 pub(super) fn of(comparison: &Comparison) -> String {
     let names: Vec<_> = comparison.variants.iter().map(|variant| variant.name.as_str()).collect();
     let mut text = format!("{}, simulated with {} each\n", names.join(", "), comparison.seeds());
@@ -17,7 +18,8 @@ pub(super) fn of(comparison: &Comparison) -> String {
     text
 }
 
-/// Columns: metric, variant, mean, difference, and its direction.
+/// The columns of a row: metric, variant, mean, difference from the first variant, and a word that judges the
+/// difference.
 type Row = [String; 5];
 
 fn of_flow(names: &[&str], flow: &FlowComparison) -> String {

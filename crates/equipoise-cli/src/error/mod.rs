@@ -1,4 +1,4 @@
-//! Errors of the command, by class: each class has its exit code, listed in `--help`.
+//! Errors of the command, in classes. Each class has an exit code, which `--help` lists.
 
 #[cfg(any(feature = "live", feature = "papers"))]
 mod from;
@@ -25,7 +25,7 @@ pub(crate) use real::RealError;
 /// Why the command failed.
 #[derive(Debug, Error)]
 pub(crate) enum CliError {
-    /// The scenario cannot be read or is wrong.
+    /// The scenario cannot be read, or is invalid.
     #[error("{}", file.display())]
     Scenario {
         /// The scenario's file.
@@ -38,28 +38,28 @@ pub(crate) enum CliError {
     Set {
         /// The scenario's file.
         file: PathBuf,
-        /// The value of --set.
+        /// The value of `--set`, as the user wrote it.
         set: String,
         /// What is wrong with the value, and which values are valid.
         problem: Box<OverrideProblem>,
     },
-    /// Controllers cannot be exchanged in a scenario.
+    /// `compare` cannot replace the controller in the scenario.
     #[error("{}", file.display())]
     Swap {
         /// The scenario's file.
         file: PathBuf,
-        /// The reason.
+        /// Why the controller cannot be replaced.
         source: SwapError,
     },
-    /// It is not clear what to compare.
+    /// The arguments of `compare` are neither several files nor one file with several controllers.
     #[error("compare either several files, or one file with several controllers, but not {files} and {controllers}")]
     Variants {
-        /// The files in words.
+        /// The number of files that were given, as text, for example `2 files`.
         files: String,
-        /// The controllers in words.
+        /// The number of controllers that were given, as text, for example `1 controller`.
         controllers: String,
     },
-    /// Variants cannot be compared.
+    /// The variants of a comparison cannot be compared.
     #[error("the variants cannot be compared")]
     Compare(#[source] CompareError),
     /// A suite cannot be run.
@@ -68,10 +68,10 @@ pub(crate) enum CliError {
     /// A sweep cannot be run or merged.
     #[error("the sweep cannot be run")]
     Sweep(#[source] SweepError),
-    /// A trace covers one run only.
+    /// An output that can record only one run was requested, but several scenario files are given.
     #[error("--trace, --log, --packets-csv, --qlog and --pcapng need a single run, but several files are given")]
     TraceOfSeveral,
-    /// No session has a target.
+    /// `--check` was given, but no session of the scenario has a target.
     #[error("--check has nothing to check: no session of {} has a target", file.display())]
     NothingToCheck {
         /// The scenario's file.
@@ -83,17 +83,17 @@ pub(crate) enum CliError {
     /// An output file cannot be created. This is detected before the first run.
     #[error("cannot write {}", path.display())]
     Output {
-        /// The file.
+        /// The path of the output file.
         path: PathBuf,
-        /// The error of the system.
+        /// The error that the operating system reported.
         source: io::Error,
     },
-    /// An output file could be created, but not written.
+    /// An output file was created, but an error occurred while it was written.
     #[error("cannot write {}", path.display())]
     Lost {
-        /// The file; `-` for standard output.
+        /// The path of the output file; `-` for standard output.
         path: PathBuf,
-        /// The error of the system.
+        /// The error that the operating system reported.
         source: io::Error,
     },
     /// A paper's experiment or a capture failed.
@@ -111,7 +111,8 @@ pub(crate) enum CliError {
 }
 
 impl CliError {
-    /// Whether the reader of standard output closed it, as `head` does: this is not an error.
+    /// Whether the only error is that the reader of standard output closed the pipe, as `head` does. No message is
+    /// printed then.
     pub(crate) fn is_closed_pipe(&self) -> bool {
         match self {
             Self::Lost { path, source } => path.as_os_str() == "-" && source.kind() == io::ErrorKind::BrokenPipe,
@@ -119,9 +120,9 @@ impl CliError {
         }
     }
 
-    /// The exit code of the error's class.
+    /// Returns the exit code of the error's class.
     pub(crate) fn exit_code(&self) -> u8 {
-        /// The status that a shell reports for SIGPIPE.
+        /// The exit status that shells report for a process that SIGPIPE ended: 128 plus the signal's number, 13.
         const CLOSED_PIPE: u8 = 141;
         match self {
             closed if closed.is_closed_pipe() => CLOSED_PIPE,
@@ -148,7 +149,7 @@ impl CliError {
         }
     }
 
-    /// What the user can do about it.
+    /// Returns advice on what the user can do about the error, if there is any.
     pub(crate) fn hint(&self) -> Option<&'static str> {
         match self {
             Self::Scenario { source: ScenarioError::Read(_), .. } => {
@@ -189,12 +190,12 @@ impl CliError {
     }
 }
 
-/// The exit code of an error of the simulator.
+/// Returns the exit code for an error of the simulator.
 const fn of_sim(error: &SimError) -> u8 {
     if matches!(error, SimError::OverBudget(_)) { 3 } else { 1 }
 }
 
-/// The exit code of an error of a sweep.
+/// Returns the exit code for an error of a sweep.
 fn of_sweep(error: &SweepError) -> u8 {
     match error {
         SweepError::Run(error) => of_sim(error),

@@ -15,26 +15,26 @@ pub(crate) enum PaperError {
         /// What is wrong with the capture.
         source: CaptureError,
     },
-    /// The measured capacities of the paths cannot be used.
+    /// The files with the measured capacities of pairs of paths cannot be used.
     #[error("cannot use the pairs of paths")]
     Pairs(#[source] PairsError),
-    /// This part of a paper can only be simulated.
+    /// `--live` was given, but the requested part of a paper can only be simulated.
     #[cfg(feature = "live")]
     #[error("{part} can only be simulated; --live supports {live}")]
     NotLive {
-        /// The part that was requested.
+        /// The name of the part that was requested.
         part: String,
-        /// All parts that can run live.
+        /// The names of all parts that can run live.
         live: String,
     },
-    /// This build cannot run live experiments.
+    /// `--live` was given, but this build of the command cannot run live experiments.
     #[cfg(not(feature = "live"))]
     #[error("this build of the command can only simulate; --live needs Linux and the feature `live`")]
     SimulatedOnly,
 }
 
 impl PaperError {
-    /// The exit code of the error's class.
+    /// Returns the exit code of the error's class.
     pub(crate) const fn exit_code(&self) -> u8 {
         match self {
             #[cfg(feature = "live")]
@@ -46,7 +46,7 @@ impl PaperError {
         }
     }
 
-    /// What the user can do about it.
+    /// Returns advice on what the user can do about the error, if there is any.
     pub(crate) const fn hint(&self) -> Option<&'static str> {
         match self {
             Self::Capture { .. } => Some("write a capture with `tcpdump -w FILE tcp`, close to the sender of the data"),

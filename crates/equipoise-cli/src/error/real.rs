@@ -19,41 +19,41 @@ pub(crate) enum RealError {
     /// The key's file cannot be read.
     #[error("cannot read the key from {}", path.display())]
     KeyFile {
-        /// The file.
+        /// The path of the key's file.
         path: PathBuf,
-        /// The error of the system.
+        /// The error that the operating system reported.
         source: io::Error,
     },
     /// Other users can read the key's file.
     #[error("others can read the key in {} (its mode is {mode:o})", path.display())]
     KeyIsOpen {
-        /// The file.
+        /// The path of the key's file.
         path: PathBuf,
-        /// The permission bits of the file.
+        /// The permission bits of the key's file.
         mode: u32,
     },
-    /// A new key cannot be written.
+    /// A new key cannot be written to its file.
     #[error("cannot write a key to {}", path.display())]
     KeyNotWritten {
-        /// The file.
+        /// The path of the file to which the key should be written.
         path: PathBuf,
-        /// The error of the system.
+        /// The error that the operating system reported.
         source: io::Error,
     },
     /// The secret is not a valid key.
     #[error("{from} contains no valid key")]
     Key {
-        /// The file or variable that contains the secret.
+        /// The file or environment variable that contains the secret.
         from: String,
-        /// The reason.
+        /// Why the secret is not a valid key.
         source: KeyError,
     },
-    /// The host has no address.
+    /// The system found no address for the host name.
     #[error("cannot find {host}")]
     Host {
-        /// The host name that was given.
+        /// The host name that the user gave.
         host: String,
-        /// The error of the system, if it reports one.
+        /// The error of the name lookup.
         source: io::Error,
     },
     /// The configuration of the controller is invalid.
@@ -61,15 +61,15 @@ pub(crate) enum RealError {
     Controller {
         /// The name of the controller.
         name: String,
-        /// The reason.
+        /// What is wrong with the configuration.
         source: ConfigError,
     },
-    /// There is no such controller.
+    /// No controller has the requested name.
     #[error("there is no controller {name:?}; there are {known}")]
     UnknownController {
-        /// The name that was given.
+        /// The name that the user gave.
         name: String,
-        /// The names of all controllers.
+        /// The names of all controllers, as text.
         known: String,
     },
     /// The configuration of the scheduler is invalid.
@@ -77,15 +77,15 @@ pub(crate) enum RealError {
     Scheduler {
         /// The name of the scheduler.
         name: String,
-        /// The reason.
+        /// What is wrong with the configuration.
         source: ConfigError,
     },
-    /// There is no such scheduler.
+    /// No scheduler has the requested name.
     #[error("there is no scheduler {name:?}; there are {known}")]
     UnknownScheduler {
-        /// The name that was given.
+        /// The name that the user gave.
         name: String,
-        /// The names of all schedulers.
+        /// The names of all schedulers, as text.
         known: String,
     },
     /// The payload to send cannot be read.
@@ -93,47 +93,47 @@ pub(crate) enum RealError {
     Input {
         /// The input that cannot be read.
         what: String,
-        /// The error of the system.
+        /// The error that the operating system reported.
         source: io::Error,
     },
     /// The session failed.
     #[error("the session failed")]
     Net(#[from] NetError),
-    /// The file contains no valid rates.
+    /// The file of a link's rates cannot be read, or contains invalid rates.
     #[error("{}", file.display())]
     Rates {
-        /// The file.
+        /// The path of the file.
         file: PathBuf,
         /// What is wrong with the file.
         source: CapacityError,
     },
-    /// An option does not work with several sessions.
+    /// An option that works with one session only was given together with several sessions.
     #[error("{option} works with one session only; --parallel N sends zeros in N sessions")]
     Parallel {
-        /// The option.
+        /// The name of the option, for example `--file`.
         option: &'static str,
     },
     /// The two ends of an emulated path are not given.
     #[error("a path needs two ends: --listen and --to, --between, or --tun")]
     NoEnds,
-    /// A burst needs a rate.
+    /// `--rate-burst` was given without a limited `--rate`.
     #[error("--rate-burst needs a --rate that is not unlimited")]
     BurstOfNoRate,
     /// Two outputs would go to standard output.
     #[error("two outputs would be mixed on standard output")]
     StdoutTwice,
-    /// The page or the metrics cannot be served.
+    /// The server for the live page or for the metrics could not start.
     #[error("cannot serve at {place}")]
     Serve {
-        /// The address.
+        /// The address at which the server should listen.
         place: String,
-        /// The error of the system.
+        /// The error that the operating system reported.
         source: io::Error,
     },
     /// The emulated path could not start, or failed.
     #[error("the link failed")]
     Link(#[source] NetError),
-    /// The kernel's congestion control is not available.
+    /// An operation on the kernel's congestion control failed.
     #[cfg(feature = "kernel")]
     #[error("the kernel's congestion control failed")]
     Kernel(#[from] KernelError),
@@ -143,7 +143,7 @@ pub(crate) enum RealError {
 }
 
 impl RealError {
-    /// The exit code of the error's class.
+    /// Returns the exit code of the error's class.
     pub(crate) const fn exit_code(&self) -> u8 {
         match self {
             Self::Controller { .. }
@@ -172,7 +172,7 @@ impl RealError {
         }
     }
 
-    /// What the user can do about it.
+    /// Returns advice on what the user can do about the error, if there is any.
     pub(crate) fn hint(&self) -> Option<&'static str> {
         match self {
             Self::Live(LiveError::TcpOnLoopback { .. } | LiveError::Net(NetError::TestBed { .. })) => {

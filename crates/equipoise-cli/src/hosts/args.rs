@@ -155,7 +155,8 @@ pub(crate) struct Send {
 }
 
 impl Send {
-    /// Name of the controller. Our own control law is the default only with a single path and without a target.
+    /// Returns the name of the controller. If the user names no controller, it is our own control law `equipoise`, or
+    /// `ap` if the user sets a target or several paths.
     pub(crate) fn controller(&self) -> &str {
         let is_held = self.target.is_some() || !self.path.is_empty();
         self.controller.as_deref().unwrap_or(if is_held { "ap" } else { "equipoise" })
@@ -241,33 +242,34 @@ pub(crate) struct Receive {
 }
 
 impl Receive {
-    /// Maximum total rate of sessions that send on request. By default, peers without a key get nothing.
+    /// Returns the maximum total rate of the sessions in which this host sends on request. By default it is zero
+    /// without a key.
     pub(crate) fn reverse_limit(&self) -> Rate {
-        /// Our choice: a small server can send this rate, which is enough for thirty sessions at the default maximum
+        /// Our choice: a small server can send at this rate, which is enough for thirty sessions at the default maximum
         /// rate.
         const USUAL: Rate = Rate::from_bps(500_000_000);
         self.reverse_limit.unwrap_or(if self.ends.insecure { Rate::ZERO } else { USUAL })
     }
 }
 
-/// Parses seconds without a unit, such as 10 or 0.5, or a time with its unit.
+/// Parses a number of seconds without a unit, such as 10 or 0.5, or a time with its unit.
 pub(crate) fn seconds(text: &str) -> Result<Span, String> {
     let bare = text.parse().ok().filter(|seconds: &f64| *seconds >= 0.0).and_then(Span::from_secs_f64);
     bare.map_or_else(|| text.parse().map_err(|error: UnitError| error.to_string()), Ok)
 }
 
-/// Parses the time between two lines. Zero is refused, because the number of lines would be infinite.
+/// Parses the time between two result lines. Zero is refused, because there would be infinitely many lines.
 pub(crate) fn interval(text: &str) -> Result<Span, String> {
     let interval = seconds(text)?;
     if interval > Span::ZERO { Ok(interval) } else { Err("an interval must be above 0 s".to_owned()) }
 }
 
-/// Parses a rate, or 0 without a unit.
+/// Parses a rate with its unit, or `0`.
 fn rate_or_none(text: &str) -> Result<Rate, UnitError> {
     if text == "0" { Ok(Rate::ZERO) } else { text.parse() }
 }
 
-/// Parses an address with a port, or a port of this host.
+/// Parses a port of this host, or an address with a port.
 fn local(text: &str) -> Result<SocketAddr, String> {
     let port = text.parse().ok().map(|port: u16| SocketAddr::from((Ipv4Addr::LOCALHOST, port)));
     let address = port.or_else(|| text.parse().ok());

@@ -19,17 +19,17 @@ use crate::error::{CliError, RealError};
 /// Interval at which a thread that waits for packets checks whether it must stop.
 const TICK: Duration = Duration::from_millis(20);
 
-/// Counters of the packets from other programs.
+/// Counters of the packets that other programs send to this sender.
 #[derive(Debug, Default)]
 pub(super) struct Given {
-    /// Packets dropped because the queue was full.
+    /// Number of packets that were dropped because the queue was full.
     pub(super) dropped: AtomicU64,
-    /// Packets and bytes of audio that were queued.
+    /// Number of audio packets that were queued for sending, and their number of bytes.
     pub(super) audio_packets: AtomicU64,
     pub(super) audio_bytes: AtomicU64,
 }
 
-/// The payload.
+/// The source of the payload that the session sends.
 pub(super) enum Input {
     Zeros,
     Bytes(Box<dyn Read + std::marker::Send>),
@@ -37,7 +37,7 @@ pub(super) enum Input {
 }
 
 impl Input {
-    /// Opens the requested input; `None` if `stop` is set before it is ready.
+    /// Opens the input that `options` request. Returns `None` if `stop` is set before the first packet arrives.
     pub(super) fn of(options: &Send, stop: &AtomicBool) -> Result<Option<Self>, CliError> {
         if let Some(local) = options.rtp {
             return Ok(Relay::listen(local, options, stop)?.map(Self::Packets));
@@ -53,12 +53,12 @@ impl Input {
         }
     }
 
-    /// The SSRC of the packets, if the payload is RTP.
+    /// Returns the SSRC of the RTP packets; `None` if the payload is not RTP.
     pub(super) const fn ssrc(&self) -> Option<u32> {
         if let Self::Packets(relay) = self { Some(relay.ssrc) } else { None }
     }
 
-    /// The encoder that receives requests for key frames, if the payload is RTP.
+    /// Returns the encoder to which key-frame requests are sent; `None` if the payload is not RTP.
     pub(super) fn encoder(&self) -> Result<Option<ToEncoder>, CliError> {
         let Self::Packets(relay) = self else { return Ok(None) };
         let to = ToEncoder::new(&relay.socket, relay.ssrc, relay.encoder.clone());
@@ -66,7 +66,7 @@ impl Input {
         Ok(Some(to.map_err(failed)?))
     }
 
-    /// Starts to forward the payload on a separate thread.
+    /// Starts separate threads that pass the payload to the session. Zeros need no thread.
     pub(super) fn feed(self, payloads: PayloadSender, stop: &Arc<AtomicBool>, given: &Arc<Given>) {
         match self {
             Self::Zeros => drop(payloads),
@@ -84,7 +84,7 @@ fn open(path: &Path) -> Result<Box<dyn Read + std::marker::Send>, CliError> {
     Ok(Box::new(File::open(path).map_err(failed)?))
 }
 
-/// Reads `input` on a separate thread, as fast as the session takes it.
+/// Reads `input` on a separate thread, as fast as the session accepts the bytes.
 fn feed(mut input: Box<dyn Read + std::marker::Send>, payloads: PayloadSender) {
     thread::spawn(move || {
         let mut buffer = vec![0; 64 << 10];
@@ -98,7 +98,7 @@ fn feed(mut input: Box<dyn Read + std::marker::Send>, payloads: PayloadSender) {
                 }
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
                 Err(error) => {
-                    // The data read so far is sent; the rest cannot be read.
+                    // The session still sends the data that was read before the error.
                     let _ = writeln!(anstream::stderr(), "error: cannot continue reading: {error}");
                     break;
                 }
@@ -107,25 +107,25 @@ fn feed(mut input: Box<dyn Read + std::marker::Send>, payloads: PayloadSender) {
     });
 }
 
-/// A local port at which another program's RTP arrives, and a second port for audio.
+/// Receives another program's RTP packets at a local port and, if requested, its audio packets at a second port.
 pub(super) struct Relay {
     socket: UdpSocket,
     audio: Option<UdpSocket>,
-    /// The SSRC of the first packet.
+    /// The SSRC of the first RTP packet.
     ssrc: u32,
     first: Vec<u8>,
     encoder: Encoder,
 }
 
 impl Relay {
-    /// Waits for the first RTP packet. Returns `None` if `stop` is set first.
+    /// Opens the ports and waits for the first RTP packet. Returns `None` if `stop` is set before a packet arrives.
     fn listen(local: SocketAddr, options: &Send, stop: &AtomicBool) -> Result<Option<Self>, CliError> {
         let socket = bind(local)?;
         let audio = options.audio.map(bind).transpose()?;
         let mut buffer = vec![0; 65_536];
         while !stop.load(Ordering::Relaxed) {
             match socket.recv_from(&mut buffer) {
-                // RTCP of the same program is not relayed.
+                // Other datagrams, such as the program's RTCP packets, are ignored.
                 Ok((length, from)) if is_rtp(&buffer[..length]) => {
                     let ssrc = u32::from_be_bytes([buffer[8], buffer[9], buffer[10], buffer[11]]);
                     let at_source = || Encoder::Source(Arc::new(Mutex::new(from)));
@@ -161,7 +161,8 @@ impl Relay {
                         if is_own {
                             encoder.sends_from(from);
                         }
-                        // If there is an audio port, a packet with another SSRC at this port would be treated as audio.
+                        // If there is an audio port, packets with another SSRC that arrive at this port are dropped,
+                        // because they would be treated as audio.
                         if is_own || !has_audio { payloads.try_push(&buffer[..length]) } else { Ok(true) }
                     }
                     _ => Ok(true),
@@ -171,13 +172,14 @@ impl Relay {
     }
 }
 
-/// Maximum number of audio packets that are discarded when the session opens: 100 s of packets of 20 ms.
+/// Maximum number of audio packets that are discarded when the session opens: 5000 packets of 20 ms are 100 s of audio.
 const MOST_LATE: usize = 5000;
 
-/// Forwards packets of every source except the video's.
+/// Forwards the packets that arrive at the audio port `socket`, except those with the SSRC `video`.
 fn forward_audio(socket: &UdpSocket, video: u32, payloads: &PayloadSender, stop: &AtomicBool, given: &Given) {
     let mut buffer = vec![0; 65_536];
-    // Packets that arrived before the session opened are late; the loop is bounded in case packets keep arriving.
+    // Packets that arrived before the session opened are too late and are discarded. The number of discarded packets is
+    // limited, because packets may keep arriving.
     let is_late = |_: &usize| socket.recv(&mut buffer).is_ok();
     if socket.set_nonblocking(true).is_ok() {
         let _ = (0..MOST_LATE).take_while(is_late).count();
@@ -199,7 +201,7 @@ fn forward_audio(socket: &UdpSocket, video: u32, payloads: &PayloadSender, stop:
     }
 }
 
-/// Opens a socket at which another program's packets arrive.
+/// Opens the socket that receives the packets of another program.
 fn bind(local: SocketAddr) -> Result<UdpSocket, RealError> {
     let open = || {
         let socket = UdpSocket::bind(local)?;

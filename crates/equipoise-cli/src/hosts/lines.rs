@@ -1,8 +1,9 @@
-//! Lines for the terminal.
+//! Formats the results of sessions as lines for the terminal.
 
 use super::results::{Direction, Interval, ReceiveEnd, ReceiveInterval, SendInterval, Sum, Sums};
 
-/// Decides when a header is printed: before every twenty lines of a direction.
+/// Decides when a header is printed: before the first line of a direction (sent or received), then before every 20th
+/// further line of this direction.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Heads {
     sent: usize,
@@ -10,7 +11,7 @@ pub(super) struct Heads {
 }
 
 impl Heads {
-    /// The header to print before the next line of this direction, if one is due.
+    /// Returns the header to print before the next line of `direction`; `None` if no header is due.
     pub(super) fn next(&mut self, direction: Direction) -> Option<&'static str> {
         let (rows, head) = match direction {
             Direction::Sent => (&mut self.sent, SENT),
@@ -27,7 +28,7 @@ const SENT: &str =
 
 const RECEIVED: &str = "     time     received  packets   delay since the first     95 % within    jitter    lost\n";
 
-/// The lines of an interval and of its paths, labelled with `name`.
+/// Returns the lines that show an interval and the interval's paths, labelled with `name`.
 pub(super) fn interval(name: &str, interval: &Interval) -> Vec<String> {
     match interval {
         Interval::Sent(interval) => sent(name, interval),
@@ -50,12 +51,12 @@ fn received(name: &str, interval: &ReceiveInterval) -> Vec<String> {
     lines
 }
 
-/// The totals of a received session.
+/// Returns a line with the length and the totals of a session in which this host received the media.
 pub(super) fn received_end(end: &ReceiveEnd) -> String {
     format!("{:.1} s, {}\n", end.duration_s, total(Direction::Received, &end.sum()))
 }
 
-/// The totals of all sessions in each direction.
+/// Returns a line that begins with `name` and contains the totals over all sessions of each direction.
 pub(super) fn sums(name: &str, sums: &Sums) -> String {
     let mut text = name.to_owned();
     for (direction, sum) in [(Direction::Sent, sums.sent), (Direction::Received, sums.received)] {
@@ -66,7 +67,7 @@ pub(super) fn sums(name: &str, sums: &Sums) -> String {
     text + "\n"
 }
 
-/// The totals of the sessions in a direction.
+/// Returns the totals of sessions in one direction, as text.
 pub(super) fn total(direction: Direction, sum: &Sum) -> String {
     let lost = sum.packets_lost.map_or(String::new(), |lost| format!(", {lost} lost"));
     let way = match direction {

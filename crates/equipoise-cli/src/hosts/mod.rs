@@ -22,12 +22,12 @@ use self::args::{Ends, Keygen};
 use crate::error::{CliError, RealError};
 use crate::outcome::Outcome;
 
-/// The environment variable with the key, if no file is named.
+/// The environment variable that contains the key, if the user names no key file.
 const KEY_VARIABLE: &str = "EQUIPOISE_KEY";
-/// Permission bits of the group and of others.
+/// The permission bits of the file's group and of all other users.
 const OTHERS: u32 = 0o077;
 
-/// The key of the session; `None` for a session without encryption.
+/// Returns the key of the session; `None` for a session without encryption.
 fn key(ends: &Ends) -> Result<Option<Key>, RealError> {
     if ends.insecure {
         return Ok(None);
@@ -41,7 +41,8 @@ fn key(ends: &Ends) -> Result<Option<Key>, RealError> {
     Key::from_base64(&text).map(Some).map_err(|source| RealError::Key { from, source })
 }
 
-/// Reads a key's file, and refuses it if other users can read it. A pipe, as from `<(…)`, is private.
+/// Reads a key file. A file that other users can read is refused. A pipe, as created by `<(…)` in a shell, is private
+/// and is accepted.
 fn read_key(path: &Path) -> Result<String, RealError> {
     let unreadable = |source| RealError::KeyFile { path: path.to_path_buf(), source };
     let metadata = fs::metadata(path).map_err(unreadable)?;
@@ -52,7 +53,7 @@ fn read_key(path: &Path) -> Result<String, RealError> {
     fs::read_to_string(path).map_err(unreadable)
 }
 
-/// `equipoise keygen`.
+/// Runs `equipoise keygen`.
 pub(crate) fn keygen(options: &Keygen) -> Result<Outcome, CliError> {
     write_key(&options.file, options.force).map_err(|source| {
         let path = options.file.clone();
@@ -67,7 +68,8 @@ fn write_key(path: &Path, force: bool) -> io::Result<()> {
         return writeln!(io::stdout(), "{}", *text);
     }
     let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    // Written to a temporary file with mode 0600, which is then renamed: if the disk is full, the previous key is kept.
+    // The key is written to a temporary file with mode 0600, which is then renamed. If the disk is full, the previous
+    // key is kept.
     let mut file = NamedTempFile::new_in(folder)?;
     writeln!(file, "{}", *text)?;
     file.as_file().sync_all()?;

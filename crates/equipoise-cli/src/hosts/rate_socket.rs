@@ -7,11 +7,11 @@ use std::time::Duration;
 
 use crate::error::CliError;
 
-/// Pause after a failed `accept`.
+/// Pause after a failed `accept`, before the next attempt.
 const PAUSE: Duration = Duration::from_millis(100);
 
-/// Controls encoders: sends a line `rate BITS_PER_SECOND` for each payload rate, and `keyframe` for each requested key
-/// frame.
+/// Controls encoders through a Unix socket: sends them a line `rate BITS_PER_SECOND` for each new payload rate, and a
+/// line `keyframe` for each requested key frame.
 pub(super) struct RateSocket {
     path: PathBuf,
     state: Arc<Mutex<Listeners>>,
@@ -38,12 +38,13 @@ impl RateSocket {
         thread::spawn(move || {
             for stream in listener.incoming() {
                 let Ok(mut stream) = stream else {
-                    // This fails at once and repeatedly if, for example, the process has no file descriptors left.
+                    // `accept` can fail immediately and repeatedly, for example if the process has no file descriptors
+                    // left. The pause keeps this loop from using a whole processor.
                     thread::sleep(PAUSE);
                     continue;
                 };
                 let mut listeners = shared.lock().unwrap_or_else(PoisonError::into_inner);
-                // The stream never blocks: a client that does not read is disconnected.
+                // Writing to the stream never blocks. A client that does not read is disconnected.
                 let ready = stream.set_nonblocking(true).is_ok();
                 let told = listeners.last.is_none_or(|rate| writeln!(stream, "rate {rate}").is_ok());
                 if ready && told {
@@ -68,7 +69,7 @@ impl RateSocket {
 
 impl Drop for RateSocket {
     fn drop(&mut self) {
-        // This process created the socket file; it does not matter if the file was already removed.
+        // This process created the socket file. An error is ignored, because the file may already have been removed.
         let _ = std::fs::remove_file(&self.path);
     }
 }

@@ -1,5 +1,5 @@
-//! RTCP with the local decoder and encoder: passes key-frame requests from the decoder to the encoder through the
-//! session.
+//! Exchanges RTCP with the local decoder and the local encoder: the session carries the decoder's key-frame requests to
+//! the encoder.
 
 use std::io;
 use std::net::{SocketAddr, UdpSocket};
@@ -13,8 +13,8 @@ use equipoise_session::wire::key_frames::{KeyFrameFeedback, KeyFrameRequest, enc
 use equipoise_session::wire::rtcp::{encode_cname, encode_receiver_report, parse_compound};
 
 /// Forwards the decoder's key-frame requests, which arrive at `socket`, to the senders of the requested SSRCs, until
-/// `stop` is set. The socket is the one that sends the RTP packets (RFC 5761), and has a timeout. Requests from hosts
-/// other than the decoder's are ignored.
+/// `stop` is set. The socket also sends the RTP packets to the decoder (RFC 5761), and has a read timeout. Requests
+/// from hosts other than the decoder's host are ignored.
 pub(super) fn from_decoder(socket: UdpSocket, decoder: SocketAddr, key_frames: KeyFrames, stop: Arc<AtomicBool>) {
     thread::spawn(move || {
         let mut buffer = [0; 2048];
@@ -23,7 +23,7 @@ pub(super) fn from_decoder(socket: UdpSocket, decoder: SocketAddr, key_frames: K
                 Ok((length, from)) if from.ip().to_canonical() == decoder.ip().to_canonical() => {
                     ask(buffer.get(..length).unwrap_or_default(), &key_frames);
                 }
-                // An ICMP error means that the decoder does not listen yet; continue.
+                // An ICMP error only means that the decoder does not listen yet, so errors are ignored.
                 Ok(_) | Err(_) => {}
             }
         }
@@ -38,27 +38,27 @@ fn ask(datagram: &[u8], key_frames: &KeyFrames) {
     }
 }
 
-/// Sends RTCP to an encoder.
+/// Sends RTCP packets to an encoder.
 pub(super) struct ToEncoder {
-    /// The socket that receives the encoder's RTP.
+    /// The socket at which the encoder's RTP packets arrive.
     socket: UdpSocket,
     ssrc: u32,
     to: Encoder,
-    /// Number of the next full intra request.
+    /// Sequence number of the next full intra request.
     number: u8,
 }
 
 /// The address at which an encoder receives RTCP.
 #[derive(Clone, Debug)]
 pub(super) enum Encoder {
-    /// A separate address.
+    /// An address that the user gave.
     At(SocketAddr),
     /// The source address of the encoder's last RTP packet (RFC 4961).
     Source(Arc<Mutex<SocketAddr>>),
 }
 
 impl Encoder {
-    /// Records the source address of an RTP packet.
+    /// Records the source address of the encoder's latest RTP packet.
     pub(super) fn sends_from(&self, from: SocketAddr) {
         if let Self::Source(source) = self {
             *source.lock().unwrap_or_else(PoisonError::into_inner) = from;
@@ -74,20 +74,20 @@ impl Encoder {
 }
 
 impl ToEncoder {
-    /// For the encoder with SSRC `ssrc`, whose RTP arrives at `socket`.
+    /// Creates the sender of RTCP packets to the encoder with the SSRC `ssrc`, whose RTP packets arrive at `socket`.
     pub(super) fn new(socket: &UdpSocket, ssrc: u32, to: Encoder) -> io::Result<Self> {
         Ok(Self { socket: socket.try_clone()?, ssrc, to, number: 0 })
     }
 
     /// Requests a key frame, in a compound packet that any RTP tool accepts (RFC 3550, Sec. 6.1).
     pub(super) fn ask(&mut self, request: KeyFrameRequest) {
-        // The report may have any SSRC except the encoder's.
+        // The receiver report needs an SSRC of its own: any value except the encoder's SSRC.
         let (own, mut datagram) = (self.ssrc.wrapping_add(1), Vec::new());
         encode_receiver_report(own, &[], &[], &mut datagram);
         encode_cname(own, "receiver@equipoise", &mut datagram);
         encode_key_frame_request(own, self.ssrc, (request, self.number), &mut datagram);
         self.number = self.number.wrapping_add(u8::from(request == KeyFrameRequest::FullIntra));
-        // If the encoder does not accept RTCP, the session continues.
+        // An error is ignored: if the encoder does not accept RTCP, the session continues.
         let _ = self.socket.send_to(&datagram, self.to.address());
     }
 }

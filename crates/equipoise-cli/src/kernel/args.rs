@@ -65,7 +65,7 @@ pub(crate) struct Parameters {
 }
 
 impl Parameters {
-    /// Returns these parameters; each parameter that is not set keeps its previous value.
+    /// Returns these parameters. A parameter that the user does not set has its value in `before`.
     pub(crate) fn over(&self, before: equipoise_kernel::Parameters) -> equipoise_kernel::Parameters {
         equipoise_kernel::Parameters {
             gamma: self.gamma.unwrap_or(before.gamma),

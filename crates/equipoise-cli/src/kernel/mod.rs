@@ -17,10 +17,10 @@ use crate::outcome::{Outcome, catch_interrupt};
 use crate::output::{Output, say};
 use args::{Kernel, Load, Set, Status};
 
-/// Interval at which Ctrl-C is checked. Our choice: short enough to seem immediate.
+/// Interval at which the command checks whether Ctrl-C was pressed. Our choice: short enough to seem immediate.
 const LISTEN: Duration = Duration::from_millis(50);
 
-/// `equipoise kernel`.
+/// Runs `equipoise kernel`.
 pub(crate) fn run(command: &Kernel) -> Result<Outcome, CliError> {
     match command {
         Kernel::Load(options) => load(options),
@@ -34,21 +34,22 @@ pub(crate) fn run(command: &Kernel) -> Result<Outcome, CliError> {
     }
 }
 
-/// Loads the congestion control if it is `wanted` and not loaded yet. Dropping the returned value unloads it.
+/// Loads the congestion control into the kernel if it is `wanted` and not loaded yet. Dropping the returned value
+/// unloads the congestion control.
 pub(crate) fn lend(wanted: bool) -> Result<Option<Loaded>, CliError> {
     if !wanted || equipoise_kernel::is_loaded() {
         return Ok(None);
     }
     match equipoise_kernel::load(Parameters::default()) {
         Ok(loaded) => Ok(Some(loaded)),
-        // Another process has loaded it since the check above.
+        // Another process has loaded the congestion control since the check at the beginning of this function.
         Err(KernelError::Loaded) => Ok(None),
         Err(error) => Err(error.into()),
     }
 }
 
-/// Returns the setter of TCP windows for flow pairs with this congestion control; `None` if the kernel does not support
-/// it, or if a permission is missing.
+/// Returns a function that sets the congestion window of TCP connections with the congestion control `control`. Returns
+/// `None` if the kernel does not support this, or if this process lacks a permission.
 pub(crate) fn window_control(control: &str) -> Option<WindowControl> {
     let preset = PresetWindow::load(control).ok().flatten()?;
     let name = preset.name();
@@ -153,7 +154,7 @@ struct StatusReport {
     connections: Vec<Connection>,
 }
 
-/// A connection; rates are those of payload.
+/// A TCP connection that uses the congestion control. Its rates count only payload.
 #[derive(Debug, Serialize)]
 struct Connection {
     local: String,

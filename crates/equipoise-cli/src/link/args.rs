@@ -65,7 +65,7 @@ pub(crate) enum RateLimit {
     Rate(Rate),
 }
 
-/// Reads a rate, or `unlimited`.
+/// Parses a rate, or the word `unlimited`.
 impl FromStr for RateLimit {
     type Err = UnitError;
     fn from_str(text: &str) -> Result<Self, UnitError> {
@@ -166,10 +166,12 @@ path_options! {
 }
 
 impl Back {
-    /// The options of the reverse direction. Options that are not set here are copied from `path`.
+    /// Returns the options of the reverse direction. Options that the user does not set for this direction are copied
+    /// from `path`.
     pub(crate) fn over(&self, path: &Path) -> Path {
         let Self { delay, jitter, loss, loss_burst, reorder, reorder_by, duplicate, queue, aqm, .. } = *self;
-        // An option also replaces its alternatives: a rate replaces a trace, for example.
+        // If the user sets a rate for this direction, a trace of the forward direction is not copied, because both
+        // describe the capacity.
         let has_rate = self.rate.is_some() || self.rate_trace.is_some() || self.rate_csv.is_some();
         let (loss, loss_burst) =
             if loss.is_some() || loss_burst.is_some() { (loss, loss_burst) } else { (path.loss, path.loss_burst) };

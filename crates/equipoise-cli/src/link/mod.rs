@@ -24,7 +24,7 @@ use args::{Aqm, Link, Path, RateLimit};
 /// whole video frame cannot.
 const REORDER_BY: Span = Span::from_millis(5);
 
-/// `equipoise link`.
+/// Runs `equipoise link`.
 pub(crate) fn link(options: &Link) -> Result<Outcome, CliError> {
     let ends = ends(options)?;
     let forward = path(&options.path)?;
@@ -59,7 +59,7 @@ pub(crate) fn link(options: &Link) -> Result<Outcome, CliError> {
     Ok(if cut_short { Outcome::Interrupted } else { Outcome::Complete })
 }
 
-/// Prints the ends of the link, and announces both directions to the views.
+/// Prints the two ends of the link, and announces both directions to the views.
 fn begin(ends: &Ends, address: Option<SocketAddr>, (screen, views): (&Screen, &Views)) {
     let place = match (ends, address) {
         (Ends::Udp { target, .. }, Some(address)) => format!("{address} to {target}"),
@@ -75,7 +75,7 @@ fn begin(ends: &Ends, address: Option<SocketAddr>, (screen, views): (&Screen, &V
     }
 }
 
-/// The ends of the link.
+/// Returns the two ends of the link that the options request.
 fn ends(options: &Link) -> Result<Ends, CliError> {
     let pair = |names: &Option<Vec<String>>| match names.as_deref() {
         Some([first, second]) => Some((first.clone(), second.clone())),
@@ -89,7 +89,7 @@ fn ends(options: &Link) -> Result<Ends, CliError> {
     }
 }
 
-/// The configuration of one direction.
+/// Returns the configuration of one direction of the link.
 fn path(options: &Path) -> Result<PipeConfig, CliError> {
     let usual = PipeConfig::default();
     let failed = |file: &std::path::Path| {

@@ -34,7 +34,7 @@ pub(crate) enum Paper {
 }
 
 impl Paper {
-    /// Whether the paper's experiments run in real time.
+    /// Whether the user requested that the experiments run in real time.
     pub(crate) const fn is_live(&self) -> bool {
         match self {
             Self::Waki2013(_) => false,

@@ -7,7 +7,7 @@ use crate::bar::Bar;
 use crate::error::CliError;
 use crate::output::{Output, say};
 
-/// Runs the requested parts, and writes their results to the outputs.
+/// Runs the requested parts of a paper, and writes their results to the requested outputs.
 pub(super) fn carry_out<P: ValueEnum + Send + Sync, E: Into<CliError>>(
     asked: &PaperRun<P>,
     doing: &'static str,
@@ -85,7 +85,7 @@ pub(super) fn tobe_parts(asked: TobePart) -> Vec<tobe1999::Part> {
     }
 }
 
-/// The requested parts. `all` includes parts that need pairs of paths only if --pairs is given.
+/// Returns the requested parts. `all` includes the parts that need measured pairs of paths only if `--pairs` is given.
 pub(super) fn asvarujanon_parts(asked: AsvarujanonPart, has_pairs: bool) -> Vec<asvarujanon2014::Part> {
     use asvarujanon2014::Part;
     match asked {

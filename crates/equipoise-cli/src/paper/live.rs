@@ -9,10 +9,10 @@ use crate::commands::window_control;
 use crate::error::{CliError, PaperError};
 use crate::outcome::{Outcome, catch_interrupt, outcome};
 
-/// Runs the requested parts in real time.
+/// Runs the requested parts of a paper in real time.
 pub(super) fn run(paper: &Paper) -> Result<Outcome, CliError> {
     match paper {
-        // This paper has no --live option.
+        // Clap never passes `--live` for this paper, because its subcommand does not have this option.
         Paper::Waki2013(_) => Ok(Outcome::Complete),
         Paper::Kodama2009(EitherWorld { run: asked, .. }) => {
             live_parts(asked, kodama_parts, kodama2009::LIVE)?;
@@ -35,7 +35,7 @@ pub(super) fn run(paper: &Paper) -> Result<Outcome, CliError> {
     }
 }
 
-/// Runs the experiments. After an interruption, the results contain the completed part.
+/// Runs the experiments. If the user interrupts them, the results contain the completed experiments.
 fn run_live<P: ValueEnum + Send + Sync>(
     asked: &PaperRun<P>,
     run: impl FnOnce(&Options, &AtomicBool, &dyn Fn(f64)) -> Result<Results, ExperimentError>,
@@ -45,7 +45,7 @@ fn run_live<P: ValueEnum + Send + Sync>(
     Ok(outcome(&stop))
 }
 
-/// The requested parts that can be run live; `all` requests all of them.
+/// Returns the requested parts, all of which can be run live. `all` requests all parts that can be run live.
 fn live_parts<P: ValueEnum + Send + Sync, T: PartialEq + Copy>(
     asked: &PaperRun<P>,
     parts: fn(P) -> Vec<T>,

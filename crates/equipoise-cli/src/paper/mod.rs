@@ -1,4 +1,4 @@
-//! `equipoise paper`: repeats a paper's experiments.
+//! `equipoise paper`: repeats the experiments of a paper.
 
 pub(crate) mod args;
 mod asked;
@@ -14,7 +14,7 @@ use crate::outcome::Outcome;
 use args::{AsvarujanonRun, EitherWorld, Paper, PaperRun};
 use asked::{asvarujanon_parts, carry_out, kodama_parts, subramanya_parts, tobe_parts, waki_parts};
 
-/// Runs the requested parts. The outcome does not depend on whether they confirm the paper.
+/// Runs the requested parts of a paper. The outcome does not depend on whether the results confirm the paper.
 pub(crate) fn run(paper: &Paper) -> Result<Outcome, CliError> {
     if paper.is_live() {
         #[cfg(feature = "live")]

@@ -146,14 +146,14 @@ pub(crate) struct Common {
     pub(crate) results: Results,
 }
 
-/// The requirements of --live.
+/// The part of the help about `--live`: its duration, and its requirements.
 #[cfg(feature = "live")]
 const LIVE_HELP: &str = "\nA live run takes a few seconds longer than the case, which takes 100 to 300 s. --live first prints the total time: \
 about 2 hours for --quick with four controllers, 8 hours for all variants. The kernel must have reno and cubic.\n";
 #[cfg(not(feature = "live"))]
 const LIVE_HELP: &str = "";
 
-/// The long help: all cases with their variants.
+/// Returns the long help of `equipoise suite rfc8867`, which lists all cases with their variants.
 fn long_help() -> String {
     let mut text = "Examples:
   equipoise suite rfc8867 --report rfc8867.html    # all cases and variants, 10 seeds
@@ -179,7 +179,7 @@ Cases and their variants; --quick runs the first variant of each:
     text
 }
 
-/// The long help of the bars: all cases with their variants.
+/// Returns the long help of `equipoise suite bars`, which lists all cases with their variants.
 fn bars_help() -> String {
     let mut text = "Examples:
   equipoise suite bars --report bars.html --json bars.json --csv bars.csv

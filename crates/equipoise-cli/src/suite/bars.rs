@@ -1,4 +1,5 @@
-//! `equipoise suite bars`: tests our own control law against its performance targets (bars), and prints their table.
+//! `equipoise suite bars`: tests our own control law against its performance targets (bars), and prints a table of the
+//! bars.
 
 use equipoise_lab::scenario::Catalogue;
 use equipoise_lab::suite::{Aqm, BarResult, NotRun, Plan, SuiteResult, bars};
@@ -36,14 +37,16 @@ pub(super) fn run(options: &Bars) -> Result<Outcome, CliError> {
     Ok(Outcome::Complete)
 }
 
-/// A table for each variant, then the variants that were not run, and the number of bars that are met.
+/// Returns a table for each variant of the network, then the variants that were not run, and the number of bars that
+/// are met.
 fn table(result: &SuiteResult) -> String {
     let controllers = result.controllers();
     let heads = ["quantity", "bar"].into_iter().chain(controllers.iter().copied()).chain(["verdict"]);
     let head: Vec<_> = heads.map(str::to_owned).collect();
     let row = |bar: &BarResult| {
         let laws = controllers.iter().map(|law| bar.of(law));
-        // For a bar that is not met, the better control laws are listed below the table.
+        // A dash means that the bar was not judged. If a bar is not met, the control laws that do better are listed
+        // below the table.
         let verdict = bar.met.map_or("–", |met| if met { "met" } else { "not met" });
         let first = [bar.label(), bar.limit_in_short()];
         first.into_iter().chain(laws).chain([verdict.to_owned()]).collect::<Vec<_>>()

@@ -1,4 +1,4 @@
-//! `--live`: runs the same cases over real sockets.
+//! `equipoise suite --live`: also runs the simulated test cases over real sockets.
 
 use equipoise_lab::scenario::Catalogue;
 use equipoise_lab::suite::live::{self, Length, Step};
@@ -10,17 +10,17 @@ use crate::outcome::{Outcome, catch_interrupt, outcome};
 use crate::output::say;
 use crate::waiting::in_words;
 
-/// The live runs of a suite, after the check that they can be run.
+/// The live runs of a suite. A value of this type exists only after the check that this machine can run them.
 pub(super) struct Live<'a> {
     items: &'a [Item],
     law: (&'a Catalogue, &'a [String]),
     plan: Plan,
-    /// If set, nothing except results may go to standard output.
+    /// Whether no text except results may be printed to standard output.
     is_quiet: bool,
 }
 
 impl<'a> Live<'a> {
-    /// Checks that the live runs can be run, then prints how long they will take.
+    /// Checks that this machine can run the live runs, then prints how long they will take.
     pub(super) fn announce(
         items: &'a [Item],
         law: (&'a Catalogue, &'a [String]),
@@ -34,7 +34,8 @@ impl<'a> Live<'a> {
         Ok(Self { items, law, plan, is_quiet })
     }
 
-    /// Runs the live runs and adds them to a simulated result. After Ctrl-C, the result contains the completed runs.
+    /// Runs the live runs and adds their results to `result`, that of the simulated runs. After Ctrl-C, only completed
+    /// live runs are added.
     pub(super) fn run_beside(
         self,
         mut result: SuiteResult,
@@ -58,7 +59,7 @@ impl<'a> Live<'a> {
     }
 }
 
-/// Converts errors of live runs, so that their exit codes and hints are the same as in other commands.
+/// Converts an error of live runs, so that it has the same exit code and hint as in other commands.
 fn in_class(error: SuiteError) -> CliError {
     match error {
         SuiteError::Live(error) => error.into(),

@@ -19,7 +19,7 @@ use crate::outcome::Outcome;
 use crate::output::{Output, Results, say};
 use args::{Common, Rfc8867, Suite, Traces};
 
-/// `equipoise suite`.
+/// Runs `equipoise suite`.
 pub(crate) fn run(suite: &Suite) -> Result<Outcome, CliError> {
     match suite {
         Suite::Rfc8867(options) => cases(options),
@@ -55,21 +55,21 @@ fn over_traces(options: &Traces) -> Result<Outcome, CliError> {
     all(&asked, &options.common)
 }
 
-/// The seed of the first run if no seed is given.
+/// The seed of the first run if the user sets no seed.
 const FIRST_SEED: u64 = 1;
 
-/// The requested runs.
+/// The runs that the user requested.
 struct Asked {
     name: &'static str,
     items: Vec<Item>,
-    /// Number of simulated runs of each item.
+    /// Number of simulated runs of each variant with each controller.
     runs: u32,
-    /// Number of live runs of each item, if requested.
+    /// Number of live runs of each variant with each controller; `None` without `--live`.
     #[cfg(feature = "live")]
     live_runs: Option<u32>,
 }
 
-/// The requested output files.
+/// The output files that the user requested.
 struct Files {
     json: Option<Output>,
     csv: Option<Output>,
@@ -83,7 +83,7 @@ impl Files {
         Ok(Self { json: promise(json)?, csv: promise(&options.csv)?, html: promise(report)? })
     }
 
-    /// Whether results go to standard output, so that no other text may be printed there.
+    /// Whether a result file goes to standard output. If so, no other text may be printed there.
     fn take_stdout(&self) -> bool {
         [&self.json, &self.csv].into_iter().any(|output| matches!(output, Some(Output::Stdout)))
     }
@@ -97,7 +97,7 @@ impl Files {
     }
 }
 
-/// Runs all items, and writes the requested files.
+/// Runs all items with all controllers, prints the results, and writes the requested files.
 fn all(asked: &Asked, options: &Common) -> Result<Outcome, CliError> {
     let files = Files::promise(options)?;
     let is_quiet = options.results.quiet || files.take_stdout();

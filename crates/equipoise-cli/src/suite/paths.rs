@@ -1,4 +1,4 @@
-//! `equipoise suite paths`: random paths, with a verdict for each run.
+//! `equipoise suite paths`: simulates random network paths, and judges each run.
 
 use equipoise_lab::scenario::Catalogue;
 use equipoise_lab::suite::paths::{self, Path, Plan};
@@ -9,7 +9,7 @@ use crate::error::CliError;
 use crate::outcome::Outcome;
 use crate::output::{Output, say};
 
-/// Runs the random paths, or writes one of them as a scenario.
+/// Simulates the random paths, or writes one of the paths to a scenario file.
 pub(super) fn run(options: &Paths) -> Result<Outcome, CliError> {
     let catalogue = Catalogue::default();
     let law = (&catalogue, options.controller.as_str());

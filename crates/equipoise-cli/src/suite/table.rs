@@ -1,4 +1,4 @@
-//! A suite's result as a table for the terminal.
+//! Formats the result of a suite as tables for the terminal.
 
 use equipoise_lab::suite::{CaseResult, FlowKind, NotRun, SuiteResult};
 
@@ -14,12 +14,12 @@ const HEADS: [&str; 10] = [
     "over TCP",
     "feedback (%)",
 ];
-/// Number of text columns, which are aligned to the left.
+/// Number of leading columns that contain words and are aligned to the left. The other columns contain numbers.
 const WORDS: usize = 2;
 
 type Row = [String; HEADS.len()];
 
-/// A table for each case, then the variants that were not run.
+/// Returns a table for each test case, then the list of variants that were not run.
 pub(super) fn of(result: &SuiteResult) -> String {
     let mut text = format!("{}, {}\n", result.suite, result.seeds());
     for case in result.results.chunk_by(|one, other| one.case == other.case) {

@@ -1,12 +1,12 @@
-//! A table for several runs, simulated or live: one row per metric, one column per flow.
+//! The tables for several runs, simulated or live: one row per metric, one column per flow.
 
 use equipoise_lab::metrics::{self, Metric};
 use equipoise_lab::result::{FlowResult, FlowSummary, Run, WorldSummary};
 
-/// Maximum width of a table in columns of the terminal.
+/// Maximum width of a table, in columns of the terminal.
 const WIDTH: usize = 100;
 
-/// The means of the runs, and the disturbances during them.
+/// Returns the means over the runs as tables, then the disturbances during the runs.
 pub(super) fn of(summary: &WorldSummary, runs: &[&Run]) -> String {
     let [first, .., last] = runs else { return String::new() };
     let world = summary.world.name();
@@ -23,7 +23,7 @@ pub(super) fn of(summary: &WorldSummary, runs: &[&Run]) -> String {
     text
 }
 
-/// A flow's column in a table.
+/// The column of one flow in a table.
 struct Column<'a> {
     head: String,
     summary: &'a FlowSummary,
@@ -42,7 +42,8 @@ impl Column<'_> {
     }
 }
 
-/// Groups flows with the same metrics into tables. A table has as many flows as fit into a line.
+/// Groups flows that have the same metrics into tables. A table contains as many flows as fit into the terminal's
+/// width.
 fn tables<'a>(summaries: &'a [FlowSummary], flows: &[FlowResult]) -> Vec<Vec<Column<'a>>> {
     let column = |(summary, flow): (&'a FlowSummary, &FlowResult)| {
         let of = flow.controller.as_ref().map(|controller| format!(" ({controller})")).unwrap_or_default();
@@ -63,7 +64,7 @@ fn tables<'a>(summaries: &'a [FlowSummary], flows: &[FlowResult]) -> Vec<Vec<Col
     tables
 }
 
-/// Width of the widest label.
+/// Returns the width of the longest metric label, in columns of the terminal.
 fn labels(metrics: &[Metric]) -> usize {
     metrics.iter().map(|metric| metric.label().chars().count()).max().unwrap_or(0)
 }
@@ -80,7 +81,7 @@ fn table(columns: &[Column<'_>]) -> String {
     line("", &|column| column.head.clone()) + &rows.collect::<String>()
 }
 
-/// Stalls of the machine, runs that ended early, and notes on the hosts of flow pairs.
+/// Returns lines that report stalls of the machine, runs that ended early, and notes on the hosts of flow pairs.
 fn disturbances(runs: &[&Run]) -> Vec<String> {
     let mut lines = Vec::new();
     let stalls: Vec<_> = runs.iter().flat_map(|run| &run.stalls).map(|stall| stall.end_s - stall.start_s).collect();

@@ -1,4 +1,4 @@
-//! The values of all media flows of a run together, and the table of the run's phases.
+//! The totals over all media flows of a run, and the table of the run's phases.
 
 use std::collections::BTreeMap;
 
@@ -10,7 +10,7 @@ use super::millis;
 /// The indentation of lines that do not concern a single flow.
 const INDENT: &str = "             ";
 
-/// A line of totals, and a table if there is more than one phase.
+/// Returns a line of totals, and a table of the phases if there is more than one phase.
 pub(super) fn of_run(media: &MediaResult) -> String {
     let mut text = line(media).map(|line| format!("{INDENT}all sessions: {line}\n")).unwrap_or_default();
     if media.phases.len() > 1 {
@@ -21,7 +21,8 @@ pub(super) fn of_run(media: &MediaResult) -> String {
     text
 }
 
-/// The means over several runs: a table for the whole run, and a table for the phases if there is more than one.
+/// Returns the means over several runs: a table for the whole run, and a table of the phases if there is more than one
+/// phase.
 pub(super) fn of_summary(summary: &WorldSummary) -> String {
     type Means = BTreeMap<String, Mean>;
     fn cell<T>(means: &Means, metric: &Metric<T>) -> Option<String> {
@@ -50,7 +51,8 @@ fn span(start_s: f64, end_s: f64) -> String {
     format!("{start_s} to {end_s} s")
 }
 
-/// Utilisation of the capacity and waiting times in queues, if they are known.
+/// Returns a text with the utilisation of the capacity and the waiting times in queues. Returns `None` if both are
+/// unknown.
 fn line(media: &MediaResult) -> Option<String> {
     let used = media.utilisation.map(|used| format!("{:.1} % of the available capacity used", used * 100.0));
     let waits = |queueing: QueueingResult| {
@@ -64,7 +66,7 @@ fn line(media: &MediaResult) -> Option<String> {
     (!known.is_empty()).then(|| known.join(", "))
 }
 
-/// A table with a row for each phase, and a column for each metric that any phase has.
+/// Returns a table with a row for each phase, and a column for each metric that has a value in any phase.
 fn table<P: Copy, M>(
     indent: &str,
     phases: &[(String, P)],

@@ -1,4 +1,5 @@
-//! Shows the progress of a sweep: a bar on a terminal, otherwise a line every ten seconds, for logs of batch jobs.
+//! Shows the progress of a sweep: a bar on a terminal, otherwise a line every ten seconds, which suits the logs of
+//! batch jobs.
 
 use std::io::{self, IsTerminal as _, Write as _};
 use std::sync::{Mutex, PoisonError};
@@ -9,12 +10,12 @@ use equipoise_lab::sweep::Progress;
 use crate::bar::Bar;
 use crate::waiting::in_words;
 
-/// Time between two lines.
+/// Time between two progress lines.
 const EVERY: Duration = Duration::from_secs(10);
 
 pub(super) struct Meter {
     bar: Bar,
-    /// The start, and the time of the last line; `None` if no lines are printed.
+    /// The start of the sweep, and the time of the last progress line; `None` if no lines are printed.
     lines: Option<(Instant, Mutex<Instant>)>,
 }
 
@@ -37,7 +38,7 @@ impl Meter {
             *last = now;
         }
         let left = (now - *begun).mul_f64((planned - done) as f64 / done as f64);
-        // If standard error is closed, the line is lost.
+        // If standard error is closed, the line cannot be printed; this error is ignored.
         let _ = writeln!(anstream::stderr(), "{done} of {planned} runs, {} left", in_words(left.as_secs_f64()));
     }
 

@@ -1,4 +1,4 @@
-//! `equipoise sweep`: runs all combinations of a design, and writes their results into one table.
+//! `equipoise sweep`: runs all combinations of a design's values, and writes the results into one table.
 
 pub(crate) mod args;
 mod meter;
@@ -14,7 +14,7 @@ use crate::output::{Output, say};
 use args::Sweep;
 use meter::Meter;
 
-/// `equipoise sweep`.
+/// Runs `equipoise sweep`.
 pub(crate) fn run(options: &Sweep) -> Result<Outcome, CliError> {
     let promise = |path: &Option<PathBuf>| path.as_deref().map(Output::promise).transpose();
     let (parquet, csv) = (promise(&options.merge)?, promise(&options.csv)?);
@@ -25,7 +25,8 @@ pub(crate) fn run(options: &Sweep) -> Result<Outcome, CliError> {
     };
     let folder = folder.map_err(CliError::Sweep)?;
     let is_quiet = options.quiet || [&parquet, &csv].into_iter().any(|output| matches!(output, Some(Output::Stdout)));
-    // A computer that only merges, such as the front end of a cluster, must not simulate the runs of other computers.
+    // A computer that only merges results, such as the front end of a cluster, must not simulate the runs that other
+    // computers are responsible for.
     if !(options.files.is_empty() && is_merged) {
         let meter = Meter::new(options.quiet);
         let shard = options.shard.unwrap_or(Shard::ALL);
@@ -46,7 +47,7 @@ fn counted(count: u64, what: &str) -> String {
     if count == 1 { format!("1 {what}") } else { format!("{count} {what}s") }
 }
 
-/// The design of the sweep.
+/// Returns the design of the sweep: its scenarios, and the values to combine.
 fn design(options: &Sweep) -> Result<Design, CliError> {
     let read = |file: &PathBuf| {
         let text = Scenario::read_text(file);
@@ -66,10 +67,10 @@ fn design(options: &Sweep) -> Result<Design, CliError> {
     })
 }
 
-/// The seed of the first scenario, after the changes of --set.
+/// Returns the seed of the first scenario, after the changes of `--set`.
 fn first_seed(options: &Sweep, scenarios: &[NamedText]) -> Result<u64, CliError> {
     let (Some(file), Some(first)) = (options.files.first(), scenarios.first()) else { return Ok(1) };
-    // Errors in these values are reported later, for the whole design.
+    // Errors in the values of `--set` are reported later, when the whole design is checked.
     let set = options.set.iter().map(|text| text.parse()).collect::<Result<Vec<Override>, _>>().unwrap_or_default();
     let scenario = Scenario::parse_with(&first.text, &set);
     scenario.map(|scenario| scenario.seed).map_err(|source| CliError::Scenario { file: file.clone(), source })

@@ -22,7 +22,8 @@ pub(crate) struct Viewing {
     pub(crate) json_stream: Option<PathBuf>,
 }
 
-/// Parses a port of this host, which other hosts cannot reach, or a name or an address with a port.
+/// Parses the address of a server: a port, or a name or address with a port. A port alone means the loopback address,
+/// which other hosts cannot reach.
 fn place(text: &str) -> Result<String, String> {
     if text.parse::<u16>().is_ok() {
         return Ok(format!("127.0.0.1:{text}"));

@@ -1,4 +1,4 @@
-//! The current state of a run, for the terminal, the metrics and the final report.
+//! The current state of a run, from which the terminal view, the metrics and the report are made.
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -7,55 +7,56 @@ use serde::Serialize;
 use super::told::{Figures, Open, Start, Told, Way};
 use super::trail::Trail;
 
-/// The state of a run. Its size is bounded for runs of any length and with any number of sessions.
+/// The state of a run. Its size in memory is bounded for runs of any length and with any number of sessions.
 #[derive(Debug, Default)]
 pub(crate) struct Board {
     pub(crate) start: Option<Start>,
-    /// Series in progress, by number.
+    /// Series that have not ended, by their numbers.
     pub(crate) open: BTreeMap<u64, Series>,
-    /// The first series that ended, in order of their ends.
+    /// The first series that ended, at most [`KEPT`], in the order in which they ended.
     pub(crate) ended: Vec<Series>,
-    /// Number of later series that have ended.
+    /// Number of series that ended later and are not in `ended`.
     pub(crate) more_ended: u64,
-    /// Totals by direction.
+    /// Totals over all series of each direction, including series that have ended.
     pub(crate) sums: BTreeMap<Way, Total>,
     /// Time of the last event, in seconds since the run's start.
     pub(crate) at_s: f64,
-    /// History of the total rate of all series, sent, received and carried, in bit/s.
+    /// History of the sum of the rates of all series, in bit/s.
     pub(crate) all: Trail,
-    /// Total rate of all series, recent samples, in bit/s.
+    /// The most recent samples of the sum of the rates of all series, in bit/s.
     pub(crate) recent: Recent,
 }
 
-/// Maximum number of ended series. Our choice: as many as in the results of `receive`.
+/// Maximum number of ended series that are kept. Our choice: the same number as in the results of `receive`.
 const KEPT: usize = 1000;
-/// Maximum number of series with a history, because charts with more series are unreadable.
+/// Maximum number of series for which a history is kept, because a chart of more series is unreadable.
 pub(crate) const DRAWN: usize = 16;
-/// Number of points of the history for the terminal. Our choice: about the number of its columns.
+/// Maximum number of samples in a chart of the terminal. Our choice: about the number of the terminal's columns.
 const RECENT: usize = 120;
 
 /// A series: a session, a flow, or one direction of an emulated path.
 #[derive(Debug)]
 pub(crate) struct Series {
     pub(crate) open: Open,
-    /// Values of its last interval.
+    /// The measured values of the series' last interval.
     pub(crate) now: Figures,
     pub(crate) total: Total,
-    /// The circuit breaker that stopped the series; `None` if it is not stopped.
+    /// The circuit breaker that has stopped the media; `None` if the media is not stopped.
     pub(crate) stopped_by: Option<&'static str>,
-    /// How often each circuit breaker stopped the series.
+    /// Number of times that each circuit breaker stopped the media.
     pub(crate) breakers: BTreeMap<&'static str, u64>,
-    /// The history of the series, if it is among the first [`DRAWN`] series.
+    /// The history of the series. Only the first [`DRAWN`] series have one.
     pub(crate) trail: Option<Trail>,
     pub(crate) recent: Recent,
-    /// Time, in seconds since the run's start, and reason of the end.
+    /// The time at which the series ended, in seconds since the run's start, and the reason; `None` if it has not
+    /// ended.
     pub(crate) end: Option<(f64, &'static str)>,
 }
 
-/// Totals.
+/// Totals of one series, or of all series of one direction.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
 pub(crate) struct Total {
-    /// Number of series that were opened.
+    /// Number of opened series, in the totals of a direction.
     pub(crate) opened: u64,
     pub(crate) packets: u64,
     pub(crate) bytes: u64,
@@ -65,7 +66,7 @@ pub(crate) struct Total {
     pub(crate) delay_sum_s: f64,
 }
 
-/// Totals of each direction, for pages.
+/// Totals of each direction, as an event for the pages.
 #[derive(Serialize)]
 struct Sums {
     event: &'static str,
@@ -95,7 +96,7 @@ impl Total {
     }
 }
 
-/// The last values of a quantity.
+/// The most recent values of a quantity.
 #[derive(Debug, Default)]
 pub(crate) struct Recent(VecDeque<f64>);
 
@@ -107,19 +108,19 @@ impl Recent {
         self.0.push_back(value);
     }
 
-    /// The maximum; 0 without values.
+    /// Returns the largest of the values; 0 if there are no values.
     pub(crate) fn most(&self) -> f64 {
         self.0.iter().copied().fold(0.0, f64::max)
     }
 
-    /// The last `count` values, the oldest first.
+    /// Returns the last `count` values, the oldest value first.
     pub(crate) fn last(&self, count: usize) -> impl Iterator<Item = f64> + '_ {
         self.0.iter().skip(self.0.len().saturating_sub(count)).copied()
     }
 }
 
 impl Board {
-    /// Applies an event.
+    /// Updates the state with an event.
     pub(crate) fn take(&mut self, told: &Told) {
         match told {
             Told::Start(start) => self.start = Some(start.clone()),
@@ -163,18 +164,18 @@ impl Board {
         self.at_s = self.at_s.max(at_s);
     }
 
-    /// The total rate of a direction, in bit/s; `None` without series.
+    /// Returns the sum of the rates of all open series of a direction, in bit/s; `None` if there is no open series.
     pub(crate) fn rate_bps(&self, way: Way) -> Option<f64> {
         let rates = self.open.values().filter(|series| series.open.direction == way).map(|series| series.now.rate_bps);
         rates.reduce(|sum, rate| sum + rate)
     }
 
-    /// The number of series in a direction.
+    /// Returns the number of open series of a direction.
     pub(crate) fn count(&self, way: Way) -> usize {
         self.open.values().filter(|series| series.open.direction == way).count()
     }
 
-    /// The sums over all series, as a line for pages.
+    /// Returns the totals of each direction as one line of JSON, an event for the pages.
     pub(crate) fn sums_line(&self) -> String {
         let [sent, received, carried] = Way::ALL.map(|way| Sum {
             open: self.count(way),
@@ -185,7 +186,7 @@ impl Board {
         serde_json::to_string(&sums).unwrap_or_default()
     }
 
-    /// Samples the sums over all series. Call it about once per second.
+    /// Records the current sum of the rates of all series. It must be called about once per second.
     pub(crate) fn sample(&mut self) {
         let [sent, received, carried] = Way::ALL.map(|way| self.rate_bps(way));
         let rate_bps = [sent, received, carried].into_iter().flatten().sum();

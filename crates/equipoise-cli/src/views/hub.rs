@@ -1,4 +1,4 @@
-//! Sends the events of a run to the pages that follow it. Each page has a bounded queue.
+//! Sends the events of a run to the pages in browsers. Each page has a bounded queue.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
@@ -7,21 +7,22 @@ use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use super::board::DRAWN;
 use super::told::Told;
 
-/// Capacity of a page's queue, in lines; if it is full, the page is disconnected. Our choice: ten seconds of 16 series,
-/// each with an event every 0.6 s.
+/// Capacity of a page's queue, in lines. If the queue is full, the page is disconnected. Our choice: the lines of 16
+/// series in ten seconds, if each series has an event every 0.6 s.
 const MOST_WAITING: usize = 256;
-/// Bytes of past events for pages that connect later. Our choice: some minutes at the highest rate of events.
+/// Maximum size, in bytes, of the past events that are kept for pages that connect later. Our choice: some minutes at
+/// the highest rate of events.
 const MOST_KEPT: usize = 1 << 20;
 
-/// The lines for pages.
+/// The lines that are sent to pages, and the queues of the pages.
 #[derive(Debug, Default)]
 pub(crate) struct Hub {
     start: Option<Arc<str>>,
-    /// For each series in progress: its opening line, and the line of its circuit breaker's last action.
+    /// For each open series: the line of its opening, and the line of the last event of its circuit breaker.
     open: BTreeMap<u64, (Arc<str>, Option<Arc<str>>)>,
-    /// For each of the last series that ended: its opening line and its last line.
+    /// For each of the last [`DRAWN`] series that ended: the line of its opening, and the line of its end.
     ended: VecDeque<[Arc<str>; 2]>,
-    /// The last events, oldest first, and their total size.
+    /// The last events, the oldest first, and their total size.
     kept: VecDeque<Arc<str>>,
     bytes: usize,
     pages: Vec<SyncSender<Arc<str>>>,
@@ -29,7 +30,8 @@ pub(crate) struct Hub {
 }
 
 impl Hub {
-    /// Sends an event to the pages. At most [`DRAWN`] open sessions are sent one by one; sums cover the others.
+    /// Sends an event to all pages. Events of individual series are sent for at most [`DRAWN`] open series; the totals
+    /// include the others.
     pub(crate) fn take(&mut self, told: &Told) {
         let line = || -> Arc<str> { serde_json::to_string(told).unwrap_or_default().into() };
         match told {
@@ -68,7 +70,7 @@ impl Hub {
         }
     }
 
-    /// Sends a line, and keeps it for pages that connect later.
+    /// Sends a line to all pages, and keeps it for pages that connect later.
     pub(crate) fn tell(&mut self, line: Arc<str>) {
         self.post(&line);
         self.bytes += line.len();
@@ -81,24 +83,25 @@ impl Hub {
     }
 
     fn post(&mut self, line: &Arc<str>) {
-        // A page that does not read, or that has disconnected, is removed.
+        // A page that does not read, or that has disconnected, is removed from the list.
         self.pages.retain(|page| page.try_send(line.clone()).is_ok());
     }
 
-    /// Returns the events so far, and the channel for later events.
+    /// Returns the past events for a new page, and the channel on which the page receives later events.
     pub(crate) fn follow(&mut self) -> (Vec<Arc<str>>, Receiver<Arc<str>>) {
         let (page, news) = sync_channel(MOST_WAITING);
         if !self.is_closed {
             self.pages.push(page);
         }
-        // Intervals of a series may follow its end here; the page can still plot them.
+        // In this order, intervals of an ended series may follow the event of its end. The page can still plot these
+        // intervals.
         let open = self.open.values().flat_map(|(open, breaker)| [Some(open), breaker.as_ref()]).flatten();
         let so_far =
             self.start.iter().chain(self.ended.iter().flatten()).chain(open).chain(&self.kept).cloned().collect();
         (so_far, news)
     }
 
-    /// Disconnects all pages after the last event.
+    /// Disconnects all pages. Each page still receives the events in its queue.
     pub(crate) fn close(&mut self) {
         self.is_closed = true;
         self.pages.clear();
@@ -110,7 +113,8 @@ mod tests {
     use super::*;
     use crate::views::samples;
 
-    /// If it fails, a page that no longer reads uses memory without limit, or blocks the other pages.
+    /// If it fails, a page that no longer reads uses memory without limit or blocks the other pages, or a page that
+    /// connects later lacks the past events.
     #[test]
     fn a_page_that_does_not_read_is_let_go_and_one_that_comes_later_knows_what_goes_on() {
         let mut hub = Hub::default();

@@ -1,20 +1,22 @@
 //! The metrics of a run in the `OpenMetrics` text format.
 //!
-//! Source: `OpenMetrics` 1.0, "Text Format" and "Summary". The text is written directly from the board, because a
-//! library's registry would be a second copy of the board, and existing libraries do not write quantiles of a summary.
+//! Source: `OpenMetrics` 1.0, "Text Format" and "Summary". The text is written directly from the board (the state of
+//! the run). The registry of a library would be a second copy of the board, and existing libraries do not write the
+//! quantiles of a summary.
 
 use std::fmt::Write as _;
 
 use super::board::{Board, Series};
 use super::told::Way;
 
-/// The media type of the text.
+/// The media type of the metrics text.
 pub(crate) const CONTENT_TYPE: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
 
-/// Approximate number of bytes of the text for one session.
+/// Approximate number of bytes that the text contains for each session.
 const A_SESSION: usize = 1600;
 
-/// Returns the whole text. `dropped` is the number of events that did not reach the board.
+/// Returns the whole metrics text. `dropped` is the number of events that were dropped before they could change the
+/// board.
 pub(crate) fn text(board: &Board, dropped: u64) -> String {
     let mut page = Page { text: String::with_capacity((board.open.len() + 2) * A_SESSION) };
     page.run(board, dropped);
@@ -28,7 +30,7 @@ struct Page {
     text: String,
 }
 
-/// The kinds of metrics.
+/// The kinds of metrics that are used here.
 #[derive(Clone, Copy)]
 enum Kind {
     Counter,
@@ -38,7 +40,7 @@ enum Kind {
 }
 
 impl Page {
-    /// Writes the head of a metric family. Its name ends with the unit, if there is one.
+    /// Writes the header lines of a metric family. The family's name ends with the unit, if the metric has a unit.
     fn family(&mut self, name: &str, kind: Kind, unit: &str, help: &str) {
         let kind = match kind {
             Kind::Counter => "counter",
@@ -46,7 +48,7 @@ impl Page {
             Kind::Info => "info",
             Kind::Summary => "summary",
         };
-        // Writing to a string does not fail.
+        // Writing to a `String` never fails, so the result is ignored.
         let _ = writeln!(self.text, "# TYPE equipoise_{name} {kind}");
         if !unit.is_empty() {
             let _ = writeln!(self.text, "# UNIT equipoise_{name} {unit}");
@@ -58,7 +60,7 @@ impl Page {
         let _ = writeln!(self.text, "equipoise_{name}{{{labels}}} {value}");
     }
 
-    /// Writes a sample, if its value is known.
+    /// Writes a sample if its value is known.
     fn maybe(&mut self, name: &str, labels: &str, value: Option<f64>) {
         if let Some(value) = value {
             self.sample(name, labels, value);
@@ -75,7 +77,7 @@ impl Page {
         let _ = writeln!(self.text, "equipoise_views_dropped_total {dropped}");
     }
 
-    /// Writes the totals of each direction, including series that have ended.
+    /// Writes the totals of each direction. They include series that have ended.
     fn all(&mut self, board: &Board) {
         let ways: Vec<_> = board.sums.iter().map(|(way, total)| (*way, *total)).collect();
         self.family("sessions", Kind::Gauge, "", "Open sessions, flows or directions of a path.");
@@ -97,7 +99,7 @@ impl Page {
         }
     }
 
-    /// Writes the values of each series in progress.
+    /// Writes the values of each open series.
     fn each(&mut self, board: &Board) {
         let each: Vec<_> = board.open.values().map(|series| (labels(series), series)).collect();
         let of = |series: &Series| series.now;
@@ -145,7 +147,8 @@ impl Page {
         }
     }
 
-    /// Writes the delays. The quantiles cover the last interval; sum and count cover the whole session.
+    /// Writes the delays of each series as a summary. Its quantiles cover the last interval; its sum and count cover
+    /// the whole session.
     fn delays(&mut self, each: &[(String, &Series)]) {
         let help = "Delay of packets: at a receiver above the minimum of the session, at a sender the one that its controller uses.";
         self.family("delay_seconds", Kind::Summary, "seconds", help);
@@ -154,7 +157,8 @@ impl Page {
             let quantiles =
                 [("0.5", figures.delay_p50_s), ("0.95", figures.delay_p95_s), ("0.99", figures.delay_p99_s)];
             for (quantile, delay_s) in quantiles {
-                // Clock drift may lead to negative delays, which are impossible; they are omitted.
+                // A delay cannot be negative, but drift of the clocks may lead to negative values. These values are
+                // omitted.
                 let known = delay_s.filter(|delay_s| *delay_s >= 0.0);
                 self.maybe("delay_seconds", &format!("{labels},quantile=\"{quantile}\""), known);
             }
@@ -187,7 +191,7 @@ fn labels(series: &Series) -> String {
     format!("session=\"{}\",name=\"{}\",{}", open.series, escape(&open.name), direction(open.direction))
 }
 
-/// Escapes a label's value.
+/// Escapes the value of a label.
 fn escape(text: &str) -> String {
     text.replace('\\', "\\\\").replace('"', "\\\"").replace('\n', "\\n")
 }
@@ -200,9 +204,9 @@ mod tests {
     use crate::views::samples;
     use crate::views::told::Told;
 
-    /// If it fails, a scraper rejects the whole text. The checks follow `OpenMetrics` 1.0: the lines of a family are
-    /// contiguous, names end with the unit, counters end in `_total`, samples are unique, and the text ends with `#
-    /// EOF`.
+    /// If it fails, a scraper rejects the whole text. The test checks rules of `OpenMetrics` 1.0: the lines of a family
+    /// are contiguous, names end with the unit, counters end in `_total`, samples are unique, and the text ends with
+    /// `# EOF`.
     #[test]
     fn the_text_is_what_the_format_asks_for() {
         let board = samples::board(3);
@@ -247,14 +251,14 @@ mod tests {
         assert!(text.contains("breaker=\"media timeout\"} 1"), "{text}");
     }
 
-    /// If it fails, metrics use too much processor time. The load is a thousand sessions with one event per second
-    /// each, and one scrape per second, fifteen times the usual frequency.
+    /// If it fails, the metrics use too much processor time. The measured load is a thousand sessions, each with one
+    /// event per second, and one scrape per second, which is fifteen times the usual frequency.
     #[test]
     fn the_metrics_of_a_thousand_sessions_cost_below_a_hundredth_of_a_core() {
         let mut board = samples::board(1000);
         let interval = samples::interval(0, 2.0);
         let [mut least, mut size] = [f64::INFINITY, 0.0];
-        // Other programs may slow the processor down, so the minimum of several measurements counts.
+        // Other programs may slow the processor down, so the fastest of several measurements is used.
         for _ in 0..10 {
             let begun = processor_time_s();
             for series in 0..1000 {
@@ -272,7 +276,7 @@ mod tests {
         assert!(least < 0.01, "{:.2} ms for {size} B", least * 1e3);
     }
 
-    /// Processor time of this thread, in s; other load on the machine hardly affects it.
+    /// Returns the processor time of this thread, in s. Other load on the machine hardly affects it.
     fn processor_time_s() -> f64 {
         let time = rustix::time::clock_gettime(rustix::time::ClockId::ThreadCPUTime);
         time.tv_sec as f64 + time.tv_nsec as f64 / 1e9

@@ -1,4 +1,4 @@
-//! Live views of a run: the stream of the run's events, and all its readers.
+//! Live views of a run: the stream of the run's events, and everything that displays or serves the events.
 //!
 //! ```text
 //!   real-time threads ──▶ main thread ──┬── lines of JSON (--json-stream), on a writer's thread
@@ -7,8 +7,8 @@
 //!                                                                               └── hub ──▶ pages (--serve)
 //! ```
 //!
-//! A view never delays the run: the main thread posts and continues, events that do not fit into the channel are dropped and counted, and
-//! the threads of the views run at a lower priority than all others.
+//! A view never delays the run. The main thread sends events without waiting. Events that do not fit into the channel
+//! are dropped and counted. The threads of the views have a lower priority than all other threads of the process.
 
 pub(crate) mod args;
 mod board;
@@ -46,14 +46,15 @@ use ui::Screenful;
 
 /// Capacity of the channel to the views, in events. Our choice: the events of a thousand sessions in ten seconds.
 const MOST_EVENTS: usize = 10_000;
-/// Interval at which the terminal is drawn, keys are read, and pages receive updates.
+/// Interval at which the terminal is redrawn and pressed keys are read. The views' thread waits at most this long for
+/// events.
 const LOOK: Duration = Duration::from_millis(100);
-/// Maximum time for which the end of the run waits for a stalled view.
+/// Maximum time for which the end of the run is delayed by a stalled view.
 const PATIENCE: Duration = Duration::from_secs(2);
-/// Interval at which the sums over all series are sampled.
+/// Interval at which the sum of the rates of all series is sampled.
 const SUMS: Duration = Duration::from_secs(1);
 
-/// All views of a run. Posting to them never blocks.
+/// All views of a run. Sending an event to them never blocks.
 #[derive(Debug, Default)]
 pub(crate) struct Views {
     stream: Option<Writer>,
@@ -63,18 +64,18 @@ pub(crate) struct Views {
     takes_stdout: bool,
 }
 
-/// The views' thread.
+/// The views' thread, and the servers.
 #[derive(Debug)]
 struct Watching {
-    /// `None` after the last event was posted.
+    /// The channel to the thread; `None` after the last event was sent.
     post: Option<SyncSender<Told>>,
     shared: Shared,
-    /// `None` after the thread has ended.
+    /// The handle of the thread; `None` after the thread was joined or abandoned.
     thread: Option<JoinHandle<()>>,
     sites: Vec<Site>,
 }
 
-/// State that the server threads share with the views' thread.
+/// State that the views' thread updates and that the servers' threads read.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Shared {
     board: Arc<Mutex<Board>>,
@@ -83,7 +84,7 @@ pub(crate) struct Shared {
 }
 
 impl Shared {
-    /// Applies `read` to the board and to the number of events that were dropped before they reached it.
+    /// Calls `read` with the board, and with the number of events that were dropped before they could change the board.
     fn with_board<T>(&self, read: impl FnOnce(&Board, u64) -> T) -> T {
         read(&lock(&self.board), self.dropped.load(Ordering::Relaxed))
     }
@@ -93,21 +94,21 @@ impl Shared {
     }
 }
 
-/// Locks even after a panic in another thread, because the state is still good enough to be shown.
+/// Locks the mutex even after a panic in another thread, because the state is still good enough to be shown.
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Lowers the priority of this thread below all others.
+/// Lowers the priority of this thread below the priority of the threads of the run.
 fn yield_to_others() {
-    // If the system refuses this, nothing else changes.
+    // If the system refuses the priority, the thread continues with its old priority.
     let _ = rustix::process::setpriority_process(Some(rustix::thread::gettid()), 10);
 }
 
 impl Views {
-    /// Opens all requested views, so that every error is reported before the run begins. A key press in the terminal
-    /// can set `stop`. Only one output may use standard output: a view or, if `stdout_is_taken`, the output of the
-    /// command.
+    /// Opens all requested views before the run begins, so that errors are reported early. A key press in the terminal
+    /// view can set `stop`. Only one output may use standard output: a view or, if `stdout_is_taken`, another output of
+    /// the command.
     pub(crate) fn open(
         options: &Viewing,
         report: Option<&Path>,
@@ -132,12 +133,12 @@ impl Views {
         Ok(Self { stream, report, watching, has_ui, takes_stdout })
     }
 
-    /// Whether a view uses standard output, so that no other text may be printed there.
+    /// Whether a view uses standard output. If so, no other text may be printed there.
     pub(crate) const fn takes_stdout(&self) -> bool {
         self.takes_stdout
     }
 
-    /// Whether the terminal interface is active, so that no lines may be printed.
+    /// Whether the terminal view is active. If so, no lines may be printed.
     pub(crate) const fn has_ui(&self) -> bool {
         self.has_ui
     }
@@ -147,7 +148,7 @@ impl Views {
         self.stream.is_some() || self.watching.is_some()
     }
 
-    /// Posts an event to all views.
+    /// Sends an event to all views.
     pub(crate) fn tell(&self, told: Told) {
         if let Some(stream) = &self.stream {
             stream.line(&told);
@@ -159,7 +160,7 @@ impl Views {
         }
     }
 
-    /// Posts an interval of a session between hosts; an interval of length zero is ignored.
+    /// Sends the results of an interval of a session between hosts to the views. An interval of length zero is ignored.
     pub(crate) fn tell_of_session(&self, series: u64, at_s: f64, interval: &results::Interval) {
         if self.is_watched() {
             let measured = Measured::Session(interval.clone());
@@ -169,7 +170,7 @@ impl Views {
         }
     }
 
-    /// Posts the event if it is an action of a session's circuit breakers.
+    /// Sends the event to the views if a circuit breaker stopped or resumed a session's media.
     pub(crate) fn tell_of_breaker(&self, series: u64, at_s: f64, event: &Event) {
         let breaker = match event {
             Event::CircuitBroken(breaker) => Some(breaker.name()),
@@ -179,8 +180,8 @@ impl Views {
         self.tell(Told::Breaker { series, at_s, breaker });
     }
 
-    /// Ends the views after the run: shows the last state, restores the terminal, and writes the report. If this fails,
-    /// the caller still writes its results.
+    /// Ends the views after the run: shows the last state, restores the terminal, and writes the report. If it returns
+    /// an error, the caller must still write its own results.
     pub(crate) fn finish(self, at_s: f64) -> Result<(), CliError> {
         let Self { stream, report, watching, .. } = self;
         let over = |dropped| Told::Over { at_s, dropped };
@@ -198,7 +199,7 @@ impl Views {
     }
 }
 
-/// Opens the requested servers: a single server if page and metrics have the same address.
+/// Opens the requested servers. If the page and the metrics have the same address, a single server serves both.
 fn sites(options: &Viewing, quiet: bool, shared: &Shared) -> Result<Vec<Site>, CliError> {
     let open = |place: &String, page: bool, metrics: bool| {
         let site = Site::open(place, Offers { page, metrics }, shared.clone()).map_err(|source| {
@@ -226,10 +227,10 @@ fn sites(options: &Viewing, quiet: bool, shared: &Shared) -> Result<Vec<Site>, C
     Ok(sites)
 }
 
-/// Prints the address on standard error, because standard output may be used for results.
+/// Prints the server's address on standard error, because standard output may be used for results.
 fn say(address: SocketAddr, page: bool, metrics: bool) {
     let mut text = String::new();
-    // A browser cannot connect to an unspecified address such as 0.0.0.0, so the loopback address is printed.
+    // A browser cannot connect to an unspecified address such as 0.0.0.0, so the loopback address is printed instead.
     let address = match address.ip() {
         IpAddr::V4(ip) if ip.is_unspecified() => SocketAddr::new(Ipv4Addr::LOCALHOST.into(), address.port()),
         IpAddr::V6(ip) if ip.is_unspecified() => SocketAddr::new(Ipv6Addr::LOCALHOST.into(), address.port()),
@@ -241,11 +242,11 @@ fn say(address: SocketAddr, page: bool, metrics: bool) {
     if metrics {
         text.push_str(&format!("serving metrics at http://{address}/metrics\n"));
     }
-    // If standard error is closed, the line is lost.
+    // If standard error is closed, the line cannot be printed; this error is ignored.
     let _ = io::Write::write_all(&mut anstream::stderr(), text.as_bytes());
 }
 
-/// Warns that other hosts can read the page.
+/// If other hosts can reach the server, warns that they can read the page.
 fn warn(address: SocketAddr) {
     if !address.ip().to_canonical().is_loopback() {
         let text =
@@ -269,8 +270,8 @@ impl Watching {
         Ok(Self { post: Some(post), shared, thread: Some(thread), sites })
     }
 
-    /// Posts the last event and ends the thread. The run is over, so this may wait for room in the channel, for at most
-    /// `PATIENCE`.
+    /// Sends the last event and closes the channel. Because the run is over, this may wait for space in the channel,
+    /// but not longer than `PATIENCE`.
     fn end_with(&mut self, mut last: Told) {
         let deadline = Instant::now() + PATIENCE;
         while let Some(post) = &self.post
@@ -295,7 +296,7 @@ impl Watching {
                 thread::sleep(LOOK / 20);
             }
             if thread.is_finished() {
-                // If the thread panicked, there is nobody to report it to.
+                // If the thread panicked, the error cannot be reported, so it is ignored.
                 let _ = thread.join();
             }
         }
@@ -303,14 +304,14 @@ impl Watching {
     }
 }
 
-/// Restores the terminal before an error is printed, so that the terminal interface does not overwrite the error.
+/// Dropping the value restores the terminal, so that a later error message is not overwritten by the terminal view.
 impl Drop for Watching {
     fn drop(&mut self) {
         self.close();
     }
 }
 
-/// The views' thread: it runs until the end of the run.
+/// The views' thread: applies events to all views until the channel is closed.
 fn watch(queue: &Receiver<Told>, shared: &Shared, mut screenful: Option<Screenful>, stop: &AtomicBool) {
     yield_to_others();
     let mut next_sums = Instant::now() + SUMS;
@@ -323,7 +324,7 @@ fn watch(queue: &Receiver<Told>, shared: &Shared, mut screenful: Option<Screenfu
             let (mut board, mut hub) = (lock(&shared.board), lock(&shared.hub));
             for told in &news {
                 board.take(told);
-                // A page receives nothing after the end of the run, so the sums are sent before it.
+                // A page ignores everything after the event `Over`, so the totals are sent before this event.
                 if matches!(told, Told::Over { .. }) {
                     board.sample();
                     hub.tell(board.sums_line().into());
@@ -350,7 +351,7 @@ fn watch(queue: &Receiver<Told>, shared: &Shared, mut screenful: Option<Screenfu
             lock(&shared.hub).close();
             return;
         }
-        // Events in quick succession are handled together.
+        // The pause lets several events arrive, which are then handled together.
         thread::sleep(LOOK / 5);
     }
 }

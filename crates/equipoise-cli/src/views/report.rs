@@ -1,4 +1,4 @@
-//! The report of a run as one HTML file: its history and its totals.
+//! The report of a run as one HTML file: the history and the totals of its series.
 
 use equipoise_lab::report::chart::{Axis, Chart, Layer, Shape, Style};
 use equipoise_lab::report::table::{Column, Table};
@@ -8,7 +8,7 @@ use super::board::{Board, Series};
 use super::told::Way;
 use super::trail::{Point, Trail};
 
-/// The report as an HTML page.
+/// Returns the report as an HTML page. `dropped` is the number of events that the report lacks.
 pub(crate) fn html(board: &Board, dropped: u64) -> String {
     let (title, command, version) =
         board.start.as_ref().map_or(("", "", ""), |start| (start.title.as_str(), start.command, start.version));
@@ -20,7 +20,7 @@ pub(crate) fn html(board: &Board, dropped: u64) -> String {
             "<p class=\"verdict missed\">{dropped} events were dropped on their way to this report and are missing from it.</p>\n"
         ));
     }
-    // Sort by series number, whether the series have ended or not.
+    // Ended and open series are sorted together by series number.
     let mut all: Vec<&Series> = board.ended.iter().chain(board.open.values()).collect();
     all.sort_by_key(|series| series.open.series);
     page.push_str(&overview(board));
@@ -55,7 +55,7 @@ fn overview(board: &Board) -> String {
     format!("<h2>In all</h2>\n{}", table.to_html())
 }
 
-/// The section with the history of a series.
+/// Returns the section of the page that shows the history of one series.
 fn section(series: &Series, trail: &Trail) -> String {
     let name = &series.open.name;
     let id = format!("s{}", series.open.series);
@@ -81,7 +81,8 @@ fn section(series: &Series, trail: &Trail) -> String {
     text
 }
 
-/// Lines of a chart: name, colour, dashes, and the value of a point.
+/// The lines of a chart. Each line has a name, a colour, a dash pattern, and a function that returns the value of a
+/// point.
 type Lines = &'static [(&'static str, &'static str, &'static str, fn(&Point) -> f64)];
 
 fn rates(id: &str, trail: &Trail, name: &str) -> Option<Chart> {
@@ -92,7 +93,7 @@ fn rates(id: &str, trail: &Trail, name: &str) -> Option<Chart> {
     chart((id.to_owned(), format!("Rate of {name}")), "Mbit/s", trail, lines)
 }
 
-/// A chart of the lines that have values; `None` if no line has values.
+/// Returns a chart of those lines that have values; `None` if no line has values.
 fn chart((id, title): (String, String), unit: &'static str, trail: &Trail, lines: Lines) -> Option<Chart> {
     let layer = |(name, color, dash, of): &(&str, &'static str, &'static str, fn(&Point) -> f64)| {
         let points = joined(trail, *of);
@@ -111,10 +112,10 @@ fn chart((id, title): (String, String), unit: &'static str, trail: &Trail, lines
     (!layers.is_empty()).then(|| Chart::new(id, title, x, Axis::new(unit, 0.0, most * 1.05), layers))
 }
 
-/// The points of a line. Unmeasured points are skipped if the next measured point is near, because reports may be rarer
-/// than intervals.
+/// Returns the points of a line. Points without a value are skipped if the next point with a value is near, because
+/// reports may arrive less often than once per interval.
 fn joined(trail: &Trail, of: fn(&Point) -> f64) -> Vec<(f64, f64)> {
-    /// Maximum gap within a line, in s. Our choice: several usual report intervals.
+    /// Maximum time between two connected points, in s. Our choice: several usual report intervals.
     const FAR_S: f64 = 5.0;
     let far_s = FAR_S * trail.intervals_a_point() as f64;
     let mut joined: Vec<(f64, f64)> = Vec::new();

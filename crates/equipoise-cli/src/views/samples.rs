@@ -25,7 +25,8 @@ pub(crate) fn interval(series: u64, at_s: f64) -> Told {
     Told::Interval(Box::new(Interval { series, at_s, measured }))
 }
 
-/// The state after one second of `sessions` sessions; a circuit breaker stopped the first session.
+/// Returns the state of a run after one second, with `sessions` sessions. A circuit breaker has stopped the first
+/// session.
 pub(crate) fn board(sessions: u64) -> Board {
     let mut board = Board::default();
     board.take(&start());

@@ -1,4 +1,4 @@
-//! The events of a run, as one stream that all views read.
+//! The events of a run, in one stream for all views.
 
 use equipoise_lab::link::LinkInterval;
 use equipoise_lab::record::IntervalRow;
@@ -6,7 +6,7 @@ use serde::Serialize;
 
 use crate::hosts::results::{self, Direction};
 
-/// An event. As JSON, it is a line of `--json-stream` and a message to the page.
+/// An event of a run. In JSON form it is a line of `--json-stream`, and a message to the live page.
 #[derive(Clone, Debug, Serialize)]
 #[serde(tag = "event", rename_all = "snake_case")]
 pub(crate) enum Told {
@@ -16,61 +16,62 @@ pub(crate) enum Told {
     Open(Open),
     /// An interval of a series has ended.
     Interval(Box<Interval>),
-    /// A circuit breaker stopped or resumed the media of a session.
+    /// A circuit breaker stopped the media of a series, or let it resume.
     Breaker {
-        /// The session.
+        /// The number of the series.
         series: u64,
-        /// The time, in seconds since the run's start.
+        /// The time of the event, in seconds since the run's start.
         at_s: f64,
-        /// The breaker's name; `null` if the media resumes.
+        /// The name of the circuit breaker; `null` if the media resumes.
         breaker: Option<&'static str>,
     },
-    /// A session is over.
+    /// A series has ended.
     End {
-        /// The session.
+        /// The number of the series.
         series: u64,
-        /// The time, in seconds since the run's start.
+        /// The time of the event, in seconds since the run's start.
         at_s: f64,
-        /// The reason.
+        /// The reason why the series ended.
         why: &'static str,
     },
     /// The run is over.
     Over {
-        /// The time, in seconds since the run's start.
+        /// The time of the end, in seconds since the run's start.
         at_s: f64,
-        /// Number of earlier lines that were dropped, because their reader stalled.
+        /// Number of earlier events that were dropped, because the reader of the events stalled.
         dropped: u64,
     },
 }
 
-/// The run.
+/// Describes the run.
 #[derive(Clone, Debug, Serialize)]
 pub(crate) struct Start {
     pub(crate) version: &'static str,
-    /// `send`, `receive`, `link` or `live`.
+    /// The subcommand: `send`, `receive`, `link` or `live`.
     pub(crate) command: &'static str,
-    /// A description.
+    /// A description of the run for the user.
     pub(crate) title: String,
 }
 
-/// A series: anything with its own intervals, such as a session, a flow or a direction of a path.
+/// A source of measurements that has intervals of its own, such as a session, a flow or one direction of an emulated
+/// path.
 #[derive(Clone, Debug, Serialize)]
 pub(crate) struct Open {
     /// The number of the series, unique in the run.
     pub(crate) series: u64,
-    /// The time, in seconds since the run's start.
+    /// The time at which the series was opened, in seconds since the run's start.
     pub(crate) at_s: f64,
     pub(crate) name: String,
     pub(crate) direction: Way,
 }
 
-/// The direction of media, as seen from this end.
+/// The direction of the media of a series, as seen from this host.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub(crate) enum Way {
     Sent,
     Received,
-    /// Through an emulated path on this host.
+    /// Neither sent nor received: the packets pass through an emulated path on this host.
     Carried,
 }
 
@@ -95,11 +96,12 @@ impl From<Direction> for Way {
     }
 }
 
-/// An interval that has ended.
+/// The measurements of an interval that has ended.
 #[derive(Clone, Debug, Serialize)]
 pub(crate) struct Interval {
     pub(crate) series: u64,
-    /// The end of the interval, in seconds since the run's start; `start_s` and `end_s` count from the session's start.
+    /// The end of the interval, in seconds since the run's start. In `measured`, `start_s` and `end_s` are counted from
+    /// the session's start.
     pub(crate) at_s: f64,
     #[serde(flatten)]
     pub(crate) measured: Measured,
@@ -109,7 +111,7 @@ pub(crate) struct Interval {
 #[derive(Clone, Debug, Serialize)]
 #[serde(untagged)]
 pub(crate) enum Measured {
-    /// Measured at one end of a session between hosts.
+    /// Measured at one end of a session between two hosts.
     Session(results::Interval),
     /// Measured for a flow of a live run.
     Flow(IntervalRow),
@@ -117,17 +119,18 @@ pub(crate) enum Measured {
     Path(LinkInterval),
 }
 
-/// The values that all kinds of intervals have, for charts and sums. `None` means not measured.
+/// The values for charts and totals, in the same form for all kinds of intervals. `None` means that a value was not
+/// measured.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(crate) struct Figures {
     pub(crate) lasted_s: f64,
     pub(crate) rate_bps: f64,
-    /// The rate that the controller allowed.
+    /// The rate that the controller allowed, in bit/s.
     pub(crate) allowed_bps: Option<f64>,
     pub(crate) packets: u64,
     pub(crate) bytes: u64,
     pub(crate) lost: u64,
-    /// Share of lost packets; for a sender, from the receiver's last report.
+    /// Share of lost packets, from 0 to 1. A sender takes it from the receiver's last report.
     pub(crate) lost_share: Option<f64>,
     pub(crate) delay_mean_s: Option<f64>,
     pub(crate) delay_p50_s: Option<f64>,
@@ -192,7 +195,7 @@ impl Measured {
     }
 }
 
-/// Share of lost packets among lost and received packets; `None` without packets.
+/// Returns the share of lost packets among lost and received packets; `None` if there are no packets.
 fn share(lost: u64, came: u64) -> Option<f64> {
     let all = lost + came;
     (all > 0).then(|| lost as f64 / all as f64)

@@ -1,21 +1,23 @@
-//! A history with a bounded number of points.
+//! The history of a series, with a bounded number of points.
 
 use super::told::Figures;
 
-/// Points at the ends of intervals. If there are too many points, neighbours are merged in pairs.
+/// The measurements of a series over time. If there are too many points, each pair of neighbouring points is merged
+/// into one.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Trail {
     points: Vec<Point>,
-    /// The point that is not complete yet, and its number of intervals.
+    /// The last point, if it is not complete yet, and the number of intervals that it covers so far.
     open: Option<(Point, u32)>,
-    /// Number of intervals in a point: 2 to the power of `thinned`.
+    /// A complete point covers 2 to the power of `thinned` intervals.
     thinned: u32,
 }
 
-/// Maximum number of points. Our choice: twice the width of a chart in pixels.
+/// Maximum number of points in a history. Our choice: twice the width of a chart in pixels.
 const MOST: usize = 2000;
 
-/// A point in time, and the measurements of the interval before it; `NaN` if not measured.
+/// The end of an interval, and the mean values that were measured in the interval; `NaN` for values that were not
+/// measured.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Point {
     pub(crate) at_s: f64,
@@ -41,7 +43,8 @@ impl Point {
         }
     }
 
-    /// Merges two points with `count` and `more` intervals: means, and the larger 95th percentile.
+    /// Merges two points that cover `count` and `more` intervals. Most values are weighted means; the 95th percentile
+    /// is the larger of the two.
     fn and(self, count: f64, other: Self, more: f64) -> Self {
         let mean = |one: f64, two: f64| match (one.is_nan(), two.is_nan()) {
             (false, false) => (one * count + two * more) / (count + more),
@@ -77,12 +80,12 @@ impl Trail {
         }
     }
 
-    /// All points; the last one may cover fewer intervals.
+    /// Returns all points. The last point may cover fewer intervals than the others.
     pub(crate) fn points(&self) -> impl Iterator<Item = Point> + '_ {
         self.points.iter().copied().chain(self.open.map(|(point, _)| point))
     }
 
-    /// Number of intervals in a complete point.
+    /// Returns the number of intervals that a complete point covers.
     pub(crate) const fn intervals_a_point(&self) -> u64 {
         1 << self.thinned
     }
@@ -92,7 +95,8 @@ impl Trail {
 mod tests {
     use super::*;
 
-    /// If it fails, the report of a session of months uses memory without limit, or lacks the session's beginning.
+    /// If it fails, the report of a session of several months uses memory without limit, or lacks the session's
+    /// beginning.
     #[test]
     fn a_trail_of_any_length_has_a_bounded_number_of_points_over_all_of_its_time() {
         let mut trail = Trail::default();

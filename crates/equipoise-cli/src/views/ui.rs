@@ -1,7 +1,6 @@
-//! Shows the series in progress in the terminal, redrawn ten times per second.
+//! The terminal view: shows the open series in the terminal and redraws them ten times per second.
 //!
-//! The layout code writes line by line, because a layout library would add a tenth to the code size of the terminal
-//! view.
+//! The layout code writes line by line. A layout library would make the code of the terminal view a tenth larger.
 
 use std::io::{self, IsTerminal as _};
 use std::os::fd::AsFd;
@@ -20,37 +19,39 @@ use super::board::{Board, Series};
 use super::lock;
 use super::told::Way;
 
-/// Whether the other end of a terminal is closed, for example because its window was closed.
+/// Whether the other end of a terminal or pipe is closed, for example because the user closed the terminal's window.
 fn is_closed(terminal: &impl AsFd) -> bool {
     let mut states = [PollFd::new(terminal, PollFlags::empty())];
     poll(&mut states, Some(&Timespec::default())).is_ok()
         && states[0].revents().intersects(PollFlags::HUP | PollFlags::ERR | PollFlags::NVAL)
 }
 
-/// A terminal that the program controls. It is restored when this value is dropped, and when the program panics.
+/// A terminal that this program controls. The terminal is restored when this value is dropped, and when the program
+/// panics.
 #[derive(Debug)]
 pub(super) struct Screenful {
     terminal: DefaultTerminal,
-    /// The first visible line of the list.
+    /// The index of the first visible line in the list of series.
     first: usize,
     is_left: bool,
 }
 
 impl Screenful {
-    /// Takes control of the terminal; `None` if standard output is not a terminal.
+    /// Takes control of the terminal. Returns `None` if standard output is not a terminal, or if the terminal cannot be
+    /// used.
     pub(super) fn open() -> Option<Self> {
         if !io::stdout().is_terminal() {
             return None;
         }
-        // The call may have changed the terminal before it failed, so the terminal is restored.
+        // The call may have changed the terminal before it failed, so the terminal's settings are restored.
         let terminal = ratatui::try_init().map_err(|_| ratatui::try_restore()).ok()?;
         Some(Self { terminal, first: 0, is_left: false })
     }
 
-    /// Handles pressed keys, and draws the board. The board is locked while it is read, but not while the terminal
-    /// takes the output.
+    /// Handles pressed keys, then draws the state of the run. The state is locked while it is read, but not while the
+    /// output is written to the terminal.
     pub(super) fn draw(&mut self, board: &Mutex<Board>) {
-        // Reading from a closed terminal would never return.
+        // The check prevents a read from a closed terminal, which would never return.
         while !is_closed(&io::stdout()) {
             if !event::poll(Duration::ZERO).is_ok_and(|is_there| is_there) {
                 let first = self.first;
@@ -72,7 +73,7 @@ impl Screenful {
         let page = 10;
         match key.code {
             KeyCode::Char('q') => self.is_left = true,
-            // In raw mode, the terminal does not send a signal for Ctrl-C.
+            // In raw mode, the terminal does not convert Ctrl-C to a signal, so the key is handled here.
             KeyCode::Char('c') if key.modifiers.contains(KeyModifiers::CONTROL) => self.is_left = true,
             KeyCode::Down | KeyCode::Char('j') => self.first += 1,
             KeyCode::Up | KeyCode::Char('k') => self.first = self.first.saturating_sub(1),
@@ -83,7 +84,7 @@ impl Screenful {
         self.first = self.first.min(lines.saturating_sub(1));
     }
 
-    /// Whether the user wants to quit.
+    /// Whether the user pressed a key that ends the program.
     pub(super) const fn is_left(&self) -> bool {
         self.is_left
     }
@@ -98,13 +99,13 @@ impl Drop for Screenful {
 const HEAD: Style = Style::new().add_modifier(Modifier::BOLD);
 const FAINT: Style = Style::new().add_modifier(Modifier::DIM);
 const ALARM: Style = Style::new().fg(Color::Red).add_modifier(Modifier::BOLD);
-/// Height of the rate chart, in lines.
+/// Height of the chart of the rate, in lines.
 const PICTURE: u16 = 6;
-/// Width of a name, and of the small chart at the end of a line, in columns.
+/// Width of a series' name, and width of the small chart at the end of a series' line, both in columns.
 const NAME: usize = 28;
 const SMALL: u16 = 24;
 
-/// Draws the board.
+/// Draws the state of the run.
 fn render(board: &Board, first: usize, area: Rect, buffer: &mut Buffer) {
     let mut pen = Pen { buffer, area, line: area.y };
     let title =
@@ -137,7 +138,7 @@ fn render(board: &Board, first: usize, area: Rect, buffer: &mut Buffer) {
     pen.write(&format!("q ends the run, arrows scroll{hidden}"), FAINT);
 }
 
-/// The drawing position.
+/// A buffer to draw into, and the next line to draw.
 struct Pen<'a> {
     buffer: &'a mut Buffer,
     area: Rect,
@@ -145,7 +146,7 @@ struct Pen<'a> {
 }
 
 impl Pen<'_> {
-    /// Writes a line of text, cut off at the edge.
+    /// Writes a line of text, which is cut off at the edge of the terminal.
     fn write(&mut self, text: &str, style: Style) {
         if self.line < self.area.bottom() {
             self.buffer.set_stringn(self.area.x, self.line, text, usize::from(self.area.width), style);
@@ -213,7 +214,7 @@ mod tests {
         terminal.backend().to_string()
     }
 
-    /// If it fails, the program never ends after the terminal's window was closed.
+    /// If it fails, the program never ends after the user closed the terminal's window.
     #[test]
     fn a_terminal_whose_other_end_is_closed_is_noticed() {
         let (reader, writer) = io::pipe().expect("a pipe");
@@ -237,7 +238,7 @@ mod tests {
         }
     }
 
-    /// If it fails, a small terminal, or more sessions than the terminal has lines, crashes the program.
+    /// If it fails, the program panics on a small terminal, or with more sessions than the terminal has lines.
     #[test]
     fn any_size_can_be_drawn_and_what_has_no_room_can_be_scrolled_to() {
         let board = samples::board(200);

@@ -1,4 +1,4 @@
-//! Media from the receiver, media in both directions at once, and several sessions in parallel.
+//! Tests media that the receiver sends, media in both directions at once, and several sessions in parallel.
 
 use std::fs;
 use std::net::UdpSocket;
@@ -13,7 +13,7 @@ use crate::support::{Folder, Running, equipoise, eventually, keygen, port_of, re
 
 const KEY: &str = "d2hhdCBvbmx5IHRoZXNlIHR3byBob3N0cyBrbm93Cg==";
 
-/// A receiver on the loopback interface with a key, its port, and the file of its results.
+/// An `equipoise receive` process on the loopback interface with a key, its port, and the path of its results.
 struct Receiver {
     running: Running,
     port: String,
@@ -32,14 +32,14 @@ impl Receiver {
         Self { running, port, json, _folder: folder }
     }
 
-    /// Interrupts the receiver and returns its results.
+    /// Interrupts the receiver, and returns the results that it wrote.
     fn results(mut self) -> Value {
         self.running.interrupt();
         results(&fs::read_to_string(&self.json).expect("written"))
     }
 }
 
-/// Runs a sender to this port with the key, and returns its JSON.
+/// Runs `equipoise send` to this port with the key, and returns its JSON results.
 fn sent(port: &str, arguments: &[&str]) -> Value {
     let mut command = equipoise();
     command.args(["send", "127.0.0.1", "-p", port, "-i", "0.3", "-J"]).args(arguments);
@@ -52,7 +52,8 @@ fn number(value: &Value) -> u64 {
     value.as_u64().unwrap_or_else(|| panic!("{value} is no count"))
 }
 
-/// If it fails, a receiver does not send the requested media, or the two ends report different numbers.
+/// If it fails, a receiver does not send the media that the other end requests, or the two ends report different
+/// numbers of packets.
 #[test]
 fn a_receiver_sends_what_is_asked_for_and_both_ends_say_how_much() {
     let receiver = Receiver::start(&[]);
@@ -142,7 +143,7 @@ fn directions_and_numbers_that_cannot_be_are_refused_by_name() {
     }
 }
 
-/// If it fails, a receiver sends to unknown peers, or more than its operator allows.
+/// If it fails, a receiver sends media to peers without a key, or sends more than its operator allows.
 #[test]
 fn a_receiver_sends_no_more_than_it_may_and_nothing_without_a_key_unless_it_is_told_to() {
     let cases: [(&[&str], &[&str], &str); 3] = [
@@ -166,8 +167,8 @@ fn a_receiver_sends_no_more_than_it_may_and_nothing_without_a_key_unless_it_is_t
     assert_eq!(receiver.results()["sessions"][0]["direction"], "sent");
 }
 
-/// A receiver of a version that cannot send on request. If it fails, the user gets no explanation and suspects a
-/// firewall.
+/// Simulates a receiver of an older version, which cannot send on request. If it fails, the user gets no explanation
+/// and suspects a firewall.
 #[test]
 fn a_receiver_of_an_older_version_is_named() {
     let old = UdpSocket::bind("127.0.0.1:0").expect("a port");
@@ -176,7 +177,8 @@ fn a_receiver_of_an_older_version_is_named() {
     let answering = thread::spawn(move || {
         let mut buffer = [0; 2048];
         let (length, from) = old.recv_from(&mut buffer).expect("a question");
-        // A Retry message of version 2 with the request's number: version 2 answers this to an unknown request.
+        // A Retry message of version 2 that repeats the number of the request. A receiver of version 2 sends it in
+        // response to an unknown request.
         let mut answer = [0; 96];
         answer[..4].copy_from_slice(b"eq\x02\x02");
         answer[8..24].copy_from_slice(&buffer[8..24]);
@@ -195,7 +197,8 @@ fn a_receiver_of_an_older_version_is_named() {
     );
 }
 
-/// If it fails, a stream ends when a home router restarts, or media is sent to an address that was not validated.
+/// If it fails, a stream ends when a home router restarts and changes the address of the receiving host, or media is
+/// sent to an address that was not validated.
 #[test]
 #[ignore = "real time: 14 s"]
 fn media_finds_a_listener_whose_address_has_changed() {
@@ -220,7 +223,8 @@ fn media_finds_a_listener_whose_address_has_changed() {
     let packets = |line: &Value| (line["end_s"].as_f64(), number(&line["streams"][0]["packets"]));
     let all: Vec<_> = here["intervals"].as_array().expect("intervals").iter().map(packets).collect();
     let silent = all.iter().filter(|(_, packets)| *packets == 0).count();
-    // Two seconds of silence, a new opening of the session, and a control law that restarts at a low rate.
+    // Intervals without media: two seconds of silence, then a new opening of the session, then a control law that
+    // restarts at a low rate.
     assert!((3..=9).contains(&silent), "{all:?}");
     let last: u64 = all.iter().rev().take(4).map(|(_, packets)| packets).sum();
     assert!(last > 100, "{all:?}");

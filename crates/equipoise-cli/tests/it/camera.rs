@@ -1,4 +1,4 @@
-//! The book's page about a camera: its exact commands, between two hosts in network namespaces.
+//! Tests the page of the book about a camera: runs its exact commands on two hosts in network namespaces.
 
 use std::fs;
 use std::path::Path;
@@ -14,7 +14,7 @@ use crate::places::Places;
 use crate::support::{Folder, eventually, installed, keygen, results, skip};
 
 const RECEIVER: &str = "10.77.1.1";
-/// Commands that set up a host at each end, and a router between them.
+/// Commands that set up a host at each end (NEAR and FAR), and a router between the two hosts (MIDDLE).
 const ROUTED: [&str; 9] = [
     "ip -n NEAR link set lo up",
     "ip -n FAR link set lo up",
@@ -27,24 +27,24 @@ const ROUTED: [&str; 9] = [
     "ip netns exec MIDDLE sysctl --quiet --write net.ipv4.ip_forward=1",
 ];
 
-/// The commands in the page's blocks of this kind, with the receiver's address filled in.
+/// Returns the commands of the page's code blocks that are marked with `kind`, with the receiver's address filled in.
 fn commands(kind: &str) -> String {
     format!("export RECEIVER={RECEIVER}\n{}", page::blocks("camera", &format!("sh,{kind}")))
 }
 
-/// A terminal on a host that runs the blocks of this kind.
+/// Opens a terminal on `host` that runs the page's code blocks marked with `kind`.
 fn terminal(host: &str, folder: &Folder, kind: &str) -> Terminal {
     Terminal::open(host, folder, kind, &commands(kind))
 }
 
-/// The number of frames that the decoder has counted so far.
+/// Returns the number of frames that the decoder has counted so far.
 fn decoded(folder: &Folder) -> u64 {
     let said = fs::read_to_string(folder.file("receiver")).unwrap_or_default();
     let counts = said.lines().filter_map(|line| line.strip_prefix("decoded (")?.split_once("): ")?.1.split(' ').next());
     counts.filter_map(|count| count.parse().ok()).next_back().unwrap_or(0)
 }
 
-/// Whether the Python module `gi` is installed.
+/// Whether the Python module `gi` is installed. If it is not, prints why the test is skipped.
 fn has_gi() -> bool {
     let found = Command::new("/usr/bin/python3")
         .args(["-c", "import gi; gi.require_version('Gst', '1.0')"])
@@ -90,15 +90,16 @@ fn the_commands_of_the_page_carry_a_picture_whose_bitrate_follows_the_path() {
     let received = eventually("the receiver's results", || fs::read_to_string(folder.file("received.json")).ok());
     drop((sender, receiver));
     let [sent, received] = [sent, received].map(|lines| results(&lines));
-    // The camera sends 30 frames per second. The encoder skips some of them, and more on a busy machine. The first
-    // frame takes one second, and counting takes another.
+    // The camera sends 30 frames per second. The encoder skips some frames, and skips more on a busy machine, so half
+    // of the frames are required. The 2 s allow for the first frame, which takes one second, and for the counter, which
+    // is up to one second late.
     assert!(pictures as f64 > 0.5 * 30.0 * (lasted - 2.0), "{pictures} pictures in {lasted} s");
     let rates = |from: f64, to: f64| -> Vec<f64> {
         let all = sent["intervals"].as_array().expect("intervals").iter();
         let within = all.filter(|it| number(&it["start_s"]) >= from && number(&it["end_s"]) <= to);
         within.map(|it| number(&it["rate_bps"])).collect()
     };
-    // The session starts at most one second after the terminal is opened.
+    // The session starts at most one second after the sender's terminal is opened.
     let mean = |rates: &[f64]| rates.iter().sum::<f64>() / rates.len() as f64;
     let (wide, narrow) = (mean(&rates(6.0, 9.0)), mean(&rates(14.0, 18.0)));
     assert!(wide > 1.1e6, "{wide} bit/s over a path that takes 3 Mbit/s");

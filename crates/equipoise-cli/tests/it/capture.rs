@@ -1,7 +1,7 @@
-//! Tests that an independent tool can decode the packets on the wire.
+//! Tests that tshark, an independent program, can decode the packets of a session.
 //!
-//! A live run in a separate network namespace is captured by tshark and decoded as RTP with RTCP on the same port. The
-//! tests are skipped without tshark or without the permission to create a namespace.
+//! A live run in a separate network namespace is captured by tshark, and decoded as RTP with RTCP on the same port. The
+//! tests are skipped if tshark is not installed, or without the permission to create a namespace.
 
 use std::fs;
 use std::process::{Command, Stdio};
@@ -10,10 +10,10 @@ use crate::machine::Machine;
 use crate::places::Places;
 use crate::support::{Capture, Folder, Running, installed, scenario};
 
-/// tshark's severity for a warning; an error is 0x00800000.
+/// tshark's number for the severity "warning". An error has the number 0x00800000.
 const WARNING: u32 = 0x0040_0000;
 
-/// Replacements that make the short demo even shorter.
+/// Replacements in the scenario of the short demo that make its run even shorter.
 const SHORTER: [(&str, &str); 4] = [
     ("duration = \"10 s\"", "duration = \"1500 ms\""),
     ("warm_up = \"2 s\"", "warm_up = \"500 ms\""),
@@ -21,11 +21,12 @@ const SHORTER: [(&str, &str); 4] = [
     ("at = \"5 s\"", "at = \"1 s\""),
 ];
 
-/// Fields of the frames that match a filter, one line per frame.
+/// Returns the values of `fields` for the frames of a capture that match a filter, one line per frame.
 fn frames(capture: &str, filter: &str, fields: &[&str]) -> Vec<String> {
     let mut tshark = Command::new("tshark");
-    // Every port may carry RTP; RTCP on the same port is recognised by its packet type (RFC 5761). When the last report
-    // arrives, its receiver may have ended; the kernel's ICMP message then quotes the report and is ignored.
+    // Every port may carry RTP. RTCP on the same port is recognised by its packet type (RFC 5761). The last report may
+    // arrive after its destination has ended. The kernel then sends an ICMP message that quotes the report, so ICMP
+    // messages are ignored.
     let filter = format!("({filter}) && !icmp");
     tshark.args(["-r", capture, "-d", "udp.port==1-65535,rtp", "-Y", &filter, "-T", "fields"]);
     for field in fields {
@@ -36,7 +37,7 @@ fn frames(capture: &str, filter: &str, fields: &[&str]) -> Vec<String> {
     String::from_utf8_lossy(&read.stdout).lines().map(str::to_owned).collect()
 }
 
-/// Captures a live run of `scenario`, and passes the capture to `judge`.
+/// Captures the packets of a live run of `scenario`, and passes the path of the capture to `judge`.
 fn captured(scenario: &str, judge: impl FnOnce(&str)) {
     if !installed("tshark") {
         return;
@@ -53,7 +54,7 @@ fn captured(scenario: &str, judge: impl FnOnce(&str)) {
     judge(&capture);
 }
 
-/// The fast test of captures: a run of 1.5 s, and one check of all frames.
+/// The fast test of this file: a run of 1.5 s, and one check of all frames.
 #[test]
 fn tshark_decodes_a_short_run_without_a_complaint() {
     let folder = Folder::new();
@@ -103,13 +104,13 @@ fn judge(capture: &str) {
     let timed = frames(capture, "rtp.ext.profile == 0xbede && rtp.p_type == 96", &["frame.number"]);
     assert_eq!(timed.len(), media.len(), "every packet carries its sending time");
 
-    // Report requests: SR with an extension of 8 bytes, 64 bytes of IP. Each of 20 requests is captured before and
-    // after the bottleneck; on a busy machine there may be fewer.
+    // Report requests: sender reports (SR) with an extension of 8 bytes, 64 bytes with the IP header. Each of 20
+    // requests is captured twice, before and after the bottleneck. On a busy machine there may be fewer requests.
     let requests =
         frames(capture, "rtcp.pt == 200 && rtcp.length == 8", &["ip.len", "rtcp.profile-specific-extension"]);
     assert!(requests.len() >= 10, "{requests:?}");
     assert!(requests.iter().all(|fields| fields.starts_with("64\t") && fields.len() > 4), "{requests:?}");
-    // Reports: RR with one block and an extension of 12 bytes, 72 bytes of IP.
+    // Reports: receiver reports (RR) with one report block and an extension of 12 bytes, 72 bytes with the IP header.
     let answers = frames(
         capture,
         "rtcp.pt == 201 && rtcp.length == 10",
@@ -117,7 +118,7 @@ fn judge(capture: &str) {
     );
     assert!(answers.len() >= 10, "{answers:?}");
     assert!(answers.iter().all(|fields| fields.starts_with("72\t") && fields.ends_with("\t1")), "{answers:?}");
-    // Compound packets with a CNAME, and the BYE.
+    // Compound packets that contain a CNAME, and packets that contain a BYE.
     assert!(!frames(capture, "rtcp.pt == 202 && rtcp.sdes.type == 1", &["frame.number"]).is_empty());
     assert!(!frames(capture, "rtcp.pt == 203", &["frame.number"]).is_empty());
 }

@@ -1,5 +1,5 @@
-//! Clocks that are set during a session, by 3 s forwards or backwards, at either end, in real time and across
-//! namespaces.
+//! Tests of clocks that are set during a session, by 3 s forwards or backwards, at the sender or at the receiver. The
+//! hosts are network namespaces, and the sessions run in real time.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -15,24 +15,25 @@ use crate::machine::Machine;
 use crate::middle::Passing;
 use crate::support::{Running, skip};
 
-/// The steps, in order: the host (0 for the sender), and the seconds by which its clock is set.
+/// The steps, in order: the host whose clock is set (0 for the sender, 1 for the receiver), and the change of its clock
+/// in seconds.
 const STEPS: [(usize, i64); 4] = [(0, 3), (0, -3), (1, 3), (1, -3)];
 const NAMES: [&str; 2] = ["sender", "receiver"];
-/// Number of half-second intervals, before and after a step, whose rates are compared.
+/// Number of intervals of half a second, both before and after a step, whose rates are compared.
 const WATCHED: usize = 8;
-/// If the machine stalls for longer than this, one report interval, the test is skipped.
+/// If the machine stalls for longer than this, which is one report interval, the test is skipped.
 const STALL: Span = Span::from_millis(250);
 
-/// The mean rate in the `watched` half-second intervals before `at`, and the minimum rate in as many intervals after
-/// `at`, in bit/s.
+/// Returns the mean rate in the `watched` intervals before the interval `at`, and the minimum rate in the same number
+/// of intervals from `at` on, in bit/s. An interval is half a second long.
 fn around(rates: &[f64], at: usize, watched: usize) -> (f64, f64) {
     let before = &rates[at - watched..at];
     let least = rates[at..].iter().take(watched).copied().fold(f64::MAX, f64::min);
     (before.iter().sum::<f64>() / watched as f64, least)
 }
 
-/// Runs a whole session, and `act` after its start. Returns `None`, with the reason printed, if the machine was too
-/// busy.
+/// Runs a whole session, and calls `act` when the session has started. If the machine was too busy for the test, prints
+/// the reason and returns `None`.
 #[expect(clippy::print_stdout, reason = "it says how far off the machine was")]
 fn session(bench: &Bench, seconds: u32, act: impl FnOnce(Instant, &Running, &Running)) -> Option<Told> {
     let watchdog = Watchdog::start(&Clock::new()).expect("a thread");
@@ -57,12 +58,12 @@ fn wait_until(start: Instant, seconds: u64) {
     thread::sleep((start + Duration::from_secs(seconds)).saturating_duration_since(Instant::now()));
 }
 
-/// How often each end detected a step between its wall clock and its monotonic clock.
+/// Returns, for each end, the number of detected steps between its wall clock and its monotonic clock.
 fn noticed(told: &Told) -> [Option<u64>; 2] {
     [&told.sender["end"], &told.receiver].map(|end| end["wall_clock_steps"].as_u64())
 }
 
-/// The fast test of this file: one step after one second, and a check of the delays.
+/// The fast test of this file: the clock is set once, after one second, and the delays are checked.
 #[test]
 fn a_senders_wall_clock_that_is_set_once_is_noticed_and_moves_neither_delay_nor_rate() {
     let Some(mut bench) = Bench::new(Machine::shared(), |_: &Passing| vec![0]) else { return };
@@ -84,7 +85,8 @@ fn a_senders_wall_clock_that_is_set_once_is_noticed_and_moves_neither_delay_nor_
     assert!(least > 0.4 * before, "{:?}", told.rates());
 }
 
-/// If it fails, the delays and thus the rate change when an administrator or a time server sets a host's clock.
+/// If it fails, the measured delays and therefore the rate change when an administrator or a time server sets a host's
+/// clock.
 #[test]
 #[ignore = "real time: 31 s, alone on the machine"]
 fn a_wall_clock_that_is_set_is_noticed_and_moves_neither_delay_nor_rate() {
@@ -112,7 +114,8 @@ fn a_wall_clock_that_is_set_is_noticed_and_moves_neither_delay_nor_rate() {
     }
 }
 
-/// The monotonic clock of a host jumps if its virtual machine is moved, and stops while the machine is suspended.
+/// The monotonic clock of a host jumps if the host is a virtual machine that is moved, and stops while the host is
+/// suspended.
 ///
 /// If it fails, a jump of one host's clock is measured as delay.
 #[test]
@@ -135,7 +138,7 @@ fn a_session_clock_that_jumps_or_stalled_is_noticed_and_the_rate_comes_back() {
                 bench.clocks().set(side, Which::Monotonic, by);
                 continue;
             }
-            // A suspended machine receives nothing, and its monotonic clock does not count the time.
+            // A suspended machine receives nothing, and its monotonic clock does not advance. The test simulates both.
             let process = [sender, receiver][side];
             process.signal("STOP");
             cut.store(true, Ordering::Relaxed);
@@ -150,17 +153,17 @@ fn a_session_clock_that_jumps_or_stalled_is_noticed_and_the_rate_comes_back() {
     assert_eq!(noticed(&told), [Some(2), Some(2)], "the wall clock did not go along");
     let found = told.sender["end"]["clock_steps"].as_array().expect("a list");
     let found: Vec<f64> = found.iter().filter_map(serde_json::Value::as_f64).collect();
-    // A step is the change of the receiver's clock minus the sender's clock.
+    // A step is the change of the difference "receiver's clock minus sender's clock".
     let made = STEPS.map(|(side, by)| if side == 0 { -by as f64 } else { by as f64 });
     assert_eq!(found.len(), made.len(), "{found:?}");
     assert!(found.iter().zip(made).all(|(found, made)| (found - made).abs() < 0.1), "{found:?}");
-    // The results use the sender's clock, which has been set by the earlier steps.
+    // The times in the results are those of the sender's clock, which the earlier steps have changed.
     let mut sender_ahead = 0;
     for (number, (side, by)) in STEPS.into_iter().enumerate() {
         let from = 2 * (at(number) as i64 + sender_ahead) as usize;
         sender_ahead += if side == 0 { by } else { 0 };
-        // If the sender's clock jumps forwards, or the receiver is suspended, six half-second intervals contain no
-        // media.
+        // If the sender's clock is set forwards, or the receiver is suspended, six intervals of half a second contain
+        // no media.
         let until = from + if (side == 0) == (by > 0) { 6 } else { 0 };
         let (before, least) = around(&told.rates(), from, WATCHED);
         let rates = told.rates();
@@ -170,7 +173,8 @@ fn a_session_clock_that_jumps_or_stalled_is_noticed_and_the_rate_comes_back() {
             NAMES[side],
             back.map_or(f64::NAN, |back| back as f64 / 2.0)
         );
-        // After such a jump, reports seem to be missing for 3 s, and each missing report halves the rate.
+        // After a step that causes such silence, reports seem to be missing for 3 s, and each missing report halves the
+        // rate. The minimum rate is checked only for the other steps.
         let is_silence = (side == 0) == (by > 0);
         assert!(is_silence || least > 0.2 * before, "at most two halvings: {rates:?}");
         assert!(back.is_some_and(|back| back <= 8), "within 16 report intervals: {rates:?}");

@@ -1,9 +1,11 @@
-/* A library that gives a process its own clocks, which a test can set while the process runs.
+/* A library that provides a process with its own clocks. A test can set these clocks while the process runs.
  *
- * It is preloaded. The file $EQUIPOISE_CLOCKS holds five 64-bit numbers: the true wall time, in ns, at which a clock
- * was last set, the offset of the wall clock, in ns, before and after this time, and the same two offsets of the
- * monotonic clock. The wall clock's offset applies to CLOCK_REALTIME and to the kernel's timestamps of datagrams, each
- * according to its time. The monotonic clock's offset applies to its readings and to the deadlines of sleeps.
+ * The library is preloaded into the process. The file $EQUIPOISE_CLOCKS contains five 64-bit numbers, all in ns: the
+ * true wall time at which a clock was last set, the offset of the wall clock before this time, the offset of the wall
+ * clock after this time, and the same two offsets of the monotonic clock. The offset of the wall clock is added to
+ * CLOCK_REALTIME and to the timestamps that the kernel assigns to datagrams. A timestamp before the time of the last
+ * setting gets the offset before it, a later timestamp the offset after it. The offset of the monotonic clock is added
+ * to CLOCK_MONOTONIC and subtracted from the deadlines of sleeps.
  */
 #define _GNU_SOURCE
 #include <dlfcn.h>

@@ -1,7 +1,7 @@
-//! Hosts whose clocks a test can set while programs run on them.
+//! Provides hosts whose clocks a test can set while programs run on them.
 //!
-//! Namespaces share the kernel's clocks. So a preloaded library (`clocks.c`) shows separate clocks to the programs of each
-//! host; the tested command itself is unchanged.
+//! Network namespaces share the kernel's clocks. Therefore a preloaded library (`clocks.c`) simulates separate clocks
+//! for the programs of each host. The tested command itself is unchanged.
 
 use std::fs::{self, File};
 use std::os::unix::fs::FileExt;
@@ -10,27 +10,28 @@ use std::time::SystemTime;
 
 use crate::support::{Folder, skip};
 
-/// The clock of a host to set.
+/// Selects one of the clocks of a host.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Which {
     /// `CLOCK_REALTIME`, and the kernel's timestamps of datagrams.
     Wall,
-    /// `CLOCK_MONOTONIC`, which changes when a machine is suspended or moved.
+    /// `CLOCK_MONOTONIC`, which stops while a machine is suspended, and jumps if a virtual machine is moved.
     Monotonic,
 }
 
-/// The clocks of two hosts.
+/// The clocks of two hosts: the path of the preloaded library, and a file for each host that contains its clocks.
 pub(crate) struct Clocks {
     library: String,
     files: [String; 2],
 }
 
-/// Byte offset of the setting time in the file, and the count of numbers.
+/// `AT` is the byte offset, in a host's file, of the time at which a clock was last set. `NUMBERS` is the number of
+/// 64-bit values in the file.
 const AT: u64 = 0;
 const NUMBERS: usize = 5;
 
 impl Clocks {
-    /// Clocks without offsets; `None`, with the reason printed, if there is no C compiler.
+    /// Creates clocks without offsets. If there is no C compiler, prints the reason for skipping and returns `None`.
     pub(crate) fn new(folder: &Folder) -> Option<Self> {
         let (library, source) = (folder.file("clocks.so"), concat!(env!("CARGO_MANIFEST_DIR"), "/tests/it/clocks.c"));
         let compiled = Command::new("cc").args(["-O2", "-shared", "-fPIC", "-o", &library, source]).status();
@@ -45,12 +46,12 @@ impl Clocks {
         Some(Self { library, files })
     }
 
-    /// Makes the command use the clocks of host `side`.
+    /// Makes `command` use the clocks of host number `side`.
     pub(crate) fn apply(&self, side: usize, command: &mut Command) {
         command.env("LD_PRELOAD", &self.library).env("EQUIPOISE_CLOCKS", &self.files[side]);
     }
 
-    /// Sets a clock of host `side` forwards or backwards by `seconds`, now.
+    /// Sets a clock of host number `side` by `seconds`, forwards or (if negative) backwards, at the time of the call.
     pub(crate) fn set(&self, side: usize, which: Which, seconds: i64) {
         let file = File::options().read(true).write(true).open(&self.files[side]).expect("still there");
         let read = |at: u64| {
@@ -59,7 +60,8 @@ impl Clocks {
             i64::from_ne_bytes(bytes)
         };
         let write = |at: u64, value: i64| file.write_all_at(&value.to_ne_bytes(), at).expect("written");
-        // A read between these two writes returns the previous clocks.
+        // Both previous offsets are set to the current offsets first. A program that reads the file before the last
+        // write therefore still gets the clocks before this change.
         for before in [8, 24] {
             write(before, read(before + 8));
         }

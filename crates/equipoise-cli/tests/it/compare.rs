@@ -1,4 +1,4 @@
-//! Tests of --set, several files, many runs and comparisons.
+//! Tests of `--set`, of runs with several files or several seeds, and of `equipoise compare`.
 
 use std::path::Path;
 use std::{env, fs};
@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use crate::support::{Folder, run, said, scenario};
 
-/// Runs the command and returns its JSON output.
+/// Runs the command, and returns its JSON output.
 #[track_caller]
 fn json(arguments: &[&str]) -> Value {
     let done = run(&[arguments, &["--json", "-", "--quiet"]].concat());
@@ -29,7 +29,8 @@ fn set_changes_what_runs_and_the_results_say_so() {
     assert!(explained.contains("runs for 8 s") && explained.contains("b = 2"), "{explained}");
 }
 
-/// Errors of --set must not refer to lines of the changed file, because the user does not see it.
+/// Tests the errors of `--set`. They must not contain line numbers of the changed scenario text, because the user does
+/// not see this text.
 #[test]
 fn a_wrong_set_is_refused_by_name_with_what_would_be_right() {
     let demo = scenario("demo-short");
@@ -61,7 +62,7 @@ fn a_wrong_set_is_refused_by_name_with_what_would_be_right() {
     }
 }
 
-/// The error for an invalid file refers to lines of this file, whatever --set changes.
+/// Tests the errors of invalid scenario files. They must contain line numbers of the file, whatever `--set` changes.
 #[test]
 fn a_wrong_file_is_told_from_a_wrong_set() {
     let folder = Folder::new();
@@ -167,13 +168,14 @@ fn controllers_are_compared_on_the_same_seeds() {
     let by_hand = (0..3).map(|run| value(2, run) - value(0, run)).sum::<f64>() / 3.0;
     let difference = &delay[2]["difference"];
     assert!((difference["mean"].as_f64().expect("a mean") - by_hand).abs() < 1e-12, "{difference}");
-    // A constant 6 Mbit/s and a further 9 or 10.5 Mbit/s exceed the capacity, so AP reduces its rate.
+    // The constant 6 Mbit/s of the variant `cbr`, and 9 or 10.5 Mbit/s of other traffic, exceed the capacity. AP
+    // reduces its rate, so the delay of `cbr` is larger.
     assert_eq!((difference["word"].as_str(), &delay[0]["difference"]), (Some("more"), &Value::Null));
     let alone = json_of_seed(&demo, 2);
     assert_eq!(alone, delay[0]["values"][1], "a run is the same alone and in a comparison");
 }
 
-/// A recorded mobile downlink with a queue of 1 s, shared with another user.
+/// A recorded mobile downlink. It has a queue of 1 s and is shared with the traffic of another user.
 const LTE: &str = r#"
 name = "recorded"
 duration = "40 s"
@@ -221,14 +223,14 @@ fn controllers_are_compared_on_a_recorded_path() {
         let values = delay[variant]["values"].as_array().expect("four runs");
         values.iter().map(|value| value.as_f64().expect("measured")).sum::<f64>() / 4.0
     };
-    // AP reacts to delay. TFRC reacts to losses, which occur late with a queue of 1 s.
+    // AP reacts to delay. TFRC reacts only to losses, which occur late because the queue can contain 1 s of traffic.
     assert!(mean(0) < 0.75 * mean(1), "AP {}, TFRC {}", mean(0), mean(1));
     let difference = &delay[1]["difference"];
     assert!((difference["mean"].as_f64().expect("paired") - (mean(1) - mean(0))).abs() < 1e-9, "{difference}");
     assert!(difference["ci95"][0].as_f64().is_some_and(|least| least > 0.0), "{difference}");
 }
 
-/// The mean delay of the demo's session, simulated with this seed.
+/// Returns the mean delay of the demo's session in a simulation with the seed `seed`.
 fn json_of_seed(file: &str, seed: u32) -> Value {
     json(&["sim", file, "--seed", &seed.to_string()])["runs"][0]["flows"][0]["delay"]["mean_s"].clone()
 }

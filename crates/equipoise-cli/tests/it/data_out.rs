@@ -1,4 +1,4 @@
-//! Outputs of a simulated run for other programs: a capture, packets, intervals and decisions.
+//! Tests the files that a simulated run writes for other programs: captures, packets, intervals, decisions and qlog.
 
 use std::fs;
 use std::path::Path;
@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use crate::support::{Folder, installed, run, said, scenario};
 
-/// tshark's severity for a warning; an error is 0x00800000.
+/// tshark's number for the severity "warning". An error has the number 0x00800000.
 const WARNING: u32 = 0x0040_0000;
 
 #[track_caller]
@@ -21,7 +21,7 @@ fn json(file: &str) -> Value {
     serde_json::from_str(&fs::read_to_string(file).expect("written")).expect("JSON")
 }
 
-/// Fields of all frames, one line per frame.
+/// Returns the values of `fields` for all frames of a capture, one line per frame.
 fn frames(capture: &str, fields: &[&str]) -> Vec<String> {
     let mut tshark = Command::new("tshark");
     tshark.args(["-r", capture, "-d", "udp.port==5004,rtp", "-T", "fields"]);
@@ -33,8 +33,8 @@ fn frames(capture: &str, fields: &[&str]) -> Vec<String> {
     String::from_utf8_lossy(&read.stdout).lines().map(str::to_owned).collect()
 }
 
-/// Covers sessions over one path and several, with and without per-packet feedback, live media, and the RTP part of a
-/// flow pair.
+/// The scenarios contain sessions over one path and over several paths, with and without per-packet feedback, live
+/// media, and the RTP part of a flow pair.
 #[test]
 fn tshark_reads_every_capture_of_the_simulator_without_a_complaint() {
     if !installed("tshark") {
@@ -59,7 +59,7 @@ fn tshark_reads_every_capture_of_the_simulator_without_a_complaint() {
     }
 }
 
-/// If it fails, two of the five output formats of a run contradict each other.
+/// If it fails, two of the five output files of a run contradict each other.
 #[test]
 fn capture_packets_intervals_and_log_say_the_same_as_the_results() {
     let folder = Folder::new();
@@ -99,22 +99,22 @@ fn capture_packets_intervals_and_log_say_the_same_as_the_results() {
     let found = delay["mean_s"].as_f64().expect("a number");
     assert!((found - mean).abs() < 1e-8, "{found} in the capture, {mean} in the list of packets");
     let trips = rtp["round_trips"][0]["samples"].as_array().expect("reports answer each other");
-    // The path delay is 5 ms in each direction, and a queue adds to it.
+    // The path's delay is 5 ms in each direction. A queue adds further delay.
     assert!(
         trips.iter().all(|trip| (0.009..0.1).contains(&trip["round_trip_s"].as_f64().expect("a number"))),
         "{trips:?}"
     );
 }
 
-/// The records of a JSON text sequence file, each of which is a separate JSON text.
+/// Returns the records of a JSON text sequence file. Each record is a separate JSON text.
 fn records(file: &str) -> Vec<Value> {
     let text = fs::read_to_string(file).expect("written");
     let records = text.split('\u{1e}').skip(1);
     records.map(|record| serde_json::from_str(record).expect("a record is JSON")).collect()
 }
 
-/// Covers a session with background traffic, a session with live media, and a session over two paths. Each end has a
-/// file; the numbers of sent and received packets in it match the results.
+/// The scenarios contain a session with background traffic, a session with live media, and a session over two paths.
+/// Each end has a qlog file. Its numbers of sent or received packets must match the results.
 #[test]
 fn qlog_has_a_file_for_each_end_and_says_the_same_as_the_results() {
     for (name, ends) in [("demo-short", 2), ("call", 2), ("two-paths", 2)] {

@@ -1,4 +1,4 @@
-//! Tests with an encoder at one end and a decoder at the other: the decoder's requests reach the encoder.
+//! Tests a session between an encoder and a decoder: the decoder's requests must reach the encoder.
 
 use std::fs;
 use std::io::{BufRead as _, BufReader};
@@ -12,7 +12,7 @@ use crate::support::{Folder, Running, equipoise, eventually, results};
 
 const SSRC: u32 = 0xCAFE_0001;
 
-/// A socket of a program on this host, with this receive timeout, and its port.
+/// Opens the socket of another program on this host, with the receive timeout `wait`. Returns the socket and its port.
 fn program(wait: Duration) -> (UdpSocket, u16) {
     let socket = UdpSocket::bind((Ipv4Addr::LOCALHOST, 0)).expect("a free port");
     socket.set_read_timeout(Some(wait)).expect("a timeout");
@@ -20,12 +20,12 @@ fn program(wait: Duration) -> (UdpSocket, u16) {
     (socket, port)
 }
 
-/// A port that was free a moment ago.
+/// Returns a port that was free a moment ago.
 fn free_port() -> u16 {
     program(Duration::from_secs(1)).1
 }
 
-/// An RTP packet of an encoder.
+/// Returns an RTP packet as an encoder sends it.
 fn packet(ssrc: u32, number: u16, length: usize) -> Vec<u8> {
     let mut packet = vec![0x80, 96];
     packet.extend(number.to_be_bytes());
@@ -35,7 +35,8 @@ fn packet(ssrc: u32, number: u16, length: usize) -> Vec<u8> {
     packet
 }
 
-/// A decoder's compound packet: a receiver report, a CNAME, and a picture loss indication.
+/// Returns the compound packet with which a decoder requests a key frame: a receiver report, a CNAME, and a picture
+/// loss indication.
 fn picture_loss(media: u32) -> Vec<u8> {
     let mut compound = vec![0x80, 201, 0, 1, 0, 0, 0, 9, 0x81, 202, 0, 2, 0, 0, 0, 9, 1, 1, b'd', 0];
     compound.extend([0x81, 206, 0, 2, 0, 0, 0, 9]);
@@ -49,8 +50,8 @@ fn receive(socket: &UdpSocket) -> Option<(Vec<u8>, SocketAddr)> {
     Some((buffer[..length].to_vec(), from))
 }
 
-/// If it fails, a picture that a loss damaged stays damaged until the encoder's next regular key frame, perhaps for
-/// minutes.
+/// If it fails, a picture that was damaged by a loss stays damaged until the encoder's next regular key frame, which
+/// may take minutes.
 #[test]
 fn what_a_decoder_asks_for_comes_to_the_encoder_and_a_flood_does_not() {
     let folder = Folder::new();
@@ -66,7 +67,8 @@ fn what_a_decoder_asks_for_comes_to_the_encoder_and_a_flood_does_not() {
     let mut sender = equipoise();
     sender.args(["send", "127.0.0.1", "-p", port, "--insecure", "-b", "2M", "-J", &sent]);
     let mut sender = Running::start(sender.args(["--rtp", &relay.to_string(), "--rate-socket", &rates]));
-    // The session opens when the first packet arrives; the decoder learns the address from which its packets come.
+    // The session opens when the first packet arrives. The decoder learns the address from which the RTP packets are
+    // sent.
     let mut numbers = 0..;
     let mut send = || {
         let packet = packet(SSRC, numbers.next().expect("one more"), 100);
@@ -80,7 +82,8 @@ fn what_a_decoder_asks_for_comes_to_the_encoder_and_a_flood_does_not() {
     let steering = eventually("the socket of the rates", || UnixStream::connect(&rates).ok());
     let (post, lines) = mpsc::channel();
     thread::spawn(move || BufReader::new(steering).lines().map_while(Result::ok).try_for_each(|line| post.send(line)));
-    // One second of media at 500 packets/s, then a request for an unknown SSRC, which is ignored.
+    // For one second, the encoder sends 500 media packets per second, and the decoder sends a request for a key frame
+    // with each packet.
     let begin = Instant::now();
     while begin.elapsed() < Duration::from_secs(1) {
         decoder.send_to(&picture_loss(SSRC), source.1).expect("sent");
@@ -93,7 +96,7 @@ fn what_a_decoder_asks_for_comes_to_the_encoder_and_a_flood_does_not() {
         asked.push(datagram);
     }
     assert!((1..=8).contains(&asked.len()), "{} requests came to the encoder", asked.len());
-    // The indication is at the end of a compound packet that begins with a report (RFC 3550, Sec. 6.1).
+    // The indication is the last part of a compound packet that begins with a report (RFC 3550, Sec. 6.1).
     let indication = [&[0x81, 206, 0, 2][..], &SSRC.wrapping_add(1).to_be_bytes(), &SSRC.to_be_bytes()].concat();
     assert!(asked.iter().all(|datagram| datagram[1] == 201 && datagram.ends_with(&indication)), "{asked:02X?}");
     thread::sleep(Duration::from_millis(500));
@@ -110,12 +113,12 @@ fn what_a_decoder_asks_for_comes_to_the_encoder_and_a_flood_does_not() {
     assert!(wanted >= asked.len() as u64, "{wanted} wanted");
     assert!(received["sessions"][0]["end"]["key_frames_asked"].as_u64() >= Some(wanted), "{received}");
     let told = lines.iter().filter(|line| line == "keyframe").count() as u64;
-    // The first line may have been sent before the socket was open.
+    // The first line may be missing, because it may have been sent before the test connected to the socket.
     assert!((1..=wanted).contains(&told), "{told} lines of {wanted}");
 }
 
-/// If it fails, the audio of a call reaches the video decoder, or the rate reported to the video encoder includes the
-/// audio.
+/// If it fails, the audio of a call reaches the video decoder, or the rate that the video encoder receives includes the
+/// audio's rate.
 #[test]
 fn audio_goes_beside_video_to_its_own_decoder_and_video_has_what_is_left_of_the_rate() {
     const AUDIO: u32 = 0xCAFE_0002;
@@ -143,7 +146,8 @@ fn audio_goes_beside_video_to_its_own_decoder_and_video_has_what_is_left_of_the_
     let steering = eventually("the socket of the rates", || UnixStream::connect(&rates).ok());
     let (post, lines) = mpsc::channel();
     thread::spawn(move || BufReader::new(steering).lines().map_while(Result::ok).try_for_each(|line| post.send(line)));
-    // 50 packets per second, 64 kbit/s of RTP; a machine that stalls sends fewer.
+    // The audio has 50 packets per second, 64 kbit/s with RTP headers. If the machine stalls, fewer packets are sent
+    // per second.
     let (begin, mut sounds) = (Instant::now(), Vec::new());
     for number in 0..150 {
         audio.send_to(&packet(AUDIO, number, 148), (Ipv4Addr::LOCALHOST, audio_relay)).expect("sent");
@@ -165,7 +169,8 @@ fn audio_goes_beside_video_to_its_own_decoder_and_video_has_what_is_left_of_the_
     assert_eq!(sent["end"]["audio_packets"], 150, "{sent}");
     assert!(received["sessions"][0]["end"]["audio_packets"].as_u64() >= Some(sounds.len() as u64), "{received}");
     let told: Vec<u64> = lines.iter().filter_map(|line| line.strip_prefix("rate ")?.parse().ok()).collect();
-    // Headers are 4.7 % of 1 Mbit/s. The audio takes 64 kbit/s, and the headers of its 50 packets another 27 kbit/s.
+    // Headers take 4.7 % of 1 Mbit/s. The audio takes 64 kbit/s, and the headers of its 50 packets per second another
+    // 27 kbit/s.
     let (first, last) = (told.first().copied().unwrap_or(0), told.last().copied().unwrap_or(u64::MAX));
     assert!((930_000..970_000).contains(&first) && (800_000..910_000).contains(&last), "{told:?}");
 }

@@ -1,5 +1,5 @@
-//! The effect of hostile and broken networks on a session between two hosts. Each test states what must hold; the
-//! book's table of faults is made from the tests' output.
+//! Tests a session between two hosts over hostile and broken networks. Each test states what must hold. The book's
+//! table of faults is made from the output of these tests.
 
 use std::fs;
 use std::net::UdpSocket;
@@ -17,7 +17,7 @@ use crate::support::{Folder, Running, keygen, results};
 
 const MIN: f64 = 500e3;
 const MAX: f64 = 4e6;
-/// The first words of the first output line of the sender and the receiver.
+/// The first words of the first line that the sender prints, and that the receiver prints.
 const WORDS: [&str; 2] = ["sending ", "receiving "];
 
 /// Two hosts, and a path between them that damages traffic.
@@ -25,13 +25,13 @@ pub(crate) struct Bench {
     hosts: Hosts,
     middle: Middle,
     folder: Folder,
-    /// The clocks of the hosts, if they are separate.
+    /// The clocks of the hosts that a test can set; `None` if the hosts use the machine's clocks.
     clocks: Option<Clocks>,
-    /// The lock on the machine, released last.
+    /// The lock on the machine. It is the last field, so that it is released last.
     _machine: Machine,
 }
 
-/// The results of both ends.
+/// The results of the sender and the receiver, and the path's counts of media packets.
 pub(crate) struct Told {
     pub(crate) sender: Value,
     pub(crate) receiver: Value,
@@ -48,7 +48,8 @@ impl Bench {
         Some(Self { hosts, middle, folder, clocks: None, _machine: machine })
     }
 
-    /// Gives each host clocks that can be set; returns false, with the reason printed, if this is not possible.
+    /// Provides each host with clocks that the test can set. If this is not possible, prints the reason and returns
+    /// false.
     pub(crate) fn give_clocks(&mut self) -> bool {
         self.clocks = Clocks::new(&self.folder);
         self.clocks.is_some()
@@ -58,7 +59,7 @@ impl Bench {
         self.clocks.as_ref().expect("they were given")
     }
 
-    /// Starts the command on host `side`, and waits until it receives or sends.
+    /// Starts the command on host number `side`, and waits for the line that says that the command sends or receives.
     fn start(&self, side: usize, arguments: &[&str]) -> Running {
         let mut command = self.hosts.equipoise(side, arguments);
         if let Some(clocks) = &self.clocks {
@@ -74,7 +75,7 @@ impl Bench {
         self.start(1, &[&["receive", "--key", &key, "--json", &json], more].concat())
     }
 
-    /// Starts a sender and waits until its session is open.
+    /// Starts a sender, and waits until its session is open.
     pub(crate) fn sender(&self, seconds: u32, more: &[&str]) -> Running {
         let (key, json, seconds) = (self.folder.file("key"), self.folder.file("sender.json"), seconds.to_string());
         let (port, middle) = (self.middle.port(), self.hosts.middle(0));
@@ -98,7 +99,7 @@ impl Bench {
         results(&fs::read_to_string(self.folder.file(name)).expect("the results are written"))
     }
 
-    /// Runs a whole session with generated media.
+    /// Runs a whole session whose payload is zeros, and returns the results.
     fn run(self, seconds: u32) -> Told {
         let mut receiver = self.receiver("receiver.json", &["--one-off"]);
         let mut sender = self.sender(seconds, &[]);
@@ -107,7 +108,7 @@ impl Bench {
         self.told()
     }
 
-    /// The final results of both ends.
+    /// Returns the final results of both ends.
     pub(crate) fn told(&self) -> Told {
         let counted = self.middle.counted();
         Told {
@@ -120,7 +121,7 @@ impl Bench {
 }
 
 impl Told {
-    /// Allowed rate at the end of every half second, in bit/s.
+    /// Returns the allowed rate at the end of each interval of half a second, in bit/s.
     pub(crate) fn rates(&self) -> Vec<f64> {
         let intervals = self.sender["intervals"].as_array().expect("intervals");
         intervals.iter().filter_map(|interval| interval["target_rate_bps"].as_f64()).collect()
@@ -130,7 +131,8 @@ impl Told {
         &self.receiver["sessions"][0]["end"]
     }
 
-    /// Checks what must always hold: the rate is within its limits, and the counters add up.
+    /// Checks what must hold with any fault: the rate is within its limits, and the packet counters of sender, path and
+    /// receiver agree.
     #[expect(clippy::print_stdout, reason = "the book's table is made of it")]
     pub(crate) fn hold(&self, what: &str) {
         let rates = self.rates();
@@ -150,7 +152,8 @@ impl Told {
         );
     }
 
-    /// Number of half-second intervals after `from` until the rate is at least `share` of its previous average.
+    /// Returns the number of intervals of half a second, at least 4, from `from` until the rate is at least `share`
+    /// times its average before `from`.
     fn recovery(&self, from: usize, share: f64) -> Option<usize> {
         let rates = self.rates();
         let before = &rates[from.saturating_sub(8)..from];
@@ -159,7 +162,7 @@ impl Told {
     }
 }
 
-/// A pseudo-random number from 0 to 1 that depends only on the packet's number and `salt`.
+/// Returns a pseudo-random number from 0 to 1 that depends only on the packet's number and on `salt`.
 fn chance(number: u64, salt: u64) -> f64 {
     let mut x = (number + 1).wrapping_mul(0x9E37_79B9_7F4A_7C15) ^ salt;
     x = (x ^ (x >> 31)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
@@ -174,7 +177,7 @@ fn lossy(share: f64) -> impl FnMut(&Passing) -> Vec<u64> + Send {
     }
 }
 
-/// The fast test of this file: checks what must hold with any fault, and that the session makes progress.
+/// The fast test of this file. It checks what must hold with any fault, and that the session's rate rises.
 #[test]
 fn a_session_goes_on_through_a_middle_that_loses_and_doubles_packets() {
     let mut lose = lossy(0.1);
@@ -201,14 +204,14 @@ fn up_to_a_third_of_all_packets_may_be_lost_each_way() {
         told.hold(&format!("{:.0} % lost each way", share * 100.0));
         let lost = 1.0 - told.passed as f64 / told.media as f64;
         assert!((lost - share).abs() < 0.1, "{lost}");
-        // A sender cannot know whether losses are random or caused by a policer, so it tolerates few losses and reacts
-        // to many.
+        // A sender cannot know whether losses are random or caused by a policer. Therefore it ignores a small share of
+        // losses, but reacts to a large share.
         let last = told.rates().last().copied().unwrap_or(0.0);
         assert_eq!(last > 1.5 * MIN, share < 0.3, "{last} with {share}");
     }
 }
 
-/// Drops all datagrams of one kind from 8 s to 12 s.
+/// Drops all datagrams of one kind from 8 s to 12 s after the first datagram.
 fn lost_for_four_seconds(kind: Kind) -> impl FnMut(&Passing) -> Vec<u64> + Send {
     move |passing| {
         let lost = passing.kind == kind && (8..12).contains(&passing.at.as_secs());
@@ -250,13 +253,13 @@ fn packets_that_come_twice_count_once() {
     );
 }
 
-/// If it fails, a stream does not arrive complete over a path without losses.
+/// Transfers a stream over a path without losses. If it fails, the stream does not arrive complete and unchanged.
 fn intact(what: &str, fate: impl FnMut(&Passing) -> Vec<u64> + Send + 'static, counter: &str, at_least: u64) {
     let Some(bench) = Bench::new(Machine::shared(), fate) else { return };
     let (from, to) = (bench.folder.file("stream"), bench.folder.file("received"));
     let stream: Vec<u8> = (0..500_000u32).flat_map(u32::to_le_bytes).collect();
     fs::write(&from, &stream).expect("written");
-    // The hold time is long because a machine that stalls adds to the delay.
+    // The hold time is long, because a stall of the machine delays packets in addition to the path.
     let mut receiver = bench.receiver("receiver.json", &["--one-off", "--hold", "500 ms", "--output", &to]);
     let mut sender = bench.sender(0, &["--file", &from]);
     sender.finish();
@@ -278,7 +281,8 @@ fn an_outage_of_ten_seconds_ends_no_session() {
     let told = bench.run(34);
     told.hold("an outage of 10 s");
     let rates = told.rates();
-    // The outage begins 8 s after the sender's first datagram, which is two round trips before the first interval.
+    // The outage begins 8 s after the sender's first datagram. The first interval begins two round trips after this
+    // datagram.
     assert!(rates[24..33].iter().all(|rate| *rate <= MIN * 1.01), "at the lowest rate before it ends: {rates:?}");
     let high = rates[34..].iter().position(|rate| *rate > 2.0 * MIN).expect("it recovers");
     println!("an outage of 10 s: above twice the lowest rate {:.1} s after its end", high as f64 / 2.0);
@@ -293,7 +297,7 @@ fn a_receiver_that_is_killed_and_started_again_gets_the_session_again() {
     let mut first = bench.receiver("first.json", &[]);
     let mut sender = bench.sender(20, &[]);
     thread::sleep(Duration::from_secs(6));
-    // SIGKILL reaches the command, because `ip netns exec` has replaced itself with the command.
+    // SIGKILL reaches the `equipoise` process, because `ip netns exec` has replaced itself with this process.
     first.kill();
     thread::sleep(Duration::from_secs(2));
     let mut second = bench.receiver("receiver.json", &["--one-off"]);
@@ -328,7 +332,7 @@ fn a_sender_that_is_killed_is_given_up_after_a_while() {
 fn an_address_that_changes_ends_no_session() {
     let mut changed = 0;
     let fate = move |passing: &Passing| {
-        // The sender's address changes at 5 s and at 9 s, as after a restart of a home router.
+        // The sender's address changes at 5 s and at 9 s, as it does if a home router restarts.
         let due = u64::from(passing.at.as_secs() >= 5) + u64::from(passing.at.as_secs() >= 9);
         let now = passing.to_receiver && due > changed;
         changed = changed.max(due);
@@ -341,7 +345,7 @@ fn an_address_that_changes_ends_no_session() {
     assert_eq!(told.sender["end"]["circuit_broken"], serde_json::json!({}));
 }
 
-/// Resident memory of a process in bytes.
+/// Returns the resident memory of a process, in bytes.
 fn memory(process: &Running) -> u64 {
     let status = fs::read_to_string(format!("/proc/{}/status", process.id())).expect("running");
     let line = status.lines().find(|line| line.starts_with("VmRSS:")).expect("Linux says so");
@@ -369,15 +373,16 @@ fn floods_of_garbage_and_of_made_up_reports_change_nothing() {
                 for (at, byte) in datagram.iter_mut().enumerate() {
                     *byte = (chance(count, at as u64) * 256.0) as u8;
                 }
-                // Every second datagram is well formed: media, a request or a report with a random SSRC, which anyone
-                // can forge.
+                // Every second datagram is well formed: media, a request or a report, with a random SSRC. Anyone can
+                // forge such a datagram.
                 if count.is_multiple_of(2) {
                     datagram[0] = 0x80 | u8::from(count.is_multiple_of(4));
                     datagram[1] = [96, 200, 201][(count / 2 % 3) as usize];
                     let words = (datagram.len() / 4 - 1) as u16;
                     datagram[2..4].copy_from_slice(&words.to_be_bytes());
                 }
-                // If the queue is full, a part of the flood is lost, which does not matter.
+                // If the socket's queue is full, some datagrams of the flood are lost. The test does not depend on
+                // them.
                 let _ = socket.send(&datagram);
                 count += 1;
                 if count.is_multiple_of(200) {

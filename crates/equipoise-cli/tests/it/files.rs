@@ -1,4 +1,4 @@
-//! Input and output files: each is correct, or missing.
+//! Tests of input and output files. An output file must be correct and complete, or it must not exist.
 
 use std::fs;
 use std::io::Read as _;
@@ -76,7 +76,8 @@ fn json_on_standard_output_is_nothing_but_json_and_the_trace_has_every_packet() 
     assert_eq!(folder.names(), ["trace.csv"], "nothing preliminary is left");
 }
 
-/// The result of the command if the reader of its standard output ends `after` this number of bytes.
+/// Runs the command, and closes its standard output after the number of bytes `after` was read. Returns the command's
+/// output and exit status.
 fn unread(arguments: &[&str], after: usize) -> Output {
     let mut child =
         equipoise().args(arguments).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("the command starts");
@@ -86,8 +87,8 @@ fn unread(arguments: &[&str], after: usize) -> Output {
     child.wait_with_output().expect("it ends")
 }
 
-///  head|`| head` must cause neither an error message nor a panic. Text that is not read may be lost; lost results
-/// change the exit code.
+/// If the reader of a pipe ends early, as `head` does, the command must print neither an error message nor a panic.
+/// Text for the user may be lost without an error, but lost results must change the exit code.
 #[test]
 fn a_closed_pipe_ends_every_printing_quietly() {
     let (demo, folder) = (scenario("demo-short"), Folder::new());
@@ -108,7 +109,8 @@ fn a_closed_pipe_ends_every_printing_quietly() {
     assert_eq!(folder.names(), ["report.html"], "other results are written all the same");
 }
 
-/// A device that is always full can be opened but not written.
+/// Writes to `/dev/full`, a device that can be opened but not written. If it fails, the message says that nothing was
+/// run.
 #[test]
 fn results_that_are_lost_after_the_run_are_not_said_to_be_those_of_no_run() {
     let lost = run(&["sim", &scenario("demo-short"), "--json", "/dev/full"]);
@@ -116,7 +118,7 @@ fn results_that_are_lost_after_the_run_are_not_said_to_be_those_of_no_run() {
     assert!(said(&lost).contains("the run took place") && !said(&lost).contains("nothing was run"), "{}", said(&lost));
 }
 
-/// A call of 2.5 Mbit/s over a link of 5 Mbit/s, whose delay stays below its target.
+/// A scenario: a call of 2.5 Mbit/s over a link of 5 Mbit/s. Its delay stays below the target.
 const CALL: &str = r#"
 name = "call"
 duration = "60 s"
@@ -135,7 +137,8 @@ controller = { name = "ap", target = "40 ms", max_rate = "4 Mbit/s" }
 source = { kind = "video", rate = "2.5 Mbit/s", length = "60 s", peak = 3.0, cv = 0.3 }
 "#;
 
-/// An upload that fills the queue for seconds, so that the call has four times its target delay.
+/// An additional flow: an upload that fills the queue for seconds, so that the delay of the call becomes four times its
+/// target.
 const UPLOAD: &str = r#"
 [[flow]]
 name = "upload"
@@ -146,7 +149,7 @@ window = { name = "reno" }
 tcp = { transfer = "5 MB" }
 "#;
 
-/// If it fails, the exit code of --check differs from the judgement in the report.
+/// If it fails, the exit code of `--check` contradicts the judgement in the report.
 #[test]
 fn whether_it_held_is_said_in_the_terminal_in_the_report_and_by_the_exit_code() {
     let folder = Folder::new();

@@ -1,5 +1,5 @@
-//! Sessions between two hosts as in the README: streams, another program's RTP, and what a third party on the path can
-//! read.
+//! Tests sessions between two hosts as in the README: transfers of streams, RTP from another program, and what a third
+//! party on the path can read.
 
 use std::env;
 use std::fs::{self, File};
@@ -20,7 +20,7 @@ use crate::support::{Capture, Folder, Running, equipoise, eventually, installed,
 
 const KEY: &str = "d2hhdCBvbmx5IHRoZXNlIHR3byBob3N0cyBrbm93Cg==";
 
-/// Starts a receiver on the loopback interface that prints only the requested output; returns it and its port.
+/// Starts a receiver on the loopback interface that ends after one session. Returns the process and its port.
 fn receiver(arguments: &[&str]) -> (Child, String) {
     let mut command = equipoise();
     command.args(["receive", "-p", "0", "-1"]).args(arguments).env("EQUIPOISE_KEY", KEY);
@@ -62,12 +62,12 @@ fn the_key_may_come_from_the_environment_and_results_go_to_standard_output() {
     }
     assert_eq!(received["intervals"][0]["session"], 0);
     let rate = sent["end"]["rate_bps"].as_f64().expect("a rate");
-    // If the machine stalls, the sender sends less than requested, never more.
+    // If the machine stalls, the sender sends less than requested, but never more.
     assert!((0.5e6..1.05e6).contains(&rate), "{rate}");
     assert_eq!(sent["start"]["encrypted"], true);
     let end = &received["sessions"][0]["end"];
     assert_eq!(end["packets_received"], sent["end"]["packets_sent"]);
-    // Every IP packet has the requested size.
+    // Every IP packet has 500 bytes, the requested size.
     assert_eq!(end["bytes_received"].as_u64(), sent["end"]["packets_sent"].as_u64().map(|packets| packets * 500));
 }
 
@@ -91,7 +91,8 @@ fn a_reader_that_stands_still_costs_a_receiver_a_bounded_memory_and_learns_what_
     let told = results(&fs::read_to_string(&json).expect("written"));
     let end = &told["sessions"][0]["end"];
     let dropped = end["payload_dropped"].as_u64().expect("a count");
-    // 32 MiB may be queued, and two copies within the program take at most as much again.
+    // 32 MiB may be queued. The copies of the payload that the program makes need at most the same amount of memory
+    // again.
     assert!(dropped > 100 && peak_kb < 80_000, "{dropped} dropped, {peak_kb} kB at most");
     assert_eq!(end["payload_bytes"].as_u64(), Some(received.len() as u64));
     let mut warning = String::new();
@@ -143,7 +144,7 @@ fn what_is_wrong_is_said_with_what_would_be_right() {
     }
 }
 
-/// Both hosts, with a path between them that forwards every datagram.
+/// Creates both hosts, with a path between them that forwards every datagram, and a folder with a key.
 fn across(machine: &Machine) -> Option<(Hosts, Middle, Folder)> {
     let hosts = Hosts::new(machine)?;
     let middle = Middle::start(&hosts, |_| vec![0]);
@@ -152,7 +153,7 @@ fn across(machine: &Machine) -> Option<(Hosts, Middle, Folder)> {
     Some((hosts, middle, folder))
 }
 
-/// The fast test across hosts. If it fails, a file does not arrive unchanged.
+/// The fast test across hosts. If it fails, a file that is sent to another host does not arrive unchanged.
 #[test]
 fn a_file_comes_from_host_to_host_as_it_was() {
     let machine = Machine::shared();
@@ -168,13 +169,14 @@ fn a_file_comes_from_host_to_host_as_it_was() {
     assert!(fs::read(&received).expect("received") == bytes, "the bytes are those that were sent");
 }
 
-/// If it fails, --repair does not work, or breaks the order of the payload.
+/// If it fails, `--repair` does not work, or changes the order of the payload.
 #[test]
 fn a_file_comes_whole_over_a_path_that_loses_if_it_is_repaired() {
     let machine = Machine::shared();
     let Some(hosts) = Hosts::new(&machine) else { return };
     let lossy = |passing: &Passing| {
-        // Drop neither the first nor the last packets: the receiver detects a gap only between received packets.
+        // The first and the last packets are not dropped, because the receiver detects a gap only between two received
+        // packets.
         let is_lost = passing.kind == Kind::Media && passing.number % 7 == 3 && (20..130).contains(&passing.number);
         if is_lost { vec![] } else { vec![0] }
     };
@@ -198,7 +200,7 @@ fn a_file_comes_whole_over_a_path_that_loses_if_it_is_repaired() {
     assert!(sent["end"]["packets_repeated"].as_u64() >= Some(repaired), "{sent}");
 }
 
-/// The fast test of what tshark can read of an encrypted session.
+/// The fast test of this kind: it captures an encrypted session, and checks what tshark can read in it.
 #[test]
 fn a_stranger_on_the_way_reads_nothing_of_a_session_with_a_key() {
     what_a_stranger_reads(&["--key"]);
@@ -210,7 +212,8 @@ fn a_stranger_on_the_way_reads_nothing_of_an_encrypted_session() {
     what_a_stranger_reads(&["--key", "--insecure"]);
 }
 
-/// Captures a session of each kind: its text is visible only without a key.
+/// Captures a session of each kind. The text that the session transfers must be visible only in a session without a
+/// key.
 fn what_a_stranger_reads(kinds: &[&str]) {
     if !installed("tshark") {
         return;
@@ -242,7 +245,8 @@ fn what_a_stranger_reads(kinds: &[&str]) {
 
 const ROLE: &str = "EQUIPOISE_UDP_ROLE";
 
-/// Does nothing by itself; within a namespace, it records datagrams and forwards them to a given address.
+/// Helper process, which does nothing in a normal test run. In a namespace it records datagrams and, if an address is
+/// given, forwards them to this address.
 #[test]
 fn one_recorder_of_datagrams() {
     let Ok(role) = env::var(ROLE) else { return };
@@ -259,7 +263,7 @@ fn one_recorder_of_datagrams() {
             }
             continue;
         };
-        // RTCP from the same program is not relayed.
+        // RTCP packets of the program are not recorded.
         if !(192..=223).contains(&buffer[1]) {
             file.write_all(&(length as u32).to_be_bytes()).expect("written");
             file.write_all(&buffer[..length]).expect("written");
@@ -270,12 +274,13 @@ fn one_recorder_of_datagrams() {
     }
 }
 
-/// The name of a file: if it exists, the recorder ends as soon as there is nothing more to record.
+/// Returns the path of the recorder's stop file. When this file exists, the recorder ends as soon as no more datagrams
+/// arrive.
 fn stop_file(recording: &str) -> String {
     format!("{recording}.stop")
 }
 
-/// Starts a recorder on a host, and waits until its socket is open.
+/// Starts a recorder on host number `side`, and waits until its socket is open.
 fn recorder(hosts: &Hosts, side: usize, role: &str) -> Running {
     let recorder = Places::end(hosts.name(side), "hosts::one_recorder_of_datagrams", (ROLE, role));
     port_of(recorder.id(), "udp");
@@ -293,7 +298,7 @@ fn datagrams(path: &str) -> Vec<Vec<u8>> {
     all
 }
 
-/// The fast test of forwarding another program's RTP.
+/// The fast test of forwarding RTP packets that another program sends.
 #[test]
 fn two_seconds_of_ffmpegs_rtp_pass_through_byte_by_byte() {
     the_rtp_of_ffmpeg_passes("1.5", "3", 60);
@@ -305,7 +310,8 @@ fn the_rtp_of_ffmpeg_passes_through_byte_by_byte() {
     the_rtp_of_ffmpeg_passes("5", "9", 200);
 }
 
-/// Sends video for `seconds` through a session that `lasts` longer. More than `least` packets must arrive.
+/// Sends video from ffmpeg for `seconds` through a session of `lasts` seconds, which must be longer. More than `least`
+/// packets must arrive.
 fn the_rtp_of_ffmpeg_passes(seconds: &str, lasts: &str, least: usize) {
     if !installed("ffmpeg") {
         return;
@@ -319,7 +325,7 @@ fn the_rtp_of_ffmpeg_passes(seconds: &str, lasts: &str, least: usize) {
     let (port, address) = (middle.port(), hosts.middle(0));
     let relay = ["send", &address, "-p", &port, "--key", &key, "--rtp", "5006", "--min-rate", "2M", "-t", lasts];
     let mut sender = hosts.equipoise(0, &[&relay[..], &["--report-interval", "250 ms"]].concat());
-    // The sender prints nothing before the first packet arrives.
+    // The sender does not print a line before the first packet arrives, so the test waits for its open port.
     let mut sender = Running::start(&mut sender);
     assert_eq!(port_of(sender.id(), "udp"), 5006);
     let mut ffmpeg = hosts.command(0, "ffmpeg");
@@ -371,7 +377,8 @@ fn the_rate_is_told(seconds: &str) {
     let rates: Vec<u64> =
         lines.iter().filter_map(|line| line.strip_prefix("rate ")).filter_map(|rate| rate.parse().ok()).collect();
     assert_eq!(rates.len(), lines.len(), "{lines:?}");
-    // 56 of 1200 bytes are headers; the bounds are the payload's part of the minimum and maximum rates.
+    // Of the 1200 bytes of a packet, 56 are headers. The bounds are the minimum and maximum rates without the headers'
+    // share.
     assert!(rates.iter().all(|rate| (950_000..7_640_000).contains(rate)), "{rates:?}");
     assert!(rates.windows(2).any(|pair| pair[1] > pair[0]), "on an idle path the rate rises: {rates:?}");
     assert!(!Path::new(&path).exists(), "the socket goes with the session");

@@ -1,4 +1,4 @@
-//! `equipoise link` with traffic: UDP over loopback, and any traffic between namespaces.
+//! Tests of `equipoise link` with traffic: UDP on the loopback interface, and any traffic between namespaces.
 
 use std::io::{Read as _, Write as _};
 use std::net::{SocketAddr, TcpListener, TcpStream, UdpSocket};
@@ -12,10 +12,10 @@ use crate::machine::Machine;
 use crate::places::Places;
 use crate::support::{Capture, Folder, Running, equipoise, eventually, installed, keygen, port_of, results, run, said};
 
-/// Timeout, longer than any stall of the machine.
+/// Timeout of reads. It is longer than any stall of the machine.
 const PATIENCE: Duration = Duration::from_secs(10);
 
-/// Starts the command, and returns the line which it prints when it is ready.
+/// Starts the command, and returns it with the line that it prints when it is ready.
 pub(crate) fn start(mut command: Command) -> (Running, String) {
     let (running, line) = Running::ready(&mut command);
     assert!(line.starts_with("carrying "), "{line}");
@@ -32,7 +32,7 @@ fn udp(address: &str) -> UdpSocket {
     socket
 }
 
-/// If it fails, ECN marks are lost on their way from the relay's queue to the receiver's report and the sender's
+/// If it fails, the ECN marks that the link's queue sets are missing in the receiver's report or in the sender's
 /// results.
 #[test]
 fn marks_of_a_relay_come_back_to_the_sender() {
@@ -47,7 +47,7 @@ fn marks_of_a_relay_come_back_to_the_sender() {
     command.args(["--rate", "2M", "--aqm", "dualpi2"]);
     let (mut relay, line) = start(command);
     let port = line.split(' ').nth(1).and_then(|address| address.rsplit(':').next()).expect("an address");
-    // The rate exceeds the relay's capacity, so there is a queue from the start.
+    // The sender's rate exceeds the link's rate, so packets are queued from the start.
     let sent = ["send", "127.0.0.1", "-p", port, "--insecure", "-t", "1.5", "-b", "2.1M", "--report-interval", "200ms"];
     let sent = run(&[&sent[..], &["--ecn", "ect1", "-i", "0.5", "-J"]].concat());
     assert!(sent.status.success() && receiver.wait().expect("it ends").success(), "{}", said(&sent));
@@ -80,7 +80,8 @@ fn a_relay_delays_both_ways_loses_a_share_and_tells_until_it_is_interrupted() {
     let (len, from) = server.recv_from(&mut buffer).expect("it comes");
     assert!(begin.elapsed() >= Duration::from_millis(30) && &buffer[..len] == b"first");
     assert_eq!(server.recv_from(&mut buffer).expect("it comes twice"), (5, from));
-    // The first packet on a path with bursty loss meets the good state; here all later packets meet the bad state.
+    // The loss model starts in the good state, in which it forwards the first packet. With the options above, it is in
+    // the bad state for all later packets.
     for answer in [b"1", b"2", b"3"] {
         server.send_to(answer, from).expect("sent");
         thread::sleep(Duration::from_millis(1));
@@ -94,7 +95,7 @@ fn a_relay_delays_both_ways_loses_a_share_and_tells_until_it_is_interrupted() {
     let report = report_in(&report);
     assert_eq!((&report["forward"]["packets_in"], &report["forward"]["packets_out"]), (&1.into(), &2.into()));
     assert_eq!((&report["back"]["packets_lost"], &report["back"]["packets_out"]), (&2.into(), &1.into()));
-    // 5 bytes, and the headers of IPv4 and UDP.
+    // One datagram with 5 bytes of payload, plus 28 bytes of IPv4 and UDP headers.
     assert_eq!((&report["forward"]["bytes_in"], &report["clients"]), (&33.into(), &1.into()));
 }
 
@@ -164,8 +165,8 @@ fn rates_come_from_files_too_and_a_time_ends_it() {
     let (forward, back) = (&settings["forward"], &settings["back"]);
     let steps = json!([{ "time_s": 0.0, "rate_bps": 15_000_000 }, { "time_s": 10.0, "rate_bps": 5_000_000 }]);
     assert_eq!(forward["capacity"], json!({ "kind": "rate", "steps": steps }));
-    // Two opportunities of 1500 bytes in 10 ms. Options that are not set for the reverse direction are copied from the
-    // forward direction.
+    // The trace allows two packets of 1500 bytes in 10 ms. Options that are not set for the reverse direction have the
+    // values of the forward direction.
     assert_eq!(back["capacity"], json!({ "kind": "trace", "mean_rate_bps": 2_400_000, "length_s": 0.01 }));
     assert_eq!(back["jitter"], json!({ "kind": "normal", "deviation_s": 0.001 }));
     assert_eq!((&back["reorder_share"], &back["reorder_by_s"]), (&0.01.into(), &0.005.into()));
@@ -178,10 +179,10 @@ pub(crate) const END: &str = "link::one_end_of_the_traffic";
 pub(crate) const ROLE: &str = "EQUIPOISE_LINK";
 pub(crate) const BYTES: usize = 3_000_000;
 const ECHOES: u8 = 20;
-/// Delay in one direction.
+/// Delay of the link in each direction.
 const DELAY: Duration = Duration::from_millis(25);
 
-/// Does nothing by itself; within a namespace, it is one end of the traffic below.
+/// Helper process, which does nothing in a normal test run. In a namespace it is one end of the traffic.
 #[test]
 fn one_end_of_the_traffic() {
     match env::var(ROLE).as_deref() {
@@ -192,7 +193,7 @@ fn one_end_of_the_traffic() {
     }
 }
 
-/// Answers UDP datagrams, then receives all data over TCP, checks it, and confirms it.
+/// Sends UDP datagrams back to their sender, then receives data over TCP, checks the data, and confirms it.
 fn far_end() {
     let socket = udp("10.9.2.2:7000");
     let (mut stream, _) = TcpListener::bind("10.9.2.2:7000").expect("a free port").accept().expect("a sender");
@@ -221,13 +222,13 @@ fn near_end() {
     stream.write_all(&bytes).expect("all of it");
     stream.shutdown(std::net::Shutdown::Write).expect("open");
     assert_eq!(stream.read(&mut [0; 1]).expect("the far end is content"), 1);
-    // 3 MB at 20 Mbit/s take 1.2 s, even without headers.
+    // At 20 Mbit/s, 3 MB take at least 1.2 s, even without headers.
     assert!(begin.elapsed() >= Duration::from_millis(1200), "{:?}", begin.elapsed());
 }
 
 const BURST: u8 = 200;
 
-/// Sends IP packets of 1000 bytes, first in a burst, then separately.
+/// Sends IP packets of 1000 bytes: first without pauses, then with pauses of at most 3 ms.
 fn burst() {
     let socket = udp("10.9.2.1:0");
     for number in 0..BURST {
@@ -235,7 +236,7 @@ fn burst() {
         payload[0] = number;
         socket.send_to(&payload, "10.9.2.2:9").expect("sent");
         match number {
-            // ARP resolves the far end's address first; only a few packets can wait for the answer.
+            // The pause lets ARP resolve the receiver's address. Only a few packets can wait for this.
             0 => thread::sleep(Duration::from_millis(500)),
             _ if number > BURST / 2 => thread::sleep(Duration::from_millis(u64::from(number % 4))),
             _ => {}
@@ -243,17 +244,17 @@ fn burst() {
     }
 }
 
-/// Runs echoes and a transfer from the near end to the far end; returns whether both ends succeeded.
+/// Runs the UDP echoes and the TCP transfer between both ends. Returns whether both ends succeeded.
 pub(crate) fn traffic_passes(places: &Places) -> bool {
     let mut far = Places::end(&places.far, END, (ROLE, "far"));
-    // The far end opens its UDP socket before its TCP port.
+    // When the far end has opened its TCP port, its UDP socket is open, too.
     port_of(far.id(), "tcp");
     let near = Places::end(&places.near, END, (ROLE, "near")).wait().success();
-    // If the near end failed, the far end would wait forever; it is killed when it is dropped.
+    // If the near end failed, the far end would wait forever, so it is not waited for. Dropping it kills its process.
     near && far.wait().success()
 }
 
-/// The fast test of a link between interfaces.
+/// The fast test of a link between two network interfaces.
 #[test]
 fn between_two_interfaces_it_carries_udp_and_tcp_as_kernels_send_them() {
     let machine = Machine::shared();
@@ -271,11 +272,12 @@ fn between_two_interfaces_it_carries_udp_and_tcp_as_kernels_send_them() {
     assert!(forward["bytes_out"].as_u64().is_some_and(|bytes| bytes > BYTES as u64), "{report}");
     assert!(forward["late"]["packets"].as_u64().is_some_and(|packets| packets > 2000), "{report}");
     assert_eq!(report["sockets"]["oversize"], 0, "{report}");
-    // The kernel's TCP passes segments of 64 kB to an interface that supports this, such as a veth.
+    // The kernel's TCP passes segments of up to 64 kB to interfaces that support this, such as veth. The link must
+    // split them.
     assert!(report["frames_taken_apart"].as_u64().is_some_and(|frames| frames > 0), "{report}");
 }
 
-/// If it fails, a queue of the link does not mark packets of the kernel's TCP, which supports ECN.
+/// If it fails, the queue of the link does not set ECN marks in packets of the kernel's TCP.
 #[test]
 #[ignore = "real time: 10 s"]
 fn queues_tell_the_kernels_tcp_of_congestion_by_marks() {
@@ -301,16 +303,18 @@ fn queues_tell_the_kernels_tcp_of_congestion_by_marks() {
     }
 }
 
-/// Times in seconds and numbers of the packets in a capture; the number is the first byte of the payload.
+/// Returns the time, in seconds, and the number of each packet in a capture. The number is the first byte of the
+/// packet's payload.
 fn packets_of(capture: &str) -> Vec<(f64, u8)> {
-    /// Header sizes in bytes: of the file, of each record, and of Ethernet, IPv4 and UDP together.
+    /// Sizes of headers in bytes: the header of the file, the header of each record, and the sum of the Ethernet, IPv4
+    /// and UDP headers.
     const HEADERS: (usize, usize, usize) = (24, 16, 14 + 20 + 8);
     let bytes = fs::read(capture).expect("written");
     assert_eq!(bytes.first_chunk(), Some(&0xa1b2_3c4d_u32.to_ne_bytes()), "a pcap file in nanoseconds");
     let word = |at: usize| bytes.get(at..)?.first_chunk().map(|word| u32::from_ne_bytes(*word));
     let (mut at, mut packets) = (HEADERS.0, Vec::new());
     while let (Some(seconds), Some(nanos), Some(length)) = (word(at), word(at + 4), word(at + 8)) {
-        // The last record may be incomplete.
+        // The last record may be incomplete, because tcpdump may still be writing it.
         let Some(number) = bytes.get(at + HEADERS.1 + HEADERS.2) else { break };
         packets.push((f64::from(seconds) + f64::from(nanos) / 1e9, *number));
         at += HEADERS.1 + length as usize;
@@ -318,8 +322,8 @@ fn packets_of(capture: &str) -> Vec<(f64, u8)> {
     packets
 }
 
-/// Compares captures by tcpdump on both interfaces of the link with the departure times of an ideal link. The program's
-/// own statistics are not used.
+/// Compares the departure times of packets with those of an ideal link. All times are from tcpdump on both interfaces
+/// of the link, so the link's own statistics are not used.
 #[test]
 #[ignore = "real time: 4 s, alone on the machine"]
 fn departures_are_those_of_the_ideal_link_in_another_s_captures() {
@@ -351,19 +355,19 @@ fn departures_are_those_of_the_ideal_link_in_another_s_captures() {
     let (mut free_at, mut late) = (0.0, Vec::new());
     for ((arrival, number), (departure, departed)) in arrivals.iter().zip(&departures) {
         assert_eq!(number, departed, "in order");
-        // 1000 bytes take 1 ms at 8 Mbit/s.
+        // The transmission of 1000 bytes takes 1 ms at 8 Mbit/s.
         free_at = arrival.max(free_at) + 0.001;
         late.push(departure - (free_at + 0.010));
     }
     late.sort_by(f64::total_cmp);
-    // Both captures use the kernel's clock; the program reads this clock some microseconds earlier or later.
+    // Both captures use the kernel's clock. The link reads this clock some microseconds before or after tcpdump does.
     assert!(late[0] > -50e-6, "{} us early", late[0] * -1e6);
     let median = late[late.len() / 2];
     assert!(median < 2e-3, "median {} us", median * 1e6);
     println!("departures by tcpdump: median {:.0} us late, at least {:.1} us", median * 1e6, late[0] * 1e6);
 }
 
-/// The README's commands between two hosts, with the emulated path between them.
+/// Runs the README's commands on two hosts, with the emulated path between them.
 #[test]
 #[ignore = "real time: 4 s"]
 fn an_encrypted_session_passes_through_the_link_as_the_readme_has_it() {

@@ -1,4 +1,4 @@
-//! `equipoise live` with flow pairs: TCP over this machine's kernel and RTP, through one emulated bottleneck.
+//! Tests `equipoise live` with flow pairs: TCP of this machine's kernel and RTP through one emulated bottleneck.
 
 use std::fs;
 
@@ -7,7 +7,8 @@ use serde_json::Value;
 use crate::machine::Machine;
 use crate::support::{Folder, NAMESPACES, run, said, skip};
 
-/// A flow pair with short periods, alone on the link. TCP's window fits into the queue, so that no packet is lost.
+/// Writes a scenario with a single flow pair whose periods are short. Its TCP window fits into the queue, so no packet
+/// is lost.
 fn scenario(folder: &Folder, duration: &str, more: &str) -> String {
     let text = format!(
         "name = \"live-pair\"\nduration = \"{duration}\"\nwarm_up = \"2 s\"\nsample_interval = \"500 ms\"\n\
@@ -25,7 +26,8 @@ fn number(value: &Value) -> f64 {
     value.as_f64().unwrap_or(f64::NAN)
 }
 
-/// If it fails, a flow pair behaves differently live and simulated, or the report lacks its TCP or RTP flow.
+/// If it fails, a flow pair behaves differently in live and simulated runs, or the report lacks the pair's TCP or RTP
+/// flow.
 #[test]
 #[ignore = "real time: 11 s"]
 fn a_flow_pair_alone_has_the_link_in_both_worlds_and_one_report() {
@@ -53,10 +55,11 @@ fn a_flow_pair_alone_has_the_link_in_both_worlds_and_one_report() {
         let rtp: Vec<_> = periods.iter().filter(|period| period["transport"] == "rtp").collect();
         assert!(!rtp.is_empty(), "{pair}");
         assert!(rtp.iter().all(|period| (2.5e6..4.4e6).contains(&number(&period["rate_bps"]))), "{pair}");
-        // One sample every 500 ms; from the second sample on, data was received.
+        // There is one sample per 500 ms. From the second sample on, data has been received.
         let received = flow["received"].as_array().expect("a list");
         assert!(received.len() == 20 && number(&received[5]["rate_bps"]) > 2e6, "{flow}");
-        // The RTP flow: 5 ms of propagation, 1.2 ms of transmission, and a queue of at most TCP's window before it.
+        // The delay of the RTP flow: 5 ms of propagation, 1.2 ms of transmission, and the time in a queue that contains
+        // at most TCP's window.
         assert!((0.006..0.100).contains(&number(&flow["delay"]["mean_s"])), "{flow}");
         assert!(number(&flow["packets_received"]) > 500.0 && flow["tcp"].is_null(), "{flow}");
     }

@@ -1,4 +1,4 @@
-//! `equipoise live` with TCP flows: the kernel's connections and a session through one emulated bottleneck.
+//! Tests `equipoise live` with TCP flows: connections of the kernel and a media session share one emulated bottleneck.
 
 use std::fs;
 use std::process::Output;
@@ -8,7 +8,8 @@ use serde_json::Value;
 use crate::machine::Machine;
 use crate::support::{Folder, NAMESPACES, run, said, skip};
 
-/// A session of 3 Mbit/s and the flows in `flows`, over a link of 20 Mbit/s and 10 ms with a queue of 50 packets.
+/// Writes a scenario: a session of 3 Mbit/s and the flows in `flows` over a link of 20 Mbit/s, with a delay of 10 ms
+/// and a queue of 50 packets.
 fn scenario(folder: &Folder, duration: &str, flows: &[&str]) -> String {
     let mut text = format!(
         "name = \"live-tcp\"\nduration = \"{duration}\"\nwarm_up = \"2 s\"\nsample_interval = \"100 ms\"\n\
@@ -24,7 +25,8 @@ fn scenario(folder: &Folder, duration: &str, flows: &[&str]) -> String {
     file
 }
 
-/// The results of a run across namespaces. Returns `None`, with the reason printed, if namespaces cannot be created.
+/// Runs a scenario live between namespaces, and returns the results. If namespaces cannot be created, prints the reason
+/// and returns `None`.
 fn across_namespaces(folder: &Folder, file: &str, more: &[&str]) -> Option<Value> {
     let _machine = Machine::shared();
     let json = folder.file("live.json");
@@ -41,7 +43,8 @@ fn number(value: &Value) -> f64 {
     value.as_f64().unwrap_or(f64::NAN)
 }
 
-/// The fast test of this file: one second of a connection alone, and two seconds next to the session.
+/// The fast test of this file. After a warm-up of one second, a TCP connection and a session share the link for two
+/// seconds.
 #[test]
 fn a_connection_of_the_kernel_takes_what_a_session_leaves_of_the_link() {
     let folder = Folder::new();
@@ -51,17 +54,19 @@ fn a_connection_of_the_kernel_takes_what_a_session_leaves_of_the_link() {
     let Some(results) = across_namespaces(&folder, &file, &[]) else { return };
     let [media, connection] = [0, 1].map(|flow: usize| &results["runs"][0]["flows"][flow]);
     let media = number(&media["mean_rate_bps"]);
-    // The full queue drops some of the session's 3 Mbit/s, too.
+    // When TCP has filled the queue, some packets of the session's 3 Mbit/s are dropped, too.
     assert!((2.5e6..3.3e6).contains(&media), "{results}");
     let tcp = &connection["tcp"];
-    // 1448 of 1500 bytes are data. The queue of 50 packets may drain within the two evaluated seconds, which adds data.
+    // Of the 1500 bytes of a packet, 1448 are data. If the queue of 50 packets drains within the two measured seconds,
+    // these packets add to the received data.
     let most = (20e6 - media) * 1448.0 / 1500.0 + 50.0 * 1500.0 * 8.0 / 2.0;
     assert!((0.5 * most..most).contains(&number(&tcp["goodput_bps"])), "{results}");
-    // The path's round-trip time is 20 ms; a full queue adds up to 30 ms.
+    // The round-trip time of the path is 20 ms. A full queue adds up to 30 ms.
     assert!((0.020..0.050).contains(&number(&tcp["min_round_trip_s"])), "{results}");
 }
 
-/// Packets have 1500 and 1000 bytes, and share the session's queue: 50 packets take about 25 ms.
+/// The packets of the two connections have 1500 and 1000 bytes. They share a queue of 50 packets, about 25 ms, with the
+/// session.
 #[test]
 #[ignore = "real time: 11 s"]
 fn reno_and_cubic_share_a_bottleneck_with_a_session_and_lie_over_their_simulation() {
@@ -85,15 +90,15 @@ fn reno_and_cubic_share_a_bottleneck_with_a_session_and_lie_over_their_simulatio
             let goodput = number(&tcp["goodput_bps"]);
             assert!(goodput > 1e6, "{goodput}: {run}");
             sum += goodput;
-            // The path's round-trip time is 20 ms; a full queue adds up to 30 ms.
+            // The round-trip time of the path is 20 ms. A full queue adds up to 30 ms.
             assert!((0.020..0.050).contains(&number(&tcp["min_round_trip_s"])), "{run}");
             let samples = tcp["samples"].as_array().expect("a list");
             assert!((85..=96).contains(&samples.len()), "{}", samples.len());
             assert!(samples[20..].iter().all(|sample| number(&sample["window_segments"]) >= 1.0), "{run}");
-            // Reno and Cubic fill the queue until it drops packets.
+            // Reno and Cubic fill the queue until it drops packets, so both must retransmit.
             assert!(number(&tcp["retransmissions"]) > 0.0 && (tcp["timeouts"].is_u64() || run == live), "{run}");
         }
-        // 17 Mbit/s remain for TCP, including headers.
+        // The session uses 3 of the link's 20 Mbit/s. The other 17 Mbit/s are for TCP, including headers.
         assert!((10e6..16.6e6).contains(&sum), "{sum}: {run}");
         let media = &run["flows"][0];
         assert!((2.7e6..3.3e6).contains(&number(&media["mean_rate_bps"])), "{run}");
@@ -108,15 +113,15 @@ fn reno_and_cubic_share_a_bottleneck_with_a_session_and_lie_over_their_simulatio
     assert!(page.contains("live: congestion window") && page.contains("simulated: congestion window"));
 }
 
-/// The limit is 19.307 Mbit/s: 1448 of 1500 bytes are data. If the goodput is higher, packets bypass the link; if it is
-/// far lower, something other than the link limits it.
+/// The limit of the goodput is 19.307 Mbit/s, because 1448 of 1500 bytes are data. A higher goodput shows that packets
+/// bypass the link. A far lower goodput shows that something other than the link limits it.
 #[test]
 #[ignore = "real time: 7 s"]
 fn alone_it_has_the_whole_link_but_for_its_headers_and_no_more() {
     let folder = Folder::new();
     let file = scenario(&folder, "6 s", &["packet_size = \"1500 B\"\nkernel = \"reno\""]);
     let text = fs::read_to_string(&file).expect("written");
-    // The queue holds several bandwidth-delay products, and the session has only 0.1 Mbit/s.
+    // The queue can contain several bandwidth-delay products, and the session uses only 0.1 Mbit/s.
     let text = text.replace("50 packets", "300 packets").replace("rate = \"3 Mbit/s\"", "rate = \"100 kbit/s\"");
     fs::write(&file, text).expect("writable");
     let Some(results) = across_namespaces(&folder, &file, &[]) else { return };
@@ -135,7 +140,7 @@ fn a_transfer_ends_a_rate_is_kept_and_a_stop_is_heard() {
     let file = scenario(&folder, "8 s", &[transfer, rate, stopped]);
     let Some(results) = across_namespaces(&folder, &file, &[]) else { return };
     let [transfer, rate, stopped] = [1, 2, 3].map(|flow: usize| &results["runs"][0]["flows"][flow]["tcp"]);
-    // 8 Mbit take 0.5 s at 15 Mbit/s, after some round trips of slow start.
+    // 8 Mbit take 0.5 s at 15 Mbit/s, plus some round trips of slow start.
     assert!((0.5..4.0).contains(&number(&transfer["finished_s"])), "{transfer}");
     assert_eq!(transfer["delivered_bytes"], 1_000_000);
     assert!((1.7e6..2.1e6).contains(&number(&rate["goodput_bps"])) && rate["finished_s"].is_null(), "{rate}");
@@ -146,7 +151,7 @@ fn a_transfer_ends_a_rate_is_kept_and_a_stop_is_heard() {
         within.map(|sample| number(&sample["goodput_bps"])).fold(0.0, f64::max)
     };
     assert!(samples.iter().all(|sample| at(sample) > 3.9), "{stopped}");
-    // Data that the kernel accepted before the stop is still sent.
+    // Data that the kernel had accepted before the stop at 5 s is still sent afterwards.
     assert!(came(4.0, 5.0) > 3e6 && came(6.5, 8.0) < 1.0, "{stopped}");
 }
 
@@ -197,7 +202,8 @@ fn a_congestion_control_that_the_kernel_lacks_is_named_with_those_it_has() {
     refused(&output, 4, &["\"equipoise-no\"", "there are ", "reno", "modprobe tcp_"]);
 }
 
-/// One connection in each direction, and a session whose reports queue behind the reverse connection's packets.
+/// The scenario has one connection in each direction, and a session whose reports wait in the queue behind packets of
+/// the reverse connection.
 #[test]
 #[ignore = "real time: 7 s"]
 fn a_connection_that_goes_back_has_the_other_direction_of_the_link() {
@@ -207,7 +213,8 @@ fn a_connection_that_goes_back_has_the_other_direction_of_the_link() {
     let Some(results) = across_namespaces(&folder, &file, &[]) else { return };
     let run = &results["runs"][0];
     let [forward, back] = [1, 2].map(|flow: usize| number(&run["flows"][flow]["tcp"]["goodput_bps"]));
-    // The session leaves 17 of 20 Mbit/s forward, and all of the other direction except for acknowledgements and reports.
+    // Forward, the session leaves 17 of 20 Mbit/s. Backward, only acknowledgements and reports share the 20 Mbit/s with
+    // the connection.
     assert!((5e6..17e6).contains(&forward) && (8e6..19.5e6).contains(&back), "{results}");
     let link = &run["links"][1];
     assert_eq!(link["name"], "bottleneck (back)");
@@ -215,7 +222,7 @@ fn a_connection_that_goes_back_has_the_other_direction_of_the_link() {
     assert_eq!(run["emulator"]["packets_foreign"], 0, "{results}");
 }
 
-/// Web traffic in both directions over connections of the kernel. The simulation has the same seed, thus the same
+/// Web traffic in both directions over connections of the kernel. The simulation uses the same seed, so it has the same
 /// fetches.
 #[test]
 #[ignore = "real time: 21 s"]
@@ -229,13 +236,14 @@ fn web_traffic_fetches_the_same_live_as_simulated() {
     for flow in [1, 2] {
         let [simulated, live] = [simulated, live].map(|run| &run["flows"][flow]["tcp"]);
         let count = |tcp: &Value, what: &str| number(&tcp["web"][what]);
-        // About 5 flows with 4 connections each, for 20 s, with a fetch every 1.2 s.
+        // On average 5 flows with 4 connections each, for 20 s, with a fetch every 1.2 s per connection.
         assert!((150.0..600.0).contains(&count(simulated, "fetches")), "{simulated}");
         let ratio = count(live, "fetches") / count(simulated, "fetches");
         assert!((0.6..1.4).contains(&ratio), "{ratio}: {results}");
         assert!(count(live, "fetches_begun") - count(live, "fetches") <= 20.0, "{results}");
         let time = |tcp: &Value| number(&tcp["web"]["time"]["p50_s"]);
-        // A handshake, and slow start from 10 segments, with a round-trip time of 20 ms and queues.
+        // A fetch takes a handshake and slow start from 10 segments, with a round-trip time of 20 ms plus the time in
+        // queues.
         assert!((0.03..0.5).contains(&time(live)) && (0.03..0.5).contains(&time(simulated)), "{results}");
         assert!((0.01..0.8).contains(&count(live, "on_share")), "{results}");
         let bytes = number(&live["delivered_bytes"]) / count(live, "fetches");

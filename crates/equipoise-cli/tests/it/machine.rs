@@ -1,13 +1,13 @@
-//! A lock on the machine for tests that take real time. It works between threads and between processes, so any test
-//! runner can start the tests. The kernel releases it when its holder drops it, panics or is killed.
+//! A lock on the machine for tests that take real time. The lock works between threads and between processes, so any
+//! test runner can start the tests. The kernel releases the lock when the test that has it ends, panics or is killed.
 
 use std::env;
 use std::fs::File;
 
 /// A test's lock on the machine, released when this value is dropped.
 ///
-/// A test that starts itself again in another process locks only in the first process; otherwise both processes would
-/// wait for each other.
+/// A test that starts its own program again in another process must lock only in the first process. Otherwise the two
+/// processes would wait for each other.
 #[derive(Debug)]
 #[must_use]
 pub(crate) struct Machine {
@@ -15,15 +15,16 @@ pub(crate) struct Machine {
 }
 
 impl Machine {
-    /// For a test in real time whose bounds hold on a busy machine, so that it may run next to others. Also for a test
-    /// that computes for a long time, so that it does not disturb tests that must run alone.
+    /// Locks for a test that may run at the same time as other tests, because its bounds hold on a busy machine. A test
+    /// that computes for a long time also needs this lock, so that it does not disturb tests that must run alone.
     pub(crate) fn shared() -> Self {
         let file = open();
         file.lock_shared().expect("the lock file can be locked");
         Self { _file: file }
     }
 
-    /// For a test that loads the processors, measures short times, or changes a global setting of the kernel.
+    /// Locks for a test that must run alone: it loads the processors, measures short times, or changes a global setting
+    /// of the kernel.
     pub(crate) fn alone() -> Self {
         let file = open();
         file.lock().expect("the lock file can be locked");
@@ -33,6 +34,6 @@ impl Machine {
 
 fn open() -> File {
     let path = env::temp_dir().join("equipoise-test-machine.lock");
-    // Another user may have created the file. It can then be opened and locked, but not created.
+    // If another user created the file, this process can open and lock it, but cannot create it.
     File::open(&path).or_else(|_| File::create(&path)).expect("the temporary folder holds the lock file")
 }

@@ -1,4 +1,4 @@
-//! Tests of the command as users and scripts see it: exit codes, messages, files, packets on the wire.
+//! Tests of the command as users and scripts see it: exit codes, messages, files, and packets on the network.
 
 mod both_ways;
 mod camera;

@@ -1,4 +1,4 @@
-//! Two network namespaces, and a path between them whose faults the test defines.
+//! Two network namespaces, and a path between them whose faults are defined by the test.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -16,26 +16,26 @@ use crate::machine::Machine;
 use crate::places::Places;
 use crate::support::{NAMESPACES, skip};
 
-/// Two namespaces, each linked to the namespace of this process.
+/// Two namespaces (hosts), each with a link to the namespace of this process.
 pub(crate) struct Hosts {
     names: [String; 2],
-    /// Number in the names of the links and in the subnets. It is unique among concurrent tests, because the links also
-    /// end in this process's namespace.
+    /// The number in the names of the links and in the subnets. It must be unique among tests that run at the same
+    /// time, because one end of each link is in this process's namespace.
     number: u32,
 }
 
-/// Maximum number of pairs of subnets.
+/// Maximum number of pairs of subnets, and so of values of `number`.
 const NUMBERS: u32 = 1 << 14;
 
 impl Hosts {
-    /// Creates the hosts, for a test that has locked the machine. Returns `None`, with the reason printed, without the
-    /// permission.
+    /// Creates the hosts, for a test that has locked the machine. If the permission is missing, prints the reason and
+    /// returns `None`.
     pub(crate) fn new(_machine: &Machine) -> Option<Self> {
         static COUNT: AtomicU32 = AtomicU32::new(0);
         let (process, count) = (std::process::id(), COUNT.fetch_add(1, Ordering::Relaxed));
         let mut hosts =
             Self { names: ["sender", "receiver"].map(|host| format!("equipoise-{host}-{process}-{count}")), number: 0 };
-        // Other processes, and tests that were killed, may use some of the numbers.
+        // Some numbers may be in use by other processes, or by tests that were killed.
         let first = process.wrapping_mul(16).wrapping_add(count) % NUMBERS;
         let free = hosts.names.iter().all(|name| done(&format!("ip netns add {name}")))
             && (0..20).any(|next| {
@@ -49,7 +49,7 @@ impl Hosts {
         Some(hosts)
     }
 
-    /// Links both hosts to this process's namespace; returns false if the number is already in use.
+    /// Links both hosts to this process's namespace. Returns false if the number is already in use.
     fn link(&self) -> bool {
         let made = (0..2).take_while(|&side| {
             let (name, outer) = (&self.names[side as usize], self.outer(side));
@@ -75,39 +75,39 @@ impl Hosts {
         true
     }
 
-    /// The name of the interface towards the sender (0) or the receiver (1).
+    /// Returns the name of this process's interface to the sender's host (0) or to the receiver's host (1).
     fn outer(&self, side: u32) -> String {
         format!("equi{}{}", self.number, ["s", "r"][side as usize])
     }
 
-    /// The first three bytes of the addresses on a side.
+    /// Returns the first three bytes, as text, of the addresses on the link to host number `side`.
     fn subnet(&self, side: u32) -> String {
         format!("10.{}.{}", 64 + self.number / 128, self.number % 128 * 2 + side)
     }
 
-    /// Address of the middle on the sender's side (0) or the receiver's (1).
+    /// Returns the address of this process on the link to the sender's host (0) or to the receiver's host (1).
     pub(crate) fn middle(&self, side: u32) -> String {
         format!("{}.254", self.subnet(side))
     }
 
-    /// Address of the sender (0) or the receiver (1).
+    /// Returns the address of the sender's host (0) or of the receiver's host (1).
     pub(crate) fn address(&self, side: u32) -> String {
         format!("{}.1", self.subnet(side))
     }
 
-    /// The built command on the sender's host (0) or the receiver's host (1).
+    /// Returns the command `equipoise` of this build, to run on the sender's host (0) or on the receiver's host (1).
     pub(crate) fn equipoise(&self, side: usize, arguments: &[&str]) -> Command {
         let mut command = self.command(side, env!("CARGO_BIN_EXE_equipoise"));
         command.args(arguments);
         command
     }
 
-    /// The namespace of the sender's host (0) or the receiver's host (1).
+    /// Returns the namespace of the sender's host (0) or of the receiver's host (1).
     pub(crate) fn name(&self, side: usize) -> &str {
         &self.names[side]
     }
 
-    /// A command for any program on a host.
+    /// Returns a command that runs any program on host number `side`.
     pub(crate) fn command(&self, side: usize, program: &str) -> Command {
         Places::command(&self.names[side], program)
     }
@@ -116,7 +116,7 @@ impl Hosts {
 impl Drop for Hosts {
     fn drop(&mut self) {
         for name in &self.names {
-            // A namespace that cannot be removed disappears with the next boot.
+            // If a namespace cannot be removed, it disappears at the next restart of the machine.
             done(&format!("ip netns delete {name}"));
         }
     }
@@ -128,7 +128,7 @@ fn done(command: &str) -> bool {
     Command::new(program).args(words).output().is_ok_and(|output| output.status.success())
 }
 
-/// The kind of a datagram, as far as the path can recognise it.
+/// The kind of a datagram, as far as its unencrypted bytes show it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Kind {
     Media,
@@ -137,27 +137,28 @@ pub(crate) enum Kind {
     Handshake,
 }
 
-/// A datagram on the path.
+/// A datagram that passes the path.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Passing {
     pub(crate) kind: Kind,
     pub(crate) to_receiver: bool,
-    /// The number of the datagram in its direction, from 0.
+    /// The number of the datagram among those with the same direction, from 0.
     pub(crate) number: u64,
-    /// Time since the first datagram arrived at the middle.
+    /// Time since the first datagram arrived at the path.
     pub(crate) at: Duration,
 }
 
-/// The counters of the middle.
+/// The counters of the path.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Counted {
-    /// Media packets that arrived, and media packets that were forwarded at least once.
+    /// Number of media packets that arrived at the path, and number of media packets that it forwarded at least once.
     pub(crate) media: u64,
     pub(crate) media_passed: u64,
 }
 
-/// A path of 5 Mbit/s and 10 ms in each direction. For each datagram, the test returns a list of delays: `[]` drops it,
-/// `[0]` forwards it, `[0, 0]` duplicates it, `[50]` delays it by 50 ms.
+/// An emulated path of 5 Mbit/s and 10 ms in each direction. For each datagram, the test returns a list of additional
+/// delays in ms, one for each copy: `[]` drops the datagram, `[0]` forwards it, `[0, 0]` duplicates it, `[50]` delays
+/// it by 50 ms.
 pub(crate) struct Middle {
     stop: Arc<AtomicBool>,
     counted: Arc<Mutex<Counted>>,
@@ -199,14 +200,15 @@ impl Drop for Middle {
     }
 }
 
-/// In place of a delay in ms: a value above this number gives the sender a new address.
+/// If a test returns a value from this number on instead of a delay in ms, the path assigns a new address to the
+/// sender.
 pub(crate) const NEW_ADDRESS: u64 = 1_000_000;
 
 const RATE: u64 = 5_000_000;
 const WAY: Duration = Duration::from_millis(10);
 
-/// A datagram in flight: departure time, order among datagrams of the same time, whether it goes to the receiver, and
-/// its bytes.
+/// A datagram in flight: its departure time, a number that orders datagrams with the same time, whether it is sent to
+/// the receiver, and its bytes.
 type UnderWay = (Instant, u64, bool, Vec<u8>);
 
 struct Relay {
@@ -215,7 +217,7 @@ struct Relay {
     far_address: String,
     target: String,
     sender: Option<SocketAddr>,
-    /// Arrival time of the first datagram.
+    /// Arrival time of the first datagram; `None` before it arrives.
     start: Option<Instant>,
     link: FifoLink<ReceiverClock>,
     under_way: BinaryHeap<Reverse<UnderWay>>,
@@ -261,7 +263,7 @@ impl Relay {
                 (false, Some(sender)) => self.near.send_to(&datagram, sender),
                 (false, None) => Ok(0),
             };
-            // Errors such as an unreachable port do not concern the path.
+            // Errors, for example an unreachable port, are ignored, because a real path does not notice them.
             let _ = sent;
         }
         thread::sleep(Duration::from_micros(500));

@@ -1,4 +1,4 @@
-//! Sessions over two interfaces, across namespaces: two links with different rates and delays between two hosts.
+//! Tests sessions over two interfaces, between two hosts in namespaces. The two links have different rates and delays.
 
 use std::fs;
 use std::thread;
@@ -11,10 +11,10 @@ use crate::machine::Machine;
 use crate::places::Places;
 use crate::support::{Folder, Running, keygen, results, run, said};
 
-/// The receiver's address, which is reachable over both links.
+/// The receiver's address, which the sender can reach over both links.
 const FAR: &str = "198.18.9.9";
 
-/// A link: rate in kbit/s, delay in ms, and maximum queueing delay in ms.
+/// A link: its rate in kbit/s, its delay in ms, and its maximum queueing delay in ms.
 #[derive(Clone, Copy)]
 struct Line {
     rate: u64,
@@ -22,13 +22,13 @@ struct Line {
     queue: u64,
 }
 
-/// Two hosts, each with an `eth0` and an `eth1`, and the two links between them.
+/// Two hosts, each with the interfaces `eth0` and `eth1`, and the two links between the hosts.
 struct TwoLinks {
-    /// The links must end before their interfaces are removed.
+    /// The processes of the links. They are dropped first, because they must end before their interfaces are removed.
     _links: Vec<Running>,
     places: Places,
     folder: Folder,
-    /// The lock on the machine, released last.
+    /// The lock on the machine. It is the last field, so that it is released last.
     _machine: Machine,
 }
 
@@ -68,7 +68,7 @@ impl TwoLinks {
         Some(Self { _links: links, places, folder, _machine: machine })
     }
 
-    /// Starts the command and waits until it receives or sends.
+    /// Starts the command, and waits until it receives or sends.
     fn equipoise(&self, namespace: &str, arguments: &[&str]) -> Running {
         let mut command = Places::command(namespace, env!("CARGO_BIN_EXE_equipoise"));
         Running::ready(command.args(arguments).args(["--key", &self.folder.file("key")])).0
@@ -79,14 +79,14 @@ impl TwoLinks {
         self.equipoise(&self.places.far, &[&["receive", "-B", FAR, "-1", "-J", &json], more].concat())
     }
 
-    /// Starts a sender and waits until its session is open.
+    /// Starts a sender, and waits until its session is open.
     fn sender(&self, more: &[&str]) -> Running {
         let json = self.folder.file("sender.json");
         let base = ["send", FAR, "--path", "eth0", "--path", "198.18.1.1", "-J", &json, "--report-interval", "250 ms"];
         self.equipoise(&self.places.near, &[&base, more].concat())
     }
 
-    /// Waits for both ends, and returns the results of the sender and the receiver.
+    /// Waits until both ends have ended, and returns the results of the sender and of the receiver.
     fn told(&self, mut ends: [Running; 2]) -> [Value; 2] {
         ends.iter_mut().for_each(Running::finish);
         ["sender.json", "receiver.json"]
@@ -94,19 +94,20 @@ impl TwoLinks {
     }
 }
 
-/// If it fails, a sender still uses an interface that is down, or does not use it again when it is up.
+/// If it fails, a sender still uses an interface that is down, or does not use the interface again after it is up.
 #[test]
 #[ignore = "real time: 31 s"]
 fn a_session_outlives_one_of_its_interfaces_and_takes_it_up_again() {
-    // Routes disappear when their interface goes down; addresses stay.
+    // When an interface goes down, its routes are removed but its addresses stay. The last command adds the route
+    // again.
     let back = format!("ip -n NEAR route add {FAR} via 198.18.1.2 dev eth1 metric 2");
     let outage = ["ip -n NEAR link set eth1 down", "ip -n NEAR link set eth1 up", &back];
     let Some(down) = goes_on_through(Machine::shared(), &outage, 0) else { return };
     assert_eq!(down, 1);
 }
 
-/// If the receiver's interface goes down, the sender is not notified. It stops using the path after three missing
-/// reports, or four on a busy machine.
+/// If the receiver's interface goes down, the sender is not notified. It stops using the path when three reports in
+/// sequence are missing, or four on a busy machine.
 #[test]
 #[ignore = "real time: 31 s, alone on the machine"]
 fn a_session_outlives_one_of_its_receivers_interfaces_and_takes_it_up_again() {
@@ -115,8 +116,9 @@ fn a_session_outlives_one_of_its_receivers_interfaces_and_takes_it_up_again() {
     assert_eq!(down, 0);
 }
 
-/// Runs a session whose second path is down for 10 s: the first command of `outage` begins the outage, the others end
-/// it. Packets sent in the first `unnoticed` ms may be lost. Returns how often the sender found the path unusable.
+/// Runs a session whose second path is down for 10 s. The first command of `outage` starts the outage, the other
+/// commands end it. Packets sent in the first `unnoticed` ms of the outage may be lost. Returns how often the sender
+/// found the path unusable.
 #[expect(clippy::print_stdout, reason = "what was measured is of interest")]
 fn goes_on_through(machine: Machine, outage: &[&str], unnoticed: u64) -> Option<u64> {
     let lines = [Line { rate: 4_000, delay: 10, queue: 200 }, Line { rate: 2_000, delay: 40, queue: 200 }];
@@ -132,7 +134,7 @@ fn goes_on_through(machine: Machine, outage: &[&str], unnoticed: u64) -> Option<
     let sessions = received["sessions"].as_array().expect("sessions");
     assert_eq!((sessions.len(), &sessions[0]["ended"]), (1, &"the sender said goodbye".into()));
     assert_eq!(sessions[0]["is_multipath"], true);
-    // In which seconds packets arrived over the second path.
+    // Returns the number of packets that arrived over a path in a given second.
     let intervals = received["intervals"].as_array().expect("intervals");
     let came = |second: usize, path: &str| intervals[second]["paths"][path]["packets"].as_u64().unwrap_or(0);
     assert!((0..29).all(|second| came(second, "0") > 0), "the session goes on");
@@ -140,15 +142,15 @@ fn goes_on_through(machine: Machine, outage: &[&str], unnoticed: u64) -> Option<
     let back = (14..29).find(|second| came(*second, "1") > 0).expect("the path is used within 15 s of its return");
     let number = |value: &Value| value.as_u64().expect("a count");
     let lost = number(&sent["end"]["packets_sent"]) - number(&sessions[0]["end"]["packets_received"]);
-    // Packets in flight: those at the link's rate, and those that the sender sends on this path before it detects the
-    // outage.
+    // Maximum number of packets that the outage can lose: those on the link and in its queue, and those that the sender
+    // sends over the path before it detects the outage.
     let on_the_way = (2_000 * (lines[1].delay + lines[1].queue) + 1_250 * unnoticed) / 8 / 1_000;
     println!("{lost} packets lost, where {on_the_way} may be on the way; used again in second {back}");
     assert!(lost <= on_the_way, "{lost} lost");
     Some(number(&sent["end"]["paths"][1]["times_down"]))
 }
 
-/// The fast test of several paths.
+/// The fast test of sessions over several paths.
 #[test]
 fn a_short_file_comes_out_as_it_went_in_over_paths_of_10_and_50_ms() {
     a_file_comes_out_as_it_went_in([10, 50], 100_000, 100);
@@ -160,8 +162,8 @@ fn a_file_comes_out_as_it_went_in_over_paths_of_10_and_200_ms() {
     a_file_comes_out_as_it_went_in([10, 200], 500_000, 300);
 }
 
-/// Sends `numbers` numbers of four bytes over two paths with these delays in ms. Each path must carry more than `least`
-/// packets.
+/// Sends a file of `numbers` numbers, each of four bytes, over two paths with the delays `delays` in ms. Each path must
+/// carry more than `least` packets.
 fn a_file_comes_out_as_it_went_in(delays: [u64; 2], numbers: u32, least: u64) {
     let lines = delays.map(|delay| Line { rate: 5_000, delay, queue: 100 });
     let Some(hosts) = TwoLinks::new(Machine::shared(), lines) else { return };
@@ -203,7 +205,7 @@ fn a_path_that_cannot_be_is_named_with_what_could() {
         assert_eq!(output.status.code(), Some(code), "{arguments:?}: {}", said(&output));
         assert!(said(&output).contains(words), "{arguments:?}: {}", said(&output));
     }
-    // An interface without an IPv4 address for an IPv4 peer.
+    // The peer has an IPv4 address, but the interface of the path has none.
     let machine = Machine::shared();
     let Some(places) = Places::new(&machine, &[]) else { return };
     let mut command = Places::command(&places.near, env!("CARGO_BIN_EXE_equipoise"));

@@ -1,4 +1,4 @@
-//! Runs commands of the book's pages exactly as printed.
+//! Runs the commands in the pages of the book exactly as they are printed.
 
 use std::fs::{self, File};
 use std::os::unix::process::CommandExt as _;
@@ -8,7 +8,7 @@ use std::process::{Child, Command, Stdio};
 use crate::places::Places;
 use crate::support::Folder;
 
-/// The commands in a page's blocks of this kind, such as `sh,receiver`, in order.
+/// Returns the commands of the page's code blocks that are marked with `kind`, such as `sh,receiver`, in order.
 pub(crate) fn blocks(page: &str, kind: &str) -> String {
     let file = Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("../../docs/src/{page}.md"));
     let text = fs::read_to_string(file).expect("the book has the page");
@@ -19,7 +19,7 @@ pub(crate) fn blocks(page: &str, kind: &str) -> String {
     all
 }
 
-/// A shell that runs a page's commands in the folder, with the built command in the `PATH`.
+/// Makes `shell` run the commands of a page in `folder`, with the `equipoise` command of this build in the `PATH`.
 pub(crate) fn shell(mut shell: Command, folder: &Folder, commands: &str) -> Command {
     let program = Path::new(env!("CARGO_BIN_EXE_equipoise")).parent().expect("a folder").display().to_string();
     let path = std::env::var("PATH").unwrap_or_default();
@@ -28,13 +28,13 @@ pub(crate) fn shell(mut shell: Command, folder: &Folder, commands: &str) -> Comm
     shell
 }
 
-/// A terminal on a host: a shell that runs commands, and all its processes.
+/// A terminal on a host: a shell that runs commands, and all processes that the shell started.
 pub(crate) struct Terminal {
     shell: Child,
 }
 
 impl Terminal {
-    /// Starts a terminal on a host, in the folder, for these commands. Their output goes to the file `name` in the
+    /// Opens a terminal on `host` that runs `commands` in the folder. The output is written to the file `name` in the
     /// folder.
     pub(crate) fn open(host: &str, folder: &Folder, name: &str, commands: &str) -> Self {
         let said = File::create(folder.file(name)).expect("writable");
@@ -44,7 +44,7 @@ impl Terminal {
         Self { shell: shell.spawn().expect("ip is there") }
     }
 
-    /// Sends a signal to the shell, also to its processes in the background.
+    /// Sends a signal to the shell and to all its processes, including those in the background.
     pub(crate) fn signal(&self, name: &str) -> bool {
         let group = format!("-{}", self.shell.id());
         Command::new("kill")
@@ -62,7 +62,7 @@ impl Terminal {
 
 impl Drop for Terminal {
     fn drop(&mut self) {
-        // Kill the remaining processes, which are in a separate process group.
+        // Remaining processes are killed. They have a process group of their own, so this test is not killed.
         self.signal("KILL");
         let _ = self.shell.wait();
     }

@@ -1,4 +1,5 @@
-//! `equipoise paper`: the claims are printed with any verdict. Another test compares them with the committed results.
+//! Tests of `equipoise paper`: it must print a paper's claims, whether the results confirm them or not. Another test
+//! compares the claims with the committed results.
 
 use serde_json::Value;
 

@@ -1,4 +1,4 @@
-//! Three network namespaces in a row: two ends, and a middle with an interface to each end.
+//! Three network namespaces in a row: one at each end, and one in the middle with an interface to each end.
 
 use std::env;
 use std::process::Command;
@@ -7,8 +7,8 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use crate::machine::Machine;
 use crate::support::{NAMESPACES, Running, skip};
 
-/// The namespaces, which are removed when this value is dropped. Each end has an `eth0`, the middle has a `near` and a
-/// `far`.
+/// The names of the namespaces, which are removed when this value is dropped. The end namespaces each have an interface
+/// `eth0`. The middle namespace has the interfaces `near` and `far`.
 pub(crate) struct Places {
     pub(crate) near: String,
     pub(crate) middle: String,
@@ -16,9 +16,9 @@ pub(crate) struct Places {
 }
 
 impl Places {
-    /// Creates the namespaces, for a test that has locked the machine. Their offloads have the kernel's defaults. Then
-    /// it runs the commands in `more`, in which `NEAR`, `MIDDLE` and `FAR` stand for the namespaces. Returns `None`,
-    /// with the reason printed, without the permission to create namespaces.
+    /// Creates the namespaces, for a test that has locked the machine. Their interfaces use the kernel's default
+    /// offloads. Then it runs the commands in `more`, in which `NEAR`, `MIDDLE` and `FAR` are replaced by the
+    /// namespaces' names. If the permission to create namespaces is missing, prints the reason and returns `None`.
     pub(crate) fn new(_machine: &Machine, more: &[&str]) -> Option<Self> {
         static COUNT: AtomicU32 = AtomicU32::new(0);
         let number = COUNT.fetch_add(1, Ordering::Relaxed);
@@ -47,7 +47,8 @@ impl Places {
         Some(places)
     }
 
-    /// Runs a command in which `NEAR`, `MIDDLE` and `FAR` stand for the namespaces; returns whether it succeeds.
+    /// Runs a command in which `NEAR`, `MIDDLE` and `FAR` are replaced by the namespaces' names. Returns whether it
+    /// succeeds.
     pub(crate) fn done(&self, command: &str) -> bool {
         let named = command.replace("NEAR", &self.near).replace("MIDDLE", &self.middle).replace("FAR", &self.far);
         let mut words = named.split(' ');
@@ -55,14 +56,15 @@ impl Places {
         Command::new(program).args(words).output().is_ok_and(|output| output.status.success())
     }
 
-    /// A command that runs a program in a namespace.
+    /// Returns a command that runs a program in a namespace.
     pub(crate) fn command(namespace: &str, program: &str) -> Command {
         let mut command = Command::new("ip");
         command.args(["netns", "exec", namespace, program]);
         command
     }
 
-    /// Starts the test of this name in a namespace, with its role in an environment variable.
+    /// Starts the test named `test` as a process in a namespace. The environment variable `variable` tells the process
+    /// its role.
     pub(crate) fn end(namespace: &str, test: &str, (variable, role): (&str, &str)) -> Running {
         let program = env::current_exe().expect("a test has a program");
         let mut command = Self::command(namespace, program.to_str().expect("a plain name"));
@@ -73,7 +75,7 @@ impl Places {
 impl Drop for Places {
     fn drop(&mut self) {
         for namespace in [&self.near, &self.middle, &self.far] {
-            // A namespace that cannot be removed disappears with the next boot.
+            // If a namespace cannot be removed, it disappears at the next restart of the machine.
             let _ = Command::new("ip").args(["netns", "delete", namespace]).output();
         }
     }

@@ -1,4 +1,5 @@
-//! Round-trip times from captures, compared with tshark's analysis: for published captures, and for the kernel's TCP.
+//! Compares round-trip times that `equipoise capture rtt` and tshark find in the same captures: published ones, and one
+//! of the kernel's TCP.
 
 use std::collections::BTreeMap;
 use std::env;
@@ -13,8 +14,8 @@ use crate::machine::Machine;
 use crate::places::Places;
 use crate::support::{Capture, Folder, installed, port_of, run, said, skip};
 
-/// By sender and receiver of the data: the times in seconds from a data segment to its acknowledgement, and whether any
-/// data was retransmitted.
+/// For each pair of sender and receiver of data: the times, in seconds, from a data segment to its acknowledgement, and
+/// whether any data was retransmitted.
 type Times = BTreeMap<(String, String), (Vec<f64>, bool)>;
 
 fn tshark(capture: &str) -> Times {
@@ -39,7 +40,7 @@ fn tshark(capture: &str) -> Times {
         if !line[8].is_empty() {
             times.entry((from.clone(), to.clone())).or_default().1 = true;
         }
-        // SYN and FIN are also acknowledged, but carry no data.
+        // A SYN or FIN is also acknowledged, but carries no data, so its time is not used.
         if carries.get(line[6].as_str()) == Some(&true)
             && let Ok(rtt) = line[7].parse()
         {
@@ -55,7 +56,7 @@ fn analysis(capture: &str) -> Value {
     serde_json::from_str(&said(&output)).expect("JSON")
 }
 
-/// Compares the results of tshark and of `equipoise capture`; returns the number of compared samples.
+/// Compares the results of tshark and of `equipoise capture` for a capture. Returns the number of compared samples.
 fn compare(capture: &str) -> u64 {
     let mut theirs = tshark(capture);
     let ours = analysis(capture);
@@ -69,7 +70,8 @@ fn compare(capture: &str) -> u64 {
         let number = |key: &str| direction["rtt"][key].as_f64().expect("a number");
         let (least, largest) =
             times.iter().fold((f64::INFINITY, 0f64), |(low, high), time| (low.min(*time), high.max(*time)));
-        // tshark prints times in nanoseconds and does not apply Karn's rule.
+        // tshark does not apply Karn's rule, so after retransmissions only bounds are compared. Its times are rounded
+        // to nanoseconds.
         if repeated {
             assert!(
                 samples <= times.len() as u64 && number("min_s") >= least - 1e-9 && number("max_s") <= largest + 1e-9
@@ -77,7 +79,8 @@ fn compare(capture: &str) -> u64 {
             continue;
         }
         let context = format!("{capture} {}: {} of {}", ends("from"), samples, times.len());
-        // The two programs treat merged segments and keep-alives differently.
+        // The two programs treat merged segments and keep-alives differently, so the numbers of samples may differ
+        // slightly.
         assert!((times.len() as u64).abs_diff(samples) <= 2 + samples / 100, "{context}");
         assert!((number("min_s") - least).abs() < 2e-9 && (number("max_s") - largest).abs() < 2e-9, "{context}");
         let mean = times.iter().sum::<f64>() / times.len() as f64;
@@ -87,7 +90,7 @@ fn compare(capture: &str) -> u64 {
     compared
 }
 
-/// The fast test of published captures: captures below 0.5 MB.
+/// The fast test of published captures. It uses only captures below 0.5 MB.
 #[test]
 fn small_captures_of_others_give_what_tshark_finds_in_them() {
     let Some(folder) = captures() else { return };
@@ -109,7 +112,8 @@ fn captures_of_others_give_what_tshark_finds_in_them() {
     assert!(files >= 8 && compared > 90_000, "{compared} samples in {files} captures");
 }
 
-/// The folder of published captures. Returns `None`, with the reason printed, if the captures or tshark are missing.
+/// Returns the folder of published captures. If the captures or tshark are missing, prints the reason and returns
+/// `None`.
 fn captures() -> Option<PathBuf> {
     let default = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/data");
     let folder = env::var_os("EQUIPOISE_TEST_DATA").map_or(default, PathBuf::from).join("rtt/tcp");
@@ -120,7 +124,8 @@ fn captures() -> Option<PathBuf> {
     installed("tshark").then_some(folder)
 }
 
-/// The number of captures that were compared, and the number of compared samples.
+/// Compares all captures whose names are wanted. Returns the number of these captures and the number of compared
+/// samples.
 fn compare_all(folder: &Path, is_wanted: impl Fn(&str) -> bool) -> (u64, u64) {
     let paths = folder.read_dir().expect("a folder").map(|entry| entry.expect("readable").path());
     let wanted = paths.filter(|path| path.file_name().and_then(|name| name.to_str()).is_some_and(&is_wanted));
@@ -128,10 +133,10 @@ fn compare_all(folder: &Path, is_wanted: impl Fn(&str) -> bool) -> (u64, u64) {
     compared.fold((0, 0), |(files, samples), compared| (files + 1, samples + compared))
 }
 
-/// A router that forwards at 20 Mbit/s with a queue of 2 MB: 0.8 s, enough to lose no packet. A capture next to the
-/// sender sees packets before they queue.
+/// Commands that set up a router of 20 Mbit/s. Its queue of 2 MB, 0.8 s, is long enough that no packet is lost. The
+/// capture is made next to the sender, before packets are queued.
 const ROUTER: [&str; 9] = [
-    // Without this, the capture contains merged segments, each of which tshark treats as one segment.
+    // Without this command, the capture would contain merged segments, and tshark would treat each as one segment.
     "ip -n NEAR link set dev eth0 gso_max_segs 1",
     "ip -n NEAR addr add 10.9.0.1/24 dev eth0",
     "ip -n MIDDLE addr add 10.9.0.254/24 dev near",
@@ -147,7 +152,7 @@ const END: &str = "rtt::one_end_of_a_transfer";
 const ROLE: &str = "EQUIPOISE_TRANSFER";
 const BYTES: usize = 6_000_000;
 
-/// Does nothing by itself; within a namespace, it is one end of the transfer below.
+/// Helper process, which does nothing in a normal test run. In a namespace it is one end of the transfer.
 #[test]
 fn one_end_of_a_transfer() {
     match env::var(ROLE).as_deref() {
@@ -165,7 +170,8 @@ fn one_end_of_a_transfer() {
     }
 }
 
-/// If it fails, the measured round-trip times of the kernel's TCP through a queue differ from tshark's.
+/// If it fails, the round-trip times that are measured for the kernel's TCP through a queue differ from those of
+/// tshark.
 #[test]
 #[ignore = "real time: 6 s"]
 fn the_kernels_own_transfer_gives_its_queue_and_what_tshark_finds() {
@@ -189,14 +195,15 @@ fn the_kernels_own_transfer_gives_its_queue_and_what_tshark_finds() {
     let all =
         found["connections"].as_array().expect("a list").iter().filter_map(|c| c["directions"].as_array()).flatten();
     let direction = all.max_by_key(|direction| direction["data_bytes"].as_u64()).expect("a transfer");
-    // Without link delay, both halves of the handshake take about the same time, so the capture's side may be unknown.
+    // The link has no delay, so both halves of the handshake take about the same time. Therefore the analysis may not
+    // find out at which end the capture was made.
     assert_ne!(direction["side"], "receiver");
     assert!(direction["from"].as_str().is_some_and(|from| from.starts_with("10.9.0.1:")), "{direction}");
     let bytes = direction["data_bytes"].as_u64().expect("a count");
     assert!(bytes >= BYTES as u64 && bytes < 2 * BYTES as u64, "{bytes} of {BYTES}");
     let number = |key: &str| direction["rtt"][key].as_f64().expect("a number");
-    // The segments wait in the transfer's own queue, at most for the length of the transfer, plus stalls of the
-    // machine.
+    // The segments wait in the queue that the transfer itself fills. Their delay is at most the length of the transfer,
+    // plus stalls of the machine.
     assert!((0.001..1.5).contains(&number("p50_s")), "median {}", number("p50_s"));
     assert!(number("min_s") < number("p50_s") && number("min_s") > 0.0);
     assert!(direction["rtt"]["samples"].as_u64().is_some_and(|samples| samples > 200), "{direction}");
@@ -206,7 +213,8 @@ fn the_kernels_own_transfer_gives_its_queue_and_what_tshark_finds() {
     let mut sorted = theirs.clone();
     sorted.sort_by(f64::total_cmp);
     let median = sorted[sorted.len() / 2];
-    // tshark also measures retransmitted segments, which Karn's rule excludes.
+    // tshark also measures retransmitted segments, which Karn's rule excludes. Therefore the medians are compared only
+    // without retransmissions.
     if direction["retransmitted"] == 0 {
         assert!((number("p50_s") / median - 1.0).abs() < 0.05, "median {}, by tshark {median}", number("p50_s"));
     }

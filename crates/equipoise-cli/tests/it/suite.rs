@@ -1,4 +1,4 @@
-//! `equipoise suite`: many test cases with many controllers.
+//! Tests of `equipoise suite`, which runs many test cases with many controllers.
 
 use std::fs;
 
@@ -20,7 +20,7 @@ fn help_lists_every_case_with_its_variants_and_every_queue() {
     assert!(said(&run(&["suite", "traces", "--help"])).contains("Mahimahi"));
 }
 
-/// The quick form has only the first variant and three seeds, but its runs have the full length.
+/// Tests `--quick`: only the first variant of each case, and three seeds. Its runs must have the full length.
 #[test]
 fn a_quick_run_has_fewer_seeds_and_variants_and_whole_runs() {
     let folder = Folder::new();
@@ -58,8 +58,8 @@ fn a_wrong_name_ends_with_2_and_the_most_similar_one() {
     }
 }
 
-/// Without the program `ip` there are no namespaces, even for root. If it fails, the error is reported only after the
-/// simulation.
+/// Without the program `ip`, no namespaces can be created, even by root. If it fails, this error is reported only after
+/// the simulations.
 #[test]
 fn live_runs_without_namespaces_end_at_once_with_what_is_missing() {
     let mut command = equipoise();

@@ -1,4 +1,4 @@
-//! The built command, temporary folders, and waiting for conditions.
+//! Helpers for tests: the built command, temporary folders, and waiting for conditions.
 
 use std::fs;
 use std::io::{BufRead as _, BufReader, Read as _};
@@ -11,33 +11,33 @@ use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
-/// Longer than any stall: an event that has not happened after this time will never happen.
+/// Maximum time to wait. It is longer than any stall: an event that has not happened by then will never happen.
 const PATIENCE: Duration = Duration::from_secs(30);
 
-/// The permission that most of these tests need, as [`skip`] prints it.
+/// The missing permission of most skipped tests, as text for [`skip`].
 pub(crate) const NAMESPACES: &str = "network namespaces: ip netns add needs root";
 
-/// The built command.
+/// Returns the `equipoise` command of this build.
 pub(crate) fn equipoise() -> Command {
     Command::new(env!("CARGO_BIN_EXE_equipoise"))
 }
 
-/// Runs the command with these arguments.
+/// Runs the `equipoise` command with the arguments `arguments`.
 pub(crate) fn run(arguments: &[&str]) -> Output {
     equipoise().args(arguments).output().expect("the command starts")
 }
 
-/// The command's output, on standard output and standard error.
+/// Returns what the command printed: its standard output followed by its standard error.
 pub(crate) fn said(output: &Output) -> String {
     format!("{}{}", String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr))
 }
 
-/// The path of one of the project's scenarios.
+/// Returns the path of one of this repository's scenario files.
 pub(crate) fn scenario(name: &str) -> String {
     format!("{}/../../scenarios/{name}.toml", env!("CARGO_MANIFEST_DIR"))
 }
 
-/// The results of `send` or `receive`: the last line, to which the earlier lines are added as `intervals`.
+/// Parses the JSON results of `send` or `receive`. Returns the last line, with all earlier lines added as `intervals`.
 #[track_caller]
 pub(crate) fn results(lines: &str) -> Value {
     let mut all: Vec<Value> = lines.lines().map(|line| serde_json::from_str(line).expect("a line of JSON")).collect();
@@ -48,13 +48,14 @@ pub(crate) fn results(lines: &str) -> Value {
 
 /// Prints that a test, or a part of it, is skipped because this machine lacks `needs`.
 ///
-/// The text is compared with a committed list, so it contains no numbers and no paths.
+/// The printed line is compared with a committed list, so it must not contain numbers and paths that differ between
+/// machines.
 #[expect(clippy::print_stdout, reason = "a test that is skipped says why")]
 pub(crate) fn skip(needs: &str) {
     println!("skipped: {needs}");
 }
 
-/// Whether a program is installed; if not, the test is skipped.
+/// Whether a program is installed. If not, prints that the test is skipped.
 pub(crate) fn installed(program: &str) -> bool {
     let found = Command::new(program).arg("--version").stdin(Stdio::null()).output().is_ok();
     if !found {
@@ -76,8 +77,8 @@ pub(crate) fn eventually<T>(what: &str, mut look: impl FnMut() -> Option<T>) -> 
     }
 }
 
-/// Waits until a process has a UDP socket that receives (`"udp"`) or a TCP socket that listens (`"tcp"`), and returns
-/// its local port. The process may be in another network namespace and need not print anything.
+/// Waits until a process has a UDP socket (`"udp"`), or a TCP socket that listens (`"tcp"`), and returns the socket's
+/// local port. The process may be in another network namespace, and need not print anything.
 pub(crate) fn port_of(process: u32, protocol: &str) -> u16 {
     eventually("the process opens a port", || port_now(process, protocol))
 }
@@ -86,7 +87,8 @@ fn port_now(process: u32, protocol: &str) -> Option<u16> {
     let descriptors = fs::read_dir(format!("/proc/{process}/fd")).ok()?;
     let links = descriptors.filter_map(|entry| fs::read_link(entry.ok()?.path()).ok());
     let sockets: Vec<String> = links.map(|link| link.to_string_lossy().into_owned()).collect();
-    // The state of the socket: 07 is not connected (UDP), 0A is listening (TCP); see Linux, include/net/tcp_states.h.
+    // The state of the socket, as in Linux, include/net/tcp_states.h: 07 for a UDP socket that is not connected, 0A for
+    // a TCP socket that listens.
     let open = if protocol == "udp" { "07" } else { "0A" };
     ["", "6"].iter().find_map(|version| {
         let table = fs::read_to_string(format!("/proc/{process}/net/{protocol}{version}")).ok()?;
@@ -100,15 +102,15 @@ fn port_now(process: u32, protocol: &str) -> Option<u16> {
     })
 }
 
-/// A running command, which is killed if its test ends first.
+/// A running command. If its test ends first, the command is killed.
 pub(crate) struct Running {
     child: Child,
     lines: Receiver<String>,
 }
 
 impl Running {
-    /// Starts the command with its standard output in a pipe, which is read all the time, because a full pipe would
-    /// block the command.
+    /// Starts the command with its standard output in a pipe. A thread reads the pipe all the time, because a full pipe
+    /// would block the command.
     pub(crate) fn start(command: &mut Command) -> Self {
         let mut child = command.stdout(Stdio::piped()).spawn().expect("the command starts");
         let output = BufReader::new(child.stdout.take().expect("piped"));
@@ -117,7 +119,8 @@ impl Running {
         Self { child, lines }
     }
 
-    /// Starts the command and waits for the first line that it prints, when it is ready. Returns both.
+    /// Starts the command, and waits for the first line that it prints when it is ready. Returns the command and this
+    /// line.
     #[track_caller]
     pub(crate) fn ready(command: &mut Command) -> (Self, String) {
         let running = Self::start(command);
@@ -125,7 +128,7 @@ impl Running {
         (running, line.unwrap_or_else(|| panic!("{command:?} ended and printed nothing")))
     }
 
-    /// The next line that the command prints; `None` if the command ends instead.
+    /// Waits for the next line that the command prints, and returns it; `None` if the command ends instead.
     #[track_caller]
     pub(crate) fn line(&self) -> Option<String> {
         match self.lines.recv_timeout(PATIENCE) {
@@ -135,7 +138,7 @@ impl Running {
         }
     }
 
-    /// The rest of the command's output until it ends.
+    /// Waits until the command ends, and returns the output that was not read yet.
     pub(crate) fn rest(&self) -> String {
         self.lines.iter().map(|line| line + "\n").collect()
     }
@@ -144,7 +147,7 @@ impl Running {
         self.child.id()
     }
 
-    /// Waits until the command ends by itself, which must be without an error.
+    /// Waits until the command ends by itself. It must end without an error.
     #[track_caller]
     pub(crate) fn finish(&mut self) {
         let status = self.wait();
@@ -162,13 +165,13 @@ impl Running {
         assert!(killed.expect("kill is there").success());
     }
 
-    /// Kills the command, so that it cannot clean up.
+    /// Kills the command, so that the command cannot clean up.
     pub(crate) fn kill(&mut self) {
         self.child.kill().expect("a child of ours");
         self.wait();
     }
 
-    /// Waits until the command ends by itself. Returns its exit code and its standard error, which must be piped.
+    /// Waits until the command ends by itself. Returns its exit code and its standard error, which must be a pipe.
     pub(crate) fn complaint(&mut self) -> (Option<i32>, String) {
         let mut said = String::new();
         self.child.stderr.take().expect("piped").read_to_string(&mut said).expect("text");
@@ -183,7 +186,7 @@ impl Running {
 
 impl Drop for Running {
     fn drop(&mut self) {
-        // The command may have ended already; then there is nothing to kill.
+        // The errors are ignored, because the command may have ended already.
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
@@ -201,12 +204,12 @@ impl Folder {
         Self(path)
     }
 
-    /// The path of a file in the folder.
+    /// Returns the path of the file `name` in the folder.
     pub(crate) fn file(&self, name: &str) -> String {
         self.0.join(name).to_string_lossy().into_owned()
     }
 
-    /// The names of the folder's files, in order.
+    /// Returns the names of the folder's files in alphabetical order.
     pub(crate) fn names(&self) -> Vec<String> {
         let entries = fs::read_dir(&self.0).expect("readable");
         let mut names: Vec<_> =
@@ -218,31 +221,32 @@ impl Folder {
 
 impl Drop for Folder {
     fn drop(&mut self) {
-        // Do not fail if a leftover remains in the system's temporary folder.
+        // If the folder cannot be removed, the test does not fail. The folder stays in the system's temporary folder.
         let _ = fs::remove_dir_all(&self.0);
     }
 }
 
-/// A running capture by another program.
+/// A program that captures packets, such as tcpdump, and the file of its capture.
 pub(crate) struct Capture {
     running: Running,
     file: String,
 }
 
 impl Capture {
-    /// Starts `command`, which captures into `file`, and waits until the capture begins.
+    /// Starts `command`, which captures packets into `file`, and waits until the capture has begun.
     pub(crate) fn start(command: &mut Command, file: &str) -> Self {
-        // An old file would be mistaken for the beginning of this capture.
+        // An old file with this name would look as if the capture had begun.
         let _ = fs::remove_file(file);
         let running = Running::start(command.stderr(Stdio::null()));
-        // The capture begins when the program has written the file's header.
+        // The capture has begun when the program has written the header of the file.
         eventually("the capture begins", || (length(file) > 0).then_some(()));
         Self { running, file: file.to_owned() }
     }
 
-    /// Ends the capture after the last packets have been written.
+    /// Waits until no more packets are written to the file, then ends the capture.
     pub(crate) fn stop(mut self) {
-        /// Twice the time that the kernel buffers packets for tshark; tcpdump must run with `--immediate-mode`.
+        /// Time without a write after which all packets have been written. It is twice the time for which the kernel
+        /// buffers packets for tshark. tcpdump must run with `--immediate-mode`.
         const SETTLED: Duration = Duration::from_millis(500);
         let (mut written, mut since) = (length(&self.file), Instant::now());
         while since.elapsed() < SETTLED {
@@ -252,7 +256,7 @@ impl Capture {
                 (written, since) = (now, Instant::now());
             }
         }
-        // `ip netns exec` has replaced itself with the program, which therefore gets the signal.
+        // The signal reaches the program, because `ip netns exec` has replaced itself with the program.
         self.running.interrupt();
     }
 }
@@ -261,7 +265,7 @@ fn length(file: &str) -> u64 {
     fs::metadata(file).map_or(0, |file| file.len())
 }
 
-/// Generates a key in a file.
+/// Generates a key, and writes it to the file `path`.
 pub(crate) fn keygen(path: &str) {
     let output = equipoise().args(["keygen", path]).output().expect("the command starts");
     assert!(output.status.success(), "{}", said(&output));

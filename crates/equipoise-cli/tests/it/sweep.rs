@@ -1,4 +1,5 @@
-//! Sweeps: the output has the same bytes in every way to run the sweep, and after a kill.
+//! Tests of `equipoise sweep`: the output has the same bytes, however the sweep is divided, and even if it was killed
+//! and continued.
 
 use std::fs;
 use std::path::Path;
@@ -6,7 +7,8 @@ use std::process::Stdio;
 
 use crate::support::{Folder, equipoise, eventually, run, said, scenario};
 
-/// The arguments of a sweep of the short demo: three rates, three random draws, and `runs` runs for each combination.
+/// Returns the arguments of a sweep of the short demo: three link rates, three random values of `b`, and `runs` runs
+/// for each combination.
 fn arguments<'a>(demo: &'a str, out: &'a str, runs: &'a str) -> Vec<&'a str> {
     let mut all = vec!["sweep", demo, "--set", "duration=6s", "--set", "warm_up=1s", "--out", out, "--runs", runs];
     all.extend(["--vary", "link.bottleneck.rate=12M,15M,20M", "--points", "3"]);
@@ -21,7 +23,7 @@ fn done(arguments: &[&str]) -> String {
     said(&done)
 }
 
-/// The number of complete parts.
+/// Returns the number of parts of the sweep that are complete.
 fn parts(out: &str) -> usize {
     let entries = fs::read_dir(Path::new(out).join("parts")).map(|entries| entries.filter_map(Result::ok));
     let names = entries.map(|entries| entries.map(|entry| entry.file_name().to_string_lossy().into_owned()));
@@ -40,7 +42,7 @@ fn threads_and_shares_give_the_same_bytes_of_each_point_its_runs() {
     let said = done(&[&arguments(&demo, &folder.file("one"), "2")[..], &["--threads", "1"]].concat());
     assert!(said.contains("9 points, 18 runs, of which 18 were run now"), "{said}");
     done(&[&arguments(&demo, &folder.file("two"), "2")[..], &["--threads", "2", "--quiet"]].concat());
-    // The run of the second share needs only the folder.
+    // The command that runs the second share needs only the folder, not the scenario.
     done(&[&arguments(&demo, &folder.file("shares"), "2")[..], &["--shard", "2/2"]].concat());
     done(&["sweep", "--out", &folder.file("shares"), "--shard", "1/2"]);
     let one = merged("one");
@@ -58,8 +60,8 @@ fn threads_and_shares_give_the_same_bytes_of_each_point_its_runs() {
     }
 }
 
-/// If it fails, the result after a kill differs. Parts that were complete before the kill are kept; the others are run
-/// again.
+/// If it fails, a sweep that was killed and continued has another result. Parts that were complete before the kill are
+/// kept, and the other parts are run again.
 #[test]
 fn a_killed_sweep_goes_on_without_a_lost_or_doubled_row() {
     let folder = Folder::new();
@@ -72,7 +74,7 @@ fn a_killed_sweep_goes_on_without_a_lost_or_doubled_row() {
             .spawn()
             .expect("the command starts");
         eventually("some parts are there", || (parts(&out) >= at_least).then_some(()));
-        // This sends SIGKILL, which a process cannot catch.
+        // This sends SIGKILL, which a process cannot handle.
         child.kill().expect("it was running");
         child.wait().expect("it ended");
     }
@@ -131,7 +133,7 @@ fn what_cannot_be_swept_is_refused_by_name_with_what_would_be_right() {
     assert!(said(&other).contains("has another sweep") && said(&other).contains("hint:"), "{}", said(&other));
 }
 
-/// If it fails, the book does not describe all columns of the table.
+/// If it fails, the book does not describe every column of the sweep's table.
 #[test]
 fn the_book_has_every_column() {
     let book =

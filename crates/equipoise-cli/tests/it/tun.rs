@@ -1,5 +1,5 @@
-//! `equipoise link --tun`: any traffic between TUN devices that it creates, and errors for devices that it cannot
-//! create.
+//! Tests of `equipoise link --tun`: any traffic between the TUN devices that the link creates, and errors for devices
+//! that it cannot create.
 
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -10,7 +10,7 @@ use crate::machine::Machine;
 use crate::places::Places;
 use crate::support::{Folder, run, said, skip};
 
-/// Commands that move the middle's devices into the other namespaces and set them up.
+/// Commands that move the two TUN devices from the middle namespace to the end namespaces, and set the devices up.
 const MOVES: [&str; 6] = [
     "ip -n MIDDLE link set one netns NEAR",
     "ip -n MIDDLE link set two netns FAR",
@@ -20,7 +20,7 @@ const MOVES: [&str; 6] = [
     "ip -n FAR link set two up",
 ];
 
-/// Whether the kernel has TUN devices; if not, prints that the test is skipped.
+/// Whether the kernel has TUN devices. If not, prints that the test is skipped.
 fn is_there() -> bool {
     let there = Path::new("/dev/net/tun").exists();
     if !there {
@@ -29,9 +29,10 @@ fn is_there() -> bool {
     there
 }
 
-/// The fast test of TUN devices.
+/// The fast test of a link between TUN devices.
 ///
-/// The near end checks that the echoes take at least twice the delay, and the data at least its time at 20 Mbit/s.
+/// The near end checks that the echoes take at least twice the link's delay, and that the data takes at least its time
+/// at 20 Mbit/s.
 #[test]
 fn between_two_tun_devices_it_carries_udp_and_tcp_wherever_they_are_moved() {
     if !is_there() {
@@ -56,20 +57,22 @@ fn between_two_tun_devices_it_carries_udp_and_tcp_wherever_they_are_moved() {
     let report = report_in(&report);
     let forward = &report["forward"];
     assert!(forward["bytes_out"].as_u64().is_some_and(|bytes| bytes > BYTES as u64), "{report}");
-    // The kernel splits segments before a TUN device receives them: 3 MB in packets of at most 1500 bytes.
+    // The kernel splits segments before it passes them to a TUN device, so 3 MB arrive in packets of at most
+    // 1500 bytes.
     assert!(forward["packets_out"].as_u64().is_some_and(|packets| packets > 2000), "{report}");
     assert_eq!(
         (&report["frames_taken_apart"], &report["timestamps"]),
         (&0.into(), &"user-space receive times".into()),
         "{report}"
     );
-    // The echoes take 1 s, the 3 MB take 1.2 s and TCP's slow start. Without stalls, the sum is less than 10 s.
+    // The echoes take 1 s. The 3 MB take 1.2 s, plus TCP's slow start. Without stalls of the machine, the sum is less
+    // than 10 s.
     let stood = |stall: &serde_json::Value| stall["end_s"].as_f64().zip(stall["start_s"].as_f64()).map(|(e, s)| e - s);
     let stood: f64 = report["stalls"].as_array().expect("a list").iter().filter_map(stood).sum();
     assert!(took < Duration::from_secs(10) || stood > 0.5, "{took:?}, {report}");
 }
 
-/// If it fails, a link continues to run, without traffic, after its devices were removed.
+/// If it fails, a link continues to run without traffic after its devices were removed.
 #[test]
 fn a_device_that_is_taken_away_ends_it_and_those_it_made_go_with_it() {
     if !is_there() {
@@ -111,7 +114,7 @@ fn names_that_no_device_can_have_are_refused() {
     }
 }
 
-/// If it fails, users without the permission or the driver only see an error number.
+/// If it fails, users without the permission or without the driver see only an error number.
 #[test]
 fn without_the_right_or_the_driver_it_says_what_would_help() {
     if !is_there() {

@@ -1,4 +1,4 @@
-//! The book's tutorial: its exact commands, and the output that it shows.
+//! Tests the tutorial of the book: runs its exact commands, and compares their output with the page.
 
 use std::fs;
 use std::process::Command;
@@ -9,17 +9,18 @@ use crate::places::Places;
 use crate::support::{Folder, said};
 
 const PAGE: &str = "tutorial";
-/// The tutorial's sender, receiver and network run on one host. Here this is a namespace, because the ports are fixed.
+/// In the tutorial, the sender, the receiver and the network run on one host. The test uses a namespace as this host,
+/// because the tutorial's ports are fixed.
 const ONE_HOST: [&str; 1] = ["ip -n NEAR link set lo up"];
 
-/// The number after `before` and before `after`, in the last line that contains both.
+/// Returns the number between the texts `before` and `after`, in the last line that contains both texts.
 fn number(said: &str, before: &str, after: &str) -> f64 {
     let find = |line: &str| line.split_once(before)?.1.split_once(after)?.0.trim().parse().ok();
     said.lines().rev().find_map(find).unwrap_or_else(|| panic!("no `{before}… {after}` in {said}"))
 }
 
 /// If it fails, a reader of the tutorial sees an error, or values that differ from those on the page. Simulated values
-/// are the same on every machine; after a change of a control law, update the page.
+/// are the same on every machine, so update the page if a change of a control law changes them.
 #[test]
 #[ignore = "long simulations"]
 fn what_the_tutorial_simulates_prints_what_stands_there() {
@@ -37,7 +38,7 @@ fn what_the_tutorial_simulates_prints_what_stands_there() {
     }
 }
 
-/// If it fails, a reader of the tutorial sees that no packet arrives, or that the queueing delay is not controlled.
+/// If it fails, a reader of the tutorial sees that no packets arrive, or that the queueing delay is not controlled.
 #[test]
 #[ignore = "real time: 45 s"]
 fn the_tutorials_call_is_held_on_real_sockets_and_between_two_ends() {

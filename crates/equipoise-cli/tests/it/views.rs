@@ -1,4 +1,4 @@
-//! The live views of a run: lines of JSON, a page, metrics, the terminal, and a report.
+//! Tests of the live views of a run: lines of JSON, a page, metrics, the terminal view, and a report.
 
 use std::fs;
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
@@ -14,11 +14,11 @@ use crate::link::{report_in, start};
 use crate::machine::Machine;
 use crate::support::{Folder, Running, equipoise, eventually, installed, port_of, run, said, scenario, skip};
 
-/// Timeout, longer than any stall of the machine.
+/// Timeout of reads. It is longer than any stall of the machine.
 const PATIENCE: Duration = Duration::from_secs(20);
 
-/// Starts a receiver on the loopback interface with these options, and returns its port. Its standard error goes to the
-/// file `said`.
+/// Starts a receiver on the loopback interface with the options in `arguments`, and returns it with its port. Its
+/// standard error is written to the file `said`.
 fn receiver(arguments: &[&str], said: &str) -> (Running, String) {
     let mut command = equipoise();
     command.args(["receive", "-p", "0", "-B", "127.0.0.1", "--insecure"]).args(arguments);
@@ -27,7 +27,8 @@ fn receiver(arguments: &[&str], said: &str) -> (Running, String) {
     (running, port)
 }
 
-/// The address at which a command, in its file `said`, reports that it serves `what`.
+/// Returns the address at which a command serves `what`. The command prints the address to its standard error, which is
+/// in the file `said`.
 #[track_caller]
 fn served(said: &str, what: &str) -> SocketAddr {
     let line = eventually("it says where it serves", || {
@@ -38,7 +39,7 @@ fn served(said: &str, what: &str) -> SocketAddr {
     address.parse().expect("an address with a port")
 }
 
-/// Sends a request for a path of a server, as the server's own page would send it.
+/// Sends a request for `path` to a server, with the headers that the server's own page would send.
 fn ask(address: SocketAddr, path: &str) -> TcpStream {
     let mut stream = TcpStream::connect(address).expect("it listens");
     stream.set_read_timeout(Some(PATIENCE)).expect("a time above zero");
@@ -71,7 +72,8 @@ fn kinds(events: &[Value]) -> Vec<&str> {
     kinds
 }
 
-/// Runs a link, a sender through it and a receiver. Each writes events during the run and a report after it.
+/// Runs a link, a sender through this link, and a receiver. Each of the three must write events during the run and a
+/// report after the run.
 #[test]
 fn all_three_tell_as_lines_of_json_while_they_run_and_write_reports() {
     let folder = Folder::new();
@@ -101,7 +103,7 @@ fn all_three_tell_as_lines_of_json_while_they_run_and_write_reports() {
     let sender = Running::start(&mut send(through, "1.6M", &["-t", "3", "--json-stream", "--report", &send_report]));
     let begins: Value = serde_json::from_str(&line(&sender)).expect("a line of JSON");
     assert_eq!(begins["event"], "start");
-    // Events are written while the sender runs, also to a file.
+    // The receiver must write events while the sender still runs, even if the events are written to a file.
     let seen = eventually("the receiver reports an interval", || {
         let text = fs::read_to_string(&received).ok()?;
         text.lines().find(|line| line.contains("\"event\":\"interval\"")).map(str::to_owned)
@@ -124,7 +126,7 @@ fn all_three_tell_as_lines_of_json_while_they_run_and_write_reports() {
         let intervals = events.iter().filter(|it| it["event"] == "interval" && it["series"] == series);
         intervals.filter_map(|it| it[key].as_u64()).sum()
     };
-    // The packets that the receiver missed were dropped by the link's full queue.
+    // The packets that the receiver did not get must have been dropped by the link, whose queue was full.
     let (packets, lost) = (of(&received, "packets", 0), of(&received, "packets_lost", 0));
     assert!(packets > 300 && of(&sent, "packets", 0) >= packets + lost, "{packets} and {lost} lost");
     assert!(lost > 10 && of(&carried, "packets_dropped", 0) >= lost, "{lost}");
@@ -137,7 +139,7 @@ fn all_three_tell_as_lines_of_json_while_they_run_and_write_reports() {
     }
 }
 
-/// If it fails, the results are lost when the reader of the event stream ends.
+/// If it fails, the results are lost when the program that reads the events ends.
 #[test]
 fn results_are_written_even_if_nobody_reads_the_stream_any_more() {
     let folder = Folder::new();
@@ -185,7 +187,8 @@ fn the_page_follows_a_run_with_less_than_a_second_of_lag() {
         let Some(event) = line.strip_prefix("data: ") else { continue };
         let event: Value = serde_json::from_str(event).expect("an event");
         if event["event"] == "interval" {
-            // The run began after the start of the command, so this is an upper bound of the lag.
+            // The run began after `begun`, the time when the command was started, so the computed lag is an upper
+            // bound.
             lags.push(begun.elapsed().as_secs_f64() - event["at_s"].as_f64().expect("a time"));
         }
         if lags.len() == 5 && last.is_none() {
@@ -201,7 +204,8 @@ fn the_page_follows_a_run_with_less_than_a_second_of_lag() {
     assert!(lags.len() >= 10 && median < 1.0, "{lags:?}");
 }
 
-/// The first Python that has `module`: `EQUIPOISE_PYTHON`, the first on the path, or the system's.
+/// Returns the first Python interpreter that has `module`: the one in `EQUIPOISE_PYTHON`, the first `python3` in the
+/// `PATH`, or the system's.
 fn python_that_has(module: &str) -> Option<String> {
     let named = std::env::var("EQUIPOISE_PYTHON").ok();
     let all = named.into_iter().chain(["python3", "/usr/bin/python3"].map(str::to_owned));
@@ -209,7 +213,8 @@ fn python_that_has(module: &str) -> Option<String> {
     all.into_iter().find(|python| has(python).is_ok_and(|output| output.status.success()))
 }
 
-/// If it fails, scrapers may reject the metrics. Prometheus' own Python library is stricter than Prometheus.
+/// If it fails, scrapers may reject the metrics. The text is parsed by Prometheus' own Python library, which is
+/// stricter than Prometheus.
 #[test]
 fn the_metrics_are_read_by_the_parser_of_prometheus() {
     let Some(python) = python_that_has("prometheus_client.openmetrics.parser") else {
@@ -248,7 +253,7 @@ fn the_metrics_are_read_by_the_parser_of_prometheus() {
     receiver.finish();
 }
 
-/// If it fails, the user's terminal is not restored after the run.
+/// If it fails, the terminal view does not appear, or the user's terminal is not restored after the run.
 #[test]
 fn the_terminal_is_drawn_upon_and_given_back_and_without_one_there_are_lines() {
     if !installed("script") {
@@ -282,7 +287,7 @@ fn the_terminal_is_drawn_upon_and_given_back_and_without_one_there_are_lines() {
         let seen = String::from_utf8_lossy(&seen);
         let (enters, leaves) = (seen.find("\u{1b}[?1049h"), seen.rfind("\u{1b}[?1049l"));
         assert!(enters.is_some() && enters < leaves, "{seen:?}");
-        // The first line is printed after the terminal is restored.
+        // The first line about the run is printed only after the terminal is restored.
         assert!(seen.rfind("receiving sessions without") > leaves, "{seen:?}");
     }
     let output = run(&["receive", "-p", "0", "-B", "127.0.0.1", "--insecure", "--ui", "-t", "0.3"]);
@@ -310,8 +315,8 @@ fn what_cannot_be_served_is_said_before_the_run_and_who_else_may_look_is_warned_
     }
 }
 
-/// The 99th percentile of the lateness of a link's departures, in s. If `is_watched`, a page and a scraper read the
-/// run.
+/// Runs a link with traffic, and returns the 99th percentile of the lateness of the link's departures, in s. If
+/// `is_watched`, a page and a scraper read the run's data.
 fn lateness(folder: &Folder, is_watched: bool) -> f64 {
     let [report, errors] = ["link.json", "errors"].map(|name| folder.file(name));
     let (mut receiver, port) = receiver(&["-1", "-q"], &folder.file("receiver"));
@@ -342,16 +347,18 @@ fn lateness(folder: &Folder, is_watched: bool) -> f64 {
         assert!(lines.join().expect("no panic") > 30, "the page was told");
     }
     let report = report_in(&report);
-    // A busy machine may have no time without stalls; then the lateness with stalls counts.
+    // On a busy machine, it is possible that every part of the run has stalls. In this case the lateness with stalls is
+    // used.
     let mut late = ["late_without_stalls", "late"].iter().filter_map(|late| report["forward"][late]["p99_s"].as_f64());
     late.next().unwrap_or_else(|| panic!("{report}"))
 }
 
-/// If it fails, live views delay packets. Ten runs with views and ten without, alternating.
+/// If it fails, live views delay packets. The test compares ten runs with views and ten runs without views, in
+/// alternation.
 #[test]
 #[ignore = "real time: 80 s, alone on the machine"]
 fn departures_are_as_punctual_with_a_page_and_a_scraper_as_without() {
-    /// The 97.5th percentile of Student's t with 9 degrees of freedom.
+    /// The 97.5th percentile of Student's t-distribution with 9 degrees of freedom.
     const T: f64 = 2.262;
     let _machine = Machine::alone();
     let folder = Folder::new();

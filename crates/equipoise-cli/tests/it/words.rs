@@ -1,4 +1,4 @@
-//! Help, the list of controllers, and explanations of scenarios.
+//! Tests of the texts for users: the help, the list of controllers, and the explanations of scenarios.
 
 use crate::support::{Folder, run, said, scenario};
 
@@ -62,7 +62,7 @@ fn completions_name_the_subcommands() {
     }
 }
 
-/// If it fails, a distribution's package lacks a valid manual page for a command.
+/// If it fails, the package of a Linux distribution lacks a valid manual page for a command.
 #[test]
 fn manual_pages_are_written_for_every_command() {
     let folder = Folder::new();
@@ -78,12 +78,12 @@ fn manual_pages_are_written_for_every_command() {
     assert_eq!(refused.status.code(), Some(5), "a folder that cannot be made");
 }
 
-/// If it fails, a result lacks data that is needed to reproduce it.
+/// If it fails, a JSON result lacks data that is needed to reproduce the result.
 #[test]
 fn every_result_in_json_names_its_version_its_seed_and_its_parameters() {
     let folder = Folder::new();
     let capture = folder.file("empty.pcap");
-    // The header of a capture of version 2.4, in microseconds, for Ethernet, without any frame.
+    // The header of a capture file without frames: version 2.4, times in microseconds, link type Ethernet.
     let header = [0xD4, 0xC3, 0xB2, 0xA1, 2, 0, 4, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 4, 0, 1, 0, 0, 0];
     std::fs::write(&capture, header).expect("writable");
     let demo = scenario("demo-short");
@@ -91,7 +91,7 @@ fn every_result_in_json_names_its_version_its_seed_and_its_parameters() {
         (&["sim", &demo, "--seed", "7"][..], &["seed", "scenario", "scenario_text", "duration_s", "warm_up_s"][..]),
         (&["compare", &demo, "--controller", "ap,aimd", "--runs", "2"], &["seed", "runs", "variants", "flow"]),
         (&["paper", "waki2013", "fig5", "--quick"], &["seed", "paper", "runs", "quick"]),
-        // This command uses no random numbers.
+        // `capture rtt` uses no random numbers, so its results have no seed.
         (&["capture", "rtt", &capture, "--bin", "2ms"], &["rule", "bin_s"]),
     ] {
         let output = run(&[arguments, &["--json", "-"]].concat());

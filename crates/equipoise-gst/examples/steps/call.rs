@@ -1,4 +1,5 @@
-//! A call through GStreamer: video over a bottleneck with capacity steps, with any element that estimates the rate.
+//! A call through GStreamer: video over a bottleneck whose capacity changes in steps, with any element that estimates
+//! the rate.
 
 use std::collections::VecDeque;
 use std::error::Error;
@@ -12,7 +13,8 @@ use gst::prelude::*;
 
 use crate::path::{Path, STEPS_BPS, Seen};
 
-/// The sender. `{bwe}` is the name of the element, possibly with properties; the rest is the same for every element.
+/// The sender's pipeline. `{bwe}` is replaced by the name of the element, possibly with properties; the rest is the
+/// same for every element.
 const SENDER: &str = "
     rtpbin name=rtp rtp-profile=avpf
     videotestsrc is-live=true pattern=zone-plate kx2=20 ky2=20 kt=1 ! video/x-raw,width=640,height=360,framerate=25/1
@@ -27,7 +29,7 @@ const SENDER: &str = "
     udpsrc name=in address=127.0.0.1 port=0 ! application/x-rtcp ! rtp.recv_rtcp_sink_0
 ";
 
-/// The receiver, which sends transport-wide feedback.
+/// The receiver's pipeline, which sends transport-wide feedback.
 const RECEIVER: &str = "
     rtpbin name=rtp rtp-profile=avpf latency=200
     udpsrc name=in address=127.0.0.1 port=0
@@ -44,7 +46,7 @@ pub(crate) const SETTLING: Span = Span::from_secs(5);
 #[derive(Clone, Debug)]
 pub(crate) struct Report {
     pub(crate) phases: Vec<Phase>,
-    /// Queueing delay at the bottleneck: mean and 95th percentile over all packets.
+    /// Queueing delay at the bottleneck in s: mean and 95th percentile over all packets.
     pub(crate) queueing_mean_s: f64,
     pub(crate) queueing_p95_s: f64,
     /// 95th percentile of the time that packets wait in the element, in s.
@@ -58,26 +60,26 @@ pub(crate) struct Report {
 #[derive(Clone, Debug)]
 pub(crate) struct Phase {
     pub(crate) capacity_bps: f64,
-    /// The bitrate requested from the encoder at the end of [`SETTLING`].
+    /// The bitrate requested from the encoder when [`SETTLING`] ends.
     pub(crate) asked_then_bps: f64,
     /// The mean bitrate requested from the encoder.
     pub(crate) asked_bps: f64,
-    /// The bitrate that the encoder produces.
+    /// The mean bitrate that the encoder produces.
     pub(crate) made_bps: f64,
-    /// The rate of IP packets through the bottleneck.
+    /// The mean rate of IP packets through the bottleneck.
     pub(crate) delivered_bps: f64,
-    /// 95th percentile of the queueing delay over all packets of the phase.
+    /// 95th percentile of the queueing delay over all packets of the phase, in s.
     pub(crate) queueing_p95_s: f64,
 }
 
 /// Values recorded while a call runs.
 #[derive(Default)]
 struct Notes {
-    /// Bitrates requested from the encoder.
+    /// Bitrates requested from the encoder, in bit/s, with the times of the requests.
     asked: Vec<(Time, f64)>,
-    /// Sizes of frames, in bits.
+    /// Sizes of the encoded frames in bits, with the times at which they were encoded.
     made: Vec<(Time, f64)>,
-    /// Arrival times of packets that are still in the element.
+    /// Times at which packets entered the element that have not left it yet.
     within: VecDeque<Time>,
     paced: Vec<Span>,
     decoded: usize,
@@ -85,14 +87,14 @@ struct Notes {
 
 type Book = Arc<Mutex<Notes>>;
 
-/// Runs a call with the element `bwe` at the sender, with phases of this length.
+/// Runs a call with the element `bwe` at the sender. Each phase of constant capacity has the length `phase`.
 pub(crate) fn run(bwe: &str, phase: Span) -> Result<Report, Box<dyn Error>> {
     let clock = Clock::new();
     let sender = Pipeline::new(&SENDER.replace("{bwe}", bwe))?;
     let receiver = Pipeline::new(RECEIVER)?;
     let book = Book::default();
     watch(&sender, &receiver, &clock, &book)?;
-    // The first frame needs a second to arrive.
+    // The first frame needs a second to arrive, so the phases begin after a second.
     let begin = clock.now() + Span::from_secs(1);
     let path = Path::new(&clock, (begin, phase), (sender.address()?, receiver.address()?))?;
     let (entrance, exit) = path.ends()?;
@@ -180,10 +182,10 @@ fn report(notes: &Notes, seen: &[Seen], dropped: u64, (begin, phase): (Time, Spa
     }
 }
 
-/// Number of bitrate samples per phase.
+/// Number of times per phase at which the requested bitrate is sampled.
 const STEPS: i64 = 100;
 
-/// 95th percentile, in s.
+/// Returns the 95th percentile, in s.
 fn p95(of: impl Iterator<Item = Span>) -> f64 {
     let mut sorted: Vec<_> = of.collect();
     sorted.sort_unstable();
@@ -191,14 +193,15 @@ fn p95(of: impl Iterator<Item = Span>) -> f64 {
     sorted.get(at).map_or(0.0, |wait| wait.as_secs_f64())
 }
 
-/// A pipeline with one UDP socket, shared by its elements `in` and `out`. It stops on drop.
+/// A pipeline with one UDP socket, which its elements `in` and `out` share. Dropping it stops the pipeline.
 struct Pipeline(gst::Pipeline);
 
 impl Pipeline {
     fn new(launch: &str) -> Result<Self, Box<dyn Error>> {
         let pipeline = gst::parse::launch(launch)?.downcast::<gst::Pipeline>().map_err(|_| "no pipeline")?;
         let pipeline = Self(pipeline);
-        // The receiving element opens the socket first; otherwise the sending element would open its own socket.
+        // The receiving element `in` opens the socket first. Otherwise the sending element `out` would open its own
+        // socket.
         let source = pipeline.element("in")?;
         source.set_state(gst::State::Ready)?;
         pipeline.element("out")?.set_property("socket", source.property::<glib::Object>("used-socket"));
@@ -210,7 +213,7 @@ impl Pipeline {
         self.0.by_name(name).ok_or_else(|| format!("no element {name:?}"))
     }
 
-    /// The address of the pipeline's socket.
+    /// Returns the address of the pipeline's socket.
     fn address(&self) -> Result<SocketAddr, Box<dyn Error>> {
         let port: i32 = self.element("in")?.property("port");
         Ok((Ipv4Addr::LOCALHOST, u16::try_from(port)?).into())
@@ -224,7 +227,7 @@ impl Pipeline {
         Ok(())
     }
 
-    /// The first error posted by an element, if any.
+    /// Returns the first error that an element posted, if any.
     fn check(&self) -> Result<(), Box<dyn Error>> {
         let error = self.0.bus().and_then(|bus| bus.pop_filtered(&[gst::MessageType::Error]));
         match error.as_ref().map(|message| message.view()) {

@@ -1,4 +1,4 @@
-//! Two pipelines, with a bottleneck with capacity steps between them, and a table of the results:
+//! Runs two pipelines over a bottleneck whose capacity changes in steps, and prints a table of the results:
 //!
 //! ```console
 //! $ cargo run --release -p equipoise-gst --example steps

@@ -8,16 +8,16 @@ use equipoise::units::{Rate, Schedule, Span};
 use equipoise_net::{Clock, Emulator, EmulatorConfig, Passed, Protocol, Route, Time, Watcher};
 use equipoise_path::link::{LinkConfig, LinkStats, QueueLimit};
 
-/// The capacities in order (RFC 8867, Sec. 5.1).
+/// The capacities of the bottleneck in bit/s, in order (RFC 8867, Sec. 5.1).
 pub(crate) const STEPS_BPS: [u64; 4] = [1_000_000, 2_500_000, 600_000, 1_000_000];
 /// One-way delay without a queue.
 const PROPAGATION: Span = Span::from_millis(50);
-/// The length of the bottleneck's queue; packets that arrive at a full queue are dropped.
+/// The maximum length of the bottleneck's queue; packets that arrive at a full queue are dropped.
 const QUEUE: Span = Span::from_millis(300);
 /// The rate of the return path, which is never the bottleneck.
 const BACK: Rate = Rate::from_bps(100_000_000);
 
-/// An emulated path that records each packet towards the receiver.
+/// An emulated path that records each packet to the receiver.
 pub(crate) struct Path {
     emulator: Emulator,
     seen: Arc<Mutex<Vec<Seen>>>,
@@ -32,7 +32,8 @@ pub(crate) struct Seen {
 }
 
 impl Path {
-    /// A path from `sender` to `receiver` whose phases of length `phase` begin at `begin`.
+    /// Starts a path from `sender` to `receiver`. Its capacity changes each time that a phase of length `phase` ends,
+    /// counted from `begin` on.
     pub(crate) fn new(
         clock: &Clock,
         (begin, phase): (Time, Span),
@@ -55,12 +56,13 @@ impl Path {
         Ok(Self { emulator: Emulator::start(clock, config)?, seen })
     }
 
-    /// The address to which the sender sends, and the address from which its packets arrive at the receiver.
+    /// Returns the address to which the sender must send, and the address from which its packets arrive at the
+    /// receiver.
     pub(crate) fn ends(&self) -> Result<(SocketAddr, SocketAddr), &'static str> {
         self.emulator.entrance(0).zip(self.emulator.exit(0)).ok_or("the path has no ends")
     }
 
-    /// Ends the path; returns the packets that passed, and the number dropped.
+    /// Stops the path. Returns the packets that passed, and the number of packets that were dropped.
     pub(crate) fn stop(self) -> Result<(Vec<Seen>, u64), Box<dyn Error>> {
         let report = self.emulator.stop()?;
         let seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner).clone();

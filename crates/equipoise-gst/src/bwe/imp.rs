@@ -18,15 +18,15 @@ static CATEGORY: LazyLock<gst::DebugCategory> = LazyLock::new(|| {
     gst::DebugCategory::new("rtpequipoisebwe", gst::DebugColorFlags::empty(), Some(about))
 });
 
-/// The upstream thread adds packets to the flow, a task of the source pad removes them, and feedback arrives on a third
-/// thread.
+/// The element's state, which three threads share. The upstream thread adds packets to the flow, a task of the source
+/// pad removes them, and feedback arrives on a third thread.
 #[derive(Debug)]
 pub(crate) struct Bwe {
     sink: gst::Pad,
     src: gst::Pad,
     settings: Mutex<Settings>,
     state: Mutex<State>,
-    /// Signalled when a packet, an event or feedback arrived, or the pads were stopped.
+    /// Signalled when a packet, an event or feedback has arrived, or when the pads were stopped.
     changed: Condvar,
     /// The clock that `rtpsession` uses to timestamp outgoing packets.
     clock: gst::Clock,
@@ -34,15 +34,15 @@ pub(crate) struct Bwe {
 
 #[derive(Debug)]
 struct State {
-    /// The flow; `None` before the state PAUSED.
+    /// The flow; `None` until the element changes to the state PAUSED.
     flow: Option<Flow>,
-    /// The result for upstream, which also tells the task whether to continue.
+    /// The result that is returned to the upstream element. The task also uses it to decide whether to continue.
     result: Result<gst::FlowSuccess, gst::FlowError>,
     /// The identifier of the header extension with the transport-wide sequence number.
     extension: Option<u8>,
     /// Whether the warning about packets without this header extension was posted.
     has_warned: bool,
-    /// Whether the task is pushing an item, already removed from the queue, downstream.
+    /// Whether the task is pushing an item downstream, which is no longer in the queue.
     is_passing: bool,
 }
 
@@ -112,7 +112,7 @@ impl Bwe {
 
     fn sink_query(&self, pad: &gst::Pad, query: &mut gst::QueryRef) -> bool {
         if query.is_serialized() {
-            // The query must stay in order with the data, so it waits until the queue is empty.
+            // The query must stay in order with the data, so this waits until the queue is empty.
             let waits = |state: &mut State| {
                 let is_empty = state.flow.as_ref().is_none_or(Flow::is_empty) && !state.is_passing;
                 state.result.is_ok() && !is_empty
@@ -173,7 +173,7 @@ impl Bwe {
         let events = state.flow.as_mut().map(Flow::flush).unwrap_or_default();
         drop(state);
         self.changed.notify_all();
-        // Keep sticky events that describe the stream, as a `queue` does.
+        // Sticky events that describe the stream are kept, as in the element `queue`.
         let is_kept = |event: &&gst::Event| {
             event.is_sticky() && !matches!(event.type_(), gst::EventType::Segment | gst::EventType::Eos)
         };
@@ -199,7 +199,7 @@ impl Bwe {
             && !tells
             && !warns
         {
-            // The lock has been held since the check, so no change is missed.
+            // The lock has been held since the flow was checked, so no change is missed.
             self.wait(state, until.map(|until| until - now));
             return;
         }
@@ -234,7 +234,7 @@ impl Bwe {
         }
     }
 
-    /// Handles the result of a push.
+    /// Handles the result of pushing an item downstream.
     fn passed(&self, result: Result<gst::FlowSuccess, gst::FlowError>) {
         let mut state = self.state();
         state.is_passing = false;
@@ -251,7 +251,7 @@ impl Bwe {
         drop(state);
         // A query may be waiting until this item is pushed.
         self.changed.notify_all();
-        // Before the end of the stream, upstream gets the error with its next buffer.
+        // If the end of the stream has not arrived yet, the upstream element gets the error with its next buffer.
         if let Err(error) = result
             && was_ending
             && !matches!(error, gst::FlowError::Flushing | gst::FlowError::Eos)
@@ -329,7 +329,7 @@ impl ObjectImpl for Bwe {
     fn constructed(&self) {
         self.parent_constructed();
         for pad in [&self.sink, &self.src] {
-            // This fails only if a pad with this name exists.
+            // This fails only if the element already has a pad with this name.
             let _ = self.obj().add_pad(pad);
         }
     }
@@ -403,7 +403,7 @@ impl ElementImpl for Bwe {
 
     fn change_state(&self, change: gst::StateChange) -> Result<gst::StateChangeSuccess, gst::StateChangeError> {
         match change {
-            // Report invalid properties before anything starts.
+            // Invalid properties are reported before anything starts.
             gst::StateChange::NullToReady => {
                 let settings = self.settings().clone();
                 settings.guest(self.now()).map_err(|error| self.refuse(&error))?;

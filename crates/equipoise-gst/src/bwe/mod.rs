@@ -1,4 +1,4 @@
-//! The element: pads, properties and threads.
+//! The GStreamer element: its pads, properties and threads.
 
 use gst::glib;
 use gst::prelude::*;
@@ -7,7 +7,7 @@ mod imp;
 mod properties;
 
 glib::wrapper! {
-    /// The element `rtpequipoisebwe`.
+    /// The GStreamer element `rtpequipoisebwe`.
     pub(crate) struct Bwe(ObjectSubclass<imp::Bwe>) @extends gst::Element, gst::Object;
 }
 

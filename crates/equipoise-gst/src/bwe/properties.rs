@@ -5,7 +5,7 @@ use gst::prelude::*;
 
 use crate::config::{CONTROLLER, ESTIMATED_BPS, Estimator, MAX_BPS, MIN_BPS};
 
-/// The properties: first the properties of `rtpgccbwe`, then the additional ones.
+/// The element's properties: first those that `rtpgccbwe` also has, then the additional ones.
 pub(super) static PROPERTIES: LazyLock<Vec<glib::ParamSpec>> = LazyLock::new(|| {
     let bitrate = |name, nick, blurb, default| {
         glib::ParamSpecUInt::builder(name).nick(nick).blurb(blurb).minimum(1).default_value(default).mutable_ready()

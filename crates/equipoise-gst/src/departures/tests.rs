@@ -3,14 +3,14 @@ use equipoise::control::Fate;
 use super::*;
 
 const MILLI: u64 = 1_000_000;
-/// The first sequence number of `rtpsession`, shortly before a wrap.
+/// The first sequence number that `rtpsession` assigns, shortly before a wrap.
 const THEIRS: u16 = 65_530;
 
 fn packet(payload: u32) -> PacketInfo {
     PacketInfo { payload, whole: payload + 20, is_numbered: true, ..PacketInfo::default() }
 }
 
-/// Twenty packets of different sizes, one every 10 ms.
+/// Returns the state after twenty packets of different sizes were sent, one every 10 ms.
 fn departures() -> Departures {
     let mut departures = Departures::new();
     for number in 0..20 {
@@ -23,7 +23,7 @@ fn size(number: u64) -> u32 {
     900 + (number * 37 % 100) as u32
 }
 
-/// The status of packet `number`, which arrived 50 ms after it was sent.
+/// Returns the status of packet `number`, which arrived 50 ms after `rtpsession` sent it.
 fn status(number: u64) -> Status {
     let left_ns = number * 10 * MILLI + 20_000;
     let sequence = THEIRS.wrapping_add(number as u16);
@@ -46,14 +46,15 @@ fn packets_are_found_by_time_and_size_whatever_the_other_count_is() {
     assert_eq!(news.packets[2].fate, Fate::Lost);
     assert_eq!(news.packets[3].departed, time(50 * MILLI));
     assert_eq!(news.round_trip, Some(Span::from_millis(250)));
-    // Earlier packets no longer count as in flight.
+    // Packets before the reported ones no longer count as in flight.
     assert_eq!(departures.in_flight(), Size::from_bytes(14_000));
-    // Packets are reported again, in another order, with gaps: none is counted twice.
+    // Some packets are reported again, in another order, with gaps. No packet is counted twice.
     let news = departures.on_statuses(now, &[status(9), status(5), status(7), status(7)]);
     assert_eq!(numbers(&news), [7, 9]);
 }
 
-/// If it fails, feedback is lost when a `queue` after the element delays packets and then releases them all at once.
+/// If it fails, feedback is ignored if a `queue` after the element delays packets and then releases all of them at
+/// once.
 #[test]
 fn a_queue_behind_the_element_does_no_harm() {
     let mut departures = departures();
@@ -71,7 +72,7 @@ fn a_count_that_begins_anew_is_found_again() {
     assert_eq!(numbers(&news), [6, 7]);
 }
 
-/// If it fails, anyone who can send an event upstream can forge arrivals.
+/// If it fails, an element that sends a feedback event upstream can forge arrivals of packets.
 #[test]
 fn what_fits_no_packet_that_left_is_refused() {
     let foreign = [
@@ -98,7 +99,7 @@ fn the_receivers_clock_wraps_and_goes_back_without_a_leap() {
     let first = clock.take(wrap - 5 * MILLI);
     assert_eq!(clock.take(3 * MILLI) - first, Span::from_millis(8));
     assert_eq!(clock.take(wrap - MILLI) - first, Span::from_millis(4));
-    // GStreamer's value does not wrap at this time.
+    // In the value of GStreamer, the time does not wrap at this point.
     assert_eq!(clock.take(wrap + 9 * MILLI) - first, Span::from_millis(14));
     // Any time can follow any other time.
     for ns in [u64::MAX, 0, wrap / 2, wrap / 2 + 1, u64::MAX / 2] {

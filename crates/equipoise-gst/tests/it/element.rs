@@ -10,7 +10,7 @@ use crate::init;
 const CAPS: &str = "application/x-rtp, media=video, clock-rate=90000, encoding-name=VP8, payload=96, \
     extmap-3=http://www.ietf.org/id/draft-holmer-rmcat-transport-wide-cc-extensions-01";
 
-/// A test harness with the element between a source and a sink, with these properties.
+/// Creates a test harness in which the element, with these properties, is between a source and a sink.
 fn harness(properties: &str) -> Harness {
     init();
     let mut harness = Harness::new_parse(&format!("rtpequipoisebwe name=bwe {properties}"));
@@ -28,14 +28,14 @@ fn bwe(harness: &Harness) -> gst::Element {
     }
 }
 
-/// An RTP packet with the header extension for a transport-wide number.
+/// Returns an RTP packet with the header extension for a transport-wide number.
 fn packet(number: u16, payload: usize) -> gst::Buffer {
     let [high, low] = number.to_be_bytes();
     let header = [0x90, 0x60, high, low, 0, 0, 0, 1, 0, 0, 0, 7, 0xBE, 0xDE, 0, 1, 0x31, 0, 0, 0];
     gst::Buffer::from_slice([&header[..], &vec![0; payload]].concat())
 }
 
-/// The packets that pass within `time`.
+/// Returns the packets that pass the element within `time`.
 fn pulled(harness: &mut Harness, time: Duration) -> Vec<gst::Buffer> {
     let (end, mut buffers) = (Instant::now() + time, Vec::new());
     while Instant::now() < end {
@@ -47,7 +47,7 @@ fn pulled(harness: &mut Harness, time: Duration) -> Vec<gst::Buffer> {
     buffers
 }
 
-/// The structure of `rtpsession`'s event with these packets.
+/// Returns the structure of a feedback event of `rtpsession` on these packets.
 fn packets(packets: impl IntoIterator<Item = impl ToSendValue>) -> gst::Structure {
     let packets = glib::ValueArray::new(packets.into_iter().map(|packet| packet.to_send_value()));
     // SAFETY: the array contains only sendable values, and nothing else refers to it.
@@ -102,7 +102,7 @@ fn lists_pass_as_what_they_hold() {
     }
 }
 
-/// If it fails, old packets, or no packets, pass the element after a seek or a reconnection.
+/// If it fails, after a seek or a reconnection, the element passes old packets or no packets.
 #[test]
 fn a_flush_drops_what_waits_and_then_packets_pass_again() {
     let mut harness = harness("controller=cbr controller-params=\"rate=10 kbit/s\"");
@@ -153,7 +153,7 @@ fn feedback_moves_the_estimate_and_tells_the_encoder() {
         for _ in 0..3 {
             harness.push(packet(number, 300)).expect("taken");
             harness.pull().expect("a packet");
-            // As `rtpsession` does after the element, over a path without a queue.
+            // This is the status that `rtpsession` would report over a path without a queue.
             let left = clock.time();
             told.push(status(u32::from(number.wrapping_add(65_500)), 300, left, left + ClockTime::SECOND));
             number += 1;
@@ -169,8 +169,8 @@ fn feedback_moves_the_estimate_and_tells_the_encoder() {
     assert_eq!(stats.get::<u64>("reports-refused"), Ok(0), "{stats}");
 }
 
-/// Arbitrary events: missing fields, wrong types, absurd numbers, decreasing times, packets that were never sent. If it
-/// fails, such events stop the element or raise its rate.
+/// The events have missing fields, wrong types, absurd numbers, decreasing times, or packets that were never sent. If
+/// it fails, such events stop the element or raise its rate.
 #[test]
 fn hostile_events_neither_end_it_nor_raise_the_rate() {
     let mut harness = harness("estimated-bitrate=200000");
@@ -202,7 +202,7 @@ fn hostile_events_neither_end_it_nor_raise_the_rate() {
     ];
     events.extend(strange.iter().map(|packet| packets(vec![packet.clone(); 100])).chain([packets(strange.to_vec())]));
     for number in 0..200 {
-        // Decreasing numbers and times.
+        // The numbers and times of these events decrease.
         let left = now.saturating_sub(ClockTime::from_mseconds(number));
         events.push(packets([status(65_535 - number as u32, 299, left, far.saturating_sub(left))]));
     }

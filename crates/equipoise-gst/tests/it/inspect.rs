@@ -1,7 +1,7 @@
 use std::process::{Command, Output};
 
-/// Runs `gst-inspect-1.0` with only the plugin's folder, and with warnings as errors. Returns `None` if the command is
-/// missing.
+/// Runs `gst-inspect-1.0` with a plugin path that contains only this plugin, and with warnings as errors. Returns
+/// `None` if the command is missing.
 fn inspect(what: &str) -> Option<Output> {
     let built = std::env::current_exe().expect("a path").with_file_name("libgstequipoise.so");
     let folder = std::env::temp_dir().join(format!("equipoise-gst-{}", std::process::id()));
@@ -18,7 +18,7 @@ fn inspect(what: &str) -> Option<Output> {
     output
 }
 
-/// If it fails, GStreamer does not accept the library as a plugin, or reports a problem.
+/// If it fails, GStreamer does not accept the library as a plugin, or reports a problem with it.
 #[test]
 fn gst_inspect_knows_plugin_and_element_and_has_no_complaint() {
     let asked = [

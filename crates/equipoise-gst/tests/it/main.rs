@@ -1,4 +1,4 @@
-//! Tests of the element with other GStreamer elements: in a harness, and in a call over a bottleneck.
+//! Tests of the element together with other GStreamer elements: in a test harness, and in a call over a bottleneck.
 #![allow(clippy::print_stdout, reason = "what a call made of its path")]
 
 #[expect(dead_code, reason = "only the example prints all of it")]

@@ -3,15 +3,15 @@ use gst::prelude::*;
 
 use crate::{call, init};
 
-/// The name of an element that this machine lacks for a call, if any.
+/// Returns the name of a GStreamer element that a call needs and that this machine lacks, if any.
 fn missing() -> Option<&'static str> {
     init();
     let needed = ["videotestsrc", "vp8enc", "rtpvp8pay", "rtpbin", "udpsink"];
     needed.into_iter().find(|name| gst::ElementFactory::find(name).is_none())
 }
 
-/// Phases of 7 s, of which the last two seconds count. The test requires that the rates follow the order of the
-/// capacities, and only half of the rates of a long run, because an encoder lags on a slow machine.
+/// The phases have 7 s, of which the last two seconds count. The test requires that the rates follow the order of the
+/// capacities, but only about half of the rates of a long run, because an encoder lags on a slow machine.
 #[test]
 #[ignore = "real time: 29 s"]
 fn an_encoder_follows_a_path_in_steps() {

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT OR GPL-2.0 */
 /*
- * The law in integers (Kodama 2009, Eq. 10, 15, 18), bit by bit equal to `equipoise::control::window::symbiosis::fixed`;
- * a test compares the two. Formats, maximum values and differences from floating point are listed there.
+ * The control law of TCP Symbiosis in integers (Kodama 2009, Eq. 10, 15, 18). The results are exactly those of the Rust
+ * module `equipoise::control::window::symbiosis::fixed`, which a test checks. The Rust module documents the number
+ * formats, the maximum values and the differences from floating point.
  *
- * Plain C that also compiles outside of a kernel; `u64` and `u32` must be defined. No 128-bit integers, no signed
- * division, and every divisor is above zero.
+ * The file also compiles outside of the kernel, if `u64` and `u32` are defined. It uses no 128-bit integers and no
+ * signed division, and every divisor is above zero.
  */
 #ifndef EQUIPOISE_FIXED_H
 #define EQUIPOISE_FIXED_H
@@ -24,7 +25,7 @@
 #define FIXED_LONGEST_STEP_US 1000000ULL
 #define FIXED_MEAN_SUM (6 * 0xFFFFULL)
 
-/* Parameters, in Q20. */
+/* Parameters of the control law, in Q20. */
 struct law {
 	u64 gamma;
 	u64 epsilon_per_s;
@@ -37,7 +38,7 @@ struct path {
 	u64 min_round_trip_us;
 };
 
-/* Mean and mean deviation of K - A in Q10 segments/s; `any` is zero before a sample. */
+/* Mean and mean deviation of K - A, in Q10 segments/s. `any` is 0 before the first sample of K - A. */
 struct noise {
 	u64 mean;
 	u64 deviation;
@@ -54,7 +55,7 @@ static inline __attribute__((always_inline)) u64 apart(u64 a, u64 b)
 	return a < b ? b - a : a - b;
 }
 
-/* Clamps the values to their bounds; returns 0 without capacity or round-trip time. */
+/* Limits the values to their valid ranges. Returns 0 if the capacity or the round-trip time is 0, otherwise 1. */
 static inline __attribute__((always_inline)) int path_checked(struct path *path)
 {
 	path->capacity = least(path->capacity, LARGEST_RATE);
@@ -68,7 +69,7 @@ static inline __attribute__((always_inline)) u64 law_gamma(const struct law *law
 	return least(law->gamma, PARAMETER_ONE - 1);
 }
 
-/* w* = tau {K - gamma (K - A)} of a checked path, in Q20 segments. */
+/* The window to which the law converges: tau {K - gamma (K - A)}, in Q20 segments, for a path after path_checked(). */
 static inline __attribute__((always_inline)) u64 law_converged(const struct law *law, const struct path *path)
 {
 	u64 others = (path->capacity - path->available) * path->min_round_trip_us;
@@ -79,7 +80,7 @@ static inline __attribute__((always_inline)) u64 law_converged(const struct law 
 	return converged < 1 ? 1 : least(converged, LARGEST_WINDOW);
 }
 
-/* Returns value * share, rounded to nearest. `value` is at most 2^40, `share` is in Q30 and at most 1. */
+/* Returns value * share, rounded to the nearest integer. `value` is at most 2^40; `share` is in Q30 and at most 1. */
 static inline __attribute__((always_inline)) u64 scaled(u64 value, u64 share)
 {
 	u64 high = (value >> 20) * share, low = (value & FIXED_LOW) * share;
@@ -87,7 +88,7 @@ static inline __attribute__((always_inline)) u64 scaled(u64 value, u64 share)
 	return (high + (low >> 20) + (1 << 9)) >> 10;
 }
 
-/* Returns value * moved / whole, rounded down. Each is at most 2^41, and `moved` is at most `whole`. */
+/* Returns value * moved / whole, rounded down. Each argument is at most 2^41, and `moved` is at most `whole`. */
 static inline __attribute__((always_inline)) u64 part(u64 value, u64 moved, u64 whole)
 {
 	u64 high = moved * (value >> 20);
@@ -97,7 +98,7 @@ static inline __attribute__((always_inline)) u64 part(u64 value, u64 moved, u64 
 	return ((high / whole) << 20) + (((high % whole) << 20) + moved * (value & FIXED_LOW)) / whole;
 }
 
-/* The series of exp(-x): 1 - x (1 - x/2 (1 - x/3 (1 - ...))). x is in Q30 and below ln 2. */
+/* Returns exp(-x) from the series 1 - x (1 - x/2 (1 - x/3 (1 - ...))). x and the result are in Q30; x is below ln 2. */
 static inline __attribute__((always_inline)) u64 decay_series(u64 x)
 {
 	u64 sum = FIXED_ONE;
@@ -117,7 +118,10 @@ static inline __attribute__((always_inline)) u64 decay_series(u64 x)
 	return FIXED_ONE - ((x * sum) >> 30);
 }
 
-/* Eq. 10: the window, in Q20 segments, `elapsed_us` after it was `window`; 0 without a path or a window. */
+/*
+ * Eq. 10: returns the window `elapsed_us` after it was `window`. Windows are in Q20 segments. Returns 0 if the path is
+ * invalid or `window` is 0.
+ */
 static inline __attribute__((always_inline)) u64 law_window(const struct law *law, struct path path, u64 window,
 							    u32 elapsed_us)
 {
@@ -141,7 +145,7 @@ static inline __attribute__((always_inline)) u64 law_window(const struct law *la
 	return window - part(window - converged, moved, whole);
 }
 
-/* Moves `value` towards `to` by 1 / 2^shift of their difference, rounded to nearest. */
+/* Moves `value` towards `to` by 1 / 2^shift of their difference, rounded to the nearest integer. */
 static inline __attribute__((always_inline)) u64 toward(u64 value, u64 to, u32 shift)
 {
 	u64 way = (apart(value, to) + (1ULL << (shift - 1))) >> shift;
@@ -149,7 +153,7 @@ static inline __attribute__((always_inline)) u64 toward(u64 value, u64 to, u32 s
 	return to >= value ? value + way : value - way;
 }
 
-/* Eq. 15: adds a sample of K - A. */
+/* Eq. 15: updates the mean and the mean deviation with a sample of K - A, in Q10 segments/s. */
 static inline __attribute__((always_inline)) void noise_push(struct noise *noise, u64 sample)
 {
 	u64 mean, deviation;
@@ -162,7 +166,7 @@ static inline __attribute__((always_inline)) void noise_push(struct noise *noise
 	noise->any = 1;
 }
 
-/* Eq. 15: gamma, lowered by noise, in Q20. */
+/* Eq. 15: returns gamma, lowered according to the mean deviation of K - A, in Q20. */
 static inline __attribute__((always_inline)) u64 noise_gamma(const struct noise *noise, u64 gamma, u64 weight)
 {
 	gamma = least(gamma, PARAMETER_ONE - 1);
@@ -172,14 +176,14 @@ static inline __attribute__((always_inline)) u64 noise_gamma(const struct noise 
 	       (noise->mean + ((least(weight, LARGEST_PARAMETER) * noise->deviation) >> 20));
 }
 
-/* The square root of a number up to 2^40, rounded down. */
+/* Returns the square root of a number up to 2^40, rounded down. */
 static inline __attribute__((always_inline)) u64 square_root(u64 rest)
 {
 	u64 root = 0, bit = 1ULL << 40, take;
 	int i;
 
 	for (i = 0; i < 21; i++) {
-		/* 1 or 0 without a branch, because with branches the verifier would follow 2^21 paths. */
+		/* Computes 1 or 0 without a branch, because with branches the BPF verifier would follow 2^21 paths. */
 		take = 1 - ((rest - root - bit) >> 63);
 		rest -= take * (root + bit);
 		root = (root >> 1) + take * bit;
@@ -188,7 +192,10 @@ static inline __attribute__((always_inline)) u64 square_root(u64 rest)
 	return root;
 }
 
-/* Eq. 18: w + m w dB. The Gaussian dB is made from `sum`, the sum of twelve random numbers of 16 bits. */
+/*
+ * Eq. 18: returns w + m w dB. The normally distributed dB is computed from `sum`, the sum of twelve random numbers of
+ * 16 bits.
+ */
 static inline __attribute__((always_inline)) u64 oscillated(u64 window, u64 strength, u64 elapsed_us, u64 sum)
 {
 	u64 deviation, share, step;
@@ -201,10 +208,11 @@ static inline __attribute__((always_inline)) u64 oscillated(u64 window, u64 stre
 }
 
 /*
- * A from a train of segments. The arguments are sums over its last acknowledgements, relative to its first one, with
- * data in bytes and times in us. A fluid link that is never idle forwards K. It receives the train and the cross
- * traffic K - A: A = (segments - K (growth of the delay)) / (sending time), in Q10 segments/s. A is at most K and at
- * least K/100. Returns 0 if the sums yield no result.
+ * Returns A, the available bandwidth, from a train of segments, in Q10 segments/s. The arguments are sums over the
+ * train's last acknowledgements. Each term is relative to the train's first acknowledgement. Data is in bytes, and
+ * times are in us. The model is a fluid link that is never idle and forwards K. It receives the train and the cross
+ * traffic K - A. Therefore A = (segments - K (growth of the delay)) / (sending time). The result is at most K and at
+ * least K/100; it is 0 if the sums are not usable.
  */
 static inline __attribute__((always_inline)) u64 train_available(u64 capacity, u64 bytes, u64 segment_bytes,
 								 u64 sent_us, u64 acked_us)
@@ -214,7 +222,7 @@ static inline __attribute__((always_inline)) u64 train_available(u64 capacity, u
 	if (segment_bytes == 0 || sent_us == 0 || bytes >= 1ULL << 32 || (sent_us | acked_us) >= 1ULL << 28)
 		return 0;
 	capacity = least(capacity, LARGEST_RATE);
-	/* In Q10 segments, multiplied by 10^6 because times are in us. */
+	/* `came` is in Q10 segments, multiplied by 10^6 because times are in us. */
 	came = bytes * 1024 / segment_bytes * 1000000;
 	if (acked_us > sent_us)
 		queued = capacity * (acked_us - sent_us);
@@ -223,7 +231,7 @@ static inline __attribute__((always_inline)) u64 train_available(u64 capacity, u
 	return least(found, capacity);
 }
 
-/* The rate at which the train was sent, from the sums above, in Q10 segments/s. */
+/* Returns the rate at which a train was sent, in Q10 segments/s. The arguments are those of train_available(). */
 static inline __attribute__((always_inline)) u64 train_rate(u64 bytes, u64 segment_bytes, u64 sent_us)
 {
 	if (segment_bytes == 0 || sent_us == 0 || bytes >= 1ULL << 32)

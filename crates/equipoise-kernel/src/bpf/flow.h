@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT OR GPL-2.0 */
-/* The program's state of each socket, and its parameters, in the layout that the Rust code reads. */
+/* The congestion control's state for each socket, and its parameters, in the layout that the Rust code reads. */
 #ifndef EQUIPOISE_FLOW_H
 #define EQUIPOISE_FLOW_H
 
-/* Number of stored capacities: the median is over this many trains. */
+/* Number of trains whose results for the capacity are stored. K is computed from their median. */
 #define CAPACITIES 8
 
-/* Parameters, in Q20. */
+/* Parameters of the congestion control, in Q20. */
 struct parameters {
 	u64 gamma;
 	u64 epsilon_per_s;
@@ -20,25 +20,28 @@ struct flow {
 	/* K (capacity) and A (available bandwidth) in Q10 segments/s; 0 before they are measured. */
 	u64 capacity;
 	u64 available;
-	/* gamma in Q20, lowered by noise. */
+	/* gamma in Q20, lowered according to the noise of the measurements. */
 	u64 gamma;
 	struct noise noise;
 	u64 last_step_us;
 	u64 min_round_trip_us;
 
-	/* Number of trains with a result, and of all trains. */
+	/* Number of trains from which a new value of A was accepted, and number of all trains. */
 	u32 trains_judged;
 	u32 trains;
 	u32 losses;
 	u32 timeouts;
 
-	/* The kernel's congestion state, and the window when the kernel undid a reduction. */
+	/*
+	 * The kernel's congestion state (TCP_CA_...), and the window before its last reduction, in case the kernel undoes the
+	 * reduction.
+	 */
 	u32 state;
 	u32 undo_window;
 	u32 undone;
 	u32 retransmit_first;
 
-	/* The train in flight. */
+	/* The present train: its state (TRAIN_...), and below its segments, as sequence numbers. */
 	u32 train;
 	u32 segment_bytes;
 	u32 start;
@@ -46,35 +49,35 @@ struct flow {
 	u32 end;
 	u32 hold_until;
 	u32 need;
-	/* The connection's own window while the train uses a smaller window; otherwise 0. */
+	/* The connection's own window, in segments, while a train makes the kernel use a smaller window; otherwise 0. */
 	u32 lent;
 	u64 spacing_bytes_per_s;
-	/* The planned rate of the whole train, in Q10 segments/s. */
+	/* The rate at which the whole train should be sent, in Q10 segments/s. */
 	u64 planned_rate;
 	u64 not_before_us;
-	/* The train's first acknowledgement. */
+	/* The first acknowledgement of the train. */
 	u64 first_sent_us;
 	u64 first_acked_us;
 	u32 first_bytes;
-	/* The last acknowledgement of its burst, relative to the first one. */
+	/* The last acknowledgement of the train's burst, relative to the first acknowledgement of the train. */
 	u32 burst_bytes;
 	u64 burst_sent_us;
 	u64 burst_acked_us;
-	/* Sums over its last acknowledgements, relative to the first one. */
+	/* Sums over the last acknowledgements of the train, each relative to the first acknowledgement of the train. */
 	u64 tail_bytes;
 	u64 tail_sent_us;
 	u64 tail_acked_us;
 
-	/* Time per segment of the last trains, in ns. */
+	/* Time per segment at the bottleneck, as measured by each of the last trains, in ns. */
 	u32 gaps_ns[CAPACITIES];
 	u32 gaps;
-	/* Consecutive trains that were slower than the available bandwidth. */
+	/* Number of consecutive trains that were slower than the available bandwidth. */
 	u32 clear;
-	/* A result that differs much from the others, until the next result confirms it; otherwise 0. */
+	/* A result for A that differs much from the present A, until the next train confirms or refutes it; otherwise 0. */
 	u64 set_aside;
 };
 
-/* A socket, for the reader. */
+/* The state of a socket, as reader.bpf.c writes it for user space. */
 struct report {
 	u16 family;
 	u16 port;

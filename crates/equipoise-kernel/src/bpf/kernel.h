@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT OR GPL-2.0 */
 /*
- * The fields of the kernel's types that the programs need. Their offsets are determined when the program
- * is loaded, from the kernel's own BTF.
+ * The kernel's types, with only the fields that the BPF programs use. The offsets of the fields are determined when a
+ * program is loaded, from the running kernel's type information (BTF).
  */
 #ifndef EQUIPOISE_KERNEL_H
 #define EQUIPOISE_KERNEL_H
@@ -32,7 +32,7 @@ enum bpf_map_type {
 
 /* include/net/sock.h, include/uapi/linux/tcp.h */
 #define SK_PACING_NEEDED 1
-/* For all users and network namespaces. */
+/* The congestion control is available to all users and network namespaces. */
 #define TCP_CONG_NON_RESTRICTED 1
 #define TCP_CA_Open 0
 #define TCP_CA_Disorder 1
@@ -40,7 +40,7 @@ enum bpf_map_type {
 #define TCP_CA_Recovery 3
 #define TCP_CA_Loss 4
 
-/* The first event of include/net/tcp.h: data is sent while no data is in flight. */
+/* The first event in include/net/tcp.h: the connection begins to send while no data is in flight. */
 enum tcp_ca_event {
 	CA_EVENT_TX_START,
 };
@@ -120,7 +120,7 @@ struct bpf_iter__bpf_sk_storage_map {
 
 #pragma clang attribute pop
 
-/* Members are matched with the kernel's by name; the kernel's structure has more members. */
+/* libbpf matches these members with those of the kernel's structure, which has more members, by name. */
 struct tcp_congestion_ops {
 	u32 (*ssthresh)(struct sock *sk);
 	void (*cong_avoid)(struct sock *sk, u32 ack, u32 acked);

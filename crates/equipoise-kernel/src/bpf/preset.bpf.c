@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: MIT OR GPL-2.0
 /*
- * This kernel's Reno and CUBIC, with a window that user space can set. The value stored for a socket becomes its
- * congestion window once, when it next sends with no data in flight (the return to probing of Tobe 1999, Sec. 4).
+ * Variants of the running kernel's Reno and CUBIC, whose congestion window user space can set. User space stores a
+ * window for a socket. The stored window is applied once, when the socket next sends while no data is in flight. A flow
+ * pair needs this at the beginning of a probing period (Tobe 1999, Sec. 4).
  *
- * By then the kernel may have reset the window after an idle time; the stored value replaces the reset value.
+ * If the kernel has reset the window after an idle time, the stored window replaces the reset window.
  */
 #include "kernel.h"
 #include <bpf/bpf_helpers.h>
@@ -11,7 +12,10 @@
 
 char _license[] SEC("license") = "Dual MIT/GPL";
 
-/* The stored windows, in segments; 0 for none. For user space the key is a file descriptor. */
+/*
+ * The stored window of each socket, in segments; 0 if no window is stored. User space uses the socket's file descriptor
+ * as key.
+ */
 struct {
 	__uint(type, BPF_MAP_TYPE_SK_STORAGE);
 	__uint(map_flags, BPF_F_NO_PREALLOC);
@@ -23,7 +27,7 @@ extern u32 tcp_reno_ssthresh(struct sock *sk) __ksym;
 extern void tcp_reno_cong_avoid(struct sock *sk, u32 ack, u32 acked) __ksym;
 extern u32 tcp_reno_undo_cwnd(struct sock *sk) __ksym;
 
-/* Kernels without CUBIC, or with CUBIC as a module that is not loaded, lack these. */
+/* These functions are missing if the kernel has no CUBIC, or has CUBIC as a module that is not loaded. */
 extern void cubictcp_init(struct sock *sk) __weak __ksym;
 extern u32 cubictcp_recalc_ssthresh(struct sock *sk) __weak __ksym;
 extern void cubictcp_cong_avoid(struct sock *sk, u32 ack, u32 acked) __weak __ksym;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR GPL-2.0
-/* Reads the sockets that use the congestion control, in all network namespaces: one `struct report` for each. */
+/* Writes a `struct report` for each socket that uses the congestion control, in all network namespaces. */
 #include "kernel.h"
 #include <bpf/bpf_helpers.h>
 #include "fixed.h"

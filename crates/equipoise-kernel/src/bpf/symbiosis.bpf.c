@@ -2,8 +2,9 @@
 /*
  * TCP Symbiosis as a congestion control of the Linux kernel (Kodama 2009).
  *
- * Reno until K and A are measured, then Eq. 10. A loss halves the window; a timeout discards the measurements. The
- * control law's arithmetic is in fixed.h, the measurement in train.h.
+ * The window follows Reno until K (capacity) and A (available bandwidth) are measured, and then Eq. 10. A loss halves
+ * the window, and a timeout discards the measurements. The arithmetic of the control law is in fixed.h, and the
+ * measurement is in train.h.
  */
 #include "kernel.h"
 #include <bpf/bpf_helpers.h>
@@ -30,17 +31,20 @@ struct {
 extern u32 tcp_slow_start(struct tcp_sock *tp, u32 acked) __ksym;
 extern void tcp_cong_avoid_ai(struct tcp_sock *tp, u32 w, u32 acked) __ksym;
 
-/* No pacing. */
+/* Pacing rate without a limit, which switches pacing off. */
 #define UNLIMITED (~0UL)
 /* Minimum window, in segments. Our choice: a single segment would wait for the receiver's delayed acknowledgement. */
 #define LEAST_WINDOW 2
-/* Maximum time between acknowledgements for a step of the law, in us: the minimum timeout (RFC 6298, Sec. 2.4). */
+/*
+ * Maximum time for one step of the control law, in us. If more time has passed since the last step, the window stays as
+ * it is. The value is the minimum timeout (RFC 6298, Sec. 2.4).
+ */
 #define LONGEST_PAUSE_US 1000000
 /* Minimum slow-start threshold, in segments (RFC 5681, Eq. 4). */
 #define LEAST_THRESHOLD 2
 /*
- * The pacing rate divided by window / round-trip time, in tenths: 2 in slow start, as in Linux's own controls, and
- * 1.2 otherwise, so that the window limits the rate, not the pacing.
+ * The pacing rate in tenths of window / round-trip time. In slow start the factor is 2, as in Linux's own congestion
+ * controls. Otherwise it is 1.2, so that the window limits the rate, and pacing does not.
  */
 #define PACE_SLOW_START 20
 #define PACE_ELSE 12
@@ -67,7 +71,7 @@ static __always_inline u32 in_flight(const struct tcp_sock *tp)
 
 #include "train.h"
 
-/* Restores the connection's window after a train. */
+/* Restores the connection's own window, if a train made it smaller. */
 static __always_inline void take_back(struct flow *flow, struct tcp_sock *tp)
 {
 	if (flow->lent)
@@ -84,7 +88,7 @@ void BPF_PROG(symbiosis_init, struct sock *sk)
 	sk->sk_pacing_rate = UNLIMITED;
 	if (!flow)
 		return;
-	/* A socket may switch to another congestion control and back. */
+	/* The state may be old, because a socket may switch to another congestion control and back. */
 	__builtin_memset(flow, 0, sizeof(*flow));
 	train_begin_first(flow, tcp(sk));
 }
@@ -114,7 +118,10 @@ u32 BPF_PROG(symbiosis_undo_cwnd, struct sock *sk)
 	return flow->undo_window > window ? flow->undo_window : window;
 }
 
-/* Minimum segments per TSO packet. The kernel's own choice is larger, which would make trains coarse. */
+/*
+ * Minimum number of segments per TSO packet. The kernel's default is 2 segments, which would make the spacing of trains
+ * coarse.
+ */
 SEC("struct_ops")
 u32 BPF_PROG(symbiosis_min_tso_segs, struct sock *sk)
 {
@@ -140,11 +147,11 @@ void BPF_PROG(symbiosis_set_state, struct sock *sk, u8 state)
 		flow->undone = 0;
 		train_give_up(flow);
 	}
-	/* After a reduction the window is the slow-start threshold, unless the kernel undid the reduction. */
+	/* At the end of recovery the window is the slow-start threshold, unless the kernel undid the reduction. */
 	if ((flow->state == TCP_CA_Recovery || flow->state == TCP_CA_CWR) && state <= TCP_CA_Disorder) {
 		u32 window = tp->snd_ssthresh;
 
-		/* Without this, the compiler merges two loads from different kinds of memory, which the verifier rejects. */
+		/* Without this line the compiler merges two loads from different kinds of memory, which the BPF verifier rejects. */
 		barrier_var(window);
 		if (flow->undone)
 			window = flow->undo_window;
@@ -156,7 +163,7 @@ void BPF_PROG(symbiosis_set_state, struct sock *sk, u8 state)
 	flow->state = state;
 }
 
-/* In recovery, one segment is sent for each segment that arrived, until the window reaches the slow-start threshold. */
+/* In recovery, one segment is sent per segment that arrived. The window is at most the slow-start threshold. */
 static __always_inline void recover(struct flow *flow, struct tcp_sock *tp, u32 acked)
 {
 	u32 under_way = in_flight(tp), window = under_way + acked;
@@ -170,7 +177,7 @@ static __always_inline void recover(struct flow *flow, struct tcp_sock *tp, u32 
 	tp->snd_cwnd = window < LEAST_WINDOW ? LEAST_WINDOW : window;
 }
 
-/* Eq. 10, 15, 18 for the time since the last step. */
+/* Applies Eq. 10, 15 and 18 for the time since the last step. `limited` says whether the window limits the sender. */
 static __always_inline void step(struct flow *flow, const struct parameters *set, u64 now, u64 round_trip,
 				 int limited)
 {
@@ -200,7 +207,7 @@ static __always_inline void step(struct flow *flow, const struct parameters *set
 		}
 		next = oscillated(next, set->oscillation, elapsed, sum);
 	}
-	/* No train fits into a small window, so the measurement is old. Use Reno's growth if it is faster. */
+	/* A small window has no space for a train, so A is old. If Reno's growth is faster than Eq. 10, use Reno's growth. */
 	if (limited && next > flow->window && flow->window < LEAST_TRAIN_WINDOW * WINDOW_ONE && path_checked(&path)) {
 		u64 reno = flow->window + elapsed * WINDOW_ONE / (round_trip | 1);
 
@@ -210,7 +217,7 @@ static __always_inline void step(struct flow *flow, const struct parameters *set
 	flow->window = next < LEAST_WINDOW * WINDOW_ONE ? LEAST_WINDOW * WINDOW_ONE : next;
 }
 
-/* The connection's own window, in segments, not the window during a train. */
+/* Returns the connection's own window, in segments, even if a train makes the kernel use a smaller window. */
 static __always_inline u32 window_of(const struct flow *flow, const struct tcp_sock *tp, u32 reno)
 {
 	u32 window = flow->window ? flow->window >> 20 : reno;
@@ -239,7 +246,7 @@ static __always_inline void control(struct sock *sk, const struct rate_sample *r
 	}
 	train_on_ack(flow, tp, now, sample);
 	if (!flow->window && flow->capacity && flow->available && flow->state != TCP_CA_Loss) {
-		/* K and A are measured: the control law takes over from Reno. */
+		/* K and A are measured now, so the control law replaces Reno. */
 		window = tp->snd_cwnd;
 		flow->window = (u64)window << 20;
 		if (tp->snd_ssthresh > window)
@@ -267,14 +274,14 @@ static __always_inline void control(struct sock *sk, const struct rate_sample *r
 	sk->sk_pacing_rate = train_pace(flow, pace ? pace : UNLIMITED);
 }
 
-/* Linux 6.10 and newer. */
+/* Variant for Linux 6.10 and newer, which pass four parameters. */
 SEC("struct_ops")
 void BPF_PROG(symbiosis_control, struct sock *sk, u32 ack, int flag, const struct rate_sample *rs)
 {
 	control(sk, rs);
 }
 
-/* Linux before 6.10. */
+/* Variant for Linux before 6.10, which passes two parameters. */
 SEC("struct_ops")
 void BPF_PROG(symbiosis_control_old, struct sock *sk, const struct rate_sample *rs)
 {

@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: MIT OR GPL-2.0 */
 /*
  * Inline measurement of K (capacity) and A (available bandwidth) with trains of the connection's own segments (Kodama
- * 2009, Sec. 2.2.1), simplified for the kernel. The paper leaves details open, which are our choice:
+ * 2009, Sec. 2.2.1), simplified for the kernel. The details that the paper leaves open are our choice. A train has four
+ * phases:
  *
- * 1. Hold: the window is limited to the data in flight until there is room for a burst, for one round trip at most.
- * 2. Burst: a third of the train is sent at once. The narrowest link forwards it one segment after the other, so the
- *    times of its first and last acknowledgements show K. The median over eight trains is used.
- * 3. Spaced: the other segments are sent by TCP's own pacing, at a rate slightly above the A known so far.
- * 4. Evaluate: from the first to the last acknowledgements, the delay grows by g per second. Cross traffic and train
- *    together exceed K by K g, so A = R - K g. Without growth, the train's rate R was below A; two such results in a
- *    row raise A.
+ * 1. Hold: no new segment is sent until the window has space for a burst. This phase lasts at most one round trip.
+ * 2. Burst: a third of the train is sent without pacing. The bottleneck link forwards the burst one segment after the
+ *    other, so the times of the burst's first and last acknowledgements show K. The median of eight trains is used.
+ * 3. Spaced: the other segments are sent with TCP's own pacing, at a rate slightly above the present value of A.
+ * 4. Evaluate: from the first to the last acknowledgements, the delay grows by g seconds per second. Cross traffic and
+ *    the train, which has rate R, together exceed K by K g. Therefore A = R - K g. If the delay did not grow, R was
+ *    below A; two results of this kind in a row raise A.
  */
 #ifndef EQUIPOISE_TRAIN_H
 #define EQUIPOISE_TRAIN_H
@@ -22,32 +23,44 @@ enum {
 	TRAIN_AWAITED,
 };
 
-/* Minimum segments of a train, minimum window for a train, maximum segments of a train. Our choice. */
+/* In segments: minimum length of a train, minimum window for a train, maximum length of a train. Our choice. */
 #define LEAST_TRAIN 8
 #define LEAST_TRAIN_WINDOW 11
 #define MOST_TRAIN 64
-/* A train has 2/5 of the window's segments, but up to 3/4 of them if this is at most 16 segments. Our choice. */
+/*
+ * The length of a train is 2/5 of the window, but at least the smaller of 16 segments and 3/4 of the window. Our
+ * choice.
+ */
 #define SMALL_TRAIN 16
-/* Segments of a burst. Our choice: longer bursts are more precise with jitter, but need more room in the queue. */
+/*
+ * Length of a burst, in segments. Our choice: with jitter longer bursts are more precise, but they need more queue
+ * space.
+ */
 #define LEAST_BURST 4
 #define MOST_BURST 12
 #define FIRST_BURST 8
-/* The growth of the delay is taken from the last sixth of a train. Our choice. */
+/* The growth of the delay is measured on the last sixth of a train. Our choice. */
 #define TAIL_PART 6
-/* A burst counts if sending took less than 1/16 of the arrival time; then it has little cross traffic. Our choice. */
+/*
+ * A burst is used if it was sent in at most 1/16 of the time in which it was acknowledged, because it then contains
+ * little cross traffic. Our choice.
+ */
 #define BURST_CLOSE 16
-/* A train is below A if its delay grows by less than 1/32 of its sending time. Our choice. */
+/* A train's rate was below A if the delay grew by less than 1/32 of the train's sending time. Our choice. */
 #define CLEAR_PART 32
 /* A train that was sent at less than 1/2 of its planned rate has no result. Our choice. */
 #define PLANNED_PART 2
-/* A result that differs from the known A by more than 1/6 of K may be a step. Our choice. */
+/* A result that differs from the present A by more than 1/6 of K must be confirmed by the next train. Our choice. */
 #define FAR_PART 6
-/* Excess of a train's rate over the A known so far: alternately 1/10 and 1/4 of K. Our choice. */
+/* A train's rate exceeds the present A by 1/10 of K and by 1/4 of K in turn. Our choice. */
 #define ABOVE_PART(turn) ((turn) & 1 ? 4 : 10)
-/* Round trips between trains after a result. Our choice: holding costs throughput, but the path may change. */
+/*
+ * Number of round trips between two trains after a result. Our choice: the hold phase costs throughput, but the path
+ * may change.
+ */
 #define PAUSE_ROUND_TRIPS 4
 
-/* The first window is sent at once, so its first segments are a burst. */
+/* The first window of a connection is sent without pacing, so its first segments are used as a burst. */
 static __always_inline void train_begin_first(struct flow *flow, const struct tcp_sock *tp)
 {
 	flow->segment_bytes = tp->mss_cache;
@@ -73,8 +86,9 @@ static __always_inline void measurement_forget(struct flow *flow)
 }
 
 /*
- * The median of the stored gaps; the upper of the two middle gaps if their number is even. Comparisons use the sign
- * of a difference, because with branches the verifier would have to check every order of the gaps.
+ * Returns the median of the stored gaps, in ns. If their number is even, returns the larger of the two middle gaps.
+ * Gaps are compared by the sign of their difference, because with branches the BPF verifier would have to check every
+ * order of the gaps.
  */
 static __always_inline u64 median_gap(const struct flow *flow)
 {
@@ -91,13 +105,13 @@ static __always_inline u64 median_gap(const struct flow *flow)
 			no_larger += there & ((other - gap - 1) >> 63);
 		}
 		chosen = ((i - count) >> 63) & ((smaller - count / 2 - 1) >> 63) & ((count / 2 - no_larger) >> 63);
-		/* Of equal gaps, any one may be chosen. */
+		/* If several gaps equal the median, each of them is chosen in turn, with the same result. */
 		median = chosen ? gap : median;
 	}
 	return median;
 }
 
-/* Computes K from the burst. */
+/* Adds the result of the train's burst to the stored gaps, and computes K from their median. */
 static __always_inline void judge_burst(struct flow *flow)
 {
 	u64 gap;
@@ -109,7 +123,7 @@ static __always_inline void judge_burst(struct flow *flow)
 	if (gap == 0 || gap > 0xFFFFFFFF)
 		return;
 	flow->gaps_ns[flow->gaps & (CAPACITIES - 1)] = gap;
-	/* Before the counter would overflow, reset it to a value with the same ring position. */
+	/* Before the counter would overflow, it is reset to a value that selects the same element of `gaps_ns`. */
 	flow->gaps = flow->gaps == 0xFFFFFFF0 ? CAPACITIES : flow->gaps + 1;
 	gap = median_gap(flow);
 	if (gap)
@@ -118,7 +132,7 @@ static __always_inline void judge_burst(struct flow *flow)
 		flow->available = flow->capacity;
 }
 
-/* Stores a result for A, and adds K - A to the noise for Eq. 15. */
+/* Accepts a new value of A, and adds K - A as a sample to the noise for Eq. 15. */
 static __always_inline void measured(struct flow *flow, u64 available)
 {
 	flow->available = least(available, flow->capacity);
@@ -126,24 +140,24 @@ static __always_inline void measured(struct flow *flow, u64 available)
 	flow->trains_judged++;
 }
 
-/* Evaluates a train that was slower than A. */
+/* Evaluates a train whose rate was below A. */
 static __always_inline void judge_clear(struct flow *flow, u64 rate)
 {
 	flow->set_aside = 0;
 	flow->clear++;
 	if (!flow->available) {
-		/* Below K/2, the rate is no measurement of A: slow start continues, and the next train is faster. */
+		/* A rate below K/2 is not accepted as first A. Slow start continues, and a later train is faster. */
 		if (rate * 2 >= flow->capacity)
 			measured(flow, rate);
 	} else if (rate <= flow->available) {
-		/* This is no new result: A is already known to be higher. */
+		/* The present A is at least `rate`, so the train shows nothing new. */
 		flow->clear = 0;
 	} else if (flow->clear > 1) {
 		measured(flow, rate);
 	}
 }
 
-/* Evaluates a train that met a growing queue. A result that differs much from A needs confirmation by the next one. */
+/* Evaluates a train during which the queue grew. The next train must confirm a result that differs much from A. */
 static __always_inline void judge_queued(struct flow *flow, u64 found)
 {
 	u64 known = flow->available, aside = flow->set_aside;
@@ -156,7 +170,10 @@ static __always_inline void judge_queued(struct flow *flow, u64 found)
 	else if (apart(found, known) <= far)
 		measured(flow, toward(known, found, 2));
 	else if (aside && (aside > known) == (found > known))
-		/* Of the two results, take the nearer one to the known A: a stall may have distorted either result. */
+		/*
+		 * Both results differ from A in the same direction. Accept the one closer to A, because a stall may have distorted
+		 * the other.
+		 */
 		measured(flow, apart(aside, known) < apart(found, known) ? aside : found);
 	else
 		flow->set_aside = found;
@@ -170,7 +187,7 @@ static __always_inline void train_judge(struct flow *flow)
 		rate = train_rate(flow->tail_bytes, flow->segment_bytes, flow->tail_sent_us);
 		if (flow->tail_acked_us > flow->tail_sent_us)
 			growth = flow->tail_acked_us - flow->tail_sent_us;
-		/* There is no result, or the train was slower than planned because acknowledgements or segments came late. */
+		/* The train has no result, or was slower than planned because acknowledgements or segments were late. */
 		if (rate * PLANNED_PART < flow->planned_rate || rate == 0)
 			return;
 		if (growth * CLEAR_PART < flow->tail_sent_us)
@@ -181,7 +198,10 @@ static __always_inline void train_judge(struct flow *flow)
 	}
 }
 
-/* Handles an acknowledgement, possibly of the train; `round_trip` is of its last segment, and <= 0 if unknown. */
+/*
+ * Processes an acknowledgement. `round_trip` is the round-trip time of the last acknowledged segment, in us; <= 0 if
+ * unknown.
+ */
 static __always_inline void train_on_ack(struct flow *flow, const struct tcp_sock *tp, u64 now, long round_trip)
 {
 	u32 acked = tp->snd_una - flow->start, all = flow->end - flow->start;
@@ -192,7 +212,10 @@ static __always_inline void train_on_ack(struct flow *flow, const struct tcp_soc
 	if (round_trip > 0 && before(flow->start, tp->snd_una) && acked <= all) {
 		sent = now - round_trip;
 		if (flow->first_bytes == 0) {
-			/* The first acknowledgement must cover a segment of the burst; later ones do not show the delay before the train. */
+			/*
+			 * The first acknowledgement of the train must be for the burst. A later one does not show the delay before the
+			 * train.
+			 */
 			if (before(flow->burst_end, tp->snd_una)) {
 				train_give_up(flow);
 				return;
@@ -226,7 +249,7 @@ static __always_inline void train_on_ack(struct flow *flow, const struct tcp_soc
 	}
 }
 
-/* Number of segments of a train for a window of `window` segments. */
+/* Returns the length of a train for a window of `window` segments, in segments. */
 static __always_inline u32 train_length(u32 window)
 {
 	u32 small = window * 3 / 4, length = window * 2 / 5;
@@ -236,7 +259,7 @@ static __always_inline u32 train_length(u32 window)
 	return length > MOST_TRAIN ? MOST_TRAIN : length;
 }
 
-/* Plans a new train: its length, its rate, and the room in the window that it needs. */
+/* Plans a new train: its length, its rate, and the free space in the window that it needs. */
 static __always_inline void train_plan(struct flow *flow, const struct tcp_sock *tp, u32 window)
 {
 	u32 total = train_length(window), burst = total / 3, need;
@@ -245,14 +268,20 @@ static __always_inline void train_plan(struct flow *flow, const struct tcp_sock 
 	burst = burst < LEAST_BURST ? LEAST_BURST : burst > MOST_BURST ? MOST_BURST : burst;
 	if (!flow->capacity)
 		burst = total = total > FIRST_BURST ? FIRST_BURST : total;
-	/* In Q10 segments/s. The rate is above the connection's own, and not so high that it fills the queue. */
+	/*
+	 * Rates are in Q10 segments/s. The train's rate is above the connection's own rate, but not high enough to fill the
+	 * queue.
+	 */
 	own = (u64)window * 1024000000 / round_trip;
 	rate = flow->available ? flow->available + flow->capacity / ABOVE_PART(flow->trains) : flow->capacity;
 	rate = rate < own + own / 16 ? own + own / 16 : rate;
 	rate = least(rate, flow->capacity + flow->capacity / 16);
-	/* The burst is sent at once, so the other segments are sent more slowly: the whole train then has this rate. */
+	/*
+	 * The burst is sent without pacing. The other segments are sent more slowly than `rate`, so that the whole train
+	 * has this rate.
+	 */
 	flow->spacing_bytes_per_s = (rate * bytes >> 10) * (total - burst) / (total ? total : 1);
-	/* While the spaced segments are sent, acknowledgements free the window at the connection's own rate. */
+	/* While the spaced segments are sent, acknowledgements free space in the window at the connection's own rate. */
 	need = burst;
 	if (rate > own && rate)
 		need += (total - burst) * (rate - own) / rate;
@@ -274,7 +303,10 @@ static __always_inline void train_start(struct flow *flow, const struct tcp_sock
 	flow->train = TRAIN_BURST;
 }
 
-/* Advances the train, given the connection's window in segments. */
+/*
+ * Starts, continues or gives up a train. `window` is the connection's own window in segments; `limited` says whether
+ * the window limits the sender.
+ */
 static __always_inline void train_schedule(struct flow *flow, const struct tcp_sock *tp, u64 now, u32 window, int limited)
 {
 	u32 under_way = in_flight(tp);
@@ -299,12 +331,12 @@ static __always_inline void train_schedule(struct flow *flow, const struct tcp_s
 	}
 	if (flow->train == TRAIN_SPACED && !before(tp->snd_nxt, flow->end))
 		flow->train = TRAIN_AWAITED;
-	/* All data is acknowledged, but the train is not complete, because the application had no more data. */
+	/* If all data is acknowledged before the train is complete, the application has no more data. */
 	if (flow->train >= TRAIN_BURST && tp->snd_una == tp->snd_nxt && before(flow->start, tp->snd_una))
 		train_give_up(flow);
 }
 
-/* The number of segments that may be in flight now. */
+/* Returns the number of segments that may be in flight now. `window` is the connection's own window. */
 static __always_inline u32 train_window(const struct flow *flow, const struct tcp_sock *tp, u32 window)
 {
 	u32 under_way = in_flight(tp), most = window;

@@ -1,4 +1,5 @@
-/* Reads lines of numbers and writes the results of the kernel's functions; see arithmetic.rs. */
+/* Reads lines with a letter and seven numbers. The letter selects a function of fixed.h; its result is written.
+ * arithmetic.rs runs this program. */
 #include <stdio.h>
 
 typedef unsigned long long u64;

@@ -1,5 +1,5 @@
-//! Compiles the functions that run in the kernel for this machine, and compares their results with the results of the
-//! `equipoise` crate, bit by bit.
+//! Compiles the arithmetic of the BPF program as an ordinary C program for this machine, and checks that its results
+//! are exactly those of the `equipoise` crate.
 
 use std::fs;
 use std::io::Write as _;
@@ -9,8 +9,8 @@ use equipoise::control::window::symbiosis::fixed::{FixedLaw, FixedNoise, FixedPa
 use rand_core::{Rng as _, SeedableRng as _};
 use rand_pcg::Pcg64Mcg;
 
-/// Compiles `arithmetic.c` and runs it with `lines`, each of which has the letter of a function and its arguments.
-/// Returns the result of each line.
+/// Compiles `arithmetic.c` and runs it with the input `lines`. Each line has a letter that selects a function, and the
+/// function's arguments. Returns the function's result for each line.
 fn answers(lines: &str) -> Vec<u64> {
     let folder = std::env::temp_dir().join(format!("equipoise-arithmetic-{}-{}", std::process::id(), lines.len()));
     fs::create_dir_all(&folder).expect("a temporary folder");
@@ -40,7 +40,7 @@ fn answers(lines: &str) -> Vec<u64> {
     String::from_utf8_lossy(&output.stdout).lines().map(|line| line.parse().expect("a number")).collect()
 }
 
-/// Random numbers of all magnitudes.
+/// A generator of random numbers of all magnitudes.
 struct Numbers(Pcg64Mcg);
 
 impl Numbers {
@@ -96,7 +96,8 @@ fn noise_and_oscillation_of_kernel_and_heart_are_the_same_bits() {
     assert_eq!(answers(&lines), expected);
 }
 
-/// Compares with the fluid model in floating point: a link of capacity K, other flows at rate c, and a train at rate R.
+/// Compares the integer functions with the fluid model in floating point, in which a train at rate R and other flows
+/// share a link of capacity K.
 #[test]
 fn a_train_finds_what_a_fluid_link_leaves() {
     const SEGMENT: u64 = 1448;
@@ -106,7 +107,8 @@ fn a_train_finds_what_a_fluid_link_leaves() {
             let (others, own) = (others * capacity, own * capacity);
             let segments = 60.0_f64;
             let sent_us = segments / own * 1e6;
-            // Train and other flows arrive while the train is sent; the link forwards both at K.
+            // While the train is sent, both the train and the other flows arrive at the link, which forwards them
+            // together at rate K.
             let acked_us = sent_us * (own + others) / capacity;
             let bytes = segments as u64 * SEGMENT;
             lines.push_str(&format!(
@@ -127,8 +129,8 @@ fn a_train_finds_what_a_fluid_link_leaves() {
     }
 }
 
-/// Trains without a result, and absurd trains: a program in the kernel must return a result for any timestamps, without
-/// a trap.
+/// Tests trains without a result, and trains with impossible numbers. A program in the kernel must return a result for
+/// any numbers, without a trap such as a division by zero.
 #[test]
 fn trains_that_tell_nothing_and_absurd_ones_have_an_answer() {
     let (mut numbers, mut lines) =

@@ -1,4 +1,4 @@
-//! The program in this machine's kernel; tests that need network namespaces are in `equipoise-cli`.
+//! Loads the BPF program into this machine's kernel. Tests that need network namespaces are in `equipoise-cli`.
 
 use std::thread::sleep;
 use std::time::{Duration, Instant};
@@ -8,7 +8,7 @@ use equipoise_kernel::{KernelError, Parameters, load};
 use crate::machine::Machine;
 use crate::skip;
 
-/// Checks that this kernel's verifier accepts the program. If it fails, nobody can load it.
+/// Checks that this kernel's BPF verifier accepts the program. If it fails, nobody can load the congestion control.
 #[test]
 fn the_kernel_takes_the_program_once_and_its_parameters() {
     let _machine = Machine::alone();
@@ -22,10 +22,10 @@ fn the_kernel_takes_the_program_once_and_its_parameters() {
     equipoise_kernel::set_parameters(other).expect("it is loaded");
     let read = equipoise_kernel::parameters().expect("it is loaded");
     assert!((read.gamma - 0.5).abs() < 1e-5 && (read.oscillation - 0.3).abs() < 1e-5, "{read:?}");
-    // The reader must work while connections of an earlier load may still be closing.
+    // The reader must also work while connections that used an earlier program are still closing.
     equipoise_kernel::sockets().expect("the reader loads too");
     drop(loaded);
-    // The kernel removes the control shortly after.
+    // The kernel removes the congestion control shortly after `loaded` is dropped.
     let begin = Instant::now();
     while equipoise_kernel::is_loaded() {
         assert!(begin.elapsed() < Duration::from_secs(5), "it is still there");

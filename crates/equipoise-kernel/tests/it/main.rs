@@ -1,9 +1,10 @@
-//! Compares the arithmetic of the BPF program with that of the `equipoise` crate, and runs the BPF program in this
-//! machine's kernel.
+//! Compares the arithmetic of the BPF programs with the arithmetic of the `equipoise` crate, and runs the BPF programs
+//! in this machine's kernel.
 
 mod arithmetic;
 mod kernel;
-/// A lock on the machine: tests of the command load the same program, which can be loaded only once per machine.
+/// A lock that only one test process of the machine can hold. Tests of `equipoise-cli` load the same BPF program, which
+/// can be loaded only once per machine.
 #[expect(dead_code, reason = "what is registered once per kernel cannot be shared")]
 #[path = "../../../equipoise-cli/tests/it/machine.rs"]
 mod machine;

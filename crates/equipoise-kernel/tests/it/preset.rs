@@ -1,4 +1,4 @@
-//! Reno and CUBIC with a window that can be set, in this machine's kernel.
+//! Tests of the variants of Reno and CUBIC whose window can be set, in this machine's kernel.
 
 use std::fs;
 use std::io::{Read as _, Write as _};
@@ -13,7 +13,7 @@ use equipoise_kernel::{KernelError, PresetWindow};
 use crate::machine::Machine;
 use crate::skip;
 
-/// The congestion window of the connection from `port`, as reported by `ss`.
+/// Returns the congestion window of the connection whose local port is `port`, in segments, as `ss` reports it.
 fn window(port: u16) -> u32 {
     let ss = Command::new("ss").args(["-tinH", &format!("sport = :{port}")]).output().expect("iproute2 is there");
     let said = String::from_utf8_lossy(&ss.stdout).into_owned();
@@ -21,8 +21,8 @@ fn window(port: u16) -> u32 {
     window.unwrap_or_else(|| panic!("no window in {said:?}"))
 }
 
-/// After an idle time the kernel resets the window to ten segments, or leaves it unchanged. If the test fails, flow
-/// pairs begin their probing periods with one of these windows, not with the window of their control law.
+/// After an idle time, the kernel resets a connection's window to ten segments or leaves it unchanged. If the test
+/// fails, flow pairs begin their probing periods with one of these windows, not with the window of their control law.
 #[test]
 fn a_connection_takes_the_window_that_was_set_when_it_sends_again_and_has_its_law_otherwise() {
     the_window_is_taken(&["reno"]);
@@ -54,10 +54,10 @@ fn the_window_is_taken(laws: &[&str]) {
         let mut stream = TcpStream::from(socket);
         let port = stream.local_addr().expect("connected").port();
         stream.write_all(&vec![7; 64 << 20]).expect("the peer reads");
-        // Idle for longer than the retransmission timeout, after which the kernel resets the window.
+        // The connection is idle for longer than its retransmission timeout, so that the kernel resets the window.
         sleep(Duration::from_millis(500));
         let grown = window(port);
-        // Test values above and below the window after a reset.
+        // One value is above and one below the ten segments to which the kernel resets the window.
         for segments in [13, 4] {
             preset.set(stream.as_fd(), segments).expect("a connection");
             sleep(Duration::from_millis(500));

@@ -24,20 +24,20 @@ pub use result::{Comparison, Difference, FlowComparison, MetricComparison, Sampl
 /// A scenario and its name in a comparison.
 #[derive(Clone, Debug)]
 pub struct Variant {
-    /// The name, unique among the variants.
+    /// The variant's name, unique among the variants of a comparison.
     pub name: String,
-    /// The scenario to run.
+    /// The scenario of the variant.
     pub scenario: Scenario,
 }
 
-/// The seeds, the number of runs and the execution settings, the same for each variant.
+/// The seeds, the number of runs and the execution settings, which are the same for each variant.
 #[derive(Clone, Debug)]
 pub struct Plan {
     /// Seed of the first run; each further run uses the next number.
     pub seed: u64,
     /// Number of runs of each variant.
     pub runs: u32,
-    /// The number of threads, and what can stop the runs early.
+    /// The number of threads, and the conditions that stop the runs early.
     pub execution: Execution,
 }
 
@@ -48,13 +48,13 @@ pub enum CompareError {
     /// There are fewer than two variants.
     #[error("a comparison takes two variants or more, and there is {found}")]
     TooFewVariants {
-        /// The number of variants.
+        /// The number of variants that were passed.
         found: usize,
     },
     /// Two variants have the same name.
     #[error("two variants have the name `{name}`; give each its own")]
     NameTaken {
-        /// The name.
+        /// The name that two variants share.
         name: String,
     },
     /// A variant does not have the compared flow.
@@ -62,20 +62,20 @@ pub enum CompareError {
     NoSuchFlow {
         /// The name of the variant.
         variant: String,
-        /// The name of the flow.
+        /// The name of the flow that the variant lacks.
         flow: String,
-        /// Flows that all variants have, without background traffic.
+        /// Names of the flows that all variants have, without background traffic.
         known: String,
     },
-    /// No flow is in all variants.
+    /// No flow exists in all variants.
     #[error(
         "the variants have no flow in common that sends media or data; give flows that are to be compared one name"
     )]
     NoSharedFlow,
-    /// Several flows could be compared and none was selected.
+    /// Several flows could be compared, and the caller named none of them.
     #[error("which flow is to be compared? Name one that all variants have: {known}")]
     WhichFlow {
-        /// Flows that all variants have, without background traffic.
+        /// Names of the flows that all variants have, without background traffic.
         known: String,
     },
     /// A variant cannot be simulated.
@@ -83,7 +83,7 @@ pub enum CompareError {
     Sim {
         /// The name of the variant.
         variant: String,
-        /// The cause.
+        /// Why the variant cannot be simulated.
         source: Box<SimError>,
     },
     /// A run failed.
@@ -91,10 +91,10 @@ pub enum CompareError {
     Run(#[from] SimError),
 }
 
-/// Runs every variant on the same seeds and compares each one with the first. `flow` names the flow whose delay is
-/// compared with its rate. Without a name, it is the only session that all variants have; if they have no session in
-/// common, it is the only flow that they have in common. `progress` is called with the completed share of the runs, 0
-/// to 1.
+/// Runs every variant on the same seeds and compares each variant with the first one. `flow` names the flow whose delay
+/// is compared with its rate. If `flow` is `None`, that flow is the only session that all variants have in common; if
+/// they have no session in common, it is the only flow that they have in common. `progress` is called with the
+/// completed share of the runs, 0 to 1.
 ///
 /// # Errors
 /// [`CompareError`] if the variants cannot be compared, which is checked before the first run, or if a run fails.
@@ -142,13 +142,13 @@ pub fn run(
     })
 }
 
-/// A flow that all variants have, and its compared metrics.
+/// A flow that all variants have, and the metrics of this flow that are compared.
 struct SharedFlow {
     name: String,
     metrics: Vec<&'static Metric>,
 }
 
-/// The flows that all variants have, without background traffic, in the order of the first variant.
+/// Returns the flows that all variants have, without background traffic, in the order of the first variant.
 fn shared_flows(variants: &[Variant]) -> Result<Vec<SharedFlow>, CompareError> {
     let [first, others @ ..] = variants else { return Err(CompareError::TooFewVariants { found: 0 }) };
     if others.is_empty() {
@@ -163,14 +163,14 @@ fn shared_flows(variants: &[Variant]) -> Result<Vec<SharedFlow>, CompareError> {
     Ok(flows.map(|flow| SharedFlow { name: flow.name.clone(), metrics: compared(&flow.kind) }).collect())
 }
 
-/// Whether a variant has a flow of this name that is not background traffic.
+/// Whether a variant has a flow with the name `flow` that is not background traffic.
 fn sends(variant: &Variant, flow: &str) -> bool {
     let is_it =
         |found: &crate::scenario::Flow| found.name == flow && !matches!(found.kind, FlowKind::Background { .. });
     variant.scenario.flows.iter().any(is_it)
 }
 
-/// The compared metrics of a flow, starting with the delivered rate.
+/// Returns the metrics of a flow that are compared, starting with the delivered rate.
 fn compared(kind: &FlowKind) -> Vec<&'static Metric> {
     static RATE: Metric = DELIVERED;
     let all = crate::metrics::of_kind(kind).iter().filter(|metric| metric.is_compared && metric.key != RATE.key);
@@ -202,15 +202,15 @@ fn chosen_flow(variants: &[Variant], flows: &[SharedFlow], named: Option<&str>) 
     }
 }
 
-/// The values of a flow's metrics in a run.
+/// Returns the values of a flow's metrics in one run.
 fn values(run: &Run, flow: &SharedFlow) -> Vec<Option<f64>> {
     let found: Option<&FlowResult> = run.flows.iter().find(|found| found.name == flow.name);
     flow.metrics.iter().map(|metric| metric.of(found?).filter(|value| value.is_finite())).collect()
 }
 
-/// The results of a run that are kept.
+/// The results of one run that a comparison keeps.
 struct Kept {
-    /// Values by flow and metric.
+    /// Values by flow, then by metric.
     values: Vec<Vec<Option<f64>>>,
     /// The time series of the flow whose delay is compared with its rate, if this run is among the first [`MOST_RUNS`].
     course: Option<Course>,
@@ -257,7 +257,7 @@ mod tests {
         assert!(page(1) == page(2));
     }
 
-    /// The values equal those of separate runs, and a variant does not differ from itself.
+    /// If it fails, the values differ from those of separate runs, or a variant differs from itself.
     #[test]
     fn equal_variants_are_equal_in_every_run() {
         let variants =

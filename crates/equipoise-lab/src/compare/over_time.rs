@@ -8,31 +8,31 @@ use crate::statistics::{Quantiles, quantiles_over};
 /// Maximum number of runs per variant whose time series are kept.
 pub(super) const MOST_RUNS: u64 = 100;
 
-/// A variant over time, computed from at most its first hundred runs.
+/// Rate and delay of a variant over time, computed from at most the variant's first hundred runs.
 #[derive(Clone, Debug, Default, Serialize)]
 pub struct OverTime {
-    /// Number of these runs.
+    /// Number of runs from which the quantiles are computed.
     pub runs: u32,
     /// Sending rate of each interval, in bit/s; for a TCP connection, its goodput.
     pub rate_bps: Vec<Moment>,
-    /// Mean one-way delay of each interval, in seconds; empty for TCP.
+    /// Mean one-way delay of each interval, in seconds; empty for a TCP connection.
     pub delay_mean_s: Vec<Moment>,
 }
 
-/// Quantiles over the runs at one time; `null` if fewer than half of the runs have a value.
+/// Quantiles over the runs at one time. A quantile is `null` if fewer than half of the runs have a value at that time.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Moment {
     /// Time since the run's start, in seconds.
     pub at_s: f64,
-    /// 10th percentile.
+    /// 10th percentile over the runs.
     pub p10: Option<f64>,
-    /// Median.
+    /// Median over the runs.
     pub median: Option<f64>,
-    /// 90th percentile.
+    /// 90th percentile over the runs.
     pub p90: Option<f64>,
 }
 
-/// The time series of one run, as pairs of time in seconds and value; NaN if not measured.
+/// The time series of one run, as pairs of a time in seconds and a value. The value is NaN if it was not measured.
 pub(super) struct Course {
     rates: Vec<(f64, f64)>,
     delays: Vec<(f64, f64)>,

@@ -1,4 +1,4 @@
-//! Delay and rate together: which variants are Pareto-optimal.
+//! Determines which variants are Pareto-optimal in delay and rate.
 
 use serde::Serialize;
 
@@ -9,16 +9,16 @@ use crate::result::Mean;
 /// The mean delay and the mean rate of a variant over its runs.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Place {
-    /// Delivered rate, in bit/s.
+    /// Mean delivered rate, in bit/s.
     pub delivered_rate_bps: Option<Mean>,
     /// Mean one-way delay, in seconds; `null` for a TCP flow.
     pub delay_mean_s: Option<Mean>,
-    /// Whether, by the means, no other variant has a lower delay without a lower rate, or a higher rate without a
-    /// higher delay; `null` if delay or rate was not measured.
+    /// Whether this variant is Pareto-optimal by its means: no other variant has a lower delay without a lower rate, or
+    /// a higher rate without a higher delay. `null` if delay or rate was not measured.
     pub is_pareto_optimal: Option<bool>,
 }
 
-/// The places of all variants, in the order of the variants.
+/// Returns the mean delay and the mean rate of each variant, in the order of the variants.
 pub(super) fn places(flow: &FlowComparison) -> Vec<Place> {
     let mean = |key: &str, variant: usize| flow.metric(key)?.variants.get(variant)?.mean;
     let count = flow.metrics.first().map_or(0, |metric| metric.variants.len());
@@ -43,7 +43,7 @@ struct Point {
 }
 
 impl Point {
-    /// Whether this point is better in rate or delay, and not worse in the other of the two.
+    /// Whether this point has a higher rate or a lower delay than `other`, and is worse in neither.
     fn is_better_than(self, other: Self) -> bool {
         self.rate >= other.rate && self.delay <= other.delay && (self.rate > other.rate || self.delay < other.delay)
     }
@@ -56,10 +56,10 @@ mod tests {
     use super::super::{MetricComparison, Sample};
     use super::*;
 
-    /// A rate and a delay, if measured.
+    /// The rate and the delay of a variant; `None` if not measured.
     type Measured = (Option<f64>, Option<f64>);
 
-    /// A flow whose variants have these rates and delays.
+    /// Returns a flow whose variants have these rates and delays.
     fn flow(points: &[Measured]) -> FlowComparison {
         static RATE: crate::metrics::Metric = DELIVERED;
         static DELAY: crate::metrics::Metric = MEAN_DELAY;
@@ -92,7 +92,7 @@ mod tests {
     }
 
     proptest! {
-        /// At least one point is optimal, and each other point is dominated by an optimal one.
+        /// If it fails, no point is optimal, or a point that is not optimal is not dominated by an optimal one.
         #[test]
         fn the_front_beats_all_others(points in proptest::collection::vec((0..9u8, 0..9u8), 1..12)) {
             let points: Vec<_> = points.into_iter().map(|(rate, delay)| (f64::from(rate), f64::from(delay))).collect();

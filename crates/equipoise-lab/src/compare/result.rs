@@ -5,10 +5,10 @@ use crate::metrics::Metric;
 use crate::result::{Mean, json};
 use crate::statistics::mean_95;
 
-/// The result of a comparison, in the form of its JSON.
+/// The result of a comparison. Its fields are those of the JSON output.
 #[derive(Clone, Debug, Serialize)]
 pub struct Comparison {
-    /// Version of Equipoise that produced it.
+    /// Version of Equipoise that produced the result.
     pub version: String,
     /// Seed of the first run of each variant; run n, counted from 0, uses `seed + n`.
     pub seed: u64,
@@ -16,66 +16,66 @@ pub struct Comparison {
     pub runs: u32,
     /// The flow whose delay is compared with its rate.
     pub flow: String,
-    /// The variants; the others are compared with the first.
+    /// The variants; each further variant is compared with the first one.
     pub variants: Vec<VariantResult>,
-    /// Delay and rate of `flow`, in the order of the variants.
+    /// Mean delay and mean rate of `flow` in each variant, in the order of the variants.
     pub places: Vec<Place>,
-    /// `flow` over time, in the order of the variants.
+    /// Rate and delay of `flow` over time in each variant, in the order of the variants.
     pub over_time: Vec<OverTime>,
     /// The flows that all variants have, without background traffic.
     pub flows: Vec<FlowComparison>,
 }
 
-/// A variant.
+/// A variant of a comparison.
 #[derive(Clone, Debug, Serialize)]
 pub struct VariantResult {
-    /// Name in the comparison.
+    /// Name of the variant in the comparison.
     pub name: String,
     /// Name of the scenario.
     pub scenario: String,
-    /// Description from the scenario.
+    /// The scenario's description.
     pub description: String,
     /// Complete text of the scenario that was run.
     pub scenario_text: String,
 }
 
-/// A flow in all variants.
+/// One flow, compared over all variants.
 #[derive(Clone, Debug, Serialize)]
 pub struct FlowComparison {
-    /// Its name.
+    /// The flow's name.
     pub name: String,
-    /// Its metrics.
+    /// The flow's metrics.
     pub metrics: Vec<MetricComparison>,
 }
 
-/// A metric in all variants.
+/// One metric of a flow, compared over all variants.
 #[derive(Clone, Debug, Serialize)]
 pub struct MetricComparison {
     /// The metric; in JSON, its key, which contains the unit of all values.
     pub metric: &'static Metric,
-    /// Values of each variant, in the order of the variants.
+    /// The metric's values in each variant, in the order of the variants.
     pub variants: Vec<Sample>,
 }
 
-/// A metric of one variant.
+/// One metric of a flow in one variant.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Sample {
-    /// Mean over the runs; `null` if no run has a value.
+    /// Mean over the runs; `null` if the metric has a value in no run.
     pub mean: Option<Mean>,
     /// Difference from the first variant; `null` for the first variant itself, and if no seed has a value in both
     /// variants.
     pub difference: Option<Difference>,
-    /// Value in each run, in the order of the seeds; `null` if not measured.
+    /// Value of the metric in each run, in the order of the seeds; `null` if not measured.
     pub values: Vec<Option<f64>>,
 }
 
 /// A difference between two variants, computed seed by seed.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Difference {
-    /// Mean over the seeds that have a value in both variants, with its confidence interval.
+    /// Mean difference over the seeds that have a value in both variants, with its confidence interval.
     #[serde(flatten)]
     pub mean: Mean,
-    /// The conclusion.
+    /// The conclusion from the confidence interval.
     pub word: Word,
 }
 
@@ -94,7 +94,7 @@ pub enum Word {
 }
 
 impl Word {
-    /// The word in tables.
+    /// Returns the word that tables show for this conclusion.
     pub const fn text(self) -> &'static str {
         match self {
             Self::Less => "less",
@@ -106,7 +106,7 @@ impl Word {
 }
 
 impl Difference {
-    /// The differences `values` minus `first`, pair by pair; `None` if no pair has both values.
+    /// Returns the mean of the differences `values` minus `first`, pair by pair; `None` if no pair has both values.
     pub fn of(first: &[Option<f64>], values: &[Option<f64>]) -> Option<Self> {
         let pairs = first.iter().zip(values).filter_map(|(first, value)| Some((*value)? - (*first)?));
         let differences: Vec<f64> = pairs.collect();
@@ -135,14 +135,15 @@ impl VariantResult {
 }
 
 impl FlowComparison {
-    /// The metric with this key.
+    /// Returns the metric with this key.
     pub fn metric(&self, key: &str) -> Option<&MetricComparison> {
         self.metrics.iter().find(|found| found.metric.key == key)
     }
 }
 
 impl MetricComparison {
-    /// Formats a mean difference in the unit of tables, with its sign and half the width of its confidence interval.
+    /// Formats a mean difference in the unit that tables use, with its sign and half the width of its confidence
+    /// interval.
     pub fn difference(&self, mean: &Mean) -> String {
         let text = self.metric.mean(mean.mean, mean.half_width());
         if mean.mean > 0.0 { format!("+{text}") } else { text.replace('-', "−") }
@@ -150,18 +151,18 @@ impl MetricComparison {
 }
 
 impl Comparison {
-    /// The comparison as JSON that ends with a line break.
+    /// Returns the comparison as JSON that ends with a line break.
     pub fn to_json(&self) -> String {
         json(self)
     }
 
-    /// The seeds in words: "20 runs on the seeds 1 to 20".
+    /// Returns the number of runs and their seeds in words: "20 runs on the seeds 1 to 20".
     pub fn seeds(&self) -> String {
         let last = self.seed.wrapping_add(u64::from(self.runs.saturating_sub(1)));
         format!("{} runs on the seeds {} to {last}", self.runs, self.seed)
     }
 
-    /// The names of the variants that are Pareto-optimal.
+    /// Returns the names of the variants that are Pareto-optimal.
     pub fn pareto_optimal(&self) -> Vec<&str> {
         let placed = self.variants.iter().zip(&self.places);
         placed
@@ -193,7 +194,7 @@ mod tests {
                 && (found.mean.half_width().expect("an interval") - 2.484).abs() < 1e-3
         );
         assert_eq!(found.word, Word::Undecided);
-        // The values vary widely, but their differences do not.
+        // The two samples vary widely, but their differences run by run vary little.
         let steady = Difference::of(&first, &all(&[11.0, 21.1, 30.9])).expect("pairs");
         assert_eq!(steady.word, Word::More);
         assert_eq!(Difference::of(&all(&[11.0, 21.1, 30.9]), &first).expect("pairs").word, Word::Less);
@@ -208,7 +209,8 @@ mod tests {
     }
 
     proptest! {
-        /// Swapping the variants only changes the sign, and noise common to both has no effect.
+        /// If it fails, swapping the variants changes more than the sign, or noise that both variants share has an
+        /// effect.
         #[test]
         fn a_difference_is_odd_and_knows_nothing_of_common_noise(
             values in proptest::collection::vec((-1e3..1e3f64, -1e3..1e3f64, -1e3..1e3f64), 2..20),

@@ -5,38 +5,38 @@ use serde::Serialize;
 /// Counters of one direction of the path in one interval. Rates and sizes count IP packets.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct LinkInterval {
-    /// Start, in seconds since the path's start.
+    /// Start of the interval, in seconds since the path's start.
     pub start_s: f64,
-    /// End, in seconds since the path's start.
+    /// End of the interval, in seconds since the path's start.
     pub end_s: f64,
-    /// Outgoing rate, in bit/s.
+    /// Rate of the packets that left, in bit/s.
     pub rate_bps: f64,
-    /// Packets that entered.
+    /// Packets that entered the path.
     pub packets_in: u64,
-    /// Packets that left, including duplicates.
+    /// Packets that left the path, including duplicates.
     pub packets: u64,
     /// Bytes of the packets that left.
     pub bytes: u64,
     /// Packets lost at random.
     pub packets_lost: u64,
-    /// Packets dropped by a policer, by a full queue, or by a queue to signal congestion.
+    /// Packets dropped by a policer, dropped because a queue was full, or dropped by a queue to signal congestion.
     pub packets_dropped: u64,
-    /// Packets that a queue marked instead of dropping them (ECN).
+    /// Packets that a queue marked with ECN instead of dropping them.
     pub packets_marked: u64,
-    /// Packets in flight at the end.
+    /// Packets in flight at the end of the interval.
     pub packets_in_flight: u64,
-    /// Waiting packets, averaged over the interval.
+    /// Number of packets waiting in the queue, averaged over the interval.
     pub queue_mean_packets: Option<f64>,
 }
 
-/// The start of the current interval: the sample that ended the previous one.
+/// The sample that ended the previous interval and so starts the current one.
 pub(super) struct Sampled {
     start: Time,
     last: BridgeSample,
 }
 
 impl Sampled {
-    /// The state for a path that started at `start`.
+    /// Returns the state of a path that started at `start`.
     pub(super) fn of(start: Time) -> Self {
         let (forward, back) = (LinkStats::default(), LinkStats::default());
         Self { start, last: BridgeSample { at: start, forward, back } }
@@ -47,7 +47,7 @@ impl Sampled {
         self.last.at < sample.at
     }
 
-    /// The interval that ends with `sample`, forward and backward.
+    /// Returns the interval that ends with `sample`, for the forward and the backward direction.
     pub(super) fn until(&mut self, sample: &BridgeSample) -> (LinkInterval, LinkInterval) {
         let last = std::mem::replace(&mut self.last, *sample);
         let [start_s, end_s] = [last.at, sample.at].map(|at| (at - self.start).as_secs_f64());
@@ -61,7 +61,7 @@ impl LinkInterval {
         let more = |of: fn(&LinkStats) -> u64| of(to).saturating_sub(of(from));
         let lasted_s = end_s - start_s;
         let bytes = more(|stats| stats.left_bytes.as_bytes());
-        // Total waiting time since the path's start, in packet seconds.
+        // Total waiting time of all packets since the path's start, in packet seconds.
         let waited = |at_s: f64, stats: &LinkStats| stats.usage.mean_queue.map(|mean| mean * at_s);
         let queue = waited(end_s, to).map(|all| (all - waited(start_s, from).unwrap_or(0.0)).max(0.0) / lasted_s);
         Self {
@@ -105,7 +105,8 @@ mod tests {
         let mut sampled = Sampled::of(Time::ZERO + Span::from_secs(10));
         let (first, _) = sampled.until(&sample(1, 100, 2, 4.0));
         assert_eq!((first.packets, first.packets_lost, first.bytes), (100, 2, 100_000));
-        // The mean over the first two seconds is 3, so the mean in the second interval is 2.
+        // The mean queue over the first two seconds is 3 packets and over the first second 4, so in the second interval
+        // it is 2.
         let (second, back) = sampled.until(&sample(2, 150, 2, 3.0));
         assert_eq!((second.packets, second.packets_in, second.packets_lost), (50, 50, 0));
         assert!((second.rate_bps - 400_000.0).abs() < 1e-6 && (second.start_s - 1.0).abs() < 1e-9);

@@ -1,4 +1,5 @@
-//! The emulated path as a program: it carries traffic of other programs, and reports its counters as JSON.
+//! Runs the emulated path as a program of its own. The path carries traffic of other programs, and reports its counters
+//! as JSON.
 
 mod interval;
 mod settings;
@@ -21,25 +22,26 @@ pub use settings::{
 use crate::result::Stall;
 use interval::Sampled;
 
-/// Maximum time between two checks whether to stop and whether there are new samples.
+/// Maximum time between two checks for a request to stop and for new samples.
 const LOOK: Span = Span::from_millis(20);
 
 /// What a path reports while it runs.
 #[derive(Clone, Debug, PartialEq)]
 pub enum LinkNews {
-    /// The path is ready, at this address if it is a relay.
+    /// The path is ready. If the path is a relay, the address is the one on which it listens.
     Ready(Option<SocketAddr>),
-    /// An interval is over.
+    /// A sampling interval is over.
     Interval {
-        /// From the clients to the target, or from the first interface to the second.
+        /// Counters of the direction from the clients to the target, or from the first interface to the second.
         forward: LinkInterval,
-        /// The opposite direction.
+        /// Counters of the opposite direction.
         back: LinkInterval,
     },
 }
 
-/// Carries traffic between `ends` until `stop` is set, or for at most `time`. Calls `tell` when the path is ready and,
-/// if the configuration requests samples, after each interval. The last interval may be shorter.
+/// Carries traffic between `ends` until `stop` is set, and for no longer than `time`. Calls `tell` when the path is
+/// ready. If the configuration requests samples, also calls `tell` after each interval; the last interval may be
+/// shorter.
 ///
 /// # Errors
 /// [`NetError`] if the path cannot be created, if the process lacks the permission for it, or if the path fails while
@@ -79,47 +81,48 @@ pub fn run(
     Ok(LinkReport::new(&report, LinkSettings::new(ends, config, time)))
 }
 
-/// The results of the path, in the form of its JSON. Rates and sizes count IP packets.
+/// The results of the path. The fields are those of the JSON output. Rates and sizes count IP packets.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct LinkReport {
-    /// Version of Equipoise that produced it.
+    /// Version of Equipoise that produced the report.
     pub version: String,
     /// Configuration of the path.
     pub settings: LinkSettings,
-    /// How long it ran, in seconds.
+    /// How long the path ran, in seconds.
     pub lasted_s: f64,
-    /// From the clients to the target, or from the first interface to the second.
+    /// Results of the direction from the clients to the target, or from the first interface to the second.
     pub forward: LinkDirection,
-    /// The opposite direction.
+    /// Results of the opposite direction.
     pub back: LinkDirection,
-    /// Number of clients.
+    /// Number of UDP clients that the path served.
     pub clients: u64,
-    /// Packets lost at the sockets, by cause.
+    /// Packets lost at the program's own sockets, by cause.
     pub sockets: SocketLosses,
-    /// Frames of several segments, left whole for hardware offload, that were segmented here.
+    /// Number of Ethernet frames with several segments, left unsegmented for hardware offload, that this program
+    /// segmented.
     pub frames_taken_apart: u64,
-    /// Checksums left to hardware offload that were computed here.
+    /// Number of checksums, left for hardware offload to fill in, that this program computed.
     pub checksums_filled_in: u64,
-    /// Source of arrival times.
+    /// Name of the source of arrival timestamps.
     pub timestamps: String,
-    /// Stalls of the machine.
+    /// Times during which the machine stalled.
     pub stalls: Vec<Stall>,
 }
 
-/// The requested configuration.
+/// The configuration that the user requested.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct LinkSettings {
     /// The two ends of the path.
     pub ends: Ends,
-    /// The seed.
+    /// Seed of the path's random numbers.
     pub seed: u64,
     /// Whether the program busy-waited before departures, for better timing.
     pub spin: bool,
     /// Requested duration, in seconds; `None` for a path that runs until it is stopped.
     pub time_s: Option<f64>,
-    /// The path from the clients to the target, or from the first interface to the second.
+    /// Configuration of the direction from the clients to the target, or from the first interface to the second.
     pub forward: PathSettings,
-    /// The opposite direction.
+    /// Configuration of the opposite direction.
     pub back: PathSettings,
 }
 
@@ -136,18 +139,19 @@ impl LinkSettings {
     }
 }
 
-/// One direction of the path.
+/// Results of one direction of the path.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct LinkDirection {
-    /// Packets that entered.
+    /// Packets that entered the path.
     pub packets_in: u64,
-    /// Bytes of the packets that entered.
+    /// Bytes of the packets that entered the path.
     pub bytes_in: u64,
-    /// Packets that left, including duplicates.
+    /// Packets that left the path, including duplicates.
     pub packets_out: u64,
-    /// Bytes of the packets that left.
+    /// Bytes of the packets that left the path.
     pub bytes_out: u64,
-    /// Mean outgoing rate over the whole run, including idle times, in bit/s; `None` for a run of zero length.
+    /// Mean rate of the packets that left over the whole run, including idle times, in bit/s; `None` for a run of zero
+    /// length.
     pub mean_rate_bps: Option<f64>,
     /// Packets lost at random.
     pub packets_lost: u64,
@@ -159,49 +163,49 @@ pub struct LinkDirection {
     pub packets_dropped_early: u64,
     /// Packets that the queue marked to signal congestion (ECN).
     pub packets_marked: u64,
-    /// Packets dropped for lack of memory.
+    /// Packets dropped because the path was out of memory.
     pub packets_refused: u64,
-    /// Copies made.
+    /// Number of duplicates that the path created.
     pub packets_duplicated: u64,
-    /// Packets that left after a packet that had entered later.
+    /// Packets that left after another packet that had entered later.
     pub packets_reordered: u64,
-    /// Packets still in flight at the end.
+    /// Packets still in flight at the end of the run.
     pub packets_in_flight: u64,
-    /// Number of waiting packets, averaged over time.
+    /// Number of packets waiting in the queue, averaged over time.
     pub mean_queue_packets: Option<f64>,
-    /// Maximum number of packets that waited at once.
+    /// Maximum number of packets that waited in the queue at once.
     pub longest_queue_packets: usize,
     /// How much later than its ideal time each packet left; `None` if no packet left.
     pub late: Option<Late>,
-    /// Lateness of the packets in windows of 100 ms without a stall of the machine; `None` if there are none.
+    /// Lateness of the packets that left in windows of 100 ms without a stall of the machine; `None` if no packet did.
     pub late_without_stalls: Option<Late>,
 }
 
 /// Lateness of departures, in seconds.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Late {
-    /// Number of packets.
+    /// Number of packets measured.
     pub packets: u64,
-    /// Median.
+    /// Median lateness.
     pub p50_s: f64,
-    /// 99th percentile.
+    /// 99th percentile of the lateness.
     pub p99_s: f64,
-    /// 99.9th percentile.
+    /// 99.9th percentile of the lateness.
     pub p999_s: f64,
-    /// Maximum.
+    /// Maximum lateness.
     pub max_s: f64,
 }
 
 /// Packets lost at the program's own sockets, not on the path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SocketLosses {
-    /// Packets that the system did not accept for sending.
+    /// Packets that the operating system did not accept for sending.
     pub unsent: u64,
     /// Packets that arrived when a receive buffer was full.
     pub overflowed: u64,
     /// Packets that arrived at a client's socket from an address other than the target's.
     pub foreign: u64,
-    /// Packets of clients that were refused because too many clients were active.
+    /// Packets of clients that the program refused because too many clients were active.
     pub turned_away: u64,
     /// Packets that were longer than the interface's MTU and could not be segmented.
     pub oversize: u64,
@@ -234,10 +238,10 @@ impl LinkReport {
         }
     }
 
-    /// The report as pretty JSON.
+    /// Returns the report as indented JSON.
     ///
     /// # Panics
-    /// Never: serialisation fails only for maps with keys that are not strings, and a report contains none.
+    /// Never: serialisation fails only for maps whose keys are not strings, and a report contains no such map.
     pub fn to_json(&self) -> String {
         let mut json = serde_json::to_string_pretty(self).expect("a report is plain numbers and texts");
         json.push('\n');

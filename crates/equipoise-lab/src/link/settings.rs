@@ -8,30 +8,31 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "snake_case")]
 pub enum Ends {
-    /// UDP clients, which send to `listen`, and a target.
+    /// UDP clients that send to `listen`, and a target to which the path forwards.
     Udp {
-        /// Address to which clients send.
+        /// Address on which the path listens for datagrams of clients.
         listen: SocketAddr,
-        /// Address to which their datagrams are forwarded.
+        /// Address to which the path forwards the clients' datagrams.
         target: SocketAddr,
     },
-    /// Two Ethernet interfaces.
+    /// Two existing Ethernet interfaces.
     Interfaces {
-        /// The interface at which the forward direction starts.
+        /// Name of the interface at which the forward direction starts.
         first: String,
-        /// The interface at which the forward direction ends.
+        /// Name of the interface at which the forward direction ends.
         second: String,
     },
     /// Two TUN devices, which are created if they do not exist.
     Tun {
-        /// The interface at which the forward direction starts.
+        /// Name of the interface at which the forward direction starts.
         first: String,
-        /// The interface at which the forward direction ends.
+        /// Name of the interface at which the forward direction ends.
         second: String,
     },
 }
 
-/// The complete configuration of one direction, including defaults, in the form of its JSON.
+/// The complete configuration of one direction of the path, including defaults. The fields are those of the JSON
+/// output.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct PathSettings {
     /// A policer, which drops packets above a rate before the bottleneck; `None` for no policer.
@@ -40,11 +41,11 @@ pub struct PathSettings {
     pub capacity: CapacitySettings,
     /// Size of the queue before the bottleneck.
     pub queue: QueueSettings,
-    /// Queue discipline.
+    /// Discipline of the queue before the bottleneck.
     pub discipline: DisciplineSettings,
     /// Propagation delay, in seconds.
     pub delay_s: f64,
-    /// Variation of the delay.
+    /// Variation of the propagation delay.
     pub jitter: JitterSettings,
     /// Random loss.
     pub loss: LossSettings,
@@ -52,7 +53,8 @@ pub struct PathSettings {
     pub duplicate_share: f64,
     /// Share of the packets that are reordered, 0 to 1.
     pub reorder_share: f64,
-    /// How much later reordered packets arrive, in seconds; negative for earlier. `None` if no packets are reordered.
+    /// How much later reordered packets arrive, in seconds; negative if they arrive earlier. `None` if no packets are
+    /// reordered.
     pub reorder_by_s: Option<f64>,
 }
 
@@ -60,20 +62,20 @@ pub struct PathSettings {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "snake_case")]
 pub enum CapacitySettings {
-    /// Unlimited.
+    /// No limit.
     Unlimited,
-    /// A rate of IP packets, in steps.
+    /// A rate of IP packets that changes in steps.
     Rate {
-        /// The steps; the first is at 0 s.
+        /// The steps; the first step is at 0 s.
         steps: Vec<RateStep>,
     },
     /// A token bucket: a rate with bursts.
     Shaped(BucketSettings),
-    /// A recorded trace, repeated.
+    /// A recorded trace, which is repeated.
     Trace {
-        /// Its mean rate, in bit/s.
+        /// Mean rate of the trace, in bit/s.
         mean_rate_bps: u64,
-        /// Its length, in seconds.
+        /// Length of the trace, in seconds.
         length_s: f64,
     },
 }
@@ -81,9 +83,9 @@ pub enum CapacitySettings {
 /// A token bucket.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct BucketSettings {
-    /// Fill rate, in bit/s.
+    /// Rate at which the bucket fills, in bit/s.
     pub rate_bps: u64,
-    /// Capacity, in bytes.
+    /// Maximum content of the bucket, in bytes.
     pub burst_bytes: u64,
 }
 
@@ -96,7 +98,7 @@ impl From<TokenBucket> for BucketSettings {
 /// A rate and the time from which it applies.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct RateStep {
-    /// Time since the start, in seconds.
+    /// Time since the start of the path, in seconds.
     pub time_s: f64,
     /// Rate, in bit/s.
     pub rate_bps: u64,
@@ -122,42 +124,43 @@ pub enum DisciplineSettings {
     Droptail,
     /// CoDel: in addition, drops packets while there is a standing queue.
     Codel {
-        /// Minimum waiting time above which the queue is a standing queue, in seconds.
+        /// Minimum waiting time above which CoDel treats the queue as a standing queue, in seconds.
         target_s: f64,
-        /// The time over which the minimum is taken, in seconds.
+        /// Time over which CoDel takes the minimum waiting time, in seconds.
         interval_s: f64,
     },
-    /// FQ-CoDel: several queues, with CoDel in each.
+    /// FQ-CoDel: several queues, each with CoDel.
     FqCodel {
-        /// Minimum waiting time above which the queue is a standing queue, in seconds.
+        /// Minimum waiting time above which CoDel treats a queue as a standing queue, in seconds.
         target_s: f64,
-        /// The time over which the minimum is taken, in seconds.
+        /// Time over which CoDel takes the minimum waiting time, in seconds.
         interval_s: f64,
         /// Number of queues.
         flows: u32,
-        /// Bytes that a queue may send per turn.
+        /// Bytes that each queue may send per round.
         quantum_bytes: u64,
     },
-    /// PIE: drops arriving packets with a probability that depends on the delay.
+    /// PIE: drops arriving packets with a probability that depends on the queueing delay.
     Pie {
-        /// Target delay, in seconds.
+        /// Target queueing delay, in seconds.
         target_s: f64,
-        /// Time between two updates of the probability, in seconds.
+        /// Time between two updates of the drop probability, in seconds.
         update_s: f64,
-        /// Burst that an idle queue accepts without drops, in seconds.
+        /// Length of a burst that an idle queue accepts without drops, in seconds.
         burst_s: f64,
     },
     /// `DualPI2`: a classic queue and a low-latency queue.
     Dualpi2 {
-        /// Target delay of the classic queue, in seconds.
+        /// Target queueing delay of the classic queue, in seconds.
         target_s: f64,
-        /// Longest usual round-trip time, in seconds.
+        /// Longest round-trip time that is usual for the traffic, in seconds.
         longest_round_trip_s: f64,
-        /// Ratio of the low-latency queue's probability to the base probability.
+        /// Ratio of the low-latency queue's marking probability to the base probability.
         coupling: f64,
-        /// Delay above which the low-latency queue marks some packets, in seconds.
+        /// Queueing delay above which the low-latency queue marks some packets, in seconds.
         min_threshold_s: f64,
-        /// Distance from this threshold to the delay at which it marks all packets, in seconds.
+        /// Distance from `min_threshold_s` to the queueing delay at which the low-latency queue marks all packets, in
+        /// seconds.
         range_s: f64,
     },
 }
@@ -191,25 +194,25 @@ impl From<Discipline> for DisciplineSettings {
     }
 }
 
-/// Variation of a delay.
+/// Random variation of a delay.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "snake_case")]
 pub enum JitterSettings {
     /// No variation.
     None,
-    /// Uniform, in either direction.
+    /// Uniformly distributed, with longer and shorter delays.
     Uniform {
-        /// Maximum, in seconds.
+        /// Maximum change of the delay, in seconds.
         most_s: f64,
     },
-    /// Normal; negative delays become zero.
+    /// Normally distributed; negative delays become zero.
     Normal {
         /// Standard deviation, in seconds.
         deviation_s: f64,
     },
-    /// Half-normal: only longer delays.
+    /// Half-normally distributed: delays only become longer.
     HalfNormal {
-        /// Standard deviation, in seconds.
+        /// Standard deviation of the underlying normal distribution, in seconds.
         deviation_s: f64,
     },
 }

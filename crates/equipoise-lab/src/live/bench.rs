@@ -1,4 +1,4 @@
-//! The threads of a live run: the emulator and the two ends of each flow.
+//! The threads of a live run: the network emulator and the two endpoints of each flow.
 
 use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::mpsc::Sender as Post;
@@ -67,7 +67,8 @@ impl Ground<'_> {
         Ok(Sockets::Datagrams(pairs))
     }
 
-    /// Starts the emulator, which posts a note about each packet that leaves it. `owners` has one entry for each route.
+    /// Starts the emulator, which sends the main thread a note about each packet that leaves the emulator. `owners` has
+    /// one entry for each route.
     fn emulator(
         &self,
         scenario: &Scenario,
@@ -81,7 +82,7 @@ impl Ground<'_> {
         let post = post.clone();
         let watcher = Watcher::new(move |passed| {
             if let Some(owner) = owners.get(passed.route) {
-                // The main thread outlives the emulator. If it is gone, the note is not needed.
+                // The main thread outlives the emulator. If the channel is closed nevertheless, nobody needs the note.
                 let _ = post.send(owner.note(passed));
             }
         });
@@ -95,16 +96,17 @@ impl Ground<'_> {
     }
 }
 
-/// The links of each path of a flow, up to the point where its packets leave the network.
+/// Returns the links of each path of a flow, up to the point at which the flow's packets leave the network.
 fn ways<'a>(scenario: &'a Scenario, flow: &'a Flow) -> Vec<&'a [usize]> {
     let paths: Vec<_> = scenario.paths_of(flow).map(|path| path.links.as_slice()).collect();
     if paths.is_empty() { vec![flow.network()] } else { paths }
 }
 
 impl Sockets {
-    /// One route for each path of the flow; for a flow pair, one route for each half.
+    /// Returns one route for each path of the flow; for a flow pair, one route for each half.
     fn routes(&self, scenario: &Scenario, flow: &Flow) -> Vec<Route> {
-        // The sender of a route is always the near host. In a flow in the backward direction, the near host receives.
+        // The sender of a route is always the near host. In a flow in the backward direction, the near host receives
+        // the data.
         let is_forward = flow.direction == Direction::Forward;
         let hosts =
             |sender: SocketAddr, receiver: SocketAddr| if is_forward { [sender, receiver] } else { [receiver, sender] };
@@ -129,25 +131,25 @@ impl Sockets {
             let (forward, backward) = if is_forward { (media, answers) } else { (answers, media) };
             Route { forward, backward, protocol, sender, receiver }
         };
-        // Both halves of a pair use the same path.
+        // Both halves of a flow pair use the same path.
         ways(scenario, flow).into_iter().cycle().zip(ends).map(route).collect()
     }
 }
 
-/// All running threads.
+/// All running threads of a live run.
 pub(super) struct Bench {
     near: Vec<Box<dyn End>>,
     far: Vec<Box<dyn End>>,
     streams: Vec<RunningTcp>,
-    /// Each flow pair with the number of its flow.
+    /// Each flow pair, with the number of its flow in the scenario.
     pairs: Vec<(usize, RunningPair)>,
     emulator: Emulator,
-    /// For each link, the playout buffer that replaces it, if any.
+    /// For each link, the playout buffer that replaces the link, if any.
     playouts: Vec<Option<SharedPlayout>>,
     groups: Groups,
 }
 
-/// An end of a session on its own thread.
+/// An endpoint of a session, running on its own thread.
 trait End {
     fn is_finished(&self) -> bool;
 
@@ -170,14 +172,14 @@ impl Bench {
             (0..scenario.flows.len()).map(|index| ground.sockets(scenario, index)).collect::<Result<_, _>>()?;
         let routes: Vec<_> =
             scenario.flows.iter().zip(&sockets).map(|(flow, ends)| ends.routes(scenario, flow)).collect();
-        // The routes of a flow follow those of the previous flows.
+        // The routes of each flow directly follow the routes of the previous flow.
         let first = routes.iter().scan(0, |next, routes| Some(std::mem::replace(next, *next + routes.len())));
         let first: Vec<usize> = first.collect();
         let owner = |(index, flow)| (RouteOf::new(index, flow), routes.get(index).map_or(0, Vec::len));
         let owners = scenario.flows.iter().enumerate().map(owner);
         let owners = owners.flat_map(|(owner, count)| std::iter::repeat_n(owner, count)).collect();
         let emulator = ground.emulator(scenario, (routes.into_iter().flatten().collect(), owners), post)?;
-        // The links of a scenario are valid: the emulator has already created them.
+        // The links of the scenario are valid, because the emulator has already been created from them.
         let playouts = SharedPlayout::of(scenario, ground.origin.assume_clock()).into_iter();
         let playouts = playouts.map(|playout| playout.ok().flatten()).collect();
         let (streams, pairs) = (Vec::new(), Vec::new());
@@ -197,7 +199,7 @@ impl Bench {
                         Poster { flow: index, half: Half::Sending, receives: None, post: post.clone(), load: None };
                     bench.streams.push(tcp::run_web(scenario, (flow, *web, *stop), ground, *ends, poster)?);
                 }
-                // The reverse media use the hosts of the previous flow.
+                // The reverse media of a session use the hosts of the previous flow, which are already running.
                 (Sockets::Datagrams(_), _) if flow.part == Some(DuplexPart::Back) => {}
                 (Sockets::Datagrams(pairs), _) => {
                     let hosts = bench.hosts(first[index], pairs);
@@ -206,16 +208,17 @@ impl Bench {
                 (Sockets::Pair(ends), FlowKind::Pair(pair)) => {
                     bench.pairs.push((index, pair::run((flow, pair), index, ground, *ends, post)?));
                 }
-                // Only TCP flows and flow pairs have streams.
+                // Only TCP flows and flow pairs have streams, so this combination cannot occur.
                 (Sockets::Stream(_) | Sockets::Web(_) | Sockets::Pair(_), _) => {}
             }
         }
         Ok(bench)
     }
 
-    /// The sockets of both hosts, each with the address to which it sends; `first` is the number of the first route.
+    /// Returns the sockets of both hosts, each with the address to which it sends. `first` is the number of the flow's
+    /// first route.
     fn hosts(&self, first: usize, pairs: Vec<(Socket, Socket)>) -> Hosts {
-        // The emulator was started with a route for every pair of sockets.
+        // The emulator was started with a route for every pair of sockets, so no address is missing.
         let host = |(route, (near, far)): (usize, (Socket, Socket))| {
             Some(((near, self.emulator.entrance(route)?), (far, self.emulator.exit(route)?)))
         };
@@ -223,7 +226,7 @@ impl Bench {
         Hosts { first, near, far }
     }
 
-    /// Starts both ends of a session or of background traffic.
+    /// Starts both endpoints of a session or of background traffic.
     fn add(
         &mut self,
         scenario: &Scenario,
@@ -252,7 +255,8 @@ impl Bench {
         }
         if flow.part.is_some() {
             let loads = [PathLoad::default(), PathLoad::default()];
-            // The reverse media use the hosts that were already started with the forward media.
+            // The endpoints of the forward media also send and receive the reverse media, so the reverse flow starts
+            // nothing.
             let Some(ways) = ends::both_ways(scenario, index, &loads) else { return Ok(()) };
             let (near, far) = ends::duplex(ways, seed, origin).map_err(failed)?;
             let half = Half::Sending;
@@ -294,7 +298,7 @@ impl Bench {
             || self.pairs.iter().any(|(_, pair)| pair.is_finished())
     }
 
-    /// For each link, the playout buffer that replaces it, if any.
+    /// For each link, the playout buffer that replaces the link, if any.
     pub(super) fn playouts(&self) -> &[Option<SharedPlayout>] {
         &self.playouts
     }
@@ -308,7 +312,7 @@ impl Bench {
         for stream in self.streams {
             stream.stop()?;
         }
-        // A sender's BYE follows its last packet and ends its receiver, unless it is lost.
+        // A sender's BYE packet follows its last media packet and ends the receiver, unless the BYE packet is lost.
         let give_up = clock.now() + DRAIN;
         let mut pair_hosts = Vec::new();
         for (index, pair) in self.pairs {
@@ -323,24 +327,24 @@ impl Bench {
             clock_name = clock_name.or(Some(stats.timestamps.name().to_owned()));
         }
         let emulator = self.emulator.stop()?;
-        // Without datagrams, only the emulator received packets.
+        // If no flow sends datagrams, only the emulator received packets, so the clock is the emulator's.
         let clock = clock_name.unwrap_or_else(|| emulator.timestamps.name().to_owned());
         Ok(Stopped { clock, emulator, pair_hosts })
     }
 }
 
-/// Results that are available after everything has stopped.
+/// Results that become available only after all threads have stopped.
 pub(super) struct Stopped {
-    /// Source of arrival times.
+    /// Name of the source of arrival timestamps.
     pub(super) clock: String,
     pub(super) emulator: EmulatorReport,
-    /// Window settings of the hosts of each flow pair, with the number of its flow.
+    /// Window settings of each flow pair's hosts, with the number of the pair's flow.
     pub(super) pair_hosts: Vec<(usize, PairHost)>,
 }
 
 /// The sockets of both hosts of a flow, each with the address to which it sends.
 struct Hosts {
-    /// Number of the first route.
+    /// Number of the flow's first route.
     first: usize,
     near: Vec<(Socket, SocketAddr)>,
     far: Vec<(Socket, SocketAddr)>,

@@ -1,4 +1,4 @@
-//! The environment of a live run, and how its ends report to the main thread.
+//! The environment of a live run, and how its endpoints report to the main thread.
 
 use std::sync::mpsc::Sender as Post;
 
@@ -15,10 +15,10 @@ pub(super) struct Ground<'a> {
     pub(super) clock: &'a Clock,
     pub(super) origin: Time,
     pub(super) seed: u64,
-    /// The network namespaces; `None` for the loopback interface.
+    /// The network namespaces; `None` if the run uses the loopback interface.
     pub(super) bed: Option<&'a TestBed>,
-    /// Returns the control that can set the window of a flow pair's TCP under the congestion control of this name, if
-    /// there is one.
+    /// Returns the control that can set the congestion window of a flow pair's TCP connection if the connection uses
+    /// the congestion control of this name; `None` if no such control exists.
     pub(super) window_control: &'a dyn Fn(&str) -> Option<WindowControl>,
 }
 
@@ -30,27 +30,30 @@ pub(super) struct Note {
 }
 
 pub(super) enum Said {
-    /// An event at one end of a session or of background traffic; with a path, if the session has several paths.
+    /// An event at one endpoint of a session or of background traffic. The path is `Some` if the session has several
+    /// paths.
     Event(Option<PathId>, Half, Event),
-    /// The state of a TCP connection.
+    /// The current state of a TCP connection.
     Tcp(TcpReading),
-    /// The state of web traffic, and the fetches that it completed.
+    /// The current state of web traffic, and the fetches that it has completed since the last note.
     Web(WebReading, Vec<WebFetched>),
     /// The receiver of a flow pair read this much data from TCP.
     Stream(Size),
-    /// A packet is about to arrive at the flow's receiver. `waited` is its total time in queues; `sequence` is the
-    /// sequence number of a media packet.
+    /// A packet is about to arrive at the flow's receiver. `waited` is the total time that the packet waited in queues;
+    /// `sequence` is the sequence number of a media packet.
     Waited { waited: Span, sequence: Option<u16> },
     /// A packet of this size is about to arrive at the flow's sender.
     Returned(Size),
 }
 
-/// Sends the events of a flow's end to the main thread, and measures the load of its path if the controller needs it.
+/// Sends the events of a flow's endpoint to the main thread, and measures the load of its path if the controller needs
+/// it.
 pub(super) struct Poster {
     pub(super) flow: usize,
-    /// Whether the end sends or receives the flow's media.
+    /// Whether the endpoint sends or receives the flow's media.
     pub(super) half: Half,
-    /// If the end both sends and receives media, the flow whose media it receives; it sends the media of `flow`.
+    /// If the endpoint both sends and receives media, the number of the flow whose media it receives. The endpoint
+    /// sends the media of `flow`.
     pub(super) receives: Option<usize>,
     pub(super) post: Post<Note>,
     pub(super) load: Option<(LoadProbe, PathLoad)>,
@@ -58,7 +61,7 @@ pub(super) struct Poster {
 
 impl Poster {
     pub(super) fn tell(&self, note: Note) {
-        // The main thread outlives the ends. If it is gone, the note is not needed.
+        // The main thread outlives the endpoints. If the channel is closed nevertheless, nobody needs the note.
         let _ = self.post.send(note);
     }
 }

@@ -1,4 +1,4 @@
-//! Runs a scenario live: real packets on real sockets, through an emulated bottleneck on this host.
+//! Runs a scenario live: real packets on real sockets, through an emulated bottleneck on this machine.
 
 mod bench;
 mod ground;
@@ -36,12 +36,12 @@ pub enum LiveError {
     /// The scenario exceeds a limit.
     #[error(transparent)]
     OverBudget(#[from] OverBudget),
-    /// The ends of a flow cannot be built.
+    /// The endpoints of a flow cannot be built.
     #[error("flow {flow}")]
     Ends {
         /// The flow's name.
         flow: String,
-        /// The cause.
+        /// Why the endpoints cannot be built.
         source: EndsError,
     },
     /// The flow uses the kernel's TCP, which needs separate network namespaces.
@@ -56,7 +56,7 @@ pub enum LiveError {
 }
 
 impl LiveError {
-    /// The error text if the kernel lacks a congestion control that the run needs; `None` for any other error.
+    /// Returns the error text if the kernel lacks a congestion control that the run needs; `None` for any other error.
     pub fn lacking(&self) -> Option<String> {
         match self {
             Self::Net(error @ NetError::NoCongestionControl { .. }) => Some(error.to_string()),
@@ -65,12 +65,12 @@ impl LiveError {
     }
 }
 
-/// Time from the creation of the first socket to the first packet. The kernel timestamps arrivals only after some
-/// milliseconds.
+/// Time from the creation of the first socket to the first packet. The kernel starts to timestamp arrivals only some
+/// milliseconds after a socket requests timestamps.
 const LEAD: Span = Span::from_millis(100);
-/// Maximum time between two updates of the progress and two checks whether to stop.
+/// Maximum time between two updates of the progress, and between two checks whether to stop.
 const TICK: Duration = Duration::from_millis(50);
-/// Time after the end of the run for packets that are still in flight.
+/// Time to wait after the end of the run for packets that are still in flight.
 const DRAIN: Span = Span::from_secs(2);
 
 /// The environment of a run.
@@ -87,7 +87,7 @@ impl Stage {
     /// Checks whether a run is possible in this environment.
     ///
     /// # Errors
-    /// [`LiveError::Net`], which names what is missing.
+    /// [`LiveError::Net`], which names what the environment lacks.
     pub fn check(self) -> Result<(), LiveError> {
         match self {
             Self::Loopback => Ok(()),
@@ -99,28 +99,30 @@ impl Stage {
 /// The parameters of a run, in addition to its scenario.
 #[derive(Clone, Copy)]
 pub struct Setup<'a> {
-    /// Seed.
+    /// Seed of the run's random numbers.
     pub seed: u64,
-    /// Environment.
+    /// Environment in which the run takes place.
     pub stage: Stage,
-    /// Returns the control that can set the window of a flow pair's TCP under the congestion control of this name, if
-    /// there is one. Without it, the first round trips of a probing period are paced to the window. The results say
-    /// which method was used.
+    /// Returns the control that can set the congestion window of a flow pair's TCP connection if the connection uses
+    /// the congestion control of this name; `None` if no such control exists. Without a control, the connection is
+    /// paced at the window per round trip during the first round trips of a probing period. The results say which
+    /// method was used.
     pub window_control: &'a dyn Fn(&str) -> Option<WindowControl>,
 }
 
 impl Setup<'_> {
-    /// A run without a window control.
+    /// Returns the parameters of a run without a window control.
     pub fn new(seed: u64, stage: Stage) -> Self {
         Self { seed, stage, window_control: &|_| None }
     }
 }
 
-/// Performs one run, until its end or until `stop` is set. Returns the measurements up to then in both cases.
+/// Performs one run until its planned end or until `stop` is set. In both cases, returns the measurements made until
+/// then.
 ///
 /// # Errors
-/// [`LiveError`] if the run is too large, if the system does not provide what it needs, or if a socket or a thread
-/// fails.
+/// [`LiveError`] if the run is too large, if the operating system does not provide what the run needs, or if a socket
+/// or a thread fails.
 pub fn run(
     scenario: &Scenario,
     setup: &Setup<'_>,
@@ -152,7 +154,7 @@ pub fn run(
     drop(post);
     while watch.take_in(Duration::ZERO, progress) {}
     if lasted >= scenario.duration {
-        // The last interval is also over, and its packets have arrived.
+        // The last interval has also ended, and its packets have arrived.
         watch.tell_rows(lasted + DRAIN, progress);
     }
     let stalls = stalls(&watchdog.stop()?, origin, lasted);
@@ -170,8 +172,8 @@ pub fn run(
     })
 }
 
-/// Creates the three network namespaces. A host keeps the windows of idle connections if the scenario disables the idle
-/// restart for a connection whose sender is that host.
+/// Creates the three network namespaces. If the scenario disables the slow-start restart after idle times for a
+/// connection, the host that sends this connection's data keeps the congestion windows of idle connections.
 fn hosts(scenario: &Scenario) -> Result<TestBed, NetError> {
     let bed = TestBed::new()?;
     let keeps = |flow: &&Flow| flow.connection().is_some_and(|tcp| !tcp.idle_restart);
@@ -187,14 +189,15 @@ struct Watch {
     recorder: Recorder,
     origin: Time,
     reckoned: Reckoned,
-    /// For each flow, packets between the emulator and the receiver.
+    /// For each flow, the packets that have left the emulator and that the receiver has not yet reported.
     under_way: Vec<UnderWay>,
 }
 
-/// The headers of the kernel's segments: IP, TCP and timestamps (RFC 791, RFC 9293, RFC 7323).
+/// Size of the headers of a TCP segment from the kernel: IP, TCP and the timestamps option (RFC 791, RFC 9293, RFC
+/// 7323).
 const TCP_HEADERS: Size = Size::from_bytes(52);
 
-/// Received IP packets of the kernel's TCP, computed from the data that it delivered.
+/// Size of the IP packets that the kernel's TCP received, computed from the data that TCP delivered.
 struct Reckoned {
     interval: Span,
     connections: Vec<Connection>,
@@ -203,7 +206,7 @@ struct Reckoned {
 /// The TCP connection of a flow.
 struct Connection {
     packet: Size,
-    /// Data delivered so far.
+    /// Data that the connection delivered to its application so far.
     delivered: Size,
 }
 
@@ -217,8 +220,9 @@ impl Reckoned {
         Self { interval: scenario.sample_interval, connections: scenario.flows.iter().map(connection).collect() }
     }
 
-    /// Records what flow number `flow` received since its last reading. The kernel is read near the end of each
-    /// interval; each reading counts for the interval whose end is nearest.
+    /// Records what flow number `flow` received since its previous reading. The main thread gets a reading of the
+    /// kernel's counters near the end of each interval, and attributes the reading to the interval whose end is
+    /// nearest.
     fn record(&mut self, at: Span, flow: usize, delivered: Size, recorder: &mut Recorder) {
         let Some(connection) = self.connections.get_mut(flow) else { return };
         let news = delivered - std::mem::replace(&mut connection.delivered, delivered);
@@ -227,7 +231,7 @@ impl Reckoned {
         recorder.on_tcp_received(end, flow, connection.packets(news));
     }
 
-    /// Records what the receiver of flow number `flow`, a flow pair, read from TCP at `at`.
+    /// Records what the receiver of flow number `flow`, a flow pair, read from its TCP connection at `at`.
     fn record_read(&self, at: Span, flow: usize, read: Size, recorder: &mut Recorder) {
         if let Some(connection) = self.connections.get(flow) {
             recorder.on_tcp_received(at, flow, connection.packets(read));
@@ -236,7 +240,7 @@ impl Reckoned {
 }
 
 impl Connection {
-    /// Total size of the packets that carry this amount of data, if all packets are full.
+    /// Returns the total size of the packets that carry this amount of data, if all packets are full.
     fn packets(&self, data: Size) -> Size {
         let (packet, full) = (self.packet.as_bytes() as f64, (self.packet - TCP_HEADERS).as_bytes() as f64);
         Size::from_bytes((data.as_bytes() as f64 * packet / full).round() as u64)
@@ -244,7 +248,8 @@ impl Connection {
 }
 
 impl Watch {
-    /// Waits for at most `wait` and records all notes. Returns false if no note came or all senders are gone.
+    /// Waits for at most `wait` and records all notes that have arrived. Returns false if no note arrived or if all
+    /// senders are gone.
     fn take_in(&mut self, wait: Duration, progress: &mut dyn FnMut(Progress)) -> bool {
         match self.inbox.recv_timeout(wait) {
             Ok(note) => self.record(note, progress),
@@ -256,14 +261,14 @@ impl Watch {
         true
     }
 
-    /// Reports the intervals that ended before `at`.
+    /// Reports the rows of the intervals that ended before `at`.
     fn tell_rows(&mut self, at: Span, progress: &mut dyn FnMut(Progress)) {
         for row in self.recorder.take_rows(at) {
             progress(Progress::Interval(row));
         }
     }
 
-    /// Records and reports that a packet of flow number `flow` arrived at `at`.
+    /// Records and reports that a packet of flow number `flow` arrived at `at` after waiting in queues for `waited`.
     fn waited(&mut self, (at, flow): (Span, usize), waited: Span, progress: &mut dyn FnMut(Progress)) {
         self.recorder.on_waited(flow, once((at, waited)));
         progress(Progress::Waited { at, flow, waited });
@@ -306,8 +311,8 @@ impl Watch {
     }
 }
 
-/// Completes the results of the flows: TCP connections get the name of the kernel's congestion control, flow pairs the
-/// window settings of their hosts.
+/// Completes the results of the flows. TCP connections get the name of the kernel's congestion control, and flow pairs
+/// get the window settings of their hosts.
 fn flows(scenario: &Scenario, mut results: Vec<FlowResult>, pair_hosts: Vec<(usize, PairHost)>) -> Vec<FlowResult> {
     for (flow, result) in scenario.flows.iter().zip(&mut results) {
         if let FlowKind::Tcp(tcp) = &flow.kind {
@@ -322,7 +327,7 @@ fn flows(scenario: &Scenario, mut results: Vec<FlowResult>, pair_hosts: Vec<(usi
     results
 }
 
-/// The results of the watched link directions, with the samples taken during the run.
+/// Returns the results of the link directions that the scenario watches, with the samples taken during the run.
 fn links(
     scenario: &Scenario,
     emulator: &EmulatorReport,
@@ -343,7 +348,7 @@ fn links(
     scenario.watched_links().into_iter().filter_map(result).collect()
 }
 
-/// The stalls that overlap the run.
+/// Returns the stalls of the machine that overlap the run.
 fn stalls(found: &Stalls, origin: Time, lasted: Span) -> Vec<Stall> {
     let inside = found.list.iter().map(|stall| (stall.start - origin, stall.end - origin));
     inside
@@ -367,8 +372,8 @@ fn emulator_result(report: &EmulatorReport) -> EmulatorResult {
 mod tests {
     use super::*;
 
-    /// The kernel is read near the end of each interval, sometimes earlier. Each reading must count for one interval;
-    /// otherwise some intervals get two readings and others none.
+    /// The kernel's counters are read near the end of each interval, sometimes before the end. If it fails, some
+    /// intervals get two readings and others none.
     #[test]
     fn what_a_connection_received_is_reckoned_by_interval() {
         let scenario = Scenario::parse(
@@ -387,8 +392,8 @@ mod tests {
         assert_eq!(rates, [120_000, 240_000, 0]);
     }
 
-    /// A flow pair's TCP stream is read when data arrives. Each reading must count at its own time, with the packet
-    /// size of the pair's segments.
+    /// A flow pair's TCP stream is read when data arrives. If it fails, a reading does not count at its own time, or
+    /// not with the packet size of the pair's segments.
     #[test]
     fn what_a_flow_pair_received_over_tcp_is_reckoned_when_it_is_read() {
         let scenario = Scenario::parse(

@@ -4,17 +4,17 @@ use equipoise_session::{Endpoint, Input, Output, PathChange, PathId, Wake, WakeR
 
 use crate::scenario::Path;
 
-/// The sending end of a session over several paths, with scheduled outages of paths. It sees an outage as if the system
-/// had reported that an interface is down.
+/// The sender of a session over several paths, with scheduled outages of paths. The sender is notified of an outage as
+/// if the operating system had reported that an interface is down.
 pub(super) struct Outages {
     sender: Sender,
-    /// Future changes, the latest first.
+    /// Changes that are still to come, the latest one first.
     changes: Vec<(Instant<SenderClock>, PathId, PathChange)>,
 }
 
 impl Outages {
-    /// Schedules the changes of the paths of a flow, given in the order of their numbers, in a run that starts at
-    /// `origin`.
+    /// Schedules the changes of a flow's paths in a run that starts at `origin`. `paths` are in the order of their
+    /// numbers.
     pub(super) fn new<'a>(sender: Sender, paths: impl Iterator<Item = &'a Path>, origin: Instant<SenderClock>) -> Self {
         let of = |(number, path): (u16, &'a Path)| {
             path.changes().into_iter().map(move |(at, change)| (origin + at, PathId(number), change))

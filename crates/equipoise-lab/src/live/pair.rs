@@ -1,4 +1,5 @@
-//! Runs flow pairs over the kernel's TCP: translates scenarios into their settings, and their states into results.
+//! Runs flow pairs over the kernel's TCP. Translates scenarios into settings of flow pairs, and states of flow pairs
+//! into results.
 
 use std::sync::mpsc::Sender as Post;
 
@@ -12,10 +13,10 @@ use crate::ends;
 use crate::result::PairHost;
 use crate::scenario::{Flow, PairFlow};
 
-/// The port of the first flow, at both hosts; below the kernel's ephemeral ports.
+/// UDP and TCP port of the first flow at both hosts; it is below the kernel's ephemeral ports.
 const FIRST_PORT: u16 = 5004;
 
-/// The hosts of flow number `index`, with the window control of the run's setup.
+/// Returns the hosts of flow number `index`, with the window control of the run's setup.
 pub(super) fn hosts(flow: &Flow, pair: &PairFlow, index: usize, ground: &Ground<'_>) -> PairHosts {
     let tcp = tcp::hosts(flow, &pair.tcp, pair.segment);
     PairHosts {
@@ -25,7 +26,7 @@ pub(super) fn hosts(flow: &Flow, pair: &PairFlow, index: usize, ground: &Ground<
     }
 }
 
-/// Starts both ends of flow number `index`.
+/// Starts both endpoints of flow number `index`, which is a flow pair.
 pub(super) fn run(
     (flow, pair): (&Flow, &PairFlow),
     index: usize,
@@ -42,7 +43,7 @@ pub(super) fn run(
     })
 }
 
-/// The window settings of the pair's host.
+/// Returns the window settings of a flow pair's host.
 pub(super) fn host(state: &PairState) -> PairHost {
     PairHost {
         congestion_control: state.congestion_control.clone(),
@@ -70,7 +71,8 @@ mod tests {
         report_interval = \"1 s\"\nwindow = { name = \"reno\" }\nkernel = \"cubic\"\ntcp = { receive_window = 11 }\n\
         pair = { adu = \"5120 B\", segment = \"1000 B\" }\n";
 
-    /// If it fails, a pair's TCP is not the one in the scenario, or its window is never set.
+    /// If it fails, a flow pair's TCP settings differ from those in the scenario, or its congestion window is never
+    /// set.
     #[test]
     fn the_hosts_are_those_of_the_scenario_each_flow_has_a_port_and_the_window_is_set_for_the_kernels_control() {
         let scenario = Scenario::parse(TEXT).expect("right");
@@ -87,7 +89,7 @@ mod tests {
         assert_eq!(found.window_control.expect("there is one").congestion_control(), "cubic_preset");
     }
 
-    /// If it fails, events of a pair are missing from the trace or recorded for another flow.
+    /// If it fails, events of a flow pair are missing from the trace or recorded for another flow.
     #[test]
     fn what_an_end_sees_is_posted_with_its_time_and_flow() {
         let (post, notes) = mpsc::channel();

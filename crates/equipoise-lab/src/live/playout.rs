@@ -5,9 +5,9 @@ use crate::playout::SharedPlayout;
 use crate::record::LinkRecord;
 use crate::result::LinkResult;
 
-/// Samples the playout buffers, because the emulator does not run the links that they replace.
+/// Samples the playout buffers, because the emulator does not run the links that are replaced by playout buffers.
 pub(super) struct PlayoutWatch {
-    /// For each link, the buffer that replaces it, if any, with its samples.
+    /// For each link, the playout buffer that replaces the link, if any, and the buffer's samples.
     buffers: Vec<Option<(SharedPlayout, LinkRecord)>>,
     every: Span,
     next: Span,
@@ -20,7 +20,7 @@ impl PlayoutWatch {
         Self { buffers: buffers.iter().map(recorded).collect(), every, next: every, origin }
     }
 
-    /// Takes the samples that are due: as many as for the emulator's links, but slightly later.
+    /// Takes the samples that are due. A buffer gets as many samples as an emulated link, but slightly later.
     pub(super) fn look(&mut self, at: Span) {
         while self.next <= at {
             self.next = self.next + self.every;
@@ -30,7 +30,8 @@ impl PlayoutWatch {
         }
     }
 
-    /// The result of a link that is replaced by a buffer, with its samples; `None` for any other link.
+    /// Returns the result of a link that is replaced by a playout buffer, with the buffer's samples; `None` for any
+    /// other link.
     pub(super) fn result(&mut self, number: usize, name: &str, lasted: Span) -> Option<LinkResult> {
         let (buffer, record) = self.buffers.get_mut(number)?.take()?;
         let stats = buffer.stats((self.origin + lasted).assume_clock());

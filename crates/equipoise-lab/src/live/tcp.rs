@@ -1,4 +1,5 @@
-//! Runs TCP connections of the kernel: translates scenarios into their settings, and their states into records.
+//! Runs TCP connections of the kernel. Translates scenarios into settings of connections, and states of connections
+//! into records.
 
 use equipoise::control::window::WindowSnapshot;
 use equipoise::units::{Size, Span};
@@ -13,7 +14,7 @@ use crate::ends::{self, EndsError};
 use crate::record::{TcpReading, WebReading};
 use crate::scenario::{Direction, Flow, Scenario, TcpFlow};
 
-/// The hosts of a flow's connection; `packet` is the size of its IP packets.
+/// Returns the hosts of a flow's connection; `packet` is the size of the connection's IP packets.
 pub(super) fn hosts(flow: &Flow, tcp: &TcpFlow, packet: Size) -> TcpHosts {
     TcpHosts {
         sender: sender(flow),
@@ -23,7 +24,7 @@ pub(super) fn hosts(flow: &Flow, tcp: &TcpFlow, packet: Size) -> TcpHosts {
     }
 }
 
-/// The host that sends the data of a flow.
+/// Returns the host that sends the data of a flow.
 pub(super) const fn sender(flow: &Flow) -> TestHost {
     match flow.direction {
         Direction::Forward => TestHost::Near,
@@ -31,10 +32,10 @@ pub(super) const fn sender(flow: &Flow) -> TestHost {
     }
 }
 
-/// The data that the application of a connection writes.
+/// Returns the source of the data that the application of a connection writes.
 pub(super) fn supply(flow: &Flow, tcp: &TcpFlow, (index, seed): (usize, u64)) -> Result<TcpSupply, EndsError> {
     Ok(match ends::tcp_supply(flow, tcp, index, seed)? {
-        // Only the TCP half of a flow pair has the supply `Written`, and it does not use this function.
+        // Only the TCP half of a flow pair has the supply `Written`, and that half does not use this function.
         Supply::Unlimited | Supply::Written => TcpSupply::Unlimited,
         Supply::Transfer(data) => TcpSupply::Transfer(data),
         Supply::Rate(rate) => TcpSupply::Rate(rate),
@@ -42,7 +43,7 @@ pub(super) fn supply(flow: &Flow, tcp: &TcpFlow, (index, seed): (usize, u64)) ->
     })
 }
 
-/// Starts both applications of a connection.
+/// Starts the sending and the receiving application of a TCP connection.
 pub(super) fn run(
     scenario: &Scenario,
     (flow, tcp, supply): (&Flow, &TcpFlow, TcpSupply),

@@ -1,8 +1,8 @@
-//! Joins two reports about each packet: only the emulator knows how long the packet waited in queues, and only the
-//! receiver knows that it arrived.
+//! Combines two reports about each packet: only the emulator measures how long a packet waited in queues, and only the
+//! receiver observes that the packet arrived.
 //!
-//! The emulator reports a packet before it sends it, and the receiver reports it later. The main thread gets the two
-//! reports in this order.
+//! The emulator reports a packet before it sends the packet to the receiver, so the main thread always gets the
+//! emulator's report first and the receiver's report second.
 
 use std::collections::VecDeque;
 
@@ -13,13 +13,14 @@ use equipoise_session::wire::is_rtcp;
 use super::ground::{Note, Said};
 use crate::scenario::{Direction, DuplexPart, Flow, FlowKind, Scenario};
 
-/// The flow that uses a route of the emulator.
+/// Identifies the flow that uses a route of the emulator.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct RouteOf {
     flow: usize,
-    /// Whether the flow sends from the route's receiver to its sender.
+    /// Whether the flow's media travel from the route's receiver to the route's sender, which is the backward
+    /// direction.
     goes_back: bool,
-    /// Whether media are also sent in the opposite direction; those media belong to the next flow.
+    /// Whether media also travel in the opposite direction. Those media belong to the flow with the next number.
     is_duplex: bool,
 }
 
@@ -29,8 +30,8 @@ impl RouteOf {
         Self { flow: index, goes_back, is_duplex: flow.part == Some(DuplexPart::There) }
     }
 
-    /// The note for the main thread about a packet. As in the simulator, a packet in the direction of a flow's media
-    /// arrives at the receiver of the flow, any other packet at its sender.
+    /// Returns the note for the main thread about a packet that left the emulator. As in the simulator, a packet in the
+    /// direction of a flow's media arrives at the flow's receiver, and any other packet arrives at the flow's sender.
     pub(super) fn note(&self, passed: &Passed<'_>) -> Note {
         let goes_with = passed.is_back == self.goes_back;
         let media = passed.datagram.filter(|datagram| !is_rtcp(datagram));
@@ -50,23 +51,24 @@ impl RouteOf {
     }
 }
 
-/// The sequence number of an RTP packet (RFC 3550, Sec. 5.1).
+/// Returns the sequence number of an RTP packet (RFC 3550, Sec. 5.1).
 fn sequence(datagram: &[u8]) -> Option<u16> {
     let bytes = datagram.get(2..4)?;
     Some(u16::from_be_bytes(bytes.try_into().ok()?))
 }
 
-/// Packets of a flow that have left the emulator and that the receiver has not reported yet.
+/// Packets of a flow that have left the emulator and that the flow's receiver has not reported yet.
 #[derive(Debug, Default)]
 pub(super) struct UnderWay {
-    /// Whether the receiver reports packets. Without such reports, a packet counts as received when it leaves the
-    /// emulator.
+    /// Whether the flow's receiver reports the packets that it receives. If it does not, a packet counts as received
+    /// when it leaves the emulator.
     has_events: bool,
     packets: VecDeque<(u16, Span)>,
 }
 
-/// Maximum number of packets in flight between the emulator and a receiver on the same machine; older ones were lost
-/// there. Our choice: far below 65536, after which sequence numbers repeat.
+/// Maximum number of packets in flight between the emulator and a receiver on the same machine. If there are more, the
+/// oldest ones count as lost on this last part of the route. Our choice: far below 65536, after which sequence numbers
+/// repeat.
 const MOST_UNDER_WAY: usize = 1024;
 
 impl UnderWay {
@@ -79,8 +81,8 @@ impl UnderWay {
         scenario.flows.iter().map(of).collect()
     }
 
-    /// Handles a packet that left the emulator after it waited for `waited` in queues. Returns the wait if it has to be
-    /// recorded now, because the receiver will not report the packet.
+    /// Handles a packet that left the emulator after waiting in queues for `waited`. Returns the waiting time if it
+    /// must be recorded now because the receiver will not report the packet.
     pub(super) fn on_passed(&mut self, waited: Span, sequence: Option<u16>) -> Option<Span> {
         if !self.has_events {
             return Some(waited);
@@ -94,7 +96,7 @@ impl UnderWay {
         None
     }
 
-    /// The wait of a media packet that arrived at the receiver, if the emulator has reported the packet.
+    /// Returns the time that an arrived media packet waited in queues, if the emulator has reported the packet.
     pub(super) fn on_received(&mut self, sequence: u64) -> Option<Span> {
         let place = self.packets.iter().position(|&(number, _)| number == sequence as u16)?;
         self.packets.remove(place).map(|(_, waited)| waited)
@@ -117,7 +119,8 @@ mod tests {
     const MEDIA: &[u8] = &[0x80, 96, 1, 2, 0, 0];
     const REPORT: &[u8] = &[0x80, 201, 0, 1, 0, 0];
 
-    /// Where a packet arrived, at the receiver of a flow or at its sender, with the number of the flow.
+    /// The endpoint of a flow at which a packet arrived, with the number of the flow: media or other packets at the
+    /// receiver, or packets that travelled back to the sender.
     #[derive(Debug, PartialEq, Eq)]
     enum Told {
         Media(usize, u16),
@@ -134,7 +137,7 @@ mod tests {
         }
     }
 
-    /// If it fails, feedback counts as media, or waits are recorded for the flow of the opposite direction.
+    /// If it fails, feedback counts as media, or waiting times are recorded for the flow of the opposite direction.
     #[test]
     fn what_goes_with_the_media_comes_to_the_receiver_and_all_else_to_the_sender() {
         let route = |goes_back, is_duplex| RouteOf { flow: 3, goes_back, is_duplex };

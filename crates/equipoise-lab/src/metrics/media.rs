@@ -1,7 +1,7 @@
 use super::{COUNT, MEGABITS, MILLIS, Metric, PERCENT, SECONDS, metric};
 use crate::result::{MediaResult, PhaseResult};
 
-/// Metrics of all media of a run together.
+/// Metrics of a run that cover all media of the run together.
 pub const RUN: &[Metric<MediaResult>] = &[
     metric("utilisation", "utilisation", PERCENT, |media| media.utilisation),
     metric("queueing_mean_s", "wait in queues: mean", MILLIS, |media| media.queueing?.mean_s),
@@ -14,7 +14,7 @@ pub const RUN: &[Metric<MediaResult>] = &[
     metric("feedback_share", "feedback, of the bytes sent", PERCENT, |media| media.feedback_share),
 ];
 
-/// Metrics of all media of a phase together.
+/// Metrics of a phase of a run that cover all media of the phase together.
 pub const PHASE: &[Metric<PhaseResult>] = &[
     metric("capacity_bps", "capacity", MEGABITS, |phase| phase.capacity_bps),
     metric("utilisation", "used", PERCENT.decimals(1), |phase| phase.utilisation),

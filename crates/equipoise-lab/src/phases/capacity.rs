@@ -1,4 +1,4 @@
-//! The capacity that links leave to media over time, and how much of it media can use.
+//! The link capacity that remains for media over time, and how much of this capacity media can use.
 
 use equipoise::control::{Parameters, Value};
 use equipoise::units::{Rate, Schedule, Size, Span};
@@ -9,7 +9,7 @@ use equipoise_session::wire::rtp::RtpHeader;
 use super::{MOST_STEPS, ways};
 use crate::scenario::{Direction, Flow, FlowKind, LiveChoice, MultipathFlow, Scenario, VideoChoice};
 
-/// The link directions that media pass, and their background traffic.
+/// The link directions that media pass, with the background traffic over these links.
 pub(super) struct Capacities<'a> {
     links: Vec<Passed<'a>>,
 }
@@ -18,7 +18,7 @@ pub(super) struct Capacities<'a> {
 struct Passed<'a> {
     place: usize,
     capacity: &'a Capacity,
-    /// The starts and planned rates of background traffic over it.
+    /// Start time and planned rate of each background flow over this link direction.
     loads: Vec<(Span, &'a Schedule<Rate>)>,
 }
 
@@ -43,7 +43,8 @@ impl<'a> Capacities<'a> {
         Self { links: places.into_iter().filter_map(passed).collect() }
     }
 
-    /// Returns when capacities and loads take planned steps, without capacities and loads that vary continuously.
+    /// Returns the times at which link capacities and background loads take planned steps. Capacities and loads that
+    /// vary continuously are ignored.
     pub(super) fn changes(&self, duration: Span) -> Vec<Span> {
         let mut changes = Vec::new();
         let mut add = |times: Vec<Span>| {
@@ -64,14 +65,14 @@ impl<'a> Capacities<'a> {
         changes
     }
 
-    /// Returns whether a planned step at this time reduces the capacity that a link leaves to media.
+    /// Whether a planned step at the time `at` reduces the capacity that some link leaves to media.
     pub(super) fn falls_at(&self, at: Span) -> bool {
         let before = at - Span::from_nanos(1);
         self.links.iter().any(|link| link.at(at).zip(link.at(before)).is_some_and(|(now, then)| now < then))
     }
 
     /// Returns the mean capacity that a link direction leaves to media in a time span, in bit/s; `None` if the link has
-    /// no limit.
+    /// no rate limit.
     pub(super) fn left_bps(&self, place: usize, (from, to): (Span, Span)) -> Option<f64> {
         let link = self.links.iter().find(|link| link.place == place)?;
         let carried = link.capacity.bits(from, to)?;
@@ -85,7 +86,8 @@ impl<'a> Capacities<'a> {
 }
 
 impl Passed<'_> {
-    /// Returns the planned remaining capacity at a time, in bit/s, of a link whose rate takes steps.
+    /// Returns the planned remaining capacity at the time `at`, in bit/s; `None` if the link's capacity is not a rate
+    /// with steps.
     fn at(&self, at: Span) -> Option<f64> {
         let Capacity::Rate(rate) = self.capacity else { return None };
         let loads = self.loads.iter().filter(|(start, _)| *start <= at);
@@ -94,7 +96,7 @@ impl Passed<'_> {
     }
 }
 
-/// Returns the maximum rate of a flow's media in bit/s of IP packets; `None` if it has no limit.
+/// Returns the maximum rate of a flow's media, in bit/s of IP packets; `None` if the media have no rate limit.
 pub(super) fn greatest_bps(flow: &Flow) -> Option<f64> {
     let controller = match &flow.kind {
         FlowKind::Session { controller, .. } | FlowKind::Multipath(MultipathFlow { controller, .. }) => controller,
@@ -105,7 +107,7 @@ pub(super) fn greatest_bps(flow: &Flow) -> Option<f64> {
     of_law.into_iter().chain(of_media).reduce(f64::min)
 }
 
-/// Returns a controller's maximum rate, or its rate if the rate is fixed.
+/// Returns a controller's maximum rate, or its rate if it sends at a fixed rate.
 fn max_rate(parameters: &Parameters) -> Option<Rate> {
     let of = |key: &str| {
         parameters.iter().find_map(|(name, value)| match value {
@@ -116,7 +118,8 @@ fn max_rate(parameters: &Parameters) -> Option<Rate> {
     of("max_rate").or_else(|| of("rate"))
 }
 
-/// Returns the maximum rate of live media, packet headers included: a frame takes whole packets.
+/// Returns the maximum rate of live media in bit/s, including packet headers. Each frame is sent in whole packets of
+/// its own.
 fn live_bps(live: &LiveChoice, packet: Size) -> Option<f64> {
     let header = RtpHeader { send_time: Some(NtpTime::from_bits(0)), ..RtpHeader::default() };
     let header = Size::IPV4_UDP + Size::from_bytes(header.encoded_len() as u64);

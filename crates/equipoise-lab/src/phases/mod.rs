@@ -1,9 +1,9 @@
-//! The time spans of a run between the planned changes of a scenario, and the capacity that the scenario leaves to
-//! media in each.
+//! The phases of a run, which are the time spans between the planned changes of a scenario, and the capacity that the
+//! scenario leaves to media in each phase.
 //!
-//! RFC 8867, Sec. 4.1 and RFC 8868, Sec. 3 define their metrics on such spans: convergence "after the available link
-//! capacity changes, or when new flows get added", fairness "during static periods". The spans follow from the scenario
-//! alone, so they are the same in simulated and live runs, and for all seeds.
+//! RFC 8867, Sec. 4.1 and RFC 8868, Sec. 3 define their metrics on such time spans: convergence "after the available
+//! link capacity changes, or when new flows get added", fairness "during static periods". The time spans follow from
+//! the scenario alone, so they are the same in simulated and live runs, and for all seeds.
 
 mod capacity;
 pub(crate) mod steady;
@@ -15,17 +15,18 @@ use equipoise::units::Span;
 use crate::scenario::{Direction, Flow, FlowKind, Outage, Scenario};
 use capacity::Capacities;
 
-/// A capacity with more steps than this in a run counts as varying, and its steps bound no phases. Our choice.
+/// A capacity or background load with more steps than this in a run counts as varying continuously, and its steps do
+/// not start new phases. Our choice.
 pub(crate) const MOST_STEPS: usize = 64;
-/// A scenario with more changes than this has one phase. Our choice.
+/// A scenario that would have more phases than this is treated as one phase. Our choice.
 const MOST_PHASES: usize = 256;
 
-/// The phases of a scenario in which media are sent.
+/// The phases of a scenario that sends media.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Plan {
-    /// In order of time, without gaps, from the start of the run to its planned end.
+    /// The phases in order of time, without gaps, from the start of the run to its planned end.
     pub(crate) phases: Vec<Phase>,
-    /// Times at which the capacity left to media falls on one of their links, in order.
+    /// Times at which the capacity left to media falls on at least one link that media pass, in order.
     pub(crate) falls: Vec<Span>,
 }
 
@@ -34,25 +35,26 @@ pub(crate) struct Plan {
 pub(crate) struct Phase {
     pub(crate) start: Span,
     pub(crate) end: Span,
-    /// Indices of the flows that send media in the phase.
+    /// Indices of the flows that send media in this phase.
     pub(crate) media: Vec<usize>,
-    /// Indices of the TCP connections in the phase.
+    /// Indices of the TCP connections that are active in this phase.
     pub(crate) tcp: Vec<usize>,
-    /// The bottleneck link of each route of media; empty if no link limits them.
+    /// The bottleneck links of the routes of media; empty if no link limits the media.
     pub(crate) bottlenecks: Vec<Bottleneck>,
 }
 
 /// A link direction that is the bottleneck of a route of media.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Bottleneck {
-    /// Its name, as in [`Scenario::watched_links`].
+    /// Name of the link direction, as in [`Scenario::watched_links`].
     pub(crate) link: String,
-    /// Capacity left to media and to TCP: its mean rate in the phase less the planned rate of background traffic, in
-    /// bit/s of IP packets.
+    /// Capacity left to media and to TCP, in bit/s of IP packets: the link's mean rate in the phase minus the planned
+    /// rate of background traffic.
     pub(crate) capacity_bps: f64,
-    /// The part of the capacity that its media can use: at most the sum of their maximum rates, in bit/s.
+    /// The part of this capacity that the media on this link can use, in bit/s: at most the sum of the media's maximum
+    /// rates.
     pub(crate) usable_bps: f64,
-    /// The routes of media that pass the link.
+    /// The routes of media that pass this link.
     pub(crate) ways: Vec<Way>,
 }
 
@@ -63,13 +65,13 @@ pub(crate) struct Way {
     pub(crate) path: usize,
 }
 
-/// The role of a flow in the phases.
+/// How a flow counts in the phases.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Kind {
-    /// Sends media at a controller's rate.
+    /// A flow that sends media at a controller's rate.
     Media,
     Tcp,
-    /// Background traffic, and flow pairs, which are both media and TCP.
+    /// Background traffic, web traffic, and flow pairs, which are both media and TCP.
     Other,
 }
 
@@ -77,21 +79,21 @@ impl Kind {
     pub(crate) const fn of(flow: &Flow) -> Self {
         match &flow.kind {
             FlowKind::Session { .. } | FlowKind::Multipath(_) => Self::Media,
-            // Web traffic is idle most of the time, so it has no share of the capacity.
+            // Web traffic is idle most of the time, so it does not count as a flow with a share of the capacity.
             FlowKind::Tcp(tcp) if tcp.web.is_none() => Self::Tcp,
             FlowKind::Tcp(_) | FlowKind::Background { .. } | FlowKind::Pair(_) => Self::Other,
         }
     }
 }
 
-/// Returns the routes of a flow's media as indices of link directions.
+/// Returns the routes of a flow's media; each route is a list of indices of link directions.
 fn ways(scenario: &Scenario, flow: &Flow) -> Vec<Vec<usize>> {
     let several: Vec<_> = scenario.paths_of(flow).map(|path| scenario.way(&path.links, flow.direction)).collect();
     if several.is_empty() { vec![scenario.way(flow.network(), flow.direction)] } else { several }
 }
 
 impl Plan {
-    /// Returns the phases of a scenario; `None` if none of its flows sends media.
+    /// Returns the phases of a scenario; `None` if no flow of the scenario sends media.
     pub(crate) fn new(scenario: &Scenario) -> Option<Self> {
         let media: Vec<_> = scenario.flows.iter().filter(|flow| Kind::of(flow) == Kind::Media).collect();
         if media.is_empty() {
@@ -114,7 +116,8 @@ impl Plan {
     }
 }
 
-/// Returns when flows start and stop: starts of media and TCP, pauses of media, ends of TCP, and outages of paths.
+/// Returns the times at which flows start and stop: starts of media and TCP, pauses of media, ends of TCP connections,
+/// and outages of paths.
 fn comings(scenario: &Scenario) -> Vec<Span> {
     let mut changes = Vec::new();
     let outage = |outage: &Outage| [Some(outage.at), outage.until].into_iter().flatten();
@@ -129,7 +132,7 @@ fn comings(scenario: &Scenario) -> Vec<Span> {
     changes
 }
 
-/// Returns whether an outage covers a whole time span.
+/// Whether an outage covers the whole time span from `start` to `end`.
 fn covers(outage: &Outage, (start, end): (Span, Span)) -> bool {
     outage.at <= start && outage.until.is_none_or(|until| until >= end)
 }
@@ -148,7 +151,7 @@ impl Phase {
     }
 }
 
-/// Returns whether a flow may send in a time span.
+/// Whether a flow may send at some time in a time span.
 fn is_active(flow: &Flow, stretch: (Span, Span)) -> bool {
     let is_over = match &flow.kind {
         FlowKind::Tcp(tcp) => tcp.stop.is_some_and(|stop| stop <= stretch.0),

@@ -1,7 +1,8 @@
-//! Evaluates series of rates: whether and when rates converge, how they oscillate, and how fairly flows share.
+//! Evaluates time series of rates: whether and when rates converge, how they oscillate, and how fairly flows share
+//! capacity.
 //!
-//! Source: RFC 8868, Sec. 3, metrics 1 and 7 to 9. Rates are means over bins of 200 ms (metric 1). If the RFC has no
-//! number, the number is our choice, and the comment of its constant says so.
+//! Source: RFC 8868, Sec. 3, metrics 1 and 7 to 9. Rates are means over bins of 200 ms (metric 1). If the RFC does not
+//! specify a number, the number is our choice, and the comment of its constant says so.
 
 use equipoise::units::Span;
 
@@ -11,39 +12,42 @@ use crate::statistics::{coefficient_of_variation, jain, mean};
 pub(crate) const BIN: Span = Span::from_millis(200);
 /// Length of a bin, in seconds.
 pub(crate) const BIN_S: f64 = 0.2;
-/// Bins in a window whose mean shows whether a rate is stable. Our choice: one second, as in the plots of RFC 8868,
-/// Sec. 3.
+/// Number of bins in a window whose mean shows whether a rate is stable. Our choice: windows of one second, as in the
+/// plots of RFC 8868, Sec. 3.
 const WINDOW: usize = 5;
-/// The last third of a phase is taken as settled. Our choice.
+/// The last 1/3 of a phase counts as settled. Our choice.
 const SETTLED_PART: usize = 3;
-/// Largest relative distance of a window's mean from the settled mean. Our choice: wider than an encoder's variation
-/// and a law's own oscillation around its target, but narrower than any step of RFC 8867, Sec. 5.
+/// Largest relative distance of a window's mean from the settled mean at which the rate counts as stable. Our choice:
+/// wider than the variation of an encoder and the oscillation of a control law around its target, but narrower than any
+/// step of RFC 8867, Sec. 5.
 const BAND: f64 = 0.2;
-/// The low watermark as a share of the settled mean; the high watermark is four times as high (RFC 8868, Sec. 3, metric
-/// 9, "4x interval").
+/// The low watermark as a share of the settled mean rate. The high watermark is four times as high (RFC 8868, Sec. 3,
+/// metric 9, "4x interval").
 const LOW_WATERMARK: f64 = 0.5;
 /// Ratio of the high to the low watermark.
 const WATERMARK_INTERVAL: f64 = 4.0;
-/// Largest number of bins in which a rate goes from one watermark to the other: 500 ms (RFC 8868, Sec. 3, metric 9).
+/// Largest number of bins in which an oscillation goes from one watermark to the other: 500 ms (RFC 8868, Sec. 3,
+/// metric 9), rounded down to whole bins.
 const SWING_BINS: usize = 2;
 /// Smallest ratio of two flows' rates that counts as fair (RFC 8868, Sec. 3, metric 7: "bounded between 0.333 and 3").
 const LEAST_FAIR: f64 = 1.0 / 3.0;
 
-/// How a rate behaved in a phase.
+/// How steady a rate was in a phase.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(crate) struct Steadiness {
-    /// Mean of the settled part.
+    /// Mean rate in the settled part of the phase, in bit/s.
     pub(crate) settled_bps: Option<f64>,
     /// Time from the start of the phase until the rate is stable, in seconds.
     pub(crate) convergence_s: Option<f64>,
-    /// Coefficient of variation of the one-second means in the settled part.
+    /// Coefficient of variation of the one-second mean rates in the settled part of the phase.
     pub(crate) cv: Option<f64>,
-    /// How often the rate went from one watermark to the other within 500 ms.
+    /// Number of times that the rate went from one watermark to the other within 500 ms.
     pub(crate) oscillations: u64,
 }
 
 impl Steadiness {
-    /// Evaluates the rates in the bins of a phase. A phase shorter than three seconds has oscillations only.
+    /// Evaluates the rates in the bins of a phase. For a phase shorter than three seconds, only oscillations are
+    /// counted.
     pub(crate) fn of(rates: &[f64]) -> Self {
         let settled_from = rates.len() - rates.len() / SETTLED_PART;
         let settled = rates.get(settled_from..).unwrap_or_default();
@@ -63,18 +67,18 @@ impl Steadiness {
     }
 }
 
-/// Returns the start of the first window after which all means stay within the band; `None` if this window is in the
-/// settled part, or if the settled mean is zero.
+/// Returns the start, in seconds, of the first window from which on all window means stay within the band. `None` if
+/// this window begins in the settled part, or if the settled mean is zero.
 fn convergence_s(windows: &[f64], centre: f64, settled_from: usize) -> Option<f64> {
     let is_outside = |mean: &f64| (mean - centre).abs() > BAND * centre;
     let first = windows.iter().rposition(is_outside).map_or(0, |last| last + 1);
     (centre > 0.0 && first <= settled_from).then_some(first as f64 * BIN_S)
 }
 
-/// Returns how often a rate goes from at most `low` to at least four times that, or back, within 500 ms.
+/// Returns how often a rate goes from at most `low` to at least four times `low`, or back, within 500 ms.
 fn oscillations(rates: &[f64], low: f64) -> u64 {
     let mut count = 0;
-    // The last bin at or beyond a watermark, and whether this was the high watermark.
+    // The last bin at or beyond a watermark, and whether that watermark was the high one.
     let mut last: Option<(usize, bool)> = None;
     for (place, rate) in rates.iter().enumerate() {
         let is_high = *rate >= WATERMARK_INTERVAL * low;
@@ -87,22 +91,22 @@ fn oscillations(rates: &[f64], low: f64) -> u64 {
     count
 }
 
-/// How several flows share their total rate, in windows of one length.
+/// How several flows share their total rate, evaluated in windows of equal length.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Sharing {
-    /// Number of whole windows in the phase.
+    /// Number of whole windows in the phase in which at least one flow has a rate above zero.
     pub(crate) windows: u64,
     /// Mean of Jain's index over the windows.
     pub(crate) jain: f64,
-    /// Mean over the windows of the lowest flow rate divided by the highest.
+    /// Mean over the windows of the lowest flow rate divided by the highest flow rate.
     pub(crate) ratio: f64,
-    /// Share of the windows in which this ratio is at least a third.
+    /// Share of the windows in which the lowest flow rate is at least a third of the highest.
     pub(crate) fair_share: f64,
 }
 
 impl Sharing {
-    /// Evaluates flows' rates in the bins of a phase, in windows of `window` bins. Windows in which all rates are zero
-    /// do not count. `None` for fewer than two flows, and if the phase is shorter than a window.
+    /// Evaluates the rates of several flows in the bins of a phase, in windows of `window` bins. Windows in which all
+    /// rates are zero do not count. `None` for fewer than two flows, and if no window counts.
     pub(crate) fn of(flows: &[Vec<f64>], window: usize) -> Option<Self> {
         let bins = flows.iter().map(Vec::len).min().filter(|_| flows.len() > 1)?;
         let mut found = Self { windows: 0, jain: 0.0, ratio: 0.0, fair_share: 0.0 };
@@ -134,9 +138,9 @@ impl Sharing {
 mod tests {
     use super::*;
 
-    /// 9 s: 2 s at 0.4 Mbit/s, 1 s at 1.5 Mbit/s, then 1 Mbit/s. The band is 0.8 to 1.2 Mbit/s. The window from 2.4 s
-    /// is the last one outside the band: three bins at 1.5 and two at 1 Mbit/s. The window from 2.6 s has a mean of
-    /// exactly 1.2 Mbit/s.
+    /// The rates of 9 s: 2 s at 0.4 Mbit/s, 1 s at 1.5 Mbit/s, then 6 s at 1 Mbit/s. The band is 0.8 to 1.2 Mbit/s. The
+    /// window that starts at 2.4 s is the last one outside the band, with three bins at 1.5 and two at 1 Mbit/s. The
+    /// window that starts at 2.6 s has a mean of exactly 1.2 Mbit/s.
     #[test]
     fn a_rate_converges_when_its_means_of_a_second_stay_in_the_band() {
         let mut rates = vec![0.4e6; 10];
@@ -154,7 +158,8 @@ mod tests {
         let mut rates = vec![1e6; 25];
         rates.extend([1e6, 1e6, 1e6, 1e6, 1e6, 2e6, 2e6, 2e6, 2e6, 2e6]);
         assert_eq!(Steadiness::of(&rates).convergence_s, None);
-        // Rates have no results in less than three seconds, without any bin, or if all are zero.
+        // There are no results for a phase shorter than three seconds, for a phase without bins, or if all rates are
+        // zero.
         for rates in [vec![1e6; 14], Vec::new(), vec![0.0; 40]] {
             let found = Steadiness::of(&rates);
             assert_eq!((found.convergence_s, found.cv, found.oscillations), (None, None, 0));
@@ -162,7 +167,8 @@ mod tests {
     }
 
     /// The settled rate is 1 Mbit/s, so the watermarks are 0.5 and 2 Mbit/s. The rate goes from low to high within one
-    /// bin and back within two: two oscillations. The next rise takes three bins, which is too slow.
+    /// bin and back to low within two bins: two oscillations. The next rise takes three bins, which is too slow to
+    /// count.
     #[test]
     fn swings_between_the_watermarks_count_if_they_are_fast() {
         let mut rates = vec![0.5e6, 2e6, 1e6, 0.4e6, 1e6, 1e6, 2.5e6, 2.5e6, 1e6];
@@ -172,8 +178,8 @@ mod tests {
         assert_eq!(oscillations(&[2.0; 50], 1.0), 0);
     }
 
-    /// Two windows of a second: two flows have 2 and 2 Mbit/s, then 3 and 1 Mbit/s. Jain's indices are 1 and 16 / 20,
-    /// the ratios 1 and 1 / 3.
+    /// Two windows of one second. In the first, both flows have 2 Mbit/s; in the second, the flows have 3 and 1 Mbit/s.
+    /// Jain's indices are 1 and 16 / 20, and the ratios of the rates are 1 and 1 / 3.
     #[test]
     fn shares_are_those_of_the_hand() {
         let one: Vec<f64> = [[2e6; 5], [3e6; 5]].concat();

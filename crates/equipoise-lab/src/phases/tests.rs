@@ -7,7 +7,7 @@ fn plan(text: &str) -> Plan {
     Plan::new(&scenario).expect("media")
 }
 
-/// A session over the path, with these additional keys.
+/// Returns the text of a session over the link `path`, with the additional keys in `keys`.
 fn session(name: &str, keys: &str) -> String {
     format!(
         "[[flow]]\nname = \"{name}\"\npath = [\"path\"]\npacket_size = \"1200 B\"\nreport_interval = \"100 ms\"\n\
@@ -50,7 +50,7 @@ fn flows_that_come_pause_and_stop_bound_phases() {
     assert!(found.falls.is_empty(), "TCP takes what it takes");
 }
 
-/// RFC 8867, Sec. 4.1: traffic that does not adapt may vary the capacity.
+/// RFC 8867, Sec. 4.1: traffic that does not adapt its rate may change the capacity that is left to media.
 #[test]
 fn planned_background_traffic_takes_its_part_of_the_capacity() {
     let load = "[[flow]]\nname = \"load\"\npath = [\"path\"]\npacket_size = \"1000 B\"\nstart = \"5 s\"\n\
@@ -61,13 +61,13 @@ fn planned_background_traffic_takes_its_part_of_the_capacity() {
         .iter()
         .map(|phase| (phase.start.as_secs_f64(), phase.bottlenecks[0].capacity_bps.round() as u64))
         .collect();
-    // The times of steps count from the start of the flow.
+    // The times of a flow's rate steps are relative to the start of the flow.
     assert_eq!(left, [(0.0, 1_000_000), (5.0, 750_000), (25.0, 900_000), (45.0, 300_000)]);
     assert_eq!(found.falls, [Span::from_secs(5), Span::from_secs(45)]);
 }
 
-/// Video: 30 frames/s of 50 000 bits in six packets, each with 56 bytes of headers. Audio: 50 frames/s of 400 bits in
-/// one packet each.
+/// Video: 30 frames/s of 50 000 bits, each in six packets with 56 bytes of headers per packet. Audio: 50 frames/s of
+/// 400 bits, each in one packet.
 #[test]
 fn live_media_use_no_more_than_their_greatest_rate_with_its_headers() {
     let live =
@@ -78,7 +78,7 @@ fn live_media_use_no_more_than_their_greatest_rate_with_its_headers() {
     assert!((usable - (1.5e6 + 20e3 + headers)).abs() < 1.0, "{usable}");
 }
 
-/// RFC 8867, Sec. 5.3: one flow in each direction; each direction has its own bottleneck.
+/// RFC 8867, Sec. 5.3: one media flow in each direction. Each direction of the link is the bottleneck of one flow.
 #[test]
 fn flows_both_ways_have_a_bottleneck_each() {
     let back = session("back", "direction = \"back\"").replace("800", "300");
@@ -91,7 +91,8 @@ fn flows_both_ways_have_a_bottleneck_each() {
     assert_eq!(found, [("path", 1000.0, 800.0), ("path (back)", 500.0, 300.0)]);
 }
 
-/// RFC 8867, Sec. 6.3: a flow over both bottlenecks counts on its narrowest link and on another flow's bottleneck.
+/// RFC 8867, Sec. 6.3: a flow that passes two narrow links counts on the narrowest link of its route, and also on the
+/// link that is another flow's bottleneck.
 #[test]
 fn each_flows_narrowest_link_is_a_bottleneck() {
     let wide = "[[link]]\nname = \"wide\"\nrate = \"8 Mbit/s\"\ndelay = \"1 ms\"\nqueue = \"300 ms\"\n";

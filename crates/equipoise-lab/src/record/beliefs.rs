@@ -4,15 +4,15 @@ use equipoise::units::{Rate, Span};
 use crate::result::BeliefResult;
 use crate::scenario::MOST_INTERVALS;
 
-/// What a flow's control law estimated, and the reasons for its decisions, sampled every 0.1 s.
+/// The estimates of a flow's control law and the reasons for its decisions, sampled every 0.1 s.
 #[derive(Debug, Default)]
 pub(super) struct BeliefRecord {
-    /// The last decision, to which the estimates in the next event belong.
+    /// The last decision (rate and reason), to which the estimates in the next event belong.
     decided: (Option<Rate>, Option<&'static str>),
     samples: Vec<BeliefResult>,
 }
 
-/// Time between samples; a change of the reason is sampled at once.
+/// Maximum time between two samples while estimates arrive. A change of the reason or the mode is sampled immediately.
 const EVERY: Span = Span::from_millis(100);
 
 impl BeliefRecord {

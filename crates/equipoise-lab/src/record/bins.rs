@@ -4,21 +4,21 @@ use crate::phases::Phase;
 use crate::phases::steady::{BIN, BIN_S};
 use crate::scenario::MOST_INTERVALS;
 
-/// Bytes over time, in bins of 200 ms that restart with each phase. Most packets fall into the bin of the packet
-/// before.
+/// Bytes received over time, counted in bins of 200 ms that start again with each phase. Most packets fall into the
+/// same bin as the previous packet.
 #[derive(Debug, Default)]
 pub(super) struct Bins {
-    /// The bytes in each bin of each phase so far, up to the phase's last non-empty bin.
+    /// The number of bytes in each bin of each phase so far, up to the last non-empty bin of the phase.
     phases: Vec<Vec<u32>>,
-    /// The bin of the last packet, and the end of that bin.
+    /// The bin that contains the last packet, and the end time of that bin.
     bin: usize,
     until: Span,
     total: u64,
 }
 
 impl Bins {
-    /// Adds a packet of `size` at `at`, no earlier than the packets before it; a packet after the last phase does not
-    /// count.
+    /// Adds a packet of `size` that arrived at `at`, which must not be earlier than the previous packet. A packet after
+    /// the last phase is not counted.
     #[inline]
     pub(super) fn push(&mut self, at: Span, size: Size, phases: &[Phase]) {
         if at >= self.until && !self.turn(at, phases) {
@@ -29,7 +29,7 @@ impl Bins {
         }
     }
 
-    /// Moves to the bin of `at`; returns false if there is none.
+    /// Changes to the bin that contains the time `at`. Returns false if no bin does.
     fn turn(&mut self, at: Span, phases: &[Phase]) -> bool {
         let mut number = self.phases.len().saturating_sub(1);
         while phases.get(number).is_some_and(|phase| phase.end <= at) {
@@ -42,7 +42,7 @@ impl Bins {
         let Some(bins) = self.phases.last_mut() else { return false };
         let more = (place + 1).saturating_sub(bins.len());
         self.total += more as u64;
-        // No run has this many bins.
+        // No valid run has more bins than this limit.
         if self.total > MOST_INTERVALS {
             return false;
         }
@@ -52,7 +52,7 @@ impl Bins {
         true
     }
 
-    /// Returns the rates in bit/s of the whole bins of a phase of this length.
+    /// Returns the rate in each whole bin of a phase of length `length`, in bit/s.
     pub(super) fn rates(&self, phase: usize, length: Span) -> Vec<f64> {
         let whole = (length / BIN).and_then(|whole| usize::try_from(whole).ok()).unwrap_or(0);
         let bytes = |place: usize| self.phases.get(phase).and_then(|bins| bins.get(place)).copied().unwrap_or(0);
@@ -76,8 +76,8 @@ mod tests {
         };
         let phases = [phase(0, 500), phase(500, 1300)];
         let mut bins = Bins::default();
-        // Bins of the first phase: 0 to 200, 200 to 400, and 400 to 500, which is not whole; of the second 500 to 700
-        // and so on.
+        // Bins of the first phase, in ms: 0 to 200, 200 to 400, and 400 to 500, which is not whole. The bins of the
+        // second phase start at 500, 700 and so on.
         for at in [0, 199, 200, 450, 699, 700, 1299, 1300] {
             bins.push(ms(at), Size::from_bytes(1000), &phases);
         }

@@ -5,27 +5,28 @@ use equipoise::units::Span;
 use super::histogram::Histogram;
 use crate::result::{DelayResult, DelayShare};
 
-/// One-way delays: exact moments, and quantiles to three significant digits.
+/// Collects one-way delays. Mean and variance are exact; quantiles have three significant digits.
 #[derive(Clone, Debug, Default)]
 pub struct Delays {
     moments: Moments,
     histogram: Histogram,
 }
 
-/// Resolution of the quantiles; a shorter delay counts as this value.
+/// Resolution of the quantiles, in nanoseconds; a shorter delay counts as this value.
 const LEAST_NS: u64 = 1_000;
-/// Range of a distribution, in powers of ten, and the number of points in each power of ten.
+/// Range of a delay distribution, in powers of ten of the share of packets, and the number of points in each power of
+/// ten.
 const DECADES: u32 = 3;
 const POINTS_A_DECADE: u32 = 20;
 
 impl Delays {
-    /// Adds a delay; in the quantiles a delay below a microsecond counts as one microsecond.
+    /// Adds a delay. In the quantiles, a delay below a microsecond counts as one microsecond.
     #[inline]
     pub fn push(&mut self, delay: Span) {
         self.push_all(once(delay));
     }
 
-    /// Adds several delays at once, so that the sums of the moments stay in registers.
+    /// Adds several delays in one call, so that the sums of the moments stay in processor registers.
     #[inline]
     pub(super) fn push_all(&mut self, delays: impl Iterator<Item = Span> + Clone) {
         let Some(first) = delays.clone().next() else { return };
@@ -43,7 +44,7 @@ impl Delays {
         self.histogram.merge(&other.histogram);
     }
 
-    /// Returns mean, variance and quantiles of all delays; each is `None` without delays.
+    /// Returns mean, variance and quantiles of all delays. Each of them is `None` if no delay was added.
     pub fn result(&self) -> DelayResult {
         let total = self.histogram.count();
         let ranks = [0.5, 0.95, 0.99, 1.0].map(|share: f64| (share * total as f64).ceil() as u64);
@@ -53,13 +54,14 @@ impl Delays {
         DelayResult { mean_s, variance_s2, p50_s, p95_s, p99_s, max_s }
     }
 
-    /// Returns the complementary distribution: for shares of the packets from 1 to 0.001, the delay that this share
-    /// reached or exceeded. With fewer than 1000 packets it ends with the longest delay.
+    /// Returns the complementary distribution: for several shares of the packets, from 1 down to 0.001, the delay that
+    /// this share of the packets reached or exceeded. With fewer than 1000 packets, the distribution ends with the
+    /// longest delay.
     pub(super) fn distribution(&self) -> Vec<DelayShare> {
         let total = self.histogram.count();
         let rank = |step: u32| {
             let share = 10f64.powf(-f64::from(step) / f64::from(POINTS_A_DECADE));
-            // The number of packets that reach the delay: a whole number, at least one.
+            // The number of packets that reach the delay, which is a whole number and at least one.
             let reaching = ((share * total as f64).round() as u64).max(1);
             total - reaching.min(total)
         };
@@ -78,25 +80,26 @@ impl Delays {
     }
 }
 
-/// Count, mean and variance of integers in nanoseconds. Nothing is rounded before the results are read, so that merged
-/// parts have the same results as the whole.
+/// Count, mean and variance of integers in nanoseconds. Sums are exact, and only results are rounded, so merging the
+/// sums of several parts has the same result as adding all numbers to one sum.
 #[derive(Clone, Copy, Debug, Default)]
 struct Moments {
     count: u64,
-    /// The first number; distances count from it, and other numbers are expected to be near it.
+    /// The first number that was added. Distances are relative to this number, and all other numbers are expected to be
+    /// near it.
     from: i64,
-    /// Sums of the distances from `from` and of their squares; the sum of the squares saturates.
+    /// The sum of all distances from `from` and the sum of their squares; the sum of the squares saturates.
     sum: i128,
     squares: u128,
 }
 
 impl Moments {
-    /// Returns the moments; without numbers so far, distances count from `first`.
+    /// Returns the moments. If no number was added so far, distances in the returned moments are relative to `first`.
     const fn begun(self, first: i64) -> Self {
         if self.count == 0 { Self { from: first, ..self } } else { self }
     }
 
-    /// Adds a number, after [`Moments::begun`].
+    /// Adds a number; [`Moments::begun`] must have been called before.
     #[inline]
     fn add(&mut self, nanos: i64) {
         let distance = nanos.saturating_sub(self.from);
@@ -118,24 +121,24 @@ impl Moments {
         self.count += other.count;
     }
 
-    /// Returns the mean distance, rounded down, and the remainder of the sum.
+    /// Returns the mean distance from `from`, rounded down, and the remainder of the division of the sum by the count.
     fn division(&self) -> (i128, i128) {
         let count = i128::from(self.count).max(1);
         (self.sum.div_euclid(count), self.sum.rem_euclid(count))
     }
 
-    /// The mean, in seconds; `None` without numbers.
+    /// Returns the mean, in seconds; `None` if no number was added.
     fn mean_s(&self) -> Option<f64> {
         let (whole, rest) = self.division();
         let nanos = (i128::from(self.from) + whole) as f64 + rest as f64 / self.count as f64;
         (self.count > 0).then_some(nanos / 1e9)
     }
 
-    /// The variance with divisor n − 1, in s²; `None` for fewer than two numbers.
+    /// Returns the variance with divisor n − 1, in s²; `None` for fewer than two numbers.
     fn variance_s2(&self) -> Option<f64> {
         let (whole, rest) = self.division();
-        // Squares around the integer part of the mean, so that floating point does not subtract large numbers from each
-        // other.
+        // The squares are computed around the integer part of the mean, so that two large floating-point numbers are
+        // never subtracted from each other.
         let less = whole.saturating_mul(self.sum.saturating_add(rest)).unsigned_abs();
         let around = self.squares.saturating_sub(less);
         let squares = around as f64 - rest as f64 * rest as f64 / self.count as f64;
@@ -149,7 +152,7 @@ mod tests {
 
     use super::*;
 
-    /// Of the delays 1 to n ms, n − k + 1 are at least k ms.
+    /// Of the delays 1 to n ms, exactly n − k + 1 are at least k ms.
     #[test]
     fn the_distribution_goes_down_to_one_in_a_thousand_or_to_the_last_packet() {
         for (packets, last_share, last_ms) in [(2000, 1e-3, 1999.0), (100, 0.01, 100.0), (1, 1.0, 1.0)] {
@@ -170,7 +173,7 @@ mod tests {
     }
 
     proptest! {
-        /// The result must equal the textbook's two-pass form over all numbers.
+        /// If it fails, merged parts do not have the mean and variance of the two-pass formula over all numbers.
         #[test]
         fn moments_of_parts_are_those_of_the_whole(
             far in -4_000_000_000_000_000_000i64..4_000_000_000_000_000_000,

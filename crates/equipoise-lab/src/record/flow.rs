@@ -19,7 +19,7 @@ use crate::scenario::{Flow, FlowKind, Scenario};
 use crate::statistics::{coefficient_of_variation, mean};
 use crate::verdict;
 
-/// The record of one flow so far.
+/// The data recorded so far about one flow.
 #[derive(Debug)]
 pub(super) struct FlowRecord {
     name: String,
@@ -28,17 +28,19 @@ pub(super) struct FlowRecord {
     start: Span,
     interval: Span,
     warm_up: Span,
-    /// Times of load and capacity steps on the flow's path, and of each removal or return of one of its paths.
+    /// Times of capacity and load steps on the flow's path, and times at which one of the flow's paths is removed or
+    /// returns.
     steps: Vec<Span>,
     media: MediaRecord,
-    /// Packets that arrived with a congestion mark; `None` if the flow's packets cannot be marked.
+    /// Number of packets that arrived with an ECN congestion mark; `None` if the flow's packets cannot be marked.
     marked: Option<u64>,
-    /// Intervals before this one have been returned as rows.
+    /// Number of intervals that have already been returned as rows.
     shown: usize,
     ignored: BTreeMap<&'static str, u64>,
     decisions: BTreeMap<&'static str, u64>,
     last_decision: Option<&'static str>,
-    /// Number of decisions after the warm-up, and the number of those that the law did not make.
+    /// Number of decisions after the warm-up, and how many of these decisions were set by a limit instead of the
+    /// control law.
     settled_decisions: u64,
     limited_decisions: u64,
     response: Option<f64>,
@@ -56,18 +58,20 @@ pub(super) struct FlowRecord {
     tcp: Option<TcpRecord>,
     /// `None` unless the flow is a flow pair.
     pair: Option<PairRecord>,
-    /// `None` unless the rates at the flow's receiver are sampled.
+    /// `None` unless the scenario samples the rates at the flow's receiver.
     received: Option<ReceivedRecord>,
-    /// For a TCP connection: segments sent before the end of the warm-up.
+    /// For a TCP connection, the number of segments sent before the end of the warm-up.
     unsettled: u64,
-    /// For a flow over several paths: the scheduler between them, and the record of each path by its index.
+    /// For a flow over several paths, the name of the scheduler that distributes packets over the paths, and the record
+    /// of each path by the path's index.
     split: Option<String>,
     paths: Vec<PathRecord>,
 }
 
-/// An interval is returned as a row this long after its end, when its last packets have arrived.
+/// Time from the end of an interval until the interval is returned as a row, or the length of an interval if that is
+/// shorter. By then the interval's last packets have arrived.
 const SHOWN_AFTER: Span = Span::from_secs(1);
-/// Number of intervals after a step that do not count as settled.
+/// Number of intervals after a capacity or load step that do not count as settled.
 const SETTLING: i64 = 3;
 
 impl FlowRecord {
@@ -128,7 +132,7 @@ impl FlowRecord {
         }
     }
 
-    /// Records an event of one end; most events are packets.
+    /// Records an event of one endpoint. Most events are packets sent or received.
     #[expect(clippy::inline_always, reason = "where it is known which event it is, a fifth of it is left")]
     #[inline(always)]
     pub(super) fn on_event(&mut self, at: Span, origin: Instant<SenderClock>, event: &Event) {
@@ -149,13 +153,13 @@ impl FlowRecord {
         }
     }
 
-    /// Records media packets sent one after the other, each with its time and size.
+    /// Records media packets that were sent one after another, each with its time and size.
     #[inline]
     pub(super) fn on_sent(&mut self, packets: impl Lot<(Span, Size)>) {
         self.media.on_sent(packets);
     }
 
-    /// Records media packets that arrive one after the other.
+    /// Records media packets that arrived one after another.
     #[inline]
     pub(super) fn on_packets(&mut self, packets: impl Lot<Received>) {
         self.media.on_received(packets.clone());
@@ -216,8 +220,8 @@ impl FlowRecord {
         }
     }
 
-    /// Records an event of one path, which counts for the flow as well; a changed share or a broken path counts for the
-    /// path only.
+    /// Records an event of one path. The event counts for the flow as well, except for a change of the path's share of
+    /// the rate and a triggered circuit breaker, which count for the path only.
     pub(super) fn on_path_event(&mut self, at: Span, origin: Instant<SenderClock>, path: PathId, event: &Event) {
         if let Some(record) = self.paths.get_mut(usize::from(path.0)) {
             record.on_event(at, origin, event);
@@ -283,7 +287,7 @@ impl FlowRecord {
         rows
     }
 
-    /// Returns the results, without an interval that the end of the run cut short.
+    /// Returns the results of the flow. If the end of the run cut the last interval short, that interval is left out.
     pub(super) fn finish(self, lasted: Span, stalls: &[Stall]) -> FlowResult {
         let intervals = self.media.interval_results(lasted, stalls);
         let warm_up_s = self.warm_up.as_secs_f64();
@@ -340,8 +344,8 @@ impl FlowRecord {
         }
     }
 
-    /// Returns when the intervals' mean delays were far above the target. An interval without a delay does not end an
-    /// excursion.
+    /// Returns how often and how long the mean delays of intervals were far above the target. An interval without a
+    /// delay does not end such an excursion.
     fn excursions(&self, intervals: &[IntervalResult], target_s: f64) -> ExcursionResult {
         let (mut found, mut stretch_s) = (ExcursionResult::default(), 0.0);
         for interval in intervals.iter().filter(|interval| interval.start_s >= self.warm_up.as_secs_f64()) {
@@ -359,7 +363,7 @@ impl FlowRecord {
         found
     }
 
-    /// Returns whether an interval is one of the three after a step, or contains a step.
+    /// Whether an interval contains a capacity or load step, or is one of the three intervals after a step.
     fn is_settling(&self, interval: &IntervalResult) -> bool {
         self.steps.iter().any(|&step| {
             let until = step + self.interval * SETTLING;
@@ -368,7 +372,7 @@ impl FlowRecord {
     }
 }
 
-/// The middle value, or the mean of the two in the middle.
+/// Returns the median: the middle value, or the mean of the two middle values.
 fn median(mut values: Vec<f64>) -> Option<f64> {
     values.sort_by(f64::total_cmp);
     let upper = values.get(values.len() / 2)?;

@@ -7,40 +7,40 @@ use super::delays::Delays;
 use crate::result::FramesResult;
 use crate::scenario::LiveChoice;
 
-/// The frames of a flow's live media so far.
+/// The data recorded so far about the frames of a flow's live media.
 #[derive(Debug)]
 pub(crate) struct LiveRecord {
     audio: Option<FramesRecord>,
     video: Option<FramesRecord>,
-    /// The frame fragment in each of the last packets, from packet number `first` on.
+    /// The frame fragment in each of the most recent packets; the first entry belongs to packet number `first`.
     packets: VecDeque<Option<Fragment>>,
     first: u64,
 }
 
-/// The frame data in a packet that arrived.
+/// The frame data in an arrived packet.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Arrived {
-    /// The medium; `None` if the packet is no part of a frame.
+    /// The medium of the frame; `None` if the packet is not part of a frame.
     pub(crate) medium: Option<Medium>,
-    /// When the frame was captured that this packet completes.
+    /// Capture time of the frame that this packet completes; `None` if the packet completes no frame.
     pub(crate) completed: Option<Span>,
 }
 
-/// The frames of one medium so far.
+/// The data recorded so far about the frames of one medium.
 #[derive(Debug)]
 struct FramesRecord {
     warm_up: Span,
     deadline: Span,
-    /// The last frames, from frame number `first` on.
+    /// The most recent frames; the first entry is frame number `first`.
     frames: VecDeque<Frame>,
     first: u64,
     result: FramesResult,
     delays: Delays,
     waits: Delays,
-    /// When the last frame was captured.
+    /// Capture time of the last frame.
     captured: Option<Span>,
-    /// When a freeze would begin: when the last frame was completed, or when the first frame after a pause was
-    /// captured.
+    /// The time at which a possible freeze begins: the time when the last frame was completed, or the capture time of
+    /// the first frame after a pause.
     moving: Option<Span>,
 }
 
@@ -51,19 +51,19 @@ struct Frame {
     received: u32,
     /// Whether all packets of the frame have been sent.
     is_whole: bool,
-    /// Whether the frame is complete at the receiver, or was skipped.
+    /// Whether the frame is complete at the receiver, or was skipped by the sender.
     is_over: bool,
 }
 
-/// Shortest time without a complete frame that counts as a freeze, because a viewer sees it.
+/// Shortest time without a completed frame that counts as a freeze, because a viewer notices it.
 const FREEZE: Span = Span::from_millis(200);
-/// Maximum numbers of packets and frames that are kept: some minutes. The 16-bit numbers of the packets are distinct. A
-/// packet that arrives later counts as lost.
+/// Maximum numbers of packets and of frames that are kept, which cover some minutes. The 16-bit sequence numbers of the
+/// kept packets are distinct. A frame whose packets arrive after their entries were removed counts as lost.
 const MOST_PACKETS: usize = 1 << 16;
 const MOST_FRAMES: usize = 1 << 13;
 
 impl LiveRecord {
-    /// The record of a session that may send both media, from the start of the run.
+    /// Returns the record of a session that may send audio and video, with no warm-up.
     pub(crate) fn of_both() -> Self {
         let frames = || Some(FramesRecord::new(Span::ZERO, LiveChoice::DEADLINE));
         Self { audio: frames(), video: frames(), packets: VecDeque::new(), first: 0 }
@@ -89,7 +89,8 @@ impl LiveRecord {
         if self.packets.is_empty() {
             self.first = sequence;
         }
-        // One sender's numbers are consecutive. Another number means a new sender, so the record starts again.
+        // One sender's packet numbers are consecutive. If a number is not consecutive, a new sender has started, so the
+        // list of packets starts again.
         if sequence != self.first + self.packets.len() as u64 {
             self.packets.clear();
             self.first = sequence;
@@ -106,14 +107,15 @@ impl LiveRecord {
     }
 
     pub(crate) fn on_received(&mut self, at: Span, sequence: u64) -> Arrived {
-        // The two ends extend the number from different starting points: they share only the 16 bits on the wire.
+        // Sender and receiver extend the sequence number from different starting points, so the two numbers share only
+        // the 16 bits that the packet contains.
         let place = usize::from((sequence as u16).wrapping_sub(self.first as u16));
         let Some(fragment) = self.packets.get(place).copied().flatten() else { return Arrived::default() };
         let completed = self.of(fragment.medium).and_then(|frames| frames.on_received(at, fragment.frame));
         Arrived { medium: Some(fragment.medium), completed }
     }
 
-    /// Returns what happened to the frames of video and of audio in a run of length `lasted`.
+    /// Returns the results of the video frames and of the audio frames, in a run of length `lasted`.
     pub(super) fn finish(self, lasted: Span) -> [Option<FramesResult>; 2] {
         [self.video, self.audio].map(|frames| frames.map(|frames| frames.finish(lasted)))
     }
@@ -142,7 +144,7 @@ impl FramesRecord {
     }
 
     fn on_captured(&mut self, at: Span, is_skipped: bool) {
-        // A pause has no frames to show, so it is not a freeze.
+        // A pause has no frames to show, so the time before the first frame after a pause is not a freeze.
         if self.captured.is_none_or(|before| at - before >= FREEZE) {
             self.moving = self.moving.max(Some(at));
         }
@@ -170,7 +172,7 @@ impl FramesRecord {
         }
     }
 
-    /// If this packet completes a frame, returns when that frame was captured.
+    /// Returns the capture time of frame `number` if the packet that arrived completes this frame.
     fn on_received(&mut self, at: Span, number: u64) -> Option<Span> {
         let frame = self.frame(number)?;
         frame.received += 1;
@@ -188,7 +190,7 @@ impl FramesRecord {
         Some(captured)
     }
 
-    /// Records a freeze until `at`, if it lasted long enough.
+    /// Records a freeze that ends at `at`, if the time without a completed frame was long enough.
     fn freeze_until(&mut self, at: Span) {
         let Some(since) = self.moving.map(|since| since.max(self.warm_up)) else { return };
         let stood = at - since;
@@ -233,7 +235,7 @@ mod tests {
         Span::from_millis(millis)
     }
 
-    /// Captures frame `number` at `millis` and sends it at once in two packets.
+    /// Captures frame `number` at `millis` and immediately sends it in two packets.
     fn frame(record: &mut LiveRecord, number: u64, millis: i64) {
         record.on_captured(at(millis), Medium::Video, Some(Size::from_bytes(2000)));
         for part in 0..2 {
@@ -282,10 +284,10 @@ mod tests {
             record.on_received(at(millis), number * 2);
             record.on_received(at(millis), number * 2 + 1);
         };
-        // Frames arrive in time until 400 ms, and the next one at 700 ms: a freeze of 300 ms.
+        // Frames arrive in time until 400 ms, and the next frame arrives at 700 ms: a freeze of 300 ms.
         (0..10).for_each(|number| deliver(&mut record, number, 40 * number as i64 + 40));
         (10..20).for_each(|number| deliver(&mut record, number, 40 * number as i64 + 300));
-        // After a pause of two seconds, a frame takes 250 ms: a freeze of 250 ms.
+        // After a pause of two seconds, a frame arrives 250 ms after its capture: a freeze of 250 ms.
         frame(&mut record, 20, 3000);
         deliver(&mut record, 20, 3250);
         let result = video(record, 4000);

@@ -1,10 +1,10 @@
 use std::ops::Range;
 
-/// Histogram of durations, to three significant digits.
+/// Histogram of durations with three significant digits.
 ///
-/// Cells are as wide as those of `hdrhistogram`, so that quantiles are equal, but only the cells between the shortest
-/// and the longest duration are allocated. One second of media needs some hundreds of 20 000 cells. Creating, summing
-/// and freeing a histogram must be cheap, because every interval of every flow has one.
+/// The cells are as wide as those of `hdrhistogram`, so quantiles are equal, but only the cells between the shortest
+/// and the longest duration are allocated. One second of media needs some hundreds of 20 000 cells. A histogram must be
+/// cheap to create, sum and free, because every interval of every flow has one.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Histogram {
     /// Number of the first allocated cell.
@@ -13,18 +13,19 @@ pub(super) struct Histogram {
     count: u64,
 }
 
-/// Resolution, in nanoseconds. The range is half a microsecond to 1000 s; a longer duration counts as the longest.
+/// Shortest and longest duration that the histogram distinguishes, in nanoseconds. Shorter durations share the first
+/// cells, which are 512 ns wide, and a longer duration counts as the longest.
 const LEAST: u64 = 1_000;
 const MOST: u64 = 1_000_000_000_000;
-/// Number of cells of each width, as a power of two: the smallest power not below 1000, for three digits. The first
-/// width has twice this number.
+/// log2 of the number of cells of each width: the smallest power of two that is at least 1000, for three significant
+/// digits. There are twice as many cells of the smallest width.
 const HALF_BITS: u32 = 10;
-/// Smallest width, as a power of two.
+/// log2 of the smallest cell width, in nanoseconds.
 const UNIT_BITS: u32 = LEAST.ilog2();
-/// Number of cells allocated at a time.
+/// Number of cells that are allocated at a time.
 const LOT: usize = 64;
 
-/// Returns the number of a duration's cell, and the cell's width as a power of two.
+/// Returns the number of the cell that contains a duration, and log2 of the cell's width in nanoseconds.
 #[inline]
 const fn cell(nanos: u64) -> (usize, u32) {
     let leading = (nanos | (1 << (UNIT_BITS + HALF_BITS))).leading_zeros() ^ 63;
@@ -33,7 +34,7 @@ const fn cell(nanos: u64) -> (usize, u32) {
     (number as usize, width)
 }
 
-/// Returns the longest duration in a cell, in nanoseconds.
+/// Returns the longest duration that belongs to a cell, in nanoseconds.
 const fn longest(number: usize) -> u64 {
     let half = 1 << HALF_BITS;
     let doublings = (number / half).saturating_sub(1);
@@ -52,7 +53,7 @@ impl Histogram {
         }
     }
 
-    /// Adds durations; nearly all have an allocated cell.
+    /// Adds durations. Nearly all durations belong to a cell that is already allocated.
     #[inline]
     pub(super) fn push_all(&mut self, mut times: impl Iterator<Item = u64>) {
         while let Some(other) = self.push_known(&mut times) {
@@ -60,7 +61,7 @@ impl Histogram {
         }
     }
 
-    /// Adds durations until one has no allocated cell; returns that duration.
+    /// Adds durations until one belongs to a cell that is not allocated. Returns that duration.
     #[inline]
     fn push_known(&mut self, times: &mut impl Iterator<Item = u64>) -> Option<u64> {
         let (first, cells) = (self.first, self.cells.as_mut_slice());
@@ -77,7 +78,7 @@ impl Histogram {
         other
     }
 
-    /// Allocates cells, and returns them.
+    /// Allocates the cells with these numbers if necessary, and returns them.
     #[cold]
     fn at(&mut self, numbers: Range<usize>) -> &mut [u64] {
         let (from, until) = (numbers.start / LOT * LOT, numbers.end.next_multiple_of(LOT));
@@ -108,8 +109,8 @@ impl Histogram {
         self.count
     }
 
-    /// For each count n, in rising order, returns the longest of the n shortest durations, in nanoseconds and to three
-    /// digits.
+    /// Returns, for each count n of `counts`, the longest of the n shortest durations, in nanoseconds and to three
+    /// significant digits. `counts` must be in rising order.
     pub(super) fn longest_of<const N: usize>(&self, counts: [u64; N]) -> [u64; N] {
         let mut lots = self.cells.chunks(LOT);
         let (mut lot, mut first, mut below) = (lots.next().unwrap_or_default(), self.first, 0);
@@ -129,7 +130,8 @@ impl Histogram {
         })
     }
 
-    /// Returns all non-empty cells: the longest duration of each in nanoseconds, and the number of durations in it.
+    /// Returns all non-empty cells. Each item contains the longest duration of the cell, in nanoseconds, and the number
+    /// of durations in the cell.
     pub(super) fn found(&self) -> impl Iterator<Item = (u64, u64)> {
         let cells = self.cells.iter().enumerate().filter(|(_, count)| **count > 0);
         cells.map(|(place, count)| (longest(self.first + place), *count))
@@ -155,13 +157,14 @@ mod tests {
         }
     }
 
-    /// Nanoseconds with any number of bits.
+    /// Durations in nanoseconds, evenly distributed over their number of bits.
     fn any_time() -> impl Strategy<Value = u64> {
         (1u32..40).prop_flat_map(|bits| (1u64 << (bits - 1))..(1 << bits)).prop_map(|nanos| nanos.min(MOST))
     }
 
     proptest! {
-        /// Quantiles and cells must equal those of `hdrhistogram`, also after two parts are merged.
+        /// If it fails, quantiles or cells differ from those of `hdrhistogram`, possibly only after two histograms are
+        /// merged.
         #[test]
         fn it_tells_the_same_as_a_library(
             times in proptest::collection::vec(any_time(), 1..300),

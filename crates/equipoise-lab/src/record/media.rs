@@ -5,30 +5,31 @@ use super::received::{Lot, Received};
 use crate::result::{DelayResult, IntervalResult, Stall};
 use crate::scenario::MOST_INTERVALS;
 
-/// Packets of a stream by the control interval in which they were sent.
+/// Counts the packets of a stream by the control interval in which they were sent.
 #[derive(Debug)]
 pub(super) struct MediaRecord {
     start: Span,
     interval: Span,
     warm_up: Span,
     intervals: Vec<Interval>,
-    /// Index of the first open interval, and the time at which it closes.
+    /// Index of the first interval that is still open, and the time at which it may close.
     closed: usize,
     closes: Span,
-    /// The interval of the last packet sent, and the interval of the last packet received.
+    /// The interval in which the last sent packet was sent, and the interval in which the last received packet was
+    /// sent.
     sending: Place,
     receiving: Place,
     pub(super) sent: u64,
     pub(super) received: u64,
     /// Bytes sent after the warm-up.
     pub(super) settled_bytes: Size,
-    /// Of these, bytes that arrived.
+    /// Bytes sent after the warm-up that have arrived.
     delivered_bytes: Size,
-    /// Delays of packets sent after the warm-up, except those in open intervals.
+    /// Delays of packets sent after the warm-up, without those of intervals that are still open.
     settled: Delays,
 }
 
-/// The interval of all packets sent from one time until another.
+/// Index, start and end of an interval; the interval contains all packets sent from its start until its end.
 #[derive(Clone, Copy, Debug)]
 struct Place {
     index: usize,
@@ -50,17 +51,18 @@ enum Summary {
     /// No packet has arrived.
     #[default]
     Empty,
-    /// Packets may still arrive.
+    /// Packets of this interval may still arrive, so all delays are kept.
     Open(Box<Delays>),
-    /// The results; packets that arrive later only count as received.
+    /// Only the results are kept; a packet that arrives later is counted as received, but its delay is ignored.
     Closed(DelayResult),
 }
 
-/// Time from the end of an interval until it closes. A packet that arrives later does not count in the interval's
-/// quantiles.
+/// Time from the end of an interval until the interval closes. A packet that arrives later does not count in the
+/// interval's delays.
 const OPEN_FOR: Span = Span::from_secs(10);
 impl MediaRecord {
-    /// A stream that begins at `start` and is summed up in intervals. Only packets sent from `warm_up` on are settled.
+    /// Returns the empty record of a stream that begins at `start` and is summarised in intervals. Only packets sent
+    /// from `warm_up` on count as settled.
     pub(super) fn new(start: Span, interval: Span, warm_up: Span) -> Self {
         Self {
             start,
@@ -79,7 +81,8 @@ impl MediaRecord {
         }
     }
 
-    /// Records packets sent one after the other, each with its time and size, one interval at a time.
+    /// Records packets that were sent one after another, each with its time and size. All consecutive packets of one
+    /// interval are counted together.
     #[inline]
     pub(super) fn on_sent(&mut self, mut packets: impl Lot<(Span, Size)>) {
         while let Some((first, _)) = packets.clone().next() {
@@ -88,7 +91,7 @@ impl MediaRecord {
             }
             let is_settled = first >= self.warm_up;
             let until = if is_settled { self.sending.until } else { self.sending.until.min(self.warm_up) };
-            // The packets are in order of time: if the last one is in the interval, all are.
+            // The packets are in order of time, so if the last packet is in this interval, all packets are.
             let alike = match packets.clone().next_back() {
                 Some((last, _)) if last < until => packets.len(),
                 _ => packets.clone().take_while(|(at, _)| *at < until).count().max(1),
@@ -110,8 +113,8 @@ impl MediaRecord {
         }
     }
 
-    /// Records packets that arrive one after the other. Consecutive packets that were sent in one interval are counted
-    /// at once.
+    /// Records packets that arrived one after another. Consecutive packets that were sent in the same interval are
+    /// counted together.
     #[inline]
     pub(super) fn on_received(&mut self, mut packets: impl Lot<Received>) {
         while let Some(first) = packets.clone().next() {
@@ -123,8 +126,8 @@ impl MediaRecord {
             let alike = if is_settled { from.max(self.warm_up)..until } else { from..until.min(self.warm_up) };
             let mut interval = self.intervals.get_mut(index);
             let mut open = interval.as_mut().and_then(|interval| interval.delays.open());
-            // Settled delays are merged when their interval closes. Only if the warm-up ends in the interval, they are
-            // added here.
+            // The delays of an open interval are merged into `settled` when the interval closes. They are added here
+            // only if the interval has closed already, or if the warm-up ends within the interval.
             let settles = is_settled && (open.is_none() || from < self.warm_up);
             let count = packets.clone().take_while(|packet| alike.contains(&packet.sent)).count().max(1);
             let delays = packets.clone().take(count).map(|packet| packet.delay);
@@ -146,11 +149,11 @@ impl MediaRecord {
         }
     }
 
-    /// Returns the interval of a packet sent at `at`; creates it if it is new.
+    /// Returns the interval of a packet sent at `at`; adds intervals if necessary.
     #[cold]
     fn place(&mut self, at: Span) -> Place {
         let index = ((at - self.start).max(Span::ZERO) / self.interval).and_then(|index| usize::try_from(index).ok());
-        // No run has this many intervals, so a host's clock must be wrong.
+        // No run has this many intervals, so the clock of one of the hosts must be wrong.
         let Some(index) = index.filter(|index| (*index as u64) < MOST_INTERVALS) else { return Place::NOWHERE };
         if index >= self.intervals.len() {
             self.intervals.resize_with(index + 1, Interval::default);
@@ -158,7 +161,7 @@ impl MediaRecord {
         Place { index, from: self.start_of(index), until: self.start_of(index + 1) }
     }
 
-    /// Delays of packets sent after the warm-up.
+    /// Returns the delays of all packets sent after the warm-up.
     pub(super) fn settled(&self) -> Delays {
         let mut settled = self.settled.clone();
         for (index, interval) in self.intervals.iter().enumerate().skip(self.closed) {
@@ -167,7 +170,7 @@ impl MediaRecord {
         settled
     }
 
-    /// Adds an open interval's delays to `settled`, if the interval starts after the warm-up.
+    /// Adds the delays of an interval to `settled`, if the interval is still open and starts after the warm-up.
     fn settle(&self, index: usize, interval: &Interval, settled: &mut Delays) {
         if let Summary::Open(delays) = &interval.delays
             && self.start_of(index) >= self.warm_up
@@ -176,12 +179,12 @@ impl MediaRecord {
         }
     }
 
-    /// Number of intervals so far, including one that may not have ended.
+    /// Returns the number of intervals so far, including the current one.
     pub(super) const fn len(&self) -> usize {
         self.intervals.len()
     }
 
-    /// Start of an interval, since the run's start.
+    /// Returns the start of an interval, relative to the run's start.
     pub(super) fn start_of(&self, index: usize) -> Span {
         self.start + self.interval * i64::try_from(index).unwrap_or(i64::MAX)
     }
@@ -221,18 +224,19 @@ impl MediaRecord {
         }
     }
 
-    /// Returns the intervals of a run of length `lasted`, without an interval that the end of the run cut short.
+    /// Returns the results of the intervals of a run of length `lasted`. If the end of the run cut the last interval
+    /// short, that interval is left out.
     pub(super) fn interval_results(&self, lasted: Span, stalls: &[Stall]) -> Vec<IntervalResult> {
         let whole = ((lasted - self.start) / self.interval).and_then(|whole| usize::try_from(whole).ok()).unwrap_or(0);
         (0..whole.min(self.len())).map(|index| self.interval_result(index, stalls)).collect()
     }
 
-    /// Mean rate after the warm-up of a run of length `lasted`, in bit/s.
+    /// Returns the mean sending rate after the warm-up in a run of length `lasted`, in bit/s.
     pub(super) fn mean_rate_bps(&self, lasted: Span) -> Option<f64> {
         self.settled_rate_bps(self.settled_bytes, lasted)
     }
 
-    /// The part of the mean rate that arrived, in bit/s.
+    /// Returns the mean rate of the bytes that were sent after the warm-up and arrived, in bit/s.
     pub(super) fn delivered_rate_bps(&self, lasted: Span) -> Option<f64> {
         self.settled_rate_bps(self.delivered_bytes, lasted)
     }
@@ -244,7 +248,7 @@ impl MediaRecord {
 }
 
 impl Place {
-    /// An interval that contains no packet.
+    /// A placeholder for "no interval": it contains no time, so no packet belongs to it.
     const NOWHERE: Self = Self { index: usize::MAX, from: Span::MAX, until: Span::MIN };
 
     fn has(&self, at: Span) -> bool {
@@ -253,7 +257,7 @@ impl Place {
 }
 
 impl Summary {
-    /// Returns the delays so far, if the interval is open.
+    /// Returns the delays recorded so far, or `None` if the interval is closed.
     #[inline]
     fn open(&mut self) -> Option<&mut Delays> {
         if matches!(self, Self::Empty) {
@@ -305,7 +309,8 @@ mod tests {
             prop_assert_eq!(found, results(1));
         }
 
-        /// As the test above, for packets that arrive together, some of them out of order.
+        /// If it fails, results depend on how many arriving packets the simulator handles at once. Some packets arrive
+        /// out of order.
         #[test]
         fn packets_that_arrive_together_count_as_one_by_one(
             gaps_ms in proptest::collection::vec((0i64..400, 0i64..900), 1..200),

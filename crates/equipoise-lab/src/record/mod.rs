@@ -1,8 +1,8 @@
-//! Computes metrics from the events of a run in one pass, by flow and control interval.
+//! Computes metrics from the events of a run in one pass. Packets are counted by flow and by control interval.
 //!
-//! Simulated and live runs feed the same recorder with the same events. A packet belongs to the interval in which it
-//! was *sent* (Waki 2013, Sec. 6.2). Only intervals whose packets may still be in flight have a histogram, so that
-//! memory is bounded by the size of the results.
+//! Simulated and live runs pass the same events to this recorder. A packet belongs to the interval in which it was
+//! *sent* (Waki 2013, Sec. 6.2). Only intervals whose packets may still be in flight keep a histogram, so memory is
+//! bounded by the size of the results.
 
 mod beliefs;
 mod bins;
@@ -36,7 +36,7 @@ pub(crate) use tcp::LinkRecord;
 pub use tcp::{TcpReading, WebReading};
 pub(crate) use waits::Waits;
 
-/// Takes the events of a run and returns its results.
+/// Receives the events of a run and computes the results of the run.
 #[derive(Debug)]
 pub struct Recorder {
     origin: Instant<SenderClock>,
@@ -45,14 +45,14 @@ pub struct Recorder {
 }
 
 impl Recorder {
-    /// A recorder of a run of `scenario` that begins at `origin`.
+    /// Returns a recorder for a run of `scenario` that begins at `origin`.
     pub fn new(scenario: &Scenario, origin: Instant<SenderClock>) -> Self {
         let flows = scenario.flows.iter().map(|flow| FlowRecord::new(flow, scenario)).collect();
         Self { origin, flows, phases: PhaseRecord::new(scenario) }
     }
 
-    /// Records an event of one end of flow number `flow`, `at` after the run's start; events of unknown flows are
-    /// ignored.
+    /// Records an event of one endpoint of flow number `flow`; `at` is the time since the run's start. Events of
+    /// unknown flows are ignored.
     #[inline]
     pub fn on_event(&mut self, at: Span, flow: usize, event: &Event) {
         if let Some(record) = self.flows.get_mut(flow) {
@@ -61,8 +61,8 @@ impl Recorder {
         self.phases.on_event(at, flow, PathId::default(), event);
     }
 
-    /// Records that packets of background traffic, flow number `flow`, left one after the other, each with its time and
-    /// size: equivalent to an event for each.
+    /// Records that packets of flow number `flow`, which is background traffic, were sent one after another, each with
+    /// its time and size. The call is equivalent to one event for each packet.
     #[inline]
     pub fn on_departures(&mut self, flow: usize, packets: impl Lot<(Span, Size)>) {
         if let Some(record) = self.flows.get_mut(flow) {
@@ -70,8 +70,8 @@ impl Recorder {
         }
     }
 
-    /// Records that packets of background traffic, flow number `flow`, arrived one after the other: equivalent to an
-    /// event for each.
+    /// Records that packets of flow number `flow`, which is background traffic, arrived one after another. The call is
+    /// equivalent to one event for each packet.
     #[inline]
     pub fn on_arrivals(&mut self, flow: usize, packets: impl Lot<Received>) {
         if let Some(record) = self.flows.get_mut(flow) {
@@ -79,7 +79,7 @@ impl Recorder {
         }
     }
 
-    /// Like [`Recorder::on_event`], on one of the paths of a flow that has several.
+    /// Records an event like [`Recorder::on_event`], for one path of a flow that has several paths.
     pub fn on_path_event(&mut self, at: Span, flow: usize, path: PathId, event: &Event) {
         if let Some(record) = self.flows.get_mut(flow) {
             record.on_path_event(at, self.origin, path, event);
@@ -87,47 +87,47 @@ impl Recorder {
         self.phases.on_event(at, flow, path, event);
     }
 
-    /// Records that packets arrive at the receiver of flow number `flow`, each with its time and its total queueing
-    /// delay. The event of a session's packet follows before the next packet is recorded. Without these calls, queueing
-    /// delays are unknown.
+    /// Records that packets are about to arrive at the receiver of flow number `flow`, each with its time and its total
+    /// queueing delay. For a session, the event of a packet's arrival must follow before the next packet is recorded.
+    /// Without these calls, queueing delays are unknown.
     #[inline]
     pub fn on_waited(&mut self, flow: usize, waits: impl Lot<(Span, Span)>) {
         self.phases.on_waited(flow, waits);
     }
 
-    /// Records that an IP packet of this size arrives at the sender of flow number `flow`: feedback, or an
-    /// acknowledgement.
+    /// Records that an IP packet of this size arrived at the sender of flow number `flow`. Such a packet contains
+    /// feedback or an acknowledgement.
     pub fn on_returned(&mut self, flow: usize, size: Size) {
         self.phases.on_returned(flow, size);
     }
 
-    /// Records a reading of the TCP connection with flow number `flow` at `at`, not before its last reading; a flow of
-    /// another kind is ignored.
+    /// Records the state `reading` of flow number `flow`, a TCP connection, at `at`, which must not be before the
+    /// previous reading. If the flow is not a TCP connection, the call is ignored.
     pub fn on_tcp(&mut self, at: Span, flow: usize, reading: &TcpReading) {
         if let Some(record) = self.flows.get_mut(flow) {
             record.on_tcp(at, reading);
         }
     }
 
-    /// Records a reading of the web traffic with flow number `flow` at `at`, not before its last reading; a flow of
-    /// another kind is ignored.
+    /// Records the state `reading` of flow number `flow`, web traffic, at `at`, which must not be before the previous
+    /// reading. If the flow is not web traffic, the call is ignored.
     pub fn on_web(&mut self, at: Span, flow: usize, reading: WebReading) {
         if let Some(record) = self.flows.get_mut(flow) {
             record.on_web(at, reading);
         }
     }
 
-    /// Records that a fetch of the web traffic with flow number `flow` is complete; its connection was opened at
-    /// `opened`.
+    /// Records that flow number `flow`, web traffic, completed a fetch at `completed`. The connection of the fetch was
+    /// opened at `opened`.
     pub fn on_fetch(&mut self, flow: usize, opened: Span, completed: Span) {
         if let Some(record) = self.flows.get_mut(flow) {
             record.on_fetch(opened, completed);
         }
     }
 
-    /// Records that TCP packets of this IP size in total, headers included, arrived at the receiver of flow number
-    /// `flow` since the last such call; RTP packets are events instead. Ignored if the rates at the flow's receiver are
-    /// not sampled.
+    /// Records that TCP packets of this total IP size, headers included, arrived at the receiver of flow number `flow`
+    /// since the previous such call. RTP packets are recorded as events instead. If the rates at the flow's receiver
+    /// are not sampled, the call does not add to them.
     pub fn on_tcp_received(&mut self, at: Span, flow: usize, size: Size) {
         if let Some(record) = self.flows.get_mut(flow) {
             record.on_received(at, size);
@@ -135,18 +135,18 @@ impl Recorder {
         self.phases.on_tcp_received(at, flow, size);
     }
 
-    /// Returns the sessions' intervals that have ended before `at`, each only once.
+    /// Returns the rows of the sessions' intervals that ended before `at`. Each row is returned only once.
     pub fn take_rows(&mut self, at: Span) -> Vec<IntervalRow> {
         self.flows.iter_mut().flat_map(|flow| flow.take_rows(at)).collect()
     }
 
-    /// Returns the results of all media together, and in each phase, in a run of length `lasted`; `None` if no flow
-    /// sends media.
+    /// Returns the results of all media together, for the whole run and for each phase, in a run of length `lasted`.
+    /// `None` if no flow sends media.
     pub fn media(&self, lasted: Span) -> Option<MediaResult> {
         self.phases.finish(lasted)
     }
 
-    /// Returns the results of a run of length `lasted` with these stalls of the machine.
+    /// Returns the results of each flow in a run of length `lasted` during which the machine had these stalls.
     pub fn finish(self, lasted: Span, stalls: &[Stall]) -> Vec<FlowResult> {
         let Self { flows, phases, .. } = self;
         let result = |(number, flow): (usize, FlowRecord)| FlowResult {

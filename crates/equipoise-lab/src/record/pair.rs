@@ -3,7 +3,7 @@ use equipoise_session::{Event, Transport};
 
 use crate::result::{PairPeriod, PairResult, PairTransport, ReceivedSample};
 
-/// The record of a flow pair so far, over both transports.
+/// The data recorded so far about a flow pair, for both transports together.
 #[derive(Debug, Default)]
 pub(super) struct PairRecord {
     result: PairResult,
@@ -26,7 +26,7 @@ impl PairRecord {
         }
     }
 
-    /// Returns the results of a run of length `lasted`, with the bytes received in it.
+    /// Returns the results of a run of length `lasted`. `received` are the rates that were sampled at the receiver.
     pub(super) fn finish(self, warm_up: Span, lasted: Span, received: &[ReceivedSample]) -> PairResult {
         let mut result = self.result;
         let (warm_up_s, lasted_s) = (warm_up.as_secs_f64(), lasted.as_secs_f64());

@@ -8,7 +8,7 @@ use super::media::MediaRecord;
 use super::received::Received;
 use crate::result::{PathResult, Stall};
 
-/// The record of one path of a flow so far.
+/// The data recorded so far about one path of a flow.
 #[derive(Debug)]
 pub(super) struct PathRecord {
     name: String,
@@ -67,7 +67,7 @@ impl PathRecord {
     }
 }
 
-/// Counts by reason, as the results store them.
+/// Converts counts by reason into the form in which the results store them.
 pub(super) fn owned(counts: &BTreeMap<&'static str, u64>) -> BTreeMap<String, u64> {
     counts.iter().map(|(&name, &count)| (name.to_owned(), count)).collect()
 }

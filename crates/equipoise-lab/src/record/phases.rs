@@ -1,4 +1,4 @@
-//! Queueing delays of packets, and the metrics of media in each phase of the run.
+//! Records queueing delays of packets, and the metrics of media in each phase of a run.
 
 use equipoise::units::{Size, Span};
 use equipoise_session::{Event, PathId};
@@ -10,74 +10,77 @@ use crate::phases::{Kind, Plan};
 use crate::result::{MediaResult, QueueingResult};
 use crate::scenario::{Flow, FlowKind, Scenario};
 
-/// The phases of a run so far.
+/// The data recorded so far about the phases of a run.
 #[derive(Debug)]
 pub(super) struct PhaseRecord {
     warm_up: Span,
     duration: Span,
     flows: Vec<FlowState>,
-    /// `None` if no flow sends media.
+    /// The data about media; `None` if no flow sends media.
     pub(super) media: Option<MediaState>,
 }
 
-/// The record of media so far.
+/// The data recorded so far about all media together.
 #[derive(Debug)]
 pub(super) struct MediaState {
     pub(super) plan: Plan,
-    /// Parts of phases, in order of time.
+    /// The segments of all phases, in order of time.
     pub(super) segments: Vec<Segment>,
     /// Queueing delays of the media packets that arrived in each segment.
     pub(super) waits: Vec<Option<Waits>>,
 }
 
-/// A part of a phase.
+/// A part of a phase, which ends where the warm-up ends, where the queue becomes calm, or where the phase ends.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Segment {
     pub(super) start: Span,
     pub(super) end: Span,
     pub(super) phase: usize,
-    /// Whether the warm-up is over.
+    /// Whether the segment starts after the end of the warm-up.
     pub(super) is_settled: bool,
-    /// Whether the last fall of the capacity was at least [`UNREST`] ago.
+    /// Whether the last fall of the capacity was at least [`UNREST`] before the segment.
     pub(super) is_calm: bool,
 }
 
-/// Time after a fall of the capacity in which the queue does not count as calm. Our choice: a law that notices the fall
-/// within two round trips has reacted by then, and the queue has drained.
+/// Time after a fall of the capacity during which the queue does not count as calm. Our choice: after this time, a
+/// control law that detects the fall within two round trips has reacted, and the queue has drained.
 const UNREST: Span = Span::from_secs(1);
 
-/// A flow so far.
+/// The data recorded so far about one flow.
 #[derive(Debug)]
 pub(super) struct FlowState {
     pub(super) name: String,
     role: Role,
-    /// Queueing delay of the packet that has just arrived, until its event shows whether it was media.
+    /// Queueing delay of the packet that has just arrived. It is kept until the packet's event shows whether the packet
+    /// was media.
     waited: Option<Span>,
     waits: Option<Waits>,
     pub(super) packets_sent: u64,
     pub(super) packets_received: u64,
     pub(super) sent: Size,
-    /// Bytes that arrived at the sender.
+    /// Bytes of the packets that arrived at the sender; `None` if no such packet was recorded.
     pub(super) returned: Option<Size>,
-    /// Bytes received in each segment, by path.
+    /// Bytes received in each segment by each path: the entries of one segment follow each other.
     pub(super) received: Vec<u64>,
     pub(super) paths: usize,
-    /// The segment of the last arrival.
+    /// Index of the segment in which the last packet arrived.
     place: usize,
     pub(super) sent_bins: Bins,
     pub(super) received_bins: Bins,
 }
 
-/// How a flow's packets are recorded.
+/// How the packets of a flow are recorded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Role {
-    /// By events; all packets are media.
+    /// The endpoints report events, and all packets are media.
     Media,
-    /// By events; the packets belong to the RTP half of a flow pair.
+    /// The endpoints report events, and the packets belong to the RTP half of a flow pair.
     Half,
-    /// Every arrival counts; the bytes come from samples.
+    /// A TCP connection: the queueing delay of every arriving packet counts, and the received bytes are read
+    /// periodically.
     Tcp,
-    /// Every arrival counts: background and web traffic.
+    /// Background and web traffic: the queueing delay of every arriving packet counts, and received bytes are not
+    /// recorded.
     Background,
 }
 
@@ -118,15 +121,16 @@ impl PhaseRecord {
         Self { warm_up: scenario.warm_up, duration: scenario.duration, flows, media }
     }
 
-    /// Records that packets arrived at the receiver of flow number `flow`, each with its time and total queueing delay;
-    /// media packets one by one.
+    /// Records that packets arrived at the receiver of flow number `flow`, each with its time and total queueing delay.
+    /// Packets of a flow whose endpoints report events must be recorded one at a time.
     pub(super) fn on_waited(&mut self, flow: usize, mut waits: impl Lot<(Span, Span)>) {
         let Some(state) = self.flows.get_mut(flow) else { return };
         if state.has_events() {
             state.waited = waits.next_back().map(|(_, wait)| wait);
             return;
         }
-        // The packets are in order of time, so those outside the measured time are at the two ends.
+        // The packets are in order of time, so the packets before and after the measured time are the first and the
+        // last ones.
         let timely = self.warm_up..self.duration;
         let early = waits.clone().take_while(|(at, _)| *at < timely.start).count();
         let late = waits.clone().rev().take_while(|(at, _)| *at >= timely.end).count();
@@ -144,11 +148,11 @@ impl PhaseRecord {
         }
     }
 
-    /// Records that TCP packets of this size in total arrived at the receiver of flow number `flow` until `at`.
+    /// Records that TCP packets of this total size arrived at the receiver of flow number `flow` before or at `at`.
     pub(super) fn on_tcp_received(&mut self, at: Span, flow: usize, size: Size) {
         let (Some(state), Some(media)) = (self.flows.get_mut(flow), &self.media) else { return };
         if state.role == Role::Tcp {
-            // A packet that arrives at the end of a phase belongs to that phase.
+            // A packet that arrives exactly at the end of a phase belongs to that phase.
             state.count(media, at - Span::from_nanos(1), 0, size);
         }
     }
@@ -184,8 +188,8 @@ impl PhaseRecord {
         }
     }
 
-    /// Returns the queueing delays of the packets of flow number `flow` that arrived after the warm-up; `None` if they
-    /// are unknown.
+    /// Returns the queueing delays of the packets of flow number `flow` that arrived after the warm-up; `None` if no
+    /// delay is known.
     pub(super) fn queueing(&self, flow: usize) -> Option<QueueingResult> {
         Some(self.flows.get(flow)?.waits.as_ref()?.result())
     }
@@ -205,7 +209,8 @@ impl FlowState {
         self.role == Role::Media
     }
 
-    /// Counts bytes that arrived at `at` by a path; returns the segment, `None` after the end of the run.
+    /// Counts bytes that arrived at `at` over a path. Returns the index of the segment; `None` after the planned end of
+    /// the run.
     fn count(&mut self, media: &MediaState, at: Span, path: usize, size: Size) -> Option<usize> {
         while media.segments.get(self.place)?.end <= at {
             self.place += 1;
@@ -220,7 +225,7 @@ impl FlowState {
         Some(self.place)
     }
 
-    /// Bits received in a segment, by one path or by all paths.
+    /// Returns the number of bits received in a segment over one path, or over all paths if `path` is `None`.
     pub(super) fn received_bits(&self, segment: usize, path: Option<usize>) -> f64 {
         let paths = path.map_or(0..self.paths, |path| path..path + 1);
         let bytes = paths.filter_map(|path| self.received.get(segment * self.paths + path));
@@ -228,7 +233,8 @@ impl FlowState {
     }
 }
 
-/// The phases of a plan, cut at the end of the warm-up and around falls of the capacity.
+/// Divides the phases of a plan into segments: at the end of the warm-up, and [`UNREST`] after each fall of the
+/// capacity.
 fn segments(plan: &Plan, warm_up: Span) -> Vec<Segment> {
     let unrests = || plan.falls.iter().map(|&fall| (fall, fall + UNREST));
     let mut segments = Vec::new();

@@ -3,13 +3,13 @@ use equipoise::units::Span;
 use crate::result::PlayoutResult;
 use crate::scenario::{Direction, Flow, Scenario};
 
-/// A session's playout buffer so far.
+/// The data recorded so far about a session's playout buffer.
 #[derive(Debug)]
 pub(super) struct PlayoutRecord {
     pub(super) result: PlayoutResult,
-    /// Number of packets of finite content.
+    /// Number of packets in the content of the session, if the content is finite and its length is known.
     content: Option<u64>,
-    /// Delay from the buffer to the end of the path.
+    /// Delay of a packet from the playout buffer to the end of the packet's path.
     behind: Span,
 }
 
@@ -21,12 +21,12 @@ impl PlayoutRecord {
         Some(Self { result: PlayoutResult::default(), content: None, behind })
     }
 
-    /// The sender has this many packets to send.
+    /// Records that the sender will send this number of packets in total.
     pub(super) const fn on_content(&mut self, packets: u64) {
         self.content = Some(packets);
     }
 
-    /// A packet was accepted; its playout is complete at `served`.
+    /// Records that the buffer accepted a packet, whose playout is complete at `served`.
     pub(super) fn on_buffered(&mut self, served: Span) {
         self.result.packets_buffered += 1;
         if self.content == Some(self.result.packets_buffered) {

@@ -7,28 +7,28 @@ use crate::scenario::MOST_INTERVALS;
 /// A packet that has arrived at its receiver.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Received {
-    /// When it arrived, since the run's start.
+    /// When the packet arrived, since the run's start.
     pub at: Span,
-    /// When it was sent, since the run's start, by the sender's clock.
+    /// When the packet was sent, since the run's start, measured by the sender's clock.
     pub sent: Span,
-    /// Its one-way delay.
+    /// One-way delay of the packet.
     pub delay: Span,
     /// Size of the IP packet.
     pub size: Size,
-    /// ECN field of its IP header.
+    /// ECN field of the packet's IP header.
     pub ecn: Ecn,
 }
 
-/// Packets that are recorded together, in order of time. They may be iterated several times.
+/// Packets that are recorded together, in order of time. The iterator can be cloned in order to iterate several times.
 pub trait Lot<T>: DoubleEndedIterator<Item = T> + ExactSizeIterator + Clone {}
 
 impl<T, I: DoubleEndedIterator<Item = T> + ExactSizeIterator + Clone> Lot<T> for I {}
 
-/// Bytes of IP packets at a flow's receiver by sample interval.
+/// Counts the bytes of the IP packets that arrive at a flow's receiver, by sample interval.
 #[derive(Debug)]
 pub(super) struct ReceivedRecord {
     interval: Span,
-    /// Bytes in each interval; a packet that arrives at the end of an interval belongs to this interval.
+    /// Bytes in each interval; a packet that arrives exactly at the end of an interval belongs to this interval.
     bytes: Vec<Size>,
 }
 
@@ -37,11 +37,11 @@ impl ReceivedRecord {
         Self { interval, bytes: Vec::new() }
     }
 
-    /// IP packets of this size arrived at `at`, or since the last such call.
+    /// Records that IP packets of this total size arrived at `at`, or between the previous call and `at`.
     pub(super) fn push(&mut self, at: Span, size: Size) {
         let index =
             ((at - Span::from_nanos(1)).max(Span::ZERO) / self.interval).and_then(|at| usize::try_from(at).ok());
-        // No run has this many intervals, so a host's clock must be wrong.
+        // No run has this many intervals, so the clock of one of the hosts must be wrong.
         let Some(index) = index.filter(|index| (*index as u64) < MOST_INTERVALS) else { return };
         if index >= self.bytes.len() {
             self.bytes.resize(index + 1, Size::ZERO);
@@ -51,7 +51,8 @@ impl ReceivedRecord {
         }
     }
 
-    /// Returns the samples of a run of length `lasted`; the end of the run may have cut the last sample short.
+    /// Returns the samples of a run of length `lasted`. The last sample is shorter if the run ended within its
+    /// interval.
     pub(super) fn finish(self, lasted: Span) -> Vec<ReceivedSample> {
         let mut samples = Vec::new();
         let mut since = Span::ZERO;

@@ -1,4 +1,4 @@
-//! The results of phases, computed from the record.
+//! Computes the results of all phases from the recorded data.
 
 use equipoise::units::Span;
 
@@ -9,7 +9,7 @@ use crate::phases::{Bottleneck, Phase};
 use crate::result::{BottleneckResult, FairnessResult, MediaResult, PhaseFlowResult, PhaseResult, QueueingResult};
 use crate::statistics::jain;
 
-/// Bins of the windows in which fairness is measured: 1, 5 and 20 s (RFC 8868, Sec. 3, metric 7).
+/// Number of 200 ms bins in the windows over which fairness is measured: 1, 5 and 20 s (RFC 8868, Sec. 3, metric 7).
 const FAIRNESS_BINS: [usize; 3] = [5, 25, 100];
 
 impl MediaState {
@@ -36,7 +36,7 @@ impl MediaState {
     }
 }
 
-/// The input of the sums.
+/// The data from which the results are computed.
 struct Sums<'a> {
     state: &'a MediaState,
     flows: &'a [FlowState],
@@ -44,8 +44,8 @@ struct Sums<'a> {
 }
 
 impl<'a> Sums<'a> {
-    /// Returns the segments that `keep` selects and that the run reached, each with its index and its length in
-    /// seconds.
+    /// Returns the segments that `keep` selects and that started before the run ended, each with its index and its
+    /// length in seconds.
     fn segments<'b>(&'b self, keep: impl Fn(&Segment) -> bool + 'b) -> impl Iterator<Item = (usize, &'b Segment, f64)> {
         let all = self.state.segments.iter().enumerate().filter(|(_, segment)| segment.start < self.lasted);
         let kept = all.filter(move |(_, segment)| keep(segment));
@@ -56,7 +56,7 @@ impl<'a> Sums<'a> {
         self.state.plan.phases.get(segment.phase)
     }
 
-    /// Bits of media that a bottleneck carried in a segment.
+    /// Returns the number of bits of media that passed a bottleneck in a segment.
     fn through(&self, bottleneck: &Bottleneck, segment: usize) -> f64 {
         let ways = bottleneck.ways.iter();
         ways.filter_map(|way| Some(self.flows.get(way.flow)?.received_bits(segment, Some(way.path)))).sum()
@@ -78,9 +78,10 @@ impl<'a> Sums<'a> {
         Some(Waits::all(waits)?.result())
     }
 
-    /// Ratio of a media flow's mean throughput to that of a TCP connection, in the segments of phases that have both.
+    /// Returns the ratio of a media flow's mean throughput to a TCP connection's mean throughput, in those phases that
+    /// have both kinds of flows.
     fn tcp_ratio(&self, keep: impl Fn(&Segment) -> bool) -> Option<f64> {
-        // Bits, and seconds summed over all flows.
+        // For media and for TCP: the received bits, and the duration in seconds summed over the flows.
         let [mut media, mut tcp] = [[0.0; 2]; 2];
         for (number, segment, length_s) in self.segments(keep) {
             let Some(phase) = self.plan_of(segment).filter(|phase| !phase.media.is_empty() && !phase.tcp.is_empty())
@@ -155,7 +156,7 @@ fn fairness(received: &[Vec<f64>], bins: usize) -> Option<FairnessResult> {
     Some(FairnessResult { window_s: bins as f64 * BIN_S, windows, jain, ratio, fair_share })
 }
 
-/// A quotient; `None` if the divisor is zero.
+/// Returns the quotient; `None` if the divisor is zero.
 fn ratio(dividend: f64, divisor: f64) -> Option<f64> {
     (divisor > 0.0).then(|| dividend / divisor)
 }

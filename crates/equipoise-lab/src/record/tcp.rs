@@ -6,48 +6,48 @@ use super::delays::Delays;
 use crate::result::{LinkSample, TcpResult, TcpSample, WebResult};
 use crate::scenario::TcpFlow;
 
-/// State of a TCP connection at a point in time; counters are since its start.
+/// State of a TCP connection at a point in time. Counters count from the connection's start.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct TcpReading {
     /// Congestion window, in segments.
     pub window: f64,
     /// Slow start threshold, in segments; `None` before the first loss.
     pub slow_start_threshold: Option<f64>,
-    /// Segments sent and not yet cumulatively acknowledged.
+    /// Number of segments sent and not yet cumulatively acknowledged.
     pub in_flight: u64,
     /// Smoothed round-trip time.
     pub smoothed_round_trip: Option<Span>,
     /// Minimum round-trip time.
     pub min_round_trip: Option<Span>,
-    /// Segments sent, including retransmissions.
+    /// Number of segments sent, including retransmissions.
     pub sent: u64,
-    /// Retransmissions.
+    /// Number of segments retransmitted.
     pub retransmissions: u64,
-    /// Retransmissions after a timeout; `None` if unknown.
+    /// Number of segments retransmitted after a timeout; `None` if unknown.
     pub resent_after_timeout: Option<u64>,
     /// Number of fast recoveries; `None` if unknown.
     pub recoveries: Option<u64>,
     /// Number of retransmission timeouts; `None` if unknown.
     pub timeouts: Option<u64>,
-    /// Data that have arrived at the receiver, each byte once.
+    /// Amount of data that has arrived at the receiver; each byte counts once.
     pub delivered: Size,
-    /// When the last data of a finite transfer were acknowledged, since the run's start.
+    /// When the last data of a finite transfer was acknowledged, since the run's start.
     pub finished: Option<Span>,
-    /// The window law's own snapshot.
+    /// State of the connection's window law.
     pub law: WindowSnapshot,
 }
 
-/// State of web traffic at a point in time, in addition to the state of its connections together. Counts are since its
-/// start.
+/// State of web traffic at a point in time, in addition to the state of all its connections together. Counters count
+/// from the start of the web traffic.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct WebReading {
-    /// Fetches that were begun.
+    /// Number of fetches that were started.
     pub begun: u64,
-    /// Total time that its on/off flows were ON.
+    /// Total time that the on/off flows of the web traffic were ON, summed over the flows.
     pub time_on: Span,
 }
 
-/// A connection's samples so far.
+/// The samples recorded so far about a TCP connection or web traffic.
 #[derive(Debug)]
 pub(super) struct TcpRecord {
     /// `None` unless the flow is web traffic.
@@ -55,20 +55,20 @@ pub(super) struct TcpRecord {
     warm_up: Span,
     samples: Vec<TcpSample>,
     last: Option<(Span, TcpReading)>,
-    /// Start of the mean goodput, and the data delivered until then: the flow's start, or the first reading after the
-    /// warm-up.
+    /// Start of the time over which the mean goodput is measured, and the data delivered until then. The start is the
+    /// flow's start if that is after the warm-up, else the first reading after the warm-up.
     settled_from: Option<(Span, Size)>,
 }
 
 impl TcpRecord {
-    /// The record of a flow that begins at `start`.
+    /// Returns the empty record of a flow that begins at `start`.
     pub(super) fn new(flow: &TcpFlow, start: Span, warm_up: Span) -> Self {
         let web = flow.web.as_ref().map(|web| WebRecord::new(web.flows, start));
         let settled_from = (start >= warm_up).then_some((start, Size::ZERO));
         Self { web, warm_up, samples: Vec::new(), last: None, settled_from }
     }
 
-    /// Records a reading of the connection at `at`, not before the last reading.
+    /// Records a reading of the connection at `at`, which must not be before the previous reading.
     pub(super) fn push(&mut self, at: Span, reading: &TcpReading) {
         let (since, delivered) = self.last.map_or((Span::ZERO, Size::ZERO), |(at, last)| (at, last.delivered));
         if at >= self.warm_up && self.settled_from.is_none() {
@@ -94,14 +94,14 @@ impl TcpRecord {
         self.last = Some((at, *reading));
     }
 
-    /// Records a reading of web traffic at `at`.
+    /// Records the state of web traffic at `at`.
     pub(super) fn on_web(&mut self, at: Span, reading: WebReading) {
         if let Some(web) = &mut self.web {
             web.last = Some((at, reading));
         }
     }
 
-    /// A fetch of web traffic is complete.
+    /// Records that a fetch of web traffic is complete.
     pub(super) fn on_fetch(&mut self, opened: Span, completed: Span) {
         if let Some(web) = &mut self.web {
             web.complete += 1;
@@ -111,14 +111,14 @@ impl TcpRecord {
         }
     }
 
-    /// Segments sent in total, and sent for the first time.
+    /// Returns the number of segments sent in total, and the number of segments sent for the first time.
     pub(super) fn sent(&self) -> (u64, u64) {
         self.last.map_or((0, 0), |(_, last)| (last.sent, last.sent.saturating_sub(last.retransmissions)))
     }
 
     pub(super) fn finish(self) -> Option<TcpResult> {
         let (at, last) = self.last?;
-        // A complete transfer is measured only until its completion.
+        // The goodput of a completed transfer is measured only until the completion.
         let until = last.finished.map_or(at, |finished| finished.min(at));
         let goodput = self
             .settled_from
@@ -140,13 +140,13 @@ impl TcpRecord {
     }
 }
 
-/// The fetches of web traffic so far.
+/// The data recorded so far about the fetches of web traffic.
 #[derive(Debug)]
 struct WebRecord {
     flows: u32,
     start: Span,
     complete: u64,
-    /// Durations of the fetches that began after the warm-up.
+    /// Durations of the fetches that started after the warm-up.
     times: Delays,
     last: Option<(Span, WebReading)>,
 }
@@ -170,7 +170,7 @@ impl WebRecord {
     }
 }
 
-/// A link's samples so far.
+/// The samples recorded so far about a link.
 #[derive(Debug, Default)]
 pub(crate) struct LinkRecord {
     samples: Vec<LinkSample>,
@@ -178,11 +178,11 @@ pub(crate) struct LinkRecord {
 }
 
 impl LinkRecord {
-    /// Records the link's counters at `at`, not before the last ones.
+    /// Records the link's counters at `at`, which must not be before the previous call.
     pub(crate) fn push(&mut self, at: Span, stats: LinkStats) {
         let at_s = at.as_secs_f64();
         let (since_s, last) = self.last.map_or((0.0, None), |(at, last)| (at, Some(last)));
-        // Turns means since the start into means since the last sample.
+        // Converts means since the start of the link into means since the previous sample.
         let over = |of: fn(&LinkStats) -> Option<f64>| {
             let before = last.as_ref().and_then(of).unwrap_or(0.0) * since_s;
             let elapsed = at_s - since_s;

@@ -5,14 +5,15 @@ use equipoise::units::Span;
 use super::histogram::Histogram;
 use crate::result::QueueingResult;
 
-/// Queueing delays of packets: the exact mean, and quantiles to three digits or a microsecond.
+/// Queueing delays of packets. The mean is exact; quantiles are rounded to three significant digits or to a
+/// microsecond.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Waits {
     sum_ns: u64,
     histogram: Histogram,
 }
 
-/// A shorter time counts as no queueing delay.
+/// In quantiles, a queueing delay shorter than this number of nanoseconds counts as zero.
 const LEAST_NS: u64 = 1024;
 
 impl Waits {
@@ -33,7 +34,7 @@ impl Waits {
         self.sum_ns = sum_ns;
     }
 
-    /// Merges all parts; `None` without parts.
+    /// Merges the delays of all parts; `None` if there are no parts.
     pub(super) fn all<'a>(mut parts: impl Iterator<Item = &'a Self>) -> Option<Self> {
         let mut all = parts.next()?.clone();
         for part in parts {
@@ -58,7 +59,7 @@ impl Waits {
 mod tests {
     use super::*;
 
-    /// Of the queueing delays 1 to 1000 ms, a twentieth are above 950 ms and a hundredth above 990 ms.
+    /// Of the queueing delays 1 to 1000 ms, 5 % are above 950 ms and 1 % are above 990 ms.
     #[test]
     fn quantiles_are_right_to_three_digits_and_zero_stays_zero() {
         let mut waits = Waits::default();

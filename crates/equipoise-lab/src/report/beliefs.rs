@@ -1,4 +1,4 @@
-//! What a law estimated of its path, and the reasons for its decisions.
+//! Charts of a control law's estimates of its path, and of the reasons for its decisions.
 
 use super::chart::{Layer, Shape, Style};
 use super::charts::name_of;
@@ -8,8 +8,8 @@ use crate::result::{BeliefResult, Report};
 const COLORS: [&str; 6] =
     ["var(--series-6)", "var(--series-4)", "var(--series-5)", "var(--series-7)", "var(--series-8)", "var(--series-1)"];
 
-/// Rates and delays as the control law of a flow estimated them, in the first run with estimates; empty for laws that
-/// do not report them.
+/// Returns charts of the rates and delays that the control law of a flow estimated, in the first run with estimates.
+/// Returns no charts if the law does not report estimates.
 pub(super) fn figures(report: &Report, flow: usize, shown: &[Shown<'_>]) -> Vec<Figure> {
     let Some(first) = shown.iter().find(|shown| !shown.flow.beliefs.is_empty()) else { return Vec::new() };
     let beliefs = &first.flow.beliefs;
@@ -60,7 +60,8 @@ pub(super) fn figures(report: &Report, flow: usize, shown: &[Shown<'_>]) -> Vec<
     ]
 }
 
-/// Points on the rate at which decisions for another reason than the law's own step begin, by reason.
+/// Returns points on the line of the rate, one layer for each reason. A point marks that decisions for a reason other
+/// than the law's usual step begin.
 fn reasons(beliefs: &[BeliefResult]) -> Vec<Layer> {
     let mut layers: Vec<(&str, Vec<(f64, f64)>)> = Vec::new();
     let before = std::iter::once(None).chain(beliefs.iter().map(|it| it.reason.as_deref()));

@@ -1,4 +1,4 @@
-//! The charts of a report: delay over time, rates over time, the delay's distribution.
+//! The charts of a report: delay over time, rates over time, and the distribution of the delay.
 
 use super::chart::{Axis, Chart, Layer, Mark, Shape, Style};
 use super::figure::{Figure, Question, Shown, end_s, heights, ms, nice, over_time, shades, step_marks, time_axis};
@@ -8,7 +8,7 @@ use super::{beliefs, distribution, pair, paths, spread, tcp};
 use crate::result::{IntervalResult, Report, StepKind};
 use crate::statistics::quantile;
 
-/// The figures of all controlled flows and of the links.
+/// Returns the figures of all flows that have a controller, and of the links.
 pub(super) fn figures(report: &Report) -> Vec<Figure> {
     let flows = report.runs.first().map(|run| run.flows.as_slice()).unwrap_or_default();
     let controlled = flows.iter().enumerate().filter(|(_, flow)| flow.controller.is_some());
@@ -16,7 +16,7 @@ pub(super) fn figures(report: &Report) -> Vec<Figure> {
     of_flows.chain(tcp::queues(report, &worlds(report))).collect()
 }
 
-/// The figures of one controlled flow.
+/// Returns the figures of one flow that has a controller.
 fn of_flow(report: &Report, flow: usize) -> Vec<Figure> {
     let shown: Vec<_> = worlds(report).iter().filter_map(|world| Shown::of(world, flow)).collect();
     let Some(Shown { flow: first, .. }) = shown.first() else { return Vec::new() };
@@ -39,10 +39,10 @@ fn of_flow(report: &Report, flow: usize) -> Vec<Figure> {
     figures
 }
 
-/// Dashes of a target: different from those of simulated lines, live lines and steps.
+/// Dash pattern of a target line, which differs from those of simulated lines, live lines and steps.
 const TARGET_DASH: &str = "14 3 2 3";
 
-/// The flow's target in milliseconds, if it has one.
+/// The flow's target delay in milliseconds, if the flow has one.
 pub(super) fn target_of(shown: &[Shown<'_>]) -> Option<f64> {
     let target = shown.iter().find_map(|shown| shown.flow.target_s);
     target.map(|target| target * 1e3).filter(|target| target.is_finite())
@@ -84,31 +84,32 @@ fn delay_over_time(report: &Report, flow: usize, shown: &[Shown<'_>]) -> Figure 
     Figure { question: Question::Held, title, chart: Some(chart), note }
 }
 
-/// The flow's name.
+/// Returns the name of the flow that the charts show.
 pub(super) fn name_of<'a>(shown: &[Shown<'a>]) -> &'a str {
     shown.first().map_or("", |shown| shown.flow.name.as_str())
 }
 
-/// Returns the upper end of the delay axis: above nearly all values, but not so high that the target is at the bottom
-/// of the chart.
+/// Returns the upper limit of the delay axis, and whether some delays are above it. The limit is above nearly all
+/// delays, but not so high that the target is drawn at the bottom of the chart.
 fn top_of(delays: &mut Vec<f64>, target: Option<f64>) -> (f64, bool) {
     delays.retain(|delay| delay.is_finite());
     delays.sort_by(f64::total_cmp);
     let highest = delays.last().copied().unwrap_or(1.0);
-    // NaN without any delay; NaN limits nothing.
+    // The quantile is NaN if there are no delays, and then it does not limit the axis.
     let most = target.map_or_else(|| WIDEST_SPAN * quantile(delays, 0.5), |target| target * 5.0);
     let top = nice(highest.min(most).max(target.unwrap_or(0.0) * 1.5).max(1e-3));
     (top, highest > top)
 }
 
-/// A delay without a target may exceed its median by this factor before its axis is cut.
+/// If a flow has no target, the delay axis ends at the median delay times this factor, unless all delays are shorter.
 const WIDEST_SPAN: f64 = 50.0;
 
 fn rate_over_time(report: &Report, flow: usize, shown: &[Shown<'_>]) -> Figure {
-    /// Dashes of planned loads, and of capacities.
+    /// Dash patterns of planned loads and of link capacities.
     const DASHES: [(StepKind, &str); 2] = [(StepKind::Load, "2 3"), (StepKind::Capacity, "10 4")];
     let mut layers = Vec::new();
-    // A single line of a kind is grey. If there are several, each has its own colour, which no other line or mark has.
+    // If there is only one line of a kind, it is grey. If there are several, each has its own colour, which no other
+    // line or mark has.
     for (kind, dash) in DASHES {
         let lines = scheduled(report, kind);
         let colors = if lines.len() > 1 { &paths::COLORS[3..] } else { &["var(--context)"] };
@@ -128,7 +129,7 @@ fn rate_over_time(report: &Report, flow: usize, shown: &[Shown<'_>]) -> Figure {
     Figure::of(Question::Cost, format!("{name}: sending rate over time"), chart)
 }
 
-/// Planned rates over the whole run, in Mbit/s, of everything of a kind.
+/// Returns the planned rates of all links or of all background flows over the whole run, in Mbit/s.
 fn scheduled(report: &Report, kind: StepKind) -> Vec<(String, Vec<(f64, f64)>)> {
     let mut lines: Vec<(String, Vec<(f64, f64)>)> = Vec::new();
     let what = match kind {
@@ -149,7 +150,8 @@ fn scheduled(report: &Report, kind: StepKind) -> Vec<(String, Vec<(f64, f64)>)> 
             points.push((end_s(report), last));
         }
     }
-    // A link with a much higher capacity than the narrowest one is left out, because it would flatten the other lines.
+    // A link whose capacity is more than four times that of the narrowest link is left out, because it would flatten
+    // the other lines.
     let widest = |points: &[(f64, f64)]| points.iter().map(|point| point.1).fold(0.0, f64::max);
     let narrowest = lines.iter().map(|line| widest(&line.1)).fold(f64::INFINITY, f64::min);
     lines.retain(|line| kind == StepKind::Load || widest(&line.1) <= 4.0 * narrowest);

@@ -1,4 +1,4 @@
-//! The page of a comparison: delay against rate, paired differences, and the scenarios as they were run.
+//! The page of a comparison: delay against rate, paired differences, and the text of the scenarios.
 
 use super::chart::{Axis, Chart, Layer, Shape, Style};
 use super::figure::{heights, nice};
@@ -11,7 +11,7 @@ use crate::compare::{
 };
 use crate::result::Mean;
 
-/// The comparison as a page.
+/// Returns the page of a comparison as HTML.
 pub fn comparison_html(comparison: &Comparison) -> String {
     let names = comparison.variants.iter().map(|variant| variant.name.as_str()).collect::<Vec<_>>();
     let title = names.join(", ");
@@ -61,7 +61,7 @@ fn about(comparison: &Comparison) -> String {
     )
 }
 
-/// The chart of delay against rate. The Pareto-optimal variants are filled, and connected by a line.
+/// Returns the chart of delay against rate. The points of Pareto-optimal variants are filled, and connected by a line.
 fn pareto(comparison: &Comparison) -> String {
     let all = || comparison.variants.iter().zip(&comparison.places);
     let missing = all().filter(|(_, place)| drawn(place).is_none()).map(|(variant, _)| escape(&variant.name));
@@ -105,7 +105,7 @@ fn layers(comparison: &Comparison, scale: &Scale) -> Vec<Layer> {
     layers
 }
 
-/// The flow's delay and rate over time, all variants in one chart.
+/// Returns the charts of the compared flow's delay and rate over time. Each chart shows all variants.
 fn over_time(comparison: &Comparison) -> String {
     let charts = [
         course(comparison, "delay-over-time", "one-way delay (ms)", &|it| &it.delay_mean_s, 1e3),
@@ -119,7 +119,8 @@ fn over_time(comparison: &Comparison) -> String {
     charts.concat() + &note
 }
 
-/// A quantity over time: the median of each variant, and its band.
+/// Returns the chart of a quantity over time: for each variant, the median and a band from the 10th to the 90th
+/// percentile.
 fn course(
     comparison: &Comparison,
     id: &str,
@@ -151,7 +152,8 @@ fn course(
     format!("<figure>\n{}</figure>\n", chart.to_html())
 }
 
-/// The position of a variant: lower end, mean and upper end of its rate in Mbit/s and of its delay in milliseconds.
+/// The position of a variant in the chart: lower end, mean and upper end of its rate in Mbit/s and of its delay in
+/// milliseconds.
 struct Drawn {
     x: [f64; 3],
     y: [f64; 3],
@@ -162,9 +164,9 @@ fn drawn(place: &Place) -> Option<Drawn> {
     Some(Drawn { x: ends(&rate).map(|bps| bps / 1e6), y: ends(&delay).map(|s| s * 1e3) })
 }
 
-/// The axis of the rates: from zero, unless all rates are in the upper half.
+/// Returns the axis of the rates. The axis starts at zero, unless all rates are above half of the highest rate.
 fn rates(points: &[Drawn]) -> Axis {
-    /// Margin outside of the outermost intervals, as a share of the range between them.
+    /// Margin outside the outermost intervals, as a share of the distance between them.
     const MARGIN: f64 = 0.08;
     let least = points.iter().map(|point| point.x[0]).fold(f64::INFINITY, f64::min);
     let most = points.iter().map(|point| point.x[2]).fold(0.0, f64::max);
@@ -177,18 +179,19 @@ fn rates(points: &[Drawn]) -> Axis {
     }
 }
 
-/// The axis of the delays.
+/// The axis of the delays: its type and its limits.
 enum Scale {
     /// Linear, from zero to this number of milliseconds.
     Linear(f64),
-    /// Logarithmic, from one power of ten to another, so that short delays stay distinct if there are also long ones.
+    /// Logarithmic, between two powers of ten given by their exponents. With it, short delays stay distinct if other
+    /// delays are long.
     Logarithmic(i32, i32),
 }
 
 impl Scale {
-    /// `None` without points.
+    /// Returns the axis that suits these points; `None` if there are no points.
     fn of(points: &[Drawn]) -> Option<Self> {
-        /// Largest ratio of the longest to the shortest delay for a linear axis.
+        /// Largest ratio of the longest to the shortest delay at which the axis is linear.
         const LINEAR_TO: f64 = 10.0;
         let least = points.iter().map(|point| point.y[1]).reduce(f64::min)?;
         let most = points.iter().map(|point| point.y[2]).fold(0.0, f64::max);
@@ -200,7 +203,8 @@ impl Scale {
         })
     }
 
-    /// A delay in the units of the axis; a delay below the axis is at its lower end.
+    /// Converts a delay in milliseconds into the units of the axis. A delay below the axis is drawn at the lower end of
+    /// the axis.
     fn on_axis(&self, ms: f64) -> f64 {
         match self {
             Self::Linear(_) => ms,
@@ -217,13 +221,13 @@ impl Scale {
     }
 }
 
-/// The lower end of an interval, its mean, and the upper end; three times the mean if there is no interval.
+/// Returns the lower end of a mean's interval, the mean, and the upper end; the mean three times if it has no interval.
 fn ends(mean: &Mean) -> [f64; 3] {
     let [low, high] = mean.ci95.unwrap_or([mean.mean; 2]);
     [low, mean.mean, high]
 }
 
-/// Means and paired differences of a flow: for each variant a row per metric.
+/// Returns the table of a flow's means and paired differences, with one row for each metric and variant.
 fn differences(comparison: &Comparison, flow: &FlowComparison) -> String {
     let first = comparison.variants.first().map_or("", |variant| variant.name.as_str());
     let mut table = Table::new(&format!("Differences of {}", flow.name))
@@ -240,7 +244,7 @@ fn differences(comparison: &Comparison, flow: &FlowComparison) -> String {
     table.to_html()
 }
 
-/// Returns whether a variant has any value of a metric other than zero.
+/// Whether a variant has any value other than zero of a metric.
 fn says_something(sample: &Sample) -> bool {
     sample.values.iter().flatten().any(|value| *value != 0.0)
 }
@@ -290,7 +294,7 @@ mod tests {
         assert!(!page.contains("src=") && !page.contains("href="));
     }
 
-    /// On a linear axis up to 180 ms, delays of 7 and 11 ms would overlap.
+    /// If it fails, delays of 7 and 11 ms would overlap, because the axis is linear and ends at 180 ms.
     #[test]
     fn delays_far_apart_have_a_logarithmic_axis() {
         let at = |ms: f64| Drawn { x: [1.0; 3], y: [ms - 8.0, ms, ms + 1.0] };

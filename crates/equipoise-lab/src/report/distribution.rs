@@ -7,14 +7,15 @@ use super::format::millis;
 use super::spread;
 use crate::result::{DelayShare, FlowResult};
 
-/// Exponents of the smallest and the largest percentage on the axis: 0.1 % and 100 %.
+/// Exponents of the smallest and the largest percentage on the vertical axis: 0.1 % and 100 %.
 const LEAST_PERCENT: i32 = -1;
 const MOST_PERCENT: i32 = 2;
-/// Number of delays at which several runs are compared.
+/// Number of grid steps on the delay axis at which the distributions of several runs are compared.
 const GRID: u32 = 200;
 
-/// The complementary distribution on a logarithmic axis. The tail, which decides the quality of media, gets as much
-/// room as the rest, and the 95th and 99th percentiles are where 5 % and 1 % remain.
+/// Returns the complementary distribution of a flow's delay, with percentages on a logarithmic axis. Long delays, which
+/// decide the quality of media, get as much space as all other delays, and the 95th and 99th percentiles can be read at
+/// 5 % and 1 %.
 pub(super) fn figure(flow: usize, shown: &[Shown<'_>]) -> Figure {
     let title = format!("{}: distribution of the one-way delay", name_of(shown));
     let target = target_of(shown);
@@ -53,18 +54,20 @@ pub(super) fn figure(flow: usize, shown: &[Shown<'_>]) -> Figure {
     Figure { question: Question::Cost, title, chart: Some(chart), note }
 }
 
-/// The curves of all runs that have a distribution.
+/// Returns the curves of all runs that have a distribution.
 fn curves(shown: &Shown<'_>) -> Vec<Vec<(f64, f64)>> {
     shown.runs.iter().map(|flow| complementary(flow)).filter(|curve| !curve.is_empty()).collect()
 }
 
-/// Points of a delay in milliseconds and the exponent of the percentage of packets with at least that delay.
+/// Returns points of a delay in milliseconds and a percentage of packets, written as its exponent. This percentage of
+/// the packets has at least that delay.
 fn complementary(flow: &FlowResult) -> Vec<(f64, f64)> {
     let point = |point: &DelayShare| (point.delay_s * 1e3, (point.share * 100.0).log10());
     flow.distribution.iter().map(point).filter(|(delay, share)| delay.is_finite() && share.is_finite()).collect()
 }
 
-/// A curve at the delays of a grid: all packets before its first point, and below the axis after its last point.
+/// Returns the curve at the delays of the grid: 100 % before the curve's first point, and below the axis after its last
+/// point.
 fn on_grid(curve: &[(f64, f64)], least: f64, longest: f64) -> Vec<(f64, f64)> {
     let at = |place: u32| {
         let delay = least + (longest - least) * f64::from(place) / f64::from(GRID);
@@ -79,7 +82,8 @@ fn on_grid(curve: &[(f64, f64)], least: f64, longest: f64) -> Vec<(f64, f64)> {
     (0..=GRID).map(at).collect()
 }
 
-/// Ends lines where they leave the axis, so that they do not run along its bottom; a band keeps its part at the bottom.
+/// Ends lines where they leave the axis at the bottom, so that they do not continue along its bottom. A band is removed
+/// only if its upper edge is below the axis.
 fn above_the_axis(mut layers: Vec<Layer>) -> Vec<Layer> {
     let least = f64::from(LEAST_PERCENT);
     for layer in &mut layers {

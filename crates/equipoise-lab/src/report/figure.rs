@@ -1,59 +1,59 @@
-//! What all figures of a report share: the line styles of simulated and live runs, and the time axis from the run's
-//! start to its end.
+//! Definitions that all figures of a report share: the line styles of simulated and live runs, and the time axis from
+//! the run's start to its end.
 
 use super::chart::{Axis, Chart, Layer, Mark, Shade, Shape, Style};
 use super::media;
 use super::worlds::InWorld;
 use crate::result::{FlowResult, Report, World};
 
-/// The questions of a reader, in this order.
+/// The questions that a report answers, in the order in which the report answers them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Question {
-    /// Was the target held?
+    /// Was the delay target held?
     Held,
-    /// What did it cost?
+    /// What did it cost to hold the delay target?
     Cost,
-    /// What happened when?
+    /// What happened at which time?
     When,
 }
 
-/// A chart with its title and note.
+/// A chart with its title and a note.
 pub(super) struct Figure {
-    /// The question that it answers.
+    /// The question that the figure answers.
     pub(super) question: Question,
     pub(super) title: String,
-    /// `None` if there is nothing to draw.
+    /// The chart; `None` if there is nothing to draw.
     pub(super) chart: Option<Chart>,
-    /// A note below the chart, or instead of it; may be empty.
+    /// A note below the chart, or instead of the chart; may be empty.
     pub(super) note: String,
 }
 
 impl Figure {
-    /// A chart that needs no note.
+    /// Returns a figure that consists of a chart and a title, without a note.
     pub(super) const fn of(question: Question, title: String, chart: Chart) -> Self {
         Self { question, title, chart: Some(chart), note: String::new() }
     }
 }
 
-/// A flow in all simulated runs, or in all live runs.
+/// The results of one flow in all simulated runs, or in all live runs.
 pub(super) struct Shown<'a> {
-    /// The name of this kind of runs, and the style of its lines.
+    /// Name of this kind of run ("simulated" or "live"), and the style of its lines.
     pub(super) world: &'static str,
     pub(super) style: Style,
-    /// The flow in the first run.
+    /// Result of the flow in the first run.
     pub(super) flow: &'a FlowResult,
-    /// The flow in all runs, including the first.
+    /// Results of the flow in all runs, including the first one.
     pub(super) runs: Vec<&'a FlowResult>,
 }
 
 impl<'a> Shown<'a> {
-    /// Flow number `index` in all simulated or all live runs; `None` if the runs do not have this flow.
+    /// Returns the results of flow number `index` in all runs of `world`; `None` if the runs do not have this flow.
     pub(super) fn of(world: &InWorld<'a>, index: usize) -> Option<Self> {
         let runs: Vec<_> = world.runs.iter().filter_map(|run| run.flows.get(index)).collect();
         Some(Self { world: world.name, style: world.style, flow: world.runs.first()?.flows.get(index)?, runs })
     }
 
-    /// Points over time of every run that has any.
+    /// Returns, for each run that has at least one point, its points over time.
     pub(super) fn series<T>(
         &self,
         of: impl Fn(&FlowResult) -> &[T],
@@ -64,7 +64,7 @@ impl<'a> Shown<'a> {
     }
 }
 
-/// Finite values of the layers over time, including the upper edges of bands.
+/// Returns the finite values of lines and steps, and of the upper edges of bands.
 pub(super) fn heights(layers: &[Layer]) -> Vec<f64> {
     let of_layer = |layer: &Layer| -> Vec<f64> {
         match &layer.shape {
@@ -76,7 +76,7 @@ pub(super) fn heights(layers: &[Layer]) -> Vec<f64> {
     layers.iter().flat_map(of_layer).filter(|value| value.is_finite()).collect()
 }
 
-/// The line style and the name of simulated or live runs.
+/// Returns the line style and the name of simulated or of live runs.
 pub(super) fn look(world: World) -> (Style, &'static str) {
     match world {
         World::Sim => (Style { color: "var(--sim)", dash: "7 4", width: 1.8 }, "simulated"),
@@ -84,15 +84,16 @@ pub(super) fn look(world: World) -> (Style, &'static str) {
     }
 }
 
-/// Dashes of a step.
+/// Dash pattern of the line that marks a step of a rate.
 pub(super) const STEP_DASH: &str = "2 3";
 
-/// Milliseconds; NaN if nothing was measured, which leaves a gap in the chart.
+/// Converts seconds to milliseconds. Returns NaN if nothing was measured, so that the chart has a gap.
 pub(super) fn ms(seconds: Option<f64>) -> f64 {
     seconds.map_or(f64::NAN, |seconds| seconds * 1e3)
 }
 
-/// A chart of lines and steps over the run, from zero to a little above the largest value.
+/// Returns a chart of lines and steps over the time of a run. Its vertical axis goes from zero to a little above the
+/// largest value.
 pub(super) fn over_time(
     report: &Report,
     shown: &[Shown<'_>],
@@ -105,19 +106,19 @@ pub(super) fn over_time(
     Chart { verticals: step_marks(report), shades: shades(report, shown), ..chart }
 }
 
-/// The next round number: one or two digits and a power of ten.
+/// Returns the next round number that is not smaller than the value, such as 1, 1.5, 2 or 2.5 times a power of ten.
 pub(super) fn nice(value: f64) -> f64 {
     let power = 10f64.powf(value.log10().floor());
     let steps = [1.0, 1.5, 2.0, 2.5, 3.0, 4.0, 5.0, 6.0, 8.0, 10.0];
     steps.into_iter().map(|step| step * power).find(|step| *step >= value).unwrap_or(value)
 }
 
-/// The horizontal axis of a chart over the run.
+/// Returns the horizontal axis of a chart over the time of a run.
 pub(super) fn time_axis(report: &Report) -> Axis {
     Axis::new("time (s)", 0.0, end_s(report))
 }
 
-/// When the last flow of all runs ended, or the planned end if this is unknown.
+/// Returns the time at which the last flow of all runs ended, or the planned end if this time is unknown.
 pub(super) fn end_s(report: &Report) -> f64 {
     let last = |flow: &FlowResult| {
         let interval = flow.intervals.last().map(|interval| interval.end_s);
@@ -129,7 +130,8 @@ pub(super) fn end_s(report: &Report) -> f64 {
     ends.reduce(f64::max).map_or(report.duration_s, |end| end.min(report.duration_s))
 }
 
-/// The steps within the run, simultaneous ones together, and the starts of other phases.
+/// Returns marks for the rate steps within the run, one for all simultaneous steps, and for the starts of phases
+/// without a step.
 pub(super) fn step_marks(report: &Report) -> Vec<Mark> {
     let mut steps: Vec<_> = report.steps.iter().filter(|step| step.at_s > 0.0 && step.at_s < end_s(report)).collect();
     steps.sort_by(|one, other| one.at_s.total_cmp(&other.at_s));
@@ -147,7 +149,7 @@ pub(super) fn step_marks(report: &Report) -> Vec<Mark> {
     marks
 }
 
-/// The warm-up, path outages, and the intervals in which the machine stalled.
+/// Returns shades for the warm-up, path outages, and the intervals in which the machine stalled.
 pub(super) fn shades(report: &Report, shown: &[Shown<'_>]) -> Vec<Shade> {
     let warm_up =
         Shade { from: 0.0, to: report.warm_up_s, color: "var(--warm-up)", name: "warm-up, left out of the means" };

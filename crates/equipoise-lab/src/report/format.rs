@@ -1,6 +1,6 @@
-//! Numbers with their units, and text made safe for HTML.
+//! Formats numbers with their units, and escapes text for HTML.
 
-/// Escapes `text` for HTML: the result contains no markup.
+/// Escapes `text` for HTML, so that the result contains no markup.
 pub fn escape(text: &str) -> String {
     let mut safe = String::with_capacity(text.len());
     for c in text.chars() {
@@ -16,15 +16,15 @@ pub fn escape(text: &str) -> String {
     safe
 }
 
-/// Shown if nothing was measured.
+/// The text that is shown if nothing was measured.
 pub const NOTHING: &str = "–";
 
-/// Milliseconds with two decimals and their unit.
+/// Formats seconds as milliseconds with two decimals and the unit.
 pub fn millis(seconds: f64) -> String {
     format!("{:.2} ms", seconds * 1e3)
 }
 
-/// A share as a percentage with its sign; a value that rounds to zero has no sign.
+/// Formats a share as a percentage with a plus or minus sign; a value that rounds to zero has no sign.
 pub(crate) fn signed_percent(share: f64) -> String {
     match format!("{:+.1} %", share * 100.0).as_str() {
         "+0.0 %" | "-0.0 %" => "0.0 %".to_owned(),
@@ -32,7 +32,7 @@ pub(crate) fn signed_percent(share: f64) -> String {
     }
 }
 
-/// A count in words: "no timeouts", "1 timeout", "2.5 timeouts".
+/// Formats a count in words: "no timeouts", "1 timeout", "2.5 timeouts".
 pub(super) fn counted(count: f64, one: &str, several: &str) -> String {
     if count == 0.0 {
         format!("no {several}")

@@ -1,4 +1,4 @@
-//! Tables of all media together and of the phases of the run.
+//! The table of metrics that cover all media together, and the table of the phases of a run.
 
 use super::chart::Mark;
 use super::figure::STEP_DASH;
@@ -8,7 +8,7 @@ use super::worlds::{InWorld, worlds};
 use crate::metrics::{self, Metric};
 use crate::result::{MediaResult, PhaseResult, Report};
 
-/// Explains the terms in the table of phases.
+/// Text that explains the terms in the table of phases.
 const READING: &str = "<p class=\"note\">A phase lasts from one planned change to the next. <em>Used</em> is what media received of the \
     capacity that background traffic leaves, or of the sum of their greatest rates if that is less. A wait in queues has no propagation, no jitter \
     and no transmission of the packet itself; <em>calm</em> leaves out the second after each fall of the capacity. Media have <em>converged</em> \
@@ -20,7 +20,8 @@ fn results<'a>(world: &InWorld<'a>) -> impl Iterator<Item = &'a MediaResult> {
     world.runs.iter().filter_map(|run| run.media.as_ref()).collect::<Vec<_>>().into_iter()
 }
 
-/// Metrics of all media together in the whole run, simulated and live side by side; empty without media.
+/// Returns the table of metrics of all media together in the whole run, with columns for simulated and live runs. Empty
+/// if no flow sends media.
 pub(super) fn together(report: &Report) -> String {
     let worlds = worlds(report);
     let mut table = Table::new("Metrics of all media together")
@@ -33,7 +34,7 @@ pub(super) fn together(report: &Report) -> String {
     table.to_html()
 }
 
-/// The phases, one after the other, in simulated and in live runs; empty without media.
+/// Returns the table of phases, in order of time, for simulated and for live runs. Empty if no flow sends media.
 pub(super) fn phases(report: &Report) -> String {
     let worlds = worlds(report);
     let mut table = of_worlds("Phases", "phase", &worlds).numbers(metrics::PHASE.iter().map(Metric::label));
@@ -55,7 +56,7 @@ pub(super) fn phases(report: &Report) -> String {
     if html.is_empty() { html } else { html + READING }
 }
 
-/// The starts of phases at which no rate takes a step, but flows start or end.
+/// Returns marks for the starts of those phases at which no rate takes a step, but flows start or end.
 pub(super) fn marks(report: &Report) -> Vec<Mark> {
     let phases = report.runs.iter().find_map(|run| run.media.as_ref()).map(|media| media.phases.as_slice());
     let is_step = |at_s: f64| report.steps.iter().any(|step| (step.at_s - at_s).abs() < 1e-9);

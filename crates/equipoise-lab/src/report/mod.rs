@@ -1,6 +1,8 @@
-//! The report: one HTML file that opens offline, can be printed, and is readable in light, in dark and on a phone.
+//! The report of a run: one HTML file that opens offline, can be printed, and is readable in light mode, in dark mode
+//! and on a phone.
 //!
-//! All text from a scenario is escaped; nothing is loaded from elsewhere; equal results produce equal bytes.
+//! All text from a scenario is escaped, the file loads nothing from other places, and equal results produce equal
+//! bytes.
 
 mod beliefs;
 pub mod chart;
@@ -34,7 +36,7 @@ use figure::{Figure, Question};
 pub use suite::suite_html;
 use worlds::{InWorld, worlds};
 
-/// The report as a page.
+/// Returns the report of a scenario as an HTML page.
 pub fn html(report: &Report) -> String {
     let mut page = head(&report.scenario);
     page.push_str(&scenario(report, ""));
@@ -42,7 +44,7 @@ pub fn html(report: &Report) -> String {
     page
 }
 
-/// The reports of several scenarios as a page, one after another.
+/// Returns the reports of several scenarios as one HTML page, one report after another.
 pub fn html_of_several(reports: &[Report]) -> String {
     let names = reports.iter().map(|report| report.scenario.as_str()).collect::<Vec<_>>().join(", ");
     let mut page = head(&names);
@@ -51,7 +53,7 @@ pub fn html_of_several(reports: &[Report]) -> String {
     page
 }
 
-/// The part of a page about one scenario. Every identifier in it begins with `prefix`.
+/// Returns the part of a page that covers one scenario. Every HTML identifier in this part begins with `prefix`.
 fn scenario(report: &Report, prefix: &str) -> String {
     let title = escape(&report.scenario);
     let mut page = format!("<h1>{title}</h1>\n<p>{}</p>\n", escape(&report.description));
@@ -76,8 +78,8 @@ fn scenario(report: &Report, prefix: &str) -> String {
     page
 }
 
-/// The beginning of a page with this title: everything up to the opening tag of the body, with the style and the script
-/// of every report.
+/// Returns the beginning of a page with this title, up to the opening tag of the body. The beginning includes the style
+/// sheet and the script that every report uses.
 pub fn head(title: &str) -> String {
     format!(
         "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
@@ -89,7 +91,7 @@ pub fn head(title: &str) -> String {
     )
 }
 
-/// How to read the page, and its assumptions.
+/// Text that explains how to read the page, and which assumptions the page makes.
 const READING: &str = "<h2>How to read this</h2>\n\
     <p>A packet belongs to the control interval in which it was sent. <em>Settled delay</em> is the median of the \
     intervals' mean delays, the warm-up and the three intervals after each step left out. A session <em>held</em> its \
@@ -105,7 +107,7 @@ const READING: &str = "<h2>How to read this</h2>\n\
     95 % confidence interval (Student's t), and counters are totals; charts then show at each moment the median of the runs and the \
     band between their 10th and 90th percentile, where half of the runs or more have a value, and the first run as a thin line.</p>\n";
 
-/// How to read the page, and what its charts and tables omit.
+/// Returns the text that explains how to read the page, and what its charts and tables omit.
 fn reading(report: &Report) -> String {
     let dashes = if worlds(report).len() > 1 {
         "Simulated lines are dashed and live ones solid; the upper edge of a band is dashed or solid likewise. "
@@ -118,7 +120,7 @@ fn reading(report: &Report) -> String {
     )
 }
 
-/// How to use the charts of a page.
+/// Text that explains how to use the charts of a page.
 const HANDLING: &str = "<p>Point at a chart, or go along it with the arrow keys, for its values; drag across it, pinch, or press + and − for \
     a part, and 0 or a double click for the whole. Charts over the same time show the same part. <em>Values</em> below a chart has them as a \
     table. Without scripts, and in print, the charts stand as they are. Counts that are zero throughout are left out of tables.</p>\n";
@@ -147,8 +149,8 @@ fn about(report: &Report) -> String {
     text
 }
 
-/// The outcome of every controlled flow in the simulated or the live runs, in a sentence each, and what disturbed these
-/// runs.
+/// Returns one sentence about the result of each flow with a controller, in the simulated or the live runs, and notes
+/// about what disturbed these runs.
 fn verdicts(world: &InWorld<'_>) -> String {
     let flows = world.runs.first().map(|run| run.flows.as_slice()).unwrap_or_default();
     let controlled = flows.iter().enumerate().filter(|(_, flow)| flow.controller.is_some());
@@ -177,10 +179,10 @@ fn verdict(world: &InWorld<'_>, index: usize, first: &FlowResult) -> String {
     format!("<p class=\"{class}\"><strong>{title}, {name}</strong> ({seeds}): {sentence}</p>\n")
 }
 
-/// What a TCP connection achieved, and at what cost.
+/// Returns a sentence about what a TCP connection achieved, and how many losses and retransmissions this took.
 fn tcp_verdict(world: &InWorld<'_>, index: usize, first: &FlowResult) -> String {
     let results: Vec<_> = world.runs.iter().filter_map(|run| run.flows.get(index)?.tcp.as_ref()).collect();
-    // A mean is reported only if all runs have the value.
+    // A mean is reported only if all runs have measured the value.
     let mean = |of: &dyn Fn(&TcpResult) -> Option<f64>| {
         let values: Option<Vec<_>> = results.iter().map(|tcp| of(tcp)).collect();
         values.map(|values| values.iter().sum::<f64>() / values.len().max(1) as f64)
@@ -204,7 +206,7 @@ fn tcp_verdict(world: &InWorld<'_>, index: usize, first: &FlowResult) -> String 
     )
 }
 
-/// What web traffic fetched, on average over the runs; empty for other connections.
+/// Returns a sentence about what web traffic fetched, on average over the runs; empty for a single TCP connection.
 fn fetched(results: &[&TcpResult]) -> String {
     let webs: Option<Vec<_>> = results.iter().map(|tcp| tcp.web).collect();
     let Some(webs) = webs.filter(|webs| !webs.is_empty()) else { return String::new() };
@@ -218,7 +220,7 @@ fn fetched(results: &[&TcpResult]) -> String {
     format!("; {count} complete{}", times.unwrap_or_default())
 }
 
-/// A sentence on the runs that were shorter than planned.
+/// Returns a sentence about the runs that were shorter than planned.
 fn early_ends(world: &InWorld<'_>) -> Option<String> {
     let lengths = world.runs.iter().filter(|run| !run.complete).map(|run| run.lasted_s);
     let shortest = lengths.clone().reduce(f64::min)?;
@@ -230,7 +232,7 @@ fn early_ends(world: &InWorld<'_>) -> Option<String> {
     })
 }
 
-/// A sentence on how long the machine stalled.
+/// Returns a sentence about how long the machine stalled.
 fn stalls(world: &InWorld<'_>) -> Option<String> {
     let lengths = world.runs.iter().flat_map(|run| &run.stalls).map(|stall| stall.end_s - stall.start_s);
     let stood = millis(lengths.clone().sum());
@@ -243,7 +245,7 @@ fn stalls(world: &InWorld<'_>) -> Option<String> {
     Some(format!("the machine itself stalled {times}, {stood} in total; {shaded} are shaded."))
 }
 
-/// A sentence on how late the emulated bottleneck was, in the worst run.
+/// Returns a sentence about how late the emulated bottleneck sent packets, in the worst run.
 fn lateness(world: &InWorld<'_>) -> Option<String> {
     let late = world.runs.iter().filter_map(|run| run.emulator.and_then(|late| late.late_p50_s.zip(late.late_max_s)));
     let (median, largest) = late.reduce(|one, other| (one.0.max(other.0), one.1.max(other.1)))?;
@@ -258,7 +260,8 @@ fn figure(Figure { title, chart, note, .. }: &Figure, prefix: &str) -> String {
     format!("<figure>\n<h3>{}</h3>\n{chart}{note}</figure>\n", escape(title))
 }
 
-/// All numbers as tables: for each controlled flow, all media, links, counters, and background traffic.
+/// Returns all numbers as tables: for each flow with a controller, for all media, links and counters, and for
+/// background traffic.
 fn numbers(report: &Report) -> String {
     let mut text = String::new();
     let mut background = String::new();
@@ -282,7 +285,7 @@ fn numbers(report: &Report) -> String {
     text
 }
 
-/// A table below its title; empty without a table.
+/// Returns a table below a title; empty if the table is empty.
 fn titled(title: &str, table: &str) -> String {
     if table.is_empty() { String::new() } else { format!("<h3>{title}</h3>\n{table}") }
 }

@@ -1,4 +1,4 @@
-//! The chart of a flow pair: its rate at the receiver over both transports.
+//! The chart of a flow pair, which shows the pair's rate at the receiver over TCP and RTP together.
 
 use super::charts::name_of;
 use super::figure::{Figure, Question, Shown, over_time};
@@ -7,7 +7,7 @@ use super::spread;
 use super::worlds::InWorld;
 use crate::result::{FlowResult, PairResult, ReceivedSample, Report};
 
-/// The rate over both transports.
+/// Returns the chart of the rate at which data arrived over both transports together.
 pub(super) fn figures(report: &Report, flow: usize, shown: &[Shown<'_>]) -> Vec<Figure> {
     let mut layers = Vec::new();
     for shown in shown {
@@ -21,7 +21,7 @@ pub(super) fn figures(report: &Report, flow: usize, shown: &[Shown<'_>]) -> Vec<
     vec![Figure::of(Question::Cost, title, chart)]
 }
 
-/// What a flow pair achieved, and how often it was in a running period.
+/// Returns a sentence about the rate that a flow pair achieved, and how often the pair was in a running period.
 pub(super) fn verdict(world: &InWorld<'_>, index: usize, first: &FlowResult) -> String {
     let results: Vec<_> = world.runs.iter().filter_map(|run| run.flows.get(index)?.pair.as_ref()).collect();
     let count = results.len().max(1) as f64;

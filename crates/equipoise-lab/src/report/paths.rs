@@ -5,7 +5,8 @@ use super::figure::{Figure, Question, Shown, ms, over_time};
 use super::spread;
 use crate::result::{IntervalResult, Report};
 
-/// Colours of paths and of variants in their order. If they repeat, the legend tells the lines apart.
+/// Colours of paths and of variants, in the order of their numbers. If there are more lines than colours, colours
+/// repeat, and readers must use the legend.
 pub(super) const COLORS: [&str; 8] = [
     "var(--series-1)",
     "var(--series-2)",
@@ -17,16 +18,17 @@ pub(super) const COLORS: [&str; 8] = [
     "var(--series-8)",
 ];
 
-/// Dashes in their order, so that colour is not the only difference; they also select the symbols of points.
+/// Dash patterns in the order of the variants' numbers, so that lines differ not only in colour. Dash patterns also
+/// select the symbols of points.
 const DASHES: [&str; 5] = ["", "6 3", "2 3", "9 3 2 3", "4 2 1 2"];
 
-/// The style of the variant, or the controller, with this number.
+/// Returns the style of the variant or of the controller with this number.
 pub(super) fn variant_style(number: usize) -> Style {
     let nth = |all: &[&'static str]| all.get(number % all.len().max(1)).copied().unwrap_or_default();
     Style { color: nth(&COLORS), dash: nth(&DASHES), width: 1.6 }
 }
 
-/// Rate and delay of every path; empty for a flow over one path.
+/// Returns the charts of rate and delay of every path; empty for a flow over one path.
 pub(super) fn figures(report: &Report, flow: usize, shown: &[Shown<'_>]) -> Vec<Figure> {
     let Some(Shown { flow: first, .. }) = shown.first().filter(|shown| !shown.flow.paths.is_empty()) else {
         return Vec::new();
@@ -42,7 +44,8 @@ pub(super) fn figures(report: &Report, flow: usize, shown: &[Shown<'_>]) -> Vec<
     ]
 }
 
-/// The layers of each path, simulated and live: the colour shows the path, the dashes show which of the two it is.
+/// Returns the layers of each path. The colour shows the path, and the dash pattern shows whether the runs are
+/// simulated or live.
 fn layers(shown: &[Shown<'_>], of: &dyn Fn(&IntervalResult) -> f64) -> Vec<Layer> {
     let mut layers = Vec::new();
     for shown in shown {

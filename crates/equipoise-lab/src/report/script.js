@@ -1,13 +1,16 @@
-// What the charts of a page do for whoever has scripts: say values, show a part, list all values. Without scripts and in print the pictures
-// stand as they are. The lines of a picture are in the units of its axes, so that it holds all that is said here.
+// Adds interaction to the charts of a page: shows values, zooms into a part, and lists all values in a table.
+// Without scripts and in print, the charts remain static pictures. The lines of a chart are in the units of its axes,
+// so this script reads all values from the SVG.
 
-/** How near, as a share of what is seen, a point has to lie to be told at a place. */
+/**
+ * Largest distance between a point and a position at which the point's value is shown, as a share of the visible axis.
+ */
 const NEAR = 0.01;
-/** How far, as a share of what is seen, the keys for pages go. */
+/** Distance by which Page Up and Page Down move, as a share of the visible part of the axis. */
 const LEAP = 0.1;
-/** The least part of an axis that can be seen. */
+/** Smallest share of an axis that can be shown by zooming in. */
 const SMALLEST = 1e-3;
-/** A drag across fewer pixels is a click. */
+/** Smallest length of a drag in pixels; a shorter drag counts as a click. */
 const CLICK = 5;
 
 const digits = (value, count) => String(Number(value.toPrecision(count)));
@@ -19,14 +22,14 @@ function html(name, text, attributes = {}) {
   return made;
 }
 
-/** Pairs of numbers in each part of a path. */
+/** Returns the pairs of numbers in each connected part of an SVG path. */
 function parts(path) {
   const numbers = (part) => (part.match(/-?[\d.]+(?:e[-+]?\d+)?/g) ?? []).map(Number);
   const pairs = (all) => Array.from({ length: all.length >> 1 }, (_, place) => [all[2 * place], all[2 * place + 1]]);
   return path.split("M").slice(1).map((part) => pairs(numbers(part)));
 }
 
-/** What a layer of a picture holds: points with their values, in the order of their places. */
+/** Returns a layer of a chart: its points with their values, in order of position. */
 function layer(element) {
   const { shape, name, color } = element.dataset;
   let points;
@@ -35,7 +38,7 @@ function layer(element) {
     const title = element.querySelector("title");
     if (title !== null) {
       points = points.slice(0, 1).map((point) => ({ ...point, text: title.textContent }));
-      // The browser's own words would lie over ours.
+      // The browser's own tooltip would cover the values that this script shows.
       title.remove();
     }
   } else if (shape === "band") {
@@ -48,7 +51,7 @@ function layer(element) {
   return { name, color, isStepped: shape === "steps", points: points.sort((one, other) => one.x - other.x) };
 }
 
-/** Round numbers on an axis, not more than `most`. */
+/** Returns round numbers on an axis, about `most` at most. */
 function ticks([min, max], areExponents, most) {
   const step = areExponents ? 1 : roundStep((max - min) / most);
   const decimals = Math.max(0, -Math.floor(Math.log10(step) + 1e-9));
@@ -60,7 +63,7 @@ function ticks([min, max], areExponents, most) {
   return made;
 }
 
-/** 1, 2 or 5 times a power of ten, not below `least`. */
+/** Returns 1, 2 or 5 times a power of ten, the smallest that is not below `least`. */
 function roundStep(least) {
   const power = 10 ** Math.floor(Math.log10(least));
   return [1, 2, 5, 10].map((digit) => digit * power).find((step) => step >= least * (1 - 1e-9));
@@ -76,10 +79,10 @@ class Chart {
     this.seen = this.whole;
     this.areExponents = { x: "xExponents" in element.dataset, y: "yExponents" in element.dataset };
     this.across = element.querySelector(".across.unit").textContent;
-    // Charts over the same time show the same part of it.
+    // Charts with the same horizontal axis always show the same part of the axis.
     this.key = `${this.across} ${element.dataset.x}`;
     this.canZoom = "zoom" in element.dataset;
-    // Beside signs that stand for themselves a line is a guide for the eye.
+    // In a chart of separate symbols, a line only guides the eye, so only the symbols have values.
     this.layers = [...this.plot.querySelectorAll(this.canZoom ? "[data-name]" : "g[data-name]")].map(layer);
     this.places = [...new Set(this.layers.flatMap(({ points }) => points.map(({ x }) => x)))].sort((one, other) => one - other);
     this.cursor = this.#draw("line", { class: "cursor", y2: "100%" });
@@ -100,7 +103,10 @@ class Chart {
     return made;
   }
 
-  /** For keys and screen readers a chart is a slider along its places, whose value is what the lines have there. */
+  /**
+   * For the keyboard and for screen readers, a chart is a slider along its positions. The slider's value text lists the
+   * values of all layers at the current position.
+   */
   #beSlider() {
     if (this.places.length === 0) return;
     const label = this.plot.getAttribute("aria-label");
@@ -130,7 +136,7 @@ class Chart {
     this.frame.addEventListener("blur", () => this.leave());
   }
 
-  /** The place on the axis below a pointer. */
+  /** Returns the value on the horizontal axis that is below a pointer. */
   #under(event) {
     const { left, width } = this.plot.getBoundingClientRect();
     const share = Math.min(Math.max((event.clientX - left) / width, 0), 1);
@@ -174,7 +180,8 @@ class Chart {
     this.frame.addEventListener(
       "wheel",
       (event) => {
-        // A page is scrolled by the wheel alone; pinching on a touchpad comes as the wheel with Ctrl.
+        // The mouse wheel alone scrolls the page. The browser reports pinching on a touchpad as a wheel event with
+        // Ctrl.
         const isSideways = this.seen !== this.whole && Math.abs(event.deltaX) > Math.abs(event.deltaY);
         if (event.ctrlKey || event.metaKey) this.scale(Math.exp(event.deltaY / 200), this.#under(event));
         else if (isSideways) this.pan(event.deltaX / this.plot.getBoundingClientRect().width);
@@ -185,7 +192,7 @@ class Chart {
     );
   }
 
-  /** What lay below two fingers stays below them. */
+  /** Zooms so that the values below two fingers stay below these fingers. */
   #pinch(fingers, before, event) {
     const other = fingers.find((finger) => finger !== before);
     const [was, is] = [before, event].map((one) => Math.max(Math.abs(one.clientX - other.clientX), 10));
@@ -198,19 +205,22 @@ class Chart {
     this.selection.setAttribute("width", `${(right - left) * 100}%`);
   }
 
-  /** Where a place is in the picture: 0 at its left, 1 at its right. */
+  /**
+   * Returns the position of a value in the visible part of the horizontal axis: 0 at the left edge, 1 at the right
+   * edge.
+   */
   #share(x) {
     return (x - this.seen.x[0]) / (this.seen.x[1] - this.seen.x[0]);
   }
 
-  /** Shows what lies nearest to a pointer. */
+  /** Shows the values at the position that is nearest to a pointer. */
   point(event) {
     const x = this.#under(event);
     const seen = this.places.filter((place) => place >= this.seen.x[0] && place <= this.seen.x[1]);
     if (seen.length > 0) this.show(seen.reduce((best, place) => (Math.abs(place - x) < Math.abs(best - x) ? place : best)));
   }
 
-  /** What each layer has at a place. */
+  /** Returns the value of each layer at a position. */
   valuesAt(x) {
     const near = NEAR * (this.seen.x[1] - this.seen.x[0]);
     return this.layers.flatMap(({ name, color, isStepped, points }) => {
@@ -227,7 +237,7 @@ class Chart {
     return text ?? values.map(word).join(" to ");
   }
 
-  /** Shows the values at a place. */
+  /** Shows the values of all layers at a position. */
   show(x) {
     if (x === undefined) return;
     this.at = x;
@@ -278,18 +288,20 @@ class Chart {
     this.element.querySelector(".unit").append(tools);
   }
 
-  /** Shows a part that is `factor` times as long, and keeps the place `around` where it was. */
+  /**
+   * Shows a part of the axis that is `factor` times as long as now, and keeps the value `around` at the same position.
+   */
   scale(factor, around = this.at ?? (this.seen.x[0] + this.seen.x[1]) / 2) {
     this.zoom(this.seen.x.map((end) => around + (end - around) * factor));
   }
 
-  /** Goes on by a share of what is seen. */
+  /** Moves the visible part of the axis by a share of its length. */
   pan(share) {
     const by = share * (this.seen.x[1] - this.seen.x[0]);
     this.zoom(this.seen.x.map((end) => end + by));
   }
 
-  /** Shows a part of the axis in all charts over the same. */
+  /** Shows a part of the axis in this chart and in all charts with the same horizontal axis. */
   zoom([from, to]) {
     const [min, max] = this.whole.x;
     const length = Math.min(Math.max(to - from, SMALLEST * (max - min)), max - min);
@@ -312,7 +324,10 @@ class Chart {
     this.leave();
   }
 
-  /** From the foot of the axis to a little above what is highest in a part; as it is where values are exponents. */
+  /**
+   * Returns the limits of the vertical axis for a part of the horizontal axis: from the lowest value of the axis to a
+   * little above the highest value in the part. A logarithmic axis keeps its limits.
+   */
   #heights(from, to) {
     const [foot, top] = this.whole.y;
     if (this.areExponents.y) return [foot, top];
@@ -328,7 +343,7 @@ class Chart {
     return [foot, foot + Math.ceil(((highest - foot) * 1.02) / step) * step];
   }
 
-  /** Brings all labels and signs to where they are in the part that is seen. */
+  /** Moves all labels and symbols to their positions in the visible part. */
   #label() {
     const { width, height } = this.plot.getBoundingClientRect();
     const down = (y) => height * (1 - (y - this.seen.y[0]) / (this.seen.y[1] - this.seen.y[0]));
@@ -368,7 +383,7 @@ class Chart {
     }
   }
 
-  /** All values of the part that is seen as a table, made when somebody opens it. */
+  /** Adds a table of all values in the visible part, which is created when the reader opens it. */
   #offerTable() {
     const details = html("details", "", { class: "values" });
     details.append(html("summary", "Values"));

@@ -1,13 +1,14 @@
-//! The differences over time between several runs of the same kind.
+//! Shows how several runs of the same kind differ over time.
 
 use super::chart::{Layer, Shape, Style};
 use crate::statistics::quantiles_over;
 
-/// Width of the first run's line, which is thinner than the median of all runs.
+/// Width of the line of the first run, which is thinner than the line of the median of all runs.
 const FIRST_RUN_WIDTH: f64 = 0.8;
 
-/// A quantity over time, as points of x and y. For a single run this is its line. For several runs it is the band
-/// between their 10th and 90th percentile at each time, their median, and the first run.
+/// Returns the layers that show a quantity over time, from points of time and value. For a single run, the only layer
+/// is its line. For several runs, the layers are the band between the 10th and the 90th percentile at each time, the
+/// first run, and the median.
 pub(super) fn layers(style: Style, name: &str, runs: &[Vec<(f64, f64)>]) -> Vec<Layer> {
     let line = |name: String, style, points| Layer { name, style, shape: Shape::Line(points) };
     match runs {

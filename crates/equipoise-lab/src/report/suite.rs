@@ -1,4 +1,4 @@
-//! The page of a suite: one table of all cases and controllers, and a section for each case.
+//! The page of a suite: one table of all cases and controllers, and one section for each case.
 
 use super::format::{NOTHING, escape};
 use super::table::{Column, Table};
@@ -8,12 +8,12 @@ use crate::suite::{
     CaseFlow, CaseResult, Estimate, FlowKind, Machine, NotRun, PhaseResult, SuiteResult, bars, rfc8867,
 };
 
-/// This page is wider than others, so that charts fit side by side.
+/// Additional style sheet: the page of a suite is wider than other pages, so that charts fit next to each other.
 const STYLE: &str = "<style>\nbody { max-width: 100rem; }\n\
     .side { display: grid; grid-template-columns: repeat(auto-fit, minmax(min(34rem, 100%), 1fr)); gap: 0 1.5rem; }\n\
     .side figure { min-width: 0; }\n.side h4 { margin: 0.6rem 0 0; font-size: 0.95rem; }\n</style>\n</head>";
 
-/// A suite's result as a page.
+/// Returns a suite's result as an HTML page.
 pub fn suite_html(result: &SuiteResult) -> String {
     let title = match result.suite.as_str() {
         rfc8867::NAME => "RFC 8867: test cases for interactive real-time media",
@@ -64,17 +64,17 @@ fn about(result: &SuiteResult) -> String {
     format!("<p class=\"meta\">Equipoise {version} · {seeds} · {controllers}{queue}</p>\n")
 }
 
-/// The results of each case, in their order.
+/// Returns the results grouped by case, in the order of the cases.
 fn cases(result: &SuiteResult) -> Vec<&[CaseResult]> {
     result.results.chunk_by(|one, other| one.case == other.case).collect()
 }
 
-/// The results of each variant of a case.
+/// Returns the results of a case grouped by variant.
 fn variants(case: &[CaseResult]) -> Vec<&[CaseResult]> {
     case.chunk_by(|one, other| one.variant == other.variant).collect()
 }
 
-/// One row per variant, one column per controller.
+/// Returns the table of all results, with one row per variant and one column per controller.
 fn overview(result: &SuiteResult) -> String {
     let controllers = result.controllers();
     let cases = cases(result);
@@ -89,7 +89,8 @@ fn overview(result: &SuiteResult) -> String {
     table.to_html()
 }
 
-/// A row for each bar, a column for each law, and the verdict; empty without bars.
+/// Returns the table of bars (pass criteria), with one row per bar, one column per control law, and the verdict. Empty
+/// if the suite has no bars.
 fn judged(result: &SuiteResult) -> String {
     if result.bars.is_empty() {
         return String::new();
@@ -112,7 +113,7 @@ fn judged(result: &SuiteResult) -> String {
     format!("<h2>Bars</h2>\n<p>{all}</p>\n{}<p class=\"note\">{notes}.</p>\n", table.to_html())
 }
 
-/// What could not be run, grouped by reason.
+/// Returns the table of the cases that could not be run, grouped by reason.
 fn not_run(all: &[NotRun]) -> String {
     if all.is_empty() {
         return String::new();
@@ -156,14 +157,14 @@ fn controller_labels(variant: &[CaseResult]) -> impl Iterator<Item = String> {
     variant.iter().map(CaseResult::label)
 }
 
-/// An estimate in the unit of tables, with its interval.
+/// Formats an estimate in the unit that tables use, with its confidence interval.
 fn estimate<T>(metric: &Metric<T>, found: Option<Estimate>, runs: u32) -> String {
     let Some(found) = found else { return NOTHING.to_owned() };
     let few = if found.runs < runs { format!(" ({} of {runs})", found.runs) } else { String::new() };
     metric.mean(found.mean, found.half_width()) + &few
 }
 
-/// A row for each metric of all media, a column for each controller.
+/// Returns the table of the metrics of all media together, with one row per metric and one column per controller.
 fn together(variant: &[CaseResult]) -> String {
     let mut table =
         Table::new("All media together").column("all media", Column::Text).numbers(controller_labels(variant));
@@ -174,7 +175,7 @@ fn together(variant: &[CaseResult]) -> String {
     table.to_html()
 }
 
-/// How the machine disturbed the live runs of a variant; empty without live runs.
+/// Returns the table that shows how the machine disturbed the live runs of a variant; empty if there are no live runs.
 fn machine(variant: &[CaseResult]) -> String {
     let heads = ["emulator late: 99th percentile (ms)", "latest (ms)", "stalls (s)", "packets lost by the machine"];
     let mut table = Table::new("The machine in live runs").column("live runs", Column::Text).numbers(heads);
@@ -187,13 +188,14 @@ fn machine(variant: &[CaseResult]) -> String {
     details("The machine in live runs", &table)
 }
 
-/// A table that is folded until the reader opens it.
+/// Returns a table that stays collapsed until the reader opens it.
 fn details(summary: &str, table: &Table) -> String {
     let table = table.to_html();
     if table.is_empty() { table } else { format!("<details>\n<summary>{summary}</summary>\n{table}</details>\n") }
 }
 
-/// A column of the table of flows: its key, its name, the factor to its unit in the table, and its decimals.
+/// A column of the table of flows: its key, its name, the factor that converts values to the unit in the table, and its
+/// number of decimals.
 type FlowColumn = (&'static str, &'static str, f64, usize);
 
 const FLOW_COLUMNS: &[FlowColumn] = &[
@@ -208,7 +210,7 @@ const FLOW_COLUMNS: &[FlowColumn] = &[
     ("fetch_p95_s", "fetches: 95th percentile (s)", 1.0, 2),
 ];
 
-/// A row for each flow and controller.
+/// Returns the table of flows, with one row for each flow and controller.
 fn flows(variant: &[CaseResult]) -> Table {
     let mut table = Table::new("Flows")
         .column("flow", Column::Text)
@@ -236,7 +238,7 @@ fn flow_cell(flow: &CaseFlow, (key, _, scale, decimals): &FlowColumn) -> String 
     format!("{:.*}{half}", decimals, found.mean * scale)
 }
 
-/// A row for each phase and controller.
+/// Returns the table of phases, with one row for each phase and controller.
 fn phases(variant: &[CaseResult]) -> Table {
     let mut table = Table::new("Phases")
         .without_zeros()

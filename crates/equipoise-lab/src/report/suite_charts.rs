@@ -1,5 +1,5 @@
-//! The charts of a suite's case: rate, queueing delay, frame delay and loss over time, side by side, each with all
-//! controllers.
+//! The charts of a case in a suite: rate, queueing delay, frame delay and loss over time. The charts are next to each
+//! other, and each one shows all controllers.
 
 use std::collections::BTreeSet;
 
@@ -12,7 +12,7 @@ use crate::suite::{CaseResult, FlowSeries, Second};
 
 const CONTEXT: Style = Style { color: "var(--context)", dash: "2 3", width: 1.6 };
 
-/// All charts of a variant.
+/// Returns all charts of a variant of a case.
 pub(super) fn side_by_side(id: &str, variant: &[CaseResult]) -> String {
     let Some(first) = variant.first() else { return String::new() };
     let charts = Charts { id, variant, duration_s: first.duration_s };
@@ -36,14 +36,14 @@ pub(super) fn side_by_side(id: &str, variant: &[CaseResult]) -> String {
     format!("<div class=\"side\">\n{}</div>\n", figures.concat())
 }
 
-/// How the values of several flows are combined.
+/// How the values of several flows at the same time are combined.
 #[derive(Clone, Copy)]
 enum Together {
     Sum,
     Mean,
 }
 
-/// A point in the middle of each second; NaN if no flow has a value.
+/// Returns a point for the middle of each second. Its value is NaN if no flow has a value in this second.
 fn over_flows(flows: &[&FlowSeries], of: &dyn Fn(&Second) -> Option<f64>, together: Together) -> Vec<(f64, f64)> {
     let longest = flows.iter().map(|flow| flow.seconds.len()).max().unwrap_or(0);
     let point = |place: usize| {
@@ -65,14 +65,14 @@ struct Charts<'a> {
     duration_s: f64,
 }
 
-/// Points over time.
+/// Points of a time in seconds and a value.
 type Points = Vec<(f64, f64)>;
 
 impl Charts<'_> {
-    /// A line for each controller, from all of its media flows.
+    /// Returns a chart with one line for each controller, computed from all media flows under this controller.
     fn of_all(&self, what: &str, title: &str, unit: &'static str, of: &dyn Fn(&[&FlowSeries]) -> Points) -> String {
         let mut layers = Vec::new();
-        // With several bottlenecks, no single capacity is that of all media together.
+        // With several bottlenecks, no single capacity limits all media together, so no capacity is drawn.
         if let ("rate", Some(first)) = (what, self.variant.first())
             && let [(_, points)] = capacities(first).as_slice()
         {
@@ -85,7 +85,7 @@ impl Charts<'_> {
         self.figure(what, title, unit, layers)
     }
 
-    /// A line for each flow under a controller.
+    /// Returns a chart with one line for each flow under a controller.
     fn rates_of(&self, number: usize, found: &CaseResult) -> String {
         let several = capacities(found);
         let named = several.len() > 1;
@@ -106,8 +106,8 @@ impl Charts<'_> {
         self.figure(&format!("flows-{number}"), &title, "rate (Mbit/s)", layers)
     }
 
-    /// The style of a controller's line. If there are simulated and live results, a controller has one colour, and the
-    /// two lines differ in dashes, as on other pages.
+    /// Returns the style of a controller's line. If there are live results, each controller has one colour, and the
+    /// dash pattern distinguishes simulated from live results, as on other pages.
     fn style_of(&self, number: usize, found: &CaseResult) -> Style {
         if self.variant.iter().all(|other| other.world == World::Sim) {
             return variant_style(number);
@@ -127,7 +127,7 @@ impl Charts<'_> {
     }
 }
 
-/// The capacity that each bottleneck leaves to media over time, in Mbit/s, by the link's name.
+/// Returns the capacity that each bottleneck leaves to media over time, in Mbit/s, together with the link's name.
 fn capacities(found: &CaseResult) -> Vec<(String, Points)> {
     if !found.capacity.is_empty() {
         let points = found.capacity.iter().enumerate().map(|(second, bps)| (second as f64, bps / 1e6));
@@ -140,7 +140,8 @@ fn capacities(found: &CaseResult) -> Vec<(String, Points)> {
                 lines.push((link.clone(), Vec::new()));
                 lines.len() - 1
             });
-            // If no flow sends over a link in a phase, the link has no capacity in that phase: the line ends there.
+            // If no flow sends over a link in a phase, the link has no capacity in this phase, and the line ends before
+            // the phase.
             let Some((_, points)) = lines.get_mut(at) else { continue };
             points.extend([(phase.start_s, bps / 1e6), (phase.end_s, bps / 1e6)]);
         }

@@ -1,8 +1,8 @@
-//! A table of a page: named rows, and columns of text or numbers.
+//! A table of an HTML page: named rows, and columns of text or numbers.
 
 use super::{NOTHING, escape};
 
-/// The content of a column.
+/// The kind of content of a column.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Column {
     /// Text, left-aligned.
@@ -11,7 +11,7 @@ pub enum Column {
     Number,
 }
 
-/// A table that is built row by row, and fits a phone.
+/// A table that is built row by row, and whose layout adapts to a phone.
 #[derive(Debug)]
 pub struct Table {
     name: String,
@@ -22,28 +22,28 @@ pub struct Table {
 
 #[derive(Debug)]
 enum Row {
-    /// The name of the rows below.
+    /// A heading with the name of the rows that follow.
     Group(String),
     Cells(Vec<String>),
 }
 
-/// On a phone, a table with more columns than this shows its cells one below the other, each with the name of its
-/// column.
+/// Maximum number of columns that a phone shows next to each other. If a table has more columns, a phone shows the
+/// cells of a row below one another, each with the name of its column.
 const MOST_ON_A_PHONE: usize = 3;
 
 impl Table {
-    /// A table with a name for screen readers.
+    /// Returns an empty table with a name for screen readers.
     pub fn new(name: &str) -> Self {
         Self { name: escape(name), has_zeros: true, heads: Vec::new(), rows: Vec::new() }
     }
 
-    /// Leaves out columns of counts that are zero in all rows.
+    /// Omits columns of counts that are zero in all rows.
     #[must_use]
     pub fn without_zeros(self) -> Self {
         Self { has_zeros: false, ..self }
     }
 
-    /// Adds a column; the first one names the rows.
+    /// Adds a column. The first column contains the names of the rows.
     #[must_use]
     pub fn column(mut self, head: &str, kind: Column) -> Self {
         self.heads.push((escape(head), kind));
@@ -56,7 +56,7 @@ impl Table {
         heads.into_iter().fold(self, |table, head| table.column(head.as_ref(), Column::Number))
     }
 
-    /// Adds a row: HTML, one cell per column.
+    /// Adds a row of cells, which contain HTML. There is one cell per column.
     pub fn push(&mut self, cells: Vec<String>) {
         self.rows.push(Row::Cells(cells));
     }
@@ -66,7 +66,7 @@ impl Table {
         self.rows.push(Row::Group(escape(name)));
     }
 
-    /// The table without columns in which nothing was measured; an empty string without rows.
+    /// Returns the table as HTML, without columns in which nothing was measured; an empty string if there are no rows.
     pub fn to_html(&self) -> String {
         if self.rows.is_empty() {
             return String::new();
@@ -100,7 +100,7 @@ impl Table {
         )
     }
 
-    /// Returns whether any row has a value in a column.
+    /// Whether any row has a value in column number `place`.
     fn has_values(&self, place: usize) -> bool {
         let cells = self.rows.iter().filter_map(|row| match row {
             Row::Group(_) => None,

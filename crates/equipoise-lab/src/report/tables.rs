@@ -1,4 +1,4 @@
-//! Metrics, links and counters as tables.
+//! Tables of metrics, links and counters.
 
 use std::collections::BTreeMap;
 
@@ -9,7 +9,7 @@ use crate::metrics::{self, Metric};
 use crate::result::{FlowResult, LinkResult, PathResult, Report, Run};
 use crate::statistics::half_width_95;
 
-/// Mean over the runs and, for several runs, the 95 % confidence interval of that mean.
+/// Formats the mean over the runs. If there are several runs, adds half the width of the 95 % confidence interval.
 pub(super) fn over_runs(values: &[f64], scale: f64, decimals: usize) -> String {
     if values.is_empty() {
         return NOTHING.to_owned();
@@ -19,7 +19,7 @@ pub(super) fn over_runs(values: &[f64], scale: f64, decimals: usize) -> String {
     format!("{:.decimals$}{interval}", mean * scale)
 }
 
-/// The headings of columns, one for the simulated and one for the live runs.
+/// Returns the headings of the columns for simulated and for live runs.
 pub(super) fn world_heads(worlds: &[InWorld<'_>], of_several: &str) -> Vec<String> {
     let head = |world: &InWorld<'_>| match world.runs.len() {
         1 => world.name.to_owned(),
@@ -28,18 +28,20 @@ pub(super) fn world_heads(worlds: &[InWorld<'_>], of_several: &str) -> Vec<Strin
     worlds.iter().map(head).collect()
 }
 
-/// A table with a row per item, separately for simulated and live runs; a column names them if there are both.
+/// Returns an empty table with rows for simulated and for live runs. If there are both kinds of runs, a column names
+/// the kind.
 pub(super) fn of_worlds(name: &str, first: &str, worlds: &[InWorld<'_>]) -> Table {
     let table = Table::new(name).without_zeros().column(first, Column::Text);
     if worlds.len() > 1 { table.column("world", Column::Text) } else { table }
 }
 
-/// The first cells of a row in a table of [`of_worlds`].
+/// Returns the first cells of a row in a table that [`of_worlds`] returned.
 pub(super) fn of_world(name: String, world: &InWorld<'_>, worlds: &[InWorld<'_>]) -> Vec<String> {
     if worlds.len() > 1 { vec![name, world.name.to_owned()] } else { vec![name] }
 }
 
-/// One flow's metrics, simulated and live side by side; counts that are zero in all runs are left out.
+/// Returns the table of one flow's metrics, with columns for simulated and live runs. Counts that are zero in all runs
+/// are omitted.
 pub(super) fn metrics(report: &Report, index: usize, flow: &FlowResult) -> String {
     let worlds = worlds(report);
     let mut table = Table::new(&format!("Metrics of {}", flow.name))
@@ -55,7 +57,7 @@ pub(super) fn metrics(report: &Report, index: usize, flow: &FlowResult) -> Strin
     table.to_html()
 }
 
-/// Adds a row for a metric, if it was measured and is not a count that is zero.
+/// Adds a row for a metric, unless the metric was not measured or is a count that is always zero.
 pub(super) fn add<T>(table: &mut Table, metric: &Metric<T>, measured: &[Vec<f64>]) {
     let is_count = metric.unit.is_empty() && metric.decimals == 0;
     let mut values = measured.iter().flatten();
@@ -66,7 +68,8 @@ pub(super) fn add<T>(table: &mut Table, metric: &Metric<T>, measured: &[Vec<f64>
     }
 }
 
-/// A column of a flow's paths: its name, the scale to the printed unit, its decimals, and how to read its value.
+/// A column of the table of a flow's paths: its name, the factor to the printed unit, its number of decimals, and the
+/// function that reads the value.
 type PathMetric = (&'static str, f64, usize, fn(&PathResult) -> Option<f64>);
 
 const PATH_METRICS: &[PathMetric] = &[
@@ -80,7 +83,7 @@ const PATH_METRICS: &[PathMetric] = &[
     ("three reports missing", 1.0, 0, |path| Some(path.reports_missing as f64)),
 ];
 
-/// Every path of a flow, in simulated and in live runs.
+/// Returns the table of a flow's paths, with one row per path for simulated and for live runs.
 pub(super) fn paths(report: &Report, index: usize, flow: &FlowResult) -> String {
     let worlds = worlds(report);
     let heads = PATH_METRICS.iter().map(|metric| metric.0);
@@ -98,7 +101,8 @@ pub(super) fn paths(report: &Report, index: usize, flow: &FlowResult) -> String 
     table.to_html()
 }
 
-/// A column of the links: its name, the scale to the printed unit, its decimals, and how to read its value.
+/// A column of the table of links: its name, the factor to the printed unit, its number of decimals, and the function
+/// that reads the value.
 type LinkMetric = (&'static str, f64, usize, fn(&LinkResult) -> Option<f64>);
 
 const LINK_METRICS: &[LinkMetric] = &[
@@ -109,7 +113,7 @@ const LINK_METRICS: &[LinkMetric] = &[
     ("longest queue (packets)", 1.0, 0, |link| Some(link.max_queue_packets as f64)),
 ];
 
-/// Every link, in simulated and in live runs.
+/// Returns the table of links, with one row per link for simulated and for live runs.
 pub(super) fn links(report: &Report) -> String {
     let worlds = worlds(report);
     let mut table = of_worlds("Links", "link", &worlds).numbers(LINK_METRICS.iter().map(|metric| metric.0));
@@ -127,21 +131,22 @@ pub(super) fn links(report: &Report) -> String {
     table.to_html()
 }
 
-/// The position of a counter in its table: the flow's index and name, then what was counted.
+/// The sort key of a counter in the table of counters: the index and the name of the flow, then the text of what was
+/// counted.
 type CounterKey<'a> = (usize, &'a str, String);
 
-/// The position of the emulator's counters: after all flows.
+/// The index that the emulator's counters have instead of a flow's index, so that they follow all flows.
 const EMULATOR: usize = usize::MAX;
 
-/// Counters in addition to the packets: dropped datagrams and decisions by reason, each summed over all simulated or
-/// all live runs.
+/// Returns the table of counters other than numbers of packets: dropped datagrams and decisions by reason. Each is
+/// summed over all simulated or all live runs.
 pub(super) fn counters(report: &Report) -> String {
     let worlds = worlds(report);
     let mut totals: BTreeMap<CounterKey<'_>, Vec<Option<u64>>> = BTreeMap::new();
     for (column, world) in worlds.iter().enumerate() {
         for (key, count) in world.runs.iter().flat_map(|run| counts(run)) {
-            // The results omit a reason that did not occur, so it counts as zero; simulated runs have no emulator and
-            // no such count.
+            // The results omit a reason that did not occur, so a missing count is zero. Simulated runs have no
+            // emulator, so they have no value for the emulator's counters.
             let nothing = (key.0 != EMULATOR).then_some(0);
             let total = totals.entry(key).or_insert_with(|| vec![nothing; worlds.len()]);
             if let Some(total) = total.get_mut(column) {
@@ -162,7 +167,7 @@ pub(super) fn counters(report: &Report) -> String {
     table.to_html()
 }
 
-/// The counters of a run; the emulator's come last.
+/// Returns the counters of a run; the emulator's counters are the last ones.
 fn counts(run: &Run) -> Vec<(CounterKey<'_>, u64)> {
     let mut counts = Vec::new();
     for (place, flow) in run.flows.iter().enumerate() {

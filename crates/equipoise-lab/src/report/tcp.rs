@@ -7,10 +7,11 @@ use super::spread;
 use super::worlds::InWorld;
 use crate::result::{FlowResult, LinkResult, LinkSample, Report, TcpSample};
 
-/// A line of a chart: its name in the legend, after "simulated" or "live", and the value of a sample.
+/// A line of a chart: its name in the legend, which follows "simulated" or "live", and the function that reads the
+/// value of a sample.
 type Series<'a> = (&'a str, &'a dyn Fn(&TcpSample) -> Option<f64>);
 
-/// The figures of a connection: window, goodput, round trips.
+/// Returns the charts of a TCP connection: congestion window, goodput and round-trip times.
 pub(super) fn figures(report: &Report, flow: usize, shown: &[Shown<'_>]) -> Vec<Figure> {
     let name = name_of(shown);
     let megabits = |bps: Option<f64>| bps.map(|bps| bps / 1e6);
@@ -57,8 +58,8 @@ fn samples(flow: &FlowResult) -> &[TcpSample] {
     flow.tcp.as_ref().map_or(&[], |tcp| tcp.samples.as_slice())
 }
 
-/// The layers of a line for simulated and live runs. A line other than the main one is drawn thin and only for the
-/// first run.
+/// Returns the layers of one line for simulated and live runs. If the line is not the main one of its chart, it is thin
+/// and shows only the first run.
 fn layers(shown: &[Shown<'_>], (name, value): &Series<'_>, is_main: bool) -> Vec<Layer> {
     let point = |sample: &TcpSample| (sample.at_s, value(sample).unwrap_or(f64::NAN));
     let mut layers = Vec::new();
@@ -78,18 +79,18 @@ fn layers(shown: &[Shown<'_>], (name, value): &Series<'_>, is_main: bool) -> Vec
     layers
 }
 
-/// A link in all simulated, or in all live runs that sampled it.
+/// Returns the results of link number `index` in all simulated runs, or in all live runs, that sampled the link.
 fn sampled<'a>(world: &InWorld<'a>, index: usize) -> impl Iterator<Item = &'a LinkResult> {
     let links = world.runs.iter().filter_map(move |run| run.links.get(index));
     links.filter(|link| !link.samples.is_empty())
 }
 
-/// The queues of the links in which at least one packet was queued, if there are samples.
+/// Returns a chart of the queue of each link in which at least one packet was queued, if the link was sampled.
 pub(super) fn queues(report: &Report, worlds: &[InWorld<'_>]) -> Vec<Figure> {
     let links = worlds.first().and_then(|world| world.runs.first()).map(|run| run.links.as_slice()).unwrap_or_default();
     let figure = |(index, link): (usize, &LinkResult)| {
         let samples = worlds.iter().flat_map(|world| sampled(world, index)).flat_map(|link| &link.samples);
-        // A queue that always stays below one packet has no chart; its row in the table shows as much.
+        // A queue that always stays below one packet has no chart, because its row in the table of links is enough.
         if !samples.filter_map(|sample| sample.queue_packets).any(|packets| packets >= 1.0) {
             return None;
         }

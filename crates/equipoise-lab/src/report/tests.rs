@@ -1,4 +1,4 @@
-//! Pages of handmade results, which no run of a valid scenario produces.
+//! Tests of pages that are made from handmade results. No run of a valid scenario produces these results.
 
 use std::collections::BTreeMap;
 
@@ -7,7 +7,8 @@ use crate::result::{
     DelayResult, DelayShare, FlowResult, IntervalResult, LinkResult, Report, Run, Step, StepKind, World,
 };
 
-/// A flow with shares of its packets that had at least a delay in milliseconds, and no other measurements.
+/// Returns a flow without measurements other than a delay distribution. Each item of `shares` is a share of packets,
+/// and the delay in milliseconds that these packets reached or exceeded.
 pub(crate) fn flow(shares: &[(f64, f64)]) -> FlowResult {
     let point = |&(share, delay_ms): &(f64, f64)| DelayShare { delay_s: delay_ms / 1e3, share };
     FlowResult {
@@ -86,7 +87,7 @@ fn several_runs_of_a_world_share_one_verdict() {
     let runs = [0.0082, 0.0080, 0.0200].iter().zip(1..).map(|(settled, seed)| run(World::Sim, seed, *settled));
     let page = html(&report(runs.chain([run(World::Live, 1, 0.0083)]).collect()));
     assert_eq!(page.matches("<p class=\"verdict").count(), 2, "one a world");
-    // The mean of 8.2, 8.0 and 20 ms.
+    // The mean of the settled delays 8.2, 8.0 and 20 ms.
     assert!(page.contains("settled at 12.07 ms on average against a target of 8.20 ms (+47.2 %): held in 2 of 3 runs"));
     assert!(page.contains("settled at 8.30 ms against a target of 8.20 ms (+1.2 %): held within 15 %."));
     assert!(
@@ -97,7 +98,8 @@ fn several_runs_of_a_world_share_one_verdict() {
     );
 }
 
-/// Of many runs, only the first keep their time series, and the page says so; means are over all runs.
+/// If it fails, runs without time series do not count for the means, or the page does not say that charts show only the
+/// first runs.
 #[test]
 fn runs_without_series_count_for_the_means_and_not_for_the_charts() {
     let interval = |start_s: f64| IntervalResult {
@@ -138,7 +140,8 @@ fn steps_are_labelled_within_the_run_and_stay_text() {
     assert!(page.contains("20 s: &lt;b&gt; to 9.5 Mbit/s") && !page.contains("60 s:") && !page.contains("<b>"));
 }
 
-/// Results are public and can be read from JSON, so a user of the library may pass in anything.
+/// If it fails, a result with unusual numbers cannot be shown. Results can be read from JSON, so any number is
+/// possible.
 #[test]
 fn no_number_is_too_strange_for_a_page() {
     for strange in [0.0, -1.0, f64::MAX, f64::MIN_POSITIVE, f64::NAN, f64::INFINITY, f64::NEG_INFINITY] {

@@ -1,11 +1,12 @@
 use super::{IntervalResult, Report, Run};
 use crate::csv::Row;
 
-/// Names of the columns.
+/// Names of the columns of the CSV file.
 const HEADER: &str = "scenario,world,seed,flow,path,start_s,end_s,rate_bps,delay_mean_s,delay_variance_s2,delay_p50_s,delay_p95_s,\
                       delay_p99_s,delay_max_s,packets,packets_lost,stalled\n";
 
-/// The control intervals of all runs, of the flows and of their paths. A field that was not measured is empty.
+/// Returns the control intervals of all runs as CSV, for flows and for their paths. A field that was not measured is
+/// empty.
 pub(super) fn intervals(reports: &[Report]) -> String {
     let mut text = HEADER.to_owned();
     for report in reports {

@@ -5,22 +5,22 @@ use super::DelayResult;
 /// Results of the frames of one live medium that were captured after the warm-up.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct FramesResult {
-    /// Frames captured.
+    /// Number of captured frames.
     pub captured: u64,
-    /// Captured frames that were not encoded, because too much data was queued at the sender.
+    /// Number of captured frames that were not encoded, because too much data was queued at the sender.
     pub skipped: u64,
-    /// Frames that were encoded and never completed at the receiver. A frame whose deadline is after the end of the run
-    /// does not count.
+    /// Number of encoded frames that were never complete at the receiver. A frame whose deadline is after the end of
+    /// the run does not count.
     pub lost: u64,
-    /// Frames completed after the deadline.
+    /// Number of frames that were complete at the receiver only after the deadline.
     pub late: u64,
-    /// The deadline, as a time since the capture, in seconds.
+    /// The deadline for complete arrival, in seconds since a frame's capture.
     pub deadline_s: f64,
-    /// Delay from a frame's capture until all its packets have arrived.
+    /// Delay from a frame's capture until all packets of the frame have arrived.
     pub delay: DelayResult,
-    /// Time that packets were queued at the sender, from the frame's capture until they were sent.
+    /// Time from a frame's capture until each of its packets was sent.
     pub sender_wait: DelayResult,
-    /// Number of freezes: times of at least 200 ms without a completed frame while frames were captured.
+    /// Number of freezes. A freeze is a time of at least 200 ms without a completed frame, while frames were captured.
     pub freezes: u64,
     /// Total length of the freezes, in seconds.
     pub frozen_s: f64,
@@ -29,7 +29,7 @@ pub struct FramesResult {
 }
 
 impl FramesResult {
-    /// A count as a share of the captured frames; `None` without captured frames.
+    /// Returns a count as a share of the captured frames; `None` if no frame was captured.
     pub fn share(&self, count: u64) -> Option<f64> {
         (self.captured > 0).then(|| count as f64 / self.captured as f64)
     }

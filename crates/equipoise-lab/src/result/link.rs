@@ -6,48 +6,48 @@ use serde::{Deserialize, Serialize};
 pub struct LinkResult {
     /// The link's name.
     pub name: String,
-    /// Share of the time in which a packet was in service, 0 to 1.
+    /// Share of the time in which the link was transmitting a packet, 0 to 1.
     pub utilisation: Option<f64>,
-    /// Packets dropped because the queue was full, by its AQM or by a policer.
+    /// Number of packets dropped because the queue was full, by the queue's active queue management, or by a policer.
     pub packets_dropped: u64,
-    /// Packets that left the link, or were still in flight on it.
+    /// Number of packets that left the link or were still in flight on the link at the end.
     pub packets_forwarded: u64,
-    /// Packets lost at random.
+    /// Number of packets lost at random.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub packets_lost: u64,
-    /// Packets that its queue marked (ECN).
+    /// Number of packets that the link's queue marked with ECN.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub packets_marked: u64,
-    /// Packet copies that it made.
+    /// Number of duplicates that the link created.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub packets_duplicated: u64,
-    /// Packets that left the link after a packet that had entered later.
+    /// Number of packets that left the link after a packet that had entered later.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub packets_reordered: u64,
     /// Mean number of queued packets over time.
     pub mean_queue_packets: Option<f64>,
-    /// Maximum number of queued packets.
+    /// Maximum number of packets that were queued at once.
     pub max_queue_packets: u64,
-    /// Its state over time, if the run samples links, as with TCP flows; left out otherwise.
+    /// The link's state over time; omitted if the run does not sample links. A run with TCP flows does.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub samples: Vec<LinkSample>,
 }
 
-/// A link's state between two samples.
+/// The state of a link between two samples.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct LinkSample {
     /// End of the time span that the sample covers, in seconds since the run's start.
     pub at_s: f64,
-    /// Mean number of queued packets since the last sample.
+    /// Mean number of queued packets since the previous sample.
     pub queue_packets: Option<f64>,
-    /// Share of the time since the last sample in which a packet was in service, 0 to 1.
+    /// Share of the time since the previous sample in which the link was transmitting a packet, 0 to 1.
     pub utilisation: Option<f64>,
-    /// Packets dropped so far, for any reason.
+    /// Number of packets dropped since the run's start, by the queue or by a policer.
     pub packets_dropped: u64,
 }
 
 impl LinkResult {
-    /// The results from a link's counters.
+    /// Returns the results that follow from a link's counters.
     pub fn new(name: &str, stats: &LinkStats) -> Self {
         Self {
             name: name.to_owned(),
@@ -65,7 +65,7 @@ impl LinkResult {
     }
 }
 
-/// Whether a count is zero and so left out of JSON, as it is for most links.
+/// Whether a count is zero. A zero count is omitted from JSON, because most links have these counts at zero.
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde hands a reference")]
 const fn is_zero(count: &u64) -> bool {
     *count == 0

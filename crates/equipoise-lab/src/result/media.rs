@@ -1,77 +1,80 @@
 use serde::{Deserialize, Serialize};
 
-/// The results of all flows that send media together, and in each phase of the run (RFC 8867, Sec. 4.1; RFC 8868,
-/// Sec. 3).
+/// The results of all flows that send media, taken together, for the whole run and for each phase (RFC 8867, Sec. 4.1;
+/// RFC 8868, Sec. 3).
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct MediaResult {
-    /// Media received after the warm-up, relative to the usable rate of their bottlenecks: the capacity, or the sum of
-    /// the media's maximum rates if that is less. `null` without a bottleneck.
+    /// Bytes of media received after the warm-up, relative to what the media's bottlenecks could carry. This limit is
+    /// the capacity, or the sum of the media's maximum rates if that is less. `null` if no link limits the media.
     pub utilisation: Option<f64>,
     /// Queueing delays of media packets that arrived after the warm-up; `null` if none arrived.
     pub queueing: Option<QueueingResult>,
-    /// As `queueing`, but without packets that arrived in the first second after each fall of the capacity.
+    /// Queueing delays like `queueing`, but without packets that arrived in the first second after each fall of the
+    /// capacity.
     pub calm_queueing: Option<QueueingResult>,
     /// Share of the media packets sent in the whole run that were lost.
     pub loss: Option<f64>,
-    /// Ratio of a media flow's mean throughput to that of a TCP connection, in the phases after the warm-up that have
-    /// both.
+    /// Ratio of a media flow's mean throughput to a TCP connection's mean throughput, in those phases after the warm-up
+    /// that have both kinds of flows.
     pub tcp_ratio: Option<f64>,
-    /// IP bytes received by the senders of media, relative to the IP bytes that they sent, in the whole run; `null` if
-    /// they received nothing.
+    /// IP bytes that the senders of media received, relative to the IP bytes that they sent, in the whole run. `null`
+    /// if they received nothing.
     pub feedback_share: Option<f64>,
-    /// The time spans between planned changes, in order of time.
+    /// The results of each phase, in order of time. A phase is a time span between two planned changes.
     pub phases: Vec<PhaseResult>,
 }
 
-/// Total queueing delay of packets on their route: without propagation, jitter and their own transmission.
+/// Statistics of the total queueing delay of packets on their route. It does not include propagation, jitter and the
+/// transmission time of the packet itself.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct QueueingResult {
-    /// Mean, in seconds.
+    /// Mean queueing delay, in seconds.
     pub mean_s: Option<f64>,
-    /// 95th percentile, in seconds, with a resolution of one percent.
+    /// 95th percentile of the queueing delay, in seconds, with a resolution of 1 %.
     pub p95_s: Option<f64>,
-    /// 99th percentile, in seconds, with a resolution of one percent.
+    /// 99th percentile of the queueing delay, in seconds, with a resolution of 1 %.
     pub p99_s: Option<f64>,
 }
 
-/// A time span of a run without planned changes.
+/// The results of a phase, which is a time span of a run without planned changes.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct PhaseResult {
-    /// Start, in seconds since the run's start.
+    /// Start of the phase, in seconds since the run's start.
     pub start_s: f64,
-    /// End, in seconds since the run's start.
+    /// End of the phase, in seconds since the run's start.
     pub end_s: f64,
-    /// Capacity that the bottlenecks together leave to media and TCP, in bit/s: their mean rate less the planned rate
-    /// of background traffic. `null` without a bottleneck.
+    /// Capacity that all bottlenecks together leave to media and TCP, in bit/s. It is the sum of the links' mean rates
+    /// minus the planned rate of background traffic. `null` if no link limits the media.
     pub capacity_bps: Option<f64>,
-    /// Media received, relative to the usable rate of their bottlenecks.
+    /// Bytes of media received in the phase, relative to what the media's bottlenecks could carry.
     pub utilisation: Option<f64>,
     /// Queueing delays of the media packets that arrived in the phase; `null` if none arrived.
     pub queueing: Option<QueueingResult>,
-    /// The longest convergence time of its media flows, in seconds; `null` if one of them did not converge.
+    /// The longest convergence time of the phase's media flows, in seconds; `null` if one of them did not converge.
     pub convergence_s: Option<f64>,
-    /// Jain's index of its media flows' throughputs (Jain 1984); `null` for fewer than two flows.
+    /// Jain's index of the throughputs of the phase's media flows (Jain 1984); `null` for fewer than two flows.
     pub jain: Option<f64>,
-    /// Ratio of a media flow's mean throughput to that of a TCP connection; `null` if either is missing.
+    /// Ratio of a media flow's mean throughput to a TCP connection's mean throughput; `null` if the phase lacks either
+    /// kind of flow.
     pub tcp_ratio: Option<f64>,
     /// The bottleneck link of each route of media.
     pub bottlenecks: Vec<BottleneckResult>,
-    /// Fairness between media flows, one entry for each length of the windows; left out for fewer than two flows.
+    /// Fairness between media flows, with one entry for each length of windows; omitted for fewer than two flows.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub fairness: Vec<FairnessResult>,
     /// The flows that send media in the phase.
     pub flows: Vec<PhaseFlowResult>,
 }
 
-/// A bottleneck of media in a phase.
+/// The results of one bottleneck link of media in a phase.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct BottleneckResult {
     /// The link's name.
     pub link: String,
-    /// Its mean rate less the planned rate of background traffic, in bit/s.
+    /// Mean rate of the link in the phase minus the planned rate of background traffic, in bit/s.
     pub capacity_bps: f64,
-    /// Media received over this link, relative to its capacity, or to the sum of the media's maximum rates if that is
-    /// less.
+    /// Bytes of media received over this link, relative to what the link could carry. This limit is its capacity, or
+    /// the sum of the media's maximum rates if that is less.
     pub utilisation: Option<f64>,
 }
 
@@ -80,32 +83,33 @@ pub struct BottleneckResult {
 pub struct FairnessResult {
     /// Length of a window, in seconds.
     pub window_s: f64,
-    /// Number of whole windows in the phase in which media arrived.
+    /// Number of whole windows of the phase in which media arrived.
     pub windows: u64,
     /// Mean of Jain's index over the windows.
     pub jain: f64,
-    /// Ratio of the lowest to the highest flow throughput, as a mean over the windows.
+    /// Mean over the windows of the lowest flow throughput divided by the highest.
     pub ratio: f64,
-    /// Share of the windows in which this ratio is at least a third.
+    /// Share of the windows in which the lowest throughput is at least a third of the highest.
     pub fair_share: f64,
 }
 
-/// A media flow in a phase.
+/// The results of one media flow in a phase.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct PhaseFlowResult {
     /// The flow's name.
     pub name: String,
-    /// Mean rate at the receiver, in bit/s of IP packets.
+    /// Mean rate at the receiver in the phase, in bit/s of IP packets.
     pub received_bps: f64,
-    /// Mean sending rate in the last third of the phase, in bit/s of IP packets. In phases shorter than 3 s, this field
-    /// and the next two are `null`.
+    /// Mean sending rate in the last third of the phase, in bit/s of IP packets. `null` in phases shorter than 3 s,
+    /// like `convergence_s` and `rate_cv`.
     pub settled_bps: Option<f64>,
-    /// Time from the start of the phase until its sending rate is stable, in seconds: from then on, all one-second
-    /// means are within 20 % of the settled rate. `null` if it is stable only in the last third.
+    /// Time from the start of the phase until the sending rate is stable, in seconds. From that time on, all one-second
+    /// means of the rate are within 20 % of the settled rate. `null` if the rate becomes stable only in the last third
+    /// of the phase.
     pub convergence_s: Option<f64>,
-    /// Coefficient of variation of the one-second means of the sending rate in the last third.
+    /// Coefficient of variation of the one-second means of the sending rate in the last third of the phase.
     pub rate_cv: Option<f64>,
-    /// How often the sending rate rose from at most half to at least twice the settled rate, or fell back, within
-    /// 500 ms.
+    /// How often the sending rate rose within 500 ms from at most half the settled rate to at least twice the settled
+    /// rate, or fell back within 500 ms.
     pub oscillations: u64,
 }

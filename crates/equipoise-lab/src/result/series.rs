@@ -1,7 +1,7 @@
 use super::Run;
 
 impl Run {
-    /// Removes time series and distributions, so that the memory does not depend on the length of the run.
+    /// Removes time series and distributions, so that the size of the results does not depend on the length of the run.
     #[must_use]
     pub fn without_series(mut self) -> Self {
         for flow in &mut self.flows {

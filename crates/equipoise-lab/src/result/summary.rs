@@ -11,36 +11,37 @@ use crate::statistics::mean_95;
 pub struct WorldSummary {
     /// Whether the runs were simulated or live.
     pub world: World,
-    /// Number of runs.
+    /// Number of runs that are summarised.
     pub runs: u64,
     /// One entry per flow, in the scenario's order.
     pub flows: Vec<FlowSummary>,
-    /// The mean of each metric of all media together, by the metric's key; left out if no flow sends media.
+    /// The mean over the runs of each metric of all media together, by the metric's key; omitted if no flow sends
+    /// media.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub media: BTreeMap<String, Mean>,
-    /// One entry per phase; left out if no flow sends media.
+    /// One entry per phase; omitted if no flow sends media.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub phases: Vec<PhaseSummary>,
 }
 
-/// A phase in all simulated, or in all live runs.
+/// Summary of one phase over all simulated runs, or over all live runs.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct PhaseSummary {
-    /// Start, in seconds since the run's start.
+    /// Start of the phase, in seconds since the run's start.
     pub start_s: f64,
-    /// Planned end, in seconds since the run's start.
+    /// Planned end of the phase, in seconds since the run's start.
     pub end_s: f64,
-    /// The mean of each metric by its key; metrics without a value in any run are left out.
+    /// The mean over the runs of each metric, by the metric's key. Metrics without a value in any run are omitted.
     pub metrics: BTreeMap<String, Mean>,
 }
 
-/// A flow in all simulated, or in all live runs.
+/// Summary of one flow over all simulated runs, or over all live runs.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct FlowSummary {
     /// The flow's name.
     pub name: String,
-    /// The mean of each metric by its [key](crate::metrics::Metric::key), in the unit that the key names; metrics
-    /// without a value in any run are left out.
+    /// The mean over the runs of each metric, by the metric's [key](crate::metrics::Metric::key) and in the unit that
+    /// the key names. Metrics without a value in any run are omitted.
     pub metrics: BTreeMap<String, Mean>,
 }
 
@@ -49,27 +50,27 @@ pub struct FlowSummary {
 pub struct Mean {
     /// Number of runs in which the metric was measured.
     pub runs: u64,
-    /// The mean.
+    /// The mean over these runs.
     pub mean: f64,
-    /// Lower and upper end of its 95 % confidence interval (Student's t); `null` for a single run.
+    /// Lower and upper end of the mean's 95 % confidence interval (Student's t); `null` for a single run.
     pub ci95: Option<[f64; 2]>,
 }
 
 impl Mean {
-    /// The mean of values; `None` without values.
+    /// Returns the mean of `values`; `None` if there are no values.
     pub fn of(values: &[f64]) -> Option<Self> {
         let runs = values.len() as u64;
         let mean = (runs > 0).then(|| values.iter().sum::<f64>() / runs as f64)?;
         Some(Self { runs, mean, ci95: mean_95(values).map(|estimate| estimate.ci95) })
     }
 
-    /// Half the width of the confidence interval, if there is one.
+    /// Returns half the width of the confidence interval; `None` if there is no interval.
     pub fn half_width(&self) -> Option<f64> {
         self.ci95.map(|[low, high]| (high - low) / 2.0)
     }
 }
 
-/// A summary of the simulated runs and one of the live runs, each only if there are several runs.
+/// Returns one summary of the simulated runs and one of the live runs, each only if there are several such runs.
 pub(super) fn of(runs: &[Run]) -> Vec<WorldSummary> {
     let of_world = |world| {
         let runs: Vec<_> = runs.iter().filter(|run| run.world == world).collect();
@@ -95,7 +96,8 @@ fn flows(runs: &[&Run]) -> Vec<FlowSummary> {
     first.iter().enumerate().map(flow).collect()
 }
 
-/// The phases of the run that has the most phases, because a run that ended early lacks the last phases.
+/// Returns the summary of each phase. The phases are those of the run with the most phases, because a run that ended
+/// early lacks the last phases.
 fn phases(runs: &[&MediaResult]) -> Vec<PhaseSummary> {
     let longest = runs.iter().map(|run| run.phases.as_slice()).max_by_key(|phases| phases.len()).unwrap_or_default();
     let phase = |(number, planned): (usize, &super::PhaseResult)| {
@@ -106,7 +108,7 @@ fn phases(runs: &[&MediaResult]) -> Vec<PhaseSummary> {
     longest.iter().enumerate().map(phase).collect()
 }
 
-/// The mean over runs of each metric that at least one of them has.
+/// Returns the mean over the runs of each metric that has a value in at least one run.
 fn means<T>(metrics: &[Metric<T>], results: &[&T]) -> BTreeMap<String, Mean> {
     let mean = |metric: &Metric<T>| {
         let values: Vec<_> = results.iter().filter_map(|result| metric.of(result)).collect();

@@ -5,14 +5,14 @@ use super::DelayResult;
 /// The results of web traffic.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct WebResult {
-    /// Fetches begun in the whole run, each over a connection of its own.
+    /// Number of fetches started in the whole run, each over its own connection.
     pub fetches_begun: u64,
-    /// Fetches whose last data arrived before the end of the run.
+    /// Number of fetches whose last data arrived before the end of the run.
     pub fetches: u64,
-    /// Time from the opening of a fetch's connection until its last data arrived, for complete fetches that began after
-    /// the warm-up.
+    /// Time from the opening of a fetch's connection until the fetch's last data arrived, for completed fetches that
+    /// started after the warm-up.
     pub time: DelayResult,
-    /// Share of time that its on/off flows were ON, from the start of the traffic; `null` if the traffic had no
-    /// duration.
+    /// Share of the time that the on/off flows of the traffic were ON, measured from the start of the traffic; `null`
+    /// if the traffic had no duration.
     pub on_share: Option<f64>,
 }

@@ -1,5 +1,5 @@
-//! Finds the override that causes an error in a changed scenario file: the user never sees the lines of the changed
-//! file.
+//! Finds the override that causes an error in a changed scenario file. Errors name an override instead of a line,
+//! because the user never sees the text of the changed file.
 
 use equipoise::control::ConfigError;
 use toml::de::{DeTable, DeValue};
@@ -9,9 +9,9 @@ use super::excerpt::Place;
 use super::nearest::{UnknownField, similar};
 use super::overrides::{ALL, Override, keys};
 
-/// Returns the error of a text that `overrides` have changed, attributed to the override that causes it. Without such
-/// an override, it is the error of the `original` text; if that is right, the error is attributed to the key in the
-/// changed text.
+/// Returns the error in a text that `overrides` have changed, attributed to the override that causes the error. If no
+/// override causes it, returns the error in the `original` text. If the original text has no error, the error is
+/// attributed to an override of the same key, or else to the key in the changed text.
 pub(super) fn lay(
     error: ScenarioError,
     changed: &str,
@@ -46,7 +46,8 @@ pub(super) fn lay(
     }
 }
 
-/// The end of a message about a parameter that the controller does not have.
+/// Returns the text about a similar parameter, which ends a message about a parameter that the controller does not
+/// have.
 fn similar_parameter(problem: &Problem) -> String {
     match problem {
         Problem::Controller(ConfigError::UnknownParameter { name, known, .. }) => similar(name, known.split(", ")),
@@ -65,20 +66,20 @@ fn of_syntax(error: SyntaxError) -> OverrideProblem {
     }
 }
 
-/// Number of keys of a section: its kind and its name.
+/// Number of keys in the path of a section: its kind and its name.
 const SECTION: usize = 2;
 
-/// The location of the fault.
+/// The location of an error in the changed text.
 struct Fault<'a> {
     path: &'a [String],
-    /// The key that the error names; the error may be located at the name of the key's section.
+    /// The key that the error names. The location of the error may be the name of the section instead of this key.
     key: &'a str,
-    /// Whether no scenario has the key.
+    /// Whether the key is unknown: no scenario can have it.
     is_unknown: bool,
 }
 
 impl Fault<'_> {
-    /// Returns whether the fault is in a value that an override sets, or in a table that an override has inserted.
+    /// Whether the error is in a value that an override sets, or in a table that an override has inserted.
     fn is_at(&self, change: &Override) -> bool {
         let keys = keys(change.path()).unwrap_or_default();
         let common = self.common(&keys);
@@ -86,33 +87,33 @@ impl Fault<'_> {
         common == keys.len() || is_around
     }
 
-    /// Returns whether the fault is in the section of an override and at a key in the override's path.
+    /// Whether the error is in the section that an override changes, and at a key that is part of the override's path.
     fn is_beside(&self, change: &Override) -> bool {
         let keys = keys(change.path()).unwrap_or_default();
         self.common(&keys) >= SECTION && keys.iter().skip(SECTION).any(|key| *key == self.key)
     }
 
-    /// Number of leading keys that are equal.
+    /// Returns the number of leading keys in which `keys` and the path of the error are equal.
     fn common(&self, keys: &[&str]) -> usize {
         keys.iter().zip(self.path).take_while(|(key, at)| **key == ALL || **key == at.as_str()).count()
     }
 }
 
-/// A path in the form of an override's path.
+/// Formats a path like the path of an override.
 fn shown(path: &[String]) -> String {
     let key = |key: &String| if key.contains('.') { format!("\"{key}\"") } else { key.clone() };
     path.iter().map(key).collect::<Vec<_>>().join(".")
 }
 
-/// Returns the path of keys to a byte of a TOML text. Sections and entries with a name are addressed by the name, other
-/// entries by their index.
+/// Returns the path of keys that leads to a byte of a TOML text. Sections and entries that have a name are identified
+/// by their name, and other entries by their index.
 fn path_at(text: &str, byte: usize) -> Option<Vec<String>> {
     let document = DeTable::parse(text).ok()?;
     let mut path = Vec::new();
     find_in_table(document.get_ref(), byte, &mut path).then_some(path)
 }
 
-/// Returns whether the byte is in a table; if so, extends `path` to it.
+/// Whether the byte is in a table. If it is, extends `path` with the keys that lead to the byte.
 fn find_in_table(table: &DeTable<'_>, byte: usize, path: &mut Vec<String>) -> bool {
     table.iter().any(|(key, value)| {
         path.push(key.get_ref().to_string());

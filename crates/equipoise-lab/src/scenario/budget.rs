@@ -6,7 +6,7 @@ use thiserror::Error;
 
 use super::{Flow, FlowKind, LiveChoice, MultipathFlow, Scenario, TcpFlow};
 
-/// Why a valid scenario is not run: it would take hours, or more memory than most machines have.
+/// Why a valid scenario is refused: a run would take hours, or need more memory than most machines have.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum OverBudget {
@@ -16,13 +16,13 @@ pub enum OverBudget {
          lower `duration`, or `{key}` of flow {flow}, which sends most"
     )]
     Packets {
-        /// All flows' packets in a run, estimated.
+        /// Estimated number of packets that all flows send in a run.
         packets: u64,
-        /// The run's duration.
+        /// The duration of a run.
         duration: Span,
         /// The key that sets the rate of the flow with the most packets.
         key: &'static str,
-        /// The name of this flow.
+        /// Name of the flow that sends most packets.
         flow: String,
     },
     /// There are too many control intervals to record.
@@ -31,9 +31,10 @@ pub enum OverBudget {
          lower `duration` or the number of flows, or raise `report_interval`"
     )]
     Intervals {
-        /// All flows' intervals in a run, including the intervals of each path of a flow over several paths.
+        /// Number of control intervals of all flows in a run. For a flow over several paths, the intervals of each path
+        /// count too.
         intervals: u64,
-        /// The run's duration.
+        /// The duration of a run.
         duration: Span,
     },
     /// There are too many samples to record.
@@ -42,24 +43,26 @@ pub enum OverBudget {
          {MOST_INTERVALS}; raise `sample_interval`, or lower the number of flows"
     )]
     Samples {
-        /// All samples in a run.
+        /// Number of all samples in a run.
         samples: u64,
-        /// The run's duration.
+        /// The duration of a run.
         duration: Span,
     },
 }
 
-/// Maximum number of packets in a run: about ten minutes of processor time.
+/// Maximum number of packets in a run, which take about ten minutes of processor time.
 const MOST_PACKETS: u64 = 1_000_000_000;
-/// Maximum number of control intervals in a run, and of samples: half a gigabyte of memory each.
+/// Maximum number of control intervals in a run, and maximum number of samples in a run. Either needs half a gigabyte
+/// of memory.
 pub(crate) const MOST_INTERVALS: u64 = 4_000_000;
-/// Largest expected ratio of a session's rate to the capacity of its path: feedback on losses limits it.
+/// Largest expected ratio of a session's mean rate to the capacity of its path. The rate cannot stay higher, because
+/// feedback reports the losses.
 const OVERSHOOT: f64 = 2.0;
 
 /// Checks whether a scenario can be run within the limits.
 ///
 /// # Errors
-/// [`OverBudget`] for the first limit that it exceeds.
+/// [`OverBudget`] for the first limit that the scenario exceeds.
 pub(super) fn check(scenario: &Scenario) -> Result<(), OverBudget> {
     let duration = scenario.duration;
     let packets: Vec<_> = scenario.flows.iter().map(|flow| packets(flow, scenario)).collect();
@@ -80,10 +83,11 @@ pub(super) fn check(scenario: &Scenario) -> Result<(), OverBudget> {
     Ok(())
 }
 
-/// Returns the number of runs whose time series fit into some hundred megabytes: 1 to 1000.
+/// Returns the number of runs, 1 to 1000, whose time series fit into some hundred megabytes.
 pub(super) fn runs_with_series(scenario: &Scenario) -> u32 {
     const MOST_RUNS: u64 = 1000;
-    /// Limit for intervals, samples and points of distributions together, each of some hundred bytes.
+    /// Maximum number of intervals, samples and points of distributions together, each of which needs some hundred
+    /// bytes.
     const MOST_POINTS: u64 = 1_000_000;
     const POINTS_OF_A_DISTRIBUTION: u64 = 61;
     let points = intervals(scenario).saturating_add(samples(scenario));
@@ -91,7 +95,8 @@ pub(super) fn runs_with_series(scenario: &Scenario) -> u32 {
     (MOST_POINTS / points.max(1)).clamp(1, MOST_RUNS) as u32
 }
 
-/// Number of control intervals in a run, including the intervals of each path of a flow over several paths.
+/// Returns the number of control intervals in a run. For a flow over several paths, the intervals of each path count
+/// too.
 fn intervals(scenario: &Scenario) -> u64 {
     let intervals = scenario.flows.iter().map(|flow| {
         let interval = flow.report_interval().unwrap_or(scenario.metric_interval());
@@ -100,18 +105,18 @@ fn intervals(scenario: &Scenario) -> u64 {
     intervals.fold(0, u64::saturating_add)
 }
 
-/// Number of samples of connections, links and receivers in a run.
+/// Returns the number of samples of connections, links and receivers in a run.
 fn samples(scenario: &Scenario) -> u64 {
     let sampled = if scenario.is_sampled() { scenario.flows.len() + scenario.links.len() } else { 0 };
     count(scenario.duration, scenario.sample_interval).saturating_mul(sampled as u64)
 }
 
-/// How many times `part` fits into `whole`.
+/// Returns how many times `part` fits into `whole`.
 fn count(whole: Span, part: Span) -> u64 {
     (whole / part).and_then(|count| u64::try_from(count).ok()).unwrap_or(u64::MAX)
 }
 
-/// Estimated number of packets that a flow sends; feedback and acknowledgements do not count.
+/// Returns the estimated number of packets that a flow sends. Feedback and acknowledgements do not count.
 fn packets(flow: &Flow, scenario: &Scenario) -> f64 {
     let lasts = scenario.duration - flow.start;
     let bits = match &flow.kind {
@@ -137,7 +142,7 @@ fn bits(rate: &Schedule<Rate>, lasts: Span) -> f64 {
     begins.zip(ends).map(|((from, rate), until)| rate.as_bps_f64() * (until - from).as_secs_f64()).sum()
 }
 
-/// Maximum capacity of a flow's path; for several paths, their sum.
+/// Returns the maximum capacity of a flow's path. For a flow over several paths, returns the sum over the paths.
 fn capacity_bps(flow: &Flow, scenario: &Scenario) -> f64 {
     let narrowest = |links: &[usize]| {
         let links = links.iter().filter_map(|&link| scenario.links.get(link));
@@ -156,7 +161,7 @@ fn max_rate(parameters: &Parameters) -> Option<Rate> {
     })
 }
 
-/// The key that sets a flow's rate.
+/// Returns the key in a scenario that sets a flow's rate.
 const fn rate_key(flow: &Flow) -> &'static str {
     match flow.kind {
         FlowKind::Background { .. } => "source.rate",

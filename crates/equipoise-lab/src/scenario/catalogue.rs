@@ -1,4 +1,4 @@
-//! The entries that a scenario can name.
+//! The catalogue of controllers, window laws, schedulers and traffic models that a scenario can name.
 
 use std::fmt;
 use std::sync::Arc;
@@ -10,8 +10,8 @@ use equipoise::units::Size;
 use equipoise_path::source::{self, BoxedTraffic};
 use thiserror::Error;
 
-/// The entries that a scenario can name: this library's by default, those that another crate adds, and those that a
-/// program makes at run time.
+/// The entries that a scenario can name. By default, these are the entries of this library. Other crates can add
+/// entries, and a program can create entries at run time.
 ///
 /// ```
 /// use equipoise::control::{Cbr, Entry};
@@ -55,7 +55,7 @@ impl Default for Catalogue {
     }
 }
 
-/// Entries of one kind, with unique names.
+/// Entries of one kind. Each entry has a unique name.
 #[derive(Debug)]
 pub struct Table<C: 'static, X: 'static> {
     what: &'static str,
@@ -67,11 +67,11 @@ pub struct Table<C: 'static, X: 'static> {
 pub enum Listed<C: 'static = BoxedController, X: 'static = RateContext> {
     /// A static entry, with parameters that a scenario can set.
     Entry(&'static Entry<C, X>),
-    /// An entry made and configured by the program itself; a scenario can only name it.
+    /// An entry that the program itself creates and configures. A scenario can only name it, without parameters.
     Made(Arc<Made<C, X>>),
 }
 
-/// See [`Table::add_made`].
+/// An entry that a program adds with [`Table::add_made`].
 pub struct Made<C: 'static, X: 'static> {
     name: String,
     make: Box<Make<C, X>>,
@@ -79,13 +79,13 @@ pub struct Made<C: 'static, X: 'static> {
 
 type Make<C, X> = dyn Fn(&X) -> Result<C, ConfigError> + Send + Sync;
 
-/// The name is already in use by another entry.
+/// The error that another entry already uses the name.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[error("there is a {what} `{name}` already; give the new one another name")]
 pub struct NameTaken {
-    /// The kind of the entry.
+    /// The kind of the two entries.
     pub what: &'static str,
-    /// Its name.
+    /// The name of the two entries.
     pub name: String,
 }
 
@@ -102,12 +102,12 @@ impl<C, X> Table<C, X> {
         self.list(Listed::Entry(entry))
     }
 
-    /// Adds an entry with a name, which `make` builds in a context. `make` captures its settings, and a scenario gives
-    /// no parameters. `make` is called for each flow of each run and when a scenario is checked; its result must not
-    /// depend on the number of calls.
+    /// Adds an entry with the name `name`, whose instances `make` builds in a context. `make` contains its settings,
+    /// and a scenario cannot set parameters. `make` is called for each flow of each run and when a scenario is checked,
+    /// so its result must not depend on the number of calls.
     ///
     /// # Errors
-    /// As [`add`](Self::add).
+    /// The same as the errors of [`add`](Self::add).
     pub fn add_made(
         &mut self,
         name: impl Into<String>,
@@ -124,28 +124,28 @@ impl<C, X> Table<C, X> {
         Ok(())
     }
 
-    /// The entry of this name.
+    /// Returns the entry with this name.
     pub fn find(&self, name: &str) -> Option<&Listed<C, X>> {
         self.entries.iter().find(|entry| entry.name() == name)
     }
 
-    /// All entries, this library's first.
+    /// Iterates over all entries, starting with the entries of this library.
     pub fn iter(&self) -> impl Iterator<Item = &Listed<C, X>> {
         self.entries.iter()
     }
 
-    /// The kind of the entries, in the singular.
+    /// The kind of the entries as a singular noun, such as "controller".
     pub(super) const fn what(&self) -> &'static str {
         self.what
     }
 
-    /// All names, separated by commas.
+    /// Returns the names of all entries, separated by commas.
     pub(crate) fn names(&self) -> String {
         self.iter().map(Listed::name).collect::<Vec<_>>().join(", ")
     }
 }
 
-// Not derived: a derived `Clone` would require `Clone` of the result and of the context.
+// `Clone` is not derived, because a derived `Clone` would require `Clone` of both type parameters.
 impl<C, X> Clone for Table<C, X> {
     fn clone(&self) -> Self {
         Self { what: self.what, entries: self.entries.clone() }
@@ -153,7 +153,7 @@ impl<C, X> Clone for Table<C, X> {
 }
 
 impl<C, X> Listed<C, X> {
-    /// Its name.
+    /// The entry's name.
     pub fn name(&self) -> &str {
         match self {
             Self::Entry(entry) => entry.name,
@@ -161,7 +161,7 @@ impl<C, X> Listed<C, X> {
         }
     }
 
-    /// Its description in one line.
+    /// A description of the entry in one line.
     pub fn summary(&self) -> &'static str {
         match self {
             Self::Entry(entry) => entry.summary,
@@ -169,7 +169,7 @@ impl<C, X> Listed<C, X> {
         }
     }
 
-    /// The parameters that a scenario can set.
+    /// The parameters of the entry that a scenario can set.
     pub fn parameters(&self) -> &'static [Parameter] {
         match self {
             Self::Entry(entry) => entry.parameters,
@@ -186,7 +186,7 @@ impl<C, X> Listed<C, X> {
 }
 
 impl<C, X: Context> Listed<C, X> {
-    /// As [`Entry::parse`].
+    /// Checks the values of parameters that a scenario sets, like [`Entry::parse`].
     pub(super) fn parse(&self, given: &[(&str, &str)]) -> Result<Parameters, ConfigError> {
         match (self, given) {
             (Self::Entry(entry), given) => entry.parse(given),
@@ -200,7 +200,7 @@ impl<C, X: Context> Listed<C, X> {
     }
 }
 
-// Not derived: a derived `Clone` would require `Clone` of the result and of the context.
+// `Clone` is not derived, because a derived `Clone` would require `Clone` of both type parameters.
 impl<C, X> Clone for Listed<C, X> {
     fn clone(&self) -> Self {
         match self {
@@ -216,35 +216,35 @@ impl<C, X> fmt::Debug for Made<C, X> {
     }
 }
 
-/// An entry of the catalogue with values for its parameters: a rate controller, unless the types say otherwise.
+/// An entry of the catalogue with values for the entry's parameters. The default types are those of a rate controller.
 #[derive(Debug)]
 pub struct Choice<C: 'static = BoxedController, X: 'static = RateContext> {
-    /// The entry.
+    /// The entry of the catalogue.
     pub entry: Listed<C, X>,
-    /// A value for every parameter.
+    /// Values for all parameters of the entry.
     pub parameters: Parameters,
 }
 
-/// A window law with values for its parameters.
+/// A window law with values for the law's parameters.
 pub type LawChoice = Choice<BoxedWindowController, WindowContext>;
-/// A scheduler of a session over several paths, with values for its parameters.
+/// A scheduler for a session over several paths, with values for the scheduler's parameters.
 pub type SchedulerChoice = Choice<BoxedScheduler, Size>;
-/// A traffic model with values for its parameters.
+/// A traffic model with values for the model's parameters.
 pub type TrafficChoice = Choice<BoxedTraffic, ()>;
 
 impl<C, X> Choice<C, X> {
-    /// Builds a new instance in a context. The context of a controller or a scheduler may be just the size of the
-    /// flow's IP packets.
+    /// Builds a new instance of the entry in a context. For a controller or a scheduler, `context` can also be the size
+    /// of the flow's IP packets alone.
     ///
     /// # Errors
-    /// [`ConfigError`] if the parameters do not fit the entry, which [`Scenario::parse`](super::Scenario::parse)
-    /// excludes.
+    /// [`ConfigError`] if the parameters do not fit the entry. This never happens for a choice that
+    /// [`Scenario::parse`](super::Scenario::parse) has checked.
     pub fn build(&self, context: impl Into<X>) -> Result<C, ConfigError> {
         self.entry.build(&self.parameters, context)
     }
 }
 
-// Not derived: a derived `Clone` would require `Clone` of the result and of the context.
+// `Clone` is not derived, because a derived `Clone` would require `Clone` of both type parameters.
 impl<C, X> Clone for Choice<C, X> {
     fn clone(&self) -> Self {
         Self { entry: self.entry.clone(), parameters: self.parameters.clone() }

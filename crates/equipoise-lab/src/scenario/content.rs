@@ -7,14 +7,14 @@ use equipoise_path::video::{Synthetic, Video};
 
 use crate::video::{self, TraceError};
 
-/// The content that a controlled session or a TCP connection sends.
+/// The content that a session with a controller, or a TCP connection, sends.
 #[derive(Clone, Debug)]
 pub struct ContentChoice {
-    /// Its mean rate, in IP packets of the flow's size.
+    /// Mean rate of the content if it is sent in IP packets of the flow's size.
     pub rate: Rate,
-    /// Its duration when it is sent in real time.
+    /// Duration of the content if it is sent in real time.
     pub length: Span,
-    /// Its kind.
+    /// Kind of the content: constant, or a video.
     pub kind: ContentKind,
 }
 
@@ -31,22 +31,22 @@ pub enum ContentKind {
 /// The source of a video's frames.
 #[derive(Clone, Debug)]
 pub enum Frames {
-    /// A trace, from a position that depends on the seed; scaled to the mean rate.
+    /// A trace. The seed determines from which position frames are taken, and their sizes are scaled to the mean rate.
     Trace(PathBuf),
-    /// Statistical moments and a seed; sizes are fitted to the mean rate.
+    /// Frames that are generated from statistical moments and a seed. Their sizes are scaled to the mean rate.
     Synthetic(Box<Synthetic>),
 }
 
-/// Frame interval of traces that do not state it: 25 frames/s, as in most traces.
+/// Frame interval of traces that do not specify the interval: 25 frames/s, as in most traces.
 const TERSE_INTERVAL: Span = Span::from_millis(40);
-/// First random number stream of videos.
+/// Number of the first random stream for videos.
 pub(super) const FIRST_VIDEO_STREAM: u64 = 4 << 32;
 
 impl ContentChoice {
-    /// Returns the whole content of flow number `index` in a run of `seed`, in packets of `packet` bytes.
+    /// Returns the whole content of flow number `index` in a run with the seed `seed`, in packets of size `packet`.
     ///
-    /// As everywhere in a scenario, a whole packet counts as payload: the same content has as many packets in a session
-    /// as over TCP, whatever their headers.
+    /// The size of a whole IP packet counts as payload, as in all parts of a scenario. As a result, the same content
+    /// has the same number of packets in a session and over TCP, although their headers differ.
     ///
     /// # Errors
     /// [`TraceError`] if a trace cannot be read.
@@ -61,14 +61,15 @@ impl ContentChoice {
 }
 
 impl Frames {
-    /// Returns the video of flow number `index` in a run of `seed`, with a mean rate and a length.
+    /// Returns the video of flow number `index` in a run with the seed `seed`. The video has the mean rate `rate` and
+    /// the length `length`.
     pub(super) fn video(&self, (rate, length): (Rate, Span), (index, seed): (usize, u64)) -> Result<Video, TraceError> {
         let stream = FIRST_VIDEO_STREAM + index as u64;
         let video = match self {
             Self::Synthetic(like) => like.generate((seed, stream))?,
             Self::Trace(file) => {
                 let whole = video::read(file, TERSE_INTERVAL)?;
-                // Each seed uses another part of a trace, so that runs differ.
+                // Each seed uses a different part of the trace, so that runs differ.
                 let spare = ((whole.length() - length) / whole.interval()).unwrap_or(0).max(0).unsigned_abs() + 1;
                 let begins = i64::try_from(stream_seed(seed, stream) % spare).unwrap_or(0);
                 whole.part(whole.interval() * begins, length)

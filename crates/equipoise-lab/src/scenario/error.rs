@@ -21,7 +21,7 @@ pub enum ScenarioError {
     /// The file cannot be read.
     #[error("the file cannot be read")]
     Read(#[from] io::Error),
-    /// The text is not TOML, has an unknown key, or lacks a mandatory key.
+    /// The text is not valid TOML, has an unknown key, or lacks a mandatory key.
     #[error("the text is no scenario")]
     Syntax(#[from] SyntaxError),
     /// The text is too long to be a scenario.
@@ -30,39 +30,39 @@ pub enum ScenarioError {
         /// Maximum length of a scenario, in bytes.
         most: usize,
     },
-    /// A value is wrong.
+    /// A value in the text is wrong.
     #[error("line {line}, column {column}: {key} = {value}: {problem}")]
     Wrong {
-        /// Line of the value, from 1.
+        /// Line of the value, counted from 1.
         line: usize,
-        /// Column of its first character, from 1.
+        /// Column of the value's first character, counted from 1.
         column: usize,
-        /// The key it belongs to.
+        /// The key to which the value belongs.
         key: String,
-        /// The value as written.
+        /// The value as written in the file.
         value: String,
-        /// What is wrong with it and what would be valid.
+        /// What is wrong with the value, and which values would be valid.
         problem: Box<Problem>,
     },
-    /// An override does not fit the file.
+    /// An override does not fit the scenario file.
     #[error("override {path}: {problem}")]
     Override {
-        /// The path of the override.
+        /// The path of keys in the override.
         path: String,
-        /// What is wrong with it and what would be valid.
+        /// What is wrong with the override, and what would be valid.
         problem: Box<OverrideProblem>,
     },
-    /// A value of the file does not fit the file as the overrides changed it.
+    /// A value in the file conflicts with the overrides that changed the file.
     #[error("with what is set, {}", changed(path, problem))]
     Changed {
-        /// The path of the value, in the form of an override's path.
+        /// The path of the value in the file, written like the path of an override.
         path: String,
-        /// What is wrong with it and what would be valid.
+        /// What is wrong with the value, and which values would be valid.
         problem: Box<OverrideProblem>,
     },
 }
 
-/// Names a value by its path, not by a line, and says what is wrong with it.
+/// Describes the error of a value. The text names the value by its path instead of its line.
 fn changed(path: &str, problem: &OverrideProblem) -> String {
     match problem {
         OverrideProblem::Value { value, .. } => format!("{path} = {value}: {problem}"),
@@ -71,16 +71,16 @@ fn changed(path: &str, problem: &OverrideProblem) -> String {
     }
 }
 
-/// What is wrong with a text that is not a scenario, and where.
+/// The error of a text that is not a scenario, and its position.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SyntaxError {
-    /// Line, from 1.
+    /// Line of the error, counted from 1.
     pub line: usize,
-    /// Character in the line, from 1.
+    /// Column of the error in the line, in characters counted from 1.
     pub column: usize,
-    /// What is wrong.
+    /// What is wrong with the text.
     pub message: String,
-    /// The line, or the part of it around the column, with a mark at the column below it.
+    /// The line, or the part of the line around the column. Below it, a mark shows the column.
     pub excerpt: String,
 }
 
@@ -103,24 +103,24 @@ impl fmt::Display for SyntaxError {
     }
 }
 
-/// What is wrong with an override: its path, or its value.
+/// What is wrong with an override: either its path or its value.
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum OverrideProblem {
-    /// The path is not a chain of keys.
+    /// The path of the override is not a chain of keys.
     #[error("a path is a chain of keys between dots, such as flow.media.start; a name with a dot stands in quotes")]
     Path,
     /// No section has this name.
     #[error("there is no {what} `{name}`; there are: {known}")]
     UnknownName {
-        /// `link`, `path` or `flow`.
+        /// The kind of section: `link`, `path` or `flow`.
         what: String,
         /// The name in the path.
         name: String,
-        /// The existing names.
+        /// The names of the existing sections.
         known: String,
     },
-    /// The list has no such entry.
+    /// A list in the file does not have the entry that the path names.
     #[error("`{list}` has no entry {entry}; it has {length}, which count from 0")]
     NoSuchEntry {
         /// The key of the list.
@@ -130,57 +130,57 @@ pub enum OverrideProblem {
         /// The number of entries; 0 if the file omits the list.
         length: usize,
     },
-    /// The path continues after a plain value.
+    /// The path continues after a plain value, which has no keys.
     #[error("`{key}` is a plain value ({found}) and has no key `{next}`; the path must end there")]
     NotATable {
-        /// The key or the entry of the value.
+        /// The key or the list entry of the plain value.
         key: String,
         /// The value's type in TOML.
         found: &'static str,
         /// The key that follows in the path.
         next: String,
     },
-    /// No scenario has this key.
+    /// The path contains a key that no scenario can have.
     #[error("unknown field `{key}`{similar}; there are: {known}")]
     UnknownKey {
-        /// The key.
+        /// The unknown key.
         key: String,
         /// The valid keys at this position.
         known: String,
-        /// Text about the most similar key; empty if none is similar.
+        /// Text that suggests the most similar key; empty if no key is similar.
         similar: String,
     },
-    /// The value has the wrong TOML type, or lacks a key.
+    /// The value has the wrong TOML type, or is a table that lacks a key.
     #[error("{message}; a text that reads as a number stands in quotes within the shell's: KEY='\"2\"'")]
     Mistyped {
-        /// What its type is, and what it should be.
+        /// Which type the value has, and which type it should have.
         message: String,
     },
-    /// The value is wrong, or does not fit other values.
+    /// The value is wrong, or conflicts with other values.
     #[error("{problem}{similar}")]
     Value {
-        /// The value in TOML.
+        /// The value, in TOML.
         value: String,
-        /// What is wrong with it and what would be valid.
+        /// What is wrong with the value, and which values would be valid.
         problem: Box<Problem>,
-        /// Text about a similar key, if the key is unknown; empty if none is similar.
+        /// Text that suggests a similar key, if the key is unknown; empty if no key is similar.
         similar: String,
     },
-    /// The key to be removed is not in the file.
+    /// The override removes a key that is not in the file.
     #[error("there is no `{key}` to remove; there are: {known}")]
     NothingToRemove {
-        /// The key.
+        /// The key that should be removed.
         key: String,
-        /// The existing keys.
+        /// The keys that exist at this position.
         known: String,
     },
 }
 
-/// What is wrong with a value.
+/// What is wrong with a value in a scenario.
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum Problem {
-    /// It is not a quantity of the right kind.
+    /// The value is not a quantity of the required kind.
     #[error(transparent)]
     Unit(#[from] UnitError),
     /// The parameters of the controller are invalid.
@@ -189,16 +189,16 @@ pub enum Problem {
     /// The flow does not provide what the controller needs.
     #[error(transparent)]
     Needs(#[from] UnmetNeeds),
-    /// The configuration of the link is invalid.
+    /// The configuration of a link is invalid.
     #[error(transparent)]
     Link(#[from] LinkProblem),
-    /// A playout buffer must be a plain queue.
+    /// The link of a playout buffer is not a plain queue.
     #[error("the link of a playout has a rate, a delay and a drop-tail queue, and nothing happens by chance on it")]
     PlayoutNotPlain,
-    /// Only flows whose receiver reports congestion marks can be ECN-capable.
+    /// The flow cannot use ECN, because its receiver does not report congestion marks.
     #[error("only a session with a `controller` can bear marks")]
     EcnOfWhat,
-    /// Only a flow over one path and without a playout buffer can send its media in the reverse direction.
+    /// The flow's media cannot travel in the reverse direction, because the flow has several paths or a playout buffer.
     #[error("only a flow over one `path` and without a `playout` can go back")]
     WhatGoesBack,
     /// The flow's session cannot have media in both directions.
@@ -209,160 +209,162 @@ pub enum Problem {
     /// The periods of the flow pair are invalid.
     #[error(transparent)]
     Tpba(#[from] TpbaError),
-    /// The time must be above zero.
+    /// A time is zero or negative, but must be above zero.
     #[error("must be above zero")]
     NotPositive,
-    /// The time must not be negative.
+    /// A time is negative.
     #[error("must not be negative")]
     Negative,
-    /// The warm-up leaves no time to measure.
+    /// The warm-up is not shorter than the run, so no time is left for measurements.
     #[error("must be below the duration, {duration}")]
     WarmUpTooLong {
-        /// The duration.
+        /// The duration of the run.
         duration: Span,
     },
     /// A flow starts, or a step happens, at or after the end of the run.
     #[error("must be before the end of the run at {duration}")]
     AfterTheEnd {
-        /// The duration.
+        /// The duration of the run.
         duration: Span,
     },
-    /// A step is not after the step before it.
+    /// A step is not later than the previous step.
     #[error("must be after the step before it, at {previous}")]
     StepOrder {
-        /// Time of the step before.
+        /// Time of the previous step.
         previous: Span,
     },
-    /// The name is already in use.
+    /// Another section of the same kind already uses the name.
     #[error("there is another {what} of this name; give each its own")]
     NameTaken {
-        /// A link, a path or a flow.
+        /// The kind of section: a link, a path or a flow.
         what: &'static str,
     },
-    /// The name is empty or too long for a table.
+    /// A name is empty, or too long for a table of results.
     #[error("a name has 1 to {most} characters")]
     NameLength {
-        /// The maximum number of characters.
+        /// The maximum number of characters in a name.
         most: usize,
     },
     /// A path uses a link that does not exist.
     #[error("there is no such link; there are: {known}")]
     UnknownLink {
-        /// The existing links.
+        /// The names of the existing links.
         known: String,
     },
-    /// A path uses a link twice.
+    /// A path uses the same link twice.
     #[error("the path already goes over this link; a path takes each link once")]
     LinkTwice,
-    /// A path has no links.
+    /// A path has no link.
     #[error("a path takes at least one link")]
     EmptyPath,
-    /// The packets are too small for the session's headers or too large for an Ethernet frame.
+    /// The packets are too small for the session's headers, or too large for an Ethernet frame.
     #[error("must be between {min}, which holds the headers, and {max}, which fits a frame")]
     PacketSize {
-        /// The smallest packet.
+        /// The smallest valid packet size.
         min: Size,
-        /// The largest packet.
+        /// The largest valid packet size.
         max: Size,
     },
-    /// A flow must be exactly one of a controlled session, background traffic, a TCP connection and a flow pair.
+    /// A flow is not exactly one of a session with a controller, background traffic, a TCP connection, and a flow pair.
     #[error(
         "a flow has either `controller` and `report_interval`, or `window` or `kernel` or both, or only a `source`, or a `pair`"
     )]
     WhatFlow,
-    /// The key belongs to a TCP connection.
+    /// Only a TCP connection can have this key.
     #[error("only a TCP connection, a flow with `window` or `kernel`, has this")]
     OnlyWithWindow,
-    /// No congestion control of the kernel can have this name.
+    /// The name cannot be that of a congestion control of the kernel.
     #[error("a congestion control's name has 1 to {most} characters, such as \"cubic\"")]
     KernelName {
-        /// The maximum number of characters.
+        /// The maximum number of characters in a name.
         most: usize,
     },
-    /// A connection ends before it starts.
+    /// A connection stops before it starts.
     #[error("must be after the flow's start at {start}")]
     StopBeforeStart {
-        /// The start.
+        /// The start of the flow.
         start: Span,
     },
     /// A number of segments is out of range.
     #[error("must be between 1 and {most} segments")]
     Segments {
-        /// The maximum.
+        /// The maximum number of segments.
         most: u64,
     },
     /// The value is not one of the allowed words.
     #[error("must be {known}")]
     NotAWord {
-        /// The words.
+        /// The allowed words.
         known: String,
     },
-    /// There is no such source of the bandwidth.
+    /// The source of the bandwidth information is unknown.
     #[error("there is no such source of bandwidth; use known or inline")]
     UnknownBandwidth,
-    /// A known bandwidth lacks the interval at which the law learns it.
+    /// A known bandwidth lacks the interval at which the window law is informed of the bandwidth.
     #[error("a known bandwidth needs an `interval`, such as \"400 ms\"")]
     NoMeasurementInterval,
-    /// Inline measurement has its own interval and its own errors.
+    /// An inline measurement of the bandwidth has an interval or noise, but it uses its own interval and has its own
+    /// errors.
     #[error("an inline measurement takes neither `interval` nor `noise`")]
     InlineNeedsNothing,
-    /// A connection has both a finite transfer and a rate.
+    /// A connection has both a finite transfer and a rate, but can have only one of them.
     #[error("a connection has either `transfer` or `rate`")]
     TransferOrRate,
     /// The configuration of the web traffic is invalid.
     #[error(transparent)]
     Web(#[from] WebError),
-    /// The sizes of fetches are not two values.
+    /// The sizes of fetches are not two values, the smallest and the largest.
     #[error("must be the smallest and the largest size of a fetch, such as [\"30 kB\", \"50 kB\"]")]
     TwoSizes,
-    /// The key belongs to a single connection; web traffic has one connection for each fetch.
+    /// The key applies only to a single connection, but web traffic opens one connection for each fetch.
     #[error(
         "a flow with `web` does not have this: it opens a connection by a handshake for each fetch, which sends that and knows nothing of the path"
     )]
     NotOfWeb,
-    /// There would be more samples than a chart can show.
+    /// The sample interval is so short that there would be more samples than a chart can show.
     #[error("must be {least} or more")]
     TooManySamples {
-        /// The shortest interval.
+        /// The shortest valid interval.
         least: Span,
     },
-    /// A controlled session lacks its report interval.
+    /// A session with a controller lacks its report interval.
     #[error("a flow with a `controller` needs a `report_interval`, such as \"1 s\"")]
     NoReportInterval,
-    /// Per-packet reports exist only for media under a controller.
+    /// The flow cannot have per-packet feedback, which exists only for media with a controller.
     #[error(
         "only a flow with a `controller` over one `path`, and without `media_back`, has feedback by packet, or one over several `paths` whose controller uses it"
     )]
     FeedbackOfWhat,
-    /// Packets of several paths have no transport-wide sequence number.
+    /// The feedback format of a flow over several paths is wrong, because packets of several paths have no
+    /// transport-wide sequence numbers.
     #[error(
         "must be \"rfc8888\" for a flow over several `paths`: reports are by the numbers that packets have on each path"
     )]
     FormatOfPaths,
-    /// Only a session under a controller has a rate to share.
+    /// The flow cannot be in a group, because only a session with a controller has a rate to share.
     #[error("only a flow with a `controller` over one `path` shares the rate of a group")]
     GroupOfWhat,
-    /// The flow cannot be in the group.
+    /// The flow cannot be in this group.
     #[error(transparent)]
     Group(#[from] GroupError),
-    /// All flows of a group must have the same coupling.
+    /// The flows of a group do not all have the same coupling.
     #[error("the flows of a group have one `coupling`; another flow of this group has the other")]
     OneCoupling,
-    /// Per-packet feedback would be too rare for any control law, or too frequent for its headers.
+    /// Per-packet feedback would be too rare for any control law, or so frequent that headers take too much capacity.
     #[error("must be {min} to {max}")]
     FeedbackInterval {
-        /// The shortest interval.
+        /// The shortest valid interval.
         min: Span,
-        /// The longest interval.
+        /// The longest valid interval.
         max: Span,
     },
-    /// Reports would be too frequent to be meaningful.
+    /// Reports would be so frequent that each one covers too few packets.
     #[error("must be {min} or more")]
     ReportInterval {
-        /// The shortest interval.
+        /// The shortest valid interval.
         min: Span,
     },
-    /// A controller's parameter is a list or a table.
+    /// The value of a controller's parameter is a list or a table, which is not possible.
     #[error("a parameter is a text with its unit, or a plain number")]
     NotAParameter,
     /// A source lacks its rate.
@@ -374,158 +376,158 @@ pub enum Problem {
     /// The content of a session or a connection lacks its length.
     #[error("what a flow with a `controller`, a `window` or a `kernel` has to send needs a `length`, such as \"30 s\"")]
     NoLength,
-    /// The key belongs to another kind of source.
+    /// The key applies only to other kinds of sources.
     #[error("a {kind} source does not have this; {known}")]
     NotOfThisSource {
-        /// The kind.
+        /// The kind of this source.
         kind: String,
-        /// The sources that have it.
+        /// The kinds of sources that can have the key.
         known: &'static str,
     },
-    /// There is no such kind of content.
+    /// The kind of content is unknown.
     #[error(
         "what a flow with a `controller`, a `window` or a `kernel` has to send is constant or video; with a `controller` also encoder or audio"
     )]
     UnknownContent,
-    /// A synthetic video lacks the peak and the coefficient of variation of its frame sizes.
+    /// A synthetic video lacks the peak or the coefficient of variation of its frame sizes.
     #[error("a video needs either a `trace`, or `peak` and `cv`: largest and spread of its frames over their mean")]
     NoMoments,
-    /// A number must be above zero, and at most a maximum.
+    /// A number is not above zero, or is above its maximum.
     #[error("must be above zero, and at most {most}")]
     OutOfRange {
-        /// The maximum.
+        /// The maximum number.
         most: f64,
     },
-    /// A group of pictures contains other letters than I, P and B, or too many letters.
+    /// A group of pictures contains letters other than I, P and B, is empty, or is too long.
     #[error("must be made of I, P and B, and 1 to {most} of them")]
     Pattern {
-        /// The maximum.
+        /// The maximum number of letters.
         most: usize,
     },
-    /// A synthetic video cannot have the given properties.
+    /// No synthetic video can have the given properties.
     #[error(transparent)]
     Synthetic(#[from] SyntheticError),
-    /// Only a controlled session can have a playout buffer.
+    /// The flow cannot have a playout buffer, because it is not a session with a controller.
     #[error("only a flow with a `controller` has an playout")]
     PlayoutOfWhat,
-    /// The playout link is not on the path, or is its first link.
+    /// The playout link is not on the flow's path, or is the first link of the path.
     #[error("must be a link of the path, and not its first, as the packets have to come there")]
     PlayoutOffPath,
-    /// A TCP connection has a source and another specification of its data.
+    /// A TCP connection has both a source and another specification of its data.
     #[error("a connection with a `source` has neither `transfer` nor `rate`")]
     SourceOrSupply,
-    /// Something is wrong with live media.
+    /// The configuration of live media is invalid.
     #[error(transparent)]
     Media(#[from] MediaProblem),
-    /// The target can never be reached.
+    /// The target delay can never be reached.
     #[error("is below the path's propagation delay of {propagation}; the target must be above it")]
     TargetBelowPropagation {
-        /// Sum over the links of the path.
+        /// Sum of the propagation delays of the path's links.
         propagation: Span,
     },
-    /// A flow has neither a path nor paths, or both.
+    /// A flow has neither `path` nor `paths`, or has both.
     #[error("a flow has either a `path`, the names of its links, or `paths`, the names of `[[path]]` sections")]
     PathOrPaths,
-    /// Only a controlled session can use several paths.
+    /// A flow over several paths is not a session with a controller, or lacks a key that it needs.
     #[error("a flow with `paths` has a `controller` for its total, a `report_interval` and a `scheduler`")]
     WhatMultipath,
-    /// The key belongs to a flow over several paths.
+    /// Only a flow over several paths can have this key.
     #[error("only a flow with `paths` has this")]
     OnlyWithPaths,
-    /// The number of paths is out of range.
+    /// The number of a flow's paths is out of range.
     #[error("a flow has 1 to {most} paths")]
     HowManyPaths {
-        /// The maximum.
+        /// The maximum number of paths.
         most: usize,
     },
     /// A flow uses a path that does not exist.
     #[error("there is no such `[[path]]`; there are: {known}")]
     UnknownPath {
-        /// The existing paths.
+        /// The names of the existing paths.
         known: String,
     },
     /// A flow uses the same path twice.
     #[error("the flow already has this path")]
     PathTwice,
-    /// Two names stand for the same path.
+    /// Two paths of a flow with different names use the same links.
     #[error("takes the same links as {other}, which the flow already has; paths differ in a link at least")]
     SameLinks {
-        /// The other path.
+        /// Name of the other path with the same links.
         other: String,
     },
-    /// The period of the splits is shorter than the interval of the reports that they use.
+    /// The time between two splits of the rate is shorter than the report interval, but each split needs new reports.
     #[error("must be the report interval, {min}, or more")]
     Period {
-        /// The report interval.
+        /// The report interval of the flow.
         min: Span,
     },
-    /// The catalogue has no such entry.
+    /// The catalogue has no entry with this name.
     #[error("there is no such {what}; there are: {known}")]
     UnknownEntry {
-        /// The kind of entry.
+        /// The kind of entry, such as a controller.
         what: &'static str,
-        /// The existing entries.
+        /// The names of the existing entries.
         known: String,
     },
-    /// An entry of the catalogue is requested without its name.
+    /// A table that selects an entry of the catalogue lacks the entry's name.
     #[error("a {what} needs a `name`: {known}")]
     NoEntryName {
-        /// The kind of entry.
+        /// The kind of entry, such as a controller.
         what: &'static str,
-        /// The existing entries.
+        /// The names of the existing entries.
         known: String,
     },
-    /// The scheduler is to use a path that the flow does not have.
+    /// The scheduler uses a path that the flow does not have.
     #[error("the flow has {paths} paths, which count from 0 in the order of `paths`")]
     NoSuchPath {
-        /// The number of paths.
+        /// The number of the flow's paths.
         paths: usize,
     },
-    /// Only a session over one path can have content.
+    /// A flow over several paths has a source, but only a session over one path can have content.
     #[error("a flow with `paths` sends as much as its rate allows; it has no `source`")]
     ContentOverPaths,
-    /// A receiver of several paths cannot have a playout buffer.
+    /// A flow over several paths has a playout buffer, which its receiver does not support.
     #[error("a flow with `paths` has no playout buffer")]
     PlayoutOverPaths,
-    /// A flow pair lacks one of its halves, or has the keys of another flow.
+    /// A flow pair lacks one of its halves, or has keys of another kind of flow.
     #[error(
         "a flow with `pair` has a `path`, a `report_interval` for its RTP half, and `window` or `kernel` or both for its TCP half; it has no `controller`, no `source` and no `playout`"
     )]
     WhatPair,
-    /// The key belongs to a TCP connection that is a flow of its own.
+    /// The key applies only to a TCP connection that is a flow of its own, but this one is half of a flow pair.
     #[error(
         "the TCP half of a flow pair does not have this: it sends what the pair writes, as long as the pair does, and keeps its window over idleness"
     )]
     NotOfAPair,
-    /// An ADU is empty or longer than the wire format allows.
+    /// An application data unit (ADU) is empty or longer than the wire format allows.
     #[error("must be between 1 B and {most}")]
     AduSize {
-        /// The largest ADU.
+        /// The largest valid ADU.
         most: Size,
     },
-    /// The end of a probing interval is specified twice.
+    /// The end of a probing interval is specified in two ways.
     #[error("a flow pair has either `interval` or `between_reductions`")]
     IntervalOrReductions,
-    /// There is no such law for running periods.
+    /// The control law for running periods is unknown.
     #[error("there is no such running law; use loss or ap")]
     UnknownRunningLaw,
-    /// The control law of running periods lacks a parameter, or has a parameter of the other law.
+    /// The control law for running periods lacks a parameter, or has a parameter of another law.
     #[error("loss has `adapt`, `reduction_factor` and `min_rate`; ap has a `target`, and `min_rate`")]
     RunningParameters,
-    /// The key is about RTCP, and only a flow over RTP has RTCP.
+    /// The key is about RTCP, but the flow is not sent over RTP and so has no RTCP.
     #[error("only a flow over RTP has this: one with a `controller` or a `pair`")]
     OnlyOverRtp,
-    /// The flow has several paths, and its feedback returns on each of them, not on a separate route.
+    /// A flow over several paths has a separate route for feedback, but its feedback returns on each of the paths.
     #[error("only a flow with one `path` has a way `back`")]
     BackOverPaths,
-    /// The number of sections is out of range.
+    /// The number of sections of some kind is out of range.
     #[error("a scenario has {least} to {most} `[[{what}]]` sections")]
     HowMany {
-        /// `link`, `path` or `flow`.
+        /// The kind of section: `link`, `path` or `flow`.
         what: &'static str,
-        /// The minimum.
+        /// The minimum number of sections.
         least: usize,
-        /// The maximum.
+        /// The maximum number of sections.
         most: usize,
     },
 }

@@ -1,24 +1,26 @@
-//! Excerpts of a file for error messages: enough to find the error, with a bounded length whatever the file contains.
+//! Excerpts of a scenario file for error messages. Each excerpt is long enough to find the error, and its length is
+//! limited whatever the file contains.
 
-/// Maximum number of characters of a quoted line.
+/// Maximum number of characters of a line that an error message quotes.
 const LINE: usize = 100;
-/// Maximum number of characters of a quoted value.
+/// Maximum number of characters of a value that an error message quotes.
 const VALUE: usize = 80;
-/// Maximum number of characters of a message that may itself quote the file: more than a list of a flow's keys needs.
+/// Maximum number of characters of a message from the parser, which may itself quote the file. A list of all keys of a
+/// flow is shorter.
 const MESSAGE: usize = 600;
 const CUT: char = '…';
 
-/// A position in a text.
+/// A position in a text, as line and column.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Place {
-    /// Its line, from 1.
+    /// Line of the position, counted from 1.
     pub(super) line: usize,
-    /// Its column in the line, from 1.
+    /// Column of the position in the line, counted from 1.
     pub(super) column: usize,
 }
 
 impl Place {
-    /// Returns the position of a byte.
+    /// Returns the position of a byte offset in a text.
     pub(super) fn of(text: &str, byte: usize) -> Self {
         let before = text.get(..byte).unwrap_or(text);
         let line_start = before.rfind('\n').map_or(0, |line_break| line_break + 1);
@@ -26,7 +28,8 @@ impl Place {
         Self { line: before.matches('\n').count() + 1, column }
     }
 
-    /// Returns the byte at this position of a text; the end of the text if it has no such position.
+    /// Returns the byte offset of this position in a text. If the line is too short, returns the offset of the line's
+    /// end.
     pub(super) fn byte(self, text: &str) -> usize {
         let line_start: usize = text.split_inclusive('\n').take(self.line - 1).map(str::len).sum();
         let line = text.get(line_start..).unwrap_or_default();
@@ -34,7 +37,7 @@ impl Place {
     }
 }
 
-/// A value as written: its first line, cut to a readable length.
+/// Returns a value as written, but only its first line, shortened to a readable length.
 pub(super) fn value(text: &str) -> String {
     let (first, rest) = text.split_once('\n').map_or((text, ""), |(first, rest)| (first.trim_end(), rest));
     match first.char_indices().nth(VALUE) {
@@ -44,7 +47,8 @@ pub(super) fn value(text: &str) -> String {
     }
 }
 
-/// The line at a position, cut to a readable length around it, with a mark at the position below it.
+/// Returns the line at a position, shortened to a readable length around the position. Below the line, a mark shows the
+/// position.
 pub(super) fn line(text: &str, place: Place) -> String {
     let line: Vec<char> = text.lines().nth(place.line - 1).unwrap_or_default().chars().collect();
     let at = (place.column - 1).min(line.len());
@@ -56,7 +60,8 @@ pub(super) fn line(text: &str, place: Place) -> String {
     format!("{before}{shown}{behind}\n{}^", " ".repeat(at - start + before.chars().count()))
 }
 
-/// A message with its middle left out if it is long: its beginning says what is wrong, its end what would be valid.
+/// Returns a message, without its middle if it is too long. The beginning of a message says what is wrong, and the end
+/// says what would be valid.
 pub(super) fn message(text: &str) -> String {
     let letters: Vec<char> = text.chars().collect();
     if letters.len() <= MESSAGE {

@@ -17,7 +17,7 @@ use super::{
     LiveChoice, MultipathFlow, Outage, PairFlow, Path, RunningLaw, Scenario, TcpFlow, VideoChoice,
 };
 
-/// Describes the scenario in words.
+/// Returns a description of the scenario in words.
 pub(super) fn explain(scenario: &Scenario) -> String {
     let mut text = String::new();
     // Writing to a string does not fail.
@@ -71,7 +71,7 @@ fn describe_link(link: &Link, out: &mut String) -> std::fmt::Result {
     Ok(())
 }
 
-/// Describes what happens to packets in one direction of a link.
+/// Returns a description of what happens to packets in one direction of a link.
 fn direction(config: &PipeConfig) -> String {
     let PipeConfig { loss, policer, duplication, queue, discipline, capacity, delay, jitter, reordering } = config;
     let bucket = |TokenBucket { rate, burst }: &TokenBucket| format!("{rate} with bursts of {burst}");
@@ -109,7 +109,7 @@ fn direction(config: &PipeConfig) -> String {
     text
 }
 
-/// Describes which packets are lost at random.
+/// Returns a description of which packets are lost at random.
 fn lost(loss: &Loss) -> String {
     match loss {
         Loss::None => "none lost".to_owned(),
@@ -118,13 +118,13 @@ fn lost(loss: &Loss) -> String {
     }
 }
 
-/// Writes lines for the first of many steps, and the number of the remaining steps.
+/// Writes a line for each of the first steps, and the number of the remaining steps.
 fn few<T>(
     steps: &[T],
     out: &mut String,
     mut line: impl FnMut(&T, &mut String) -> std::fmt::Result,
 ) -> std::fmt::Result {
-    /// Number of steps shown: more would be unreadable.
+    /// Maximum number of steps that are written, because more lines would be unreadable.
     const SHOWN: usize = 100;
     steps.iter().take(SHOWN).try_for_each(|step| line(step, out))?;
     match steps.len().checked_sub(SHOWN) {
@@ -133,7 +133,7 @@ fn few<T>(
     }
 }
 
-/// A chain of links in words.
+/// Returns the names of a chain of links and their propagation delay.
 fn chain(scenario: &Scenario, links: &[usize], direction: Direction) -> String {
     let names = links.iter().filter_map(|&link| scenario.links.get(link)).map(|link| link.name.as_str());
     format!("{} (propagation {})", names.collect::<Vec<_>>().join(", "), scenario.propagation_delay(links, direction))
@@ -214,7 +214,7 @@ fn describe_flow(scenario: &Scenario, flow: &Flow, out: &mut String) -> std::fmt
     Ok(())
 }
 
-/// The source of a video's frames.
+/// Returns a description of the source of a video's frames.
 fn name_of(frames: &Frames) -> String {
     match frames {
         Frames::Trace(file) => format!("the trace {}", file.display()),
@@ -368,7 +368,7 @@ fn describe_web(web: &WebConfig, tcp: &TcpFlow, out: &mut String) -> std::fmt::R
     )
 }
 
-/// Mean rate that background flows offer to a link at a time.
+/// Returns the mean rate that background flows offer to a link at a time, in the forward direction.
 fn background_load(scenario: &Scenario, link: usize, at: Span) -> Rate {
     let flows = scenario
         .flows

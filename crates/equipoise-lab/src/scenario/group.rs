@@ -1,12 +1,12 @@
 use equipoise::control::coupled::Coupling;
 
-/// How a session shares its rate with others of one application (RFC 8699).
+/// How a session shares its rate with other sessions of the same application (RFC 8699).
 #[derive(Clone, Debug, PartialEq)]
 pub struct CoupledFlow {
-    /// The name of its group: all flows with this group name share one rate.
+    /// Name of the session's group. All sessions with the same group name share one total rate.
     pub group: String,
-    /// Its weight in the group.
+    /// Weight of the session when the group's rate is divided.
     pub priority: f64,
-    /// How the rates of its flows make up the rate of the group; equal for all flows of a group.
+    /// How the rates of the group's flows add up to the rate of the group; equal for all flows of a group.
     pub coupling: Coupling,
 }

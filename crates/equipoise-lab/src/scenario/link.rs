@@ -4,22 +4,22 @@ use equipoise_path::link::PipeConfig;
 /// A named link with two directions.
 #[derive(Clone, Debug)]
 pub struct Link {
-    /// Its name.
+    /// Name of the link.
     pub name: String,
-    /// The direction of media.
+    /// Configuration of the direction in which media travel.
     pub forward: PipeConfig,
-    /// The opposite direction.
+    /// Configuration of the opposite direction.
     pub back: PipeConfig,
     /// Whether packets of both directions share the forward direction's queue and capacity, as on a radio channel.
     pub half_duplex: bool,
 }
 
-/// One of a link's two directions.
+/// One of the two directions of a link.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Direction {
-    /// The direction of media, except for flows with the opposite direction.
+    /// The direction in which media travel, unless a flow's media use the opposite direction.
     Forward,
-    /// The opposite direction.
+    /// The direction opposite to `Forward`.
     Back,
 }
 
@@ -35,13 +35,13 @@ impl Direction {
 }
 
 impl Link {
-    /// Changes both directions in the same way.
+    /// Applies the same change to both directions.
     pub fn change(&mut self, change: impl Fn(&mut PipeConfig)) {
         change(&mut self.forward);
         change(&mut self.back);
     }
 
-    /// Returns the configuration of a direction.
+    /// Returns the configuration of a direction. Both directions of a half-duplex link have the forward configuration.
     pub const fn direction(&self, direction: Direction) -> &PipeConfig {
         match direction {
             Direction::Back if !self.half_duplex => &self.back,
@@ -49,8 +49,8 @@ impl Link {
         }
     }
 
-    /// Returns the index of a direction in the list of all link directions of a scenario with `links` links: all
-    /// forward directions come first.
+    /// Returns the index of a direction of link number `number` in the list of all link directions. In this list of a
+    /// scenario with `links` links, all forward directions precede the reverse directions.
     pub const fn place(&self, number: usize, direction: Direction, links: usize) -> usize {
         match direction {
             Direction::Back if !self.half_duplex => links + number,
@@ -59,7 +59,7 @@ impl Link {
     }
 }
 
-/// Times at which the rate, the delay or the loss of a link direction takes a step.
+/// Returns the times at which the rate, the delay or the loss of a link direction takes a step.
 pub(super) fn steps(config: &PipeConfig) -> Vec<Span> {
     let rate = match &config.capacity {
         equipoise_path::link::Capacity::Rate(rate) => times(rate),

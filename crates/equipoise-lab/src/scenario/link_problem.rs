@@ -9,60 +9,60 @@ pub enum LinkProblem {
     /// The configuration of the link is invalid.
     #[error(transparent)]
     Pipe(#[from] PipeError),
-    /// A link lacks its delay.
+    /// The link lacks its delay.
     #[error("a link needs a `delay`, such as \"10 ms\"")]
     NoDelay,
-    /// A link has no capacity, or more than one.
+    /// The link has no capacity, or has more than one.
     #[error("a link has one of `rate`, a rate or \"unlimited\", `rate_trace` and `rate_csv`, files")]
     WhatRate,
-    /// Only a capacity given as a rate can have steps.
+    /// The steps of the link change the rate, but its capacity is not a constant rate.
     #[error(
         "steps can change the delay and the loss, but not the rate, of a link that is unlimited, follows a file or has a `rate_burst`"
     )]
     StepsOfRate,
-    /// A step changes nothing.
+    /// A step of the link changes nothing.
     #[error("a step of a link needs a `rate`, a `delay` or a `loss`")]
     StepOfNothing,
-    /// A half-duplex link cannot have a different reverse direction.
+    /// A half-duplex link has a different reverse direction, which is not possible.
     #[error("both directions of a half-duplex link are one; it has no `back`")]
     HalfDuplexBack,
-    /// Two keys specify the same property.
+    /// Two keys specify the same property of the link.
     #[error("a link has either {keys}")]
     EitherOf {
-        /// Both keys.
+        /// The names of both keys.
         keys: &'static str,
     },
-    /// A key needs another key.
+    /// A key is valid only together with another key, which is missing.
     #[error("has a meaning only beside `{key}`")]
     OnlyWith {
-        /// The other key.
+        /// The missing key.
         key: &'static str,
     },
-    /// Only a link with a `rate` can have bursts.
+    /// The link has bursts, but its capacity is not a `rate`.
     #[error("bursts are of a `rate`, and not of what is unlimited or follows a file")]
     BurstOfNoRate,
-    /// A file does not contain a capacity.
+    /// The file that should contain the link's capacity does not.
     #[error("{why}")]
     Capacity {
-        /// The reason.
+        /// The reason why the file is invalid.
         why: String,
     },
-    /// There is no such queue.
+    /// The queue discipline is unknown.
     #[error("an `aqm` needs a `name`: codel, fq_codel, pie or dualpi2")]
     UnknownAqm,
-    /// The queue does not have this parameter.
+    /// The queue discipline does not have this parameter.
     #[error("this queue has {known}")]
     NotOfThisAqm {
-        /// Its parameters.
+        /// The parameters of the queue discipline.
         known: String,
     },
     /// CoDel would never act, because its target is above its interval.
     #[error("the target must not be above the interval, {interval}")]
     TargetAboveInterval {
-        /// The interval.
+        /// The interval of CoDel.
         interval: Span,
     },
-    /// The value is not a positive number.
+    /// The value is not a plain number above zero.
     #[error("must be a plain number above zero")]
     NotACount,
 }

@@ -7,18 +7,19 @@ use super::Frames;
 use super::content::FIRST_VIDEO_STREAM;
 use crate::video::TraceError;
 
-/// Live media of a session: frames that follow its rate.
+/// Live media of a session: video and audio frames whose sizes follow the session's rate.
 #[derive(Clone, Debug)]
 pub struct LiveChoice {
-    /// The video.
+    /// The video; `None` if the session sends no video.
     pub video: Option<VideoChoice>,
-    /// The audio; its packets have priority.
+    /// The audio; `None` if the session sends no audio. Audio packets have priority over video packets.
     pub audio: Option<AudioChoice>,
     /// Ratio of the pacing rate to the media's rate ([`LiveMedia::pacing`]).
     pub pacing: f64,
-    /// Frames are skipped while the queued data would take longer than this to send; `None` for never.
+    /// Frames are skipped while the queued data would take longer than this time to send; `None` if frames are never
+    /// skipped.
     pub skip_after: Option<Span>,
-    /// A frame that is completed later than this after its capture is late.
+    /// A frame is late if it is complete at the receiver later than this time after its capture.
     pub deadline: Span,
 }
 
@@ -27,11 +28,11 @@ pub struct LiveChoice {
 pub enum VideoChoice {
     /// A model of an encoder (RFC 8593).
     Modelled(Box<VideoModel>),
-    /// The frames of a video, quantised to follow the rate.
+    /// The frames of a video, encoded again with coarser quantisation in order to follow the rate.
     Quantised {
         /// The source of the frames.
         frames: Frames,
-        /// Their mean rate before they are quantised, without headers.
+        /// Mean rate of the frames before they are quantised, without packet headers.
         rate: Rate,
         /// Duration of the video.
         length: Span,
@@ -41,17 +42,17 @@ pub enum VideoChoice {
 /// Audio at a constant bit rate.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct AudioChoice {
-    /// Its rate, without headers.
+    /// Bit rate of the audio, without packet headers.
     pub rate: Rate,
-    /// Time between two frames.
+    /// Time between two audio frames.
     pub interval: Span,
 }
 
-/// Why a live medium is not available.
+/// Why the live media of a session cannot be produced.
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum LiveMediaError {
-    /// The frames of a video are not available.
+    /// The frames of a video cannot be read or generated.
     #[error(transparent)]
     Trace(#[from] TraceError),
     /// The parameters of an encoder model are invalid.
@@ -60,14 +61,14 @@ pub enum LiveMediaError {
 }
 
 impl LiveChoice {
-    /// Default of the longest time until a frame is complete. A longer delay always harms a conversation (ITU-T G.114).
+    /// Default of [`deadline`](Self::deadline). A longer delay always impairs a conversation (ITU-T G.114).
     pub const DEADLINE: Span = Span::from_millis(400);
 
-    /// Returns the media of flow number `index` in a run of `seed`.
+    /// Returns the live media of flow number `index` in a run with the seed `seed`.
     ///
     /// # Errors
-    /// [`LiveMediaError`] if a trace cannot be read, or if the choice was not made by
-    /// [`Scenario::parse`](super::Scenario::parse) and is invalid.
+    /// [`LiveMediaError`] if a trace cannot be read, or if the choice is invalid because it was not made by
+    /// [`Scenario::parse`](super::Scenario::parse).
     pub fn supply(&self, index: usize, seed: u64) -> Result<Supply, LiveMediaError> {
         let stream = FIRST_VIDEO_STREAM + index as u64;
         let video = match &self.video {
@@ -82,7 +83,7 @@ impl LiveChoice {
         Ok(Supply::Live(Box::new(media)))
     }
 
-    /// Returns its maximum rate, without headers; `None` if it has no limit of its own.
+    /// Returns the maximum rate of these media, without headers; `None` if the media have no limit of their own.
     pub(crate) fn most(&self) -> Option<Rate> {
         let video = match &self.video {
             None => Rate::ZERO,

@@ -6,47 +6,49 @@ use thiserror::Error;
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum MediaProblem {
-    /// A session has more than one video and one audio.
+    /// The sources of a session are not one source, or one video and one audio.
     #[error(
         "a session has one source, or one video (encoder, or video with `adapt = \"quantise\"`) and one audio, in a list"
     )]
     WhichSources,
-    /// Live media follow the rate of a controller, and the flow has none, or several paths.
+    /// The flow cannot send live media, because it has no controller whose rate they could follow, or has several
+    /// paths.
     #[error("only a flow with a `controller` and one `path` sends live media")]
     LiveOfWhat,
-    /// The key applies only to the frames of live media.
+    /// The key is valid only for live media.
     #[error(
         "has a meaning only for live media: a `source` of kind encoder or audio, or video with `adapt = \"quantise\"`"
     )]
     OnlyLive,
-    /// The pacing factor is out of range: the sender's queue would never drain, or would be sent at once.
+    /// The pacing factor is out of range. With a smaller factor, the sender's queue would never drain; with a larger
+    /// one, all packets of a frame would be sent at once.
     #[error("must be 1 to {most}: packets leave at this multiple of the rate of the media")]
     Pacing {
-        /// The maximum.
+        /// The maximum pacing factor.
         most: f64,
     },
     /// The interval of audio frames is out of range.
     #[error("must be 1 ms to 1 s")]
     AudioInterval,
-    /// An encoder does not have this key.
+    /// A model of an encoder does not have this key.
     #[error("an encoder has {known}")]
     NotOfAnEncoder {
-        /// Its keys.
+        /// The keys of a model of an encoder.
         known: &'static str,
     },
-    /// There is no such encoder.
+    /// The parameters of the model of an encoder are invalid.
     #[error(transparent)]
     Model(#[from] VideoModelError),
-    /// The traces of an encoder are invalid.
+    /// The traces from which an encoder is modelled are invalid.
     #[error("{why}")]
     Traces {
-        /// The reason.
+        /// The reason why the traces are invalid.
         why: String,
     },
-    /// The number of frames in a transient burst is invalid.
+    /// The number of frames in an encoder's transient burst is invalid.
     #[error("must be a whole number from 2 to 1000")]
     BurstFrames,
-    /// Only a session over one path can be paused.
+    /// The flow cannot have pauses, because it is not a session over one path.
     #[error("only a session over one path pauses; a connection has `stop`, background traffic has `steps` of its rate")]
     PauseOfWhat,
     /// A flow pauses before it starts.

@@ -1,7 +1,9 @@
-//! A scenario: links, flows, load steps and a seed. The simulator and live runs use the same scenario.
+//! A scenario, which consists of links, flows, load steps and a seed. The simulator and live runs use the same
+//! scenario.
 //!
-//! The file is TOML. Every quantity is a string with its unit. Unknown keys are refused. Every error names the line,
-//! the key, the value and what would be valid. A result of [`Scenario::parse`] can be run without further checks.
+//! The file is TOML. Every quantity is a string with its unit, and unknown keys are refused. Every error names the
+//! line, the key, the value, and what would be valid. A scenario that [`Scenario::parse`] returns can be run without
+//! further checks.
 
 mod blame;
 mod budget;
@@ -53,88 +55,90 @@ pub use swap::{Swap, SwapError};
 pub use tcp::{BandwidthSource, TcpFlow};
 pub use toml::Value;
 
-/// Maximum length of a scenario's text, in bytes: many times the length with one step per second on every flow and
-/// link. Parsing a longer text would take seconds and hundreds of megabytes before the first error.
+/// Maximum length of a scenario's text, in bytes. It is many times the length of a text with one step per second for
+/// every flow and link. Parsing a longer text could take seconds and hundreds of megabytes before the first error.
 const MOST_TEXT: usize = 2_000_000;
 
-/// A scenario that can be run.
+/// A scenario that has been checked and can be run.
 #[derive(Clone, Debug)]
 pub struct Scenario {
-    /// Its name.
+    /// Name of the scenario.
     pub name: String,
-    /// The author's description of what it shows.
+    /// The author's description of what the scenario shows.
     pub description: String,
-    /// The whole file.
+    /// The complete text of the scenario file.
     pub text: String,
     /// Length of a run.
     pub duration: Span,
-    /// Time at the beginning of a run that means leave out.
+    /// Time from the start of a run until means are measured.
     pub warm_up: Span,
     /// Seed of the first run.
     pub seed: u64,
-    /// Time between two samples of the rates at the receivers and, with TCP flows, flow pairs or playout buffers, of
-    /// the states of connections and links.
+    /// Time between two samples. The rates at the receivers are sampled if the scenario requests them. With TCP flows,
+    /// flow pairs or playout buffers, the states of connections and links are also sampled.
     pub sample_interval: Span,
-    /// Whether the rates of IP packets at all flows' receivers are sampled; for flow pairs, they always are.
+    /// Whether the rates of IP packets at the receivers of all flows are sampled. For flow pairs, these rates are
+    /// always sampled.
     pub receiver_rates: bool,
-    /// The links, each with two directions of the same kind.
+    /// The links, each with a forward and a reverse direction.
     pub links: Vec<Link>,
-    /// The paths from which flows over several paths choose.
+    /// The paths that flows over several paths can use.
     pub paths: Vec<Path>,
-    /// The flows.
+    /// The flows, in the order of the scenario file.
     pub flows: Vec<Flow>,
 }
 
-/// A flow: a controlled session over one path or several, background traffic, a TCP connection or a flow pair.
+/// A flow: a session with a controller over one or several paths, background traffic, a TCP connection, or a flow pair.
 #[derive(Clone, Debug)]
 pub struct Flow {
-    /// Its name.
+    /// Name of the flow.
     pub name: String,
-    /// The links that its media pass, in order, as indices into [`Scenario::links`]; reports return over the opposite
-    /// direction of the same links. For a flow over several paths, the links of all of them, in the scenario's order.
+    /// The links that the flow's media pass, in order, as indices into [`Scenario::links`]. Reports return over the
+    /// opposite direction of the same links. For a flow over several paths, these are the links of all its paths, in
+    /// the scenario's order.
     pub path: Vec<usize>,
-    /// The links of a separate route for reports and acknowledgements, in order, each in its forward direction; `None`
-    /// for the opposite direction of the links of [`path`](Self::path).
+    /// The links of a separate route for reports and acknowledgements, in order, each passed in its forward direction.
+    /// `None` if they return over the opposite direction of the links in [`path`](Self::path).
     pub back: Option<Vec<usize>>,
-    /// The direction in which its media pass the links.
+    /// The direction in which the flow's media pass the links.
     pub direction: Direction,
-    /// ECN codepoint of its media packets: whether queues may mark them.
+    /// ECN codepoint of the flow's media packets, which determines whether queues may mark them.
     pub ecn: Ecn,
-    /// Size of its IP packets; for a flow pair, of its RTP packets.
+    /// Size of the flow's IP packets; for a flow pair, size of its RTP packets.
     pub packet_size: Size,
-    /// Whether the circuit breakers of a session act (RFC 8083, Sec. 4).
+    /// Whether the circuit breakers of a session stop its media (RFC 8083, Sec. 4).
     pub circuit_breakers: bool,
-    /// When it starts.
+    /// Time at which the flow starts, since the run's start.
     pub start: Span,
-    /// Time spans in which a session has nothing to send.
+    /// Time spans in which a session has nothing to send; for other flows, empty.
     pub pauses: Vec<Outage>,
     /// RTCP settings of a flow over RTP.
     pub rtcp: Rtcp,
-    /// The direction of its media in a session with media in both directions; `None` for a session with media in one
-    /// direction. The flow of the reverse media directly follows the flow of the forward media.
+    /// Which direction of a session with media in both directions this flow describes; `None` for a session with media
+    /// in one direction. The flow of the reverse media directly follows the flow of the forward media.
     pub part: Option<DuplexPart>,
-    /// What it sends.
+    /// What the flow sends.
     pub kind: FlowKind,
 }
 
-/// Settings for the sizes and times of a flow's RTCP packets, which otherwise follow from the run's seed and the flow's
-/// index.
+/// Settings that determine the sizes and times of a flow's RTCP packets. Without these settings, sizes and times follow
+/// from the run's seed and the flow's index.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Rtcp {
-    /// Canonical name of the sender (RFC 3550, Sec. 6.5.1).
+    /// Canonical name (CNAME) of the sender (RFC 3550, Sec. 6.5.1).
     pub sender: Option<String>,
-    /// Canonical name of the receiver.
+    /// Canonical name (CNAME) of the receiver.
     pub receiver: Option<String>,
-    /// Seed of the flow's source number and of the times of its compound packets (RFC 3550, Sec. 6.2).
+    /// Seed of the flow's SSRC and of the times of its compound RTCP packets (RFC 3550, Sec. 6.2).
     pub seed: Option<u64>,
 }
 
-/// A direction of a session with media in both directions.
+/// One direction of a session with media in both directions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum DuplexPart {
-    /// The forward media: those of the flow in the scenario file.
+    /// The forward media, which are the media of the flow in the scenario file.
     There,
-    /// The reverse media, which return in the same session.
+    /// The reverse media, which travel back in the same session.
     Back,
 }
 
@@ -142,52 +146,53 @@ pub enum DuplexPart {
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub enum FlowKind {
-    /// Media at the rate of a controller.
+    /// A session that sends media at the rate of a controller over one path.
     Session {
-        /// The controller.
+        /// The controller with its parameters.
         controller: Choice,
-        /// Time between two requests for a report.
+        /// Time between two requests for a receiver report.
         report_interval: Span,
-        /// How its receiver reports on single packets; `None` if it does not.
+        /// How the session's receiver reports about single packets; `None` if it does not.
         reporting: Option<Reporting>,
-        /// The media that it sends.
+        /// The media that the session sends.
         media: MediaChoice,
-        /// The link, as an index into [`Scenario::links`], whose queue is the receiver's playout buffer: the receiver
-        /// is before this link. The link belongs to the path. `None` for a receiver at the end of the path.
+        /// Index, in [`Scenario::links`], of the link whose queue is the receiver's playout buffer. This link is part
+        /// of the path, and the receiver is located before it. `None` if the receiver is at the end of the path and has
+        /// no playout buffer.
         playout: Option<usize>,
-        /// The one-way delay that the controller tries to hold.
+        /// The one-way delay that the controller tries to reach; `None` if it has no target.
         target: Option<Span>,
-        /// The group with which it shares its rate; `None` if it is in no group.
+        /// The group with which the session shares its rate; `None` if the session is in no group.
         coupled: Option<CoupledFlow>,
     },
-    /// Packets on a traffic model's schedule.
+    /// Background traffic: packets at the times that a traffic model determines.
     Background {
-        /// The model.
+        /// The traffic model with its parameters.
         traffic: TrafficChoice,
-        /// Its rate over time, counted from the flow's start.
+        /// Rate of the traffic over time, relative to the flow's start.
         rate: Schedule<Rate>,
     },
     /// A TCP connection.
     Tcp(TcpFlow),
-    /// Media at the rate of a controller, distributed over several paths.
+    /// A session that sends media at the rate of a controller, distributed over several paths.
     Multipath(MultipathFlow),
-    /// Application data units, sent alternately over TCP and RTP (a flow pair).
+    /// A flow pair, which sends application data units alternately over TCP and RTP.
     Pair(PairFlow),
 }
 
 /// The media of a session.
 #[derive(Clone, Debug)]
 pub enum MediaChoice {
-    /// As much as the rate allows.
+    /// As much data as the rate allows.
     Unlimited,
-    /// Finite content, which is sent to its end.
+    /// Finite content, which is sent until its end.
     Content(ContentChoice),
-    /// Live video and audio; the video follows the rate.
+    /// Live video and audio. The sizes of video frames follow the rate.
     Live(LiveChoice),
 }
 
 impl Flow {
-    /// The target delay of a session, if it has one.
+    /// The target delay of a session or a flow pair; `None` if the flow has no target.
     pub const fn target(&self) -> Option<Span> {
         match &self.kind {
             FlowKind::Session { target, .. } | FlowKind::Multipath(MultipathFlow { target, .. }) => *target,
@@ -196,8 +201,8 @@ impl Flow {
         }
     }
 
-    /// The link that serves as the flow's playout buffer, if there is one. The flow leaves the network before this
-    /// link.
+    /// The index of the link that is the flow's playout buffer; `None` if the flow has none. The flow leaves the
+    /// network before this link.
     pub const fn playout(&self) -> Option<usize> {
         match self.kind {
             FlowKind::Session { playout, .. } => playout,
@@ -205,7 +210,7 @@ impl Flow {
         }
     }
 
-    /// The finite content of a session or a connection.
+    /// The finite content of a session or a TCP connection; `None` if the flow has none.
     pub const fn content(&self) -> Option<&ContentChoice> {
         match &self.kind {
             FlowKind::Session { media: MediaChoice::Content(content), .. } => Some(content),
@@ -214,7 +219,7 @@ impl Flow {
         }
     }
 
-    /// The live media of a session.
+    /// The live media of a session; `None` if the flow sends none.
     pub const fn live(&self) -> Option<&LiveChoice> {
         match &self.kind {
             FlowKind::Session { media: MediaChoice::Live(live), .. } => Some(live),
@@ -222,7 +227,7 @@ impl Flow {
         }
     }
 
-    /// How the receiver of a session reports on single packets.
+    /// How the receiver of a session reports about single packets; `None` if it does not.
     pub const fn reporting(&self) -> Option<Reporting> {
         match &self.kind {
             FlowKind::Session { reporting, .. } => *reporting,
@@ -231,7 +236,7 @@ impl Flow {
         }
     }
 
-    /// The group with which a session shares its rate.
+    /// The group with which a session shares its rate; `None` if the flow is in no group.
     pub const fn coupled(&self) -> Option<&CoupledFlow> {
         match &self.kind {
             FlowKind::Session { coupled, .. } => coupled.as_ref(),
@@ -239,14 +244,14 @@ impl Flow {
         }
     }
 
-    /// The links that its packets pass in the network: those before the playout buffer.
+    /// The links that the flow's packets pass in the network, which are the links before the playout buffer.
     pub fn network(&self) -> &[usize] {
         let whole = self.path.as_slice();
         let playout = self.playout().and_then(|playout| whole.iter().position(|link| *link == playout));
         playout.and_then(|playout| whole.get(..playout)).unwrap_or(whole)
     }
 
-    /// The TCP connection of a TCP flow, or of a flow pair's TCP half.
+    /// The TCP connection of a TCP flow or of a flow pair's TCP half; `None` for other flows.
     pub const fn connection(&self) -> Option<&TcpFlow> {
         match &self.kind {
             FlowKind::Tcp(tcp) | FlowKind::Pair(PairFlow { tcp, .. }) => Some(tcp),
@@ -254,7 +259,7 @@ impl Flow {
         }
     }
 
-    /// The report interval of a session or of a flow pair's RTP half.
+    /// The report interval of a session or of a flow pair's RTP half; `None` for other flows.
     pub const fn report_interval(&self) -> Option<Span> {
         match self.kind {
             FlowKind::Session { report_interval, .. }
@@ -266,21 +271,21 @@ impl Flow {
 }
 
 impl Scenario {
-    /// Reads and checks a file.
+    /// Reads and checks a scenario file.
     ///
     /// # Errors
-    /// [`ScenarioError`] for a file that cannot be read or is too long, and as [`Scenario::parse`].
+    /// [`ScenarioError`] if the file cannot be read or is too long, and the errors of [`Scenario::parse`].
     pub fn read(path: &path::Path) -> Result<Self, ScenarioError> {
         Self::parse(&Self::read_text(path)?)
     }
 
-    /// Reads the text of a file, and checks only its length.
+    /// Reads the text of a scenario file, and checks only the length of the text.
     ///
     /// # Errors
     /// [`ScenarioError::Read`] and [`ScenarioError::TooLong`].
     pub fn read_text(path: &path::Path) -> Result<String, ScenarioError> {
         let mut bytes = Vec::new();
-        // One byte more than the maximum, so that a file that is too long is recognised.
+        // Reads at most one byte more than the maximum, so that a file that is too long is detected.
         File::open(path)?.take(MOST_TEXT as u64 + 1).read_to_end(&mut bytes)?;
         if bytes.len() > MOST_TEXT {
             return Err(ScenarioError::TooLong { most: MOST_TEXT });
@@ -289,7 +294,8 @@ impl Scenario {
         String::from_utf8(bytes).map_err(not_utf8)
     }
 
-    /// Checks the text of a scenario file, which can name this library's controllers, window laws and traffic models.
+    /// Checks the text of a scenario file. The text can name the controllers, window laws, schedulers and traffic
+    /// models of this library.
     ///
     /// # Errors
     /// [`ScenarioError`] for the first error in the text.
@@ -297,22 +303,22 @@ impl Scenario {
         Self::parse_with(text, &[])
     }
 
-    /// Applies overrides to the text of a scenario file, in their order, and checks the result.
+    /// Applies overrides in their order to the text of a scenario file, and checks the result.
     ///
-    /// [`Scenario::text`] is the result, without the comments of the file.
+    /// [`Scenario::text`] is the changed text, which has no comments if there are overrides.
     ///
     /// # Errors
-    /// [`ScenarioError::Override`] for an override that does not fit the file, that sets an unknown key, or that sets
-    /// an invalid value; as [`Scenario::parse`] if the file itself is wrong; [`ScenarioError::Changed`] for another
-    /// value of the file that does not fit the overrides.
+    /// [`ScenarioError::Override`] for an override that does not fit the file, sets an unknown key, or sets an invalid
+    /// value. [`ScenarioError::Changed`] if another value of the file conflicts with the overrides. The errors of
+    /// [`Scenario::parse`] if the file itself is wrong.
     pub fn parse_with(text: &str, overrides: &[Override]) -> Result<Self, ScenarioError> {
         Self::parse_in(&Catalogue::default(), text, overrides)
     }
 
-    /// Like [`Scenario::parse_with`], for a file that can name every entry of a catalogue.
+    /// Checks a text with overrides like [`Scenario::parse_with`]. The text can name every entry of `catalogue`.
     ///
     /// # Errors
-    /// As [`Scenario::parse_with`].
+    /// The errors of [`Scenario::parse_with`].
     pub fn parse_in(catalogue: &Catalogue, text: &str, overrides: &[Override]) -> Result<Self, ScenarioError> {
         if text.len() > MOST_TEXT {
             return Err(ScenarioError::TooLong { most: MOST_TEXT });
@@ -326,46 +332,46 @@ impl Scenario {
         })
     }
 
-    /// Returns whether the states of connections and links are sampled: with TCP flows, flow pairs or playout buffers,
-    /// or if the rates at the receivers are requested.
+    /// Whether the states of connections and links are sampled. They are if the scenario has TCP flows, flow pairs or
+    /// playout buffers, or if it requests the rates at the receivers.
     pub fn is_sampled(&self) -> bool {
         let is_sampled =
             |flow: &Flow| matches!(flow.kind, FlowKind::Tcp(_) | FlowKind::Pair(_)) || flow.playout().is_some();
         self.receiver_rates || self.flows.iter().any(is_sampled)
     }
 
-    /// Returns whether a live run needs the kernel's congestion control of this name.
+    /// Whether a live run of this scenario needs the kernel's congestion control with this name.
     pub fn wants_of_kernel(&self, name: &str) -> bool {
         self.flows.iter().any(|flow| flow.connection().is_some_and(|tcp| tcp.congestion_control() == name))
     }
 
-    /// Checks whether the simulator can run the scenario at reasonable cost.
+    /// Checks whether the simulator can run the scenario with reasonable time and memory.
     ///
     /// # Errors
-    /// [`OverBudget`], with the number that is too large and the key to change.
+    /// [`OverBudget`], which contains the number that is too large and the key to change.
     pub fn check_budget(&self) -> Result<(), OverBudget> {
         budget::check(self)
     }
 
-    /// Returns how many of several runs may keep their time series, 1 to 1000, so that memory is bounded.
+    /// Returns the number of runs, 1 to 1000, that may keep their time series, so that memory is limited.
     pub fn runs_with_series(&self) -> u32 {
         budget::runs_with_series(self)
     }
 
-    /// Describes the scenario in words: what would run, and how loaded the links would be.
+    /// Describes the scenario in words: its links and flows, and the load of the links.
     pub fn explain(&self) -> String {
         explain::explain(self)
     }
 
-    /// Returns the minimum propagation delay of a path in a direction: without jitter, and with the smallest delay of
-    /// each link over its route changes.
+    /// Returns the minimum propagation delay of a path in a direction. Jitter does not count, and if the delay of a
+    /// link takes steps, its smallest delay counts.
     pub fn propagation_delay(&self, path: &[usize], direction: Direction) -> Span {
         let least = |link: &Link| link.direction(direction).delay.values().min().unwrap_or(Span::ZERO);
         path.iter().filter_map(|&link| self.links.get(link)).fold(Span::ZERO, |sum, link| sum + least(link))
     }
 
-    /// Returns the indices of a path's links in the list of all link directions, in which all forward directions come
-    /// first. In the opposite direction, the path passes its links in reverse order.
+    /// Returns the indices of a path's links in the list of all link directions, in which all forward directions
+    /// precede the reverse directions. In the direction `Back`, the path passes its links in reverse order.
     pub fn way(&self, path: &[usize], direction: Direction) -> Vec<usize> {
         let place = |&number: &usize| Some(self.links.get(number)?.place(number, direction, self.links.len()));
         let mut way: Vec<usize> = path.iter().filter_map(place).collect();
@@ -375,16 +381,16 @@ impl Scenario {
         way
     }
 
-    /// Returns the indices of the links that a flow's media pass over `path`, and the indices of the links that its
-    /// feedback passes: see [`way`](Self::way).
+    /// Returns two lists of link directions: those that a flow's media pass over `path`, and those that the flow's
+    /// feedback passes. The indices are those of [`way`](Self::way).
     pub fn ways(&self, flow: &Flow, path: &[usize]) -> [Vec<usize>; 2] {
         let back = || self.way(path, flow.direction.reversed());
         let there = self.way(path, flow.direction);
         [there, flow.back.as_ref().map_or_else(back, |back| self.way(back, Direction::Forward))]
     }
 
-    /// Returns the link directions whose counters are reported, each with a name and its index: all forward directions,
-    /// and the reverse directions that media pass.
+    /// Returns the name and the index of each link direction whose counters are reported. These are all forward
+    /// directions, and the reverse directions that media pass.
     pub fn watched_links(&self) -> Vec<(String, usize)> {
         let forward = self.links.iter().zip(0..).map(|(link, number)| (link.name.clone(), number));
         let media = |number: &usize| {
@@ -395,13 +401,13 @@ impl Scenario {
         forward.chain(back).collect()
     }
 
-    /// Returns the interval of the metrics of flows without reports: the report interval of the first session, or one
-    /// second.
+    /// Returns the interval over which metrics of flows without reports are measured. It is the report interval of the
+    /// first flow that has one, or one second.
     pub fn metric_interval(&self) -> Span {
         self.flows.iter().find_map(Flow::report_interval).unwrap_or(Span::from_secs(1))
     }
 
-    /// Returns the paths of a flow over several paths, in order.
+    /// Returns the paths of a flow over several paths, in the flow's order; nothing for a flow over one path.
     pub fn paths_of(&self, flow: &Flow) -> impl Iterator<Item = &Path> {
         let places = match &flow.kind {
             FlowKind::Multipath(multipath) => multipath.paths.as_slice(),
@@ -410,8 +416,8 @@ impl Scenario {
         places.iter().filter_map(|&place| self.paths.get(place))
     }
 
-    /// Returns the times of all planned steps on `path`: of the capacity, the delay or the loss of its links, and of
-    /// the load of background traffic on them.
+    /// Returns the times of all planned steps on `path`: steps of the capacity, the delay or the loss of its links, and
+    /// steps of the load of background traffic on these links.
     pub fn steps_on(&self, path: &[usize]) -> Vec<Span> {
         let links = path.iter().filter_map(|&link| self.links.get(link));
         let capacity = links.flat_map(|link| [&link.forward, &link.back]).flat_map(link::steps);

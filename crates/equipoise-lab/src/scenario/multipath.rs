@@ -4,14 +4,14 @@ use equipoise_session::feedback::Reporting;
 
 use super::{Choice, SchedulerChoice};
 
-/// A named path through the network; a flow may use several.
+/// A named path through the network. A flow can use several paths.
 #[derive(Clone, Debug)]
 pub struct Path {
-    /// Its name.
+    /// Name of the path.
     pub name: String,
-    /// Its links, in order, as indices into [`Scenario::links`](super::Scenario::links).
+    /// Links of the path, in order, as indices into [`Scenario::links`](super::Scenario::links).
     pub links: Vec<usize>,
-    /// Time spans in which the host has lost the path and has noticed the loss, in order of time.
+    /// Outages of the path that the host notices, in order of time.
     pub down: Vec<Outage>,
 }
 
@@ -24,31 +24,32 @@ impl Path {
     }
 }
 
-/// A time span in which a path cannot be used.
+/// A time span in which a path cannot be used, or in which a session pauses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Outage {
-    /// Its beginning, from the start of the run.
+    /// Start of the time span, since the start of the run.
     pub at: Span,
-    /// Its end; `None` if the path does not return.
+    /// End of the time span, since the start of the run; `None` if it does not end within the run.
     pub until: Option<Span>,
 }
 
-/// A controlled session over several paths.
+/// A session with a controller over several paths.
 #[derive(Clone, Debug)]
 pub struct MultipathFlow {
-    /// The controller of the total rate, or of each path's rate if it uses reports on single packets.
+    /// The controller of the total rate. If the controller uses reports about single packets, each path has its own
+    /// instance, which controls the path's rate.
     pub controller: Choice,
-    /// How the receiver reports on single packets; `None` if one controller serves all paths.
+    /// How the receiver reports about single packets; `None` if one controller serves all paths.
     pub reporting: Option<Reporting>,
-    /// Time between two requests for a report on each path.
+    /// Time between two requests for a receiver report on each path.
     pub report_interval: Span,
-    /// Time between two splits of the total rate.
+    /// Time between two divisions of the total rate among the paths.
     pub period: Span,
-    /// The scheduler that splits the total rate.
+    /// The scheduler that divides the total rate among the paths.
     pub scheduler: SchedulerChoice,
-    /// The paths as indices into [`Scenario::paths`](super::Scenario::paths); within the session they are numbered from
-    /// 0.
+    /// The session's paths, as indices into [`Scenario::paths`](super::Scenario::paths). Within the session, paths are
+    /// numbered from 0 in this order.
     pub paths: Vec<usize>,
-    /// The mean one-way delay that the controller tries to hold.
+    /// The mean one-way delay that the controller tries to reach; `None` if it has no target.
     pub target: Option<Span>,
 }

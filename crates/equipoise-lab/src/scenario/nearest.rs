@@ -1,10 +1,10 @@
-//! Guesses the name that a user meant by a name that does not exist.
+//! Guesses which existing name a user meant by a name that does not exist.
 
-/// Smallest Jaro similarity of two names, from 0 to 1, that counts as similar: the value with which clap finds similar
-/// arguments.
+/// Smallest Jaro similarity, from 0 to 1, at which two names count as similar. The library clap uses the same value to
+/// suggest similar arguments.
 const SIMILAR_FROM: f64 = 0.7;
 
-/// The known name that is most similar to `name`; `None` if no name is similar enough.
+/// Returns the known name that is most similar to `name`; `None` if no known name is similar enough.
 pub(super) fn nearest<'a>(name: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     let similar = known.into_iter().map(|known| (strsim::jaro(name, known), known));
     similar
@@ -13,12 +13,13 @@ pub(super) fn nearest<'a>(name: &str, known: impl IntoIterator<Item = &'a str>) 
         .map(|(_, known)| known)
 }
 
-/// The end of a message that refuses `name`: a similar name; empty if none is similar.
+/// Returns the end of an error message about the unknown name `name`, which suggests a similar name; empty if no name
+/// is similar.
 pub(crate) fn similar<'a>(name: &str, known: impl IntoIterator<Item = &'a str>) -> String {
     nearest(name, known).map_or(String::new(), |similar| format!("; a similar one exists: `{similar}`"))
 }
 
-/// An unknown key, and the keys that are valid at its position.
+/// An unknown key, and the keys that are valid at the same position.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct UnknownField<'a> {
     pub(super) name: &'a str,
@@ -26,10 +27,10 @@ pub(super) struct UnknownField<'a> {
 }
 
 impl<'a> UnknownField<'a> {
-    /// Parses the message of [`serde::de::Error::unknown_field`]: the names are not available in another form.
+    /// Parses the message of [`serde::de::Error::unknown_field`], because serde provides the names in no other form.
     pub(super) fn of(message: &'a str) -> Option<Self> {
         let (name, expected) = message.strip_prefix("unknown field `")?.split_once('`')?;
-        // The text that [`similar`] has added follows the names.
+        // Ignores the suggestion that [`similar`] may have appended to the names.
         let (expected, _) = expected.split_once(';').unwrap_or((expected, ""));
         Some(Self { name, known: expected.split('`').skip(1).step_by(2).collect() })
     }
@@ -53,7 +54,7 @@ mod tests {
         assert_eq!(similar("xyzzy", known), "");
     }
 
-    /// If serde changes the wording of its message, no similar key is suggested any more.
+    /// If it fails, serde has changed the wording of its message, and no similar key is suggested any more.
     #[test]
     fn serdes_message_of_an_unknown_field_is_understood() {
         for known in [&["at", "rate"][..], &["name", "links", "down"], &["only"]] {

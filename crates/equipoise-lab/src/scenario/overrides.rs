@@ -1,15 +1,16 @@
-//! Overrides: values that replace values of a scenario file, by the paths of their keys.
+//! Overrides: values that replace values of a scenario file. Each override contains the path of keys that leads to a
+//! value.
 //!
 //! An override changes the parsed file, and the result is checked like any other file. An override that does not fit
-//! the file is therefore an error; the scenario never silently runs with its old values.
+//! the file is therefore an error: the scenario never silently runs with its old values.
 
 use toml::{Table, Value};
 
 use super::error::{OverrideProblem, ScenarioError, SyntaxError};
 
-/// Kinds of sections with names, by which a path addresses them.
+/// Kinds of sections that have names. In a path of keys, such a section is identified by its name.
 const SECTIONS: [&str; 3] = ["link", "path", "flow"];
-/// Addresses every section, or every entry of a list.
+/// In a path of keys, stands for every section of a kind, or for every entry of a list.
 pub(super) const ALL: &str = "*";
 
 /// A change of one key of a scenario file.
@@ -35,23 +36,24 @@ enum Change {
 }
 
 impl Override {
-    /// Sets the key at `path`, and inserts it if the file omits it. Quantities are strings with their unit, as in the
-    /// file.
+    /// Creates an override that sets the key at `path`, and inserts the key if the file omits it. Quantities are
+    /// strings with their unit, as in the file.
     pub fn set(path: impl Into<String>, value: impl Into<Value>) -> Self {
         Self { path: path.into(), change: Change::Set(value.into()) }
     }
 
-    /// Removes the key at `path`, so that its default applies; or a whole section or entry of a list.
+    /// Creates an override that removes the key at `path`, so that the key's default applies. `path` can also lead to a
+    /// whole section or entry of a list.
     pub fn remove(path: impl Into<String>) -> Self {
         Self { path: path.into(), change: Change::Remove }
     }
 
-    /// The path of the key.
+    /// The path of the key that the override changes.
     pub fn path(&self) -> &str {
         &self.path
     }
 
-    /// The value that the override sets; `None` if it removes the key.
+    /// The value that the override sets; `None` if the override removes the key.
     pub(crate) const fn value(&self) -> Option<&Value> {
         match &self.change {
             Change::Set(value) => Some(value),
@@ -73,19 +75,20 @@ impl Override {
     }
 }
 
-/// Returns the text of a scenario with the overrides applied in order; the unchanged text without overrides.
+/// Returns the text of a scenario after the overrides were applied in order. Without overrides, returns the unchanged
+/// text.
 ///
 /// # Errors
-/// As [`applied`].
+/// The errors of [`applied`].
 pub(super) fn apply(text: &str, overrides: &[Override]) -> Result<String, ScenarioError> {
     if overrides.is_empty() { Ok(text.to_owned()) } else { Ok(applied(text, overrides)?.to_string()) }
 }
 
-/// Returns the tables of a scenario's text with the overrides applied in order.
+/// Returns the TOML table of a scenario's text after the overrides were applied in order.
 ///
 /// # Errors
-/// [`ScenarioError::Syntax`] if the text is not TOML, [`ScenarioError::Override`] for the first override that does not
-/// fit.
+/// [`ScenarioError::Syntax`] if the text is not valid TOML, or [`ScenarioError::Override`] for the first override that
+/// does not fit the text.
 pub(super) fn applied(text: &str, overrides: &[Override]) -> Result<Table, ScenarioError> {
     let mut scenario: Table = toml::from_str(text).map_err(|error| SyntaxError::new(text, &error))?;
     for change in overrides {
@@ -96,7 +99,7 @@ pub(super) fn applied(text: &str, overrides: &[Override]) -> Result<Table, Scena
     Ok(scenario)
 }
 
-/// Splits a path into its keys; `None` if it is not a chain of keys.
+/// Splits a path into its keys; `None` if the path is not a chain of keys.
 pub(super) fn keys(path: &str) -> Option<Vec<&str>> {
     let mut keys = Vec::new();
     let mut rest = path;
@@ -118,7 +121,8 @@ pub(super) fn keys(path: &str) -> Option<Vec<&str>> {
 }
 
 impl Change {
-    /// Applies the change in a table: to `key`, or to the key inside it that the path `rest` addresses.
+    /// Applies the change in a table, either to `key` itself, or to the key inside `key` to which the path `rest`
+    /// leads.
     fn in_table(&self, table: &mut Table, key: &str, rest: &[&str]) -> Result<(), OverrideProblem> {
         let Some((next, after)) = rest.split_first() else {
             return match self {
@@ -137,7 +141,7 @@ impl Change {
                 Err(OverrideProblem::NotATable { key: key.to_owned(), found, next: (*next).to_owned() })
             }
             (None, Self::Remove) => Err(missing(table, key)),
-            // Only lists have numbers as keys. An omitted list counts as empty.
+            // Only entries of lists have numbers as keys, so the key is an omitted list, which counts as empty.
             (None, Self::Set(_)) if *next == ALL || next.parse::<usize>().is_ok() => {
                 Err(OverrideProblem::NoSuchEntry { list: key.to_owned(), entry: (*next).to_owned(), length: 0 })
             }
@@ -150,10 +154,11 @@ impl Change {
         }
     }
 
-    /// Applies the change in the list under `key`: to `entry`, or to the key inside it that the path `rest` addresses.
+    /// Applies the change in the list under `key`, either to `entry` itself, or to the key inside `entry` to which the
+    /// path `rest` leads.
     fn in_list(&self, list: &mut Vec<Value>, key: &str, entry: &str, rest: &[&str]) -> Result<(), OverrideProblem> {
         let places = places(list, key, entry)?;
-        // From last to first, so that a removal does not move the remaining entries.
+        // Entries are changed from the last to the first, so that a removal does not move the remaining entries.
         for place in places.into_iter().rev() {
             let (Some(value), Some((next, after))) = (list.get_mut(place), rest.split_first()) else {
                 self.whole_entry(list, place);
@@ -179,7 +184,7 @@ impl Change {
     }
 }
 
-/// Returns the indices of the list under `key` that `entry` addresses, at least one.
+/// Returns the indices of the entries that `entry` identifies in the list under `key`. There is at least one.
 fn places(list: &[Value], key: &str, entry: &str) -> Result<Vec<usize>, OverrideProblem> {
     if entry == ALL && !list.is_empty() {
         return Ok((0..list.len()).collect());

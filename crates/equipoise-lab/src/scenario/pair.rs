@@ -5,30 +5,31 @@ use equipoise_pair::tpba::{Running, RunningConfig, TpbaConfig};
 
 use super::TcpFlow;
 
-/// A flow pair: one flow of application data units (ADUs) that alternates between TCP and RTP (Tobe 1999, Sec. 4).
+/// A flow pair: a flow of application data units (ADUs) that is sent alternately over TCP and over RTP (Tobe 1999, Sec.
+/// 4).
 ///
-/// Its application always has another ADU to send. The flow's packet size is the size of its RTP packets.
+/// The application always has another ADU to send. The flow's packet size is the size of its RTP packets.
 #[derive(Clone, Debug)]
 pub struct PairFlow {
-    /// Size of an ADU, in bytes.
+    /// Size of each ADU.
     pub adu: Size,
-    /// When its probing and running periods begin and end.
+    /// Settings that determine when probing and running periods start and end.
     pub tpba: TpbaConfig,
-    /// The control law of the rate in a running period.
+    /// The control law of the rate in running periods.
     pub law: RunningLaw,
-    /// Time between two requests for a report on the RTP half.
+    /// Time between two requests for a receiver report on the RTP half.
     pub report_interval: Span,
-    /// Size of the IP packet of a full TCP segment.
+    /// Size of an IP packet that carries a full TCP segment.
     pub segment: Size,
-    /// The TCP half; it has no content and no end of its own, and keeps its window while idle.
+    /// The TCP half. It has no content and no end of its own, and keeps its congestion window while idle.
     pub tcp: TcpFlow,
 }
 
-/// The control law of the rate in a running period. The rate begins at the rate that TCP reached and never exceeds it.
+/// The control law of the rate in a running period. The rate starts at the rate that TCP reached and never exceeds it.
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[non_exhaustive]
 pub enum RunningLaw {
-    /// Reported loss lowers the rate, and nothing raises it (Tobe 1999, Sec. 4).
+    /// A reported loss lowers the rate, and the rate never rises (Tobe 1999, Sec. 4).
     Loss(RunningConfig),
     /// Our choice: attractor perturbation (Waki 2013, Eq. 15, 16), with the rate that TCP reached as its maximum.
     Ap {
@@ -39,12 +40,14 @@ pub enum RunningLaw {
     },
 }
 
-/// AP's coefficient of response b in 1/(s·Mbit/s), and its `unrest`: the catalogue's defaults.
+/// Defaults of the catalogue for the controller AP: the coefficient of response b in 1/(s·Mbit/s), and the parameter
+/// `unrest`.
 const AP_RESPONSE: f64 = 300.0;
 const AP_UNREST: f64 = 0.08;
 
 impl RunningLaw {
-    /// Makes a controller for a running period after TCP reached the rate `found`, for packets of size `packet`.
+    /// Returns a controller for a running period. `found` is the rate that TCP reached before, and `packet` is the
+    /// packet size.
     pub fn controller(self, found: Rate, packet: Size) -> BoxedController {
         match self {
             Self::Loss(config) => Box::new(Running::new(config, found)),
@@ -59,7 +62,7 @@ impl RunningLaw {
         }
     }
 
-    /// Its name in a scenario file.
+    /// Name of the control law in a scenario file.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Loss(_) => "loss",
@@ -69,7 +72,7 @@ impl RunningLaw {
 }
 
 impl PairFlow {
-    /// Name of the flow pair in results: the scheme and the law of its running periods.
+    /// Name of the flow pair in results, which names the scheme and the control law of its running periods.
     pub const fn name(&self) -> &'static str {
         match self.law {
             RunningLaw::Loss(_) => "tpba",
@@ -77,7 +80,7 @@ impl PairFlow {
         }
     }
 
-    /// The target one-way delay of its running periods; `None` if their control law has none.
+    /// The target one-way delay in running periods; `None` if their control law has no target.
     pub const fn target(&self) -> Option<Span> {
         match self.law {
             RunningLaw::Loss(_) => None,

@@ -1,4 +1,4 @@
-//! A scenario file as written: only its structure has been checked.
+//! The raw form of a scenario file, of which only the structure has been checked.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -9,7 +9,7 @@ use toml::{Spanned, Value};
 use super::raw_link::RawLink;
 use super::raw_source::{RawSource, RawSources};
 
-/// Suffix that names the reverse media of a flow.
+/// Suffix in the name of the flow that describes the reverse media of another flow.
 const MEDIA_BACK: &str = " (back)";
 
 #[derive(Debug, Deserialize)]
@@ -83,7 +83,7 @@ pub(super) struct RawFlow {
     pub(super) group: Option<Spanned<RawGroup>>,
 }
 
-/// The flows with which a flow shares its rate.
+/// The group of flows with which a flow shares its rate.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct RawGroup {
@@ -92,7 +92,7 @@ pub(super) struct RawGroup {
     pub(super) coupling: Option<Spanned<String>>,
 }
 
-/// The reverse media in a flow's own session; a key that is not given has the value of the flow.
+/// The reverse media in the session of a flow. A key that is missing here has the same value as in the flow.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct RawMediaBack {
@@ -202,7 +202,7 @@ pub(super) struct RawNoiseStep {
 }
 
 impl RawFlow {
-    /// Returns the flow of the reverse media in the session of this flow.
+    /// Returns the flow that describes the reverse media in the session of this flow.
     pub(super) fn with_media_back(&self, back: RawMediaBack) -> Self {
         let span = self.name.span();
         let goes_back = self.direction.as_ref().is_some_and(|direction| direction.get_ref() == "back");
@@ -246,35 +246,36 @@ impl RawFlow {
         }
     }
 
-    /// Returns whether the flow is meant as a TCP connection, or as a flow with a TCP half.
+    /// Whether the flow is written as a TCP connection, or as a flow with a TCP half.
     pub(super) const fn is_tcp(&self) -> bool {
         self.window.is_some() || self.kernel.is_some()
     }
 
-    /// Returns whether a key is given that a flow pair cannot have.
+    /// Whether the flow has a key that a flow pair cannot have.
     pub(super) const fn has_other_than_a_pair(&self) -> bool {
         self.controller.is_some() || self.source.is_some() || self.playout.is_some()
     }
 
-    /// The sources, in order.
+    /// The flow's sources, in order.
     pub(super) fn sources(&self) -> &[RawSource] {
         self.source.as_ref().map_or(&[], |sources| &sources.0)
     }
 
-    /// If the scenario sets keys that only live media have, returns the first of them and its place in the file.
+    /// Returns the first key of the flow that only live media can have, and the key's location in the file; `None` if
+    /// there is no such key.
     pub(super) fn live_only(&self) -> Option<(&'static str, Range<usize>)> {
         let pacing = self.pacing.as_ref().map(|value| ("pacing", value.span()));
         let skip = || self.skip_after.as_ref().map(|value| ("skip_after", value.span()));
         pacing.or_else(skip).or_else(|| self.deadline.as_ref().map(|value| ("deadline", value.span())))
     }
 
-    /// If the scenario sets keys that only flows over several paths have, returns the first of them.
+    /// Returns the first key of the flow that only flows over several paths can have; `None` if there is no such key.
     pub(super) fn multipath_only(&self) -> Option<&'static str> {
         let given = [("scheduler", self.scheduler.is_some()), ("period", self.period.is_some())];
         given.iter().find(|(_, given)| *given).map(|(key, _)| *key)
     }
 
-    /// If the scenario sets keys that only TCP connections have, returns the first of them.
+    /// Returns the first key of the flow that only TCP connections can have; `None` if there is no such key.
     pub(super) fn tcp_only(&self) -> Option<&'static str> {
         let given = [
             ("stop", self.stop.is_some()),

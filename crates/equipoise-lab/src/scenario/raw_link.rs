@@ -1,11 +1,12 @@
-//! The sections `[[link]]` as written.
+//! The raw form of the sections `[[link]]`.
 
 use std::collections::BTreeMap;
 
 use serde::Deserialize;
 use toml::{Spanned, Value};
 
-/// Defines the keys of a direction: once for both directions, and once for the reverse direction.
+/// Defines a struct with the keys of a link direction. It is used once for the keys of a whole link, and once for the
+/// keys of the reverse direction.
 macro_rules! direction {
     ($(#[$doc:meta])* $name:ident { $($more:ident: $kind:ty,)* }) => {
         $(#[$doc])*
@@ -59,15 +60,15 @@ macro_rules! direction {
 }
 
 direction! {
-    /// A link.
+    /// A link; its keys apply to both directions.
     RawLink { name: Spanned<String>, duplex: Option<Spanned<String>>, back: Option<RawBack>, }
 }
 direction! {
-    /// The keys in which the reverse direction differs.
+    /// The keys of the reverse direction that differ from those of the link.
     RawBack {}
 }
 
-/// A change of a link.
+/// A step in which properties of a link change.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct RawLinkStep {
@@ -77,10 +78,10 @@ pub(super) struct RawLinkStep {
     pub(super) loss: Option<Spanned<Value>>,
 }
 
-/// A quantity of a direction.
+/// A quantity of a link direction, if the scenario sets it.
 type Quantity<'r> = Option<&'r Spanned<Value>>;
 
-/// The keys of one direction.
+/// The keys of one link direction.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Keys<'r> {
     pub(super) rate: Quantity<'r>,
@@ -103,8 +104,8 @@ pub(super) struct Keys<'r> {
 }
 
 impl Keys<'_> {
-    /// Returns these keys, with those of both directions as defaults. A capacity or a loss in one form replaces all its
-    /// other forms.
+    /// Returns these keys, with the keys of `both` as defaults. If these keys set a capacity or a loss in one form, all
+    /// forms of the default capacity or loss are ignored.
     pub(super) fn over(self, both: Self) -> Self {
         let rate =
             if self.rate.is_some() || self.rate_trace.is_some() || self.rate_csv.is_some() { self } else { both };

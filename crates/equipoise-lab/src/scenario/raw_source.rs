@@ -1,4 +1,4 @@
-//! The table `source` of a flow as written, or a list of them.
+//! The raw form of a flow's `source`, which is a table or a list of tables.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -7,8 +7,8 @@ use serde::Deserialize;
 use serde::de::{Deserializer, Error, MapAccess, SeqAccess, Visitor};
 use toml::{Spanned, Value};
 
-/// The source of a flow. An unknown key is a parameter of a traffic model, because only the catalogue knows these
-/// parameters.
+/// A source of a flow. An unknown key is kept as a parameter of a traffic model, because only the catalogue knows the
+/// parameters of models.
 #[derive(Debug)]
 pub(super) struct RawSource {
     pub(super) kind: Spanned<String>,
@@ -19,11 +19,11 @@ pub(super) struct RawSource {
     pub(super) model: BTreeMap<String, Spanned<Value>>,
 }
 
-/// One source, or several.
+/// The sources of a flow: one source or several.
 #[derive(Debug)]
 pub(super) struct RawSources(pub(super) Vec<RawSource>);
 
-/// A change of a source's rate.
+/// A step in which a source's rate changes.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct RawStep {
@@ -31,7 +31,7 @@ pub(super) struct RawStep {
     pub(super) rate: Spanned<Value>,
 }
 
-/// Keys that only a video has.
+/// Keys that only a video source can have.
 #[derive(Debug, Default)]
 pub(super) struct RawVideo {
     pub(super) peak: Option<Spanned<f64>>,

@@ -1,4 +1,4 @@
-//! Overrides as a user writes them: `KEY=VALUE`.
+//! Parses overrides in the form in which a user writes them: `KEY=VALUE`.
 
 use std::fmt;
 use std::str::FromStr;
@@ -13,16 +13,16 @@ use super::overrides::{self, Override};
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum SetError {
-    /// There is no `=` after a key.
+    /// The text contains no `=` after a key.
     #[error("write KEY=VALUE, such as link.bottleneck.rate=\"10 Mbit/s\" or flow.media.controller.b=2")]
     NoValue,
-    /// The key is not a path.
+    /// The key is not a valid path of keys.
     #[error(transparent)]
     Key(#[from] OverrideProblem),
 }
 
-/// `KEY=VALUE`: the path of a key, and its new value. A value that is valid TOML is parsed as TOML. Everything else is
-/// a string, so that quantities need no quotes: `duration=30 s`.
+/// Parses `KEY=VALUE`, in which `KEY` is the path of a key and `VALUE` is its new value. A value that is valid TOML is
+/// parsed as TOML. Any other value is a string, so quantities need no quotes: `duration=30 s`.
 impl FromStr for Override {
     type Err = SetError;
 
@@ -38,7 +38,7 @@ impl FromStr for Override {
     }
 }
 
-/// The position of the first `=` outside quotes.
+/// Returns the position of the first `=` outside quotes.
 fn end_of_key(text: &str) -> Option<usize> {
     let mut quote = None;
     for (place, letter) in text.char_indices() {
@@ -52,7 +52,7 @@ fn end_of_key(text: &str) -> Option<usize> {
     None
 }
 
-/// Written as on a command line, without the quotes of a shell.
+/// Formats an override as on a command line, but without the quotes that a shell needs.
 impl fmt::Display for Override {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.value() {

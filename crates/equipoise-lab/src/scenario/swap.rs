@@ -1,4 +1,4 @@
-//! Replaces the controller of a flow; parameters that both controllers share are kept.
+//! Replaces the controller of a flow. Parameters that both controllers have are kept.
 
 use equipoise::control::{Kind, Parameter};
 use thiserror::Error;
@@ -7,91 +7,92 @@ use toml::{Table, Value};
 use super::nearest::similar;
 use super::{Catalogue, Listed, Override, Scenario, ScenarioError, overrides};
 
-/// A scenario in which a flow's controller can be replaced.
+/// A scenario in which the controller of a flow can be replaced.
 #[derive(Clone, Debug)]
 pub struct Swap<'a> {
     catalogue: &'a Catalogue,
     text: &'a str,
     overrides: &'a [Override],
     flow: String,
-    /// The old controller.
+    /// The controller that will be replaced.
     old: &'a Listed,
-    /// The keys of the old controller's table, including those that overrides set.
+    /// The keys in the table of the old controller, including keys that overrides set.
     given: Vec<String>,
 }
 
-/// Why a controller cannot be replaced.
+/// Why the controller of a flow cannot be replaced.
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum SwapError {
-    /// The scenario is wrong.
+    /// The scenario itself is wrong.
     #[error("the scenario is wrong as it is")]
     Scenario(#[from] ScenarioError),
-    /// No flow has a controller.
+    /// No flow of the scenario has a controller.
     #[error("no flow of the scenario has a `controller`")]
     NoController,
-    /// Several flows have a controller, and the caller did not name one.
+    /// Several flows have a controller, and the caller named none of them.
     #[error("several flows have a `controller`; name the one to exchange it in: {known}")]
     WhichFlow {
-        /// The flows that have a controller.
+        /// Names of the flows that have a controller.
         known: String,
     },
-    /// The named flow has no controller.
+    /// The named flow does not exist or has no controller.
     #[error("there is no flow `{flow}` with a `controller`; there are: {known}")]
     NoSuchFlow {
-        /// The name.
+        /// The name of the flow.
         flow: String,
-        /// The flows that have a controller.
+        /// Names of the flows that have a controller.
         known: String,
     },
-    /// The catalogue has no such controller.
+    /// The catalogue has no controller with this name.
     #[error("there is no controller `{name}`{similar}; there are: {known}")]
     UnknownController {
-        /// The name.
+        /// The name that is not in the catalogue.
         name: String,
-        /// The existing controllers.
+        /// The names of the existing controllers.
         known: String,
-        /// Text about the most similar controller; empty if none is similar.
+        /// Text that suggests the most similar controller; empty if none is similar.
         similar: String,
     },
-    /// Neither the old controller nor a new one has the parameter.
+    /// The scenario sets a parameter that neither the old nor any new controller has.
     #[error("none of the controllers has `{parameter}`, which is given{similar}; they have: {known}")]
     UnknownParameter {
-        /// The parameter.
+        /// The name of the parameter.
         parameter: String,
-        /// The parameters of these controllers.
+        /// The names of the parameters that these controllers have.
         known: String,
-        /// Text about the most similar parameter; empty if none is similar.
+        /// Text that suggests the most similar parameter; empty if none is similar.
         similar: String,
     },
-    /// The new controller needs a parameter that the old one does not have.
+    /// The new controller needs a parameter that is not set.
     #[error("{controller} needs `{parameter}`, {meaning}; give it by --set '{example}'")]
     Missing {
-        /// The new controller.
+        /// The name of the new controller.
         controller: String,
-        /// The parameter.
+        /// The name of the parameter.
         parameter: &'static str,
         /// What the parameter means.
         meaning: &'static str,
         /// An override that sets the parameter, as `KEY=VALUE`.
         example: String,
     },
-    /// The scenario is invalid with the new controller.
+    /// The scenario would be invalid with the new controller.
     #[error("with the controller {controller}")]
     With {
-        /// The new controller.
+        /// The name of the new controller.
         controller: String,
-        /// What is wrong with it.
+        /// What would be wrong in the scenario.
         source: ScenarioError,
     },
 }
 
 impl<'a> Swap<'a> {
-    /// Prepares a scenario, given as a text with overrides, in which the controller of `flow` will be replaced. Without
-    /// a name, this is the only flow that has a controller.
+    /// Prepares to replace the controller of `flow` in a scenario, which consists of a text and overrides. If `flow` is
+    /// `None`, the flow is the only one that has a controller.
     ///
     /// # Errors
-    /// [`SwapError`] if there is no such flow, if the flow is ambiguous, or if the text is not a scenario.
+    /// [`SwapError`] if the flow does not exist or has no controller, if several flows could be meant, or if the text
+    /// is not a valid scenario.
     pub fn new(
         catalogue: &'a Catalogue,
         text: &'a str,
@@ -104,7 +105,7 @@ impl<'a> Swap<'a> {
         let known = || controlled.iter().map(|(name, _)| *name).collect::<Vec<_>>().join(", ");
         let (flow, table) = match (flow, controlled.as_slice()) {
             (_, []) => {
-                // If the file itself is wrong, that error is more useful.
+                // If the scenario itself is wrong, its error is more useful than `NoController`.
                 Scenario::parse_in(catalogue, text, overrides)?;
                 return Err(SwapError::NoController);
             }
@@ -124,17 +125,18 @@ impl<'a> Swap<'a> {
         Ok(Self { catalogue, text, overrides, flow: flow.to_owned(), old, given })
     }
 
-    /// The flow whose controller is replaced.
+    /// The name of the flow whose controller is replaced.
     pub fn flow(&self) -> &str {
         &self.flow
     }
 
-    /// Returns a scenario for each of these controllers. A scenario keeps the old controller's parameters if the new
-    /// one has a parameter of the same name and kind, and the parameters that an override sets for the new one.
+    /// Returns one scenario for each of these controllers. A parameter of the old controller is kept if the new
+    /// controller has a parameter with the same name and kind. A parameter that only the new controller has is kept
+    /// too.
     ///
     /// # Errors
-    /// [`SwapError`] for a controller that does not exist, lacks a parameter or does not fit the scenario, and for a
-    /// parameter that neither the old nor any of the new controllers has.
+    /// [`SwapError`] for a controller that does not exist, that lacks a parameter or that does not fit the scenario,
+    /// and for a parameter that neither the old nor any of the new controllers has.
     pub fn with<'n>(&self, names: impl IntoIterator<Item = &'n str>) -> Result<Vec<Scenario>, SwapError> {
         let entries = names.into_iter().map(|name| self.entry(name)).collect::<Result<Vec<_>, _>>()?;
         self.check_given(&entries)?;
@@ -150,7 +152,7 @@ impl<'a> Swap<'a> {
         })
     }
 
-    /// Checks that every given parameter belongs to one of the controllers.
+    /// Checks that every parameter in the scenario belongs to the old or to one of the new controllers.
     fn check_given(&self, entries: &[&Listed]) -> Result<(), SwapError> {
         let mut known: Vec<_> =
             entries.iter().chain([&self.old]).flat_map(|entry| entry.parameters()).map(|p| p.name).collect();
@@ -167,7 +169,7 @@ impl<'a> Swap<'a> {
         let controller = format!("flow.{}.controller", quoted(&self.flow));
         let is_kept = |given: &&String| {
             let (old, new) = (kind(self.old, given), kind(new, given));
-            // A parameter that the old controller does not have was set for the new one.
+            // A parameter that the old controller does not have was set for a new controller.
             new.is_some() && (old.is_none() || old == new)
         };
         let kept: Vec<_> = self.given.iter().filter(is_kept).collect();
@@ -187,7 +189,7 @@ impl<'a> Swap<'a> {
     }
 }
 
-/// A flow's name and the table of its controller, if it has one.
+/// Returns a flow's name and its controller's table; `None` if the flow has no controller.
 fn named_controller(flow: &Value) -> Option<(&str, &Table)> {
     Some((flow.get("name")?.as_str()?, flow.get("controller")?.as_table()?))
 }
@@ -196,7 +198,7 @@ fn kind(entry: &Listed, parameter: &str) -> Option<Kind> {
     entry.parameters().iter().find(|known| known.name == parameter).map(|known| known.kind)
 }
 
-/// Quotes a key for use in a path, if necessary.
+/// Returns a key in the form that a path of keys needs, in quotes if necessary.
 fn quoted(key: &str) -> String {
     match key {
         key if key.contains('"') => format!("'{key}'"),
@@ -205,7 +207,7 @@ fn quoted(key: &str) -> String {
     }
 }
 
-/// An example of a parameter's value.
+/// Returns an example of a value that a parameter can have.
 fn example(parameter: &Parameter) -> &'static str {
     match parameter.kind {
         Kind::Rate => "3 Mbit/s",
@@ -225,7 +227,7 @@ mod tests {
         Swap::new(&Catalogue::default(), DEMO, overrides, None)?.with(names.iter().copied())
     }
 
-    /// The first flow's controller, and its parameters that differ from their defaults.
+    /// Returns the name of the first flow's controller, and the values of the controller's parameters.
     fn controller(scenario: &Scenario) -> (&str, Vec<String>) {
         let FlowKind::Session { controller, .. } = &scenario.flows[0].kind else { panic!("a session") };
         let given = controller.parameters.iter().map(|(name, value)| format!("{name} = {value}"));

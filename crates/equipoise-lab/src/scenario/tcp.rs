@@ -4,67 +4,68 @@ use equipoise_sim::tcp::{DelayedAcks, LossRecovery, Supply};
 
 use super::{ContentChoice, LawChoice};
 
-/// A TCP connection: a window law and the settings of the hosts. For web traffic, these are the settings of each
+/// A TCP connection: its window law, and the settings of its hosts. For web traffic, these settings apply to each
 /// connection.
 #[derive(Clone, Debug)]
 pub struct TcpFlow {
-    /// The window law in the simulator; `None` for a connection that only runs live.
+    /// The window law in the simulator; `None` if the connection can run only live.
     pub law: Option<LawChoice>,
-    /// The kernel's congestion control in a live run; `None` for the congestion control with the law's name.
+    /// Name of the kernel's congestion control in a live run; `None` if it has the same name as the window law.
     pub kernel: Option<String>,
-    /// How the law learns its path's bandwidth.
+    /// How the window law is informed of the path's bandwidth.
     pub bandwidth: BandwidthSource,
-    /// When the application stops sending; `None` if it sends until the end of the run.
+    /// Time at which the application stops sending, since the run's start; `None` if it sends until the end of the run.
     pub stop: Option<Span>,
     /// The data that the application sends if it has no [`content`](Self::content).
     pub supply: Supply,
-    /// The content that the application sends, with the time of each packet.
+    /// The content that the application sends, with the time of each packet; `None` if `supply` determines the data.
     pub content: Option<ContentChoice>,
-    /// The fetches of web traffic, each over a connection of its own; `None` for a single connection.
+    /// The fetches of web traffic, each over its own connection; `None` for a single connection.
     pub web: Option<WebConfig>,
     /// How losses are detected and repaired.
     pub recovery: LossRecovery,
-    /// The receive window, in segments; `None` for a window that never limits the sender.
+    /// The receive window, in segments; `None` if it never limits the sender.
     pub receive_window: Option<u64>,
-    /// Settings of delayed acknowledgements, if the receiver delays any.
+    /// Settings of delayed acknowledgements; `None` if the receiver acknowledges each segment immediately.
     pub delayed_acks: Option<DelayedAcks>,
-    /// Each of the first two duplicate acknowledgements releases a new segment (RFC 3042).
+    /// Whether each of the first two duplicate acknowledgements lets the sender send a new segment (RFC 3042).
     pub limited_transmit: bool,
-    /// Whether the window shrinks to its initial size after an idle time (RFC 5681, Sec. 4.1).
+    /// Whether the congestion window shrinks to its initial size after an idle time (RFC 5681, Sec. 4.1).
     pub idle_restart: bool,
-    /// Whether a handshake precedes the data.
+    /// Whether the connection starts with a handshake before it carries data.
     pub handshake: bool,
-    /// Minimum retransmission timeout.
+    /// Minimum duration of the retransmission timeout.
     pub min_rto: Span,
 }
 
 impl TcpFlow {
-    /// Name of the window law in the simulator, or of the kernel's congestion control without a law.
+    /// Name of the window law in the simulator; without a window law, name of the kernel's congestion control.
     pub fn name(&self) -> &str {
         self.law.as_ref().map_or_else(|| self.congestion_control(), |law| law.entry.name())
     }
 
     /// Name of the kernel's congestion control in a live run.
     pub fn congestion_control(&self) -> &str {
-        // A scenario names at least one of law and kernel.
+        // A valid scenario names a window law, a congestion control of the kernel, or both.
         let of_law = || self.law.as_ref().map_or("", |law| law.entry.name());
         self.kernel.as_deref().unwrap_or_else(of_law)
     }
 }
 
-/// How a window law learns its path's bandwidth.
+/// How a window law is informed of the bandwidth of its path.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub enum BandwidthSource {
-    /// The law does not know the bandwidth.
+    /// The window law is not informed of the bandwidth.
     Unknown,
-    /// The law is told the bandwidth, with a configured error.
+    /// The simulator informs the window law of the bandwidth, with a configured error.
     Known {
-        /// Time between two measurements.
+        /// Time between two times at which the window law is informed.
         interval: Span,
-        /// Standard deviation of the relative error of the cross traffic's rate, over the run (Kodama 2009, Eq. 12).
+        /// Standard deviation of the relative error in the rate of cross traffic, over the time of the run (Kodama
+        /// 2009, Eq. 12).
         noise: Schedule<f64>,
     },
-    /// The connection's own packets measure the bandwidth (Kodama 2009, Sec. 2.2.1).
+    /// The bandwidth is measured from the connection's own packets (Kodama 2009, Sec. 2.2.1).
     Inline,
 }

@@ -1,4 +1,4 @@
-//! Periodic samples of connections and web traffic.
+//! Periodically samples TCP connections and web traffic in the simulator.
 
 use equipoise::units::{Size, Span};
 use equipoise_sim::pair::PairFar;
@@ -7,7 +7,7 @@ use equipoise_sim::{FlowId, Time, World, tcp};
 
 use crate::record::{Recorder, TcpReading, WebReading};
 
-/// Records the state of all TCP connections.
+/// Records the current state of all TCP connections.
 pub(super) fn connections(world: &World, flows: &[FlowId], at: Span, recorder: &mut Recorder) {
     for (index, &flow) in flows.iter().enumerate() {
         let (Some(near), Some(far)) = (world.near::<tcp::Sender>(flow), world.far::<tcp::Receiver>(flow)) else {
@@ -17,7 +17,7 @@ pub(super) fn connections(world: &World, flows: &[FlowId], at: Span, recorder: &
     }
 }
 
-/// Records the state of all web traffic, and its fetches since the last sample.
+/// Records the current state of all web traffic, and the fetches that were completed since the last sample.
 pub(super) fn web(world: &mut World, flows: &[FlowId], at: Span, recorder: &mut Recorder) {
     let now = world.now();
     for (index, &flow) in flows.iter().enumerate() {
@@ -50,8 +50,8 @@ fn reading(stats: &tcp::SenderStats, delivered: Size) -> TcpReading {
     }
 }
 
-/// Records the TCP bytes that arrived at the receivers of connections and flow pairs. With each flow, `flows` has the
-/// number of bytes at the last sample.
+/// Records the TCP bytes that arrived at the receivers of connections and flow pairs since the last sample. `flows`
+/// contains each flow with its number of bytes at the last sample, which is updated.
 pub(super) fn received<'a>(
     world: &World,
     at: Span,

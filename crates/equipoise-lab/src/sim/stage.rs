@@ -12,24 +12,25 @@ use crate::ends::{self, EndsError};
 use crate::playout::SharedPlayout;
 use crate::scenario::{Choice, DuplexPart, Flow, FlowKind, Link, MultipathFlow, Scenario, TcpFlow};
 
-/// The simulator with the scenario's network: the directions of its links, its flows, and the playout buffer at each
-/// link's index.
+/// The simulator with the network of a scenario: the directions of the links, the flows, and for each link its playout
+/// buffer, if any.
 pub(super) struct Stage {
     pub(super) world: World,
-    /// All forward directions first.
+    /// All directions of links. The forward directions precede the reverse directions.
     pub(super) links: Vec<LinkId>,
     pub(super) flows: Vec<FlowId>,
     pub(super) playouts: Vec<Option<SharedPlayout>>,
     groups: Groups,
 }
 
-/// The links that a flow's packets pass in each direction.
+/// The links that a flow's packets pass in the forward and in the backward direction.
 struct Ways {
     forward: Vec<LinkId>,
     backward: Vec<LinkId>,
 }
 
-/// Adds both directions of a scenario's links to the simulator: all forward directions first.
+/// Adds both directions of a scenario's links to the simulator. The forward directions precede the reverse directions
+/// in the returned list.
 fn add_links(world: &mut World, scenario: &Scenario) -> Result<Vec<LinkId>, SimError> {
     let mut add = |(link, config): (&Link, &PipeConfig)| {
         let added = world.add_link(config.clone());
@@ -56,7 +57,7 @@ impl Stage {
             let added = match flow.part {
                 None => stage.add(&place).map(|id| stage.flows.push(id)),
                 Some(DuplexPart::There) => stage.add_duplex(&place).map(|ids| stage.flows.extend(ids)),
-                // The reverse media were added with the forward media.
+                // The reverse media were already added together with the forward media.
                 Some(DuplexPart::Back) => Ok(()),
             };
             added.map_err(|error| match error {
@@ -90,7 +91,7 @@ impl Stage {
         }
     }
 
-    /// Returns the links that the packets of a flow with one path pass.
+    /// Returns the links that the packets of a flow with one path pass, in both directions.
     fn ways(&self, place: &Place<'_>) -> Ways {
         self.ways_over(place, place.flow.network())
     }
@@ -120,7 +121,7 @@ impl Stage {
         Ok(id)
     }
 
-    /// Adds a session with media in both directions; its reverse media are the next flow.
+    /// Adds a session with media in both directions. Its reverse media are the flow with the next number.
     fn add_duplex(&mut self, place: &Place<'_>) -> Result<Vec<FlowId>, Refused> {
         let loads = [PathLoad::default(), PathLoad::default()];
         let Some(ways) = ends::both_ways(place.scenario, place.index, &loads) else { return Ok(Vec::new()) };
@@ -166,7 +167,7 @@ impl Stage {
     }
 }
 
-/// A flow, its index, and the seed of its random numbers.
+/// A flow of a scenario, the flow's index, and the run's seed.
 struct Place<'a> {
     scenario: &'a Scenario,
     flow: &'a Flow,

@@ -1,4 +1,4 @@
-//! Observers of a run.
+//! Observers of a simulated run.
 
 use equipoise::units::{Instant, Span};
 use equipoise_session::{Event, Half, PathId};
@@ -6,25 +6,26 @@ use equipoise_sim::Datagram;
 
 use crate::Progress;
 
-/// Observes a run.
+/// Receives the events of a simulated run.
 pub(super) trait Tell {
     fn event(&mut self, at: Span, flow: usize, of: Of, event: &Event);
-    /// A packet arrived at the far end after this total queueing delay; its event follows.
+    /// A packet arrived at the far endpoint after it had waited in queues for `_waited` in total. The event of the
+    /// arrival follows.
     fn waited(&mut self, _at: Span, _flow: usize, _waited: Span) {}
-    /// A datagram left or reached one end.
+    /// A datagram left or reached one endpoint.
     fn datagram(&mut self, _at: Span, _datagram: &Datagram<'_>) {}
-    /// All events up to `until` have been reported; this share of the run is complete.
+    /// All events until the time `until` have been reported, and this share of the run is complete.
     fn come_to(&mut self, until: Span, share: f64);
 }
 
-/// The origin of an event: the end of a flow, and the path if the event belongs to one.
+/// The origin of an event: an endpoint of a flow, and the path if the event belongs to a single path.
 #[derive(Clone, Copy)]
 pub(super) struct Of {
     pub(super) half: Half,
     pub(super) path: Option<PathId>,
 }
 
-/// Ignores everything.
+/// An observer that ignores all events.
 pub(super) struct Silence;
 
 impl Tell for Silence {
@@ -32,7 +33,7 @@ impl Tell for Silence {
     fn come_to(&mut self, _: Span, _: f64) {}
 }
 
-/// Passes on only the share that is complete.
+/// An observer that reports only the completed share of the run.
 pub(super) struct Shares<'a>(pub(super) &'a (dyn Fn(f64) + Sync));
 
 impl Tell for Shares<'_> {
@@ -43,18 +44,19 @@ impl Tell for Shares<'_> {
     }
 }
 
-/// Observes the events of a run.
+/// Observes the events of a simulated run.
 pub trait RunObserver {
-    /// An event of one end of flow number `flow`, `at` after the run's start. Packets in flight at the end of the run
-    /// arrive after it. The events of one end are in order of time.
+    /// Reports an event of one endpoint of flow number `flow`; `at` is the time since the run's start. Packets that are
+    /// in flight at the end of the run still arrive, so `at` can be later. The events of each endpoint are in order of
+    /// time.
     fn on_event(&mut self, at: Span, flow: usize, event: &Event);
 
-    /// A packet of flow number `flow` arrived at its receiver after this total queueing delay. If it was a media
-    /// packet, its event follows.
+    /// Reports that a packet of flow number `flow` arrived at its receiver after it had waited in queues for this total
+    /// time. If the packet was media, the event of its arrival follows.
     fn on_waited(&mut self, _at: Span, _flow: usize, _waited: Span) {}
 }
 
-/// Passes on a run's events to an observer.
+/// Passes the events of a run to an observer.
 pub(super) struct Observed<O>(pub(super) O);
 
 impl<O: RunObserver> Tell for Observed<O> {
@@ -69,7 +71,8 @@ impl<O: RunObserver> Tell for Observed<O> {
     fn come_to(&mut self, _: Span, _: f64) {}
 }
 
-/// Passes on the events in order of time, although the simulator may report a stream's events ahead of time.
+/// Passes on the events of a run in order of time. It sorts them, because the simulator may report a stream's events
+/// before earlier events of other flows.
 pub(super) struct InOrder<'a> {
     early: Vec<(Span, usize, Of, Event)>,
     progress: &'a mut dyn FnMut(Progress),

@@ -1,4 +1,4 @@
-//! The result as CSV: one line per metric.
+//! Writes the result of a suite as CSV, with one line per metric.
 
 use super::SuiteResult;
 use super::result::{CaseResult, Estimate};

@@ -1,11 +1,11 @@
-//! The data kept of each run, and their means over the runs of an item.
+//! The data that a suite keeps of each run, and the means of this data over the runs of an item.
 
 use super::result::{self, CaseFlow, Estimate, FlowKind, Metrics, PhaseResult};
 use super::series::{FlowSeries, Second, Watch, Watched};
 use crate::metrics;
 use crate::result::{FlowResult, MediaResult, Run};
 
-/// The data kept of a run: a fixed number of values, and a few for each second of each flow.
+/// The data that a suite keeps of one run: a fixed number of values, and a few values for each second of each flow.
 #[derive(Debug)]
 pub(super) struct Kept {
     media: MediaResult,
@@ -16,9 +16,9 @@ pub(super) struct Kept {
 struct KeptFlow {
     name: String,
     kind: FlowKind,
-    /// The values, in the order of [`result::FLOW_METRICS`].
+    /// The values of the flow's metrics, in the order of [`result::FLOW_METRICS`].
     values: Vec<Option<f64>>,
-    /// Empty for audio, which belongs to its session's series.
+    /// The values of each second; empty for audio, which is part of the series of its session.
     seconds: Vec<Second>,
 }
 
@@ -31,7 +31,7 @@ impl Kept {
     }
 }
 
-/// A flow, followed by its audio; background traffic has no entry.
+/// Returns the entry of a flow, followed by an entry for its audio, if any. Background traffic has no entry.
 fn kept_flows(flow: &FlowResult, watched: &Watched, lasted_s: f64) -> Vec<KeptFlow> {
     let values = |of: &dyn Fn(&result::FlowMetric) -> Option<f64>| {
         result::FLOW_METRICS.iter().map(|metric| of(metric).filter(|value| value.is_finite())).collect()
@@ -65,7 +65,7 @@ fn kept_flows(flow: &FlowResult, watched: &Watched, lasted_s: f64) -> Vec<KeptFl
     std::iter::once(media).chain(audio).collect()
 }
 
-/// The metrics of all media together.
+/// Returns the means over the runs of the metrics of all media together.
 pub(super) fn whole(runs: &[Kept]) -> Metrics {
     let mean = |metric: &metrics::Metric<MediaResult>| {
         (metric.key.to_owned(), Estimate::of(runs.iter().map(|run| metric.of(&run.media))))
@@ -73,7 +73,7 @@ pub(super) fn whole(runs: &[Kept]) -> Metrics {
     metrics::RUN.iter().map(mean).collect()
 }
 
-/// The phases, which are equal in all runs of a scenario.
+/// Returns the results of the phases. The time spans of the phases are equal in all runs of a scenario.
 pub(super) fn phases(runs: &[Kept]) -> Vec<PhaseResult> {
     let first = runs.first().map(|run| run.media.phases.as_slice()).unwrap_or_default();
     let phase = |(number, planned): (usize, &crate::result::PhaseResult)| {
@@ -82,7 +82,7 @@ pub(super) fn phases(runs: &[Kept]) -> Vec<PhaseResult> {
             (metric.key.to_owned(), Estimate::of(all().map(|phase| metric.of(phase?))))
         };
         let more = |(key, of): &result::PhaseMetric| ((*key).to_owned(), Estimate::of(all().map(|phase| of(phase?))));
-        // The capacity is planned, so it has no confidence interval.
+        // The capacity is planned instead of measured, so it has no confidence interval.
         let measured = metrics::PHASE.iter().filter(|metric| metric.key != result::CAPACITY);
         PhaseResult {
             start_s: planned.start_s,
@@ -95,7 +95,7 @@ pub(super) fn phases(runs: &[Kept]) -> Vec<PhaseResult> {
     first.iter().enumerate().map(phase).collect()
 }
 
-/// The flows in order of the scenario, each followed by its audio.
+/// Returns the results of the flows in the order of the scenario, each followed by its audio.
 pub(super) fn flows(runs: &[Kept]) -> Vec<CaseFlow> {
     let first = runs.first().map(|run| run.flows.as_slice()).unwrap_or_default();
     let flow = |(number, flow): (usize, &KeptFlow)| {
@@ -112,7 +112,7 @@ pub(super) fn flows(runs: &[Kept]) -> Vec<CaseFlow> {
     first.iter().enumerate().map(flow).collect()
 }
 
-/// The flows over time, each second as the mean of the runs.
+/// Returns the time series of the flows. The values of each second are means over the runs.
 pub(super) fn series(runs: &[Kept]) -> Vec<FlowSeries> {
     let first = runs.first().map(|run| run.flows.as_slice()).unwrap_or_default();
     let drawn = first.iter().enumerate().filter(|(_, flow)| flow.kind != FlowKind::Audio);

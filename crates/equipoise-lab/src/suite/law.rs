@@ -1,4 +1,4 @@
-//! Puts an item under a controller, and changes its queues.
+//! Prepares an item of a suite: replaces the controllers of its scenario, and changes the queues of its links.
 
 use std::collections::BTreeMap;
 use std::error::Error;
@@ -17,15 +17,15 @@ use crate::sim;
 /// The queue discipline of a bottleneck link.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Aqm {
-    /// Drop-tail: drops packets when it is full.
+    /// Drop-tail: drops arriving packets when the queue is full.
     DropTail,
-    /// Controlled delay (RFC 8289).
+    /// CoDel, controlled delay (RFC 8289).
     Codel,
-    /// Flow queueing with controlled delay (RFC 8290).
+    /// FQ-CoDel, flow queueing with controlled delay (RFC 8290).
     FqCodel,
-    /// A proportional integral controller (RFC 8033).
+    /// PIE, a proportional integral controller (RFC 8033).
     Pie,
-    /// Two queues, one of them for L4S (RFC 9332).
+    /// `DualPI2`, two coupled queues, one of them for L4S traffic (RFC 9332).
     DualPi2,
 }
 
@@ -33,7 +33,7 @@ impl Aqm {
     /// All queue disciplines.
     pub const ALL: [Self; 5] = [Self::DropTail, Self::Codel, Self::FqCodel, Self::Pie, Self::DualPi2];
 
-    /// Its name in scenarios; scenarios do not name drop-tail.
+    /// The name of the discipline in scenarios. In a scenario, drop-tail is the default and is not named.
     pub const fn name(self) -> &'static str {
         match self {
             Self::DropTail => "drop-tail",
@@ -44,13 +44,13 @@ impl Aqm {
         }
     }
 
-    /// Returns the discipline with a name.
+    /// Returns the discipline with this name.
     pub fn find(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|aqm| aqm.name() == name)
     }
 }
 
-/// Refuses names that the catalogue does not have.
+/// Refuses names of controllers that the catalogue does not contain.
 pub(super) fn check_names(catalogue: &Catalogue, controllers: &[String]) -> Result<(), SuiteError> {
     let known = &catalogue.controllers;
     let unknown = controllers.iter().find(|name| known.find(name).is_none());
@@ -65,7 +65,7 @@ pub(super) fn check_names(catalogue: &Catalogue, controllers: &[String]) -> Resu
     }
 }
 
-/// Returns an item's scenario, with other queues if requested.
+/// Returns the scenario of an item. If `aqm` is given, all its bottleneck links use this queue discipline.
 pub(super) fn parse(catalogue: &Catalogue, item: &Item, aqm: Option<Aqm>) -> Result<Scenario, SuiteError> {
     let parse = |overrides: &[Override]| {
         let wrong = |source| SuiteError::Scenario {
@@ -82,7 +82,7 @@ pub(super) fn parse(catalogue: &Catalogue, item: &Item, aqm: Option<Aqm>) -> Res
     parse(&overrides)
 }
 
-/// Returns the overrides that change the queue of a link; none for a link without a limit.
+/// Returns the overrides that change the queue discipline of a link. There are none if the link has no rate limit.
 fn queue_changes(scenario: &Scenario, link: &Link, aqm: Aqm) -> Vec<Override> {
     let key = |key: &str| format!("link.\"{}\".{key}", link.name);
     let PipeConfig { capacity, queue, discipline, .. } = &link.forward;
@@ -93,7 +93,8 @@ fn queue_changes(scenario: &Scenario, link: &Link, aqm: Aqm) -> Vec<Override> {
     }
     let name = [("name".to_owned(), Value::from(aqm.name()))].into_iter().collect();
     let mut changes = vec![Override::set(key("aqm"), Value::Table(name))];
-    // With an AQM, the queue's limit is in bytes (RFC 8868, Sec. 4.3): QueueSize = seconds x throughput / 8.
+    // With active queue management, the limit of a queue is in bytes (RFC 8868, Sec. 4.3): QueueSize = seconds x
+    // throughput / 8.
     if let QueueLimit::Time(time) = queue {
         let bits = time.as_secs_f64() * rate.as_bps_f64();
         let room = Size::from_bytes((bits / 8.0).round() as u64);
@@ -102,7 +103,8 @@ fn queue_changes(scenario: &Scenario, link: &Link, aqm: Aqm) -> Vec<Override> {
     changes
 }
 
-/// The initial rate of a link; for a trace its mean over the run.
+/// Returns the initial rate of a link, or the mean rate over the run if the link follows a trace; `None` if the link
+/// has no rate limit.
 fn first_rate(capacity: &Capacity, scenario: &Scenario) -> Option<Rate> {
     match capacity {
         Capacity::Rate(rate) => Some(rate.initial()),
@@ -113,7 +115,7 @@ fn first_rate(capacity: &Capacity, scenario: &Scenario) -> Option<Rate> {
     }
 }
 
-/// Returns why a controller cannot run an item, if it lacks a parameter that the item needs.
+/// Checks that a controller has the parameter that an item needs. The error is the reason why it cannot run the item.
 pub(super) fn lacks(catalogue: &Catalogue, item: &Item, controller: &str) -> Result<(), String> {
     let Some(needed) = item.needs else { return Ok(()) };
     let entry = catalogue.controllers.find(controller);
@@ -121,7 +123,7 @@ pub(super) fn lacks(catalogue: &Catalogue, item: &Item, controller: &str) -> Res
     if has { Ok(()) } else { Err(format!("{controller} has no parameter `{needed}`")) }
 }
 
-/// Returns the scenario with a controller for each session, or why that is impossible.
+/// Returns the scenario in which every session uses this controller. The error is the reason why this is impossible.
 pub(super) fn with_controller(
     catalogue: &Catalogue,
     scenario: &Scenario,
@@ -132,16 +134,16 @@ pub(super) fn with_controller(
     Ok(scenario)
 }
 
-/// The rate of a fixed-rate controller: `R_v` of RFC 8593, Sec. 5.1, the example of a video's target rate.
+/// The rate of a controller with a fixed rate. It is `R_v` of RFC 8593, Sec. 5.1, the example of a video's target rate.
 const FIXED_RATE: &str = "1 Mbit/s";
 
-/// Returns whether a controller sends at a fixed rate, which must be given.
+/// Whether a controller sends at a fixed rate that the scenario must specify.
 fn has_fixed_rate(catalogue: &Catalogue, controller: &str) -> bool {
     let entry = catalogue.controllers.find(controller);
     entry.is_some_and(|entry| entry.parameters().iter().any(|it| it.name == "rate" && it.default.is_none()))
 }
 
-/// Replaces the controller of one session after the other: each session keeps its own parameters.
+/// Replaces the controllers of the sessions one after another, so that each session keeps its own parameters.
 fn exchanged(catalogue: &Catalogue, scenario: &Scenario, controller: &str) -> Result<Scenario, SwapError> {
     let mut found = scenario.clone();
     for flow in scenario.flows.iter().filter(|flow| controller_of(flow).is_some_and(|name| name != controller)) {
@@ -149,13 +151,13 @@ fn exchanged(catalogue: &Catalogue, scenario: &Scenario, controller: &str) -> Re
             .then(|| Override::set(format!("flow.{}.controller.rate", flow.name), FIXED_RATE));
         let overrides: Vec<_> = rate.into_iter().collect();
         let swap = Swap::new(catalogue, &found.text, &overrides, Some(&flow.name))?;
-        // One name yields one scenario.
+        // `with` returns one scenario for each name, so one here.
         found = swap.with([controller])?.pop().unwrap_or(found);
     }
     Ok(found)
 }
 
-/// The controller of a session; `None` for other flows and for the reverse media of a session.
+/// Returns the name of a session's controller; `None` for other flows and for the reverse media of a session.
 fn controller_of(flow: &Flow) -> Option<&str> {
     match &flow.kind {
         FlowKind::Session { controller, .. } if flow.part != Some(DuplexPart::Back) => Some(controller.entry.name()),
@@ -164,7 +166,7 @@ fn controller_of(flow: &Flow) -> Option<&str> {
     }
 }
 
-/// The parameters of the first session's controller, as in a scenario.
+/// Returns the parameters of the first session's controller, as text in the form of a scenario file.
 pub(super) fn parameters(scenario: &Scenario) -> BTreeMap<String, String> {
     let first = scenario.flows.iter().find_map(|flow| match &flow.kind {
         FlowKind::Session { controller, .. } => Some(&controller.parameters),
@@ -175,7 +177,7 @@ pub(super) fn parameters(scenario: &Scenario) -> BTreeMap<String, String> {
     all.map(|(name, value)| (name.to_owned(), value.to_string())).collect()
 }
 
-/// An error with all its causes, in one line.
+/// Formats an error and all its causes in one line.
 pub(super) fn in_one_line(error: &dyn Error) -> String {
     Chain(error).to_string().replace('\n', " ")
 }

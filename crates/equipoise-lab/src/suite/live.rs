@@ -1,4 +1,5 @@
-//! Runs the items of a suite over real sockets: in network namespaces, through the emulator, one run after another.
+//! Runs the items of a suite over real sockets. The runs use network namespaces and the emulator, one run after
+//! another.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -14,52 +15,54 @@ use crate::result::{Run, World};
 use crate::scenario::Catalogue;
 use crate::sim::RunObserver as _;
 
-/// Default number of runs of each item under each controller: live runs take real time.
+/// Default number of live runs of each item under each controller. It is small, because live runs take real time.
 pub const RUNS: u32 = 1;
 
-/// Maximum time of a live run in addition to its length: for namespaces, and packets in flight at its end.
+/// Maximum time of a live run in addition to the length of the scenario, for the creation of namespaces and for packets
+/// in flight at the end.
 const AROUND: Span = Span::from_secs(3);
 
-/// Identifies the run in progress, and how much of it is complete.
+/// Identifies the live run in progress, and the completed share of this run.
 #[derive(Clone, Copy, Debug)]
 pub struct Step<'a> {
-    /// The case.
+    /// The name of the case.
     pub case: &'a str,
-    /// The variant.
+    /// The name of the variant.
     pub variant: &'a str,
-    /// The controller.
+    /// The name of the controller.
     pub controller: &'a str,
-    /// The run's seed.
+    /// The seed of the run.
     pub seed: u64,
-    /// The run's number among all live runs, from 0.
+    /// The number of the run among all live runs, counted from 0.
     pub number: usize,
-    /// Number of all live runs.
+    /// The number of all live runs.
     pub runs: usize,
-    /// The share of the run that is complete.
+    /// The completed share of the run, 0 to 1.
     pub share: f64,
 }
 
-/// The number of live runs, and their approximate total time.
+/// The number of the live runs, and approximately how long they take in total.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Length {
     /// Number of live runs.
     pub runs: usize,
-    /// Their total time, one after another.
+    /// Total time of all live runs, which run one after another.
     pub time: Span,
 }
 
-/// Checks whether live runs are possible: whether network namespaces can be created.
+/// Checks whether live runs are possible, which requires that network namespaces can be created.
 ///
 /// # Errors
-/// [`SuiteError::Live`] with what is missing.
+/// [`SuiteError::Live`], which names what the machine lacks.
 pub fn check() -> Result<(), SuiteError> {
     Ok(Stage::Namespaces.check()?)
 }
 
-/// Returns the length of the live runs of a plan; the plan's `runs` is the number of live runs.
+/// Returns the number and the total time of the live runs of a plan. `plan.runs` is the number of live runs of each
+/// item under each controller.
 ///
 /// # Errors
-/// As [`super::run`].
+/// The errors of [`super::run`].
 pub fn length(items: &[Item], law: (&Catalogue, &[String]), plan: &Plan) -> Result<Length, SuiteError> {
     let (prepared, _) = prepare(items, law, plan)?;
     let each = prepared.iter().map(|prepared| prepared.scenario.duration + AROUND);
@@ -67,12 +70,12 @@ pub fn length(items: &[Item], law: (&Catalogue, &[String]), plan: &Plan) -> Resu
     Ok(Length { runs: prepared.len() * plan.runs as usize, time })
 }
 
-/// Adds live results to simulated ones: the same items and controllers from the same seed, `plan.runs` runs of each,
-/// one after another. The results contain the reason for each run that is not possible or, after `stop` is set, not
-/// done.
+/// Adds live results to the simulated results in `result`. The live runs use the same items and controllers and start
+/// with the same seed, with `plan.runs` runs of each, one after another. If a run is not possible, or is not done
+/// because `stop` is set, the result contains the reason.
 ///
 /// # Errors
-/// As [`super::run`]; a live run that fails is no error.
+/// The errors of [`super::run`]. A live run that fails is not an error.
 pub fn run_beside(
     result: &mut SuiteResult,
     items: &[Item],
@@ -101,7 +104,7 @@ pub fn run_beside(
         found.extend(live);
         result.not_run.extend(failed.map(|reason| prepared.not_run(reason, vec![World::Live])));
     }
-    // The simulator refused the same variants with the same message.
+    // The simulator already refused the same variants for the same reasons, so their entries exist.
     let is_refused = |not_run: &NotRun| refused.iter().any(|refused| refused.is_of_same(not_run));
     result
         .not_run
@@ -113,7 +116,8 @@ pub fn run_beside(
     Ok(())
 }
 
-/// Runs a variant under a controller; also returns the reason if some of its runs are missing.
+/// Runs a variant under a controller. Returns the result of the completed runs, and the reason if some runs are
+/// missing.
 fn case(
     prepared: &Prepared<'_>,
     plan: &Plan,
@@ -139,7 +143,7 @@ fn case(
     (live, failed)
 }
 
-/// Returns a completed run, or the reason why it was not completed.
+/// Performs one run. Returns the run if it was complete, or the reason why it was not.
 fn one(
     prepared: &Prepared<'_>,
     seed: u64,
@@ -166,7 +170,7 @@ fn one(
     }
 }
 
-/// Puts each live result after the simulated one.
+/// Inserts each live result directly after the simulated result of the same variant and controller.
 fn lay_beside(results: &mut Vec<CaseResult>, live: Vec<CaseResult>) {
     for live in live {
         let is_same = |found: &CaseResult| {
@@ -200,11 +204,13 @@ mod tests {
         let controllers = ["ap", "nada"].map(str::to_owned);
         let plan = Plan { seed: 1, runs: 2, aqm: None, execution: None.into() };
         let found = length(&items, (&Catalogue::default(), &controllers), &plan).expect("they can be run");
-        // Two controllers run 5.1 for 100 s, and one of them runs 6.1 for 120 s, each with 3 s in addition.
+        // Two controllers run case 5.1 for 100 s, and one of them runs case 6.1 for 120 s. Each run takes 3 s in
+        // addition.
         assert_eq!(found, Length { runs: 6, time: Span::from_secs(2 * (2 * 103 + 123)) });
     }
 
-    /// For several runs, the result has the maximum lateness, and the totals of lost packets and stalls.
+    /// If it fails, a result of several runs does not contain the maximum lateness and the total of lost packets and
+    /// stalls.
     #[test]
     fn what_the_machine_did_is_summed_up_over_the_runs() {
         let run = |late_ms: f64, lost, stalled_s| Run {

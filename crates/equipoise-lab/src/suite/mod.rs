@@ -1,4 +1,4 @@
-//! A suite: many cases, each under several controllers with the same seeds, and one table of all results.
+//! A suite runs many cases, each under several controllers with the same seeds, and collects all results in one table.
 //!
 //! ```text
 //!   cases or traces ──▶ items ──┐               ┌─▶ sim, all seeds at once ──┐
@@ -7,10 +7,10 @@
 //! ```
 //!
 //! [`rfc8867`] has the cases of RFC 8867, [`traces`] makes a case of each recorded link in a folder, and [`bars`]
-//! judges our own control law. [`paths`] is another kind of suite, in which each seed has its own random path. A suite
-//! keeps the metrics of each run: of the whole run, by phase and by flow. It computes means over the seeds. Only the
-//! time series for charts are measured in addition. Each result says whether it is simulated or live; [`live`] adds
-//! results over real sockets to the simulated ones.
+//! judges our own control law. [`paths`] is a different kind of suite, in which each seed has its own random path. A
+//! suite keeps the metrics of each run: those of the whole run, of each phase and of each flow. The suite then computes
+//! means over the seeds. Only the time series for charts are measured in addition. Each result says whether it is
+//! simulated or live. [`live`] adds results over real sockets to the simulated results.
 
 pub mod bars;
 mod csv;
@@ -44,46 +44,47 @@ use crate::sim::{self, Execution, RunObserver};
 use kept::Kept;
 use series::Watch;
 
-/// The controllers that a suite compares by default; those that the catalogue lacks are left out.
+/// The controllers that a suite compares by default. Controllers that the catalogue does not contain are omitted.
 pub const CONTROLLERS: [&str; 5] = ["gcc", "nada", "scream", "ap", "equipoise"];
 
-/// A variant of a case, to be run under each controller.
+/// A variant of a case, which a suite runs under each controller.
 #[derive(Clone, Debug)]
 pub struct Item {
-    /// The case, such as "5.1", or the name of a trace.
+    /// The name of the case, such as "5.1", or the name of a trace.
     pub case: String,
     /// The title of the case.
     pub title: String,
-    /// Its variant, such as "50ms-link".
+    /// The name of the variant, such as "50ms-link".
     pub variant: String,
-    /// The scenario's text; the controllers of all its sessions are replaced.
+    /// The text of the scenario. The suite replaces the controllers of all its sessions.
     pub text: Cow<'static, str>,
-    /// Overrides of the text, applied first.
+    /// Overrides of the text, which are applied before the controllers are replaced.
     pub overrides: Vec<Override>,
-    /// A parameter that a controller must have to run the item.
+    /// The name of a parameter that a controller must have in order to run the item; `None` if any controller can run
+    /// it.
     pub needs: Option<&'static str>,
 }
 
 /// Settings of a suite's runs.
 #[derive(Clone, Debug)]
 pub struct Plan {
-    /// Seed of the first run; the seeds of the other runs follow it.
+    /// Seed of the first run; each further run uses the next number.
     pub seed: u64,
-    /// Runs of each item under each controller.
+    /// Number of runs of each item under each controller.
     pub runs: u32,
-    /// The queue discipline of all bottleneck links; `None` if each scenario keeps its own.
+    /// The queue discipline of all bottleneck links; `None` if each scenario keeps its own discipline.
     pub aqm: Option<Aqm>,
-    /// The threads, and the handle that ends the suite early.
+    /// The number of threads, and the handle that can end the suite early.
     pub execution: Execution,
 }
 
-/// The controllers of [`CONTROLLERS`] that a catalogue has.
+/// Returns those controllers of [`CONTROLLERS`] that a catalogue contains.
 pub fn default_controllers(catalogue: &Catalogue) -> Vec<String> {
     let has = |name: &&str| catalogue.controllers.find(name).is_some();
     CONTROLLERS.into_iter().filter(has).map(str::to_owned).collect()
 }
 
-/// A variant under a controller, ready to run.
+/// A variant with a controller, whose scenario is ready to run.
 struct Prepared<'a> {
     item: &'a Item,
     controller: &'a str,
@@ -108,12 +109,12 @@ fn not_run(item: &Item, controller: &str, reason: String, worlds: Vec<World>) ->
     }
 }
 
-/// Runs every item under every controller with the same seeds. An item that a controller cannot run is no error: the
-/// result states the reason. `progress` gets the share of the runs that are complete.
+/// Runs every item under every controller with the same seeds. An item that a controller cannot run is not an error:
+/// the result contains the reason. `progress` is called with the share of the runs that are complete, 0 to 1.
 ///
 /// # Errors
-/// [`SuiteError::UnknownController`], [`SuiteError::Scenario`] for an item that is wrong under every controller,
-/// [`SuiteError::NothingRuns`] if no controller can run any item, and [`SuiteError::Run`].
+/// [`SuiteError::UnknownController`], [`SuiteError::Scenario`] for an item whose scenario is invalid under every
+/// controller, [`SuiteError::NothingRuns`] if no controller can run any item, and [`SuiteError::Run`].
 pub fn run(
     name: &str,
     items: &[Item],
@@ -128,7 +129,7 @@ pub fn run(
     Ok(suite_result(name, plan, results, not_run))
 }
 
-/// Executes every prepared run; `keep` extracts the results of each.
+/// Executes the runs of all prepared variants. `keep` extracts the data to be kept from each run.
 fn run_each<O: RunObserver, T: Send>(
     prepared: &[Prepared<'_>],
     plan: &Plan,
@@ -147,7 +148,7 @@ fn run_each<O: RunObserver, T: Send>(
         kept
     };
     let kept = sim::observe_each(&jobs, &plan.execution, observer, keep)?;
-    // Each job belongs to a prepared variant.
+    // Every run belongs to a prepared variant, so `flatten` removes nothing.
     Ok(kept.into_iter().flatten().collect())
 }
 
@@ -165,7 +166,7 @@ fn suite_result(name: &str, plan: &Plan, results: Vec<CaseResult>, not_run: Vec<
     }
 }
 
-/// Returns the variants that can be run, and those that cannot, with the reason.
+/// Returns the variants that can be run, and entries for those that cannot, which contain the reason.
 fn prepare<'a>(
     items: &'a [Item],
     (catalogue, controllers): (&Catalogue, &'a [String]),

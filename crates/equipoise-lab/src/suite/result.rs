@@ -1,5 +1,5 @@
-//! The results of a suite, as stored in JSON. Names include their unit; `null` means that a case does not have the
-//! value.
+//! The results of a suite, in the form of their JSON. The names of fields include the unit. `null` means that a case
+//! does not have the value.
 
 use std::collections::BTreeMap;
 
@@ -11,32 +11,32 @@ use super::series::{Audio, FlowSeries};
 use crate::result::{FlowResult, FramesResult, World, json_line};
 use crate::statistics::{mean_95, share_95};
 
-/// All cases under all controllers.
+/// The results of all cases under all controllers.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct SuiteResult {
-    /// The suite: `rfc8867`, `traces` or `bars`.
+    /// The name of the suite: `rfc8867`, `traces` or `bars`.
     pub suite: String,
-    /// Version of Equipoise that wrote it.
+    /// Version of Equipoise that wrote the result.
     pub version: String,
-    /// Seed of the first run of each variant; the n-th uses `seed + n`.
+    /// Seed of the first run of each variant; run n, counted from 0, uses `seed + n`.
     pub seed: u64,
-    /// Number of runs of each variant.
+    /// Number of simulated runs of each variant.
     pub runs: u32,
-    /// Number of live runs of each variant; left out without live runs.
+    /// Number of live runs of each variant; omitted if there are no live runs.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub live_runs: Option<u32>,
-    /// Queue discipline of all bottleneck links; `null` if each scenario keeps its own.
+    /// Queue discipline of all bottleneck links; `null` if each scenario keeps its own discipline.
     pub aqm: Option<String>,
-    /// The bars, which are the limits that our control law must meet; left out in other suites.
+    /// The bars, which are the limits that our control law must meet; omitted in other suites.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub bars: Vec<BarResult>,
-    /// The results, in order of case, variant and controller, simulated before live.
+    /// The results, in the order of case, variant and controller. A simulated result precedes the live result.
     pub results: Vec<CaseResult>,
-    /// Variants that a controller cannot run.
+    /// The variants that a controller cannot run or did not run.
     pub not_run: Vec<NotRun>,
 }
 
-/// A variant of a case under a controller, over all seeds.
+/// The result of one variant of a case under one controller, over all seeds.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct CaseResult {
     /// The case, such as "5.1".
@@ -45,35 +45,35 @@ pub struct CaseResult {
     pub title: String,
     /// The variant, such as "50ms-link".
     pub variant: String,
-    /// The scenario's own description.
+    /// The description in the scenario.
     pub description: String,
-    /// Whether it was simulated or live.
+    /// Whether the runs were simulated or live.
     pub world: World,
-    /// The controller.
+    /// The name of the controller.
     pub controller: String,
     /// Origin of the controller's code: `ours` for this project's own code.
     pub implementation: String,
-    /// Version of that code.
+    /// Version of the controller's code.
     pub version: String,
     /// Seed of the first run.
     pub seed: u64,
-    /// Parameters of the first session's controller, as a scenario writes them.
+    /// Parameters of the first session's controller, in the form of a scenario file.
     pub parameters: BTreeMap<String, String>,
-    /// Number of runs.
+    /// Number of runs over which means are taken.
     pub runs: u32,
     /// Length of a run, in seconds.
     pub duration_s: f64,
-    /// Media flows, their audio, and TCP flows, in the order of the scenario.
+    /// The results of media flows, of their audio, and of TCP flows, in the order of the scenario.
     pub flows: Vec<CaseFlow>,
-    /// The time spans between planned changes.
+    /// The results of the phases, which are the time spans between planned changes.
     pub phases: Vec<PhaseResult>,
     /// Metrics of all media together in the whole run.
     #[serde(flatten)]
     pub metrics: Metrics,
-    /// Disturbances by the machine in live runs; left out for simulated ones.
+    /// Disturbances by the machine in live runs; omitted for simulated runs.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub machine: Option<Machine>,
-    /// The flows over time, for charts.
+    /// Time series of the flows, for charts.
     #[serde(skip)]
     pub series: Vec<FlowSeries>,
     /// Capacity of a recorded link in each second, in bit/s, for charts; empty for other links.
@@ -81,37 +81,37 @@ pub struct CaseResult {
     pub capacity: Vec<f64>,
 }
 
-/// Influence of the machine, not of the law, on live runs, over all runs of a result.
+/// Disturbances of live runs that the machine caused, over all runs of a result.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Machine {
-    /// Total time in which the machine ran nothing, in seconds, over all runs.
+    /// Total time in which the machine ran no program, in seconds, over all runs.
     pub stalled_s: f64,
-    /// Packets lost by the machine and not by a link, over all runs.
+    /// Number of packets that were lost by the machine instead of by a link, over all runs.
     pub packets_lost: u64,
-    /// Lateness with which packets left the emulator: the 99th percentile, in seconds, of the worst run.
+    /// 99th percentile of the lateness with which packets left the emulator, in seconds, in the worst run.
     pub late_p99_s: Option<f64>,
-    /// Maximum of this lateness, in seconds.
+    /// Maximum lateness with which packets left the emulator, in seconds.
     pub late_max_s: Option<f64>,
 }
 
-/// The mean of each metric by its key; `null` if no run has the metric.
+/// The mean over the runs of each metric, by the metric's key; `null` if the metric has a value in no run.
 pub type Metrics = BTreeMap<String, Option<Estimate>>;
 
-/// A variant of a case that a controller cannot run.
+/// A variant of a case that a controller cannot run or did not run.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct NotRun {
-    /// The case.
+    /// The name of the case.
     pub case: String,
     /// The title of the case.
     pub title: String,
-    /// The variant.
+    /// The name of the variant.
     pub variant: String,
-    /// The controller.
+    /// The name of the controller.
     pub controller: String,
-    /// Whether the simulated run, the live run or both are missing; left out if only the simulated run is.
+    /// Whether the simulated runs, the live runs or both are missing; omitted if only the simulated runs are missing.
     #[serde(default = "simulated", skip_serializing_if = "is_simulated")]
     pub worlds: Vec<World>,
-    /// The reason, in words.
+    /// The reason why the variant was not run, in words.
     pub reason: String,
 }
 
@@ -124,34 +124,34 @@ fn is_simulated(worlds: &[World]) -> bool {
 }
 
 impl NotRun {
-    /// Returns whether both have the same variant and controller.
+    /// Whether two entries have the same variant and controller.
     #[cfg(feature = "live")]
     pub(super) fn is_of_same(&self, other: &Self) -> bool {
         self.case == other.case && self.variant == other.variant && self.controller == other.controller
     }
 
-    /// Names the variant in tables: "5.6/300ms-reno under gcc, live" if only live runs are missing, otherwise without
-    /// "live".
+    /// Returns the name of the variant in tables: "5.6/300ms-reno under gcc, live" if only live runs are missing,
+    /// otherwise without ", live".
     pub fn name(&self) -> String {
         let Self { case, variant, .. } = self;
         format!("{case}/{variant} under {}", self.controller_in_words())
     }
 
-    /// The controller; "gcc, live" if only live runs are missing.
+    /// Returns the name of the controller, followed by ", live" if only live runs are missing.
     pub fn controller_in_words(&self) -> String {
         let live = if self.worlds == [World::Live] { ", live" } else { "" };
         format!("{}{live}", self.controller)
     }
 }
 
-/// A flow of a case.
+/// The result of one flow of a case.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct CaseFlow {
-    /// Its name.
+    /// Name of the flow.
     pub name: String,
-    /// Its kind.
+    /// Kind of the flow.
     pub kind: FlowKind,
-    /// Its metrics.
+    /// Metrics of the flow.
     #[serde(flatten)]
     pub metrics: Metrics,
 }
@@ -160,11 +160,11 @@ pub struct CaseFlow {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum FlowKind {
-    /// A session with everything that it sends, including its audio.
+    /// A session with all its media, including its audio.
     Media,
-    /// The audio of a session.
+    /// The audio of a session alone.
     Audio,
-    /// A TCP connection, or web traffic.
+    /// A TCP connection or web traffic.
     Tcp,
 }
 
@@ -179,38 +179,38 @@ impl FlowKind {
     }
 }
 
-/// A phase of a case.
+/// The result of one phase of a case.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct PhaseResult {
-    /// Start, in seconds since the run's start.
+    /// Start of the phase, in seconds since the run's start.
     pub start_s: f64,
-    /// End, in seconds since the run's start.
+    /// End of the phase, in seconds since the run's start.
     pub end_s: f64,
-    /// Capacity that the bottlenecks together leave to media and TCP, in bit/s; `null` without a bottleneck.
+    /// Capacity that all bottlenecks together leave to media and TCP, in bit/s; `null` if no link limits the media.
     pub capacity_bps: Option<f64>,
-    /// Its metrics.
+    /// Metrics of the phase.
     #[serde(flatten)]
     pub metrics: Metrics,
-    /// The bottleneck link of each route of media, with the capacity that it leaves, in bit/s.
+    /// The name of each bottleneck link of media, and the capacity that the link leaves to media and TCP, in bit/s.
     #[serde(skip)]
     pub bottlenecks: Vec<(String, f64)>,
 }
 
-/// A mean over runs with its 95 % confidence interval (Student's t).
+/// A mean over runs, with the mean's 95 % confidence interval (Student's t).
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Estimate {
-    /// The mean.
+    /// The mean over the runs that have the metric.
     pub mean: f64,
-    /// Lower end of the interval; `null` if only one run has the metric.
+    /// Lower end of the confidence interval; `null` if only one run has the metric.
     pub lo: Option<f64>,
-    /// Upper end of the interval.
+    /// Upper end of the confidence interval; `null` if only one run has the metric.
     pub hi: Option<f64>,
-    /// Number of runs that have the metric: a convergence time is averaged over the runs that converged.
+    /// Number of runs that have the metric. For example, a convergence time is averaged over the runs that converged.
     pub runs: u32,
 }
 
 impl Estimate {
-    /// The mean over the runs that have a value; `None` if none has.
+    /// Returns the mean over the runs that have a value; `None` if no run has one.
     pub fn of(values: impl Iterator<Item = Option<f64>>) -> Option<Self> {
         let values: Vec<_> = values.flatten().filter(|value| value.is_finite()).collect();
         let mean = (!values.is_empty()).then(|| values.iter().sum::<f64>() / values.len() as f64)?;
@@ -220,43 +220,43 @@ impl Estimate {
         Some(Self { mean: rounded(mean), lo, hi, runs })
     }
 
-    /// The share of runs in which something happened, with Wilson's interval; `None` without runs.
+    /// Returns the share of runs in which an event happened, with Wilson's interval; `None` if there are no runs.
     pub fn of_share(hits: usize, runs: usize) -> Option<Self> {
         let found = share_95(hits, runs)?;
         let [lo, hi] = found.ci95.map(|end| Some(rounded(end)));
         Some(Self { mean: rounded(found.value), lo, hi, runs: u32::try_from(runs).unwrap_or(u32::MAX) })
     }
 
-    /// Half the width of the interval, if there is one.
+    /// Returns half the width of the confidence interval; `None` if there is no interval.
     pub fn half_width(&self) -> Option<f64> {
         Some((self.hi? - self.lo?) / 2.0)
     }
 }
 
-/// A number rounded to six significant digits: further digits would be noise.
+/// Rounds a number to six significant digits, because further digits are not significant.
 fn rounded(number: f64) -> f64 {
     format!("{number:.5e}").parse().unwrap_or(number)
 }
 
-/// Origin of this project's own controllers.
+/// The value of [`CaseResult::implementation`] for this project's own controllers.
 pub(super) const OURS: &str = "ours";
-/// The key of a phase's capacity, which is planned and not measured.
+/// The key of a phase's capacity, which is planned instead of measured.
 pub(super) const CAPACITY: &str = "capacity_bps";
 
-/// A metric of a flow of any kind.
+/// A metric of the flows in a suite's results.
 pub(super) struct FlowMetric {
     pub(super) key: &'static str,
-    /// Its value for media and TCP.
+    /// Returns the metric's value for media and TCP.
     pub(super) of: fn(&FlowResult) -> Option<f64>,
-    /// Its value for a session's audio.
+    /// Returns the metric's value for the audio of a session.
     pub(super) of_audio: fn(&AudioOf<'_>) -> Option<f64>,
 }
 
-/// The audio of a session.
+/// The data about the audio of a session.
 pub(super) struct AudioOf<'a> {
     pub(super) frames: FramesResult,
     pub(super) packets: &'a Audio,
-    /// The session.
+    /// The result of the session to which the audio belongs.
     pub(super) flow: &'a FlowResult,
 }
 
@@ -264,18 +264,18 @@ fn share(part: u64, all: u64) -> Option<f64> {
     (all > 0).then(|| part as f64 / all as f64)
 }
 
-/// The share of packets that were lost. For TCP, each retransmission counts as a loss, because the sender cannot tell
-/// which were needed.
+/// Returns the share of packets that were lost. For TCP, each retransmission counts as a loss, because the sender
+/// cannot distinguish necessary from unnecessary retransmissions.
 fn lost(flow: &FlowResult) -> Option<f64> {
     share(flow.packets_sent.saturating_sub(flow.packets_received), flow.packets_sent)
 }
 
-/// Audio does not have the metric.
+/// For metrics that audio does not have.
 const fn none(_: &AudioOf<'_>) -> Option<f64> {
     None
 }
 
-/// The keys of a flow in JSON.
+/// The metrics of a flow, in the order of their keys in the results.
 pub(super) const FLOW_METRICS: &[FlowMetric] = &[
     FlowMetric {
         key: "mean_rate_bps",
@@ -342,8 +342,8 @@ pub(super) const FLOW_METRICS: &[FlowMetric] = &[
     FlowMetric { key: "fetch_p95_s", of: |flow| flow.tcp.as_ref()?.web?.time.p95_s, of_audio: none },
 ];
 
-/// Metrics of a phase in addition to those of tables: the variation of its flows' rates, and the fairness between flows
-/// in windows of 1, 5 and 20 s (RFC 8868, Sec. 3, metrics 7 and 9).
+/// Metrics of a phase that tables do not show: the variation of the flows' rates, and the fairness between flows in
+/// windows of 1, 5 and 20 s (RFC 8868, Sec. 3, metrics 7 and 9).
 pub(super) const PHASE_METRICS: &[PhaseMetric] = &[
     ("rate_cv", |phase| {
         let found: Vec<_> = phase.flows.iter().filter_map(|flow| flow.rate_cv).collect();
@@ -354,16 +354,16 @@ pub(super) const PHASE_METRICS: &[PhaseMetric] = &[
     ("ratio_20s", |phase| least_over_greatest(phase, 20.0)),
 ];
 
-/// A metric of a phase, with its key.
+/// The key of a phase's metric, and the function that reads its value.
 pub(super) type PhaseMetric = (&'static str, fn(&crate::result::PhaseResult) -> Option<f64>);
 
-/// Lowest flow throughput divided by the highest, as a mean over windows of the given length.
+/// Returns the lowest flow throughput divided by the highest, as a mean over windows of the given length.
 fn least_over_greatest(phase: &crate::result::PhaseResult, window_s: f64) -> Option<f64> {
     Some(phase.fairness.iter().find(|found| (found.window_s - window_s).abs() < 1e-9)?.ratio)
 }
 
 impl CaseResult {
-    /// The controller's name in tables: "gcc", or "gcc, live".
+    /// Returns the name of the controller in tables: "gcc", or "gcc, live" for live results.
     pub fn label(&self) -> String {
         match self.world {
             World::Sim => self.controller.clone(),
@@ -371,18 +371,18 @@ impl CaseResult {
         }
     }
 
-    /// The estimate of a metric of all media together, by its key.
+    /// Returns the estimate of a metric of all media together, by the metric's key.
     pub fn metric(&self, key: &str) -> Option<Estimate> {
         self.metrics.get(key).copied().flatten()
     }
 
-    /// Utilisation, 95th percentile of the queueing delays and loss: "93.5 % · 144 ms · 0.31 %".
+    /// Returns utilisation, 95th percentile of the queueing delays, and loss: "93.5 % · 144 ms · 0.31 %".
     pub fn in_short(&self) -> String {
         self.short(false)
     }
 
-    /// As [`in_short`](Self::in_short), with half the width of each interval if `has_intervals`: "93.5 ± 1.2 % · 144 ±
-    /// 15 ms · 0.31 ± 0.06 %".
+    /// Returns the text of [`in_short`](Self::in_short), with half the width of each interval if `has_intervals` is
+    /// true: "93.5 ± 1.2 % · 144 ± 15 ms · 0.31 ± 0.06 %".
     fn short(&self, has_intervals: bool) -> String {
         let number = |key: &str, scale: f64, decimals: usize| {
             let Some(found) = self.metric(key) else { return "–".to_owned() };
@@ -394,13 +394,14 @@ impl CaseResult {
         format!("{used} % · {waited} ms · {} %", number("loss", 100.0, 2))
     }
 
-    /// Mean received rate of all media together, in bit/s; `None` without media.
+    /// Returns the mean rate that all media together received, in bit/s; `None` if the rate of a media flow was not
+    /// measured.
     pub(super) fn media_rate_bps(&self) -> Option<f64> {
         let media = self.flows.iter().filter(|flow| flow.kind == FlowKind::Media);
         media.map(|flow| flow.metric("delivered_rate_bps").map(|found| found.mean)).sum::<Option<f64>>()
     }
 
-    /// The mean of a metric over the flows of one kind that have the metric.
+    /// Returns the mean of a metric over those flows of one kind that have the metric.
     pub fn flow_mean(&self, kind: FlowKind, key: &str) -> Option<f64> {
         let found = self.flows.iter().filter(|flow| flow.kind == kind).filter_map(|flow| flow.metric(key));
         let (sum, count) = found.fold((0.0, 0u32), |(sum, count), found| (sum + found.mean, count + 1));
@@ -408,26 +409,26 @@ impl CaseResult {
     }
 }
 
-/// A variant of a case with either its simulated or its live results.
+/// The results of one variant of a case, either simulated or live.
 #[derive(Clone, Debug)]
 pub struct Row<'a> {
-    /// The case.
+    /// The name of the case.
     pub case: String,
-    /// The variant.
+    /// The name of the variant.
     pub variant: String,
     /// Whether the results are simulated or live.
     pub world: World,
-    /// The results of the controllers that ran it.
+    /// The results of the controllers that ran the variant.
     pub results: Vec<&'a CaseResult>,
 }
 
 impl<'a> Row<'a> {
-    /// The result under a controller.
+    /// Returns the result under a controller; `None` if the controller did not run the variant.
     pub fn of(&self, controller: &str) -> Option<&'a CaseResult> {
         self.results.iter().copied().find(|found| found.controller == controller)
     }
 
-    /// The variant, with "live" for live results: "50ms-link, live".
+    /// Returns the name of the variant, followed by ", live" for live results: "50ms-link, live".
     pub fn label(&self) -> String {
         let live = if self.world == World::Live { ", live" } else { "" };
         format!("{}{live}", self.variant)
@@ -435,36 +436,36 @@ impl<'a> Row<'a> {
 }
 
 impl CaseFlow {
-    /// The estimate of a metric by its key.
+    /// Returns the estimate of one of the flow's metrics, by the metric's key.
     pub fn metric(&self, key: &str) -> Option<Estimate> {
         self.metrics.get(key).copied().flatten()
     }
 }
 
 impl PhaseResult {
-    /// The estimate of a metric by its key.
+    /// Returns the estimate of one of the phase's metrics, by the metric's key.
     pub fn metric(&self, key: &str) -> Option<Estimate> {
         self.metrics.get(key).copied().flatten()
     }
 }
 
 impl SuiteResult {
-    /// The result as JSON in one line, because it has tens of thousands of numbers.
+    /// Returns the result as JSON in one line, because it contains tens of thousands of numbers.
     pub fn to_json(&self) -> String {
         json_line(self)
     }
 
-    /// All measured values, one row per metric.
+    /// Returns all measured values, with one row per metric.
     pub fn measured(&self) -> Vec<MetricRow<'_>> {
         super::rows::of(self)
     }
 
-    /// The result as CSV, one line per metric; see the book.
+    /// Returns the result as CSV, with one line per metric. The book describes the columns.
     pub fn to_csv(&self) -> String {
         super::csv::of(self)
     }
 
-    /// The runs in words: "simulated with 10 runs on the seeds 1 to 10 each", and the number of live runs.
+    /// Describes the runs in words: "simulated with 10 runs on the seeds 1 to 10 each", and the number of live runs.
     pub fn seeds(&self) -> String {
         let of = |runs: u32| {
             let last = self.seed.wrapping_add(u64::from(runs.saturating_sub(1)));
@@ -477,15 +478,15 @@ impl SuiteResult {
         format!("simulated with {} each{live}", of(self.runs))
     }
 
-    /// The number of bars that our control law meets: "equipoise meets 120 of 150 bars".
+    /// Returns how many bars our control law meets, in words: "equipoise meets 120 of 150 bars".
     pub fn verdicts(&self) -> String {
         let judged = self.bars.iter().filter_map(|bar| bar.met);
         let (met, all) = judged.fold((0u32, 0u32), |(met, all), is_met| (met + u32::from(is_met), all + 1));
         format!("{} meets {met} of {all} bars", super::bars::JUDGED)
     }
 
-    /// The result as a Markdown table: a row per variant, simulated or live, and a column per controller, with
-    /// intervals.
+    /// Returns the result as a Markdown table with confidence intervals. There is one row for each variant, simulated
+    /// or live, and one column for each controller.
     pub fn to_markdown(&self) -> String {
         let controllers = self.controllers();
         let mut text = format!("| case | {} |\n|---|{}\n", controllers.join(" | "), "---|".repeat(controllers.len()));
@@ -497,7 +498,8 @@ impl SuiteResult {
         text
     }
 
-    /// The bars as a Markdown table: a row per bar, a column per control law, with intervals, and the verdict.
+    /// Returns the bars as a Markdown table with confidence intervals and verdicts. There is one row for each bar, and
+    /// one column for each control law.
     pub fn bars_to_markdown(&self) -> String {
         let controllers = self.controllers();
         let lines = "---|".repeat(controllers.len());
@@ -513,7 +515,8 @@ impl SuiteResult {
         text
     }
 
-    /// The variants, each with its simulated and its live results; variants that no controller ran come last.
+    /// Returns one row for the simulated and one for the live results of each variant. Variants that no controller ran
+    /// are the last rows.
     pub fn rows(&self) -> Vec<Row<'_>> {
         let is_same = |one: &CaseResult, other: &CaseResult| one.case == other.case && one.variant == other.variant;
         let mut rows: Vec<Row<'_>> = Vec::new();
@@ -534,7 +537,7 @@ impl SuiteResult {
         rows
     }
 
-    /// The controllers, in the order in which they ran.
+    /// Returns the names of the controllers, in the order in which they ran.
     pub fn controllers(&self) -> Vec<&str> {
         let mut found: Vec<&str> = Vec::new();
         let judged = self.bars.iter().flat_map(|bar| &bar.laws).map(|law| law.controller.as_str());
@@ -552,8 +555,8 @@ impl SuiteResult {
 mod tests {
     use super::*;
 
-    /// The values 1 and 3 have the standard deviation √2, so the interval is ±12.706: Student's t with one degree of
-    /// freedom.
+    /// The values 1 and 3 have the standard deviation √2, so the interval is ±12.706, the quantile of Student's t with
+    /// one degree of freedom.
     #[test]
     fn a_mean_has_an_interval_from_two_runs_on_and_counts_those_that_have_it() {
         let found = Estimate::of([Some(1.0), None, Some(3.0)].into_iter()).expect("two runs");

@@ -1,4 +1,4 @@
-//! The cases of RFC 8867 with their variants; each variant is a scenario in `scenarios/rfc8867`.
+//! The cases of RFC 8867 with their variants. Each variant is a scenario file in `scenarios/rfc8867`.
 
 use super::{Item, SuiteError};
 use crate::scenario::nearest::similar;
@@ -6,32 +6,34 @@ use crate::scenario::nearest::similar;
 /// The name of the suite.
 pub const NAME: &str = "rfc8867";
 
-/// Number of seeds of each variant in a full run.
+/// Number of seeds for each variant in a full run.
 pub const RUNS: u32 = 10;
-/// Number of seeds in a quick run, which has only the first variant of each case, at full length.
+/// Number of seeds for each variant in a quick run. A quick run uses only the first variant of each case, at full
+/// length.
 pub const QUICK_RUNS: u32 = 3;
 
-/// A case by its section.
+/// A test case of RFC 8867.
 #[derive(Clone, Copy, Debug)]
 pub struct Case {
-    /// Its section of RFC 8867, such as "5.1".
+    /// The section of RFC 8867 that defines the case, such as "5.1".
     pub number: &'static str,
-    /// Its title.
+    /// The title of the case.
     pub title: &'static str,
-    /// The expectation of the RFC, in our words.
+    /// What the RFC expects of a control law in this case, in our words.
     pub expected: &'static str,
-    /// A parameter that a controller must have to run the case.
+    /// The name of a parameter that a controller must have in order to run the case; `None` if any controller can run
+    /// it.
     pub needs: Option<&'static str>,
-    /// Its variants; a quick run uses the first one.
+    /// The variants of the case; a quick run uses only the first one.
     pub variants: &'static [Variant],
 }
 
 /// A variant of a case.
 #[derive(Clone, Copy, Debug)]
 pub struct Variant {
-    /// Its name, unique within its case.
+    /// Name of the variant, unique within the case.
     pub name: &'static str,
-    /// Its scenario.
+    /// Text of the variant's scenario.
     pub text: &'static str,
 }
 
@@ -41,7 +43,7 @@ macro_rules! variant {
     };
 }
 
-/// All cases, in the order of their sections.
+/// All cases, in the order of their sections in the RFC.
 pub const CASES: &[Case] = &[
     Case {
         number: "5.1",
@@ -167,16 +169,16 @@ pub const CASES: &[Case] = &[
     },
 ];
 
-/// Returns the case with a number.
+/// Returns the case with this section number.
 pub fn case(number: &str) -> Option<&'static Case> {
     CASES.iter().find(|case| case.number == number)
 }
 
-/// Returns the named cases, such as "5.1", or single variants, such as "5.1/50ms-link"; without names, all of them. A
-/// quick run has only the first variant of a case.
+/// Returns the items with these names. A name is that of a case, such as "5.1", or of a single variant, such as
+/// "5.1/50ms-link". Without names, returns all items. A quick run has only the first variant of a case.
 ///
 /// # Errors
-/// [`SuiteError::UnknownCase`] and [`SuiteError::UnknownVariant`], with the most similar name.
+/// [`SuiteError::UnknownCase`] and [`SuiteError::UnknownVariant`], which suggest the most similar name.
 pub fn items(names: &[String], is_quick: bool) -> Result<Vec<Item>, SuiteError> {
     let of_case = |case: &'static Case| {
         let count = if is_quick { 1 } else { case.variants.len() };
@@ -197,7 +199,7 @@ pub fn items(names: &[String], is_quick: bool) -> Result<Vec<Item>, SuiteError> 
             }
         }
     }
-    // A variant that is named twice runs once.
+    // A variant that is named twice is run only once.
     let mut seen = std::collections::BTreeSet::new();
     items.retain(|item| seen.insert((item.case.clone(), item.variant.clone())));
     Ok(items)

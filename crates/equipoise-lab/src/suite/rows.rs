@@ -1,36 +1,36 @@
-//! The measured values of a suite as a table: the rows for CSV and Python.
+//! Lists the measured values of a suite as rows of a table, for CSV and Python.
 
 use super::bars::{BarResult, JUDGED};
 use super::result::{CAPACITY, CaseFlow, CaseResult, Estimate, Metrics, PhaseResult, SuiteResult};
 
-/// A metric of a case under a controller.
+/// One metric of a case under a controller, which is one row of the table.
 #[derive(Clone, Copy, Debug)]
 pub struct MetricRow<'a> {
-    /// The case, with its variant and controller; simulated or live.
+    /// The result of the variant under the controller, either simulated or live.
     pub case: &'a CaseResult,
-    /// The object that the metric describes.
+    /// What the metric describes: the whole run, a flow, a phase or a bar.
     pub scope: Scope<'a>,
     /// The metric's key.
     pub metric: &'a str,
-    /// The measured value; for a phase's capacity, the planned one.
+    /// The measured value; for the capacity of a phase, the planned value.
     pub found: Estimate,
 }
 
-/// The object that a metric describes.
+/// What a metric describes.
 #[derive(Clone, Copy, Debug)]
 pub enum Scope<'a> {
     /// All media together in the whole run.
     Run,
     /// A flow.
     Flow(&'a CaseFlow),
-    /// A phase: a time span between planned changes.
+    /// A phase, which is a time span between planned changes.
     Phase(&'a PhaseResult),
-    /// A bar.
+    /// A bar, which is a pass criterion for the control law.
     Bar(&'a BarResult),
 }
 
 impl Scope<'_> {
-    /// The scope as a lower-case word.
+    /// Returns the scope as a lower-case word.
     pub const fn word(self) -> &'static str {
         match self {
             Self::Run => "run",
@@ -42,7 +42,7 @@ impl Scope<'_> {
 }
 
 impl MetricRow<'_> {
-    /// The flow's name, or the requirement of the bar.
+    /// Returns the flow's name, or the requirement of the bar; `None` for other scopes.
     pub fn name(&self) -> Option<String> {
         match self.scope {
             Scope::Flow(flow) => Some(flow.name.clone()),
@@ -51,7 +51,7 @@ impl MetricRow<'_> {
         }
     }
 
-    /// The kind of flow, or whether the law under test met the bar.
+    /// Returns the kind of the flow, or whether the judged control law met the bar; `None` for other scopes.
     pub fn kind(&self) -> Option<&'static str> {
         match self.scope {
             Scope::Flow(flow) => Some(flow.kind.name()),
@@ -60,7 +60,7 @@ impl MetricRow<'_> {
         }
     }
 
-    /// Start and end of the phase, in seconds since the run's start.
+    /// Returns start and end of the phase, in seconds since the run's start; `None` for other scopes.
     pub const fn phase_s(&self) -> Option<[f64; 2]> {
         match self.scope {
             Scope::Phase(phase) => Some([phase.start_s, phase.end_s]),
@@ -69,8 +69,8 @@ impl MetricRow<'_> {
     }
 }
 
-/// Returns all rows: for each case, the rows of the run, its flows, its phases and its bars. Values that were not
-/// measured have no row.
+/// Returns all rows. For each case, there are rows for the whole run, the flows, the phases and the bars. Values that
+/// were not measured have no row.
 pub(super) fn of(result: &SuiteResult) -> Vec<MetricRow<'_>> {
     let mut rows = Vec::new();
     for case in &result.results {

@@ -1,4 +1,4 @@
-//! Time series of the media and the audio of a run in steps of one second, for charts (RFC 8868, Sec. 3: "the
+//! Time series of the media and the audio of a run, with one value per second, for charts (RFC 8868, Sec. 3: "the
 //! measurements in the plot are at one-second intervals").
 
 use equipoise::units::{Size, Span};
@@ -9,72 +9,73 @@ use crate::record::{Arrived, LiveRecord, Waits};
 use crate::scenario::Scenario;
 use crate::sim::RunObserver;
 
-/// A flow over time, as the mean of the runs.
+/// Time series of a flow, as the mean over the runs.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct FlowSeries {
     /// The flow's name.
     pub name: String,
-    /// Whether it is a TCP connection, or several.
+    /// Whether the flow is a TCP connection, or web traffic over several connections.
     pub is_tcp: bool,
-    /// Its seconds, from the start of the run.
+    /// The values of each second, from the start of the run.
     pub seconds: Vec<Second>,
 }
 
-/// A second of a flow; `None` for values that were not measured.
+/// The values of a flow in one second; `None` for values that were not measured.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Second {
-    /// Rate that arrived in this second, in bit/s: IP packets of media, new data of TCP.
+    /// Rate that arrived in this second, in bit/s. It counts IP packets for media, and new data for TCP.
     pub rate_bps: Option<f64>,
     /// Mean queueing delay of the packets that arrived in this second, in seconds.
     pub queueing_s: Option<f64>,
-    /// Mean time from capture to completion, in seconds, of the completed video frames that were captured in this
-    /// second.
+    /// Mean time from capture to completion of a video frame, in seconds, over the completed frames that were captured
+    /// in this second.
     pub frame_delay_s: Option<f64>,
-    /// Share of the packets sent in this second that never arrived.
+    /// Share of the packets sent in this second that never arrived, 0 to 1.
     pub loss: Option<f64>,
 }
 
-/// Observes the media of a run.
+/// Observes the media of a run, and records values for each second.
 #[derive(Debug, Default)]
 pub(super) struct Watch {
     flows: Vec<Watched>,
 }
 
-/// A flow so far.
+/// The data recorded so far about one flow.
 #[derive(Debug)]
 pub(super) struct Watched {
     bins: Vec<Bin>,
     live: LiveRecord,
-    /// Queueing delay of the packet that has just arrived, until its event shows whether it was media.
+    /// Queueing delay of the packet that has just arrived. It is kept until the packet's event shows whether the packet
+    /// was media.
     waited: Option<Span>,
     pub(super) audio: Audio,
 }
 
-/// The packets of a flow's audio.
+/// Counters of the audio packets of a flow.
 #[derive(Debug, Default)]
 pub(super) struct Audio {
     pub(super) sent: u64,
     pub(super) bytes: Size,
     pub(super) received: u64,
     pub(super) waits: Waits,
-    /// Total size sent by the session.
+    /// Total size of all packets that the session sent, including video.
     pub(super) of_bytes: Size,
 }
 
-/// A second so far.
+/// The data recorded so far about one second of a flow.
 #[derive(Clone, Copy, Debug, Default)]
 struct Bin {
     received: Size,
     arrivals: u32,
     waited: Span,
     sent: u32,
-    /// Packets sent in this second that arrived.
+    /// Number of packets sent in this second that have arrived.
     arrived: u32,
     frames: u32,
     frame_delays: Span,
 }
 
-/// Maximum number of observed seconds of a run: one day.
+/// Maximum number of seconds of a run that are recorded: one day.
 const MOST_SECONDS: usize = 86_400;
 
 impl RunObserver for Watch {
@@ -111,12 +112,12 @@ impl Watch {
         &mut self.flows[number]
     }
 
-    /// The flows so far, as [`Self::into_flows`] returns them.
+    /// Returns the flows in the order of the scenario, up to the last flow that has an event or arrival.
     pub(super) fn flows(&self) -> &[Watched] {
         &self.flows
     }
 
-    /// The flows in order, up to the last flow that sent something.
+    /// Returns the flows in the order of the scenario, up to the last flow that has an event or arrival.
     pub(super) fn into_flows(self) -> Vec<Watched> {
         self.flows
     }
@@ -161,13 +162,13 @@ impl Watched {
         }
     }
 
-    /// Number of packets sent from a second of the run on, and number of these that arrived.
+    /// Returns the number of packets sent from second `from` of the run on, and how many of these packets arrived.
     pub(super) fn sent_and_arrived(&self, from: usize) -> (u64, u64) {
         let bins = self.bins.iter().skip(from);
         bins.fold((0, 0), |(sent, arrived), bin| (sent + u64::from(bin.sent), arrived + u64::from(bin.arrived)))
     }
 
-    /// The whole seconds of a run of this length.
+    /// Returns the values of all whole seconds of a run of this length.
     pub(super) fn seconds(&self, lasted_s: f64) -> Vec<Second> {
         let count = lasted_s.max(0.0) as usize;
         (0..count).map(|place| self.bins.get(place).map_or_else(Second::default, Bin::second)).collect()
@@ -188,7 +189,7 @@ impl Bin {
 }
 
 impl Second {
-    /// The mean of each value over the seconds that have it.
+    /// Returns the mean of each value over those items of `all` that have it.
     pub(super) fn mean(all: &[Self]) -> Self {
         let mean = |of: fn(&Self) -> Option<f64>| {
             let (sum, count) =
@@ -204,8 +205,8 @@ impl Second {
     }
 }
 
-/// Capacity of the first link in each second, in bit/s, if it is recorded; empty for a link whose rate takes planned
-/// steps, because the phases contain these steps.
+/// Returns the capacity of the first link in each second, in bit/s, if this capacity is recorded. Empty for a link
+/// whose rate takes planned steps, because the phases contain these steps.
 pub(super) fn capacity(scenario: &Scenario) -> Vec<f64> {
     let recorded = scenario.links.first().map(|link| &link.forward.capacity).filter(|capacity| match capacity {
         Capacity::Trace(_) => true,

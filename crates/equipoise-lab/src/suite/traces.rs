@@ -1,4 +1,4 @@
-//! Makes a case of each recorded link in a folder.
+//! The suite `traces`: makes a case of each recorded link in a folder.
 
 use std::ffi::OsStr;
 use std::fs;
@@ -12,16 +12,16 @@ use crate::scenario::Override;
 
 /// The name of the suite.
 pub const NAME: &str = "traces";
-/// The variant of a trace: one flow of media over it.
+/// The name of the variant of each trace: one flow of media over the recorded link.
 pub const VARIANT: &str = "media";
 
 const TEXT: &str = include_str!("trace.toml");
 
-/// The flow over each trace.
+/// Settings of the flow that runs over each trace.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Settings {
-    /// Length of a run. A shorter trace in Mahimahi's format is repeated; after the end of a CSV file its last rate
-    /// holds.
+    /// Length of a run. If a trace in Mahimahi's format is shorter, it is repeated. After the end of a CSV file, the
+    /// last rate in the file applies.
     pub duration: Span,
     /// The maximum rate of the media and of their controller.
     pub max_rate: Rate,
@@ -33,18 +33,19 @@ impl Default for Settings {
     }
 }
 
-/// The format of a capacity file.
+/// The format of a trace file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Format {
-    /// Delivery opportunities.
+    /// Mahimahi's format, a list of delivery opportunities.
     Mahimahi,
-    /// Lines of time and rate.
+    /// Lines that contain a time and a rate.
     Csv,
 }
 
-/// Returns an item for each trace in a folder, in order of their names. Files named `.csv` (or `.csv.gz`) have lines of
-/// `time_s,rate_mbps` or are tables of a download; all others have Mahimahi's format. Folders, hidden files and files
-/// named like a text about the traces (`README`, `LICENSE`, `.md`, `.json`, `.toml`) are left out.
+/// Returns an item for each trace in a folder, in the order of the file names. Files named `.csv` (or `.csv.gz`) have
+/// lines of `time_s,rate_mbps` or are tables of a download, and all other files have Mahimahi's format. Folders, hidden
+/// files, and files whose name shows that they are texts about the traces (`README`, `LICENSE`, `.md`, `.json`,
+/// `.toml`) are ignored.
 ///
 /// # Errors
 /// [`SuiteError::Folder`], [`SuiteError::NoTraces`], [`SuiteError::Trace`] for a file that is not a trace, and
@@ -82,7 +83,7 @@ fn format(file: &Path) -> Format {
 fn item(file: &Path, settings: &Settings) -> Result<Item, SuiteError> {
     let wrong = |source| SuiteError::Trace { file: file.to_path_buf(), source };
     let format = format(file);
-    // The file is read again with its scenario; reading it here gives a precise error.
+    // The file will be read again with its scenario. It is also read here, because this returns a more precise error.
     match format {
         Format::Mahimahi => trace_capacity(file, Span::ZERO),
         Format::Csv => steps_capacity(file, Span::ZERO),

@@ -1,33 +1,33 @@
-//! Compares our law with other laws over recorded links.
+//! Compares our control law with other laws over recorded links.
 
 use super::{CaseResult, FlowKind, SuiteResult};
 
-/// The law under test.
+/// The control law that is judged.
 pub const JUDGED: &str = "equipoise";
-/// Smallest acceptable ratio to the rate of the fastest other law, and largest acceptable ratio to the frame delay of
-/// this law; one of the two suffices.
+/// Smallest acceptable ratio to the rate of the fastest other law, and largest acceptable ratio to that law's frame
+/// delay. It is enough to meet one of the two limits.
 const LEAST_RATE: f64 = 0.9;
 const MOST_DELAY: f64 = 0.5;
 
-/// [`JUDGED`] over a link, compared with the other law that has the highest mean rate.
+/// The result of the control law [`JUDGED`] over a link, compared with the other law that has the highest mean rate.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Verdict {
-    /// The other law.
+    /// The name of the other law.
     pub beside: String,
-    /// Mean delivered rate, relative to the other law's rate.
+    /// Mean delivered rate of the judged law, relative to the other law's rate.
     pub rate: Option<f64>,
-    /// 95th percentile of the frame delay, relative to the other law's; `None` if one of the two laws completed no
-    /// frame.
+    /// 95th percentile of the judged law's frame delay, relative to the other law's; `None` if one of the two laws
+    /// completed no frame.
     pub delay: Option<f64>,
 }
 
 impl Verdict {
-    /// Returns whether the law has at least nine tenths of the rate, or at most half of the delay.
+    /// Whether the judged law has at least 0.9 of the other law's rate, or at most half of its frame delay.
     pub fn is_good(&self) -> bool {
         self.rate.is_some_and(|rate| rate >= LEAST_RATE) || self.delay.is_some_and(|delay| delay <= MOST_DELAY)
     }
 
-    /// The verdict in words: "yes: 0.97 of the rate of gcc, 0.41 of the delay".
+    /// Returns the verdict in words: "yes: 0.97 of the rate of gcc, 0.41 of the delay".
     pub fn in_words(&self) -> String {
         let number = |share: Option<f64>| share.map_or_else(|| "–".to_owned(), |share| format!("{share:.2}"));
         let word = if self.is_good() { "yes" } else { "**no**" };
@@ -43,7 +43,7 @@ fn frame_delay(found: &CaseResult) -> Option<f64> {
     found.flow_mean(FlowKind::Media, "frame_delay_p95_s")
 }
 
-/// Returns the verdict over one link, if there are results of the law under test and of another law.
+/// Returns the verdict over one link; `None` if there is no result of the judged law, or of no other law.
 fn verdict(results: &[&CaseResult]) -> Option<Verdict> {
     let (judged, others): (Vec<_>, Vec<_>) = results.iter().partition(|found| found.controller == JUDGED);
     let own = judged.first()?;
@@ -54,13 +54,14 @@ fn verdict(results: &[&CaseResult]) -> Option<Verdict> {
 }
 
 impl SuiteResult {
-    /// The verdict over each link, by its name; empty without the law under test or without other laws.
+    /// Returns the verdict over each link, with the link's name. Empty if the judged law or all other laws did not run.
     pub fn link_verdicts(&self) -> Vec<(String, Verdict)> {
         let rows = self.rows().into_iter();
         rows.filter_map(|row| Some((row.case.clone(), verdict(&row.results)?))).collect()
     }
 
-    /// The verdicts as a table of Markdown: a row per link, with the values of each law. Empty without verdicts.
+    /// Returns the verdicts as a Markdown table, with one row for each link and the values of each law. Empty if there
+    /// are no verdicts.
     pub fn link_verdicts_markdown(&self) -> String {
         let verdicts = self.link_verdicts();
         let controllers = self.controllers();
@@ -82,7 +83,8 @@ impl SuiteResult {
     }
 }
 
-/// Mean rate, 95th percentile of frame delay, 95th percentile of queueing delay: "4.31 · 113 · 23".
+/// Returns mean rate (Mbit/s), 95th percentile of frame delay (ms), and 95th percentile of queueing delay (ms): "4.31 ·
+/// 113 · 23".
 fn cell(found: &CaseResult) -> String {
     let number = |value: Option<f64>, scale: f64, decimals: usize| {
         value.map_or_else(|| "–".to_owned(), |value| format!("{:.decimals$}", value * scale))

@@ -1,4 +1,4 @@
-//! `KEY=V1,V2,…`: the values that a key takes in turn.
+//! Parses `KEY=V1,V2,…`, which lists the values that a key takes in a sweep.
 
 use std::str::FromStr;
 
@@ -8,34 +8,34 @@ use toml::Value;
 use super::quantity::{Quantity, Unit};
 use crate::scenario::{Override, SetError};
 
-/// Why a text is not a key with values.
+/// Why a text is not a key with a list of values.
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum AxisError {
-    /// The text is not a key with a value.
+    /// The text is not of the form `KEY=VALUE`.
     #[error(transparent)]
     Key(#[from] SetError),
-    /// A value is empty.
+    /// One of the values is empty.
     #[error("a value is empty; write KEY=V1,V2 as in link.bottleneck.rate=\"5 Mbit/s\",\"10 Mbit/s\"")]
     Empty,
-    /// The key is the seed, which cannot be varied.
+    /// The key is the seed, which a sweep cannot vary.
     #[error("the seeds of the runs follow from the first seed and the number of runs of each point")]
     Seed,
-    /// The key is given twice, to be varied or drawn.
+    /// The same key is varied or drawn twice.
     #[error("`{key}` is varied or drawn twice")]
     Twice {
-        /// The key.
+        /// The key that appears twice.
         key: String,
     },
-    /// The key's column would have the name of another column.
+    /// The column of the key would have the name of another column.
     #[error("the column of `{key}` would have the name of another one; vary a key within it")]
     Column {
-        /// The key.
+        /// The key whose column this is.
         key: String,
     },
 }
 
-/// A key and the values that it takes in turn.
+/// A key, and the values that the key takes in a sweep.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Axis {
     pub(super) path: String,
@@ -43,19 +43,19 @@ pub(super) struct Axis {
 }
 
 impl Axis {
-    /// Returns the override that sets value number `number`, from 0.
+    /// Returns the override that sets the key to value number `number`, counted from 0.
     pub(super) fn change(&self, number: u64) -> Option<Override> {
         let value = self.values.get(usize::try_from(number).ok()?)?;
         Some(Override::set(self.path.clone(), value.clone()))
     }
 
-    /// The unit of all values; `None` if they have no common unit.
+    /// Returns the unit that all values have; `None` if they have no common unit.
     pub(super) fn unit(&self) -> Option<Unit> {
         unit_of(&self.values)
     }
 }
 
-/// The unit of all values; `None` if they have no common unit.
+/// Returns the unit that all values have; `None` if they have no common unit.
 pub(super) fn unit_of(values: &[Value]) -> Option<Unit> {
     let mut units = values.iter().map(|value| Quantity::of(value).map(|quantity| quantity.unit));
     let first = units.next()??;
@@ -86,7 +86,7 @@ impl FromStr for Axis {
     }
 }
 
-/// Splits a text at commas outside quotes and brackets.
+/// Splits a text at those commas that are outside quotes and brackets.
 pub(super) fn split(text: &str) -> Vec<&str> {
     let (mut parts, mut begin, mut depth, mut quote) = (Vec::new(), 0, 0_u32, None);
     for (place, letter) in text.char_indices() {

@@ -1,4 +1,4 @@
-//! `KEY=uniform(A, B)` and similar: a key whose value is drawn for each random point.
+//! Parses `KEY=uniform(A, B)` and similar texts, which define a key whose value is drawn for each random point.
 
 use std::str::FromStr;
 
@@ -15,7 +15,7 @@ use crate::scenario::{Override, SetError};
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum DrawError {
-    /// The key cannot be drawn.
+    /// The key cannot be part of a sweep.
     #[error(transparent)]
     Key(#[from] AxisError),
     /// The value is not a distribution.
@@ -23,58 +23,58 @@ pub enum DrawError {
         "write KEY=NAME(A, B), such as link.bottleneck.rate=\"loguniform(1 Mbit/s, 50 Mbit/s)\"; NAME is one of: {KNOWN}"
     )]
     Form,
-    /// There is no such distribution.
+    /// There is no distribution with this name.
     #[error("there is no distribution `{name}`{similar}; there are: {KNOWN}")]
     Unknown {
-        /// The name.
+        /// The name that does not exist.
         name: String,
-        /// Text about the most similar distribution; empty if none is similar.
+        /// Text that suggests the most similar distribution; empty if none is similar.
         similar: String,
     },
-    /// The distribution has too few or too many arguments.
+    /// The distribution has fewer or more than two arguments.
     #[error("{name} takes two arguments, the least and the largest value; there are {found}")]
     Arguments {
-        /// The distribution.
+        /// The name of the distribution.
         name: &'static str,
-        /// The number of arguments given.
+        /// The number of arguments in the text.
         found: usize,
     },
-    /// An end is not a quantity.
+    /// A limit of the distribution is not a quantity.
     #[error(
         "`{text}` is no number and no quantity with one meaning, such as \"10 Mbit/s\", \"8 ms\", \"1%\" or \"100 packets\""
     )]
     End {
-        /// The end.
+        /// The text of the limit.
         text: String,
     },
-    /// The two ends are quantities of different kinds.
+    /// The two limits are quantities of different kinds.
     #[error("`{low}` and `{high}` are quantities of different kinds")]
     Kinds {
-        /// The lower end.
+        /// The lower limit.
         low: String,
-        /// The upper end.
+        /// The upper limit.
         high: String,
     },
-    /// The lower end is not below the upper one.
+    /// The lower limit is not below the upper limit.
     #[error("`{low}` is not below `{high}`")]
     Order {
-        /// The lower end.
+        /// The lower limit.
         low: String,
-        /// The upper end.
+        /// The upper limit.
         high: String,
     },
-    /// A log-uniform distribution needs ends above zero.
+    /// A log-uniform distribution has a limit that is not above zero.
     #[error("loguniform draws from values above zero, and `{low}` is none")]
     NotPositive {
-        /// The lower end.
+        /// The lower limit.
         low: String,
     },
-    /// The quantity does not have integer values.
+    /// The distribution `integer` has limits that are not integers, or a quantity that cannot have integer values.
     #[error("integer draws whole numbers, packets or bytes: not from `{low}` to `{high}`")]
     NotWhole {
-        /// The lower end.
+        /// The lower limit.
         low: String,
-        /// The upper end.
+        /// The upper limit.
         high: String,
     },
 }
@@ -92,11 +92,11 @@ pub(super) struct Draw {
 enum Distribution {
     /// Uniform between two numbers.
     Uniform(Range),
-    /// Uniform in the logarithm.
+    /// The logarithm of the value is uniform.
     LogUniform(Range),
-    /// Integers, both ends included.
+    /// Uniform over the integers between two limits, both included.
     Integer(Range),
-    /// One of these values.
+    /// Each of these values is equally likely.
     Choice(Vec<Value>),
 }
 
@@ -107,23 +107,23 @@ struct Range {
     unit: Unit,
 }
 
-/// Random number streams of a seed, separate from those of runs.
+/// First random stream of drawn values, separate from the random streams of runs.
 const STREAMS: u64 = u64::from_be_bytes(*b"sweepdrw");
 
 impl Draw {
-    /// The value of a random point; `place` is the index of the key among the drawn keys.
+    /// Returns the drawn value of a random point as an override. `place` is the index of this key among the drawn keys.
     pub(super) fn change(&self, seed: u64, place: u64, point: u64) -> Override {
         let bits = stream_seed(stream_seed(seed, STREAMS.wrapping_add(place)), point);
         // The upper 53 bits, because a double has a mantissa of 53 bits.
         self.at((bits >> 11) as f64 * (1.0 / (1u64 << 53) as f64))
     }
 
-    /// The value at this quantile, 0 to 1.
+    /// Returns the value at a quantile of the distribution, 0 to 1, as an override.
     pub(super) fn at(&self, quantile: f64) -> Override {
         Override::set(self.path.clone(), self.distribution.at(quantile))
     }
 
-    /// The unit of all values; `None` if they have no common unit.
+    /// Returns the unit that all values have; `None` if they have no common unit.
     pub(super) fn unit(&self) -> Option<Unit> {
         match &self.distribution {
             Distribution::Uniform(range) | Distribution::LogUniform(range) | Distribution::Integer(range) => {
@@ -146,7 +146,7 @@ impl Distribution {
             Self::Choice(values) => {
                 let last = values.len().saturating_sub(1);
                 let place = ((quantile * values.len() as f64) as usize).min(last);
-                // There is at least one value.
+                // The parser guarantees that there is at least one value.
                 values.get(place).cloned().unwrap_or_else(|| Value::String(String::new()))
             }
         }
@@ -185,7 +185,7 @@ impl FromStr for Draw {
     }
 }
 
-/// Two ends with the same unit, the lower one first.
+/// Parses two limits with the same unit, of which the first is lower.
 fn range(name: &'static str, path: &str, arguments: &str) -> Result<Range, DrawError> {
     let parts = axis::split(arguments);
     let [low_text, high_text] = parts.as_slice() else {
@@ -210,7 +210,7 @@ fn range(name: &'static str, path: &str, arguments: &str) -> Result<Range, DrawE
     Ok(Range { low: low.number, high: high.number, unit: low.unit })
 }
 
-/// Two ends that are integers.
+/// Parses two limits that are integers.
 fn whole(path: &str, arguments: &str) -> Result<Range, DrawError> {
     let range = range("integer", path, arguments)?;
     let is_whole = |number: f64| number.fract().abs() <= 0.0;
@@ -233,8 +233,8 @@ mod tests {
         draw(text).at(quantile).to_string()
     }
 
-    /// The expected values are closed forms: the median of a log-uniform distribution is the geometric mean of its
-    /// ends.
+    /// The expected values follow from formulas: for example, the median of a log-uniform distribution is the geometric
+    /// mean of its limits.
     #[test]
     fn quantiles_are_those_of_the_distribution() {
         assert_eq!(shown("link.l.rate=uniform(5 Mbit/s, 15 Mbit/s)", 0.5), "link.l.rate=10000000 bit/s");
@@ -268,7 +268,7 @@ mod tests {
         }
     }
 
-    /// If it fails, points in earlier results draw other values, and these results cannot be examined again.
+    /// If it fails, points of earlier results draw different values, so these results cannot be examined again.
     #[test]
     fn a_point_draws_the_same_values_for_good() {
         let rate = draw("link.l.rate=loguniform(1 Mbit/s, 50 Mbit/s)");
@@ -278,7 +278,7 @@ mod tests {
         assert_ne!(drawn(0, 0), drawn(1, 0), "keys draw from streams of their own");
     }
 
-    /// Of 4000 draws, each quarter of the range gets a quarter, within five standard deviations.
+    /// Each quarter of the range must contain a quarter of the 4000 draws, within five standard deviations.
     #[test]
     fn draws_fill_their_range_evenly() {
         let even = draw("flow.m.controller.b=uniform(0, 4)");

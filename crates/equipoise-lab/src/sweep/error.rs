@@ -13,145 +13,145 @@ use crate::sim::SimError;
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum SweepError {
-    /// The design has no scenario.
+    /// The design contains no scenario.
     #[error("a sweep takes a scenario or more")]
     NoScenario,
-    /// A point has no runs, or there are no points.
+    /// The number of runs of a point, or the number of points, is zero.
     #[error("each point takes a run or more, and there must be a point or more")]
     NoRuns,
-    /// There are random points, but no key is drawn.
+    /// The design has random points, but draws no key.
     #[error("random points take a key whose value is drawn, and there is none")]
     NothingDrawn,
-    /// There are too many runs.
+    /// The design has too many runs.
     #[error("there are more than {most} runs; vary fewer values")]
     TooMany {
-        /// The maximum.
+        /// The maximum number of runs.
         most: u64,
     },
-    /// An override is not a key with a value.
+    /// An item of [`Design::set`](super::Design::set) is not a key with a value.
     #[error("what is set, '{text}'")]
     Set {
-        /// The given text.
+        /// The text of the item.
         text: String,
-        /// What is wrong with it and what would be valid.
+        /// What is wrong with the text, and what would be valid.
         source: SetError,
     },
-    /// A text to vary is not a key with values.
+    /// An item of [`Design::vary`](super::Design::vary) is not a key with values.
     #[error("what is varied, '{text}'")]
     Vary {
-        /// The given text.
+        /// The text of the item.
         text: String,
-        /// What is wrong with it and what would be valid.
+        /// What is wrong with the text, and what would be valid.
         source: AxisError,
     },
-    /// A text to draw is not a key with a distribution.
+    /// An item of [`Design::draw`](super::Design::draw) is not a key with a distribution.
     #[error("what is drawn, '{text}'")]
     Draw {
-        /// The given text.
+        /// The text of the item.
         text: String,
-        /// What is wrong with it and what would be valid.
+        /// What is wrong with the text, and what would be valid.
         source: Box<DrawError>,
     },
     /// The scenario of a point cannot be run.
     #[error("{}", in_words(file, values))]
     Point {
-        /// The scenario's file.
+        /// The file name of the scenario.
         file: String,
-        /// Its varied and drawn keys with their values.
+        /// The varied and drawn keys of the point with their values.
         values: String,
-        /// What is wrong with it.
+        /// Why the scenario cannot be run.
         source: Box<PointError>,
     },
-    /// A scenario has no flow with a row in the table: all flows are background traffic.
+    /// A scenario has no flow that gets a row in the table, because all its flows are background traffic.
     #[error("{file} has no flow that sends media or data: all are background traffic")]
     NoFlow {
-        /// The scenario's file.
+        /// The file name of the scenario.
         file: String,
     },
-    /// A run failed.
+    /// A simulated run failed.
     #[error("a simulated run failed")]
     Run(#[from] SimError),
-    /// A file of the folder cannot be read or written.
+    /// A file in the sweep's folder cannot be read or written.
     #[error("cannot read or write {}", path.display())]
     File {
-        /// The file.
+        /// The path of the file.
         path: PathBuf,
-        /// The cause.
+        /// Why the file cannot be read or written.
         source: io::Error,
     },
     /// The folder does not contain a sweep.
     #[error("{} has no sweep: there is no file {}", folder.display(), super::folder::MANIFEST)]
     NoSweep {
-        /// The folder.
+        /// The path of the folder.
         folder: PathBuf,
     },
-    /// The manifest of the folder cannot be parsed.
+    /// The folder's manifest file cannot be parsed.
     #[error("{} is not the description of a sweep", path.display())]
     Manifest {
-        /// The file.
+        /// The path of the manifest file.
         path: PathBuf,
-        /// The cause.
+        /// Why the file cannot be parsed.
         source: serde_json::Error,
     },
-    /// The folder contains another sweep.
+    /// The folder contains a different sweep.
     #[error("{} has another sweep: {difference}", folder.display())]
     OtherSweep {
-        /// The folder.
+        /// The path of the folder.
         folder: PathBuf,
-        /// What differs.
+        /// How the sweep in the folder differs.
         difference: String,
     },
-    /// Another version, whose results may differ, began the folder's sweep.
+    /// The folder's sweep was started by another version of Equipoise, whose results may differ.
     #[error("the sweep in {} was begun by version {found}, and this is version {}", folder.display(), crate::VERSION)]
     OtherVersion {
-        /// The folder.
+        /// The path of the folder.
         folder: PathBuf,
-        /// The version that began the sweep.
+        /// The version that started the sweep.
         found: String,
     },
-    /// A part does not belong to this sweep, or contains other runs than its name says.
+    /// A file of a part does not belong to this sweep, or contains other runs than the part should.
     #[error("{} is not part {part} of this sweep", path.display())]
     StrangePart {
-        /// The file.
+        /// The path of the file.
         path: PathBuf,
-        /// The part's number.
+        /// The number of the part.
         part: u64,
     },
-    /// Parts are missing.
+    /// Some parts of the sweep are missing.
     #[error("{missing} of {parts} parts are missing, the first one of run {first} on")]
     Incomplete {
-        /// Number of missing parts.
+        /// Number of parts that are missing.
         missing: u64,
         /// Number of all parts.
         parts: u64,
-        /// The first missing run.
+        /// The number of the first run that is missing.
         first: u64,
     },
-    /// The cells of a row do not fit the columns of the table.
+    /// The cells of a row do not match the columns of the table.
     #[error("a row does not have what the column {column} takes")]
     Row {
-        /// The first column that does not fit.
+        /// The name of the first column that does not match.
         column: String,
     },
-    /// A table cannot be written or read.
+    /// A table cannot be written to or read from a Parquet file.
     #[error("a table cannot be written or read as Parquet")]
     Parquet(#[from] ParquetError),
-    /// The merged table cannot be written as Parquet.
+    /// The merged Parquet file cannot be written.
     #[error("the merged table cannot be written")]
     Output(#[source] io::Error),
-    /// The merged table cannot be written as CSV.
+    /// The merged CSV file cannot be written.
     #[error("the merged table cannot be written as CSV")]
     Csv(#[source] io::Error),
 }
 
-/// Why a point cannot be run.
+/// Why a point of a sweep cannot be run.
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum PointError {
-    /// Its scenario is invalid.
+    /// The scenario of the point is invalid.
     #[error(transparent)]
     Scenario(#[from] ScenarioError),
-    /// It cannot be simulated.
+    /// The scenario of the point cannot be simulated.
     #[error(transparent)]
     Sim(#[from] SimError),
 }

@@ -1,7 +1,8 @@
-//! The folder of a sweep: its design, and a file for each completed part.
+//! The folder of a sweep, which contains the sweep's design and a file for each completed part.
 //!
-//! A part appears under its name only when it is complete and on the disk. After an interruption, every existing part
-//! is therefore valid and every missing part is run again: no row is lost or duplicated.
+//! The file of a part appears under its final name only when the file is complete and stored on disk. After an
+//! interruption, every existing part is therefore valid, and every missing part is run again, so no row is lost or
+//! duplicated.
 
 use std::fs::{self, File};
 use std::io::{self, ErrorKind, Write};
@@ -18,16 +19,17 @@ use super::run::{Progress, Shard, each};
 use super::table::Table;
 use crate::sim::Execution;
 
-/// The manifest: the file with the design of the folder's sweep.
+/// Name of the manifest file, which contains the design of the folder's sweep.
 pub(super) const MANIFEST: &str = "sweep.json";
-/// The folder of the parts.
+/// Name of the subfolder that contains the parts.
 const PARTS: &str = "parts";
-/// The metadata key: in a part, its value names the sweep and the runs; in the merged file, the design.
+/// Key of the metadata in Parquet files. In a part, the value identifies the sweep and the runs; in the merged file,
+/// the value is the manifest.
 const ABOUT: &str = "equipoise.sweep";
-/// Number of rows in a row group of the merged file; the last group may have fewer.
+/// Number of rows in a row group of the merged file; the last row group may have fewer rows.
 const ROWS_PER_GROUP: usize = 16_384;
 
-/// The content of the manifest.
+/// The content of the manifest file.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Manifest {
@@ -35,27 +37,28 @@ struct Manifest {
     design: Design,
 }
 
-/// A sweep in its folder.
+/// A sweep that is stored in a folder.
 #[derive(Debug)]
 pub struct Folder {
     path: PathBuf,
     plan: Plan,
-    /// The manifest as this version writes it.
+    /// The text of the manifest file as this version writes it.
     manifest: String,
 }
 
 impl Folder {
-    /// Returns a folder for a plan: a new folder, or the folder in which this plan was begun.
+    /// Returns the folder of a plan: either a new folder, or the folder in which the same plan was started.
     ///
     /// # Errors
-    /// [`SweepError::OtherSweep`] and [`SweepError::OtherVersion`] if it contains anything else, and
+    /// [`SweepError::OtherSweep`] and [`SweepError::OtherVersion`] if the folder contains another sweep, and
     /// [`SweepError::File`].
     pub fn create(path: &Path, plan: &Plan) -> Result<Self, SweepError> {
         fs::create_dir_all(path.join(PARTS)).map_err(|source| SweepError::File { path: path.join(PARTS), source })?;
         let file = path.join(MANIFEST);
         if !file.exists() {
             let written = write_whole(&file, manifest(plan).as_bytes());
-            // Another process, perhaps on another machine, may have written it first; its content is checked below.
+            // Another process, perhaps on another machine, may have written the manifest at the same time. Its content
+            // is checked below.
             written.or_else(|error| if file.exists() { Ok(()) } else { Err(error) })?;
         }
         let found = Self::open(path)?;
@@ -65,11 +68,11 @@ impl Folder {
         }
     }
 
-    /// Opens the sweep in a folder.
+    /// Opens the sweep that is stored in a folder.
     ///
     /// # Errors
-    /// [`SweepError::NoSweep`], [`SweepError::Manifest`], [`SweepError::OtherVersion`], [`SweepError::File`], and as
-    /// [`Plan::new`].
+    /// [`SweepError::NoSweep`], [`SweepError::Manifest`], [`SweepError::OtherVersion`], [`SweepError::File`], and the
+    /// errors of [`Plan::new`].
     pub fn open(path: &Path) -> Result<Self, SweepError> {
         let file = path.join(MANIFEST);
         let text = fs::read_to_string(&file).map_err(|source| match source.kind() {
@@ -85,17 +88,17 @@ impl Folder {
         Ok(Self { path: path.to_path_buf(), manifest: manifest(&plan), plan })
     }
 
-    /// The plan of the sweep.
+    /// Returns the plan of the sweep.
     pub const fn plan(&self) -> &Plan {
         &self.plan
     }
 
-    /// Runs the missing parts of a shard, on the given number of threads or on all cores. The files do not depend on
-    /// the number of threads, the shards, or interruptions. `progress` is called after each run; the last progress is
-    /// returned.
+    /// Runs the missing parts of a shard, on the given number of threads or on all cores. The content of the files does
+    /// not depend on the number of threads, on the shards, or on interruptions. `progress` is called after each run.
+    /// Returns the last progress.
     ///
     /// # Errors
-    /// [`SweepError::Point`] before anything is run, [`SweepError::StrangePart`], [`SweepError::File`] and
+    /// [`SweepError::Point`] before any run starts, [`SweepError::StrangePart`], [`SweepError::File`] and
     /// [`SweepError::Run`].
     pub fn run(
         &self,
@@ -111,10 +114,10 @@ impl Folder {
         each(&self.plan, &runs, &execution, &keep, progress)
     }
 
-    /// Stores a part that was made in another folder of the same sweep, from the bytes of its file.
+    /// Stores a part that was produced in another folder of the same sweep. `bytes` are the content of the part's file.
     ///
     /// # Errors
-    /// [`SweepError::StrangePart`] if the bytes are not this part, and [`SweepError::File`].
+    /// [`SweepError::StrangePart`] if the bytes are not those of this part, and [`SweepError::File`].
     pub fn put(&self, part: u64, bytes: &[u8]) -> Result<(), SweepError> {
         let path = self.file(part);
         write_whole(&path, bytes)?;
@@ -125,7 +128,7 @@ impl Folder {
         Err(SweepError::StrangePart { path, part })
     }
 
-    /// Returns the missing parts of a shard.
+    /// Returns the numbers of the missing parts of a shard.
     ///
     /// # Errors
     /// [`SweepError::StrangePart`] and [`SweepError::File`].
@@ -139,7 +142,7 @@ impl Folder {
         Ok(missing)
     }
 
-    /// Writes the rows of all runs, in order, into one Parquet file, as CSV, or both. The bytes depend only on the
+    /// Writes the rows of all runs, in order, to a Parquet file, a CSV file, or both. The bytes depend only on the
     /// design.
     ///
     /// # Errors
@@ -192,13 +195,13 @@ impl Folder {
         self.path.join(PARTS).join(format!("runs-{:012}.parquet", self.plan.part(part).start))
     }
 
-    /// The metadata of a part: its sweep, and its runs.
+    /// Returns the metadata of a part, which identifies its sweep and its runs.
     fn about(&self, part: u64) -> String {
         let runs = self.plan.part(part);
         format!("{:016x} {}..{}", fingerprint(&self.manifest), runs.start, runs.end)
     }
 
-    /// Opens a part; `None` if it is missing, or was truncated by a loss of power.
+    /// Opens the file of a part; `None` if the file is missing, or is truncated after a power failure.
     fn opened(&self, part: u64) -> Result<Option<Reader>, SweepError> {
         let path = self.file(part);
         let file = match File::open(&path) {
@@ -226,7 +229,7 @@ impl Folder {
         if runs.iter().copied().eq(self.plan.part(part)) { Ok(table) } else { Err(strange()) }
     }
 
-    /// Writes a part, which appears under its name only when complete.
+    /// Writes the file of a part. The file appears under its final name only when it is complete.
     fn keep(&self, part: u64, table: &Table) -> Result<(), SweepError> {
         let mut writer = Writer::new(Vec::new(), self.plan.columns(), (ABOUT, &self.about(part)))?;
         writer.write(table)?;
@@ -239,12 +242,12 @@ fn manifest(plan: &Plan) -> String {
     crate::result::json(&found)
 }
 
-/// A hash of 64 bits that identifies a design. It is not cryptographic: collisions can be constructed.
+/// Returns a 64-bit hash that identifies a design. The hash is not cryptographic: collisions can be constructed.
 fn fingerprint(text: &str) -> u64 {
     text.bytes().fold(text.len() as u64, |hash, byte| stream_seed(hash, u64::from(byte)))
 }
 
-/// Returns how the design in a folder differs from the requested one.
+/// Describes how the design in a folder differs from the requested design; `None` if they are equal.
 fn difference(found: &Design, wanted: &Design) -> Option<String> {
     let list = |name: &str, found: &[String], wanted: &[String]| {
         (found != wanted).then(|| format!("there, {name} is [{}], and here [{}]", found.join("; "), wanted.join("; ")))
@@ -263,10 +266,10 @@ fn difference(found: &Design, wanted: &Design) -> Option<String> {
         .or_else(|| number("the number of runs", found.runs.into(), wanted.runs.into()))
 }
 
-/// Writes a temporary file next to the target, and renames it when it is on the disk.
+/// Writes a temporary file next to the target file, and renames the temporary file when it is stored on disk.
 fn write_whole(path: &Path, content: &[u8]) -> Result<(), SweepError> {
-    // Two processes that write the same file use different temporary files. Readers of a folder of Parquet files skip
-    // names that begin with a dot.
+    // Two processes that write the same target use different temporary files. Their names begin with a dot, so programs
+    // that read a folder of Parquet files ignore them.
     let name = path.file_name().unwrap_or_default().to_string_lossy();
     let beside = path.with_file_name(format!(".{name}.{}.part", process::id()));
     let write = || -> io::Result<()> {
@@ -276,7 +279,8 @@ fn write_whole(path: &Path, content: &[u8]) -> Result<(), SweepError> {
         fs::rename(&beside, path)
     };
     write().map_err(|source| {
-        // Repeated attempts must not fill a full disk. A failure to remove the file changes nothing.
+        // The temporary file is removed, so that repeated attempts do not fill the disk. If the removal fails, the
+        // first error is still the one to report.
         let _ = fs::remove_file(&beside);
         SweepError::File { path: path.to_path_buf(), source }
     })

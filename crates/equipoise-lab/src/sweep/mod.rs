@@ -1,14 +1,15 @@
-//! Runs many variants of a scenario, each many times, and writes every run of a design into one table.
+//! A sweep runs many variants of a scenario, each with several seeds, and writes the results of every run of a design
+//! into one table.
 //!
 //! ```text
 //!   design ──▶ plan ──▶ runs on all cores ──▶ parts in a folder ──▶ one file
 //! ```
 //!
-//! A [`Design`] says which keys are varied and drawn, and a [`Plan`] defines run number `n`. A [`Folder`] stores the
-//! rows in parts, each an Apache Parquet file with the rows of some runs, so that a sweep can continue after an
-//! interruption and can be distributed over machines as [`Shard`]s. [`Folder::merge`] joins the parts into one file,
-//! whose bytes do not depend on how the sweep was run. [`Plan::simulate`] uses no files. The book's chapter on sweeps
-//! describes rows and columns.
+//! A [`Design`] says which keys are varied and which are drawn, and a [`Plan`] defines run number `n`. A [`Folder`]
+//! stores the rows in parts. Each part is an Apache Parquet file with the rows of some runs, so that a sweep can
+//! continue after an interruption and can be distributed over several machines as [`Shard`]s. [`Folder::merge`] joins
+//! the parts into one file, whose bytes do not depend on how the sweep was run. [`Plan::simulate`] runs a sweep without
+//! files. The book's chapter on sweeps describes rows and columns.
 
 mod axis;
 mod draw;
@@ -36,11 +37,11 @@ pub use run::{Progress, Shard, ShardError};
 pub use table::{Column, ColumnKind, Table};
 
 impl Plan {
-    /// Executes these runs on the given number of threads or on all cores, and returns their rows, in order of the
-    /// runs. `progress` is called after each run.
+    /// Executes the runs with these numbers on the given number of threads or on all cores. Returns the rows of the
+    /// runs, in the order of the runs. `progress` is called after each run.
     ///
     /// # Errors
-    /// As [`Folder::run`], except for errors of files.
+    /// The errors of [`Folder::run`], except those about files.
     pub fn simulate(
         &self,
         runs: Range<u64>,

@@ -1,4 +1,4 @@
-//! Tables as files of Apache Parquet.
+//! Reads and writes tables as Apache Parquet files.
 
 use std::fs::File;
 use std::io::Write;
@@ -17,17 +17,17 @@ use parquet::schema::types::{Type, TypePtr};
 use super::error::SweepError;
 use super::table::{Cells, Column, ColumnKind, Table};
 
-/// Appends tables to one file, each as a row group.
+/// Appends tables to one Parquet file. Each table becomes one row group.
 pub(super) struct Writer<W: Write + Send> {
     file: SerializedFileWriter<W>,
 }
 
 impl<W: Write + Send> Writer<W> {
-    /// A file with these columns, and a text as metadata.
+    /// Starts a file with these columns. The text `about` is stored as metadata under `key`.
     pub(super) fn new(out: W, columns: &[Column], (key, about): (&str, &str)) -> Result<Self, ParquetError> {
         let about = KeyValue::new(key.to_owned(), about.to_owned());
         let properties = WriterProperties::builder()
-            // Nothing in a file may depend on when, where or by how many processes it was written.
+            // The content of a file must not depend on when, on which machine or by how many processes it was written.
             .set_created_by(format!("equipoise {}", crate::VERSION))
             .set_key_value_metadata(Some(vec![about]))
             .set_compression(Compression::SNAPPY)
@@ -36,7 +36,7 @@ impl<W: Write + Send> Writer<W> {
         Ok(Self { file: SerializedFileWriter::new(out, schema(columns)?, Arc::new(properties))? })
     }
 
-    /// Adds a table with the file's columns.
+    /// Appends a table, which must have the columns of the file.
     pub(super) fn write(&mut self, table: &Table) -> Result<(), ParquetError> {
         let mut group = self.file.next_row_group()?;
         for cells in table.cells() {
@@ -62,13 +62,13 @@ impl<W: Write + Send> Writer<W> {
         Ok(())
     }
 
-    /// Writes the footer, and returns the writer.
+    /// Writes the footer of the file, and returns the underlying writer.
     pub(super) fn finish(self) -> Result<W, ParquetError> {
         self.file.into_inner()
     }
 }
 
-/// Parquet's definition levels: 1 for each cell that is present.
+/// Returns Parquet's definition levels: 1 for each cell that has a value, 0 for each missing value.
 fn present<T>(cells: &[Option<T>]) -> Vec<i16> {
     cells.iter().map(|cell| i16::from(cell.is_some())).collect()
 }
@@ -90,24 +90,25 @@ fn schema(columns: &[Column]) -> Result<TypePtr, ParquetError> {
     Type::group_type_builder("sweep").with_fields(fields).build().map(Arc::new)
 }
 
-/// An open file.
+/// A Parquet file that is open for reading.
 pub(super) struct Reader {
     file: SerializedFileReader<File>,
 }
 
 impl Reader {
-    /// Reads a file's footer, which is missing in a file that was not completely written.
+    /// Opens a file and reads its footer. It fails if the file was not written completely, because the footer is at the
+    /// end.
     pub(super) fn new(file: File) -> Result<Self, ParquetError> {
         Ok(Self { file: SerializedFileReader::new(file)? })
     }
 
-    /// The file's metadata under this key.
+    /// Returns the file's metadata under this key; `None` if there is none.
     pub(super) fn about(&self, key: &str) -> Option<&str> {
         let all = self.file.metadata().file_metadata().key_value_metadata()?;
         all.iter().find(|found| found.key == key)?.value.as_deref()
     }
 
-    /// Reads all rows; `None` if the columns are not these.
+    /// Reads all rows of the file; `None` if the columns of the file are not `columns`.
     pub(super) fn read(&self, columns: &[Column]) -> Result<Option<Table>, SweepError> {
         let schema = self.file.metadata().file_metadata().schema_descr();
         let names = schema.columns().iter().map(|column| column.name());
@@ -127,7 +128,7 @@ impl Reader {
     }
 }
 
-/// The cells of a column; `None` for a type that none of our columns has.
+/// Reads the cells of a column; `None` if the column has a type that the columns of a sweep never have.
 fn cells(reader: ColumnReader, rows: usize) -> Result<Option<Cells>, ParquetError> {
     let mut levels = Vec::new();
     Ok(match reader {
@@ -151,7 +152,7 @@ fn cells(reader: ColumnReader, rows: usize) -> Result<Option<Cells>, ParquetErro
     })
 }
 
-/// Returns all cells of a column: a value for each cell that is present, `None` for each missing one.
+/// Combines definition levels and values into cells: a value for each cell that has one, `None` for each missing value.
 fn spread<T>(levels: &[i16], mut values: impl Iterator<Item = T>) -> Vec<Option<T>> {
     levels.iter().map(|level| if *level > 0 { values.next() } else { None }).collect()
 }

@@ -1,5 +1,5 @@
 //! Derives the values and the seed of each run from the design. They depend only on the number of the run, so that any
-//! process can run any part.
+//! process can execute any part.
 
 use std::ops::Range;
 
@@ -13,41 +13,43 @@ use super::table::{self, Column, Key, Row};
 use crate::scenario::{Override, Scenario, SetError};
 use crate::sim;
 
-/// The request for a sweep; [`Plan::new`] checks it.
+/// A request for a sweep, which [`Plan::new`] checks.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Design {
-    /// The scenarios.
+    /// The scenarios of the sweep.
     pub scenarios: Vec<NamedText>,
-    /// Overrides for all scenarios, applied first, each `KEY=VALUE`.
+    /// Overrides for all scenarios, each `KEY=VALUE`. They are applied before the varied and drawn values.
     pub set: Vec<String>,
-    /// Keys with the values that they take in turn, each `KEY=V1,V2,…`: every combination is a point.
+    /// Keys and the values that each key takes, each `KEY=V1,V2,…`. Every combination of values is a point of the
+    /// sweep.
     pub vary: Vec<String>,
     /// Keys whose values are drawn, each `KEY=DISTRIBUTION(A, B)`.
     pub draw: Vec<String>,
-    /// Number of random points, each with a drawn value for each key of [`draw`](Self::draw); 1 without such keys.
+    /// Number of random points. At each of them, every key of [`draw`](Self::draw) has a newly drawn value. Must be 1
+    /// if no key is drawn.
     pub random_points: u32,
-    /// Seed of the first run of each point; the drawn values follow from it, too.
+    /// Seed of the first run of each point. The drawn values also depend on this seed.
     pub seed: u64,
-    /// Number of runs of each point; the n-th uses `seed + n`.
+    /// Number of runs of each point; run n, counted from 0, uses `seed + n`.
     pub runs: u32,
 }
 
-/// The text of a scenario, and a name that tells it from another scenario of the same name.
+/// The text of a scenario, and a name that distinguishes it from other scenarios with the same scenario name.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct NamedText {
-    /// Its file name, or another unique name.
+    /// The file name of the scenario, or another unique name.
     pub file: String,
     /// The scenario's text.
     pub text: String,
 }
 
-/// A design that can be run.
+/// A design that has been checked and can be run.
 #[derive(Clone, Debug)]
 pub struct Plan {
     design: Design,
-    /// The name of each scenario in the table.
+    /// The name of each scenario as it appears in the table.
     names: Vec<String>,
     set: Vec<Override>,
     axes: Vec<Axis>,
@@ -62,35 +64,36 @@ pub struct Plan {
 /// One run of a plan.
 #[derive(Clone, Debug, PartialEq)]
 pub struct PlannedRun {
-    /// Its number, from 0.
+    /// Number of the run, counted from 0.
     pub run: u64,
-    /// Index of the point, from 0: the runs of one point differ only in the seed.
+    /// Index of the run's point, counted from 0. The runs of one point differ only in the seed.
     pub point: u64,
-    /// Index of its scenario in [`Design::scenarios`].
+    /// Index of the run's scenario in [`Design::scenarios`].
     pub scenario: usize,
-    /// Its seed.
+    /// Seed of the run.
     pub seed: u64,
-    /// The varied and drawn keys with their values, in order of the table's columns; they are applied after
-    /// [`Design::set`].
+    /// The varied and drawn keys with their values in this run, in the order of the table's columns. They are applied
+    /// after [`Design::set`].
     pub changes: Vec<Override>,
 }
 
-/// Maximum number of runs: more than is practical, and exact in programs that read numbers as doubles.
+/// Maximum number of runs. It is more than is practical, and programs that read numbers as doubles represent it
+/// exactly.
 const MOST_RUNS: u64 = 1 << 40;
-/// Approximate number of parts of a sweep. An interruption costs at most one part per thread, and any file system can
-/// hold this number of files.
+/// Approximate number of parts of a sweep. An interruption loses at most one part per thread, and any file system can
+/// store this number of files.
 const PARTS: u64 = 500;
 /// Maximum number of runs in a part.
 const MOST_RUNS_PER_PART: u64 = 1000;
-/// Maximum number of rows in a part, which bounds the memory.
+/// Maximum number of rows in a part, which limits the memory for a part.
 const MOST_ROWS_PER_PART: u64 = 5000;
 
 impl Plan {
-    /// Checks a design: its keys, each varied value separately, and the smallest and largest drawn values.
-    /// [`check`](Self::check) checks whether values fit each other.
+    /// Checks a design: its keys, each varied value separately, and the smallest and largest drawn values. Whether the
+    /// values of a point are valid together is checked by [`check`](Self::check).
     ///
     /// # Errors
-    /// [`SweepError`] for the first error.
+    /// [`SweepError`] for the first error that is found.
     pub fn new(design: Design) -> Result<Self, SweepError> {
         let set = design
             .set
@@ -126,22 +129,22 @@ impl Plan {
         Ok(plan)
     }
 
-    /// The design.
+    /// Returns the design of the sweep.
     pub const fn design(&self) -> &Design {
         &self.design
     }
 
-    /// The columns of the table.
+    /// Returns the columns of the sweep's table.
     pub fn columns(&self) -> &[Column] {
         &self.columns
     }
 
-    /// Number of runs.
+    /// Returns the number of all runs.
     pub const fn runs(&self) -> u64 {
         self.runs
     }
 
-    /// Number of points, each with [`Design::runs`] runs.
+    /// Returns the number of points, each of which has [`Design::runs`] runs.
     pub const fn points(&self) -> u64 {
         self.runs / self.runs_per_point()
     }
@@ -150,18 +153,18 @@ impl Plan {
         if self.design.runs == 0 { 1 } else { self.design.runs as u64 }
     }
 
-    /// Number of parts in which the runs are stored.
+    /// Returns the number of parts in which the runs are stored.
     pub const fn parts(&self) -> u64 {
         self.runs.div_ceil(self.runs_per_part)
     }
 
-    /// The runs of a part; empty if there is no such part.
+    /// Returns the numbers of the runs in a part; empty if the part does not exist.
     pub fn part(&self, part: u64) -> Range<u64> {
         let begin = part.saturating_mul(self.runs_per_part).min(self.runs);
         begin..begin.saturating_add(self.runs_per_part).min(self.runs)
     }
 
-    /// Returns run number `run`, from 0; `None` after the last one.
+    /// Returns run number `run`, counted from 0; `None` if the sweep has fewer runs.
     pub fn run(&self, run: u64) -> Option<PlannedRun> {
         let point = run / self.runs_per_point();
         let (scenario, changes) = self.point(point).filter(|_| run < self.runs)?;
@@ -169,10 +172,10 @@ impl Plan {
         Some(PlannedRun { run, point, scenario, seed, changes })
     }
 
-    /// Returns the scenario of a point, and its overrides.
+    /// Returns the index of a point's scenario, and the overrides of the point.
     ///
-    /// In the number of a point, the random points vary fastest, then the values of the last varied key; scenarios vary
-    /// slowest. The n-th random point has the same values with every combination.
+    /// In the order of points, the random points vary fastest, then the values of the last varied key. The scenarios
+    /// vary slowest. The n-th random point has the same drawn values in every combination of varied values.
     fn point(&self, point: u64) -> Option<(usize, Vec<Override>)> {
         let random_points = u64::from(self.design.random_points.max(1));
         let (outer, random) = (point / random_points, point % random_points);
@@ -193,7 +196,7 @@ impl Plan {
     /// Returns the scenario of a run, ready to run.
     ///
     /// # Errors
-    /// [`SweepError::Point`] if its values do not fit each other or the scenario.
+    /// [`SweepError::Point`] if the values of the run are not valid together or in the scenario.
     pub fn scenario(&self, run: &PlannedRun) -> Result<Scenario, SweepError> {
         self.parse(run.scenario, &run.changes)
     }
@@ -210,8 +213,8 @@ impl Plan {
         SweepError::Point { file: file.to_owned(), values, source: Box::new(source) }
     }
 
-    /// Checks that the values of all points with these runs fit each other, on the given number of threads or on all
-    /// cores.
+    /// Checks that the values of each point to which these runs belong are valid together. The check uses the given
+    /// number of threads or all cores.
     ///
     /// # Errors
     /// [`SweepError::Point`] for the first point that cannot be run.
@@ -228,7 +231,8 @@ impl Plan {
         pool.install(|| runs.par_iter().flat_map_iter(points).try_for_each(check))
     }
 
-    /// Names the scenarios, tries each value once, and returns the largest number of table rows for one run.
+    /// Names the scenarios, tries each varied value and the limits of each drawn value once, and returns the largest
+    /// number of table rows for one run.
     fn check_values(&mut self) -> Result<u64, SweepError> {
         let axes = self.axes.iter().filter_map(|axis| axis.change(0));
         let first: Vec<_> = axes.chain(self.draws.iter().map(|draw| draw.at(0.0))).collect();
@@ -265,7 +269,7 @@ impl Plan {
         Ok(flows)
     }
 
-    /// Returns the rows of a run of this scenario.
+    /// Returns the table rows of a run of this scenario.
     pub(super) fn rows(
         &self,
         planned: &PlannedRun,
@@ -279,7 +283,7 @@ impl Plan {
     }
 }
 
-/// Checks that no key is varied or drawn twice.
+/// Checks that no key is varied or drawn more than once.
 fn check_keys(axes: &[Axis], draws: &[Draw]) -> Result<(), SweepError> {
     let keys: Vec<_> = axes.iter().map(|axis| &axis.path).chain(draws.iter().map(|draw| &draw.path)).collect();
     let twice = keys.iter().enumerate().find(|(place, key)| keys.iter().take(*place).any(|other| other == *key));

@@ -1,27 +1,27 @@
-//! Values of keys as numbers with units: for the names of columns, and for drawn values.
+//! Values of keys as numbers with units. They are used for the names of columns and for drawn values.
 
 use equipoise::units::{Rate, Share, Size, Span};
 use toml::Value;
 
-/// The unit of a column; the column's name ends with it.
+/// The unit of a column of the table, which determines the end of the column's name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Unit {
-    /// Bit/s.
+    /// A rate in bit/s.
     Rate,
-    /// Seconds.
+    /// A time in seconds.
     Time,
-    /// Bytes.
+    /// A size in bytes.
     Size,
-    /// A ratio, 0 to 1.
+    /// A ratio from 0 to 1.
     Share,
-    /// Packets.
+    /// A number of packets.
     Packets,
-    /// A plain number.
+    /// A plain number without a unit.
     Plain,
 }
 
 impl Unit {
-    /// The end of a column's name.
+    /// Returns the end of a column's name for this unit.
     pub(super) const fn suffix(self) -> &'static str {
         match self {
             Self::Rate => "_bps",
@@ -33,7 +33,8 @@ impl Unit {
         }
     }
 
-    /// A number in this unit as in a scenario file; rates, sizes and packets are integers, times are whole nanoseconds.
+    /// Formats a number in this unit as in a scenario file. Rates, sizes and packets are rounded to integers, and times
+    /// to whole nanoseconds.
     pub(super) fn write(self, number: f64) -> Value {
         match self {
             Self::Rate => format!("{} bit/s", number.round()).into(),
@@ -54,8 +55,8 @@ pub(super) struct Quantity {
 }
 
 impl Quantity {
-    /// A value as a number; `None` for a value that is not a number, and for an ambiguous string: `5m` is a rate for
-    /// one key and a time for another.
+    /// Returns a value as a number with a unit. `None` if the value is not a number, or is an ambiguous string: `5m` is
+    /// a rate for one key and a time for another.
     pub(super) fn of(value: &Value) -> Option<Self> {
         match value {
             Value::Integer(number) => Some(Self { number: *number as f64, unit: Unit::Plain }),
@@ -102,7 +103,7 @@ mod tests {
         assert_eq!(Quantity::of(&true.into()), None);
     }
 
-    /// If it fails, a column shows another number than the run used.
+    /// If it fails, a column shows a different number than the run used.
     #[test]
     fn what_is_written_is_read_again() {
         for (unit, number) in [

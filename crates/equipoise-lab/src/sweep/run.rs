@@ -1,4 +1,4 @@
-//! Runs on all cores, and collects their rows into complete parts.
+//! Executes runs on several threads, and collects their rows into complete parts.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -17,16 +17,16 @@ use crate::sim::{Execution, SimError, Stop};
 /// The progress of a sweep.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Progress {
-    /// Runs completed since the call.
+    /// Number of runs that have been completed since the call.
     pub done: u64,
-    /// Runs that were missing at the time of the call.
+    /// Number of runs that were missing at the time of the call.
     pub planned: u64,
 }
 
-/// A shard: every n-th part of a sweep.
+/// A shard of a sweep, which consists of every n-th part.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Shard {
-    /// Its first part; every part at a distance of `of` follows.
+    /// The shard's first part. The shard also contains every `of`-th part after the first.
     number: u64,
     of: u64,
 }
@@ -37,18 +37,18 @@ pub struct Shard {
 pub struct ShardError;
 
 impl Shard {
-    /// All parts.
+    /// The shard that contains all parts.
     pub const ALL: Self = Self { number: 0, of: 1 };
 
-    /// Its parts, if there are `all` parts.
+    /// Returns the numbers of the shard's parts in a sweep with `all` parts.
     pub(super) fn parts(self, all: u64) -> impl Iterator<Item = u64> {
-        // With more shards than the address space allows, each has one part.
+        // If `of` exceeds the address space, the shard has only one part.
         (self.number..all).step_by(usize::try_from(self.of).unwrap_or(usize::MAX))
     }
 }
 
-/// Parses `3/16`. Jobs are numbered from 1 or from 0: 0/16 equals 16/16, so that either numbering covers all parts,
-/// each once.
+/// Parses a text such as `3/16`. Jobs can be numbered from 1 or from 0: 0/16 means the same as 16/16, so with either
+/// numbering every part belongs to exactly one shard.
 impl FromStr for Shard {
     type Err = ShardError;
 
@@ -62,17 +62,17 @@ impl FromStr for Shard {
     }
 }
 
-/// A part with some completed runs.
+/// A part of which some runs have been completed.
 struct Open {
     /// The rows of each run; `None` for a run that is not complete.
     runs: Vec<Option<Vec<Row>>>,
     left: usize,
 }
 
-/// The work to do, and the work in progress.
+/// The runs that remain to be started, and the parts in progress.
 struct Work<'a> {
     parts: &'a [Range<u64>],
-    /// The next run: the index of its part, and its number.
+    /// The next run to start: the index of its part, and the number of the run.
     next: Option<(usize, u64)>,
     open: BTreeMap<usize, Open>,
     progress: Progress,
@@ -88,13 +88,14 @@ impl<'a> Work<'a> {
         work
     }
 
-    /// The first run of the first non-empty part from this index on.
+    /// Returns the first run of the first non-empty part from index `place` on.
     fn first_of(&self, place: usize) -> Option<(usize, u64)> {
         let mut parts = self.parts.iter().enumerate().skip(place);
         parts.find(|(_, runs)| !runs.is_empty()).map(|(place, runs)| (place, runs.start))
     }
 
-    /// Takes the next run. Runs are assigned in order, so that at most one part more than there are threads is open.
+    /// Takes the next run to start. Runs are started in order, so at most one more part than there are threads is in
+    /// progress.
     fn take(&mut self) -> Option<(usize, u64)> {
         if self.failed.is_some() {
             return None;
@@ -105,7 +106,7 @@ impl<'a> Work<'a> {
         Some((place, run))
     }
 
-    /// Stores the rows of a run, and returns the rows of the whole part if the part is now complete.
+    /// Stores the rows of a completed run. If this completes the part, returns the rows of the whole part.
     fn put(&mut self, (place, run): (usize, u64), rows: Vec<Row>) -> Option<Vec<Row>> {
         let runs = self.parts.get(place)?;
         let length = usize::try_from(runs.end - runs.start).ok()?;
@@ -120,11 +121,12 @@ impl<'a> Work<'a> {
     }
 }
 
-/// Executes the runs of `parts` on the given number of threads or on all cores. `keep` gets the index and rows of each
-/// completed part. `progress` is called after each run; the last progress is returned.
+/// Executes the runs of `parts` on the given number of threads or on all cores. `keep` is called with the index and the
+/// rows of each completed part. `progress` is called after each run. Returns the last progress.
 ///
 /// # Errors
-/// The first error of a run or of `keep`, or [`SimError::Stopped`]; parts that were completed earlier are kept.
+/// The first error of a run or of `keep`, or [`SimError::Stopped`]. Parts that were completed before the error are
+/// kept.
 pub(super) fn each(
     plan: &Plan,
     parts: &[Range<u64>],
@@ -175,7 +177,7 @@ pub(super) fn each(
     }
 }
 
-/// Returns the rows of a run; the last scenario is reused for the next run of its point.
+/// Returns the rows of a run. The scenario of the previous run is reused if both runs belong to the same point.
 fn rows(plan: &Plan, run: u64, last: &mut Option<(u64, Scenario)>, stop: &Stop) -> Result<Vec<Row>, SweepError> {
     let Some(planned) = plan.run(run) else { return Ok(Vec::new()) };
     let (_, scenario) = match last.take() {

@@ -1,4 +1,4 @@
-//! The table of a sweep: its columns, and rows in memory.
+//! The table of a sweep in memory: its columns and its rows.
 
 use super::axis::{Axis, AxisError};
 use super::draw::Draw;
@@ -9,28 +9,28 @@ use crate::metrics::{self, Metric};
 use crate::result::{FlowResult, Run};
 use crate::scenario::{Flow, FlowKind, Override, Scenario};
 
-/// A column of the table.
+/// A column of the table of a sweep.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Column {
-    /// Its name, which ends with the unit of its numbers.
+    /// Name of the column, which ends with the unit of the column's numbers.
     pub name: String,
-    /// The type of its cells.
+    /// The type of the column's cells.
     pub kind: ColumnKind,
 }
 
-/// The type of a column's cells, and its name in Arrow and Parquet.
+/// The type of the cells of a column, and the name of this type in Arrow and Parquet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ColumnKind {
-    /// An integer, never missing: `uint64`.
+    /// An integer, which is never missing: `uint64`.
     Count,
-    /// A string, or missing: `string`.
+    /// A string, which may be missing: `string`.
     Text,
-    /// A number, or missing if it was not measured: `double`.
+    /// A number, which is missing if it was not measured: `double`.
     Number,
 }
 
-/// A cell.
+/// One cell of the table.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum Cell {
     Count(u64),
@@ -38,7 +38,7 @@ pub(super) enum Cell {
     Number(Option<f64>),
 }
 
-/// The cells of a column.
+/// All cells of one column.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum Cells {
     Counts(Vec<u64>),
@@ -46,7 +46,7 @@ pub(super) enum Cells {
     Numbers(Vec<Option<f64>>),
 }
 
-/// Rows of a sweep, each a flow of a run.
+/// The rows of a sweep's table. Each row is one flow of one run.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Table {
     columns: Vec<Column>,
@@ -56,7 +56,7 @@ pub struct Table {
 
 pub(super) type Row = Vec<Cell>;
 
-/// Prefix of the metrics of all media of a run together.
+/// Prefix of the names of columns with metrics of all media of a run together.
 const OF_ALL_MEDIA: &str = "media_";
 
 const FIRST: [(&str, ColumnKind); 7] = [
@@ -69,7 +69,7 @@ const FIRST: [(&str, ColumnKind); 7] = [
     ("controller", ColumnKind::Text),
 ];
 
-/// Identifies the run of a row.
+/// The run to which a row belongs.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Key<'a> {
     pub(super) run: u64,
@@ -78,11 +78,11 @@ pub(super) struct Key<'a> {
     pub(super) scenario: &'a str,
 }
 
-/// The columns of a sweep: the run and the flow, the varied and the drawn keys, the metrics of every kind of flow, and
-/// the metrics of all media together.
+/// Returns the columns of a sweep's table: the run and the flow, the varied and the drawn keys, the metrics of every
+/// kind of flow, and the metrics of all media together.
 ///
 /// # Errors
-/// [`AxisError::Column`] for a key whose column would have the name of another column.
+/// [`AxisError::Column`] if the column of a key would have the same name as another column.
 pub(super) fn columns(axes: &[Axis], draws: &[Draw]) -> Result<Vec<Column>, AxisError> {
     let first = FIRST.iter().map(|(name, kind)| Column { name: (*name).to_owned(), kind: *kind });
     let metrics = metrics::keys().into_iter().map(str::to_owned);
@@ -104,7 +104,7 @@ pub(super) fn columns(axes: &[Axis], draws: &[Draw]) -> Result<Vec<Column>, Axis
     Ok(columns)
 }
 
-/// The cells of varied and drawn keys, each in the type of its column.
+/// Returns the cells of the varied and drawn keys, each with the type of its column.
 pub(super) fn key_cells(columns: &[Column], changes: &[Override]) -> Row {
     let cell = |(column, change): (&Column, &Override)| match column.kind {
         ColumnKind::Number => Cell::Number(change.value().and_then(Quantity::of).map(|quantity| quantity.number)),
@@ -116,12 +116,12 @@ pub(super) fn key_cells(columns: &[Column], changes: &[Override]) -> Row {
     columns.iter().skip(FIRST.len()).zip(changes).map(cell).collect()
 }
 
-/// Returns whether a flow has a row: all flows except background traffic.
+/// Whether a flow has a row. All flows except background traffic have one.
 pub(super) const fn has_row(flow: &Flow) -> bool {
     !matches!(flow.kind, FlowKind::Background { .. })
 }
 
-/// The rows of a run: one for each flow except background traffic, in the scenario's order.
+/// Returns the rows of a run, one for each flow except background traffic, in the scenario's order.
 pub(super) fn rows(key: Key<'_>, keys: &Row, scenario: &Scenario, run: &Run) -> Vec<Row> {
     let flows = scenario.flows.iter().zip(&run.flows).filter(|(flow, _)| has_row(flow));
     let of_all = |metric: &Metric<_>| run.media.as_ref().and_then(|media| metric.of(media));
@@ -150,13 +150,13 @@ pub(super) fn rows(key: Key<'_>, keys: &Row, scenario: &Scenario, run: &Run) -> 
     flows.map(row).collect()
 }
 
-/// NaN becomes a missing value: not measured.
+/// Returns a cell. A value that is NaN or infinite becomes a missing value, which means that it was not measured.
 fn number(value: Option<f64>) -> Cell {
     Cell::Number(value.filter(|value| value.is_finite()))
 }
 
 impl Table {
-    /// A table without rows.
+    /// Returns a table without rows.
     pub(super) fn new(columns: &[Column]) -> Self {
         let cells = columns.iter().map(|column| match column.kind {
             ColumnKind::Count => Cells::Counts(Vec::new()),
@@ -166,7 +166,7 @@ impl Table {
         Self { cells: cells.collect(), columns: columns.to_vec(), rows: 0 }
     }
 
-    /// A table of cells read from a file; `None` if they do not fit the columns.
+    /// Returns a table of cells that were read from a file; `None` if the cells do not match the columns.
     pub(super) fn of_cells(columns: &[Column], cells: Vec<Cells>) -> Option<Self> {
         let rows = cells.first().map_or(0, Cells::len);
         let fits = |(column, cells): (&Column, &Cells)| cells.kind() == column.kind && cells.len() == rows;
@@ -174,18 +174,18 @@ impl Table {
         is_whole.then(|| Self { columns: columns.to_vec(), cells, rows })
     }
 
-    /// Its columns.
+    /// Returns the columns of the table.
     pub fn columns(&self) -> &[Column] {
         &self.columns
     }
 
-    /// Number of rows.
+    /// Returns the number of rows.
     pub const fn rows(&self) -> usize {
         self.rows
     }
 
-    /// The numbers of a column by its name, counts included; an inner `None` was not measured. `None` for strings and
-    /// unknown names.
+    /// Returns the numbers of the column with this name, which can be a column of counts. `None` in a row means that
+    /// the value was not measured. Returns `None` for a column of strings or an unknown name.
     pub fn numbers(&self, name: &str) -> Option<Vec<Option<f64>>> {
         match self.find(name)? {
             Cells::Counts(counts) => Some(counts.iter().map(|count| Some(*count as f64)).collect()),
@@ -194,7 +194,7 @@ impl Table {
         }
     }
 
-    /// A column's strings by its name; `None` for numbers and unknown names.
+    /// Returns the strings of the column with this name; `None` for a column of numbers or an unknown name.
     pub fn texts(&self, name: &str) -> Option<Vec<Option<&str>>> {
         match self.find(name)? {
             Cells::Texts(texts) => Some(texts.iter().map(Option::as_deref).collect()),
@@ -211,7 +211,7 @@ impl Table {
         &self.cells
     }
 
-    /// The column `run`: the number of each row's run.
+    /// Returns the column `run`, which contains the number of each row's run.
     pub(super) fn runs(&self) -> &[u64] {
         match self.cells.first() {
             Some(Cells::Counts(runs)) => runs,
@@ -219,10 +219,10 @@ impl Table {
         }
     }
 
-    /// Adds a row. After an error the table must be discarded.
+    /// Adds a row. If this returns an error, the table must be discarded.
     ///
     /// # Errors
-    /// [`SweepError::Row`] if its cells do not fit the columns.
+    /// [`SweepError::Row`] if the cells of the row do not match the columns.
     pub(super) fn push(&mut self, row: Row) -> Result<(), SweepError> {
         self.check_length(row.len())?;
         for ((column, cells), cell) in self.columns.iter().zip(&mut self.cells).zip(row) {
@@ -237,10 +237,10 @@ impl Table {
         Ok(())
     }
 
-    /// Adds the rows of a table with the same columns. After an error the table must be discarded.
+    /// Adds the rows of a table with the same columns. If this returns an error, the table must be discarded.
     ///
     /// # Errors
-    /// [`SweepError::Row`] if the other table has other columns.
+    /// [`SweepError::Row`] if the other table has different columns.
     pub(super) fn append(&mut self, other: Self) -> Result<(), SweepError> {
         self.check_length(other.cells.len())?;
         for ((column, cells), more) in self.columns.iter().zip(&mut self.cells).zip(other.cells) {
@@ -255,7 +255,8 @@ impl Table {
         Ok(())
     }
 
-    /// Refuses a row that is longer or shorter than the columns; the error names the first extra or missing cell.
+    /// Refuses a row that has more or fewer cells than the table has columns. The error names the first extra or
+    /// missing cell.
     fn check_length(&self, cells: usize) -> Result<(), SweepError> {
         if cells == self.columns.len() {
             return Ok(());
@@ -264,7 +265,7 @@ impl Table {
         Err(SweepError::Row { column })
     }
 
-    /// Removes and returns the first `rows` rows, or all if there are fewer.
+    /// Removes the first `rows` rows, or all rows if there are fewer, and returns them.
     pub(super) fn take(&mut self, rows: usize) -> Self {
         let rows = rows.min(self.rows);
         let take = |cells: &mut Cells| match cells {
@@ -276,14 +277,14 @@ impl Table {
         Self { columns: self.columns.clone(), cells: self.cells.iter_mut().map(take).collect(), rows }
     }
 
-    /// The names of the columns as a line of CSV.
+    /// Returns the names of the columns as a line of CSV.
     pub(super) fn csv_head(columns: &[Column]) -> String {
         let mut text = String::new();
         columns.iter().fold(csv::Row::after(&mut text), |row, column| row.text(&column.name)).end();
         text
     }
 
-    /// The rows as lines of CSV.
+    /// Returns the rows as lines of CSV.
     pub(super) fn csv_rows(&self) -> String {
         let mut text = String::new();
         for row in 0..self.rows {
@@ -310,7 +311,8 @@ impl Cells {
         }
     }
 
-    /// Adds a cell to a line of CSV: a number that parses back to the same value, or nothing for a missing value.
+    /// Adds a cell to a line of CSV. A number is written so that parsing returns the same value; a missing value is
+    /// empty.
     fn written<'a>(&self, line: csv::Row<'a>, row: usize) -> csv::Row<'a> {
         match self {
             Self::Counts(cells) => line.measured(cells.get(row)),

@@ -4,7 +4,7 @@ use std::fs;
 use super::*;
 use crate::{DEMO, DEMO_SHORT};
 
-/// A design of 3 × 2 points with 4 runs each: short, but with several parts.
+/// Returns a design of 3 × 2 points with 4 runs each. The runs are short, but the sweep has several parts.
 fn design() -> Design {
     Design {
         scenarios: vec![NamedText { file: "short.toml".to_owned(), text: DEMO_SHORT.to_owned() }],
@@ -46,12 +46,12 @@ fn the_number_of_a_run_says_its_point_and_its_seed() {
     let rates: Vec<_> = all.iter().step_by(8).map(|run| run.changes[0].to_string()).collect();
     let expected = ["12 Mbit/s", "15M", "20 Mbit/s"].map(|rate| format!("link.bottleneck.rate={rate}"));
     assert_eq!(rates, expected);
-    // The random points have the same values with every rate.
+    // The random points have the same drawn values for every varied rate.
     assert_eq!(all[0].changes[1], all[8].changes[1]);
     assert_ne!(all[0].changes[1], all[4].changes[1]);
 }
 
-/// The rows must equal those of single runs of the same scenario and seed, for any number of threads.
+/// If it fails, rows differ from single runs of the same scenario and seed, or depend on the number of threads.
 #[test]
 fn rows_are_those_of_single_runs() {
     let plan = plan();
@@ -74,7 +74,7 @@ fn rows_are_those_of_single_runs() {
     }
 }
 
-/// All files of a folder by their names.
+/// Returns the content of all files in a folder, by their names.
 fn files(folder: &std::path::Path) -> BTreeMap<String, Vec<u8>> {
     let entries = fs::read_dir(folder.join("parts")).expect("readable").map(|entry| entry.expect("readable"));
     let name = |entry: &fs::DirEntry| entry.file_name().to_string_lossy().into_owned();
@@ -107,7 +107,7 @@ fn threads_shares_and_interruptions_do_not_change_a_byte() {
     }
     assert!(expected == (files(&scratch.path().join("shares")), merged(&shares)));
 
-    // A kill or a loss of power can leave a missing part, a truncated part, or a part that was never renamed.
+    // A killed process or a power failure can leave a missing part, a truncated part, or a part that was never renamed.
     let broken = folder("broken");
     broken.run(Shard::ALL, Some(2), &|_| {}).expect("it runs");
     let parts = scratch.path().join("broken/parts");
@@ -122,7 +122,7 @@ fn threads_shares_and_interruptions_do_not_change_a_byte() {
     assert!(expected == (files(&scratch.path().join("broken")), merged(&broken)));
 }
 
-/// The merged file is read back by the same columns, and its CSV has the same numbers.
+/// If it fails, the merged file cannot be read with the same columns, or its CSV contains different numbers.
 #[test]
 fn the_merged_file_holds_the_table() {
     let scratch = tempfile::tempdir().expect("a folder");
@@ -190,7 +190,8 @@ fn a_design_that_cannot_be_run_is_refused_with_what_would_be_right() {
     assert!(refused(|design| design.vary = many.to_vec()).contains("more than"));
 }
 
-/// Each value is valid with the first value of the other key, but not both together.
+/// Each of these values is valid together with the first value of the other key, but the two second values are not
+/// valid together.
 #[test]
 fn values_that_do_not_fit_each_other_are_refused_before_a_run() {
     let mut design = design();
@@ -229,7 +230,7 @@ fn a_share_is_one_of_several_counted_from_1_or_from_0() {
     }
 }
 
-/// If it fails, a user waits for the end of a run that takes hours.
+/// If it fails, a user must wait for the end of a run that takes hours.
 #[test]
 fn a_sweep_is_stopped_within_a_run() {
     let mut two = design();
@@ -237,7 +238,8 @@ fn a_sweep_is_stopped_within_a_run() {
     (two.vary, two.draw, two.random_points, two.runs) = (vec!["duration=40 s,2 h".to_owned()], Vec::new(), 1, 1);
     let stop = crate::sim::Stop::default();
     let execution = crate::sim::Execution { threads: Some(2), stop: stop.clone() };
-    // When the short run is complete, the long one is in progress; if it were not stopped, both would complete.
+    // When the short run is complete, the long run is in progress. If the long run were not stopped, both runs would
+    // complete.
     let ended = Plan::new(two).expect("a right design").simulate(0..2, execution, &|_| stop.stop());
     assert!(
         matches!(ended, Err(SweepError::Run(crate::sim::SimError::Stopped))),
@@ -246,7 +248,7 @@ fn a_sweep_is_stopped_within_a_run() {
     );
 }
 
-/// The result of a worker is checked before it counts.
+/// If it fails, a part that another machine produced is stored without a check.
 #[test]
 fn a_part_from_elsewhere_is_taken_if_it_is_that_part() {
     let (here, there) = (tempfile::tempdir().expect("a folder"), tempfile::tempdir().expect("a folder"));

@@ -1,4 +1,4 @@
-//! Media in both directions of one session: each direction behaves as in a separate session.
+//! Tests of media in both directions of one session. Each direction must behave as in a separate session.
 
 use equipoise::units::Span;
 use equipoise_lab::Event;
@@ -8,7 +8,7 @@ use equipoise_lab::sim::{RunObserver, simulate_each_observed, simulate_many};
 
 use crate::scenario::refusal;
 
-/// The queue is larger than any law here fills it, so nothing is lost.
+/// The queue is longer than any control law in these tests lets it grow, so nothing is lost.
 const LINK: &str = "name = \"both ways\"\nduration = \"60 s\"\nwarm_up = \"10 s\"\n[[link]]\nname = \"way\"\nrate = \"4 Mbit/s\"\n\
                     delay = \"20 ms\"\nqueue = \"600 packets\"\n";
 const OTHERS: &str = "[[flow]]\nname = \"others\"\npath = [\"way\"]\npacket_size = \"1000 B\"\n\
@@ -27,7 +27,7 @@ fn parse(text: &str) -> Scenario {
     Scenario::parse(text).unwrap_or_else(|error| panic!("{error}\n{text}"))
 }
 
-/// Means over 24 runs of rate (Mbit/s) and delay (ms) of the first two flows.
+/// Returns the mean rate (Mbit/s) and delay (ms) of the first two flows over 24 runs.
 fn means(text: &str) -> [[f64; 2]; 2] {
     let scenario = parse(&format!("{LINK}{text}{OTHERS}"));
     let keep = |run: Run| {
@@ -41,8 +41,8 @@ fn means(text: &str) -> [[f64; 2]; 2] {
     [0, 1].map(|flow| [0, 1].map(|what| runs.iter().map(|run| run[flow][what]).sum::<f64>() / runs.len() as f64))
 }
 
-/// If it fails, a session with media in both directions differs from two sessions in one direction. The rate of a
-/// single run has a standard deviation of 6 %.
+/// If it fails, a session with media in both directions differs from two sessions with one direction each. The rate of
+/// a single run has a standard deviation of 6 %.
 #[test]
 fn both_directions_fare_as_two_sessions_one_way_do() {
     let one_way = means(&(media("media", "") + &media("media back", "direction = \"back\"")));
@@ -74,7 +74,7 @@ fn each_direction_has_its_own_controller_and_results() {
     assert!(there.ignored.is_empty() && back.ignored.is_empty());
 }
 
-/// For each of the two flows, the numbers of reports requested, sent and applied.
+/// Numbers of reports that were requested, sent and applied, for each of the two flows.
 #[derive(Default)]
 struct Asked([[u64; 3]; 2]);
 
@@ -95,7 +95,7 @@ fn requests_and_answers_count_for_the_direction_that_they_are_about() {
     let scenario = parse(&format!("{LINK}{}", media("media", "media_back = { report_interval = \"2 s\" }")));
     let runs = simulate_each_observed(&[(scenario, 1)], Some(1), Asked::default, |_, Asked(asked)| asked);
     let [there, back] = runs.expect("it can be simulated")[0];
-    // Only the answer to a request at the very end is missing.
+    // At most the answer to the last request, near the end of the run, is missing.
     assert!((119..=120).contains(&there[0]) && (29..=30).contains(&back[0]), "{there:?} {back:?}");
     for [requested, sent, applied] in [there, back] {
         assert!(requested - sent <= 1 && sent - applied <= 1, "{requested}, {sent}, {applied}");

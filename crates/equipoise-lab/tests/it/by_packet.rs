@@ -1,4 +1,4 @@
-//! Feedback by packet in scenarios: which flows get it, and how laws behave with it.
+//! Tests of per-packet feedback in scenarios: which flows get this feedback, and how control laws behave with it.
 
 use equipoise_lab::result::Run;
 use equipoise_lab::scenario::Scenario;
@@ -25,8 +25,8 @@ fn run(text: &str) -> Run {
     simulate_many(&scenario, (1, 1), None, |run| run, &|_| {}).expect("it can be simulated").remove(0)
 }
 
-/// A video of 1.5 Mbit/s at most on a path of 1 Mbit/s, and the known properties of the laws: Google's reacts to a
-/// growing delay, NADA holds about 15 ms, and `SCReAM` leaves a fifth of the capacity.
+/// A video of at most 1.5 Mbit/s on a path of 1 Mbit/s. The test uses known properties of the laws: Google's law reacts
+/// to a growing delay, NADA keeps about 15 ms of queue, and `SCReAM` leaves a fifth of the capacity unused.
 #[test]
 fn laws_by_packet_use_a_path_and_leave_its_queue_nearly_empty() {
     for (controller, feedback) in [
@@ -46,7 +46,8 @@ fn laws_by_packet_use_a_path_and_leave_its_queue_nearly_empty() {
     }
 }
 
-/// Rates of two flows of our own law on a path of 12 Mbit/s, in Mbit/s; the second one starts 10 s later.
+/// Returns the rates in Mbit/s of two flows of our own control law on a path of 12 Mbit/s. The second flow starts 10 s
+/// after the first.
 fn shares(keys: [&str; 2]) -> [f64; 2] {
     let flow = |number: usize, keys: &str| {
         format!(
@@ -61,8 +62,8 @@ fn shares(keys: [&str; 2]) -> [f64; 2] {
     [0, 1].map(|flow: usize| run.flows[flow].delivered_rate_bps.expect("media came") / 1e6)
 }
 
-/// If it fails, a flow that starts later keeps a lower rate if the delay target is at its minimum, or the convergence
-/// to equal shares ignores priorities.
+/// If it fails, a flow that starts later keeps a lower rate when the delay target is at its minimum, or the convergence
+/// to shares ignores priorities.
 #[test]
 fn flows_of_our_own_law_have_rates_in_the_ratio_of_their_priorities() {
     for (keys, wanted) in [(["", ""], 1.0), ([", priority = 2", ""], 2.0), (["", ", priority = 2"], 0.5)] {
@@ -72,7 +73,7 @@ fn flows_of_our_own_law_have_rates_in_the_ratio_of_their_priorities() {
     }
 }
 
-/// If it fails, a comparison runs a law with feedback that it was not made for.
+/// If it fails, a comparison runs a control law with a kind of feedback that it was not designed for.
 #[test]
 fn feedback_by_packet_is_there_where_it_is_needed_or_asked_for() {
     let told = |text: &str| {

@@ -1,4 +1,4 @@
-//! Sessions that share their rate (RFC 8699), compared with the same sessions without coupling.
+//! Tests of sessions that share their rate (RFC 8699), in comparison with the same sessions without coupling.
 
 use equipoise::units::Span;
 use equipoise_lab::scenario::{Override, Scenario};
@@ -7,10 +7,10 @@ use equipoise_session::Event;
 
 const FILE: &str = include_str!("../../../../scenarios/coupled.toml");
 const FLOWS: [&str; 3] = ["camera", "second", "screen"];
-/// Runs of each kind, with the same seeds.
+/// Number of runs of each scenario. All scenarios use the same seeds.
 const RUNS: u64 = 3;
 
-/// Received bits, by flow and tenth of a second; and the waiting times of packets, in s.
+/// Bits received in each tenth of a second, by flow, and the queueing delays of all packets in seconds.
 #[derive(Default)]
 struct Arrivals {
     tenths: Vec<[f64; 3]>,
@@ -35,15 +35,15 @@ impl RunObserver for Arrivals {
 }
 
 impl Arrivals {
-    /// Rates of all flows between two times, in bit/s.
+    /// Returns the rates of all flows between two times, in bit/s.
     fn rates(&self, from_s: usize, to_s: usize) -> [f64; 3] {
         let within = self.tenths.get(from_s * 10..to_s * 10).unwrap_or_default();
         let sum = |flow: usize| within.iter().map(|bits| bits[flow]).sum::<f64>() / (to_s - from_s) as f64;
         [sum(0), sum(1), sum(2)]
     }
 
-    /// Time after `from_s` until the shares, measured over 0.5 s, are within a fifth of `wanted` and stay there for
-    /// 2 s.
+    /// Returns the time from `from_s` until the shares of the flows, measured over 0.5 s, are within 20 % of `wanted`
+    /// and stay within 20 % for 2 s. In seconds.
     fn settled_s(&self, from_s: usize, until_s: usize, wanted: [f64; 3]) -> f64 {
         let is_right = |end: usize| {
             let within = &self.tenths[end - 5..end];
@@ -61,7 +61,8 @@ impl Arrivals {
     }
 }
 
-/// The scenario of the file with this law, either coupled or with the law's own weights, if it has any.
+/// Returns the scenario from the file with this control law. The flows are either coupled, or use the law's own weights
+/// if it has any.
 fn scenario(law: &str, coupling: Option<&str>) -> Scenario {
     let mut set = Vec::new();
     for (flow, priority) in FLOWS.iter().zip([1.0, 1.0, 2.0]) {
@@ -90,12 +91,13 @@ fn mean(runs: &[Arrivals], of: impl Fn(&Arrivals) -> f64) -> f64 {
     runs.iter().map(of).sum::<f64>() / runs.len() as f64
 }
 
-/// Shares of a rate according to the priorities of the active flows.
+/// Returns the shares of the total rate that follow from the priorities of the active flows.
 fn by_priority(second: bool) -> [f64; 3] {
     if second { [0.25, 0.25, 0.5] } else { [1.0 / 3.0, 0.0, 2.0 / 3.0] }
 }
 
-/// Time in s until the shares are right: at the start, after one flow has joined, and after one has paused.
+/// Returns the times until the shares are as wanted, in seconds: after the start, after one flow has joined, and after
+/// one flow has paused.
 fn settled_s(seen: &Arrivals) -> [f64; 3] {
     [
         seen.settled_s(0, 20, by_priority(false)),
@@ -104,13 +106,14 @@ fn settled_s(seen: &Arrivals) -> [f64; 3] {
     ]
 }
 
-/// If it fails, a screen next to two cameras gets only what competition leaves, or coupling costs more delay than it
-/// saves.
+/// If it fails, a screen that is sent together with two cameras gets only the rate that competition leaves, or coupling
+/// increases the delay.
 #[test]
 fn coupled_flows_share_by_priority_within_seconds_and_with_less_queue_than_each_on_its_own() {
     for (law, coupling) in [("equipoise", "conservative"), ("nada", "active"), ("gcc", "active")] {
         let (coupled, alone) = (run(&scenario(law, Some(coupling))), run(&scenario(law, None)));
-        // GCC grows by 8 % per second while only the first flow probes: it needs about 30 s to find the capacity.
+        // While only the first flow probes, GCC increases its rate by 8 % per second, so it needs about 30 s to find
+        // the capacity.
         let has_started = law != "gcc";
         for (from_s, to_s, second) in [(10, 20, false), (40, 60, true), (70, 90, false)] {
             if from_s < 40 && !has_started {

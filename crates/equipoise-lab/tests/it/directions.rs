@@ -1,5 +1,5 @@
-//! Flows in opposite directions: each kind of flow in either direction, and one queue for data and for the answers to
-//! data of the other direction.
+//! Tests of flows in opposite directions. Each kind of flow runs in either direction, and data shares one queue with
+//! the feedback and acknowledgements of the opposite direction's data.
 
 use equipoise::units::Span;
 use equipoise_lab::Event;
@@ -9,7 +9,7 @@ use equipoise_lab::sim::{RunObserver, simulate_each_observed, simulate_many};
 
 use crate::scenario::refusal;
 
-/// 4 Mbit/s and 20 ms each way.
+/// A link of 4 Mbit/s with a propagation delay of 20 ms in each direction.
 const LINK: &str = "name = \"directions\"\nduration = \"60 s\"\nwarm_up = \"10 s\"\n[[link]]\nname = \"way\"\nrate = \"4 Mbit/s\"\n\
                     delay = \"20 ms\"\nqueue = \"60 packets\"\n";
 
@@ -27,14 +27,14 @@ fn parse(text: &str) -> Scenario {
     Scenario::parse(text).unwrap_or_else(|error| panic!("{error}\n{text}"))
 }
 
-/// Received rate of a flow in Mbit/s.
+/// Returns the received rate of a flow, in Mbit/s.
 fn brought(flow: &FlowResult) -> f64 {
     let pair = flow.pair.as_ref().and_then(|pair| pair.received_bps);
     let tcp = flow.tcp.as_ref().and_then(|tcp| tcp.goodput_bps);
     pair.or(tcp).or(flow.delivered_rate_bps).expect("something came") / 1e6
 }
 
-/// If it fails, the network behaves differently in its two directions.
+/// If it fails, the simulated network behaves differently in its two directions.
 #[test]
 fn in_a_symmetric_network_flows_of_one_kind_fare_alike_in_both_directions() {
     for what in [MEDIA, TCP, PAIR] {
@@ -51,7 +51,7 @@ fn in_a_symmetric_network_flows_of_one_kind_fare_alike_in_both_directions() {
     }
 }
 
-/// The round-trip times of the reports of flow number 0, in ms.
+/// The round-trip times that the reports of flow number 0 measured, in ms.
 #[derive(Default)]
 struct RoundTrips(Vec<f64>);
 
@@ -63,7 +63,7 @@ impl RunObserver for RoundTrips {
     }
 }
 
-/// The run, and the median round-trip time of the reports in ms.
+/// Returns the result of the run, and the median round-trip time of the reports of flow number 0 in ms.
 fn with_reports(text: &str) -> (Run, f64) {
     let keep = |run, RoundTrips(mut trips)| {
         trips.sort_by(f64::total_cmp);
@@ -73,7 +73,8 @@ fn with_reports(text: &str) -> (Run, f64) {
     runs.expect("it can be simulated").remove(0)
 }
 
-/// Data in the reverse direction must fill the queue of the media's reports, but not the queue of the media.
+/// If it fails, data in the reverse direction does not fill the queue that the media's reports pass, or fills the queue
+/// of the media.
 #[test]
 fn a_connection_that_goes_back_delays_the_reports_of_media_and_not_the_media() {
     let media =
@@ -84,19 +85,20 @@ fn a_connection_that_goes_back_delays_the_reports_of_media_and_not_the_media() {
     assert_eq!((forward.name.as_str(), back.name.as_str()), ("way", "way (back)"));
     let queue = back.mean_queue_packets.expect("a queue");
     assert!(queue > 15.0 && forward.mean_queue_packets < Some(1.0), "{:?}", run.links);
-    // Twice the propagation delay and the service of two packets; plus about the mean queue of packets of 2 ms each.
+    // The idle round-trip time is twice the propagation delay plus the transmission of two packets. With TCP, the
+    // reports also wait for about the mean queue, in which each packet takes 2 ms.
     assert!((40.0..46.0).contains(&idle_ms), "{idle_ms} ms");
     let waits_ms = busy_ms - idle_ms;
     assert!((0.6 * queue * 2.0..1.4 * queue * 2.0).contains(&waits_ms), "{waits_ms} ms behind {queue} packets");
     let delay = |run: &Run| run.flows[0].delay.p50_s.expect("delays") * 1e3;
     assert!((delay(&run) - delay(&alone)).abs() < 2.0, "{} and {} ms", delay(&run), delay(&alone));
-    // The connection's segments share the reverse direction with the reports. Its acknowledgements share the forward
-    // direction with the media.
+    // The TCP connection's segments share the reverse direction with the reports, and its acknowledgements share the
+    // forward direction with the media.
     assert!(back.utilisation > Some(0.9) && brought(&run.flows[1]) > 3.3, "{run:?}");
 }
 
 /// RFC 8867, Sec. 5.3: one media flow in each direction. The reports of each flow wait behind the media of the other
-/// flow; without a limit in the reverse direction they do not wait.
+/// flow. If the reverse direction has no rate limit, the reports do not wait.
 #[test]
 fn media_in_both_directions_meet_each_others_reports() {
     let media = |name, direction| {
@@ -106,8 +108,8 @@ fn media_in_both_directions_meet_each_others_reports() {
     let (run, limited_ms) = with_reports(&text);
     let free = text.replace("queue = \"60 packets\"\n", "queue = \"60 packets\"\nback = { rate = \"1 Gbit/s\" }\n");
     let (_, free_ms) = with_reports(&free);
-    // A full queue is 120 ms. Requests for reports always wait in it, with the media; reports only if the reverse
-    // direction is limited.
+    // A full queue takes 120 ms. Requests for reports always wait in this queue together with the media. The reports
+    // themselves wait only if the reverse direction has a rate limit.
     assert!(limited_ms > free_ms + 60.0, "{limited_ms} and {free_ms} ms");
     assert!(run.links.iter().all(|link| link.packets_forwarded > 28_000), "{:?}", run.links);
 }

@@ -1,11 +1,13 @@
-//! A session alone on a path: the most common case, in which the capacity is unknown until the path is full.
+//! Tests of a session alone on a path, which is the most common case. The session does not know the capacity before it
+//! fills the path.
 
 use equipoise_lab::scenario::{Override, Scenario};
 use equipoise_lab::sim;
 
 const IDLE: &str = include_str!("../../../../scenarios/idle.toml");
 
-/// Share of packets lost after the first 10 s, and the rate after that as a share of the capacity.
+/// Returns the share of packets that were lost after the first 10 s, and the rate after the first 10 s as a share of
+/// the capacity.
 fn alone(mbps: f64, queue: &str, report_s: f64) -> (f64, f64) {
     let overrides = [
         Override::set("link.uplink.rate", format!("{mbps} Mbit/s")),
@@ -28,14 +30,16 @@ fn below_a_hundredth(rates: &[f64], queues: &[&str], reports: &[f64]) {
                 let (lost, used) = alone(*rate, queue, *report_s);
                 let what = format!("{rate} Mbit/s, {queue}, a report every {report_s} s");
                 assert!(lost < 0.01, "{what}: {:.2} % lost", lost * 100.0);
-                // With a report every 5 s the rate grows slowly; otherwise the session uses the capacity.
+                // With a report every 5 s the rate grows slowly. With more frequent reports, the session must use the
+                // capacity.
                 assert!(*report_s > 1.0 || used > 0.1, "{what}: {:.0} % used", used * 100.0);
             }
         }
     }
 }
 
-/// If it fails, the default controller oscillates through a full queue forever: it lost 18 % here.
+/// If it fails, the default controller oscillates, with a full queue in each period. An earlier version lost 18 % of
+/// the packets here.
 #[test]
 fn a_session_alone_on_a_link_loses_less_than_a_hundredth() {
     below_a_hundredth(&[0.5, 2.0, 12.0], &["50 ms", "300 ms", "1000 packets"], &[0.1, 1.0, 5.0]);

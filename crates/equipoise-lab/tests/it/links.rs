@@ -1,4 +1,4 @@
-//! Links of scenarios: valid and invalid keys, and what happens to packets.
+//! Tests of the links in scenarios: valid and invalid keys, and the effects of the keys on packets.
 
 use std::fs;
 use std::sync::atomic::AtomicBool;
@@ -13,7 +13,8 @@ use equipoise_net::NetError;
 
 use crate::scenario::refusal;
 
-/// Background traffic over a link with these keys: 8 Mbit/s, in packets that take 1 ms at 8 Mbit/s.
+/// Returns a scenario with background traffic of 8 Mbit/s over a link with these keys. At 8 Mbit/s, each packet takes 1
+/// ms.
 fn over(link: &str) -> String {
     format!(
         "name = \"links\"\nduration = \"20 s\"\n[[link]]\nname = \"way\"\n{link}\n[[flow]]\nname = \"media\"\npath = [\"way\"]\n\
@@ -26,10 +27,10 @@ fn run(text: &str) -> Run {
     simulate_many(&scenario, (1, 1), Some(1), |run| run, &|_| {}).expect("it can be simulated").remove(0)
 }
 
-/// The link of a run, and the mean delay of delivered packets in ms.
+/// Returns the result of the link, and the mean delay of the delivered packets in ms.
 fn link_and_delay(text: &str) -> (LinkResult, f64) {
     let run = run(text);
-    // A duplicated packet counts as one arrival.
+    // A packet and its duplicate count as one arrival.
     let link = &run.links[0];
     assert_eq!(run.flows[0].packets_lost, link.packets_lost + link.packets_dropped, "{link:?}");
     let delay = run.flows[0].delay.mean_s.expect("something arrived") * 1e3;
@@ -115,14 +116,14 @@ fn a_file_that_is_no_capacity_is_refused_with_its_line() {
 
 #[test]
 fn chance_loses_copies_and_delays_as_much_as_was_said() {
-    // 20 000 packets; bounds are five standard errors.
+    // The run has 20 000 packets, and the bounds are five standard errors.
     let (link, delay) =
         link_and_delay(&over("rate = \"unlimited\"\ndelay = \"10 ms\"\nloss = \"2%\"\nduplicate = \"1%\""));
     assert!((330..=470).contains(&link.packets_lost), "{link:?}");
     assert!((126..=266).contains(&link.packets_duplicated), "{link:?}");
     assert!((delay - 10.0).abs() < 1e-6, "{delay}");
-    // Jitter of half-normal shape, cut at three standard deviations, has a mean of 0.797 standard deviations. It rarely
-    // reaches the previous packet, which is 1 ms earlier.
+    // Half-normal jitter, limited to three standard deviations, has a mean of 0.797 standard deviations. A packet
+    // rarely reaches the previous packet, which was sent 1 ms earlier.
     let jitter = "rate = \"unlimited\"\ndelay = \"10 ms\"\njitter = \"0.2 ms half-normal\"";
     let (_, delay) = link_and_delay(&over(jitter));
     assert!((delay - 10.0 - 0.2 * 0.7971).abs() < 0.005, "{delay}");
@@ -133,14 +134,14 @@ fn chance_loses_copies_and_delays_as_much_as_was_said() {
 
 #[test]
 fn a_policer_and_a_shaper_pass_their_rate_and_their_burst() {
-    // 8 Mbit/s are offered for 20 s: 20 MB. The policer passes 4 Mbit/s and a burst of 30 kB.
+    // The traffic of 8 Mbit/s for 20 s is 20 MB. The policer passes 4 Mbit/s and a burst of 30 kB.
     let police = "rate = \"unlimited\"\ndelay = \"10 ms\"\npolice = \"4 Mbit/s\"\npolice_burst = \"30 kB\"";
     let (link, delay) = link_and_delay(&over(police));
     assert!((10_028..=10_032).contains(&link.packets_forwarded) && (delay - 10.0).abs() < 1e-6, "{link:?} {delay}");
     let shape = "rate = \"4 Mbit/s\"\nrate_burst = \"30 kB\"\ndelay = \"10 ms\"\nqueue = \"100 packets\"";
     let (link, delay) = link_and_delay(&over(shape));
     assert!((10_125..=10_135).contains(&link.packets_forwarded), "the same, and a queue of 100: {link:?}");
-    // After the first 200 ms, the queue is full: each packet waits for a hundred packets of 2 ms each.
+    // The queue is full after the first 200 ms. From then on, each packet waits for 100 packets of 2 ms each.
     assert!((delay - 210.0).abs() < 3.0, "{delay}");
 }
 
@@ -153,8 +154,8 @@ fn a_route_change_moves_the_delay_and_steps_are_told() {
     assert!((delay - 20.0).abs() < 0.02, "half of the run each: {delay}");
 }
 
-/// Loss can change in steps, as rate and delay can: also instead of bursts, in the reverse direction, and in the output
-/// of `check`.
+/// If it fails, loss cannot change in steps like rate and delay: after a key `loss_burst`, in the reverse direction, or
+/// in the output of `check`.
 #[test]
 fn loss_comes_and_goes_in_steps() {
     let steps = "steps = [{ at = \"5 s\", loss = \"2%\" }, { at = \"15 s\", loss = \"0%\", delay = \"20 ms\" }]";
@@ -165,7 +166,7 @@ fn loss_comes_and_goes_in_steps() {
         assert_eq!(scenario.links[0].forward, scenario.links[0].back);
         let told = scenario.explain();
         assert!(told.contains("    2 % lost from 5 s on\n    0 % lost from 15 s on\n"), "{told}");
-        // 10 000 of the 20 000 packets; five standard errors.
+        // The loss of 2 % applies to 10 000 of the 20 000 packets, and the bounds are five standard errors.
         let (link, _) = link_and_delay(&text);
         assert!((130..=270).contains(&link.packets_lost), "{before}: {link:?}");
     }
@@ -188,11 +189,12 @@ fn a_trace_carries_what_it_has_opportunities_for_from_its_offset_on() {
     fs::write(&file, "1\n2\n3\n4\n10\n").expect("room for it");
     let keys = format!("delay = \"1 ms\"\nqueue = \"100 packets\"\nrate_trace = \"{}\"\n", file.display());
     let (link, _) = link_and_delay(&over(&keys));
-    // 500 opportunities of 1500 bytes per second are 6 Mbit/s, plus a queue of 100 packets.
+    // The trace has 500 delivery opportunities of 1500 bytes per second, which are 6 Mbit/s. At the end, 100 packets
+    // are in the queue.
     assert!((15_080..=15_110).contains(&all(&link)), "{link:?}");
 }
 
-/// Both directions of one channel share its capacity; with two channels, each direction has its own.
+/// If it fails, the directions of a half-duplex link do not share one capacity, or those of a full-duplex link do.
 #[test]
 fn half_duplex_is_one_queue_and_media_go_in_either_direction() {
     let both = |duplex: &str| {
@@ -208,11 +210,11 @@ fn half_duplex_is_one_queue_and_media_go_in_either_direction() {
     );
     let half = both("half");
     assert_eq!(half.links.len(), 1);
-    // 16 Mbit/s are offered, 10 Mbit/s are 1250 packets/s.
+    // Both directions together send 16 Mbit/s, and the link carries 10 Mbit/s, which is 1250 packets/s.
     assert!((25_000..=25_050).contains(&half.links[0].packets_forwarded), "{:?}", half.links);
 }
 
-/// Each discipline keeps the delay of a responsive flow below that of drop-tail, which lets its queue fill.
+/// If it fails, a queue discipline does not keep the delay of a TCP flow below that of drop-tail, whose queue fills.
 #[test]
 fn every_discipline_keeps_tcps_queue_shorter_than_drop_tail() {
     let queue = |aqm: &str| {
@@ -245,8 +247,8 @@ fn the_same_seed_gives_the_same_bytes_whatever_the_number_of_threads() {
     assert_ne!(one[0], one[1], "another seed is another run");
 }
 
-/// Media in the reverse direction have the rate and delay of that direction, live and simulated; their feedback uses
-/// the forward direction.
+/// If it fails, media in the reverse direction do not have the rate and delay of this direction, in live or simulated
+/// runs, or their feedback does not use the forward direction.
 #[test]
 fn media_go_back_on_real_sockets_too() {
     let text = "name = \"back\"\nduration = \"3 s\"\n[[link]]\nname = \"way\"\nrate = \"8 Mbit/s\"\ndelay = \"5 ms\"\n\
@@ -256,7 +258,7 @@ fn media_go_back_on_real_sockets_too() {
     let live = live::run(&scenario, &Setup::new(1, Stage::Loopback), &AtomicBool::new(false), &mut |_| {});
     let live = live.expect("sockets on loopback");
     for run in [run(text), live] {
-        // 8 ms of service and 40 ms of propagation.
+        // The delay is 8 ms of transmission and 40 ms of propagation.
         let delay = run.flows[0].delay.p50_s.expect("delays") * 1e3;
         assert!((47.9..58.0).contains(&delay), "{delay} ms");
         let back = run.links.iter().find(|link| link.name == "way (back)").expect("media pass it");
@@ -265,7 +267,7 @@ fn media_go_back_on_real_sockets_too() {
     }
 }
 
-/// The share of marked packets of each report.
+/// The share of packets marked with ECN in each report.
 #[derive(Default)]
 struct Marks(Vec<f64>);
 
@@ -277,7 +279,7 @@ impl RunObserver for Marks {
     }
 }
 
-/// A mark of a queue reaches the controller, and the packet is not dropped.
+/// If it fails, ECN marks of a queue do not reach the controller, or marked packets are dropped.
 #[test]
 fn marks_come_from_the_queue_to_the_controller() {
     let run = |ecn: &str| {
@@ -311,18 +313,18 @@ fn marks_come_from_the_queue_to_the_controller() {
             came <= link.packets_marked && came + 3 > link.packets_marked,
             "{came} except for the last, of {link:?}"
         );
-        // One report per second, on 187.5 packets each.
+        // There is one report per second, and each one covers 187.5 packets.
         let told = shares.iter().map(|share| share * 187.5).sum::<f64>();
         let marked = link.packets_marked as f64;
-        // Reports are missing for the last seconds, and for intervals whose request the queue dropped: requests are not
-        // ECN-capable.
+        // There are no reports for the last seconds, and none for intervals whose request for a report the queue
+        // dropped, because requests are not ECN-capable.
         assert!(shares.len() >= 15 && (0.7..1.02).contains(&(told / marked)), "{told} of {marked}: {shares:?}");
     }
     let refused = refusal(&over("rate = \"1 Mbit/s\"\ndelay = \"1 ms\"").replace("source", "ecn = \"ect0\"\nsource"));
     assert!(refused.contains("ecn = \"ect0\"") && refused.contains("only a session with a `controller`"), "{refused}");
 }
 
-/// A session over two paths gets the marks of both.
+/// If it fails, a session over two paths does not receive the ECN marks of both paths.
 #[test]
 fn marks_come_from_several_paths() {
     let text = "name = \"ecn\"\nduration = \"20 s\"\n[[link]]\nname = \"a\"\nrate = \"2 Mbit/s\"\ndelay = \"10 ms\"\n\
@@ -339,8 +341,8 @@ fn marks_come_from_several_paths() {
     assert!(came <= link.packets_marked && came + 3 > link.packets_marked, "{came} of {link:?}");
 }
 
-/// Each discipline on real sockets, compared with the simulator: bursts at twice the link's rate, whose delay depends
-/// on the discipline.
+/// Compares each queue discipline on real sockets with the simulator. The traffic consists of bursts at twice the
+/// link's rate, whose delay depends on the discipline.
 #[test]
 #[ignore = "real time: 40 s"]
 fn every_discipline_does_the_same_live_as_simulated() {
@@ -370,7 +372,7 @@ fn every_discipline_does_the_same_live_as_simulated() {
             "{aqm} simulated {simulated:?}, live {:?} {:?}, {stalled} s of stalls",
             live.flows[0].delay, live.links
         );
-        // The same packets meet the same link; only the timing of the machine differs.
+        // The same packets pass the same link, and only the timing of the machine differs.
         assert!((live_mean - mean).abs() < 2e-3 + 0.1 * mean + stalled, "{told}");
         assert!((live_tail - tail).abs() < 4e-3 + 0.15 * tail + stalled, "{told}");
         let sent = |run: &Run| run.flows[0].packets_sent as f64;
@@ -380,8 +382,8 @@ fn every_discipline_does_the_same_live_as_simulated() {
     }
 }
 
-/// Marks on real sockets, compared with the simulator: a session that uses half of the link, and bursts of other
-/// traffic that exceed the rest.
+/// Compares ECN marks on real sockets with the simulator. A session uses half of the link's capacity, and bursts of
+/// other traffic exceed the other half.
 #[test]
 #[ignore = "real time: 75 s"]
 fn queues_mark_the_same_live_as_simulated() {

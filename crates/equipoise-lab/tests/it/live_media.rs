@@ -1,4 +1,4 @@
-//! Sessions that send live media: frames of encoders, audio, pauses; and invalid settings.
+//! Tests of sessions that send live media: frames of encoders, audio, pauses, and invalid settings.
 
 use std::sync::atomic::AtomicBool;
 
@@ -7,7 +7,8 @@ use equipoise_lab::result::{FlowResult, FramesResult, Report};
 use equipoise_lab::scenario::{Override, Scenario, Value};
 use equipoise_lab::sim;
 
-/// A call at a constant rate over a link with twice the capacity: 20 ms of propagation, packets of 1000 bytes.
+/// A call at a constant rate over a link with twice that capacity. The propagation delay is 20 ms, and packets have
+/// 1000 bytes.
 const CALL: &str = r#"
 name = "call"
 duration = "60 s"
@@ -43,7 +44,7 @@ fn video(flow: &FlowResult) -> FramesResult {
     flow.video.expect("it sends video")
 }
 
-/// A list of tables.
+/// Returns a TOML list of tables with these keys and values.
 fn list(tables: &[&[(&str, &str)]]) -> Value {
     let table = |keys: &&[(&str, &str)]| {
         Value::Table(keys.iter().map(|(key, value)| ((*key).to_owned(), Value::String((*value).to_owned()))).collect())
@@ -55,10 +56,11 @@ fn refused(overrides: &[Override]) -> String {
     Scenario::parse_with(CALL, overrides).expect_err("it is wrong").to_string()
 }
 
-/// Of the rate of 1 Mbit/s, audio with its headers of 84 bytes takes 53.6 kbit/s, and the headers of 25 half-empty
-/// packets take 5.6 kbit/s. A video frame therefore has 4442 bytes: five packets with 944 bytes of payload each. The
-/// first packet leaves at once, and each further packet 5.33 ms after the previous one, the time of 1000 bytes at
-/// 1.5 Mbit/s, with audio in between. The last one takes less than 4 ms at 2 Mbit/s and 20 ms of propagation.
+/// Of the rate of 1 Mbit/s, audio with headers of 84 bytes takes 53.6 kbit/s, and the headers of 25 half-empty packets
+/// take 5.6 kbit/s. A video frame therefore has 4442 bytes, in five packets with up to 944 bytes of payload each. The
+/// first packet is sent immediately. Each further packet is sent 5.33 ms after the previous one, the time of 1000 bytes
+/// at 1.5 Mbit/s, with audio packets in between. The last packet takes less than 4 ms at 2 Mbit/s and 20 ms of
+/// propagation.
 #[test]
 fn a_frame_takes_its_packets_own_time_and_the_way() {
     let flow = run(&call(&[]));
@@ -69,13 +71,15 @@ fn a_frame_takes_its_packets_own_time_and_the_way() {
     assert!(most < 0.052, "{most}");
     let audio = flow.audio.expect("it sends audio");
     assert_eq!((audio.captured, audio.lost, audio.late), (2901, 0, 0));
-    // An audio packet has 134 bytes, and waits for at most one packet of video, at the sender and in the queue.
+    // An audio packet has 134 bytes. It waits for at most one video packet at the sender, and for at most one in the
+    // queue.
     assert!(audio.delay.max_s.expect("frames") < 0.020 + 0.0006 + 0.0054 + 0.004, "{:?}", audio.delay);
     let rate = flow.mean_rate_bps.expect("a rate") / 1e6;
     assert!((0.97..1.005).contains(&rate), "{rate} Mbit/s of IP packets");
 }
 
-/// If it fails, a model's noise changes its mean, or the requested rate differs from the sent one.
+/// If it fails, the noise of the encoder model changes the mean of the sizes, or the sent rate differs from the
+/// requested rate.
 #[test]
 fn a_noisy_encoder_with_transients_keeps_to_the_rate() {
     let defaults = |key: &str| Override::remove(format!("flow.call.source.0.{key}"));
@@ -102,7 +106,7 @@ fn a_dead_link_is_a_freeze_and_a_pause_is_none() {
     assert!(silent.clone().count() > 90 && silent.clone().all(|it| it.packets == 0));
 }
 
-/// With twice the allowed rate, frames are skipped, and the frames that are sent are in time.
+/// If it fails, at twice the allowed rate the sender does not skip frames, or the frames that it sends are late.
 #[test]
 fn frames_are_skipped_in_place_of_late() {
     let set = |key: &str, value: &str| Override::set(key, value);
@@ -114,7 +118,8 @@ fn frames_are_skipped_in_place_of_late() {
     assert!(with.delay.p95_s.expect("frames") < 0.3, "{with:?}");
 }
 
-/// The same frames leave at the same times, except for the timing of the machine.
+/// If it fails, frames are sent at different times in live and in simulated runs, beyond the timing errors of the
+/// machine.
 #[test]
 #[ignore = "real time: 8 s"]
 fn a_call_does_the_same_live_as_simulated() {

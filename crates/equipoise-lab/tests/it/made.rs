@@ -1,4 +1,4 @@
-//! Controllers that a program creates at run time, and runs that it stops.
+//! Tests of controllers that a program creates at run time, and of runs that a program stops.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -10,7 +10,8 @@ use equipoise_lab::scenario::{Catalogue, Override, Scenario, Swap};
 use equipoise_lab::sim::{Execution, SimError, Stop, simulate, simulate_each, simulate_many};
 use equipoise_lab::{DEMO, DEMO_SHORT};
 
-/// A catalogue with `steady`, which sends at `bps`, and the number of times that it was created.
+/// Returns a catalogue with the controller `steady`, which sends at `bps`, and the number of times that this controller
+/// was created.
 fn catalogue(bps: u64) -> (Catalogue, Arc<AtomicU32>) {
     let mut catalogue = Catalogue::default();
     let made = Arc::new(AtomicU32::new(0));
@@ -61,7 +62,7 @@ fn a_run_that_is_stopped_ends_at_once_and_says_so() {
     let stop = Stop::default();
     let execution = Execution { threads: Some(2), stop: stop.clone() };
     let ended = simulate_many(&long, (1, 1), execution.clone(), |_| (), &|share| {
-        // The first part is complete; the rest takes long enough to stop it.
+        // The first part of the run is complete, and the rest takes long enough for the stop to take effect.
         assert!(share < 0.1, "it went on to {share}");
         stop.stop();
     });

@@ -1,4 +1,5 @@
-//! From scenario to results: bad input, metrics by hand, determinism, and simulated beside live runs.
+//! Integration tests from the scenario to the results: invalid input, metrics computed by hand, determinism, and
+//! simulated in comparison with live runs.
 
 mod both_ways;
 mod by_packet;

@@ -1,4 +1,4 @@
-//! Metrics compared with a trace that can be evaluated by hand.
+//! Tests of metrics, compared with values computed by hand from a short trace.
 
 use equipoise::units::{Instant, SenderClock, Size, Span};
 use equipoise_lab::record::Recorder;
@@ -32,7 +32,7 @@ fn sent_at(millis: i64) -> Instant<SenderClock> {
     Instant::from_nanos(ORIGIN) + Span::from_millis(millis)
 }
 
-/// Sends a packet at `millis`; it takes `delay_ms`, or is lost.
+/// Records that a packet is sent at `millis`. It arrives after `delay_ms`, or is lost if `delay_ms` is `None`.
 fn packet(recorder: &mut Recorder, millis: i64, delay_ms: Option<i64>) {
     let size = Size::from_bytes(1000);
     recorder.on_event(
@@ -56,10 +56,11 @@ fn close(found: Option<f64>, expected: f64) {
 fn intervals_and_criteria_are_those_of_the_hand() {
     let scenario = Scenario::parse(SCENARIO).expect("a right scenario");
     let mut recorder = Recorder::new(&scenario, Instant::from_nanos(ORIGIN));
-    // Warm-up: counts for the totals only.
+    // This packet is sent during the warm-up, so it counts only for the totals.
     packet(&mut recorder, 500, Some(100));
-    // The intervals from 1, 2 and 3 s have means of 8, 12 and 11 ms; one packet of the third is lost. The last packet
-    // of the second arrives in the third, but counts for the interval in which it was sent.
+    // The intervals that start at 1, 2 and 3 s have mean delays of 8, 12 and 11 ms. One packet of the third of these
+    // intervals is lost. The last packet of the second arrives during the third, but counts for the interval in which
+    // it was sent.
     for (millis, delay) in [(1100, Some(6)), (1200, Some(10)), (2100, Some(10)), (2995, Some(14))] {
         packet(&mut recorder, millis, delay);
     }
@@ -78,15 +79,15 @@ fn intervals_and_criteria_are_those_of_the_hand() {
     assert_eq!(flow.intervals.iter().map(|i| i.stalled).collect::<Vec<_>>(), [false, false, true, false]);
     assert_eq!(flow.intervals.iter().map(|i| i.packets_lost).collect::<Vec<_>>(), [0, 0, 0, 1]);
     close(Some(flow.intervals[1].rate_bps), 16_000.0);
-    // Two values of 6 and 10 ms: variance 8 ms² with divisor n - 1.
+    // The two delays are 6 and 10 ms, so the variance is 8 ms² with divisor n - 1.
     close(flow.intervals[1].delay_variance_s2, 8e-6);
-    // The mean squared error is (4 + 4 + 1) / 3 ms².
+    // The mean squared error from the target is (4 + 4 + 1) / 3 ms².
     close(flow.mse_s2, 3e-6);
-    // The mean is 31/3 ms, and the squared distances are 49/9, 25/9 and 4/9 ms².
+    // The mean of the intervals' delays is 31/3 ms, and the squared distances from the mean are 49/9, 25/9 and 4/9 ms².
     close(flow.cv, (78.0f64 / 27.0).sqrt() / (31.0 / 3.0));
     close(flow.jitter_s, 2e-3);
     close(flow.settled_delay_s, 11e-3);
-    // Six packets of 8000 bits in the seven seconds after the warm-up.
+    // Six packets of 8000 bits were sent in the seven seconds after the warm-up.
     close(flow.mean_rate_bps, 48_000.0 / 7.0);
     assert_eq!((flow.ignored.get("foreign"), flow.pacing_resets), (Some(&1), 1));
     assert_eq!(flow.distribution.len(), 5, "a point for each of the five packets after the warm-up");
@@ -113,7 +114,8 @@ fn a_run_without_a_packet_has_no_figures_and_no_nan() {
     assert!(flows[0].intervals.is_empty() && flows[0].distribution.is_empty());
 }
 
-/// Otherwise 10 MB in 18 s would be divided by the planned 60 s: 1.3 Mbit/s with every seed.
+/// If it fails, the 10 MB of a transfer that takes 18 s are divided by the 60 s from the start of the flow to the
+/// planned end of the run, which is 1.3 Mbit/s with every seed.
 #[test]
 fn the_goodput_of_a_finite_transfer_is_that_of_the_time_it_took() {
     let text = r#"
@@ -142,6 +144,6 @@ tcp = { transfer = "10 MB" }
     let took_s = upload.finished_s.expect("it has the time") - 30.0;
     close(upload.goodput_bps, upload.delivered_bytes as f64 * 8.0 / took_s);
     assert!(upload.goodput_bps.is_some_and(|goodput| (4e6..5e6).contains(&goodput)), "{:?}", upload.goodput_bps);
-    // A transfer that was complete before the end of the warm-up has nothing left to count.
+    // A transfer that was complete before the end of the warm-up has no data after the warm-up to measure.
     assert_eq!(tcp(&text.replace("\"5 s\"", "\"80 s\"")).goodput_bps, None);
 }

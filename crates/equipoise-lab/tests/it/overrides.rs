@@ -1,4 +1,5 @@
-//! An override changes the value at its path; one that does not fit the file is refused with a correct alternative.
+//! Tests of overrides. An override changes the value at its path, and an override that does not fit the file is refused
+//! with a valid alternative.
 
 use std::collections::BTreeMap;
 
@@ -39,13 +40,13 @@ fn with(overrides: &[Override]) -> Scenario {
     Scenario::parse_with(TEXT, overrides).expect("right overrides")
 }
 
-/// The scenario without its text, for comparison.
+/// Returns the scenario without its text, in a form that can be compared.
 fn content(mut scenario: Scenario) -> String {
     scenario.text.clear();
     format!("{scenario:?}")
 }
 
-/// A parameter of the first flow's controller, as its catalogue prints it.
+/// Returns the value of a parameter of the first flow's controller, as the catalogue formats it.
 fn parameter(scenario: &Scenario, name: &str) -> String {
     let FlowKind::Session { controller, .. } = &scenario.flows[0].kind else { panic!("a session") };
     controller.parameters.iter().find(|(parameter, _)| *parameter == name).expect("a parameter").1.to_string()
@@ -116,7 +117,7 @@ fn overrides_apply_in_their_order() {
     assert_eq!(scenario.flows.iter().map(|flow| flow.start.as_secs_f64()).collect::<Vec<_>>(), [2.0, 1.0]);
 }
 
-/// The whole chain of error messages for one refused override.
+/// Returns the whole chain of error messages for one override that is refused.
 fn refusal(change: Override) -> String {
     let error = Scenario::parse_with(TEXT, &[change]).expect_err("wrong on purpose");
     let mut message = error.to_string();
@@ -154,7 +155,7 @@ fn an_override_that_does_not_fit_is_refused_with_its_path_and_what_would_be_righ
     }
 }
 
-/// The result is checked for unknown keys, so that a typing error does not run the old setting.
+/// If it fails, an override with a typing error in its key is ignored, and the scenario runs with the old setting.
 #[test]
 fn an_unknown_key_is_refused_by_the_check_of_the_file() {
     let cases: [(&str, &[&str]); 6] = [
@@ -173,8 +174,8 @@ fn an_unknown_key_is_refused_by_the_check_of_the_file() {
     }
 }
 
-/// Two values that contradict each other: the value of the file is named by its path, because the user does not see the
-/// lines of the result.
+/// Tests two values that contradict each other. The error must identify the value of the file by its path, because the
+/// user does not see the lines of the changed file.
 #[test]
 fn a_value_of_the_file_that_does_not_fit_an_override_is_named_by_its_path() {
     let message = refusal(Override::set("flow.media.controller.max_rate", "0.01 Mbit/s"));

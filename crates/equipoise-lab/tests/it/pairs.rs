@@ -1,4 +1,5 @@
-//! Flow pairs in scenarios: valid and invalid settings, and the results of one that is alone on the link.
+//! Tests of flow pairs in scenarios: valid and invalid settings, and the results of a flow pair that is alone on the
+//! link.
 
 use equipoise::units::{Rate, Size, Span};
 use equipoise_lab::result::{FlowResult, PairTransport, Report, Run};
@@ -8,7 +9,7 @@ use equipoise_pair::tpba::{EarlyReturn, ProbeInterval, RunningConfig, Tolerance,
 
 use crate::scenario::refusal;
 
-/// The queue is larger than TCP's window: the network loses nothing.
+/// The queue is larger than TCP's window, so the network loses nothing.
 const ALONE: &str = r#"name = "alone"
 duration = "100 s"
 warm_up = "20 s"
@@ -83,7 +84,8 @@ fn every_parameter_can_be_written() {
     assert_eq!(scenario.flows[0].target(), Some(Span::from_millis(50)));
 }
 
-/// A part of the file, its replacement, and the required content of the message: line, key, value, remedy.
+/// Each item is a part of the file, the text that replaces it, and texts that the error message must contain: line,
+/// key, value and remedy.
 const WRONG: &[(&str, &str, &[&str])] = &[
     ("adu = \"5120 B\"", "adu = \"0 B\"", &["line 26", "adu = \"0 B\"", "between 1 B and"]),
     ("adu = \"5120 B\"", "adu = 5120", &["line 26", "adu = 5120", "has no unit"]),
@@ -126,7 +128,8 @@ fn a_wrong_pair_is_refused_with_what_would_be_right() {
     }
 }
 
-/// A flow pair that is alone must get the rate that TCP would get, which is the capacity, and must lose nothing.
+/// If it fails, a flow pair that is alone on a link does not get the rate that TCP would get, which is the capacity, or
+/// loses packets.
 #[test]
 fn alone_it_runs_at_the_links_rate_and_loses_nothing() {
     let (_, run) = simulated(ALONE);
@@ -135,7 +138,7 @@ fn alone_it_runs_at_the_links_rate_and_loses_nothing() {
     let rate = pair.received_bps.expect("it lasted longer than the warm-up");
     assert!((1.12e6..1.2e6).contains(&rate), "{rate}");
     assert_eq!((pair.adus_missing, flow.packets_lost), (0, 0));
-    // 1.2 Mbit/s for 100 s are 2700 ADUs with the headers of their packets.
+    // 1.2 Mbit/s for 100 s are 2700 application data units (ADUs), if the headers of their packets are included.
     assert!((2400..2700).contains(&pair.adus), "{}", pair.adus);
     let running: Vec<_> = pair.periods.iter().filter(|period| period.transport == PairTransport::Rtp).collect();
     assert!(running.len() >= 5, "{:?}", pair.periods);
@@ -144,8 +147,8 @@ fn alone_it_runs_at_the_links_rate_and_loses_nothing() {
     assert!(pair.periods.windows(2).all(|two| two[0].transport != two[1].transport && two[0].at_s < two[1].at_s));
 }
 
-/// All packets to the receiver cross the link once: the samples must have as many bits as the packets that it
-/// forwarded.
+/// All packets to the receivers cross the link once. If it fails, the sampled rates at the receivers do not add up to
+/// the traffic on the link.
 #[test]
 fn the_rates_at_the_receivers_are_those_of_the_packets_that_crossed_the_link() {
     let text = ALONE.replacen("warm_up", "receiver_rates = \"on\"\nwarm_up", 1)
@@ -168,17 +171,17 @@ source = { kind = "poisson", rate = "12 kbit/s" }
     assert!(run.flows.iter().all(|flow| flow.received.len() == 100 && bits(flow) > 0.0));
     let utilisation = run.links[0].utilisation.expect("time passed");
     let received = run.flows.iter().map(bits).sum::<f64>() / 1.2e8;
-    // RTCP also crosses the link; packets in service at the end have not arrived.
+    // RTCP packets also cross the link, and packets that are being transmitted at the end have not arrived.
     assert!((utilisation - received).abs() < 0.004, "{received} of {utilisation}");
 }
 
-/// A report with a pair can be written and read again; reports without one have none of its keys.
+/// If it fails, a report with a flow pair cannot be read again, or a report without one contains keys of flow pairs.
 #[test]
 fn only_a_pair_has_the_keys_of_a_pair() {
     let (scenario, run) = simulated(&ALONE.replace("100 s", "30 s"));
     let report = Report::new(&scenario, 1, vec![run]);
     let again: Report = serde_json::from_str(&report.to_json()).expect("its own form");
-    // A number may be read with its last bit changed.
+    // The last bit of a number may change when the number is written and read.
     let said = |report: &Report| {
         let flow = &report.runs[0].flows[0];
         let pair = flow.pair.as_ref().expect("a flow pair");

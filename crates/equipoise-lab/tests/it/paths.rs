@@ -1,4 +1,4 @@
-//! A session over several paths, from the scenario file to the page.
+//! Tests of a session over several paths, from the scenario file to the report page.
 
 use std::sync::atomic::AtomicBool;
 
@@ -15,7 +15,7 @@ fn results() -> Report {
     Report::new(&scenario, 1, runs)
 }
 
-/// Packets sent on a path between two times in s.
+/// Returns the number of packets sent on a path between two times, in seconds since the run's start.
 fn sent(path: &PathResult, from: f64, to: f64) -> u64 {
     let within = path.intervals.iter().filter(|interval| interval.start_s >= from && interval.end_s <= to);
     within.map(|interval| interval.packets).sum()
@@ -29,8 +29,8 @@ fn the_paths_add_up_to_the_flow_and_nothing_leaves_on_one_that_is_taken_away() {
         assert_eq!(flow.packets_sent, wide.packets_sent + narrow.packets_sent);
         assert_eq!(flow.packets_received, wide.packets_received + narrow.packets_received);
         assert_eq!(flow.reports_missing, wide.reports_missing + narrow.reports_missing);
-        // Both paths together carry 375 packets per second, except for some time after the wide path's silence: the
-        // narrow path, then alone, was overloaded, and the session's circuit breaker tripped.
+        // Both paths together carry 375 packets per second, except for some time after the wide path was silent. During
+        // the silence, the narrow path alone was overloaded, and the session's circuit breaker triggered.
         let together = |from: u32, to: u32| {
             let (from, to) = (f64::from(from), f64::from(to));
             (sent(wide, from, to) + sent(narrow, from, to)) as f64 / (375.0 * (to - from))
@@ -39,17 +39,17 @@ fn the_paths_add_up_to_the_flow_and_nothing_leaves_on_one_that_is_taken_away() {
             let share = together(from, to);
             assert_eq!((share - 1.0).abs() < 0.02, is_whole, "{share} from {from} s to {to} s");
         }
-        // The narrow path's own breaker trips after its capacity has halved. The wide path carries everything until the
-        // narrow path is tried again.
+        // The circuit breaker of the narrow path triggers after the capacity of this path has halved. The wide path
+        // carries all packets until the session tries the narrow path again.
         assert!((1..=2).contains(&narrow.circuit_broken["congestion"]) && flow.circuit_strained == 1);
         assert!(flow.circuit_broken.is_empty() && wide.circuit_broken.is_empty());
         assert!(sent(narrow, 64.0, 68.0) < 100, "left to the other");
         assert_eq!(sent(narrow, 100.5, 110.0), 0, "taken away");
-        // A dead path is only probed, unless the answers of the other path are late as well.
+        // A path that delivers nothing only carries probe packets, unless the answers on the other path are also late.
         assert!(sent(wide, 142.5, 150.0) < 100, "dead: the probe at most");
         assert!(sent(wide, 101.0, 110.0).abs_diff(9 * 375) < 10, "the other carries all");
         assert!(sent(narrow, 110.0, 130.0) > 500, "and is used again");
-        // The narrow path has less delay until its queue is full.
+        // The narrow path has a shorter delay until its queue is full.
         let mean = |path: &PathResult, at: usize| path.intervals[at].delay_mean_s.expect("something came");
         assert!(mean(narrow, 100) < mean(wide, 100) && mean(narrow, 125) > 0.5, "50 s, and 62.5 s");
         assert!(wide.decisions.contains_key("law") && !flow.decisions.contains_key("law"), "shares are the paths'");
@@ -89,7 +89,8 @@ fn the_page_and_the_trace_tell_the_paths_apart() {
     assert!(of("rate-decided", "") > 20, "the total is of no path");
 }
 
-/// Mbit/s sent on a path between two times in s, and the mean delay of its packets in that time, in ms.
+/// Returns the rate in Mbit/s that was sent on a path between two times in seconds, and the mean delay of these packets
+/// in ms.
 fn carried(path: &PathResult, from: f64, to: f64) -> (f64, f64) {
     let within = path.intervals.iter().filter(|interval| interval.start_s >= from && interval.end_s <= to);
     let delays = within.filter_map(|interval| Some((interval.delay_mean_s?, interval.packets as f64)));
@@ -97,7 +98,8 @@ fn carried(path: &PathResult, from: f64, to: f64) -> (f64, f64) {
     (sent(path, from, to) as f64 * 8e-3 / (to - from), 1e3 * sum / f64::max(packets, 1.0))
 }
 
-/// If it fails, a per-packet law does not control paths, or a problem of one path affects the other.
+/// If it fails, a control law with per-packet feedback does not control each path, or a failure of one path affects the
+/// other path.
 #[test]
 fn with_a_law_each_both_paths_are_full_and_one_that_fails_leaves_the_other_alone() {
     let scenario = Scenario::parse(TWO_LAWS).expect("a right scenario");

@@ -1,4 +1,4 @@
-//! Queueing delays and the metrics of phases, compared with values computed by hand.
+//! Tests of queueing delays and of the metrics of phases, compared with values computed by hand.
 
 use equipoise::units::{Instant, SenderClock, Size, Span};
 use equipoise_lab::record::Recorder;
@@ -9,7 +9,7 @@ use equipoise_session::{Ecn, Event};
 
 const CALL: &str = include_str!("../../../../scenarios/call.toml");
 
-/// Two sessions, each at a constant rate; the second one stops at 10 s.
+/// Returns a scenario with two sessions, each at a constant rate. The second session stops at 10 s.
 fn two(rates: [&str; 2], link: &str) -> String {
     let flow = |name: &str, rate: &str, keys: &str| {
         format!(
@@ -42,8 +42,8 @@ fn near(found: Option<f64>, expected: f64, within: f64) {
     assert!((found - expected).abs() <= within, "{found} is not {expected}");
 }
 
-/// Rates of 1 and 3 Mbit/s on 8 Mbit/s: Jain's index is 16 / 20, and utilisation is 1, because their maximum rates are
-/// only half of the capacity.
+/// Rates of 1 and 3 Mbit/s on a link of 8 Mbit/s. Jain's index is 16 / 20. The utilisation is 1, because the usable
+/// capacity is the sum of the maximum rates, which is half of the link's capacity.
 #[test]
 fn known_shares_have_their_index_of_fairness() {
     let run = run(&two(["1 Mbit/s", "3 Mbit/s"], "rate = \"8 Mbit/s\""));
@@ -62,26 +62,28 @@ fn known_shares_have_their_index_of_fairness() {
     near(alone.flows[0].settled_bps, 1e6, 3e4);
 }
 
-/// 6 Mbit/s on a link of 4 Mbit/s: the queueing delay grows by 0.5 s per second. At 10 s, 5 s of work are queued, and
-/// only 1 Mbit/s is sent from then on.
+/// 6 Mbit/s are sent over a link of 4 Mbit/s, so the queueing delay grows by 0.5 s per second. At 10 s, the queue
+/// contains 5 s of transmission time, and from then on only 1 Mbit/s is sent.
 #[test]
 fn a_queue_that_grows_and_shrinks_is_seen_in_the_waits_of_phases() {
     let run = run(&two(["1 Mbit/s", "5 Mbit/s"], "rate = \"4 Mbit/s\""));
     let [full, after] = media(&run).phases.as_slice() else { panic!("two phases") };
-    // A packet that arrives at time t has waited t / 3: from 0 to 10 / 3 s, on average half of 10 / 3 s.
+    // A packet that arrives at time t has waited for t / 3. Over the phase, the delay goes from 0 to 10 / 3 s, so its
+    // mean is half of 10 / 3 s.
     near(full.queueing.expect("simulated").mean_s, 10.0 / 6.0, 0.05);
     near(full.queueing.expect("simulated").p95_s, 0.95 * 10.0 / 3.0, 0.1);
     near(full.utilisation, 1.0, 0.01);
-    // A sixth of the 20 Mbit in the queue at 10 s belongs to the flow that continues, in addition to its own 10 Mbit.
+    // The queue contains 20 Mbit at 10 s, and a sixth of this belongs to the flow that continues, which sends 10 Mbit
+    // more.
     near(after.utilisation, 4.0 / 3.0, 0.01);
     let flow = run.flows[0].queueing.expect("simulated");
     assert!(flow.mean_s < flow.p95_s && flow.p95_s <= flow.p99_s, "{flow:?}");
 }
 
-/// One second after a fall of the capacity, the queue that the fall caused must not count any more.
+/// If it fails, the queue that a fall of the capacity caused still counts as calm one second after the fall.
 #[test]
 fn calm_leaves_out_the_second_after_a_fall() {
-    // For 0.5 s, 2 Mbit/s arrive at 1 Mbit/s: 0.5 s of work, which is done after another 0.5 s at 4 Mbit/s.
+    // For 0.5 s, 2 Mbit/s arrive at a link of 1 Mbit/s. The resulting queue is empty after another 0.5 s at 4 Mbit/s.
     let link =
         "rate = \"4 Mbit/s\"\nsteps = [{ at = \"5 s\", rate = \"1 Mbit/s\" }, { at = \"5.5 s\", rate = \"4 Mbit/s\" }]";
     let run = run(&two(["1 Mbit/s", "1 Mbit/s"], link));
@@ -98,13 +100,14 @@ fn calm_leaves_out_the_second_after_a_fall() {
 fn jitter_is_no_wait_in_a_queue() {
     let run = run(&two(["1 Mbit/s", "1 Mbit/s"], "rate = \"100 Mbit/s\"\njitter = \"5 ms half-normal\""));
     assert!(run.flows[0].delay.p95_s.expect("packets") > 0.015, "there is jitter");
-    // If packets of two flows meet, one waits for the other, 80 us; a flow alone waits at most for its own reports.
+    // If packets of the two flows arrive together, one waits 80 us for the other. A flow that is alone waits at most
+    // for its own RTCP packets.
     let found = media(&run).phases[1].queueing.expect("simulated");
     assert_eq!(found.p95_s, Some(0.0));
     assert!(found.mean_s.expect("packets") < 1e-6, "{found:?}");
 }
 
-/// Media of 1 Mbit/s next to a connection that uses the rest of 3 Mbit/s.
+/// Media of 1 Mbit/s share a link of 3 Mbit/s with a TCP connection that uses the remaining capacity.
 #[test]
 fn throughput_is_set_against_that_of_tcp() {
     let tcp = "[[flow]]\nname = \"tcp\"\npath = [\"way\"]\npacket_size = \"1500 B\"\nwindow = { name = \"reno\" }\n";
@@ -117,7 +120,7 @@ fn throughput_is_set_against_that_of_tcp() {
     assert!(tcp.p95_s.expect("segments") > 0.05 && tcp.p99_s.expect("segments") < 0.102, "{tcp:?}");
 }
 
-/// Without reports of queueing delays, these delays are unknown; all other results exist.
+/// If it fails, the recorder needs reports of queueing delays for results other than queueing delays.
 #[test]
 fn without_arrivals_the_waits_are_unknown() {
     let scenario = scenario(&two(["1 Mbit/s", "1 Mbit/s"], "rate = \"8 Mbit/s\""));
@@ -140,7 +143,8 @@ fn without_arrivals_the_waits_are_unknown() {
     assert_eq!(recorder.finish(Span::from_secs(15), &[])[0].queueing, None);
 }
 
-/// RFC 8867, Sec. 5.1, with a pause: five changes, and summaries of several runs with intervals.
+/// RFC 8867, Sec. 5.1, with a pause of the media. There are five changes, and summaries of several runs with confidence
+/// intervals.
 #[test]
 fn a_call_has_its_phases_in_every_run_and_the_same_bytes_for_any_number_of_threads() {
     let scenario = scenario(CALL);

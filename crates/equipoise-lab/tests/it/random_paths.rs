@@ -1,4 +1,4 @@
-//! Random paths: bad runs are found, and are the same for any number of threads.
+//! Tests of the suite of random paths: bad runs are detected, and the results are the same for any number of threads.
 
 use equipoise_lab::scenario::{Catalogue, Scenario};
 use equipoise_lab::suite::SuiteError;
@@ -9,9 +9,9 @@ fn ran(controller: &str, runs: u32, threads: usize) -> PathsResult {
     paths::run((&Catalogue::default(), controller), &plan, &|_| {}).expect("it runs")
 }
 
-/// Our own law on the first 60 paths. The goal is no bad path in 200 (the book describes the current state); if this
-/// fails, the law has become worse than when this was written, with 22 bad paths, or it sends more than the media
-/// allow.
+/// Runs our own control law on the first 60 paths. The goal is at most one bad path in 200, which the law does not meet
+/// yet (the book describes the current state). If it fails, the law has become worse than when this test was written,
+/// with 22 bad paths, or it sends more than the media allow.
 #[test]
 fn our_own_law_on_sixty_paths_is_no_worse_than_it_was() {
     let result = ran("equipoise", 60, 2);
@@ -30,7 +30,7 @@ fn the_bytes_are_the_same_for_any_number_of_threads() {
     assert_eq!((read.bad, &read.faults, read.runs.len()), (one.bad, &one.faults, 9));
 }
 
-/// Each flow of a fixed rate sends 1 Mbit/s. If it fails, runs without any fault are called bad, or runs with a
+/// Each flow sends at a fixed rate of 1 Mbit/s. If it fails, runs without any fault are called bad, or runs with a
 /// permanently full queue are called good.
 #[test]
 fn fixed_rates_are_bad_where_they_do_not_fit_and_good_where_they_do() {
@@ -42,7 +42,7 @@ fn fixed_rates_are_bad_where_they_do_not_fit_and_good_where_they_do() {
             assert!(!run.is_bad(), "{}: {:?}", run.path, run.faults);
             found[0] += 1;
         } else if (1.5..2.0).contains(&load) && run.queue_s > 0.3 {
-            // A shorter queue drops parts of frames, and a circuit breaker stops higher rates.
+            // A shorter queue drops parts of frames, and a circuit breaker stops flows with higher rates.
             assert!(run.faults.iter().any(|fault| fault.kind() == "standing queue"), "{}: {:?}", run.path, run.faults);
             found[1] += 1;
         }
@@ -50,7 +50,7 @@ fn fixed_rates_are_bad_where_they_do_not_fit_and_good_where_they_do() {
     assert!(found[0] >= 10 && found[1] >= 1, "{found:?}");
 }
 
-/// If it fails, `equipoise sim` shows a different run than the one that was judged.
+/// If it fails, `equipoise sim` shows a different run than the one that the suite judged.
 #[test]
 fn the_scenario_of_a_seed_is_the_run_that_is_judged() {
     let catalogue = Catalogue::default();

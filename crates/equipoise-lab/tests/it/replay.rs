@@ -1,7 +1,7 @@
-//! One recorded list of inputs results in the same outputs over real sockets and in the simulator.
+//! Tests that a recorded list of inputs results in the same outputs over real sockets and in the simulator.
 //!
-//! A session runs over real sockets through the emulated bottleneck, and all inputs and outputs of its ends are
-//! recorded. The simulator's driver then passes the same inputs to new ends.
+//! A session runs over real sockets through the emulated bottleneck, and all inputs and outputs of its endpoints are
+//! recorded. The simulator's driver then passes the same inputs to new endpoints.
 
 use equipoise::control;
 use equipoise::measure::ClockMap;
@@ -17,7 +17,7 @@ use equipoise_sim::turn;
 const PACKET: Size = Size::from_bytes(1000);
 
 fn sender(start: Time) -> Sender {
-    // A law that uses every report and the path's load.
+    // This control law uses every report and also the load of the path.
     let entry = control::find("ap-load").expect("in the catalogue");
     let parameters = entry.parse(&[("target", "13 ms"), ("min_rate", "2 Mbit/s")]).expect("valid");
     let controller = entry.build(&parameters, PACKET).expect("valid");
@@ -32,7 +32,7 @@ fn receiver() -> Receiver {
     Receiver::new(config).expect("valid")
 }
 
-/// One input or output of an end. A recording lists them in order.
+/// One input or output of an endpoint. A recording lists all inputs and outputs in order.
 #[derive(Clone, Debug, PartialEq)]
 enum Entry {
     Datagram(Time, Vec<u8>),
@@ -43,7 +43,7 @@ enum Entry {
     Event(Event),
 }
 
-/// Records everything.
+/// Records all inputs and outputs of an endpoint.
 #[derive(Default)]
 struct Recorder(Vec<Entry>);
 
@@ -67,7 +67,8 @@ impl Observer for Recorder {
     }
 }
 
-/// A session of 1 s over a link of 15 Mbit/s and 10 ms each way: its start, and the records of both ends.
+/// Runs a session for 1 s over a link of 15 Mbit/s with 10 ms in each direction. Returns the session's start, and the
+/// records of both endpoints.
 fn over_sockets() -> (Time, Vec<Entry>, Vec<Entry>) {
     let clock = Clock::new();
     let socket = || Socket::bind(([127, 0, 0, 1], 0).into(), &clock).expect("127.0.0.1 has a free port");
@@ -92,7 +93,7 @@ fn over_sockets() -> (Time, Vec<Entry>, Vec<Entry>) {
     let sending = run_endpoint(sender(start), near, Recorder::default()).expect("a thread");
     clock.sleep_until(start + Span::from_secs(1));
     let Finished { observer: Recorder(sent), .. } = sending.stop().expect("the sender's host works");
-    // Longer than any stall: a BYE that has not arrived by then is lost.
+    // This time is longer than any stall of the machine. A BYE packet that has not arrived by then is lost.
     let give_up = clock.now() + Span::from_secs(10);
     while !receiving.is_finished() && clock.now() < give_up {
         clock.sleep_until(clock.now() + Span::from_millis(1));
@@ -102,7 +103,8 @@ fn over_sockets() -> (Time, Vec<Entry>, Vec<Entry>) {
     (start, sent, received)
 }
 
-/// Passes the inputs of `record` through the simulated driver, and returns them with the outputs of the end.
+/// Passes the inputs in `record` to an endpoint through the simulated driver. Returns these inputs and the outputs of
+/// the endpoint, in order.
 fn simulated<E: Endpoint>(mut end: E, record: &[Entry]) -> Vec<Entry> {
     let mut replayed = Vec::new();
     let mut drive = |at: Time, input: Option<Input<'_>>, replayed: &mut Vec<Entry>| {
@@ -133,11 +135,12 @@ fn count(record: &[Entry], matches: impl Fn(&Entry) -> bool) -> usize {
     record.iter().filter(|entry| matches(entry)).count()
 }
 
-/// If it fails, the behaviour of a session does not depend on its inputs alone, and a simulation of it proves nothing.
+/// If it fails, the behaviour of a session does not depend on its inputs alone, so a simulation does not show how the
+/// session behaves on a real network.
 #[test]
 fn a_session_over_sockets_goes_the_same_way_through_the_simulated_driver() {
     let (start, sent, received) = over_sockets();
-    // There must be something to compare.
+    // The records must contain enough entries for a comparison.
     assert!(count(&sent, |entry| matches!(entry, Entry::Transmit(..))) >= 20);
     assert!(count(&sent, |entry| matches!(entry, Entry::Event(Event::ReportApplied { delay: Some(_), .. }))) >= 4);
     assert!(count(&received, |entry| matches!(entry, Entry::Event(Event::MediaReceived { .. }))) >= 20);

@@ -1,4 +1,4 @@
-//! The page: self-contained, safe with hostile names, complete for any set of runs.
+//! Tests of the report page: it is self-contained, safe with hostile names, and complete for any set of runs.
 
 use equipoise_lab::result::{Report, World};
 use equipoise_lab::scenario::Scenario;
@@ -10,7 +10,7 @@ fn results() -> Report {
     Report::new(&scenario, 1, runs)
 }
 
-/// The same results, with the second run treated as a live one.
+/// Returns the results of two runs, of which the second one is marked as live.
 fn both_worlds() -> Report {
     let mut results = results();
     results.runs[1].world = World::Live;
@@ -24,7 +24,7 @@ fn nothing_is_fetched_from_anywhere() {
         assert!(!page.contains(reference), "{reference}");
     }
     assert_eq!(page.matches("<script").count(), 1, "what the charts do for whoever has scripts");
-    // The only addresses are names of XML vocabularies.
+    // The only addresses in the page are the names of XML vocabularies.
     assert_eq!(page.matches("http").count(), page.matches("http://www.w3.org/").count());
 }
 

@@ -1,4 +1,5 @@
-//! Every scenario of the project is valid, and every invalid one is refused with line, key, value and remedy.
+//! Tests of scenario files. Every scenario of the project is valid, and every invalid scenario is refused with line,
+//! key, value and remedy.
 
 use std::fs;
 use std::path::Path;
@@ -35,7 +36,7 @@ packet_size = "1000 B"
 source = { kind = "poisson", rate = "9 Mbit/s", steps = [{ at = "20 s", rate = "10.5 Mbit/s" }] }
 "#;
 
-/// The whole chain of an error's messages.
+/// Returns the whole chain of an error's messages.
 pub(crate) fn refusal(text: &str) -> String {
     let error = Scenario::parse(text).expect_err("wrong on purpose");
     let mut message = error.to_string();
@@ -87,7 +88,8 @@ fn every_scenario_of_the_project_parses_and_explains() {
     assert!(count >= 28, "{count}");
 }
 
-/// A part of the file, its replacement, and the required content of the message: line, key, value, remedy.
+/// Each item is a part of the file, the text that replaces it, and texts that the error message must contain: line,
+/// key, value and remedy.
 const WRONG: &[(&str, &str, &[&str])] = &[
     ("rate = \"15 Mbit/s\"", "rate = \"15\"", &["line 7, column 8", "rate", "\"15\"", "has no unit", "15 Mbit/s"]),
     ("rate = \"15 Mbit/s\"", "rate = 15", &["line 7", "rate = 15", "has no unit", "15 Mbit/s"]),
@@ -150,7 +152,7 @@ const WRONG: &[(&str, &str, &[&str])] = &[
     ("duration = \"40 s\"", "duration = ", &["line 2"]),
 ];
 
-/// Time series are kept for as many runs as memory allows.
+/// If it fails, time series are kept for more runs than memory allows, or for fewer than possible.
 #[test]
 fn long_scenarios_keep_the_series_of_fewer_runs() {
     let with = |text: &str| Scenario::parse(text).expect("a right scenario").runs_with_series();
@@ -172,7 +174,7 @@ fn what_is_wrong_is_named_with_line_key_value_and_remedy() {
     }
 }
 
-/// With an interval of zero the simulator would never advance.
+/// If it fails, an interval of zero is accepted, with which the simulator would never advance.
 #[test]
 fn a_bandwidth_known_every_no_time_is_refused_where_it_stands() {
     let tcp = |interval: &str| {
@@ -374,7 +376,8 @@ fn a_flow_is_either_controlled_or_background() {
     assert!(refusal(nothing).contains("1 to 256 `[[flow]]` sections"));
 }
 
-/// Quoting the whole line of a hostile file, megabytes long, helps no one and may break a terminal.
+/// If it fails, an error message quotes a whole line of a hostile file. Such a line can be megabytes long, helps no
+/// one, and may disturb a terminal.
 #[test]
 fn errors_quote_a_line_at_most_and_cut_it_to_a_readable_length() {
     let long = "x".repeat(1_000_000);
@@ -419,7 +422,7 @@ fn a_text_that_is_longer_than_any_scenario_is_refused_before_it_is_parsed() {
 fn a_scenario_that_would_take_hours_or_all_memory_is_refused_with_its_number_and_the_key_to_change() {
     assert_eq!(Scenario::parse(DEMO).expect("a right scenario").check_budget(), Ok(()));
     let refused = |text: &str| Scenario::parse(text).expect("a right scenario").check_budget().expect_err("too much");
-    // 22.5 · 10⁹ packets of 1 kB until the step.
+    // There are 22.5 · 10⁹ packets of 1 kB before the step.
     let error = refused(&DEMO.replace("rate = \"9 Mbit/s\"", "rate = \"9000 Gbit/s\""));
     assert!(
         matches!(&error, OverBudget::Packets { key: "source.rate", packets, .. } if *packets > 20_000_000_000),
@@ -428,7 +431,7 @@ fn a_scenario_that_would_take_hours_or_all_memory_is_refused_with_its_number_and
     assert!(error.to_string().contains("`source.rate` of flow"), "{error}");
     let long = DEMO.replace("duration = \"40 s\"", "duration = \"9000000000 s\"");
     assert!(matches!(refused(&long), OverBudget::Packets { .. }));
-    // Two flows with one interval per second, for two months.
+    // Two flows have one interval per second for two months.
     let slow = DEMO
         .replace("0.1 Mbit/s", "1 Mbit/s")
         .replace("Mbit/s", "kbit/s")

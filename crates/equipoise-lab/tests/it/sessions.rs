@@ -1,11 +1,12 @@
-//! Every controller in every kind of session and beside TCP: whether it runs or is refused, and what TCP receives.
+//! Tests of every controller in every kind of session and together with TCP: whether the controller runs or is refused,
+//! and what rate TCP receives.
 
 use equipoise::control::{Entry, entries};
 use equipoise_lab::result::{FlowResult, Run};
 use equipoise_lab::scenario::Scenario;
 use equipoise_lab::sim;
 
-/// 8 Mbit/s and 20 ms each way.
+/// A link of 8 Mbit/s with a propagation delay of 20 ms in each direction.
 const LINK: &str = r#"name = "sessions"
 duration = "60 s"
 warm_up = "20 s"
@@ -18,7 +19,7 @@ delay = "20 ms"
 queue = "100 ms"
 "#;
 
-/// A second path of 2 Mbit/s.
+/// A second path with a capacity of 2 Mbit/s.
 const PATHS: &str = r#"
 [[link]]
 name = "other"
@@ -43,7 +44,7 @@ packet_size = "1500 B"
 window = { name = "cubic" }
 "#;
 
-/// A session with the controller; `what` is the kind of session.
+/// Returns a session with the controller `entry`. `what` describes the kind of session.
 fn session(entry: &Entry, what: &str) -> String {
     let given = [
         ("target", "\"60 ms\""),
@@ -73,8 +74,8 @@ fn simulate(text: &str) -> Result<Run, String> {
     Ok(sim::simulate(&scenario, 1, &mut |_| {}).expect("it runs"))
 }
 
-/// What breaks otherwise: a controller without the feedback that it needs sends at its initial or its highest rate
-/// forever.
+/// If it fails, a controller without the feedback that it needs is accepted, and sends at its initial or its maximum
+/// rate forever.
 #[test]
 fn every_controller_runs_in_every_kind_of_session_or_is_refused_by_what_it_lacks() {
     for entry in entries() {
@@ -96,8 +97,8 @@ fn every_controller_runs_in_every_kind_of_session_or_is_refused_by_what_it_lacks
     }
 }
 
-/// The longest time in s for which more than twice the received rate was sent, and the rate after the warm-up in
-/// Mbit/s.
+/// Returns the longest time in seconds during which more than twice the received rate was sent, and the sending rate
+/// after the warm-up in Mbit/s.
 fn harm(flow: &FlowResult) -> (f64, f64) {
     let (mut longest, mut present) = (0.0_f64, 0.0);
     for interval in &flow.intervals {
@@ -108,17 +109,17 @@ fn harm(flow: &FlowResult) -> (f64, f64) {
     (longest, flow.mean_rate_bps.unwrap_or(0.0) / 1e6)
 }
 
-/// A controller that holds less delay than TCP's full queue must yield to TCP; a controller that reacts to losses must
-/// get a share.
+/// If it fails, a controller that aims at a shorter delay than TCP's full queue does not yield to TCP, or a controller
+/// that reacts to losses gets no share of the capacity.
 #[test]
 fn beside_tcp_every_adaptive_controller_leaves_tcp_its_part_and_those_that_go_by_losses_have_one() {
     for (entry, what) in entries().iter().flat_map(|entry| [ONE_PATH, TWO_PATHS].map(|what| (entry, what))) {
-        // Controllers without the feedback that they need were refused above.
+        // Controllers that lack the feedback that they need are refused, which the test above checks.
         let Ok(run) = simulate(&format!("{LINK}{PATHS}{}{TCP}", session(entry, what))) else { continue };
         let (excess, rate) = harm(&run.flows[0]);
         let tcp = run.flows[1].tcp.as_ref().and_then(|tcp| tcp.goodput_bps).expect("it has one") / 1e6;
         let name = entry.name;
-        // NADA also reacts to losses if there are any (RFC 8698, Sec. 5.1), and takes about half.
+        // If there are losses, NADA also reacts to losses (RFC 8698, Sec. 5.1), and takes about half of the capacity.
         let least = if name == "nada" { 3.0 } else { 4.0 };
         assert!(tcp > least, "{name}: {tcp} Mbit/s are left to TCP");
         assert!(excess <= 2.0, "{name}: for {excess} s");

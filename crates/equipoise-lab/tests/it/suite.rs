@@ -1,4 +1,4 @@
-//! The cases of RFC 8867 compared with its tables, and the results of a suite.
+//! Tests of the cases of RFC 8867, compared with the tables of the RFC, and of the results of a suite.
 
 use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -21,7 +21,7 @@ fn scenario(case: &str, variant: &str) -> Scenario {
     Scenario::parse(&item(case, variant).text).unwrap_or_else(|error| panic!("{case} {variant}: {error}"))
 }
 
-/// All variants.
+/// Returns all variants of all cases, each with its scenario.
 fn all() -> Vec<(String, String, Scenario)> {
     let items = rfc8867::items(&[], false).expect("all cases").into_iter();
     items.map(|item| (item.case.clone(), item.variant.clone(), scenario(&item.case, &item.variant))).collect()
@@ -31,8 +31,8 @@ fn sessions(scenario: &Scenario) -> Vec<&Flow> {
     scenario.flows.iter().filter(|flow| matches!(flow.kind, FlowKind::Session { .. })).collect()
 }
 
-/// The times at which the rate of the shared link changes in a direction, and its values in kbit/s minus the planned
-/// rate of UDP; `None` without a limit.
+/// Returns the times at which the rate of the shared link changes in a direction, and the rates in kbit/s minus the
+/// planned rate of UDP traffic. `None` if the direction has no rate limit.
 fn left(scenario: &Scenario, direction: Direction) -> Option<Vec<(i64, u64)>> {
     let link = scenario.links.iter().find(|link| link.name == "bottleneck").expect("a shared link");
     let Capacity::Rate(rate) = &link.direction(direction).capacity else { return None };
@@ -50,12 +50,14 @@ fn left(scenario: &Scenario, direction: Direction) -> Option<Vec<(i64, u64)>> {
     Some(times.into_iter().map(at).collect())
 }
 
-/// A table of the RFC: start times in seconds, ratios, and the reference capacity in kbit/s.
+/// Returns a table of the RFC, in which each row is a start time in seconds and a rate in kbit/s. `rows` are start
+/// times and ratios, and `reference` is the reference capacity in kbit/s.
 fn table(rows: &[(i64, f64)], reference: f64) -> Vec<(i64, u64)> {
     rows.iter().map(|&(at, ratio)| (at, (ratio * reference).round() as u64)).collect()
 }
 
-/// The capacities of tables 1 to 4, by changes of the link, and by UDP of (4 - x) Mbit/s on a link of 4 Mbit/s.
+/// Checks the capacities of tables 1 to 4. Variants either change the rate of the link, or send UDP traffic of (4 - x)
+/// Mbit/s over a link of 4 Mbit/s.
 #[test]
 fn capacities_vary_as_tables_1_to_4_say_by_the_link_and_by_udp() {
     let one = Some(table(&[(0, 1.0), (40, 2.5), (60, 0.6), (80, 1.0)], 1000.0));
@@ -78,7 +80,7 @@ fn capacities_vary_as_tables_1_to_4_say_by_the_link_and_by_udp() {
     }
 }
 
-/// Reference capacities of Sec. 5.4 to 5.8, which are constant, in kbit/s.
+/// Checks the reference capacities of Sec. 5.4 to 5.8, which are constant, in kbit/s.
 #[test]
 fn other_cases_have_the_reference_capacity_throughout() {
     for (case, kilobits) in [("5.4", 3500), ("5.5", 4000), ("5.6", 2000), ("5.7", 2000), ("5.8", 3500)] {
@@ -91,7 +93,7 @@ fn other_cases_have_the_reference_capacity_throughout() {
     }
 }
 
-/// Start, end, and pauses of media in seconds.
+/// Start, end and pauses of a media flow, in seconds since the run's start.
 type Timeline = (i64, Option<i64>, Vec<(i64, i64)>);
 
 fn timelines(scenario: &Scenario) -> Vec<Timeline> {
@@ -167,7 +169,7 @@ fn queues_have_their_room_in_time_but_for_those_that_manage_themselves() {
     }
 }
 
-/// If it fails, media are not the video and the audio of RFC 8867, Sec. 4.3.
+/// If it fails, the media of a case are not the video and the audio of RFC 8867, Sec. 4.3.
 #[test]
 fn all_media_are_the_video_and_the_audio_of_section_4_3() {
     for (case, variant, scenario) in all() {
@@ -259,7 +261,7 @@ fn the_cases_with_ecn_are_the_basic_ones_with_another_queue() {
     }
 }
 
-/// Sec. 6.1: priorities 2, 1 and 1 in the setting of Sec. 5.4.
+/// Sec. 6.1: the flows of Sec. 5.4 have the priorities 2, 1 and 1.
 #[test]
 fn priorities_are_given_to_the_flows_of_section_5_4() {
     let table: toml::Table = toml::from_str(&item("6.1", "50ms").text).expect("TOML");
@@ -273,7 +275,7 @@ fn plan(threads: usize) -> Plan {
     Plan { seed: 1, runs: 2, aqm: None, execution: Some(threads).into() }
 }
 
-/// Case 5.6, shortened to 12 s.
+/// Returns case 5.6, shortened to 12 s.
 fn short() -> Item {
     let set = Override::set;
     let overrides = vec![
@@ -290,7 +292,7 @@ fn ran(items: &[Item], controllers: &[&str], plan: &Plan) -> Result<SuiteResult,
     suite::run("rfc8867", items, (&Catalogue::default(), &controllers), plan, &|_| {})
 }
 
-/// Other programs read results by these names. If it fails, they cannot read them any more.
+/// Other programs read the results by these names. If it fails, they can no longer do so.
 #[test]
 fn the_json_has_its_fixed_names_with_a_mean_and_its_interval_each() {
     let result = ran(&[short()], &["ap", "tfrc"], &plan(1)).expect("it runs");
@@ -357,7 +359,8 @@ fn the_json_has_its_fixed_names_with_a_mean_and_its_interval_each() {
     assert_eq!((read.results.len(), read.to_markdown()), (2, result.to_markdown()));
 }
 
-/// A flow's rate, including its audio, is the rate of its packets in single runs of the file.
+/// If it fails, a mean of the suite differs from the mean over single runs of the scenario, or a flow's rate does not
+/// include its audio.
 #[test]
 fn the_means_are_those_of_the_runs_themselves() {
     let item = short();
@@ -367,11 +370,12 @@ fn the_means_are_those_of_the_runs_themselves() {
     let mean = |of: &dyn Fn(&equipoise_lab::result::Run) -> f64| f64::midpoint(of(&runs[0]), of(&runs[1]));
     let found = &result.results[0];
     let utilisation = mean(&|run| run.media.as_ref().and_then(|media| media.utilisation).expect("measured"));
-    // Six digits are kept.
+    // The suite keeps six significant digits.
     assert!((found.metric("utilisation").expect("measured").mean / utilisation - 1.0).abs() < 1e-5);
     let rate = mean(&|run| run.flows[0].mean_rate_bps.expect("measured"));
     assert!((found.flows[0].metric("mean_rate_bps").expect("measured").mean / rate - 1.0).abs() < 1e-5);
-    // Audio: 50 packets/s from 2 to 11 s, each with 50 bytes and headers. The mean is over 10 s, as for its session.
+    // The audio has 50 packets/s from 2 to 11 s, each with 50 bytes and headers. Its mean rate is over 10 s, like that
+    // of its session.
     let audio = found.flows[1].metric("mean_rate_bps").expect("measured").mean * 10.0;
     assert!((450.0 * 8.0 * 78.0..450.0 * 8.0 * 110.0).contains(&audio), "{audio}");
     let over_time: f64 = found.series[0].seconds.iter().filter_map(|second| second.rate_bps).sum();
@@ -409,8 +413,8 @@ fn what_a_law_cannot_run_is_said_and_no_error_unless_nothing_runs() {
     assert!(matches!(ran(&items, &[], &plan(1)), Err(SuiteError::NoController)));
 }
 
-/// If it fails, a live result is listed under a wrong variant or controller, or cannot be distinguished from the
-/// simulated one.
+/// If it fails, a live result is listed under a wrong variant or controller, or cannot be distinguished from a
+/// simulated result.
 #[test]
 fn live_results_stand_beside_the_simulated_ones_of_the_same_variant_and_controller() {
     let items = [short(), Item { variant: "again".to_owned(), ..short() }];
@@ -450,8 +454,8 @@ fn live_results_stand_beside_the_simulated_ones_of_the_same_variant_and_controll
     assert_eq!(read.not_run, result.not_run);
 }
 
-/// 12 s of case 5.6 across network namespaces, with a connection of the kernel. If it fails, live results have other
-/// metrics than simulated ones, or the metrics of something else.
+/// Runs 12 s of case 5.6 in network namespaces, with a TCP connection of the kernel. If it fails, live results have
+/// different metrics than simulated results, or wrong values.
 #[test]
 #[ignore = "real time: 14 s"]
 fn a_case_runs_live_beside_its_simulation_with_the_waits_of_the_emulated_queue() {
@@ -477,7 +481,7 @@ fn a_case_runs_live_beside_its_simulation_with_the_waits_of_the_emulated_queue()
     for (key, found) in &simulated.metrics {
         assert!(found.is_none() || live.metric(key).is_some(), "{key} is missing live");
     }
-    // TCP has filled the queue of 300 ms by the end, and has losses.
+    // By the end, TCP has filled the queue of 300 ms and has lost packets.
     let p95 = live.metric("queueing_p95_s").expect("measured").mean;
     assert!((0.05..0.32).contains(&p95), "{p95}");
     let used = live.metric("utilisation").expect("measured").mean;
@@ -522,7 +526,7 @@ fn csv_has_a_line_a_metric_with_the_same_columns() {
     assert!(csv.lines().any(|line| line.contains(",flow,tcp,tcp,,,goodput_bps,")), "{csv}");
 }
 
-/// A trace of 12 Mbit/s (an opportunity of 1500 bytes every millisecond) and steps of 2 and 1 Mbit/s.
+/// Two traces: one of 12 Mbit/s (an opportunity of 1500 bytes every millisecond), and one with steps of 2 and 1 Mbit/s.
 #[test]
 fn a_folder_of_traces_is_a_suite_with_a_row_a_trace() {
     let folder = tempfile::tempdir().expect("a folder");

@@ -1,4 +1,4 @@
-//! Web traffic: valid and invalid settings, and the traffic on the link.
+//! Tests of web traffic: valid and invalid settings, and the traffic that crosses the link.
 
 use equipoise_lab::report;
 use equipoise_lab::result::{FlowResult, Report, Run, WebResult};
@@ -7,7 +7,7 @@ use equipoise_lab::sim::simulate_many;
 
 use crate::scenario::refusal;
 
-/// Only the flow that `web` describes, over a path of 50 ms each way.
+/// Returns a scenario whose only flow is web traffic with the settings `web`, over a path with 50 ms in each direction.
 fn over(rate: &str, duration: &str, web: &str) -> String {
     format!(
         "name = \"web\"\nduration = \"{duration}\"\nwarm_up = \"10 s\"\nsample_interval = \"1 s\"\n[[link]]\nname = \"way\"\n\
@@ -28,14 +28,14 @@ fn web(flow: &FlowResult) -> WebResult {
     flow.tcp.as_ref().and_then(|tcp| tcp.web).expect("web traffic")
 }
 
-/// Mbit/s of data.
+/// Returns the goodput of a flow, in Mbit/s.
 fn goodput(flow: &FlowResult) -> f64 {
     flow.tcp.as_ref().and_then(|tcp| tcp.goodput_bps).expect("something came") / 1e6
 }
 
-/// Both readings of RFC 8868, Sec. 5.1: with one connection per burst, the load is 10 · 40 kB · 8 / (10 s + a fetch).
-/// With 30 connections it is 30 times as high, and a burst takes as long as its longest fetch. A flow is
-/// ON for `fetch / (fetch + 10 s)` of its time.
+/// Checks both readings of RFC 8868, Sec. 5.1. With one connection per burst, the load is 10 · 40 kB · 8 / (10 s + a
+/// fetch). With 30 connections per burst, the load is 30 times as high, and a burst takes as long as its longest fetch.
+/// A flow is ON for `fetch / (fetch + 10 s)` of its time.
 #[test]
 fn ten_flows_offer_the_load_of_both_readings_on_a_path_that_is_wide_enough() {
     for (connections, duration, load, on) in
@@ -45,9 +45,9 @@ fn ten_flows_offer_the_load_of_both_readings_on_a_path_that_is_wide_enough() {
         let (flow, found) = (&run.flows[0], web(&run.flows[0]));
         assert!(load.contains(&goodput(flow)), "{connections}: {} Mbit/s", goodput(flow));
         assert!(on.contains(&found.on_share.expect("it lasted")), "{connections}: {found:?}");
-        // Handshake, and slow start from 10 segments, take two and a half round trips for up to 25 segments, because
-        // each of the first five acknowledgements opens the window by one segment. Up to 35 segments take one more
-        // round trip.
+        // A fetch of up to 25 segments takes two and a half round trips for the handshake and for slow start from 10
+        // segments, because each of the first five acknowledgements opens the window by one segment. A fetch of up to
+        // 35 segments takes one more round trip.
         let (p50, p95) = (found.time.p50_s.expect("times"), found.time.p95_s.expect("times"));
         assert!((0.34..0.36).contains(&p50) && (p50..0.36).contains(&p95), "{found:?}");
         let (short, of_25) = ((0.35 - found.time.mean_s.expect("times")) / 0.1, (25.0 * 1460.0 - 30e3) / 20e3);
@@ -67,11 +67,12 @@ fn without_keys_it_is_that_of_the_rfcs_and_sizes_of_one_kind_come_to_the_byte() 
     let tcp = found.flows[0].tcp.as_ref().expect("connections");
     let fetched = 7000 * tcp.web.expect("web").fetches;
     assert!(fetched > 70_000 && (fetched..fetched + 7000).contains(&tcp.delivered_bytes), "{tcp:?}");
-    // The single flow above starts ON. A flow that starts OFF sends nothing before the end of its idle time.
+    // The single flow in the run above starts ON. A flow that starts OFF sends nothing before the end of its idle time.
     assert_eq!(run(&over("2 Mbit/s", "20 s", "{ flows = 1, on = 0, idle = \"1 h\" }")).flows[0].packets_sent, 0);
 }
 
-/// Media and web traffic in one queue, in either direction: media wait behind web traffic, and both get through.
+/// If it fails, media do not wait behind web traffic in the same queue, in either direction, or one of the two is
+/// starved.
 #[test]
 fn media_beside_web_traffic_wait_in_one_queue_with_it_and_both_come_through() {
     let media = |direction| {
@@ -85,14 +86,14 @@ fn media_beside_web_traffic_wait_in_one_queue_with_it_and_both_come_through() {
     let with = |web, of_media| run(&(text(web) + &media(of_media)));
     let [together, apart, back] = [with("forward", "forward"), with("back", "forward"), with("back", "back")];
     assert!(tail(&together) > tail(&apart) + 0.03, "{} and {}", tail(&together), tail(&apart));
-    // The network is symmetric: with exchanged directions, the results are the same.
+    // The network is symmetric, so the results are the same if all directions are exchanged.
     assert_eq!(together.flows[0].tcp, back.flows[0].tcp);
     let [alone, beside] = [&apart, &together].map(|run| web(&run.flows[0]));
     assert!(beside.time.p95_s > alone.time.p95_s, "{beside:?} and {alone:?}");
     assert!(beside.fetches > 200 && goodput(&together.flows[0]) > 0.25, "{beside:?}");
 }
 
-/// If it fails, results of web traffic are missing in the page, or JSON has other keys.
+/// If it fails, results of web traffic are missing in the report page, or the JSON has different keys.
 #[test]
 fn what_was_fetched_stands_in_the_page_and_in_json() {
     let scenario = parse(&over("2 Mbit/s", "60 s", "{}"));

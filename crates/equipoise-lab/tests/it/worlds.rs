@@ -1,4 +1,5 @@
-//! The simulator and live runs take the same scenario; equal simulated runs have equal results to the byte.
+//! Tests that the simulator and live runs accept the same scenario, and that equal simulated runs have equal results to
+//! the byte.
 
 use std::sync::atomic::AtomicBool;
 
@@ -22,7 +23,7 @@ fn the_same_seeds_give_the_same_bytes_twice_and_on_any_number_of_threads() {
     assert!(simulated(&scenario, 1, 1)[0].flows[1] != alone.flows[1], "seeds do not show");
 }
 
-/// The main use case, simulated with many seeds: the robust law settles within 15 % of its target. The law as printed
+/// The main use case, simulated with many seeds. The robust law settles within 15 % of its target. The law as printed
 /// in the paper diverges in this scenario, which is why the robust law exists.
 #[test]
 fn the_demos_delay_settles_under_the_robust_law_and_runs_away_under_the_printed() {
@@ -39,8 +40,8 @@ fn the_demos_delay_settles_under_the_robust_law_and_runs_away_under_the_printed(
     assert!(held <= 2, "{held} of 20 held under the printed law");
 }
 
-/// If the delay exceeds the report interval, no packet is left after the cut of Eq. 14; the session must still back
-/// off, and recover when the path is free again.
+/// If the delay exceeds the report interval, no packet remains after the cut of Waki 2013, Eq. 14. If it fails, the
+/// session does not reduce its rate in this case, or does not recover when the path is free again.
 #[test]
 fn an_overload_that_outgrows_the_interval_is_backed_off_from() {
     let overload = DEMO.replacen(
@@ -56,7 +57,8 @@ fn an_overload_that_outgrows_the_interval_is_backed_off_from() {
     assert!(rate(39) > 1e6, "after: {}", rate(39));
 }
 
-/// Waki 2013, Fig. 10 and 11: about 3 Mbit/s before the load step, and the delay back at the target after it.
+/// Waki 2013, Fig. 10 and 11: the rate is about 3 Mbit/s before the load step, and the delay returns to the target
+/// after the step.
 #[test]
 fn the_printed_law_holds_its_target_on_the_papers_dumbbell() {
     let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../scenarios/waki2013/ap-300.toml");
@@ -84,20 +86,20 @@ fn a_live_run_tells_its_rows_ends_on_request_and_keeps_what_it_measured() {
     })
     .expect("sockets on loopback");
     assert_eq!((run.world, run.complete), (World::Live, false));
-    // If the machine stalls for an interval, more than one row comes at once.
+    // If the machine stalls for an interval, several rows are reported at once.
     assert!(rows >= 3, "{rows}");
     assert!(run.lasted_s >= 1.5 && run.lasted_s < 10.0, "{}", run.lasted_s);
     let media = &run.flows[0];
     assert!(media.packets_received > 10, "{} received", media.packets_received);
-    // No losses on the path, except those of the machine itself.
+    // The path loses no packets, but the machine itself may lose some.
     assert!(media.packets_lost <= media.packets_sent / 20, "{} of {}", media.packets_lost, media.packets_sent);
     let least = media.intervals.iter().filter_map(|interval| interval.delay_p50_s).fold(f64::INFINITY, f64::min);
     assert!((5.5e-3..20e-3).contains(&least), "5 ms of propagation and 0.5 ms of service: {least}");
     assert!(run.flows[1].packets_received > 1000, "the background flows too");
 }
 
-/// A link of 1 Mbit/s is offered 1.3 Mbit/s: after t seconds packets wait for 0.3 t. If it fails, live results contain
-/// other waits than those in the emulated queues.
+/// A link of 1 Mbit/s receives 1.3 Mbit/s, so after t seconds packets wait for 0.3 t. If it fails, live results contain
+/// queueing delays that differ from those in the emulated queues.
 #[test]
 fn a_live_run_has_the_waits_of_the_emulated_queue_as_the_simulated_one() {
     let scenario = Scenario::parse(

@@ -8,23 +8,23 @@ use super::punctuality::PunctualityMeter;
 use crate::engine::{Arrival, Departure, Manner, Medium, Packet};
 use crate::{HostClock, Time};
 
-/// Maximum bytes in flight in one direction, each packet counted with [`OVERHEAD`]. Our choice: two seconds at 1
-/// Gbit/s.
+/// Maximum number of bytes in flight in one direction, including [`OVERHEAD`] for each packet. Our choice: two seconds
+/// at 1 Gbit/s.
 const MEMORY: u64 = 256 << 20;
 
-/// Upper bound of a packet's memory in addition to its bytes.
+/// Upper bound of the memory per packet in addition to the packet's bytes.
 const OVERHEAD: u64 = 256;
 
 /// Maximum number of buffers kept for reuse. Our choice: more than the packets that arrive between two reads at 1
 /// Gbit/s.
 const SPARES: usize = 4096;
 
-/// One direction of a bridge: packets wait here between two sockets.
+/// One direction of a bridge: the emulated path on which packets wait between two sockets.
 #[derive(Debug)]
 pub(super) struct Direction {
     pipe: Pipe<HostClock, Packet>,
     pub(super) punctuality: PunctualityMeter,
-    /// Packets read and not yet sorted by arrival time.
+    /// Packets that were read, but are not yet sorted by arrival time.
     staged: Vec<(Time, Manner, Packet)>,
     spare: Vec<Vec<u8>>,
     refused: u64,
@@ -35,7 +35,8 @@ impl Direction {
         Self { pipe, punctuality, staged: Vec::new(), spare: Vec::new(), refused: 0 }
     }
 
-    /// Stages a packet that arrived at `at`. Packets of several sockets need not be staged in the order of arrival.
+    /// Stores a packet that arrived at `at`. The packets of different sockets need not be stored in the order of
+    /// arrival.
     pub(super) fn stage(&mut self, Arrival { at, manner, client, header }: Arrival, bytes: &[u8]) {
         let packets = (self.pipe.in_flight() + self.staged.len()) as u64;
         if self.pipe.held().as_bytes().saturating_add(packets.saturating_mul(OVERHEAD)) > MEMORY {
@@ -48,7 +49,7 @@ impl Direction {
         self.staged.push((at, manner, Packet { bytes: buffer, client, header }));
     }
 
-    /// All staged packets that arrived until `horizon` enter the path, in the order of arrival.
+    /// Passes all stored packets that arrived no later than `horizon` to the path, in the order of arrival.
     pub(super) fn enter(&mut self, horizon: Time) {
         let mut staged = mem::take(&mut self.staged);
         staged.sort_by_key(|(at, ..)| *at);
@@ -65,31 +66,31 @@ impl Direction {
         self.staged = staged;
     }
 
-    /// The time of the next event; `None` if no packet is in flight.
+    /// The time of the next event on the path; `None` if no packet is in flight.
     pub(super) fn next(&self) -> Option<Time> {
         self.pipe.next()
     }
 
-    /// The next packet that is due no later than `horizon`, and its due time.
+    /// Returns the next packet that is due no later than `horizon`, and its due time.
     pub(super) fn leave(&mut self, horizon: Time) -> Option<(Time, Packet)> {
         let left = self.pipe.leave(horizon);
         self.reclaim();
         left
     }
 
-    /// Reuses the buffer of a packet.
+    /// Stores the buffer of a packet for reuse.
     pub(super) fn recycle(&mut self, packet: Packet) {
         if self.spare.len() < SPARES {
             self.spare.push(packet.bytes);
         }
     }
 
-    /// The path.
+    /// The emulated path of this direction.
     pub(super) const fn pipe(&self) -> &Pipe<HostClock, Packet> {
         &self.pipe
     }
 
-    /// Packets dropped for lack of memory.
+    /// Number of packets that were dropped for lack of memory.
     pub(super) const fn refused(&self) -> u64 {
         self.refused
     }
@@ -101,14 +102,14 @@ impl Direction {
     }
 }
 
-/// Both directions, and the periodic samples of their counters.
+/// Both directions of a bridge, and the periodic samples of their counters.
 #[derive(Debug)]
 pub(super) struct Directions {
     pub(super) both: [Direction; 2],
     pub(super) sampling: Option<Sampling>,
 }
 
-/// Takes a sample of both directions' counters once per interval.
+/// Records the counters of both directions once per interval.
 #[derive(Debug)]
 pub(super) struct Sampling {
     interval: Span,
@@ -116,23 +117,24 @@ pub(super) struct Sampling {
     post: SyncSender<BridgeSample>,
 }
 
-/// The counters of both paths at one time.
+/// The counters of both directions of a bridge at one time.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct BridgeSample {
-    /// The time.
+    /// When the sample was taken.
     pub at: Time,
-    /// From the clients to the target, or from the first interface to the second.
+    /// Counters of the direction from the clients to the target, or from the first interface to the second.
     pub forward: LinkStats,
-    /// The other direction.
+    /// Counters of the opposite direction.
     pub back: LinkStats,
 }
 
-/// Maximum number of samples that wait to be taken; further samples are dropped. Our choice: more than a reader usually
-/// leaves waiting.
+/// Maximum number of samples that wait for the reader; further samples are dropped. Our choice: more samples than
+/// usually wait.
 const SAMPLES: usize = 64;
 
 impl Sampling {
-    /// Sampling once per `interval`, first at `start + interval`. The samples are sent to the returned receiver.
+    /// Starts sampling once per `interval`; the first sample is due at `start + interval`. Samples are sent to the
+    /// returned receiver.
     pub(super) fn new(start: Time, interval: Span) -> (Self, Receiver<BridgeSample>) {
         let (post, samples) = sync_channel(SAMPLES);
         (Self { interval, next: start + interval, post }, samples)
@@ -140,7 +142,7 @@ impl Sampling {
 }
 
 impl Directions {
-    /// Sends a sample if it is due, without waiting for the reader.
+    /// Sends a sample to the reader if it is due. If the reader's queue is full, the sample is dropped.
     fn sample(&mut self, now: Time) {
         let Self { both: [forward, back], sampling } = self;
         let Some(sampling) = sampling.as_mut().filter(|sampling| sampling.next <= now) else { return };
@@ -153,7 +155,7 @@ impl Directions {
     }
 }
 
-/// Each packet passes the pipe of its direction; an out-of-band packet takes only the pipe's delay.
+/// The packets pass the emulated path of their direction. Packets that are not IP traffic only get the path's delay.
 impl Medium for Directions {
     fn stage(&mut self, direction: usize, arrival: Arrival, bytes: &[u8]) {
         if let Some(direction) = self.both.get_mut(direction) {
@@ -206,14 +208,14 @@ mod tests {
         Time::ZERO + Span::from_micros(micros)
     }
 
-    /// A direction at 8 Mbit/s.
+    /// A direction with a rate of 8 Mbit/s.
     fn direction() -> Direction {
         let capacity = Capacity::Rate(Schedule::constant(Rate::from_bps(8_000_000)));
         let pipe = Pipe::new(PipeConfig { capacity, ..PipeConfig::default() }, Time::ZERO, 1).unwrap();
         Direction::new(pipe, PunctualityMeter::new(StallLog::default()))
     }
 
-    /// If it fails, samples are late, or a slow reader delays packets.
+    /// If it fails, samples are late, or a reader that does not read delays packets.
     #[test]
     fn counters_are_sampled_each_interval_and_a_reader_who_is_slow_misses_some() {
         let (sampling, samples) = Sampling::new(Time::ZERO, Span::from_micros(100));
@@ -231,7 +233,7 @@ mod tests {
         assert_eq!(samples.try_iter().count(), SAMPLES);
     }
 
-    /// If it fails, packets of the socket that is read first overtake the others.
+    /// If it fails, packets of the socket that is read first overtake packets of other sockets that arrived earlier.
     #[test]
     fn packets_of_several_sockets_enter_in_the_order_of_their_arrival() {
         let mut direction = direction();
@@ -246,7 +248,7 @@ mod tests {
             out.push((at, packet.bytes.clone()));
             direction.recycle(packet);
         }
-        // Each packet takes 1 ms of transmission time and the shortest propagation time, 1 ns.
+        // Each packet takes 1 ms of transmission time and 1 ns of propagation delay, which is the minimum.
         let due = |at| micros(at) + Span::from_nanos(1);
         assert_eq!(out, [(due(1100), vec![1]), (due(2100), vec![3])], "one has not come yet");
         assert_eq!(direction.spare.len(), 2);

@@ -1,4 +1,4 @@
-//! A bridge: passes the traffic of other programs through an emulated path in each direction.
+//! A bridge: passes the traffic of other programs through an emulated path, with separate settings for each direction.
 //!
 //! ```text
 //!   clients ──▶ listening socket ═ forward ═ a socket for each client ──▶ target       a relay of UDP
@@ -11,9 +11,10 @@
 //!           ◀──                  ═  back   ═                          ◀──
 //! ```
 //!
-//! Departure times are computed from the kernel's receive timestamps and the state of the path, not from the time when
-//! the bridge runs. So a bridge that is late for one packet does not delay the next. TUN devices have no timestamps:
-//! their packets count as arrived when they are read. Lengths are those of IP packets.
+//! Departure times are computed from the kernel's receive timestamps and the state of the path, not from the time at
+//! which the bridge reads a packet. Therefore, if the bridge is late for one packet, it does not delay the next packet.
+//! TUN devices have no timestamps, so their packets count as arrived when they are read. Lengths are those of IP
+//! packets.
 
 mod direction;
 mod punctuality;
@@ -45,43 +46,43 @@ pub struct BridgeConfig {
     pub forward: PipeConfig,
     /// The path in the other direction.
     pub back: PipeConfig,
-    /// Seed of all random events; each direction has a separate random sequence.
+    /// Seed of all random numbers. Each direction has its own random numbers.
     pub seed: u64,
     /// Whether to busy-wait shortly before a packet is due, at the cost of processor time.
     pub spin: bool,
-    /// Time between two samples of its counters ([`Bridge::samples`]); `None` or zero for no samples.
+    /// Time between two samples of the bridge's counters ([`Bridge::samples`]); `None` or zero for no samples.
     pub sample_interval: Option<Span>,
 }
 
-/// Results of a bridge.
+/// The results of a bridge that has ended.
 #[derive(Clone, Debug, PartialEq)]
 pub struct BridgeReport {
-    /// From the clients to the target, or from the first interface to the second.
+    /// Results of the direction from the clients to the target, or from the first interface to the second.
     pub forward: DirectionReport,
-    /// The other direction.
+    /// Results of the opposite direction.
     pub back: DirectionReport,
     /// Counters of the sockets or devices.
     pub ports: PortStats,
-    /// When it began.
+    /// When the bridge started.
     pub start: Time,
-    /// Its duration.
+    /// How long the bridge ran.
     pub lasted: Span,
-    /// When the machine stalled.
+    /// When the machine stalled, and for how long.
     pub stalls: Stalls,
 }
 
-/// Results of one direction.
+/// Results of one direction of a bridge.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct DirectionReport {
-    /// The path's counters.
+    /// The counters of the emulated path.
     pub path: LinkStats,
-    /// How late packets left, compared with the ideal times of the path.
+    /// How late packets left, compared with their departure times in the emulated path.
     pub punctuality: Punctuality,
-    /// Packets dropped for lack of memory, not by the path.
+    /// Number of packets that the bridge dropped for lack of memory; the path's own drops are not included.
     pub refused: u64,
 }
 
-/// A running bridge. It ends, at the latest, when it is dropped.
+/// A running bridge. If it is still running when this value is dropped, it is stopped.
 #[derive(Debug)]
 pub struct Bridge {
     worker: Worker<Result<Parts, NetError>>,
@@ -92,7 +93,7 @@ pub struct Bridge {
     samples: Option<mpsc::Receiver<BridgeSample>>,
 }
 
-/// The parts of an engine that remain after its sockets are closed.
+/// The results of a bridge's thread, which remain after the sockets are closed.
 #[derive(Debug)]
 struct Parts {
     directions: [Direction; 2],
@@ -100,12 +101,12 @@ struct Parts {
 }
 
 impl Bridge {
-    /// Relays datagrams that arrive at `listen` to `target`, with a separate socket for each client, and relays the
-    /// answers back.
+    /// Relays datagrams that arrive at `listen` to `target`, with a separate socket for each client. Answers from
+    /// `target` are relayed back to the client.
     ///
     /// # Errors
-    /// [`NetError::Path`] for an invalid path; [`NetError::PortInUse`], [`NetError::Bind`] and [`NetError::Spawn`] if
-    /// the socket or the thread is not available.
+    /// [`NetError::Path`] if a path configuration is invalid; [`NetError::PortInUse`] and [`NetError::Bind`] if the
+    /// socket cannot be opened; [`NetError::Spawn`] if the thread cannot be started.
     pub fn relay(
         clock: &Clock,
         config: &BridgeConfig,
@@ -117,32 +118,32 @@ impl Bridge {
         Self::start(clock, config, ports, address)
     }
 
-    /// Forwards Ethernet frames between two interfaces, such as ends of veth pairs, which should have no addresses.
-    /// Needs the capability `CAP_NET_RAW`.
+    /// Forwards Ethernet frames between two interfaces, such as ends of veth pairs. The interfaces should have no IP
+    /// addresses. Needs the capability `CAP_NET_RAW`.
     ///
-    /// Frames without an IP packet, and neighbour discovery, are only delayed and use no capacity. Segments and
-    /// checksums left to hardware offload are completed in software.
+    /// Frames without an IP packet, and neighbour discovery, are only delayed and use no capacity of the path. If the
+    /// sender left segmentation or checksums to hardware offload, the bridge performs them in software.
     ///
     /// # Errors
-    /// [`NetError::Path`] for an invalid path; [`NetError::NoInterface`], [`NetError::SameInterface`],
-    /// [`NetError::NotEthernet`], [`NetError::InterfaceDown`] and [`NetError::PacketSocket`] for interfaces that cannot
-    /// be bridged; [`NetError::Spawn`].
+    /// [`NetError::Path`] if a path configuration is invalid; [`NetError::NoInterface`], [`NetError::SameInterface`],
+    /// [`NetError::NotEthernet`], [`NetError::InterfaceDown`] and [`NetError::PacketSocket`] if the interfaces cannot
+    /// be bridged; [`NetError::Spawn`] if the thread cannot be started.
     pub fn between(clock: &Clock, config: &BridgeConfig, first: &str, second: &str) -> Result<Self, NetError> {
         let ports = PacketPorts::new(clock, [first, second], Traffic::Any)?;
         Self::start(clock, config, ports, None)
     }
 
-    /// Forwards IP packets between two TUN devices: packets that the host routes into one device leave from the other.
-    /// The host has to set addresses and routes and to bring the devices up; they can be moved into network namespaces.
-    /// Needs the capability `CAP_NET_ADMIN`, or devices that were created for this user. Devices that the bridge
-    /// created are removed with it.
+    /// Forwards IP packets between two TUN devices: packets that the host routes into one device leave from the other
+    /// device. The host has to set addresses and routes, and to bring the devices up. The devices can be moved into
+    /// network namespaces. Needs the capability `CAP_NET_ADMIN`, or devices that were created for this user. Devices
+    /// that the bridge created are removed when it ends.
     ///
-    /// Devices have no timestamps, so packets arrive when they are read.
+    /// TUN devices provide no timestamps, so packets count as arrived when they are read.
     ///
     /// # Errors
-    /// [`NetError::Path`] for an invalid path; [`NetError::SameInterface`], [`NetError::InterfaceName`],
+    /// [`NetError::Path`] if a path configuration is invalid; [`NetError::SameInterface`], [`NetError::InterfaceName`],
     /// [`NetError::NoTun`], [`NetError::TunTaken`] and [`NetError::Tun`] if the devices are not available;
-    /// [`NetError::Spawn`].
+    /// [`NetError::Spawn`] if the thread cannot be started.
     pub fn tun(clock: &Clock, config: &BridgeConfig, first: &str, second: &str) -> Result<Self, NetError> {
         let ports = TunPorts::new(first, second)?;
         Self::start(clock, config, ports, None)
@@ -173,31 +174,32 @@ impl Bridge {
         Ok(Self { worker, watchdog, clock: clock.clone(), start, address, samples })
     }
 
-    /// The listening address of a relay, with the actual port; `None` between interfaces or devices.
+    /// The address at which a relay listens, with the actual port; `None` for a bridge between interfaces or TUN
+    /// devices.
     pub const fn address(&self) -> Option<SocketAddr> {
         self.address
     }
 
-    /// When the bridge began. The first sample is one interval later.
+    /// When the bridge started. The first sample is taken one sample interval later.
     pub const fn start_time(&self) -> Time {
         self.start
     }
 
-    /// Returns the samples that have not been taken yet, oldest first, without waiting. If they are not taken for long,
-    /// some samples are dropped.
+    /// Returns the samples that were not returned before, oldest first, without waiting. At most 64 samples are stored;
+    /// further samples are dropped.
     pub fn samples(&self) -> impl Iterator<Item = BridgeSample> + '_ {
         self.samples.iter().flat_map(mpsc::Receiver::try_iter)
     }
 
-    /// Whether it still runs. It ends if a socket fails.
+    /// Whether the bridge is still running. It ends by itself if a socket fails.
     pub fn is_running(&self) -> bool {
         !self.worker.is_finished()
     }
 
-    /// Ends the bridge; packets in flight are dropped.
+    /// Ends the bridge. Packets in flight are dropped.
     ///
     /// # Errors
-    /// The error that ended it early, if any.
+    /// The error that ended the bridge early, if any.
     pub fn stop(self) -> Result<BridgeReport, NetError> {
         self.worker.request_stop();
         let Parts { directions: [forward, back], ports } = self.worker.join()??;

@@ -6,30 +6,31 @@ use crate::lateness::LatenessMeter;
 use crate::watchdog::StallLog;
 use crate::{Lateness, Time};
 
-/// A stall invalidates a whole window of this length. Our choice: long compared with a stall, short compared with a
-/// run.
+/// Length of a measurement window. Packets of a window in which the machine stalled are not counted as quiet. Our
+/// choice: long compared with a stall, short compared with a run.
 const WINDOW: Span = Span::from_millis(100);
 
-/// Packets that were delayed by a stall still leave during this time after it. Our choice: enough for some hundred
+/// After a stall, the packets that the stall delayed leave during this time. Our choice: enough for some hundred
 /// packets.
 const SETTLING: Span = Span::from_millis(5);
 
-/// Punctuality of a bridge: how late packets left, compared with the ideal times of their path.
+/// The punctuality of a bridge: how late packets left, compared with their departure times in the emulated path.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Punctuality {
-    /// Over all packets; `None` if no packet left.
+    /// Lateness of all packets; `None` if no packet left.
     pub all: Option<Lateness>,
-    /// Over the packets in windows of 100 ms without a stall of the machine; `None` if there are none.
+    /// Lateness of the packets in windows of 100 ms in which the machine did not stall; `None` if there are no such
+    /// packets.
     pub quiet: Option<Lateness>,
-    /// Packets that left.
+    /// Number of packets that left.
     pub packets: u64,
-    /// The number of packets in windows without a stall.
+    /// Number of packets that left in windows without a stall.
     pub quiet_packets: u64,
 }
 
-/// Collects lateness, with and without the windows in which the machine stalled.
+/// Measures the lateness of all packets, and the lateness of the packets in windows in which the machine did not stall.
 ///
-/// A window is evaluated only after the next window has passed, so that the watchdog has recorded all of its stalls.
+/// A window is evaluated one window later, so that the watchdog has recorded all stalls in it by then.
 #[derive(Debug)]
 pub(super) struct PunctualityMeter {
     all: LatenessMeter,
@@ -46,7 +47,7 @@ struct Window {
 }
 
 impl PunctualityMeter {
-    /// An empty meter; `log` provides the stalls.
+    /// A meter without packets. `log` contains the stalls of the machine.
     pub(super) fn new(log: StallLog) -> Self {
         let (all, quiet) = (LatenessMeter::new(), LatenessMeter::new());
         Self { all, quiet, log, current: Window::default(), previous: Window::default() }
@@ -64,7 +65,7 @@ impl PunctualityMeter {
         self.current.lateness.push(late);
     }
 
-    /// The results, after the watchdog has run for the last time.
+    /// Returns the results. Must be called after the watchdog has stopped.
     pub(super) fn finish(&mut self) -> Punctuality {
         self.judge_previous();
         mem::swap(&mut self.current, &mut self.previous);
@@ -101,7 +102,7 @@ mod tests {
         let log = StallLog::default();
         let mut meter = PunctualityMeter::new(log.clone());
         for ms in 0..1000 {
-            // The machine stalls from 420 to 460; packets due in that time leave at 460.
+            // The machine stalls from 420 to 460 ms; packets that are due in this time leave at 460 ms.
             let stood = (420..460).contains(&ms);
             let now = if stood { millis(460) } else { millis(ms) + Span::from_micros(10) };
             if ms == 460 {

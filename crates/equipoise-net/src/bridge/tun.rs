@@ -14,23 +14,24 @@ use crate::engine::{
 use crate::socket::wait_readable;
 use crate::{Clock, NetError, Time, TimestampSource};
 
-/// Bytes of the longest IP packet (RFC 791, Sec. 3.1; with IPv6's header, RFC 8200, Sec. 4.5), rounded up.
+/// Maximum length of an IP packet in bytes (RFC 791, Sec. 3.1; with IPv6's header, RFC 8200, Sec. 4.5), rounded up.
 const MAX_PACKET: usize = 66_000;
 
-/// Bytes of the longest interface name (Linux's `IFNAMSIZ` minus the final zero).
+/// Maximum length of an interface name in bytes (Linux's `IFNAMSIZ` minus the final zero).
 const MAX_NAME: usize = 15;
 
-/// Packets that can wait in a device until they are read. Our choice: enough for a stall of 100 ms at 100 000 packets
-/// per second.
+/// Maximum number of packets that wait in a device until they are read. Our choice: enough for a stall of 100 ms at 100
+/// 000 packets per second.
 const READ_QUEUE: u32 = 10_000;
 
-/// Maximum number of packets read from a device in a row. Our choice: this takes some 50 µs.
+/// Maximum number of packets read from one device before the other device is read. Our choice: reading them takes some
+/// 50 µs.
 const BATCH: usize = 64;
 
-/// Two TUN devices: packets that the host routes into one device leave from the other.
+/// Two TUN devices: packets that the host routes into one device leave from the other device.
 ///
-/// The kernel has already done the work of hardware offload: packets are no longer than the MTU, and their checksums
-/// are complete.
+/// Unlike with Ethernet interfaces, nothing is left to hardware offload: packets are no longer than the MTU, and their
+/// checksums are complete.
 #[derive(Debug)]
 pub(super) struct TunPorts {
     devices: [Tun; 2],
@@ -45,7 +46,7 @@ struct Tun {
 }
 
 impl TunPorts {
-    /// Creates the devices, or opens existing ones with these names.
+    /// Creates two devices with these names, or opens them if they already exist.
     pub(super) fn new(first: &str, second: &str) -> Result<Self, NetError> {
         if first == second {
             return Err(NetError::SameInterface { name: first.to_owned() });
@@ -54,8 +55,8 @@ impl TunPorts {
         Ok(Self { devices, buffer: vec![0; MAX_PACKET], unsent: 0 })
     }
 
-    /// Reads the packets that the host routed into the device at `side`. They have no timestamps, so they count as
-    /// arrived at `horizon`.
+    /// Reads the packets that the host routed into the device number `side`. TUN packets have no timestamps, so they
+    /// count as arrived at `horizon`.
     fn take_in_at(&mut self, side: usize, horizon: Time, medium: &mut impl Medium) -> Result<(), NetError> {
         for _ in 0..BATCH {
             let Some(len) = self.devices[side].recv(&mut self.buffer)? else { break };
@@ -76,16 +77,16 @@ impl Tun {
             return Err(NetError::InterfaceName { name: name.to_owned() });
         }
         let failed = |source| refusal(name, source);
-        // The host sets addresses and routes and brings the device up.
+        // Setting addresses and routes and bringing the device up is left to the host.
         let device = DeviceBuilder::new().name(name).inherit_enable_state().build_sync().map_err(failed)?;
         device.set_nonblocking(true).map_err(failed)?;
-        // An error is ignored: a user without rights may own a device, but cannot change it.
+        // An error is ignored: a user without the capability may own a device, but cannot change it.
         let _ = device.set_tx_queue_len(READ_QUEUE);
         let fd = device.as_fd().try_clone_to_owned().map_err(failed)?;
         Ok(Self { fd, name: name.to_owned() })
     }
 
-    /// Reads one packet and returns its length; `None` if there is none.
+    /// Reads one packet. Returns its length, or `None` if no packet is waiting.
     fn recv(&mut self, buffer: &mut [u8]) -> Result<Option<usize>, NetError> {
         loop {
             match read(&self.fd, buffer) {
@@ -100,12 +101,12 @@ impl Tun {
     }
 }
 
-/// The error for a device that could not be opened.
+/// Converts the system's error on opening a device.
 fn refusal(name: &str, source: io::Error) -> NetError {
     let name = name.to_owned();
     match source.raw_os_error().map(Errno::from_raw) {
         Some(Errno::ENOENT | Errno::ENODEV | Errno::ENXIO) => NetError::NoTun { source },
-        // Another program has the device, or the name belongs to another kind of interface.
+        // Another program uses the device, or the name belongs to an interface of another kind.
         Some(Errno::EBUSY | Errno::EINVAL | Errno::EEXIST) => NetError::TunTaken { name, source },
         _ => NetError::Tun { name, source },
     }
@@ -122,7 +123,7 @@ impl Ports for TunPorts {
             match write(&self.devices[direction ^ 1].fd, &packet.bytes) {
                 Ok(_) => return,
                 Err(Errno::EINTR) => {}
-                // No buffer space, or the device is down for a moment: counted as loss.
+                // The kernel has no buffer space, or the device is down for a short time: the packet counts as lost.
                 Err(_) => {
                     self.unsent += 1;
                     return;

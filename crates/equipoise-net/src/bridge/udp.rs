@@ -8,28 +8,28 @@ use crate::engine::{Arrival, BACK, FORWARD, Header, Manner, Medium, Packet, Port
 use crate::socket::wait;
 use crate::{Clock, NetError, Socket, SocketStats, Time, TimestampSource};
 
-/// Maximum number of clients with a socket at a time. Our choice: far more than in any experiment, and far below the
+/// Maximum number of clients with an open socket. Our choice: many more than in any experiment, and much fewer than the
 /// limit of open files.
 const CLIENTS: usize = 256;
 
-/// The socket of a client that was silent for this long, in both directions, may be closed. Our choice: twice the
-/// timeout of a UDP flow in middleboxes.
+/// If a client was silent for this long in both directions, its socket may be closed. Our choice: twice the timeout for
+/// UDP flows in middleboxes.
 const IDLE: Span = Span::from_secs(60);
 
-/// The sockets of a UDP relay: a listening socket, and a socket towards the target for each client.
+/// The sockets of a UDP relay: one that listens for clients, and one per client for the exchange with the target.
 #[derive(Debug)]
 pub(super) struct UdpPorts {
     listener: Socket,
     target: SocketAddr,
-    /// Bytes that the headers add to a payload.
+    /// Size of the IP and UDP headers of a datagram.
     headers: Size,
     clock: Clock,
-    /// Clients by number. No number is used twice, so an answer in flight never reaches another client.
+    /// Clients by number. A number is never reused, so that an answer in flight never arrives at another client.
     clients: BTreeMap<u64, Client>,
     numbers: BTreeMap<SocketAddr, u64>,
     next_number: u64,
     buffer: Vec<u8>,
-    /// Counters of closed sockets, and of datagrams that could not be sent.
+    /// Counters of the closed sockets, and of datagrams that could not be sent.
     closed: SocketStats,
     foreign: u64,
     turned_away: u64,
@@ -40,12 +40,12 @@ pub(super) struct UdpPorts {
 struct Client {
     address: SocketAddr,
     socket: Socket,
-    /// Time of its last activity.
+    /// Time of the client's last datagram in either direction.
     active: Time,
 }
 
 impl UdpPorts {
-    /// Listens on `listen` for datagrams to `target`.
+    /// Opens a socket at `listen`, for datagrams that are relayed to `target`.
     pub(super) fn new(clock: &Clock, listen: SocketAddr, target: SocketAddr) -> Result<Self, NetError> {
         let listener = Socket::bind(listen, clock)?;
         let kernel = listener.timestamps() == TimestampSource::Kernel;
@@ -65,7 +65,7 @@ impl UdpPorts {
         })
     }
 
-    /// The listening address, with the actual port.
+    /// The address of the listening socket, with the actual port.
     pub(super) const fn address(&self) -> SocketAddr {
         self.listener.address()
     }
@@ -107,7 +107,8 @@ impl UdpPorts {
         Ok(())
     }
 
-    /// The number of the client at `address`, which may be new; `None` if the maximum is reached.
+    /// The number of the client at `address`, which is added if it is new; `None` if there are too many clients or its
+    /// socket cannot be opened.
     fn client_at(&mut self, address: SocketAddr, at: Time) -> Option<u64> {
         if let Some(&number) = self.numbers.get(&address) {
             if let Some(client) = self.clients.get_mut(&number) {
@@ -128,7 +129,7 @@ impl UdpPorts {
         Some(number)
     }
 
-    /// Closes the sockets of idle clients; returns whether there were any.
+    /// Closes the sockets of idle clients. Returns whether any socket was closed.
     fn close_idle(&mut self, now: Time) -> bool {
         let before = self.clients.len();
         let (numbers, closed) = (&mut self.numbers, &mut self.closed);
@@ -151,7 +152,7 @@ impl Ports for UdpPorts {
     }
 
     fn send(&mut self, direction: usize, packet: &mut Packet) {
-        // If a client's socket is closed, or sending to it fails, its packets in flight are lost.
+        // A packet in flight is lost if its client's socket was closed, or if sending fails.
         match (direction, self.clients.get_mut(&packet.client)) {
             (FORWARD, Some(client)) => client.socket.answer(self.target, &packet.datagram()),
             (BACK, Some(client)) => self.listener.answer(client.address, &packet.datagram()),

@@ -9,53 +9,55 @@ use crate::thread::{STOP_CHECK, Worker};
 use crate::transport::{Arrival, Plain, Transport, check_count};
 use crate::{NetError, Socket, SocketStats, Time, TimestampSource};
 
-/// The longest time that the driver spins before a media packet is due. It spins because timers fire some 50 µs late.
+/// Maximum time for which the driver spins before a media packet is due. Spinning avoids the lateness of timers, some
+/// 50 µs.
 const SPIN_AT_MOST: Span = Span::from_micros(100);
 
 /// The driver spins for at most 1/32 of the gap between media packets. Our choice: it limits the processor time. With
-/// packets of 1200 bytes, this is 100 µs at 3 Mbit/s and 10 µs at 30 Mbit/s; a wake-up alone takes more than 10 µs.
+/// packets of 1200 bytes, this is 100 µs at 3 Mbit/s and 10 µs at 30 Mbit/s. A wake-up itself takes more than 10 µs.
 const SPIN_SHARE: i64 = 32;
 
-/// Media packets with shorter gaps than this are sent at one wake-up. Our choice: half of the lateness that the pacer
-/// makes up for ([`Pacer::TOLERANCE`]), so that it can also make up for a late wake-up. At 300 Mbit/s, six packets of
-/// 1200 bytes leave together.
+/// If the gap between media packets is shorter than this, several packets are sent at one wake-up. Our choice: half of
+/// the lateness for which the pacer compensates ([`Pacer::TOLERANCE`]), so that it can also compensate for a late
+/// wake-up. At 300 Mbit/s, six packets of 1200 bytes are sent together.
 ///
 /// [`Pacer::TOLERANCE`]: equipoise::pace::Pacer::TOLERANCE
 const TOGETHER: Span = Span::from_micros(200);
 
-/// The longest time between reads if no `poll` reported readiness. Our choice: the kernel stamps arrivals, so a late
-/// read changes no measurement, and a report is not needed sooner.
+/// Maximum time between two reads of the sockets if no `poll` has reported them as readable. Our choice: the kernel
+/// stamps arrivals, so a late read changes no measurement, and reports are not needed sooner.
 const UNREAD_AT_MOST: Span = Span::from_millis(1);
 
-/// Datagrams read in a row before timers are served.
+/// Maximum number of datagrams that are read in a row before timers are served.
 const BATCH: usize = 64;
 
-/// Observes an endpoint, on the endpoint's thread. A slow observer delays sending.
+/// Observes an endpoint, on the endpoint's thread. If the observer is slow, packets are sent late.
 ///
 /// Any closure over a time and an event is an observer.
 pub trait Observer {
-    /// The endpoint emitted an event, handled at `now`.
+    /// Called when the endpoint has emitted an event, at the time `now`.
     fn on_event(&mut self, now: Time, event: &Event);
 
-    /// An endpoint of several paths emitted an event on one of them. By default the path is ignored and
-    /// [`on_event`](Self::on_event) is called.
+    /// Called when a multipath endpoint has emitted an event on one of its paths. By default, calls
+    /// [`on_event`](Self::on_event) and ignores the path.
     fn on_path_event(&mut self, now: Time, _path: PathId, event: &Event) {
         self.on_event(now, event);
     }
 
-    /// A path of a session that follows network interfaces became usable or unusable.
+    /// Called when a path became usable or unusable, if the session follows the host's network interfaces.
     fn on_path(&mut self, _now: Time, _path: PathId, _change: PathChange) {}
 
-    /// The endpoint is about to handle `input`. Its outputs depend on its inputs only.
+    /// Called when the endpoint is about to handle `input`. The endpoint's outputs depend only on its inputs.
     fn on_input(&mut self, _now: Time, _input: &Input<'_>) {}
 
-    /// The endpoint sends a datagram.
+    /// Called when the endpoint sends a datagram.
     fn on_transmit(&mut self, _now: Time, _transmit: &Transmit<'_>) {}
 
-    /// The receiving end of a flow pair read this many bytes from TCP.
+    /// Called when the receiver of a flow pair has read `read` bytes from TCP.
     fn on_stream(&mut self, _now: Time, _read: Size) {}
 
-    /// The endpoint delivers payload, in order; `missing` is the number of packets lost before it.
+    /// Called when the endpoint delivers payload, in order. `missing` is the number of packets lost directly before
+    /// this payload.
     fn on_payload(&mut self, _now: Time, _missing: u64, _payload: &[u8]) {}
 }
 
@@ -68,9 +70,9 @@ impl<F: FnMut(Time, &Event)> Observer for F {
 /// The thread name, the sockets and the peers of an endpoint.
 #[derive(Debug)]
 pub struct Host {
-    /// Name of its thread; the system shows the first 15 bytes.
+    /// Name of the endpoint's thread. The system shows the first 15 bytes of the name.
     pub name: String,
-    /// Its paths, numbered from 0: the socket and the peer of each. Datagrams from other addresses are dropped.
+    /// The paths, numbered from 0: the socket and the peer of each path. Datagrams from other addresses are dropped.
     pub paths: Vec<(Socket, SocketAddr)>,
 }
 
@@ -81,36 +83,36 @@ impl Host {
     }
 }
 
-/// An endpoint that has ended.
+/// The result of an endpoint that has ended.
 #[derive(Debug)]
 pub struct Finished<E, O> {
-    /// The endpoint itself.
+    /// The endpoint that has ended.
     pub endpoint: E,
-    /// Its observer.
+    /// The observer of the endpoint.
     pub observer: O,
-    /// The counters of its host.
+    /// The counters of the endpoint's host.
     pub stats: HostStats,
 }
 
 /// Counters of an endpoint's host.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct HostStats {
-    /// Datagrams from an address other than the peer's.
+    /// Number of datagrams from an address that is not the peer's.
     pub foreign: u64,
-    /// The counters of its sockets.
+    /// The counters of the host's sockets.
     pub socket: SocketStats,
-    /// The source of its arrival times.
+    /// The source of the datagrams' arrival times.
     pub timestamps: TimestampSource,
 }
 
-/// An endpoint that runs on its own thread. It is asked to stop, at the latest, when this value is dropped.
+/// An endpoint that runs on its own thread. If this value is dropped, the endpoint is requested to stop.
 #[derive(Debug)]
 pub struct Running<E, O> {
     worker: Worker<Result<Finished<E, O>, NetError>>,
 }
 
 impl<E, O> Running<E, O> {
-    /// Asks the endpoint to end its session, without waiting for it.
+    /// Requests the endpoint to end its session. Does not wait for the end.
     pub fn request_stop(&self) {
         self.worker.request_stop();
     }
@@ -120,32 +122,32 @@ impl<E, O> Running<E, O> {
         self.worker.is_finished()
     }
 
-    /// Waits until the endpoint ends by itself: its peer said goodbye, or its host failed.
+    /// Waits until the endpoint ends without a request: its peer ended the session, or its host failed.
     ///
     /// # Errors
-    /// The error of its host, if any.
+    /// The error of the endpoint's host, if any.
     pub fn join(self) -> Result<Finished<E, O>, NetError> {
         self.worker.join()?
     }
 
-    /// Ends the session; the endpoint says goodbye to its peer.
+    /// Ends the session. The endpoint tells its peer that the session is over.
     ///
     /// # Errors
-    /// The error of its host, if any.
+    /// The error of the endpoint's host, if any.
     pub fn stop(self) -> Result<Finished<E, O>, NetError> {
         self.request_stop();
         self.join()
     }
 }
 
-/// Runs `endpoint` on a separate thread until it ends or is stopped.
+/// Runs `endpoint` on a separate thread, until the endpoint ends or is stopped.
 ///
-/// Datagrams are handled with their arrival time, timers with the current time of the host's clock. The endpoint has no
-/// clock of its own.
+/// Datagrams are handled with their arrival time, timers with the current time of the host's clock. The endpoint itself
+/// reads no clock.
 ///
 /// # Errors
-/// [`NetError::Paths`] for no path or for more than [`MAX_PATHS`](equipoise_session::multipath::MAX_PATHS),
-/// [`NetError::Spawn`] if no thread can be started.
+/// [`NetError::Paths`] if the host has no path or more than [`MAX_PATHS`](equipoise_session::multipath::MAX_PATHS)
+/// paths, [`NetError::Spawn`] if no thread can be started.
 pub fn run_endpoint<E, O>(endpoint: E, host: Host, observer: O) -> Result<Running<E, O>, NetError>
 where
     E: Endpoint + Send + 'static,
@@ -155,8 +157,8 @@ where
     drive(&host.name, endpoint, Plain::new(host.paths), observer, None)
 }
 
-/// Runs an endpoint on a separate thread, which sends through `transport` and takes its payload from `queue`. It ends
-/// when the last [`PayloadSender`] is dropped and all payload has left.
+/// Runs an endpoint on a separate thread. The endpoint sends over `transport` and gets its payload from `queue`. The
+/// thread ends when the last [`PayloadSender`] is dropped and all payload has been sent.
 pub(crate) fn drive<E, O>(
     name: &str,
     endpoint: E,
@@ -183,17 +185,17 @@ where
     Ok(Running { worker: Worker::spawn(name, move |stop| driver.run(stop))? })
 }
 
-/// The loop between a transport and an endpoint.
+/// The loop on an endpoint's thread, which passes datagrams, payload and timers between a transport and the endpoint.
 struct Driver<E, O, T> {
     endpoint: E,
     observer: O,
     transport: T,
     queue: Option<PayloadReceiver>,
-    /// Payload that did not yet fit into the endpoint.
+    /// Payload from the queue for which the endpoint has no space yet.
     payload: Vec<u8>,
     foreign: u64,
     media: MediaTimer,
-    /// When readiness was last checked, and the result.
+    /// When the sockets were last checked; `readable` is the result.
     looked: Time,
     readable: bool,
     ended: bool,
@@ -201,7 +203,7 @@ struct Driver<E, O, T> {
 
 impl<E: Endpoint, O: Observer, T: Transport> Driver<E, O, T> {
     fn run(mut self, stop: &AtomicBool) -> Result<Finished<E, O>, NetError> {
-        // An endpoint may have outputs before any input, such as its first rate.
+        // An endpoint may have outputs before its first input, such as its initial rate.
         self.apply(self.now())?;
         while !self.ended {
             if stop.load(Ordering::Relaxed) || self.is_done() {
@@ -227,7 +229,7 @@ impl<E: Endpoint, O: Observer, T: Transport> Driver<E, O, T> {
         Ok(Finished { endpoint: self.endpoint, observer: self.observer, stats })
     }
 
-    /// Passes path changes to the observer and the endpoint.
+    /// Reports changes of paths to the observer and to the endpoint.
     fn follow_paths(&mut self) -> Result<(), NetError> {
         while let Some((path, change)) = self.transport.links_mut().change() {
             if self.transport.links().follows() {
@@ -238,7 +240,7 @@ impl<E: Endpoint, O: Observer, T: Transport> Driver<E, O, T> {
         Ok(())
     }
 
-    /// Passes received datagrams to the endpoint.
+    /// Reads datagrams and passes them to the endpoint.
     fn take_in(&mut self) -> Result<(), NetError> {
         (self.looked, self.readable) = (self.now(), true);
         for _ in 0..BATCH {
@@ -267,7 +269,7 @@ impl<E: Endpoint, O: Observer, T: Transport> Driver<E, O, T> {
         Ok(())
     }
 
-    /// Passes payload to the endpoint while it has room.
+    /// Passes payload from the queue to the endpoint while the endpoint has space.
     fn take_payload(&mut self) -> Result<(), NetError> {
         while let Some(queue) = &mut self.queue {
             if self.payload.is_empty() {
@@ -276,7 +278,7 @@ impl<E: Endpoint, O: Observer, T: Transport> Driver<E, O, T> {
                     Message::None | Message::Closed => break,
                 }
             }
-            // A stream is passed in parts; there is always room for a whole packet.
+            // The payload of a stream may be divided into parts. An RTP packet always fits as a whole.
             let room = self.endpoint.room().min(self.payload.len());
             if room == 0 {
                 break;
@@ -292,18 +294,19 @@ impl<E: Endpoint, O: Observer, T: Transport> Driver<E, O, T> {
         Ok(())
     }
 
-    /// Whether all payload has been sent, and no more can arrive.
+    /// Whether all payload has been sent and the application can send no more.
     fn is_done(&self) -> bool {
         let closed = self.queue.as_ref().is_some_and(PayloadReceiver::is_closed);
         closed && self.payload.is_empty() && self.endpoint.waiting() == 0
     }
 
-    /// Fires the timers of the endpoint and the transport if they are due.
+    /// Calls the timer functions of the transport and of the endpoint if their timers are due.
     fn ring(&mut self) -> Result<(), NetError> {
         let now = self.now();
         if self.transport.wake().is_some_and(|at| at <= now) {
             self.transport.on_timer(now)?;
-            // First, so that the endpoint does not send on a path that is gone.
+            // Path changes are handled before the endpoint's timer, so that the endpoint does not send on a path that
+            // no longer exists.
             self.follow_paths()?;
         }
         match self.wake_up() {
@@ -315,7 +318,7 @@ impl<E: Endpoint, O: Observer, T: Transport> Driver<E, O, T> {
         }
     }
 
-    /// Waits for a datagram, payload, a timer, or the next check of the stop flag.
+    /// Waits for a datagram, for payload, for a timer, or for the next check of the stop flag.
     fn wait(&mut self) -> Result<(), NetError> {
         let now = self.now();
         let check = now + STOP_CHECK;
@@ -328,7 +331,8 @@ impl<E: Endpoint, O: Observer, T: Transport> Driver<E, O, T> {
         if until > now {
             self.wait_until(until.min(check))?;
         }
-        // If a datagram or the stop check ended the wait, the loop runs again first.
+        // If a datagram or the check of the stop flag ended the wait early, the loop must run again before the thread
+        // spins.
         if spins && self.now() >= until {
             while self.now() < due {
                 std::hint::spin_loop();
@@ -337,24 +341,24 @@ impl<E: Endpoint, O: Observer, T: Transport> Driver<E, O, T> {
         Ok(())
     }
 
-    /// Sleeps until the time `until`, or until something is readable.
+    /// Sleeps until the time `until`, or until a socket or the queue is readable.
     fn wait_until(&mut self, until: Time) -> Result<(), NetError> {
-        // While payload waits for room, new payload need not end the wait.
+        // If the endpoint has no space for the current payload, new payload in the queue need not end the wait.
         let wakeup = self.queue.as_ref().filter(|_| self.payload.is_empty()).map(PayloadReceiver::wakeup);
-        // If datagrams are left unread, this returns at once.
+        // If a datagram is still unread, the call returns at once.
         self.readable = self.transport.links_mut().wait(wakeup, until)?;
         self.looked = self.now();
         Ok(())
     }
 
-    /// One step of the session: handles an input, then all outputs of the endpoint.
+    /// Passes an input to the endpoint, and then performs all outputs of the endpoint.
     fn step(&mut self, now: Time, input: Input<'_>) -> Result<(), NetError> {
         self.observer.on_input(now, &input);
         self.endpoint.handle(now.assume_clock(), input);
         self.apply(now)
     }
 
-    /// Carries out all outputs of the endpoint.
+    /// Performs all outputs of the endpoint.
     fn apply(&mut self, now: Time) -> Result<(), NetError> {
         while let Some(output) = self.endpoint.poll() {
             match output {
@@ -364,7 +368,7 @@ impl<E: Endpoint, O: Observer, T: Transport> Driver<E, O, T> {
                 }
                 Output::Event { path, event } => {
                     self.ended |= matches!(event, Event::Ended { .. });
-                    // An event without a path belongs to the only path of its session.
+                    // If an event has no path, it belongs to the session's only path.
                     self.transport.on_event(now, path.unwrap_or_default(), &event);
                     match path {
                         Some(path) => self.observer.on_path_event(now, path, &event),
@@ -377,7 +381,7 @@ impl<E: Endpoint, O: Observer, T: Transport> Driver<E, O, T> {
         Ok(())
     }
 
-    /// When and why the endpoint has to be woken.
+    /// When the endpoint's timer is due, and the reason of the timer.
     fn wake_up(&self) -> Option<(Time, WakeReason)> {
         self.endpoint.wake().map(|Wake { at, reason }| (at.assume_clock(), reason))
     }
@@ -387,7 +391,7 @@ impl<E: Endpoint, O: Observer, T: Transport> Driver<E, O, T> {
     }
 }
 
-/// Plans how to wait for an endpoint's next wake-up: media packets need precise timing.
+/// Plans how to wait for an endpoint's next timer: timers for media packets need precise timing.
 #[derive(Debug, Default)]
 pub(crate) struct MediaTimer {
     /// When the media timer last fired.
@@ -395,14 +399,14 @@ pub(crate) struct MediaTimer {
 }
 
 impl MediaTimer {
-    /// Records that a timer fired at `now`.
+    /// Records that a timer fired at `now` for `reason`.
     pub(crate) fn rang(&mut self, now: Time, reason: WakeReason) {
         if reason == WakeReason::Media {
             self.last = Some(now);
         }
     }
 
-    /// Returns when to end the sleep for a wake-up at `due`, and whether to spin from then until `due`.
+    /// For a timer that is due at `due`: returns when to end the sleep, and whether to spin from this time until `due`.
     pub(crate) fn plan(&self, due: Time, reason: WakeReason) -> (Time, bool) {
         if reason != WakeReason::Media {
             return (due, false);
@@ -412,7 +416,7 @@ impl MediaTimer {
     }
 }
 
-/// How long to spin before a media packet that follows the previous packet after `gap`.
+/// How long to spin before a media packet is due, if the gap to the previous packet is `gap`.
 fn spin_for(gap: Span) -> Span {
     let share = (gap / Span::from_nanos(SPIN_SHARE)).map_or(Span::ZERO, Span::from_nanos);
     share.max(Span::ZERO).min(SPIN_AT_MOST)
@@ -422,7 +426,7 @@ fn spin_for(gap: Span) -> Span {
 mod tests {
     use super::*;
 
-    /// If it fails, a fast sender burns a whole processor.
+    /// If it fails, a fast sender uses a whole processor for spinning.
     #[test]
     fn spinning_takes_a_small_share_of_the_gap() {
         let micros = Span::from_micros;

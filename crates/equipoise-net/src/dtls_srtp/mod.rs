@@ -1,14 +1,15 @@
 //! DTLS-SRTP (RFC 5763, RFC 5764) to exchange media with other implementations, such as WebRTC, GStreamer and OpenSSL.
 //!
 //! A [`DtlsSrtp`] is one association with one peer. It has no socket and no clock: the caller passes received datagrams
-//! and the time, and sends the packets and datagrams it returns. The peer is known beforehand, from a configuration or
-//! an SDP ([`PeerConfig`]): an address, and the fingerprint of a certificate. It supports DTLS 1.2 and 1.3, with SRTP
-//! and SRTCP on one port (RFC 5761). [`OpenDtlsSrtp`] is an association over a socket, with one end of a session on a
-//! separate thread.
+//! and the time, and sends the datagrams that the association returns. The peer must be known beforehand, from a
+//! configuration or an SDP ([`PeerConfig`]): its address, and the fingerprint of its certificate. The association
+//! supports DTLS 1.2 and 1.3, with SRTP and SRTCP on one port (RFC 5761). An [`OpenDtlsSrtp`] is an association over a
+//! socket, which runs one endpoint of a session on a separate thread.
 //!
-//! Plain DTLS has no shared key that authenticates the first messages. An attacker who can send from the peer's address
-//! can therefore disturb a handshake, which then starts again, but cannot impersonate the peer. Between two ends of
-//! Equipoise use [`send()`](crate::send()) and [`Server`](crate::Server): their handshakes cannot be disturbed.
+//! Plain DTLS has no shared key that authenticates the first messages. Therefore, an attacker who can send from the
+//! peer's address can disturb a handshake, which then starts again, but cannot impersonate the peer. Between two hosts
+//! that use Equipoise, use [`send()`](crate::send()) and [`Server`](crate::Server): attackers cannot disturb their
+//! handshakes.
 //!
 //! ```
 //! use equipoise_net::Clock;

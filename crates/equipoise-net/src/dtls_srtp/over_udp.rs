@@ -6,18 +6,18 @@ use crate::driver::drive;
 use crate::transport::{Secured, Transport as _};
 use crate::{NetError, Observer, Running, Socket};
 
-/// An open association over a socket, for one end of a session.
+/// An open DTLS-SRTP association over a socket, for one endpoint of a session.
 ///
-/// Both directions are protected, so the end may send, receive, or do both
-/// ([`Duplex`](equipoise_session::rtp::Duplex)). The overhead to set in its stream is the
-/// [`overhead`](Profile::overhead) of the [`profile`](Self::profile), and 20 bytes more for IPv6.
+/// Both directions are protected, so the endpoint may send, receive, or do both
+/// ([`Duplex`](equipoise_session::rtp::Duplex)). The endpoint's stream must be configured with the overhead of the
+/// [`profile`](Self::profile) ([`overhead`](Profile::overhead)), plus 20 bytes for IPv6.
 pub struct OpenDtlsSrtp {
     transport: Secured,
     profile: Profile,
 }
 
 impl OpenDtlsSrtp {
-    /// Performs the handshake over `socket`; waits for the peer for at most `patience`.
+    /// Performs the handshake over `socket`. Waits at most `patience` for the peer.
     ///
     /// # Errors
     /// [`NetError::NotOpened`] if the handshake fails or takes longer than `patience`; the errors of the socket.
@@ -41,13 +41,13 @@ impl OpenDtlsSrtp {
         }
     }
 
-    /// The SRTP protection profile.
+    /// The SRTP protection profile that the handshake selected.
     pub const fn profile(&self) -> Profile {
         self.profile
     }
 
-    /// Runs `endpoint` on a separate thread, as [`run_endpoint`](crate::run_endpoint) does. If the endpoint is stopped,
-    /// the association is closed after the endpoint's goodbye.
+    /// Runs `endpoint` on a separate thread, like [`run_endpoint`](crate::run_endpoint). If the endpoint is stopped, it
+    /// first tells the peer that the session is over; then the association is closed.
     ///
     /// # Errors
     /// [`NetError::Spawn`] if no thread can be started.

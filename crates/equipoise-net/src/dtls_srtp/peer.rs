@@ -5,75 +5,76 @@ use thiserror::Error;
 
 use super::{Fingerprint, FingerprintError};
 
-/// Which end starts the handshake (RFC 4145, Sec. 4; RFC 8842, Sec. 5).
+/// Which endpoint starts the handshake (RFC 4145, Sec. 4; RFC 8842, Sec. 5).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Setup {
-    /// This end: it is the DTLS client.
+    /// This endpoint starts the handshake: it is the DTLS client.
     Active,
-    /// The other end.
+    /// The peer starts the handshake: this endpoint is the DTLS server.
     Passive,
 }
 
-/// The peer of an association.
+/// The configuration of an association's peer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PeerConfig {
-    /// The address at which the peer receives. It may send from another port of this address, as some implementations
-    /// do; datagrams from other addresses are dropped. With port 0, answers go to the port from which the peer sends.
+    /// The address at which the peer receives. The peer may send from another port of the same IP address, as some
+    /// implementations do; datagrams from other IP addresses are dropped. If the port is 0, answers are sent to the
+    /// port from which the peer sends.
     pub address: SocketAddr,
-    /// The fingerprint of its certificate. Another certificate is refused.
+    /// The fingerprint of the peer's certificate. A peer with another certificate is refused.
     pub fingerprint: Fingerprint,
-    /// The role of this end.
+    /// The role of this endpoint in the handshake.
     pub setup: Setup,
 }
 
-/// A session description does not describe a usable peer.
+/// Why a session description does not describe a usable peer.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum PeerError {
-    /// It does not parse.
+    /// The text is not a valid SDP.
     #[error("this is not a session description: {reason}")]
     Sdp {
-        /// The parser's error.
+        /// The error of the SDP parser.
         reason: String,
     },
-    /// It has no media over DTLS-SRTP.
+    /// The description has no media over DTLS-SRTP.
     #[error("the description has no media over UDP/TLS/RTP/SAVP or SAVPF; it has {found}")]
     NoMedia {
-        /// The protocols of its media.
+        /// The protocols of the media in the description.
         found: String,
     },
-    /// It has no fingerprint.
+    /// The description has no fingerprint of a certificate.
     #[error("the description has no `a=fingerprint` line, without which the peer cannot be authenticated")]
     NoFingerprint,
-    /// It has no usable fingerprint.
+    /// The description has no fingerprint that can be used.
     #[error("the description's fingerprint cannot be used")]
     Fingerprint {
-        /// What is wrong with the last fingerprint.
+        /// The error of the last fingerprint.
         #[from]
         source: FingerprintError,
     },
-    /// It has no address, or a host name in place of one.
+    /// The description has no address, or has a host name instead of an address.
     #[error("the description's address is {found:?}; use the address at which the peer receives, as found by ICE")]
     Address {
-        /// The text in place of an address.
+        /// The text in the description instead of an address.
         found: String,
     },
-    /// The roles of the two ends do not match.
+    /// The description's `a=setup` attribute has a value that cannot be used.
     #[error("the description says `a=setup:{found}`; it has to be active, passive or actpass")]
     Setup {
-        /// The role in the description.
+        /// The value of the attribute.
         found: String,
     },
-    /// The active end needs a port to send to.
+    /// The peer's port is 0, but this endpoint is active and needs a port to send to.
     #[error("port 0 of the peer is only for the passive end; the active end needs the peer's port")]
     NoPort,
 }
 
 impl PeerConfig {
-    /// Reads the first media over DTLS-SRTP in an SDP (RFC 8866). If the SDP leaves the role to this end, it is active,
-    /// which is faster (RFC 8842, Sec. 5.3).
+    /// Parses the first media description with DTLS-SRTP in an SDP (RFC 8866). If the SDP allows both roles, this
+    /// endpoint is active, because that is faster (RFC 8842, Sec. 5.3).
     ///
     /// # Errors
-    /// [`PeerError`], which names what is missing.
+    /// [`PeerError`] with the missing or invalid part.
     pub fn from_sdp(description: &str) -> Result<Self, PeerError> {
         let session = Session::parse(description.as_bytes());
         let session = session.map_err(|error: ParserError| PeerError::Sdp { reason: error.to_string() })?;
@@ -91,7 +92,7 @@ impl PeerConfig {
         config.check().map(|()| config)
     }
 
-    /// Refuses a peer that cannot be reached.
+    /// Rejects a configuration with which the peer cannot be reached.
     pub(super) const fn check(&self) -> Result<(), PeerError> {
         match self.setup {
             Setup::Active if self.address.port() == 0 => Err(PeerError::NoPort),
@@ -99,18 +100,18 @@ impl PeerConfig {
         }
     }
 
-    /// Whether a datagram from this address may come from the peer.
+    /// Whether a datagram from the address `from` may come from the peer.
     pub(super) fn expects(&self, from: SocketAddr) -> bool {
         from.ip().to_canonical() == self.address.ip().to_canonical()
     }
 
-    /// The destination of answers to a datagram from this address.
+    /// The address to which answers to a datagram from `from` are sent.
     pub(super) const fn answer_to(&self, from: SocketAddr) -> SocketAddr {
         if self.address.port() == 0 { from } else { self.address }
     }
 }
 
-/// All values of an attribute: those of the media, or of the session if the media has none (RFC 8866, Sec. 6).
+/// All values of an attribute of a media description; if it has none, the values of the session (RFC 8866, Sec. 6).
 fn values<'a>(session: &'a Session, media: &'a Media, name: &'a str) -> Vec<&'a str> {
     let own: Vec<_> = media.get_attribute_values(name).flatten().collect();
     if own.is_empty() { session.get_attribute_values(name).flatten().collect() } else { own }
@@ -126,8 +127,8 @@ fn address(session: &Session, media: &Media) -> Result<SocketAddr, PeerError> {
 fn fingerprint(session: &Session, media: &Media) -> Result<Fingerprint, PeerError> {
     let mut result = Err(PeerError::NoFingerprint);
     for text in values(session, media, "fingerprint") {
-        // The SDP may contain several fingerprints with different hash functions; one that we support is enough (RFC
-        // 8122, Sec. 5).
+        // The SDP may contain several fingerprints with different hash functions. It is enough if one of them is
+        // supported (RFC 8122, Sec. 5).
         match text.parse() {
             Ok(fingerprint) => return Ok(fingerprint),
             Err(error) => result = Err(PeerError::from(error)),
@@ -139,7 +140,7 @@ fn fingerprint(session: &Session, media: &Media) -> Result<Fingerprint, PeerErro
 fn setup(session: &Session, media: &Media) -> Result<Setup, PeerError> {
     match values(session, media, "setup").first().copied() {
         Some("passive" | "actpass") => Ok(Setup::Active),
-        // The default is active (RFC 4145, Sec. 4).
+        // If the attribute is missing, the peer is active (RFC 4145, Sec. 4).
         Some("active") | None => Ok(Setup::Passive),
         Some(other) => Err(PeerError::Setup { found: other.to_owned() }),
     }

@@ -13,29 +13,30 @@ use crate::secure::association::{Association, Failure, Step};
 use crate::secure::record::{self, ClientRandom};
 use crate::secure::{Keys, Role};
 
-/// A DTLS-SRTP association with one peer of any implementation. It has no socket and no clock.
+/// A DTLS-SRTP association with one peer, which may be any implementation. It has no socket and no clock.
 ///
-/// To drive it, pass each received datagram to [`handle`](Self::handle), call [`on_timer`](Self::on_timer) at the time
-/// that [`wake`](Self::wake) returns, and after each of these calls send all datagrams that [`poll`](Self::poll)
-/// returns. As soon as the association [is open](Self::standing), protect packets with [`protect`](Self::protect).
+/// The caller must pass each received datagram to [`handle`](Self::handle), and call [`on_timer`](Self::on_timer) at
+/// the time that [`wake`](Self::wake) returns. After each of these calls, the caller must send all datagrams that
+/// [`poll`](Self::poll) returns. As soon as the association is open ([`standing`](Self::standing)), packets can be
+/// protected with [`protect`](Self::protect).
 ///
-/// If this end is passive, a restarted peer can open the association again, from any port. Its keys then replace the
-/// earlier ones; late packets under the earlier keys are accepted for 5 s more.
+/// If this endpoint is passive, a peer that was restarted can open the association again, from any port. The new keys
+/// replace the previous keys. Packets under the previous keys are accepted for 5 s more, because they may be late.
 pub struct DtlsSrtp {
     config: PeerConfig,
     identity: Identity,
-    /// Handshakes in progress, oldest first.
+    /// Handshakes in progress, the oldest first.
     half: Vec<Half>,
     live: Option<Live>,
-    /// The previous keys, and until when they are accepted.
+    /// The previous keys, and the time until which packets under them are accepted.
     earlier: Option<(Srtp, Time)>,
-    /// For the active end: the time of the next attempt, and the time to give up.
+    /// For the active endpoint: the time of the next attempt; `give_up` is the time of giving up.
     next_try: Option<Time>,
     give_up: Time,
     standing: Standing,
-    /// Why the last handshake failed.
+    /// The error of the last failed handshake.
     trouble: Option<HandshakeError>,
-    /// The last unauthenticated alert.
+    /// The number of the last unauthenticated alert.
     alert: Option<u8>,
     outbox: VecDeque<(SocketAddr, Vec<u8>)>,
 }
@@ -43,56 +44,57 @@ pub struct DtlsSrtp {
 /// A handshake in progress.
 struct Half {
     from: SocketAddr,
-    /// `None` if this end started the handshake.
+    /// The random number in the peer's ClientHello; `None` if this endpoint started the handshake.
     random: Option<ClientRandom>,
     association: Association,
-    /// The cookie request, sent again if the same ClientHello arrives again.
+    /// The datagrams with the cookie request. They are sent again if the same ClientHello arrives again.
     request: Vec<Vec<u8>>,
 }
 
-/// The result of the last complete handshake.
+/// The keys and the peer's address from the last completed handshake.
 struct Live {
     from: SocketAddr,
     random: Option<ClientRandom>,
-    /// Kept to answer retransmissions of its handshake, and to receive its closing alert.
+    /// Kept to answer retransmissions of the handshake and to receive the closing alert; `None` if it failed later.
     association: Option<Association>,
     srtp: Srtp,
 }
 
-/// State of an association.
+/// The state of an association.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Standing {
-    /// No keys yet.
+    /// There are no keys yet.
     Opening,
-    /// The peer is authenticated, and there are keys.
+    /// The peer is authenticated, and packets can be protected with this profile.
     Open(Profile),
-    /// One end has closed it. If this end is passive, the peer may open it again.
+    /// The association was closed by this endpoint or by the peer. If this endpoint is passive, the peer may open it
+    /// again.
     Closed,
-    /// This end was active and the handshake failed: [`DtlsSrtp::trouble`] returns the reason.
+    /// The handshake of the active endpoint failed; [`DtlsSrtp::trouble`] returns the reason.
     Failed,
 }
 
 /// Why a handshake failed.
 #[derive(Debug, Error)]
 pub enum HandshakeError {
-    /// The peer has another certificate than expected.
+    /// The peer's certificate is not the expected one.
     #[error("the peer's certificate has the fingerprint {found}, and {expected} is expected")]
     OtherCertificate {
-        /// The fingerprint of its certificate.
+        /// The fingerprint of the peer's certificate.
         found: Fingerprint,
         /// The expected fingerprint.
         expected: Fingerprint,
     },
-    /// The peer did not answer, or stopped before the end of the handshake.
+    /// The peer did not answer, or stopped answering before the end of the handshake.
     #[error("the peer did not complete the handshake{}", .alert.map_or_else(String::new, |alert| format!("; an unauthenticated alert {alert} was received (RFC 8446, Sec. 6)")))]
     NoAnswer {
-        /// An unauthenticated alert, which anybody may have sent.
+        /// The number of an unauthenticated alert, which anybody may have sent.
         alert: Option<u8>,
     },
-    /// No SRTP profile is common to both ends.
+    /// The peer supports no SRTP profile that this endpoint supports.
     #[error("there is no common SRTP profile; the peer has to offer SRTP_AES128_CM_SHA1_80 or one with AES-GCM")]
     NoKeys,
-    /// A message of the peer is invalid, or an attacker interfered.
+    /// A message from the peer is invalid, or an attacker interfered.
     #[error("the handshake failed")]
     Protocol {
         /// The error of the DTLS library.
@@ -103,31 +105,31 @@ pub enum HandshakeError {
 /// Kind of a received datagram.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Arrival {
-    /// An RTP packet.
+    /// A protected RTP packet, which was decrypted.
     Rtp,
-    /// RTCP packets.
+    /// A protected RTCP packet, which was decrypted.
     Rtcp,
-    /// Part of a handshake.
+    /// A DTLS record, such as a message of a handshake.
     Handshake,
-    /// Dropped.
+    /// The datagram was dropped for this reason.
     Ignored(DropReason),
 }
 
-/// Maximum handshakes whose peer has not returned the cookie yet, and maximum handshakes whose peer has returned it.
-/// Our choice: each handshake takes 8 kB of memory.
+/// `MOST_ASKED`: maximum number of handshakes whose peer has not returned the cookie. `MOST_PROVED`: maximum number of
+/// handshakes whose peer has returned it. Our choice: each handshake needs 8 kB of memory.
 const MOST_ASKED: usize = 32;
 const MOST_PROVED: usize = 8;
-/// Time between two attempts, and time until the active end gives up.
+/// `PAUSE`: time from a failed attempt to the next. `GIVE_UP`: time from the start until the active endpoint gives up.
 const PAUSE: Span = Span::from_millis(500);
 const GIVE_UP: Span = Span::from_secs(30);
-/// How long packets under earlier keys are accepted.
+/// How long packets under the previous keys are accepted after new keys are agreed on.
 const OLD_KEYS: Span = Span::from_secs(5);
 
 impl DtlsSrtp {
-    /// An association that starts at `now`.
+    /// Creates an association that starts at `now`.
     ///
     /// # Errors
-    /// [`PeerError::NoPort`] if this end is active and the peer's port is not known.
+    /// [`PeerError::NoPort`] if this endpoint is active and the peer's port is not known.
     pub fn new(config: PeerConfig, identity: Identity, now: Time) -> Result<Self, PeerError> {
         config.check()?;
         let mut session = Self {
@@ -147,27 +149,27 @@ impl DtlsSrtp {
         Ok(session)
     }
 
-    /// The identity of this end.
+    /// The identity of this endpoint: its certificate and private key.
     pub const fn identity(&self) -> &Identity {
         &self.identity
     }
 
-    /// Its state.
+    /// The state of the association.
     pub const fn standing(&self) -> Standing {
         self.standing
     }
 
-    /// The error of the last handshake that failed; `None` if no handshake failed.
+    /// The error of the last failed handshake; `None` if no handshake has failed.
     pub const fn trouble(&self) -> Option<&HandshakeError> {
         self.trouble.as_ref()
     }
 
-    /// As [`trouble`](Self::trouble), consuming the association.
+    /// Returns the error of the last failed handshake, like [`trouble`](Self::trouble), and consumes the association.
     pub(super) fn into_trouble(self) -> Option<HandshakeError> {
         self.trouble
     }
 
-    /// The address that packets are sent to; `None` while it is not known.
+    /// The address to which packets are sent; `None` if it is not known yet.
     pub fn peer(&self) -> Option<SocketAddr> {
         match &self.live {
             Some(live) => Some(self.config.answer_to(live.from)),
@@ -175,13 +177,13 @@ impl DtlsSrtp {
         }
     }
 
-    /// Handles a datagram. If it is a protected packet, the decrypted packet is written to `plain`.
+    /// Handles a received datagram. If the datagram is a protected packet, the decrypted packet is written to `plain`.
     pub fn handle(&mut self, now: Time, from: SocketAddr, datagram: &[u8], plain: &mut Vec<u8>) -> Arrival {
         plain.clear();
         if !self.config.expects(from) {
             return Arrival::Ignored(DropReason::Foreign);
         }
-        // The first byte distinguishes DTLS from SRTP (RFC 7983, Sec. 7).
+        // The first byte distinguishes DTLS records from SRTP packets (RFC 7983, Sec. 7).
         match datagram.first() {
             Some(20..=63) => {
                 self.on_records(now, from, datagram);
@@ -206,16 +208,16 @@ impl DtlsSrtp {
         }
     }
 
-    /// Writes the protected form of an RTP or RTCP packet to `wire`.
+    /// Encrypts an RTP or RTCP packet and writes the result to `wire`.
     ///
     /// # Errors
-    /// [`ProtectError`]; then nothing may be sent.
+    /// [`ProtectError`]; in this case, nothing may be sent.
     pub fn protect(&mut self, packet: &[u8], wire: &mut Vec<u8>) -> Result<(), ProtectError> {
         wire.clear();
         self.live.as_mut().ok_or(ProtectError::NotOpen)?.srtp.protect(packet, wire)
     }
 
-    /// Closes the association.
+    /// Closes the association. The peer is notified by an alert.
     pub fn close(&mut self, now: Time) {
         if let Some(Live { from, association: Some(mut association), .. }) = self.live.take() {
             association.on_timer(now);
@@ -228,19 +230,19 @@ impl DtlsSrtp {
         self.half.clear();
     }
 
-    /// The next datagram to send, and its destination.
+    /// Returns the next datagram to send and its destination; `None` if there is nothing to send.
     pub fn poll(&mut self) -> Option<(SocketAddr, Vec<u8>)> {
         self.outbox.pop_front()
     }
 
-    /// When to call [`on_timer`](Self::on_timer); `None` if no timer runs.
+    /// When to call [`on_timer`](Self::on_timer); `None` if no timer is set.
     pub fn wake(&self) -> Option<Time> {
         let half = self.half.iter().map(|half| half.association.wake());
         let live = self.live.iter().filter_map(|live| live.association.as_ref().map(Association::wake));
         half.chain(live).chain(self.next_try).min()
     }
 
-    /// Handles all expired timers.
+    /// Handles all timers that have expired by `now`.
     pub fn on_timer(&mut self, now: Time) {
         if self.next_try.is_some_and(|at| at <= now) {
             self.next_try = None;
@@ -248,7 +250,7 @@ impl DtlsSrtp {
             self.half.push(Half { from, random: None, association, request: Vec::new() });
             self.drive(now, self.half.len() - 1);
         }
-        // The loop runs backwards, because failed handshakes are removed.
+        // The loop runs backwards, because `drive` may remove a failed handshake from the list.
         for at in (0..self.half.len()).rev() {
             if let Some(half) = self.half.get_mut(at).filter(|half| half.association.wake() <= now) {
                 half.association.on_timer(now);
@@ -264,8 +266,8 @@ impl DtlsSrtp {
     }
 
     fn on_records(&mut self, now: Time, from: SocketAddr, datagram: &[u8]) {
-        // Alerts in the clear are not authenticated, so they do not end a handshake. If the peer really failed, it
-        // stays silent.
+        // An unencrypted alert is not authenticated, so it must not end a handshake. If the peer really failed, it
+        // sends nothing more, and the handshake times out.
         let (records, alert) = record::without_clear_alerts(datagram);
         self.alert = alert.or(self.alert);
         if records.is_empty() {
@@ -296,8 +298,8 @@ impl DtlsSrtp {
         }
     }
 
-    /// The index of the handshake that a hello belongs to; the handshake may be new. `None` if the hello is to be
-    /// dropped.
+    /// The index of the handshake to which a ClientHello belongs. If it starts a new handshake, the handshake is added.
+    /// `None` if the ClientHello must be dropped.
     fn place_of_hello(&mut self, now: Time, from: SocketAddr, random: ClientRandom, is_second: bool) -> Option<usize> {
         let is_same = |half: &Half| half.from == from && half.random == Some(random);
         if let Some(at) = self.half.iter().position(is_same) {
@@ -309,7 +311,7 @@ impl DtlsSrtp {
             self.outbox.extend(half.request.iter().map(|request| (to, request.clone())));
             return None;
         }
-        // A late retransmission of an earlier handshake is dropped.
+        // This ClientHello is a late retransmission from an earlier handshake, so it is dropped.
         if is_second || self.live.as_ref().is_some_and(|live| live.random == Some(random)) {
             return None;
         }
@@ -319,14 +321,14 @@ impl DtlsSrtp {
         Some(self.half.len() - 1)
     }
 
-    /// Removes the oldest handshake that `is_such` accepts if there are at least `most` of them.
+    /// If at least `most` handshakes meet the condition `is_such`, removes the oldest of them.
     fn make_room(&mut self, most: usize, is_such: impl Fn(&Half) -> bool) {
         if self.half.iter().filter(|half| is_such(half)).count() >= most {
             self.half.iter().position(is_such).map(|oldest| self.half.remove(oldest));
         }
     }
 
-    /// Carries out the outputs of a handshake.
+    /// Performs the outputs of the handshake number `at`.
     fn drive(&mut self, now: Time, at: usize) {
         let Some(half) = self.half.get_mut(at) else { return };
         let (asked, to) = (half.association.awaits_cookie(), self.config.answer_to(half.from));
@@ -351,7 +353,8 @@ impl DtlsSrtp {
             return self.on_failure(now, failure);
         }
         if asked && !half.association.awaits_cookie() {
-            // The peer has returned the cookie from this address, so its earlier handshakes are abandoned.
+            // The peer has returned the cookie, so it receives at this address. Its earlier handshakes from this
+            // address are abandoned.
             let half = self.half.remove(at);
             self.half.retain(|other| other.from != half.from || other.association.awaits_cookie());
             self.make_room(MOST_PROVED, |half| !half.association.awaits_cookie());
@@ -359,7 +362,7 @@ impl DtlsSrtp {
         }
     }
 
-    /// A handshake is complete: there are keys for a peer whose certificate has the fingerprint `found`.
+    /// Handles the end of a handshake: `keys` were agreed on with a peer whose certificate has the fingerprint `found`.
     fn on_done(&mut self, now: Time, half: Half, found: Fingerprint, keys: Keys) {
         let expected = self.config.fingerprint;
         if found != expected {
@@ -381,7 +384,7 @@ impl DtlsSrtp {
         self.on_trouble(now, trouble);
     }
 
-    /// A handshake failed. The active end starts another one.
+    /// Handles a failed handshake. The active endpoint schedules another attempt.
     fn on_trouble(&mut self, now: Time, trouble: HandshakeError) {
         self.trouble = Some(trouble);
         if self.config.setup == Setup::Active && self.live.is_none() {
@@ -392,7 +395,8 @@ impl DtlsSrtp {
         }
     }
 
-    /// Lets the open association answer retransmissions, and checks for its end.
+    /// Sends what the completed handshake outputs, such as answers to retransmissions, and checks whether the peer has
+    /// closed the association.
     fn drive_live(&mut self) {
         let Some(live) = &mut self.live else { return };
         let Some(association) = &mut live.association else { return };
@@ -406,18 +410,18 @@ impl DtlsSrtp {
             Some(Failure::Closed) => {
                 (self.live, self.earlier, self.standing) = (None, None, Standing::Closed);
             }
-            // Media continues with the current keys.
+            // The DTLS part has failed, but media continues with the current keys.
             Some(_) => live.association = None,
         }
     }
 
-    /// Handshakes in progress.
+    /// Number of handshakes in progress.
     #[cfg(any(test, feature = "fuzz"))]
     pub fn half_open(&self) -> usize {
         self.half.len()
     }
 
-    /// The keys, which tests compare with the peer's keys.
+    /// The current keys, which tests compare with the peer's keys.
     #[cfg(test)]
     pub(super) fn keys(&self) -> Option<&Keys> {
         self.live.as_ref().map(|live| live.srtp.keys())

@@ -9,42 +9,42 @@ use thiserror::Error;
 use crate::secure::protection::{MOST_MEDIA, MOST_REPORTS, source_of};
 use crate::secure::{Keys, Role};
 
-/// Maximum number of sources (SSRCs) in each direction of an association: enough for several times audio, video and
-/// their repairs.
+/// Maximum number of sources (SSRCs) in each direction of an association: enough for several audio and video streams
+/// with their repair streams.
 pub const MAX_SOURCES: usize = 64;
 
-/// A packet cannot be protected and must not be sent.
+/// Why a packet cannot be protected. Such a packet must not be sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 pub enum ProtectError {
-    /// There are no keys yet, or the association is closed.
+    /// There are no keys yet, or the association was closed.
     #[error("the association has no keys")]
     NotOpen,
-    /// The packet is neither RTP nor RTCP.
+    /// The packet is neither an RTP packet nor an RTCP packet.
     #[error("this is not an RTP or RTCP packet")]
     Malformed,
-    /// Its sequence number was used under these keys, or may have been. Two packets with the same number would reveal
-    /// their contents, and with AES-GCM also the authentication key (RFC 3711, Sec. 9.1).
+    /// The packet's sequence number was used with these keys, or may have been used. Two packets with the same number
+    /// would reveal their contents, and with AES-GCM also the authentication key (RFC 3711, Sec. 9.1).
     #[error(
         "packet {sequence} of source {ssrc:#010x} was protected before; a retransmission needs its own source (RFC 4588)"
     )]
     Repeated {
-        /// The source.
+        /// The SSRC of the packet.
         ssrc: u32,
-        /// Its sequence number.
+        /// The sequence number of the packet.
         sequence: u16,
     },
-    /// The packet would add a source beyond the maximum.
+    /// The association already has the maximum number of sources, and the packet has a new source.
     #[error("an association has at most {MAX_SOURCES} sources")]
     Sources,
-    /// The keys have protected as many packets as they may (RFC 3711, Sec. 9.2).
+    /// The keys have already protected the maximum number of packets (RFC 3711, Sec. 9.2).
     #[error("the keys may not protect more packets; open a new association")]
     Spent,
 }
 
-/// Standard SRTP with the keys of one handshake (RFC 3711).
+/// SRTP (RFC 3711) with the keys of one handshake.
 ///
-/// Each source has its own context. The library creates a context for any source that a datagram names, even a forged
-/// one. So a datagram of a new source is first checked with a temporary context.
+/// Each source has its own context. The library creates a context for every source in a datagram, even if the datagram
+/// is forged. Therefore the first datagram of a new source is checked with a temporary context.
 pub(super) struct Srtp {
     keys: Keys,
     role: Role,
@@ -52,20 +52,20 @@ pub(super) struct Srtp {
     inward: HashMap<u32, Inward>,
 }
 
-/// Sending state of one source.
+/// The state for packets that this endpoint sends, for one source.
 struct Outward {
     context: Context,
-    /// Sequence numbers already used.
+    /// The sequence numbers that were already used.
     numbers: ReplayWindow,
     media: u64,
     reports: u32,
 }
 
-/// Receiving state of one source.
+/// The state for packets that this endpoint receives, for one source.
 struct Inward {
     context: Context,
-    /// Replay window of received sequence numbers. The library's window is not used, because it starts at the first
-    /// packet, even a forged one.
+    /// The replay window of received sequence numbers. The library's replay window is not used, because it starts at
+    /// the first packet, even if this packet is forged.
     window: ReplayWindow,
 }
 
@@ -80,7 +80,7 @@ impl Srtp {
         &self.keys
     }
 
-    /// Number of the peer's sources with a context.
+    /// Number of sources of the peer that have a context.
     #[cfg(test)]
     pub(super) fn sources(&self) -> usize {
         self.inward.len()
@@ -116,7 +116,7 @@ impl Srtp {
     }
 }
 
-/// The sequence number of an RTP packet (RFC 3550, Sec. 5.1).
+/// The sequence number of an RTP packet (RFC 3550, Sec. 5.1); `None` if the packet is too short.
 fn sequence_of(packet: &[u8]) -> Option<u16> {
     Some(u16::from_be_bytes(packet.get(2..4)?.try_into().ok()?))
 }
@@ -143,7 +143,7 @@ impl Outward {
         if self.media >= MOST_MEDIA {
             return Err(ProtectError::Spent);
         }
-        // The number counts as used even if protection fails.
+        // The sequence number counts as used even if the encryption fails.
         self.media += 1;
         self.numbers.mark(sequence);
         out.extend_from_slice(&self.context.encrypt_rtp(packet).map_err(|_| ProtectError::Malformed)?);

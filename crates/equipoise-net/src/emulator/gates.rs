@@ -7,19 +7,19 @@ use crate::engine::{Arrival, Header, Manner, Medium, Packet, PortStats, Ports};
 use crate::socket::wait;
 use crate::{Clock, NetError, Socket, Time, TimestampSource};
 
-/// One of a route's two relay sockets.
+/// One of the two relay sockets of a route.
 #[derive(Debug)]
 pub(super) struct Gate {
-    /// The socket for both directions.
+    /// The socket, which is used for both directions.
     pub(super) socket: Socket,
-    /// The only accepted source, and the destination.
+    /// The only source from which datagrams are accepted, and the destination of relayed datagrams.
     pub(super) peer: SocketAddr,
 }
 
-/// Two sockets for each route: its entrance and its exit.
+/// Two sockets for each route: one for the sender (the entrance) and one for the receiver (the exit).
 #[derive(Debug)]
 pub(super) struct Gates {
-    /// In pairs: the first route's entrance and exit, then the second's.
+    /// The gates in pairs: entrance and exit of the first route, entrance and exit of the second route, and so on.
     pairs: Vec<Gate>,
     buffer: Vec<u8>,
     foreign: u64,
@@ -27,12 +27,12 @@ pub(super) struct Gates {
 }
 
 impl Gates {
-    /// `gates` holds the first route's entrance and exit, then the second's.
+    /// `gates` contains the entrance and exit of the first route, the entrance and exit of the second route, and so on.
     pub(super) fn new(gates: Vec<Gate>) -> Self {
         Self { pairs: gates, buffer: vec![0; MAX_PAYLOAD], foreign: 0, unsent: 0 }
     }
 
-    /// The addresses of the gates, in order.
+    /// The addresses of all gates, in the same order as the gates.
     pub(super) fn addresses(&self) -> Vec<SocketAddr> {
         self.pairs.iter().map(|gate| gate.socket.address()).collect()
     }
@@ -51,7 +51,7 @@ impl Ports for Gates {
                 } else {
                     self.foreign += 1;
                 }
-                // Later datagrams stay in the socket buffer.
+                // Later datagrams stay in the socket's receive buffer.
                 if received.at > horizon {
                     break;
                 }

@@ -6,45 +6,46 @@ use equipoise_path::link::Capacity;
 
 use crate::Time;
 
-/// Measures the offered load of the most loaded link of a route in one direction, between two calls.
+/// Measures the offered load of the most loaded link on a route in one direction, in the time between two calls.
 ///
-/// No endpoint can measure this. A controller that uses it ([`PathLoad`](equipoise::control::PathLoad)) is an ideal for
-/// comparison, as in Waki 2013, Sec. 6.1.2.
+/// An endpoint on a real network cannot measure this. A controller that uses the exact load
+/// ([`PathLoad`](equipoise::control::PathLoad)) serves as an ideal for comparison, as in Waki 2013, Sec. 6.1.2.
 #[derive(Debug)]
 pub struct LoadProbe {
     /// The capacity of each link over time.
     links: Arc<[Capacity]>,
     origin: Time,
-    /// Bytes offered to each link since the emulator's start.
+    /// For each link, the bytes that have arrived at it since the emulator's start.
     offered: Arc<[AtomicU64]>,
-    /// The links to measure, each with its offered bytes at the last call.
+    /// The links that are measured, each with the bytes that had arrived by the last call.
     seen: Vec<(usize, u64)>,
     since: Time,
 }
 
 impl LoadProbe {
-    /// A probe of all `links`, whose counters start at `origin`.
+    /// A probe of all `links`. The capacities and the counters start at `origin`.
     pub(super) fn new(origin: Time, links: Vec<Capacity>) -> Self {
         let offered = links.iter().map(|_| AtomicU64::new(0)).collect();
         let seen = (0..links.len()).map(|link| (link, 0)).collect();
         Self { links: links.into(), origin, offered, seen, since: origin }
     }
 
-    /// The counters for the relay to update.
+    /// The byte counters, which the relay updates.
     pub(super) fn offered(&self) -> Arc<[AtomicU64]> {
         self.offered.clone()
     }
 
-    /// A probe of some of the links, from the same origin.
+    /// A probe of some of the links, which has the same origin and counters.
     pub(super) fn along(&self, links: &[usize]) -> Self {
         let seen = links.iter().map(|&link| (link, 0)).collect();
         Self { links: self.links.clone(), offered: self.offered.clone(), seen, ..*self }
     }
 
-    /// Offered bytes divided by capacity since the last call, or since the emulator's origin for the first call; above
-    /// 1 in overload. For several links, the maximum.
+    /// Offered bytes divided by capacity, since the last call or, for the first call, since the emulator's origin;
+    /// above 1 in overload. For several links, the maximum.
     ///
-    /// `None` if there was no capacity: no time has passed, an outage, or no links.
+    /// `None` if the capacity since the last call is zero: no time has passed, the links had an outage, or there are no
+    /// links.
     pub fn load(&mut self, now: Time) -> Option<f64> {
         let since = self.since;
         self.since = since.max(now);
@@ -69,7 +70,7 @@ mod tests {
 
     use super::*;
 
-    /// 8 and 4 Mbit/s: 1000 and 500 bytes per millisecond.
+    /// A probe of two links with 8 and 4 Mbit/s, which is 1000 and 500 bytes per millisecond.
     fn probe() -> LoadProbe {
         let link = |mbps: u64| Capacity::Rate(Rate::from_bps(mbps * 1_000_000).into());
         LoadProbe::new(Time::ZERO, vec![link(8), link(4)])

@@ -1,17 +1,18 @@
-//! An emulated bottleneck: it delays and drops packets between two hosts as real links would.
+//! An emulated network: it delays and drops packets between two hosts like real links.
 //!
 //! ```text
 //!   sender ──▶ entrance ═ forward links ═ exit ──▶ receiver
 //!          ◀──          ═ backward links ═     ◀──
 //! ```
 //!
-//! On this host's loopback the entrance and the exit are UDP sockets, two for each route, and datagrams are relayed. In
-//! the middle of a [`TestBed`] they are the two interfaces of the middle namespace: the hosts address each other, and
-//! each of their IP packets, UDP or TCP, passes over the links of the route that has its ports.
+//! On the loopback interface, the entrance and the exit are UDP sockets, two for each route, and the emulator relays
+//! datagrams. In a [`TestBed`], the entrance and the exit are the two interfaces of the middle namespace: the hosts
+//! send packets to each other, and each of their IP packets (UDP or TCP) passes the links of the route that has its
+//! ports.
 //!
-//! Departure times are computed from the kernel's receive timestamps and the state of the links, not from the time when
-//! the emulator runs. So an emulator that is late for one packet does not delay the next. Lengths are those of IP
-//! packets.
+//! Departure times are computed from the kernel's receive timestamps and the state of the links, not from the time at
+//! which the emulator reads a packet. Therefore, if the emulator is late for one packet, it does not delay the next
+//! packet. Lengths are those of IP packets.
 
 mod gates;
 mod load;
@@ -36,44 +37,44 @@ use network::{Hop, Network};
 /// Configuration of an emulator.
 #[derive(Clone, Debug)]
 pub struct EmulatorConfig {
-    /// Start of the links' capacity schedules and of their counters.
+    /// When the links' capacity schedules and counters start.
     pub origin: Time,
-    /// The links.
+    /// The links, numbered from 0.
     pub links: Vec<PipeConfig>,
-    /// Seed of all random events on the links.
+    /// Seed of all random numbers for the links.
     pub seed: u64,
     /// The routes over the links.
     pub routes: Vec<Route>,
     /// Time between two samples of the links' counters; `None` for no samples.
     pub sample_interval: Option<Span>,
-    /// Called for each packet that leaves.
+    /// Called for each packet that leaves the emulator; `None` for no watcher.
     pub watcher: Option<Watcher>,
 }
 
 /// The path of one flow through the emulator.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Route {
-    /// Links from the sender to the receiver, by index in the list of links, in the order of travel.
+    /// Numbers of the links from the sender to the receiver, in the order in which packets pass them.
     pub forward: Vec<usize>,
-    /// Links from the receiver to the sender; empty for a path without delay.
+    /// Numbers of the links from the receiver to the sender; empty for a path without delay.
     pub backward: Vec<usize>,
-    /// Protocol of the flow; on the loopback only UDP.
+    /// Protocol of the flow. On the loopback interface, only UDP is possible.
     pub protocol: Protocol,
-    /// The sender's address, the only address that may use the entrance. In a test bed, port 0 at one of the two ends
-    /// means any port.
+    /// The sender's address. Only packets from this address may use the entrance. In a test bed, port 0 in `sender` or
+    /// in `receiver` means any port.
     pub sender: SocketAddr,
-    /// The receiver's address, the only address that may use the exit.
+    /// The receiver's address. Only packets from this address may use the exit.
     pub receiver: SocketAddr,
 }
 
 /// Transport protocol of a route.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Protocol {
-    /// Datagrams.
+    /// UDP datagrams.
     Udp,
-    /// A stream.
+    /// A TCP stream.
     Tcp {
-        /// The size of its IP packets. Segments that offload has joined are split to this size.
+        /// The maximum size of the flow's IP packets. If offload has joined segments, they are split to this size.
         packet: Size,
     },
 }
@@ -81,30 +82,31 @@ pub enum Protocol {
 /// Results of an emulator.
 #[derive(Clone, Debug, PartialEq)]
 pub struct EmulatorReport {
-    /// Each link's counters, in the order of the links.
+    /// The counters of each link, in the order of the links.
     pub links: Vec<LinkStats>,
-    /// Their counters over time, if samples were requested.
+    /// Samples of the links' counters, if samples were requested.
     pub samples: Vec<LinkSample>,
-    /// Packets dropped because they belong to no route.
+    /// Number of packets dropped because they belong to no route.
     pub foreign: u64,
-    /// Packets dropped for lack of memory, not by a link.
+    /// Number of packets that the emulator dropped for lack of memory; the links' own drops are not included.
     pub refused: u64,
-    /// Packets that the kernel dropped at the emulator's own sockets, inbound or outbound, if it counts them.
+    /// Number of packets that the kernel dropped at the emulator's sockets on receipt or on sending, if it counts
+    /// these.
     pub lost_at_sockets: u64,
-    /// Packets still in flight at the end.
+    /// Number of packets that were still in flight at the end.
     pub in_flight: u64,
-    /// How late packets left, compared with their ideal times; `None` if no packet left.
+    /// How late packets left, compared with their computed departure times; `None` if no packet left.
     pub lateness: Option<Lateness>,
-    /// Source of arrival times; user space if any of the sockets has no kernel timestamps.
+    /// Source of arrival times; user space if at least one socket has no kernel timestamps.
     pub timestamps: TimestampSource,
 }
 
-/// A running emulator. It ends, at the latest, when it is dropped.
+/// A running emulator. If it is still running when this value is dropped, it is stopped.
 #[derive(Debug)]
 pub struct Emulator {
     worker: Worker<Result<EmulatorReport, NetError>>,
     routes: Vec<Route>,
-    /// Addresses of the first route's entrance and exit, then of the second's, and so on.
+    /// Addresses of the entrance and exit of the first route, then of the second route, and so on.
     addresses: Vec<SocketAddr>,
     load: LoadProbe,
 }
@@ -117,11 +119,11 @@ impl EmulatorConfig {
 }
 
 impl Emulator {
-    /// Starts to relay datagrams, for each route between two sockets on free ports of 127.0.0.1.
+    /// Starts to relay datagrams. Each route gets two sockets on free ports of 127.0.0.1.
     ///
     /// # Errors
-    /// [`NetError::Link`] and [`NetError::UnknownLink`] for an invalid network, [`NetError::NoStream`] for a route that
-    /// is not UDP, the errors of [`Socket::bind`], and [`NetError::Spawn`] if no thread can be started.
+    /// [`NetError::Link`] and [`NetError::UnknownLink`] if the network is invalid, [`NetError::NoStream`] if a route
+    /// does not use UDP, the errors of [`Socket::bind`], and [`NetError::Spawn`] if no thread can be started.
     pub fn start(clock: &Clock, config: EmulatorConfig) -> Result<Self, NetError> {
         if let Some(route) = config.routes.iter().position(|route| route.protocol != Protocol::Udp) {
             return Err(NetError::NoStream { route });
@@ -138,13 +140,13 @@ impl Emulator {
     /// Starts to forward packets between the hosts of a test bed.
     ///
     /// # Errors
-    /// [`NetError::Link`] and [`NetError::UnknownLink`] for an invalid network; [`NetError::PacketSocket`] and
-    /// [`NetError::Spawn`] if the system refuses.
+    /// [`NetError::Link`] and [`NetError::UnknownLink`] if the network is invalid; [`NetError::PacketSocket`] and
+    /// [`NetError::Spawn`] if the system refuses a socket or a thread.
     pub fn start_in(bed: &TestBed, clock: &Clock, config: EmulatorConfig) -> Result<Self, NetError> {
         let traffic =
             Traffic::Known(config.routes.iter().zip(0..).map(|(route, number)| route.known(number)).collect());
         let ports = bed.inside(Place::Middle, || PacketPorts::new(clock, TestBed::MIDDLE, traffic))?;
-        // The hosts send to each other.
+        // In a test bed, the hosts send packets to each other's addresses, not to the emulator.
         let addresses = config.routes.iter().flat_map(|route| [route.receiver, route.sender]).collect();
         Self::carry(clock, config, addresses, ports)
     }
@@ -172,32 +174,34 @@ impl Emulator {
         Ok(Self { worker, routes, addresses, load })
     }
 
-    /// The address that the sender of `route` sends to and receives its reports from; `None` if there is no such route.
+    /// The address to which the sender of `route` sends, and from which the sender receives reports; `None` if there is
+    /// no such route.
     pub fn entrance(&self, route: usize) -> Option<SocketAddr> {
         self.addresses.chunks(2).nth(route).and_then(|pair| pair.first()).copied()
     }
 
-    /// The address that the receiver of `route` receives its datagrams from and sends its reports to; `None` if there
-    /// is no such route.
+    /// The address from which the receiver of `route` receives datagrams, and to which the receiver sends reports;
+    /// `None` if there is no such route.
     pub fn exit(&self, route: usize) -> Option<SocketAddr> {
         self.addresses.chunks(2).nth(route).and_then(|pair| pair.last()).copied()
     }
 
-    /// A probe of the load on the forward or backward links of `route`; `None` if there is no such route.
+    /// A probe of the load on the forward links of `route` or, if `back`, on its backward links; `None` if there is no
+    /// such route.
     pub fn load_probe(&self, route: usize, back: bool) -> Option<LoadProbe> {
         let route = self.routes.get(route)?;
         Some(self.load.along(if back { &route.backward } else { &route.forward }))
     }
 
-    /// Whether it still runs. It ends if a socket fails.
+    /// Whether the emulator is still running. It ends by itself if a socket fails.
     pub fn is_running(&self) -> bool {
         !self.worker.is_finished()
     }
 
-    /// Stops it and closes the sockets; packets in flight are dropped.
+    /// Stops the emulator and closes its sockets. Packets in flight are dropped.
     ///
     /// # Errors
-    /// The error that ended it early, if any.
+    /// The error that ended the emulator early, if any.
     pub fn stop(self) -> Result<EmulatorReport, NetError> {
         self.worker.request_stop();
         self.worker.join()?
@@ -205,7 +209,8 @@ impl Emulator {
 }
 
 impl Route {
-    /// What identifies the packets of this route; `number` is its index in the list of routes.
+    /// The protocol and ports by which packets of this route are recognised. `number` is the index of this route in the
+    /// list of routes.
     fn known(&self, number: u64) -> (Known, (u64, Size)) {
         let (protocol, longest) = match self.protocol {
             Protocol::Udp => (UDP, Size::from_bytes(u64::MAX)),

@@ -9,44 +9,45 @@ use crate::engine::{Arrival, BACK, Departure, Manner, Medium, Packet};
 use crate::lateness::LatenessMeter;
 use crate::{HostClock, Time};
 
-/// Maximum bytes in flight, each packet counted with [`OVERHEAD`]. Our choice: ten times the bandwidth-delay product of
-/// 1 Gbit/s and 100 ms.
+/// Maximum number of bytes in flight, including [`OVERHEAD`] for each packet. Our choice: ten times the bandwidth-delay
+/// product of 1 Gbit/s and 100 ms.
 const MEMORY: usize = 128 << 20;
 
-/// Upper bound of a packet's memory in addition to its bytes.
+/// Upper bound of the memory per packet in addition to the packet's bytes.
 const OVERHEAD: usize = 128;
 
-/// Value of [`Hop::passed`] for an out-of-band packet: more than there are links.
+/// Value of [`Hop::passed`] for packets that are not IP traffic; larger than any number of links.
 const BESIDE: usize = usize::MAX;
 
 /// The links and the packets on them, in virtual time, without sockets.
 ///
-/// A packet's client number is its route. It passes the links of its route in order of time.
+/// The client number of a packet is the number of its route. The packet passes the links of its route. Packets are
+/// processed in time order.
 #[derive(Debug)]
 pub(super) struct Network {
     links: Vec<Pipe<HostClock, Hop>>,
-    /// For each route, the forward and the backward links.
+    /// For each route, the numbers of its forward links and of its backward links.
     ways: Vec<[Vec<usize>; 2]>,
-    /// Bytes offered to each link so far.
+    /// For each link, the bytes that have arrived at it so far.
     offered: Arc<[AtomicU64]>,
-    /// Packets before their first link, between two links, or after their last link.
+    /// Packets that are not on a link: before their first link, between two links, or after their last link.
     between: Agenda<HostClock, Hop>,
-    /// Bytes in flight, including overhead.
+    /// Number of bytes in flight, including [`OVERHEAD`] for each packet.
     held: usize,
     refused: u64,
-    /// Buffers for reuse.
+    /// Packet buffers for reuse.
     spare: Vec<Vec<u8>>,
     lateness: LatenessMeter,
     sampling: Option<Sampling>,
     watcher: Option<Watcher>,
 }
 
-/// The links' counters at one time.
+/// The counters of all links at one time.
 #[derive(Clone, Debug, PartialEq)]
 pub struct LinkSample {
-    /// The time.
+    /// When the sample was taken.
     pub at: Time,
-    /// Each link's counters, in the order of the links.
+    /// The counters of each link, in the order of the links.
     pub links: Vec<LinkStats>,
 }
 
@@ -62,11 +63,11 @@ struct Sampling {
 #[derive(Clone, Debug)]
 pub(super) struct Hop {
     direction: usize,
-    /// Number of links passed; [`BESIDE`] for an out-of-band packet.
+    /// Number of links that the packet has passed; [`BESIDE`] for packets that are not IP traffic.
     passed: usize,
     /// Size of the IP packet.
     size: Size,
-    /// Queueing time in the links passed so far.
+    /// Total waiting time in the queues of the links that the packet has passed.
     waited: Span,
     packet: Packet,
 }
@@ -90,7 +91,8 @@ impl Queued for Hop {
 }
 
 impl Network {
-    /// Idle `links`. All links in `ways` must exist, and `offered` must have a counter for each.
+    /// A network of idle `links`. All link numbers in `ways` must exist, and `offered` must have a counter for each
+    /// link.
     pub(super) fn new(links: Vec<Pipe<HostClock, Hop>>, ways: Vec<[Vec<usize>; 2]>, offered: Arc<[AtomicU64]>) -> Self {
         Self {
             links,
@@ -106,42 +108,42 @@ impl Network {
         }
     }
 
-    /// Samples the links' counters every `interval`, starting at `origin`.
+    /// Starts to sample the links' counters every `interval`; the first sample is at `origin + interval`.
     pub(super) fn sample(&mut self, origin: Time, interval: Span) {
         self.sampling = Some(Sampling { interval, next: origin + interval, samples: Vec::new() });
     }
 
-    /// Calls `watcher` for each packet that leaves.
+    /// Makes the network call `watcher` for each packet that leaves.
     pub(super) fn watch(&mut self, watcher: Watcher) {
         self.watcher = Some(watcher);
     }
 
-    /// The links' counters at `now`.
+    /// The counters of each link at `now`.
     pub(super) fn stats(&self, now: Time) -> Vec<LinkStats> {
         self.links.iter().map(|link| link.stats(now)).collect()
     }
 
-    /// The samples so far.
+    /// Returns the samples, and stops sampling.
     pub(super) fn take_samples(&mut self) -> Vec<LinkSample> {
         self.sampling.take().map(|sampling| sampling.samples).unwrap_or_default()
     }
 
-    /// How late packets left, compared with their ideal times.
+    /// How late packets left, compared with their computed departure times.
     pub(super) const fn lateness(&self) -> &LatenessMeter {
         &self.lateness
     }
 
-    /// Packets dropped for lack of memory.
+    /// Number of packets dropped for lack of memory.
     pub(super) const fn refused(&self) -> u64 {
         self.refused
     }
 
-    /// Packets in flight.
+    /// Number of packets in flight.
     pub(super) fn in_flight(&self) -> u64 {
         self.links.iter().fold(self.between.len(), |sum, link| sum + link.in_flight()) as u64
     }
 
-    /// Takes the samples that are due before an event at `until`.
+    /// Takes all samples that are due before an event at `until`.
     fn sample_until(&mut self, until: Time) {
         while let Some(sampling) = self.sampling.as_mut().filter(|sampling| sampling.next < until) {
             let at = sampling.next;
@@ -163,12 +165,12 @@ impl Network {
         self.reclaim(link);
     }
 
-    /// Time and link of the next event on the links.
+    /// The time of the next event on the links, and the number of the link.
     fn next_on_links(&self) -> Option<(Time, usize)> {
         self.links.iter().zip(0..).filter_map(|(link, number)| Some((link.next()?, number))).min()
     }
 
-    /// Handles the end of a packet's time on a link.
+    /// Handles an event of a link at `at`: a packet may leave the link.
     fn come_out(&mut self, at: Time, link: usize) {
         let left = self.links.get_mut(link).and_then(|link| link.leave(at));
         if let Some((at, hop)) = left {
@@ -177,7 +179,7 @@ impl Network {
         self.reclaim(link);
     }
 
-    /// Calls the watcher for a packet that leaves at `at`, unless it is out of band.
+    /// Calls the watcher for a packet that leaves at `at`, unless the packet is not IP traffic.
     fn tell(&self, at: Time, hop: &Hop) {
         let (Some(watcher), true, Ok(route)) =
             (&self.watcher, hop.passed != BESIDE, usize::try_from(hop.packet.client))
@@ -195,14 +197,14 @@ impl Network {
         });
     }
 
-    /// Reuses the buffers of packets that a link has lost or dropped.
+    /// Stores the buffers of packets that a link has lost or dropped, for reuse.
     fn reclaim(&mut self, link: usize) {
         while let Some(lost) = self.links.get_mut(link).and_then(Pipe::discarded) {
             self.recycle(lost.packet);
         }
     }
 
-    /// Reuses the buffer of a packet.
+    /// Stores the buffer of a packet for reuse.
     fn recycle(&mut self, packet: Packet) {
         self.held -= packet.bytes.len() + OVERHEAD;
         self.spare.push(packet.bytes);
@@ -227,7 +229,7 @@ impl Medium for Network {
         self.between.enter(at, Hop { direction, passed, size, waited: Span::ZERO, packet });
     }
 
-    /// The agenda already orders packets by time.
+    /// Does nothing, because `between` already orders packets by time.
     fn enter(&mut self, _: Time) {}
 
     fn next(&self) -> Option<Time> {
@@ -276,7 +278,7 @@ mod tests {
     use super::*;
     use crate::engine::{BACK, FORWARD, Header};
 
-    /// An IP packet of 1000 bytes: 1 ms at 8 Mbit/s.
+    /// An IP packet of 1000 bytes; its transmission takes 1 ms at 8 Mbit/s.
     const PACKET: [u8; 1000] = [0; 1000];
 
     const HEADER: Header = Header::Apart(Ecn::NotCapable);
@@ -285,7 +287,8 @@ mod tests {
         Time::ZERO + Span::from_micros(micros)
     }
 
-    /// Links of 8 Mbit/s, 5 ms and a queue of two packets; no route has backward links.
+    /// A network of links with 8 Mbit/s, a propagation delay of 5 ms and a queue of two packets. Routes have no
+    /// backward links.
     fn network(links: usize, ways: Vec<Vec<usize>>) -> Network {
         let config = LinkConfig {
             rate: Schedule::constant(Rate::from_bps(8_000_000)),
@@ -302,7 +305,7 @@ mod tests {
         network.stage(FORWARD, Arrival { at, manner, client: route, header: HEADER }, bytes);
     }
 
-    /// Route and departure time of all packets.
+    /// The route and the departure time of each packet that leaves.
     fn drain(network: &mut Network) -> Vec<(u64, Time)> {
         let mut left = Vec::new();
         while let Some(departure) = network.leave(Time::MAX) {
@@ -329,7 +332,7 @@ mod tests {
         assert!(network.leave(micros(6_000)).is_some());
     }
 
-    /// If it fails, packets of the socket that is read first overtake the others.
+    /// If it fails, packets of the socket that is read first overtake packets of other sockets that arrived earlier.
     #[test]
     fn ways_that_share_a_link_are_served_in_the_order_of_arrival_and_not_of_reading() {
         let mut network = network(1, vec![vec![0], vec![0]]);
@@ -349,7 +352,7 @@ mod tests {
         assert_eq!(network.offered[0].load(Relaxed), 5000, "dropped packets were offered, too");
     }
 
-    /// If it fails, the hosts' address resolution waits in the queue of the traffic.
+    /// If it fails, the hosts' address resolution waits in the queue behind the traffic.
     #[test]
     fn what_goes_beside_the_traffic_takes_no_link() {
         let mut network = network(1, vec![vec![0]]);
@@ -360,7 +363,7 @@ mod tests {
         assert_eq!(network.offered[0].load(Relaxed), 0);
     }
 
-    /// If it fails, a sample that is taken late has the values of a later time.
+    /// If it fails, a sample that is taken late has counters from a later time.
     #[test]
     fn samples_are_of_their_moment_and_not_of_the_look() {
         let mut network = network(1, vec![vec![0]]);
@@ -376,7 +379,7 @@ mod tests {
         assert_eq!(found, expected.map(|(at, share, dropped)| (micros(at), Some(share), dropped)));
     }
 
-    /// If it fails, live results show wrong queueing times, or the times of another packet.
+    /// If it fails, live results have wrong waiting times, or waiting times of another packet.
     #[test]
     fn a_watcher_is_told_what_each_packet_waited_before_it_leaves() {
         let mut network = network(2, vec![vec![0, 1]]);
@@ -393,8 +396,8 @@ mod tests {
         let beside = Arrival { at: micros(1), manner: Manner::Beside, client: 0, header: HEADER };
         network.stage(FORWARD, beside, &PACKET);
         assert_eq!(drain(&mut network).len(), 4);
-        // The second link has the same rate, so it has no queue: a packet that waited 1 ms at the first link reaches it
-        // 1 ms later.
+        // The second link has the same rate, so packets do not wait there. A packet that waited 1 ms at the first link
+        // arrives at the second link 1 ms later than the packet before it.
         let found: Vec<_> = heard.try_iter().collect();
         let expected = [(12_000, 0, 1), (13_000, 1000, 2), (14_000, 2000, 3)];
         let size = Size::from_bytes(1000);

@@ -8,28 +8,28 @@ use crate::Time;
 /// A packet that has passed all links of its route and is about to leave the emulator.
 #[derive(Clone, Copy, Debug)]
 pub struct Passed<'a> {
-    /// Its ideal departure time, computed by the links.
+    /// When the packet leaves, as computed by the links; sending may be later.
     pub at: Time,
-    /// Index of its route in the list of routes.
+    /// Index of the packet's route in the list of routes.
     pub route: usize,
-    /// Whether it goes from the route's receiver to its sender.
+    /// Whether the packet travels from the route's receiver to the route's sender.
     pub is_back: bool,
     /// Size of the IP packet.
     pub size: Size,
-    /// Total waiting time in the queues of its route, without propagation delay, jitter, and the packet's own
-    /// transmission times.
+    /// Total time that the packet waited in the queues of its route, without propagation delay, jitter and transmission
+    /// times.
     pub waited: Span,
     /// The payload of a UDP datagram; `None` for other packets.
     pub datagram: Option<&'a [u8]>,
 }
 
-/// Called for each packet that leaves an emulator, on the emulator's thread and before the packet is sent; a slow
-/// watcher delays packets.
+/// A function that is called for each packet that leaves an emulator. It is called on the emulator's thread before the
+/// packet is sent, so a slow watcher delays packets.
 #[derive(Clone)]
 pub struct Watcher(Arc<dyn Fn(&Passed<'_>) + Send + Sync>);
 
 impl Watcher {
-    /// A watcher that calls this closure.
+    /// A watcher that calls the closure `tell`.
     pub fn new(tell: impl Fn(&Passed<'_>) + Send + Sync + 'static) -> Self {
         Self(Arc::new(tell))
     }

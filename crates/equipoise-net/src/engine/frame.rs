@@ -5,49 +5,51 @@ use std::ops::RangeInclusive;
 
 use super::offload::{TCP, UDP};
 
-/// Length of the two addresses before the type (RFC 894).
+/// Length of the destination and source addresses before the type field, in bytes (RFC 894).
 const ADDRESSES: usize = 12;
 const IPV4: u16 = 0x0800;
 const IPV6: u16 = 0x86dd;
-/// Types that begin a VLAN tag of four bytes (IEEE 802.1Q, 802.1ad).
+/// Values of the type field at which a VLAN tag of four bytes begins (IEEE 802.1Q, 802.1ad).
 const VLANS: [u16; 2] = [0x8100, 0x88a8];
 
-/// Lengths of headers without options.
+/// Lengths of IPv4 and IPv6 headers without options, in bytes.
 const IPV4_HEADER: usize = 20;
 pub(crate) const IPV6_HEADER: usize = 40;
 
-/// Bits of IPv4's fragment field: more fragments follow, or the offset is not zero (RFC 791, Sec. 3.1).
+/// Bits of IPv4's fragment field that are set in a fragment: more fragments follow, or the offset is not zero (RFC 791,
+/// Sec. 3.1).
 const FRAGMENT: u16 = 0x3fff;
 
 const ICMP: u8 = 1;
-/// Destination unreachable, redirect, time exceeded, parameter problem (RFC 792).
+/// The types of ICMP errors: destination unreachable, redirect, time exceeded, parameter problem (RFC 792).
 const ICMP_ERRORS: [u8; 4] = [3, 5, 11, 12];
 
 const ICMPV6: u8 = 58;
-/// The largest type of an error message (RFC 4443, Sec. 2.1).
+/// The largest type number of an ICMPv6 error (RFC 4443, Sec. 2.1).
 const LAST_ICMPV6_ERROR: u8 = 127;
-/// Bytes of the ICMP header before the quoted packet, in both versions.
+/// Length of the ICMP header before the quoted packet in bytes, in both IP versions.
 const ICMP_HEADER: usize = 8;
-/// Router and neighbour solicitations and advertisements, and redirects (RFC 4861, Sec. 4).
+/// The ICMPv6 types of neighbour discovery: router and neighbour solicitations and advertisements, and redirects (RFC
+/// 4861, Sec. 4).
 const NEIGHBOUR_DISCOVERY: RangeInclusive<u8> = 133..=137;
 
-/// Position of an IP packet in a frame.
+/// The position of an IP packet in a frame, and data from the packet's header.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Ip {
-    /// Offset of its first byte.
+    /// Offset of the packet's first byte in the frame.
     pub(crate) start: usize,
-    /// Its length as given in the header, or up to the end of the frame if that is shorter or the header gives no
-    /// length.
+    /// The packet's length as stated in its header. If the frame is shorter, or the header states no length, the length
+    /// up to the end of the frame.
     pub(crate) len: usize,
-    /// Length of its header.
+    /// Length of the packet's IP header.
     pub(crate) header: usize,
-    /// Whether it is version 6; otherwise 4.
+    /// Whether the IP version is 6; otherwise it is 4.
     pub(crate) v6: bool,
-    /// The protocol of the payload; `None` for fragments.
+    /// Number of the protocol above IP; `None` for fragments.
     pub(crate) protocol: Option<u8>,
 }
 
-/// The IP packet in `frame`; `None` if there is none.
+/// Finds the IP packet in `frame`; `None` if the frame has no valid IP packet.
 pub(crate) fn ip_in(frame: &[u8]) -> Option<Ip> {
     let mut at = ADDRESSES;
     let mut kind = u16_at(frame, at)?;
@@ -59,7 +61,7 @@ pub(crate) fn ip_in(frame: &[u8]) -> Option<Ip> {
     (kind == if ip.v6 { IPV6 } else { IPV4 }).then_some(ip)
 }
 
-/// The IP packet at offset `start` of `bytes`; `None` if there is none.
+/// Reads the header of the IP packet at offset `start` of `bytes`; `None` if there is no valid IP packet.
 pub(crate) fn ip_at(bytes: &[u8], start: usize) -> Option<Ip> {
     let packet = bytes.get(start..)?;
     let version = packet.first()? >> 4;
@@ -79,18 +81,18 @@ pub(crate) fn ip_at(bytes: &[u8], start: usize) -> Option<Ip> {
     if header < IPV4_HEADER || packet.len() < header {
         return None;
     }
-    // Zero means a length too large for the field.
+    // A length of zero means that the length does not fit into the header's field.
     let len = if len == 0 { packet.len() } else { len.min(packet.len()) };
     (len >= header).then_some(Ip { start, len, header, v6: version == 6, protocol })
 }
 
-/// Whether the packet belongs to neighbour discovery, IPv6's counterpart of ARP.
+/// Whether an IP packet belongs to neighbour discovery, which is IPv6's counterpart of ARP.
 pub(crate) fn is_neighbour_discovery(frame: &[u8], ip: Ip) -> bool {
     let kind = frame.get(ip.start + ip.header..).and_then(<[u8]>::first);
     ip.v6 && ip.protocol == Some(ICMPV6) && kind.is_some_and(|kind| NEIGHBOUR_DISCOVERY.contains(kind))
 }
 
-/// The packet quoted by an ICMP error, possibly truncated; `None` if this is not such an error.
+/// The packet that an ICMP error quotes, possibly truncated; `None` if `ip` is not an ICMP error.
 pub(crate) fn quoted_in(frame: &[u8], ip: Ip) -> Option<Ip> {
     let at = ip.start + ip.header;
     let kind = *frame.get(at)?;
@@ -111,7 +113,7 @@ pub(crate) fn ecn_of(bytes: &[u8], start: usize) -> u8 {
     }
 }
 
-/// Sets Congestion Experienced in the IP header at offset `start`.
+/// Sets the ECN field in the IP header at offset `start` to Congestion Experienced.
 pub(crate) fn mark_congestion(bytes: &mut [u8], start: usize) {
     let Some(ip) = ip_at(bytes, start) else { return };
     let (Some(before), bits) = (u16_at(bytes, start), if ip.v6 { 0x30 } else { 3 }) else { return };
@@ -121,7 +123,7 @@ pub(crate) fn mark_congestion(bytes: &mut [u8], start: usize) {
     let after = u16_at(bytes, start).unwrap_or(before);
     let checksum = start + 10;
     if let (false, Some(old)) = (ip.v6, u16_at(bytes, checksum)) {
-        // RFC 1624, Eq. 3: updates the checksum for the changed word.
+        // Updates the IPv4 checksum for the changed word (RFC 1624, Eq. 3).
         let mut sum = u32::from(!old) + u32::from(!before) + u32::from(after);
         sum = (sum & 0xffff) + (sum >> 16);
         sum = (sum & 0xffff) + (sum >> 16);
@@ -131,7 +133,7 @@ pub(crate) fn mark_congestion(bytes: &mut [u8], start: usize) {
     }
 }
 
-/// A hash of the IP packet's addresses, protocol and ports, to identify its flow (RFC 8290, Sec. 4.1).
+/// A hash of an IP packet's addresses, protocol and ports, which identifies the packet's flow (RFC 8290, Sec. 4.1).
 pub(crate) fn flow_of(bytes: &[u8], start: usize) -> u64 {
     let Some(ip) = ip_at(bytes, start) else { return 0 };
     let addresses = if ip.v6 { start + 8..start + 40 } else { start + 12..start + 20 };
@@ -143,7 +145,7 @@ pub(crate) fn flow_of(bytes: &[u8], start: usize) -> u64 {
     hasher.finish()
 }
 
-/// Two bytes at `at`, in network order.
+/// The 16-bit number at offset `at`, in network byte order.
 pub(crate) fn u16_at(bytes: &[u8], at: usize) -> Option<u16> {
     bytes.get(at..)?.first_chunk().map(|pair| u16::from_be_bytes(*pair))
 }
@@ -224,7 +226,7 @@ mod tests {
         assert_eq!(quoted_in(&whole, ip_in(&whole).unwrap()), None, "an error without a quotation");
     }
 
-    /// RFC 1071: the words of a header, with its checksum, sum to all ones.
+    /// RFC 1071: if a header's checksum is correct, the sum of all 16-bit words of the header is 0xffff.
     fn is_summed(header: &[u8]) -> bool {
         let words = header.chunks(2).map(|pair| u32::from(u16::from_be_bytes([pair[0], pair[1]])));
         let sum = words.sum::<u32>();
@@ -249,7 +251,7 @@ mod tests {
         assert_eq!(ecn_of(&frame, 14), 1);
         mark_congestion(&mut frame, 14);
         assert_eq!((ecn_of(&frame, 14), frame[14], frame[15]), (3, 0x6a, 0x7c), "the class and the label stay");
-        // A frame without a complete packet is left unchanged.
+        // If a frame has no complete packet, it must stay unchanged.
         for len in 0..34 {
             let mut cut = ethernet(IPV4, &v4(30, 17));
             cut.truncate(len);

@@ -6,22 +6,22 @@ use nix::sys::socket::LinkAddr;
 
 use crate::NetError;
 
-/// ARP's hardware type for Ethernet (RFC 826; Linux's `ARPHRD_ETHER`).
+/// ARP's hardware type for Ethernet (RFC 826; `ARPHRD_ETHER` in Linux).
 const ETHERNET: u16 = 1;
 
-/// The MTU of an Ethernet interface if the system reports none (RFC 894).
+/// The assumed MTU of an Ethernet interface in bytes, if the system reports none (RFC 894).
 const USUAL_MTU: usize = 1500;
 
-/// A network interface in this namespace.
+/// A network interface in this network namespace.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Interface {
     pub(super) address: LinkAddr,
-    /// MTU: bytes of the longest IP packet that it sends.
+    /// MTU: length of the longest IP packet that the interface can send, in bytes.
     pub(super) mtu: usize,
 }
 
 impl Interface {
-    /// The Ethernet interface `name`, which must be up.
+    /// Finds the Ethernet interface `name`, which must be up.
     pub(super) fn find(name: &str) -> Result<Self, NetError> {
         let name = name.to_owned();
         let all = match getifaddrs() {
@@ -45,7 +45,8 @@ impl Interface {
     }
 }
 
-/// The interface's MTU. The first file always belongs to this network namespace, but exists only with IPv6.
+/// The MTU of the interface `name`. The first file always belongs to this network namespace, but exists only if IPv6 is
+/// enabled.
 fn mtu(name: &str) -> usize {
     let files = [format!("/proc/sys/net/ipv6/conf/{name}/mtu"), format!("/sys/class/net/{name}/mtu")];
     let read = |file: &String| fs::read_to_string(file).ok()?.trim().parse().ok();

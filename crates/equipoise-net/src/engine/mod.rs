@@ -1,11 +1,12 @@
-//! The thread that moves packets into an emulated path at one side and out at the other.
+//! The thread that passes packets through an emulated path: from the sockets or devices at one side to those at the
+//! other side.
 //!
 //! ```text
 //!   ports ──▶ medium ──▶ ports        a medium: the pipes of a bridge, or the network of an emulator
 //! ```
 //!
-//! Departure times are computed from the kernel's receive timestamps and the medium's state, not from the time when the
-//! thread runs. So a thread that is late for one packet does not delay the next.
+//! Departure times are computed from the kernel's receive timestamps and the state of the medium, not from the time at
+//! which the thread reads a packet. Therefore, if the thread is late for one packet, it does not delay the next packet.
 
 mod frame;
 mod interface;
@@ -26,21 +27,21 @@ pub(crate) use packet::{Known, PacketPorts, Traffic};
 use crate::thread::STOP_CHECK;
 use crate::{Clock, NetError, Time, TimestampSource};
 
-/// If `spin` is set, the thread stops sleeping this long before a packet is due. Our choice: longer than almost every
-/// wake-up takes.
+/// If `spin` is set, the thread wakes this long before a packet is due, and then spins. Our choice: almost every
+/// wake-up is less late than this.
 const SPIN: Span = Span::from_micros(200);
 
-/// A sleep is shorter than the shortest delay by this time, so that no packet becomes due during it. Our choice: longer
-/// than almost every wake-up takes.
+/// A sleep is shorter by this time than the minimum delay of a packet, so that no packet becomes due during the sleep.
+/// Our choice: almost every wake-up is less late than this.
 const MARGIN: Span = Span::from_micros(200);
 
-/// The longest sleep, because receive buffers are finite. Our choice: in this time 125 kB arrive at 1 Gbit/s.
+/// Maximum time of a sleep, because receive buffers are finite. Our choice: in this time 125 kB arrive at 1 Gbit/s.
 const LONGEST_SLEEP: Span = Span::from_millis(1);
 
 /// Length of a UDP header in bytes (RFC 768).
 const UDP_HEADER: usize = 8;
 
-/// The two sides, and the directions that begin at these sides.
+/// Numbers of the two sides of the path. A direction has the number of the side at which it begins.
 pub(crate) const FORWARD: usize = 0;
 pub(crate) const BACK: usize = 1;
 
@@ -48,22 +49,22 @@ pub(crate) const BACK: usize = 1;
 #[derive(Clone, Debug)]
 pub(crate) struct Packet {
     pub(crate) bytes: Vec<u8>,
-    /// Its client's number, if the medium needs it.
+    /// The number of the packet's client, if the medium distinguishes clients.
     pub(crate) client: u64,
     pub(crate) header: Header,
 }
 
-/// Location of a packet's IP header.
+/// Where the IP header of a packet is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Header {
-    /// In the packet's bytes, at this offset.
+    /// The header is in the packet's bytes, at this offset.
     Inside(usize),
-    /// Not in the bytes: the kernel makes the header, with this ECN field.
+    /// The header is not in the bytes: the kernel creates it, with this ECN field.
     Apart(Ecn),
 }
 
 impl Packet {
-    /// The datagram for a socket, if the kernel makes the header.
+    /// The datagram to send over a socket, if the kernel creates the packet's header.
     pub(crate) fn datagram(&self) -> Transmit<'_> {
         Transmit { ecn: self.ecn(), ..Transmit::datagram(&self.bytes) }
     }
@@ -94,7 +95,7 @@ impl Queued for Packet {
         }
     }
 
-    /// A number for the packet's flow. Without headers, each client is one flow.
+    /// A number for the packet's flow. If the bytes have no IP header, all packets of a client are one flow.
     fn flow(&self) -> u64 {
         match self.header {
             Header::Inside(start) => flow_of(&self.bytes, start),
@@ -103,54 +104,54 @@ impl Queued for Packet {
     }
 }
 
-/// How the path treats a packet.
+/// How the emulated path treats a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Manner {
-    /// As traffic of this IP length.
+    /// As IP traffic: the packet has this length and uses the path's capacity.
     Ip(Size),
-    /// Out of band: with the path's delay, but without using its capacity.
+    /// Not as IP traffic: the packet has the path's delay, but does not use its capacity.
     Beside,
 }
 
-/// A packet that enters its path.
+/// The arrival of a packet at the start of the emulated path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Arrival {
     pub(crate) at: Time,
     pub(crate) manner: Manner,
-    /// Its client's number, if the medium needs it.
+    /// The number of the packet's client, if the medium distinguishes clients.
     pub(crate) client: u64,
     pub(crate) header: Header,
 }
 
-/// A packet that leaves its path.
+/// A packet that leaves the emulated path.
 #[derive(Debug)]
 pub(crate) struct Departure {
-    /// When it was due to leave.
+    /// When the packet was due to leave.
     pub(crate) due: Time,
     pub(crate) direction: usize,
     pub(crate) packet: Packet,
 }
 
-/// Counters of an engine's sockets or devices.
+/// Counters of the sockets or devices at both sides of the path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PortStats {
-    /// Packets that the system did not accept for sending.
+    /// Number of packets that the system did not accept for sending.
     pub unsent: u64,
-    /// Packets lost because a receive buffer was full, if the system counts them.
+    /// Number of packets lost because a receive buffer was full, if the system counts these.
     pub overflowed: u64,
-    /// Packets dropped because they belong to no flow that may use the path.
+    /// Number of packets dropped because they belong to no flow that may use the path.
     pub foreign: u64,
-    /// Number of clients so far.
+    /// Number of clients since the start.
     pub clients: u64,
-    /// Datagrams dropped because too many clients were active.
+    /// Number of datagrams dropped because too many clients were active.
     pub turned_away: u64,
-    /// Frames dropped because they are longer than the interface's MTU and cannot be segmented.
+    /// Number of frames dropped because they are longer than the interface's MTU and cannot be segmented.
     pub oversize: u64,
-    /// Frames of several segments, left whole for hardware offload, that were segmented here.
+    /// Number of frames that were split here into several segments, because the sender left this to hardware offload.
     pub taken_apart: u64,
-    /// Checksums left to hardware offload that were computed here.
+    /// Number of checksums that were computed here, because the sender left them to hardware offload.
     pub checksums: u64,
-    /// Source of arrival times; user space if any of the sockets has no kernel timestamps.
+    /// Source of arrival times; user space if at least one socket has no kernel timestamps.
     pub timestamps: TimestampSource,
 }
 
@@ -170,37 +171,37 @@ impl Default for PortStats {
     }
 }
 
-/// The sockets or devices at both sides.
+/// The sockets or devices at both sides of the path.
 pub(crate) trait Ports {
-    /// Reads the packets that arrived until `horizon` and stages them in the medium.
+    /// Reads the packets that arrived no later than `horizon`, and passes them to the medium.
     fn take_in(&mut self, horizon: Time, medium: &mut impl Medium) -> Result<(), NetError>;
-    /// Sends a packet that left the path; a failure is counted as loss.
+    /// Sends a packet that has left the path. If this fails, the packet counts as lost.
     fn send(&mut self, direction: usize, packet: &mut Packet);
-    /// Whether packets carry their arrival time. If so, they can wait to be read.
+    /// Whether packets carry their arrival time. If so, a late read does not change the result.
     fn stamped(&self) -> bool;
-    /// Waits until something is readable or until the time `until`; may return early.
+    /// Waits until a socket or device is readable, or until the time `until`. May return early.
     fn wait(&mut self, clock: &Clock, until: Time) -> Result<(), NetError>;
-    /// Their counters.
+    /// The counters of the sockets or devices.
     fn stats(&self) -> PortStats;
 }
 
-/// The path in virtual time, without sockets.
+/// The emulated path in virtual time, without sockets.
 pub(crate) trait Medium {
-    /// Stages a packet that arrived at the start of `direction`. Packets need not be staged in the order of arrival.
+    /// Stores a packet that arrived at the start of `direction`. Packets need not be stored in the order of arrival.
     fn stage(&mut self, direction: usize, arrival: Arrival, bytes: &[u8]);
-    /// Called when all packets that arrived until `horizon` are staged: they now enter the path.
+    /// Called when all packets that arrived no later than `horizon` are stored. These packets now enter the path.
     fn enter(&mut self, horizon: Time);
-    /// The time of the next event; `None` if no packet is in flight.
+    /// The time of the next event on the path; `None` if no packet is in flight.
     fn next(&self) -> Option<Time>;
     /// Returns the next packet that is due no later than `horizon`.
     fn leave(&mut self, horizon: Time) -> Option<Departure>;
-    /// Records that a packet was sent at `at`.
+    /// Records that a packet that has left the path was sent at `at`.
     fn left(&mut self, departure: Departure, at: Time);
-    /// The shortest possible delay of a packet.
+    /// The minimum delay of a packet on the path.
     fn least_delay(&self) -> Span;
 }
 
-/// The thread between the ports and the medium.
+/// The thread that moves packets between the ports and the medium.
 #[derive(Debug)]
 pub(crate) struct Engine<P, M> {
     pub(crate) clock: Clock,
@@ -210,11 +211,12 @@ pub(crate) struct Engine<P, M> {
 }
 
 impl<P: Ports, M: Medium> Engine<P, M> {
-    /// Moves packets until `stop` is set.
+    /// Moves packets until `stop` is true.
     pub(crate) fn run(mut self, stop: &AtomicBool) -> Result<Self, NetError> {
         let sleep = self.sleep();
         while !stop.load(Ordering::Relaxed) {
-            // All packets that arrived until now can be ordered; later arrivals cannot come before them.
+            // All packets that arrived until now can be sorted by arrival time. Packets that are read later also
+            // arrived later.
             let horizon = self.clock.now();
             self.ports.take_in(horizon, &mut self.medium)?;
             self.medium.enter(horizon);
@@ -228,14 +230,15 @@ impl<P: Ports, M: Medium> Engine<P, M> {
         Ok(self)
     }
 
-    /// How long arrivals may wait unread in the sockets, because none of them can become due in this time. The thread
-    /// then need not wake for each packet. `None` if there is no such time, or if packets have no arrival timestamps.
+    /// How long arrivals may wait unread in the sockets: less than the minimum delay, so that no arrival becomes due in
+    /// this time. Therefore the thread need not wake for each packet. `None` if the delay is too short, or if packets
+    /// have no arrival timestamps.
     fn sleep(&self) -> Option<Span> {
         let sleep = (self.medium.least_delay() - MARGIN).min(LONGEST_SLEEP);
         (self.ports.stamped() && sleep > Span::ZERO).then_some(sleep)
     }
 
-    /// Waits until there is something to do, after all arrivals until `horizon` have been read.
+    /// Waits until the next packet is due or arrives. All packets that arrived no later than `horizon` have been read.
     fn rest(&mut self, horizon: Time, sleep: Option<Span>) -> Result<(), NetError> {
         let now = self.clock.now();
         let next = self.medium.next();

@@ -1,6 +1,6 @@
-//! Software replacement for hardware offload: a packet socket receives packets with incomplete checksums and with TCP
-//! segments still joined. A veth pair completes neither, and its far end may be in a namespace of another user, where
-//! offload cannot be turned off.
+//! Software replacement for hardware offload. A packet socket may receive packets whose checksums are incomplete, or
+//! whose TCP segments are not split yet. A veth pair neither completes checksums nor splits segments. Offload cannot
+//! be turned off at its other end, if that end is in a namespace of another user.
 
 use super::frame::{IPV6_HEADER, Ip, u16_at};
 
@@ -8,7 +8,7 @@ use super::frame::{IPV6_HEADER, Ip, u16_at};
 pub(crate) const TCP: u8 = 6;
 pub(crate) const UDP: u8 = 17;
 
-/// Lengths and offsets in TCP's header (RFC 9293, Sec. 3.1) and IPv4's (RFC 791, Sec. 3.1).
+/// Lengths and offsets in the headers of TCP (RFC 9293, Sec. 3.1) and IPv4 (RFC 791, Sec. 3.1), in bytes.
 const TCP_HEADER: usize = 20;
 const TCP_SEQUENCE: usize = 4;
 const TCP_OFFSET: usize = 12;
@@ -26,10 +26,10 @@ const FIN: u8 = 0x01;
 const PSH: u8 = 0x08;
 const CWR: u8 = 0x80;
 
-/// Completes a checksum that holds only the sum of the pseudo-header, as a sender with checksum offload leaves it.
+/// Completes a checksum that contains only the sum of the pseudo-header, as a sender with checksum offload leaves it.
 /// Returns whether the checksum was incomplete.
 ///
-/// If a complete checksum happens to have that value, the result is the same.
+/// If a complete checksum happens to be equal to this sum, the result is the same checksum.
 pub(super) fn complete_checksum(frame: &mut [u8], ip: Ip) -> bool {
     let place = match ip.protocol {
         Some(TCP) => TCP_CHECKSUM,
@@ -41,16 +41,16 @@ pub(super) fn complete_checksum(frame: &mut [u8], ip: Ip) -> bool {
     if u16_at(packet, ip.header + place) != Some(pseudo) {
         return false;
     }
-    // The field itself adds the pseudo-header to the sum.
+    // The checksum field already contains the sum of the pseudo-header, so adding the field includes the pseudo-header.
     let sum = packet.get(ip.header..).map_or(0, sum);
     put(packet, ip.header + place, checksum(sum, ip.protocol).to_be_bytes());
     true
 }
 
-/// Splits a TCP packet of several segments into frames of at most `mtu`, and passes them to `each` in order. Returns
-/// whether that was possible.
+/// Splits a TCP packet of several segments into frames with at most `mtu` bytes, and calls `each` with each frame in
+/// order. Returns whether the packet could be split.
 ///
-/// The packet does not contain the sender's segment size; the segments are as long as `mtu` permits.
+/// The packet does not contain the sender's segment size, so the segments are as long as `mtu` permits.
 pub(super) fn take_apart(frame: &[u8], ip: Ip, mtu: usize, scratch: &mut Vec<u8>, mut each: impl FnMut(&[u8])) -> bool {
     let Some(headers) = Headers::of(frame, ip) else { return false };
     let Some(room) = mtu.checked_sub(headers.ip_and_tcp).filter(|room| *room > 0) else { return false };
@@ -71,7 +71,7 @@ struct Headers {
     ip: Ip,
     /// Offset of the payload in the frame.
     end: usize,
-    /// Length of both headers.
+    /// Total length of the IP header and the TCP header.
     ip_and_tcp: usize,
     id: u16,
     sequence: u32,
@@ -90,8 +90,8 @@ impl Headers {
         whole.then_some(Self { ip, end: ip.start + ip_and_tcp, ip_and_tcp, id, sequence, flags })
     }
 
-    /// Changes the headers of `packet` to those of segment `number` of `count`, whose payload starts at `offset` of the
-    /// whole payload.
+    /// Changes the headers of `packet` to those of segment `number` of `count` segments. `offset` is the position of
+    /// the segment's payload in the whole payload.
     fn adapt(&self, packet: &mut [u8], (number, count): (usize, usize), offset: usize) {
         let Ip { header, v6, protocol, .. } = self.ip;
         let length = packet.len();
@@ -104,7 +104,7 @@ impl Headers {
             let sum = packet.get(..header).map_or(0, sum);
             put(packet, IPV4_CHECKSUM, (!fold(sum)).to_be_bytes());
         }
-        // FIN and PSH belong to the last segment only, CWR to the first.
+        // The flags FIN and PSH belong only to the last segment, the flag CWR only to the first.
         let mut flags = self.flags;
         if number + 1 < count {
             flags &= !(FIN | PSH);
@@ -121,21 +121,21 @@ impl Headers {
     }
 }
 
-/// Sum over the pseudo-header of TCP or UDP (RFC 9293, Sec. 3.1; RFC 8200, Sec. 8.1).
+/// The sum over the pseudo-header for TCP or UDP (RFC 9293, Sec. 3.1; RFC 8200, Sec. 8.1).
 fn pseudo_header(packet: &[u8], ip: Ip) -> u64 {
     let addresses = if ip.v6 { IPV6_ADDRESSES..IPV6_HEADER } else { IPV4_ADDRESSES..IPV4_ADDRESSES + 8 };
     let length = (ip.len - ip.header) as u64;
     packet.get(addresses).map_or(0, sum) + u64::from(ip.protocol.unwrap_or(0)) + length
 }
 
-/// The sum of 16-bit words; an odd last byte is the upper half of a word (RFC 1071, Sec. 1).
+/// The sum of the 16-bit words; if the last byte is alone, it is the upper half of a word (RFC 1071, Sec. 1).
 fn sum(bytes: &[u8]) -> u64 {
     let (pairs, rest) = bytes.as_chunks::<2>();
     let odd = rest.first().map_or(0, |byte| u64::from(*byte) << 8);
     pairs.iter().map(|pair| u64::from(u16::from_be_bytes(*pair))).sum::<u64>() + odd
 }
 
-/// Folds a sum to 16 bits in ones' complement.
+/// Folds a sum to 16 bits by ones' complement addition.
 fn fold(mut sum: u64) -> u16 {
     while sum > 0xffff {
         sum = (sum & 0xffff) + (sum >> 16);
@@ -143,7 +143,8 @@ fn fold(mut sum: u64) -> u16 {
     sum as u16
 }
 
-/// The checksum for a `sum`. In UDP a result of zero is sent as all ones, because zero means no checksum (RFC 768).
+/// The checksum for a `sum`. In UDP, a checksum of zero is sent as 0xffff, because zero means that there is no checksum
+/// (RFC 768).
 fn checksum(sum: u64, protocol: Option<u8>) -> u16 {
     match !fold(sum) {
         0 if protocol == Some(UDP) => 0xffff,
@@ -164,7 +165,7 @@ mod tests {
     use super::super::frame::ip_in;
     use super::*;
 
-    /// A frame with an incomplete checksum, as a sender with offload leaves it.
+    /// A frame with an incomplete checksum, as a sender with checksum offload leaves it.
     fn packet(v6: bool, protocol: u8, payload: usize) -> Vec<u8> {
         let l4_header = if protocol == TCP { 20 } else { 8 };
         let l4 = l4_header + payload;
@@ -195,7 +196,8 @@ mod tests {
         frame
     }
 
-    /// The receiver's check: all words, with pseudo-header and checksum, sum to all ones (RFC 1071, Sec. 1).
+    /// The check of a receiver: the sum of all words, including the pseudo-header and the checksum, must be 0xffff (RFC
+    /// 1071, Sec. 1).
     fn is_valid(frame: &[u8]) -> bool {
         let ip = ip_in(frame).unwrap();
         let packet = &frame[ip.start..];
@@ -205,7 +207,7 @@ mod tests {
 
     #[test]
     fn the_sum_is_that_of_the_standard_s_example() {
-        // RFC 1071, Sec. 3.
+        // The example in RFC 1071, Sec. 3.
         assert_eq!(fold(sum(&[0x00, 0x01, 0xf2, 0x03, 0xf4, 0xf5, 0xf6, 0xf7])), 0xddf2);
     }
 
@@ -248,7 +250,7 @@ mod tests {
     }
 
     proptest! {
-        /// If it fails, a neighbour on the network can crash the program.
+        /// If it fails, any host on the network can crash the program.
         #[test]
         fn no_frame_whatever_is_in_it_makes_it_panic_or_lose_bytes(
             v6 in any::<bool>(), payload in 0usize..3000, length in 0usize..3000, mtu in 0usize..1600,

@@ -16,31 +16,33 @@ use super::{Arrival, BACK, FORWARD, Header, Manner, Medium, Packet, PortStats, P
 use crate::socket::{Message, RECEIVE_BUFFER, control_buffer, recv_stamped, wait_readable};
 use crate::{Clock, NetError, Time, TimestampSource};
 
-/// Bytes of the longest frame. Our choice: twice the default limit of segmentation offload.
+/// Maximum length of a frame in bytes. Our choice: twice the default limit of segmentation offload.
 const MAX_FRAME: usize = 128 << 10;
 
-/// Types of packets that this host itself sends (Linux's `PACKET_OUTGOING`, `PACKET_LOOPBACK`).
+/// The types of packets that this host itself has sent (`PACKET_OUTGOING` and `PACKET_LOOPBACK` in Linux).
 const OWN_KINDS: [u8; 2] = [4, 5];
 
-/// Which packets may use the path.
+/// Which packets may use the emulated path.
 #[derive(Debug)]
 pub(crate) enum Traffic {
-    /// All packets, up to the interfaces' MTU.
+    /// All packets up to the MTU of the interfaces.
     Any,
-    /// Only these flows, each with its client number; all others are counted as foreign.
+    /// Only the packets of these flows. For each flow: its number, and the size of its longest IP packets. Other
+    /// packets are counted as foreign.
     Known(BTreeMap<Known, (u64, Size)>),
 }
 
-/// What identifies a flow. [`Traffic::Known`] maps it to the flow's number and the size of its longest IP packets.
+/// The protocol and ports that identify a flow. [`Traffic::Known`] maps them to the flow's number and the size of the
+/// flow's longest IP packets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Known {
     /// The number of the protocol above IP.
     pub(crate) protocol: u8,
-    /// The ports at the first and the second side; one of them may be 0 for any port.
+    /// The ports of the hosts at the first and at the second side. One of them may be 0, which means any port.
     pub(crate) ports: [u16; 2],
 }
 
-/// The packet sockets of two interfaces: frames that arrive at one are sent at the other.
+/// The packet sockets of two interfaces: a frame that arrives at one interface is sent at the other interface.
 #[derive(Debug)]
 pub(crate) struct PacketPorts {
     sockets: [PacketSocket; 2],
@@ -62,7 +64,7 @@ struct PacketSocket {
 }
 
 impl PacketPorts {
-    /// Opens a socket on each interface.
+    /// Opens a packet socket on each of the two interfaces.
     pub(crate) fn new(clock: &Clock, [first, second]: [&str; 2], traffic: Traffic) -> Result<Self, NetError> {
         if first == second {
             return Err(NetError::SameInterface { name: first.to_owned() });
@@ -81,7 +83,7 @@ impl PacketSocket {
         let fd = socket(AddressFamily::Packet, SockType::Raw, flags, SockProtocol::EthAll).map_err(failed)?;
         bind(fd.as_raw_fd(), &interface.address).map_err(failed)?;
         let kernel = setsockopt(&fd, sockopt::ReceiveTimestampns, &true).is_ok();
-        // These options are not necessary: the socket also works without them.
+        // The following options are not required: if they fail, the socket still works.
         if setsockopt(&fd, sockopt::RcvBufForce, &RECEIVE_BUFFER).is_err() {
             let _ = setsockopt(&fd, sockopt::RcvBuf, &RECEIVE_BUFFER);
         }
@@ -89,14 +91,14 @@ impl PacketSocket {
         Ok(Self { fd, name: name.to_owned(), interface, control: control_buffer(), overflowed: 0, kernel })
     }
 
-    /// Reads one frame that arrived at this interface; `None` if there is none.
+    /// Reads one frame that arrived at this interface; `None` if no frame is waiting.
     fn recv(&mut self, buffer: &mut [u8], clock: &Clock) -> Result<Option<Message>, NetError> {
         loop {
             match recv_stamped(self.fd.as_raw_fd(), buffer, &mut self.control, clock) {
                 Ok(message) => {
                     self.overflowed = message.overflowed.unwrap_or(self.overflowed);
                     let from = message.from.as_ref().and_then(|from| from.as_link_addr());
-                    // Before it was bound, the socket may have received frames of other interfaces.
+                    // Before the socket was bound, it may have received frames of other interfaces.
                     let through_this = |index| index == self.interface.address.ifindex();
                     if from.is_some_and(|from| through_this(from.ifindex()) && !OWN_KINDS.contains(&from.pkttype())) {
                         return Ok(Some(message));
@@ -113,11 +115,11 @@ impl PacketSocket {
 }
 
 impl Traffic {
-    /// The number of the flow that a packet from `side` belongs to, and the length of its longest packet, at most
-    /// `mtu`; `None` if there is no such flow.
+    /// The number of the flow to which a packet from `side` belongs, and the length of the flow's longest packets, at
+    /// most `mtu`; `None` if no flow matches.
     ///
-    /// An ICMP error belongs to the flow of the packet that it quotes, which went in the other direction. For example,
-    /// the kernel sends an ICMP error if a report arrives after its session has ended.
+    /// An ICMP error belongs to the flow of the packet that it quotes, which was sent in the opposite direction. For
+    /// example, the kernel sends an ICMP error if a report arrives after the end of its session.
     fn flow(&self, side: usize, frame: &[u8], ip: Ip, mtu: usize) -> Option<(u64, usize)> {
         let known = match self {
             Self::Any => return Some((0, mtu)),
@@ -138,7 +140,7 @@ impl Traffic {
 }
 
 impl PacketPorts {
-    /// Reads the frames that arrived at `side` until `horizon`.
+    /// Reads the frames that arrived at `side` no later than `horizon`.
     fn take_in_at(&mut self, side: usize, horizon: Time, medium: &mut impl Medium) -> Result<(), NetError> {
         while let Some(message) = self.sockets[side].recv(&mut self.buffer, &self.clock)? {
             self.stage(&message, side, medium);
@@ -149,7 +151,8 @@ impl PacketPorts {
         Ok(())
     }
 
-    /// Turns the buffer's content into one or more frames that can be sent.
+    /// Converts the received frame in the buffer into one or more frames that can be sent, and passes them to the
+    /// medium.
     fn stage(&mut self, message: &Message, side: usize, medium: &mut impl Medium) {
         let mtu = self.sockets[side ^ 1].interface.mtu;
         let Self { buffer, scratch, stats, traffic, .. } = self;
@@ -198,7 +201,7 @@ impl Ports for PacketPorts {
                     self.stats.oversize += 1;
                     return;
                 }
-                // No buffer space, or the interface is down for a moment: counted as loss.
+                // The kernel has no buffer space, or the interface is down for a short time: the packet counts as lost.
                 Err(_) => {
                     self.stats.unsent += 1;
                     return;
@@ -230,7 +233,7 @@ mod tests {
     use super::super::{TCP, UDP};
     use super::*;
 
-    /// A frame without payload, with these ports.
+    /// A frame with these protocol and port numbers, without payload.
     fn frame(protocol: u8, from: u16, to: u16) -> Vec<u8> {
         let mut frame = vec![2; 12];
         frame.extend([0x08, 0x00, 0x45, 0, 0, 40, 0, 0, 0x40, 0, 64, protocol, 0, 0, 198, 18, 0, 1, 198, 18, 0, 2]);
@@ -240,7 +243,7 @@ mod tests {
         frame
     }
 
-    /// If it fails, a flow uses another flow's links, or a foreign packet uses a flow's links.
+    /// If it fails, a flow uses the links of another flow, or a foreign packet uses the links of a flow.
     #[test]
     fn a_flow_is_known_by_its_ports_in_both_directions_and_nobody_else_is() {
         let known = |protocol| Known { protocol, ports: [1000, 2000] };

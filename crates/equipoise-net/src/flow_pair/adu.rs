@@ -3,23 +3,23 @@ use equipoise_pair::tpba::Period;
 /// A received application data unit.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Adu {
-    /// Its number, from 0.
+    /// The number of the ADU in the flow, from 0.
     pub number: u64,
-    /// ADUs before it that the network lost.
+    /// Number of ADUs that the network lost directly before this ADU.
     pub missing: u64,
-    /// The transport that carried it.
+    /// The transport that carried the ADU.
     pub over: Period,
-    /// Its bytes.
+    /// The bytes of the ADU.
     pub data: Vec<u8>,
 }
 
-/// Why a flow ended.
+/// Why a flow pair ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PairEnd {
-    /// The sender ended it, and all ADUs sent over TCP have arrived.
+    /// The sender ended the flow, and all ADUs sent over TCP have arrived.
     Finished,
-    /// The connection was lost.
+    /// The TCP connection was lost.
     Lost,
-    /// The TCP stream is not a flow-pair stream.
+    /// The data on the TCP connection is not that of a flow pair.
     Garbled,
 }

@@ -15,49 +15,50 @@ use crate::tcp::diagnosis::{Diagnosis, Progress};
 use crate::tcp::{failed, is_gone};
 use crate::{NetError, Time};
 
-/// Number of round trips for which the preset window is paced. Our choice: after these, acknowledgements clock the
-/// sender.
+/// Number of round-trip times for which the preset window is paced. Our choice: after this, arriving acknowledgements
+/// determine when TCP sends.
 const PACED_ROUND_TRIPS: i64 = 4;
-/// Whether the host resets TCP's window after an idle time.
+/// The file with the setting whether the host resets TCP's congestion window after an idle time.
 const AFTER_IDLE: &str = "/proc/sys/net/ipv4/tcp_slow_start_after_idle";
-/// Bytes read and discarded at once: a receiver sends nothing over TCP.
+/// Number of bytes that are read and discarded at once. A correct receiver sends no data over TCP after its first
+/// message.
 const JUNK: usize = 4096;
 
-/// The sending end's TCP connection.
+/// The TCP connection of the sender of a flow pair.
 #[derive(Debug)]
 pub(super) struct Connection {
     stream: TcpStream,
     diagnosis: Diagnosis,
-    /// Bytes of IP and TCP headers without options.
+    /// Total length of the IP and TCP headers without options, in bytes.
     headers: u64,
     last: Progress,
-    /// Number of window reductions so far.
+    /// Number of reductions of the congestion window so far.
     reductions: u64,
-    /// The current value of `TCP_NOTSENT_LOWAT`.
+    /// The current value of the socket option `TCP_NOTSENT_LOWAT`.
     awaited: Option<u64>,
     preset: WindowPreset,
-    /// Sets the window, if available.
+    /// Sets TCP's congestion window; `None` if the host does not permit this.
     control: Option<WindowControl>,
-    /// When pacing ends.
+    /// When pacing ends; `None` if TCP is not paced.
     paced_until: Option<Time>,
 }
 
-/// Result of a read or write.
+/// The result of a read or write.
 pub(super) enum Moved {
     Bytes(usize),
-    /// Not possible now; try again later.
+    /// The operation is not possible now, and must be tried again later.
     Later,
-    /// The peer is gone.
+    /// The peer has closed the connection, or it is lost.
     Gone,
 }
 
 impl Connection {
-    /// Wraps a connection, which must be non-blocking.
+    /// Wraps a TCP connection, which must be non-blocking.
     pub(super) fn new(stream: TcpStream, control: Option<WindowControl>) -> Result<Self, NetError> {
         let (local, peer) = (stream.local_addr().map_err(failed("open"))?, stream.peer_addr().map_err(failed("open"))?);
         let headers = if peer.is_ipv4() { 40 } else { 60 };
-        // Setting a window of 0 removes a preset window. No window is set yet, so this changes nothing, but shows
-        // whether windows can be set.
+        // A window of 0 removes a preset window. Because no window is preset yet, this changes nothing, but it shows
+        // whether the host permits to set windows.
         let can_set = |control: &WindowControl| control.set(stream.as_fd(), 0).is_ok();
         let preset = match (&control, MaxPacingRate.set(&stream, &UNLIMITED)) {
             (Some(control), _) if can_set(control) => WindowPreset::Set,
@@ -72,20 +73,20 @@ impl Connection {
         self.preset
     }
 
-    /// The name of its congestion control.
+    /// The name of the connection's congestion control.
     pub(super) fn congestion_control(&self) -> String {
         let name = getsockopt(&self.stream, sockopt::TcpCongestion).unwrap_or_default();
         name.to_string_lossy().trim_end_matches('\0').to_owned()
     }
 
-    /// The state of the connection; `None` if the kernel no longer has the connection.
+    /// The state of the connection; `None` if the kernel no longer has this connection.
     pub(super) fn look(&mut self) -> Result<Option<TcpState>, NetError> {
         let Some(found) = self.diagnosis.progress()? else { return Ok(None) };
         let lost = found.is_reducing || found.retransmissions != self.last.retransmissions;
-        // After an idle time the kernel also changes the threshold; that is not a reduction.
+        // After an idle time the kernel also changes the slow start threshold, but this is not a reduction.
         self.reductions += u64::from(found.threshold != self.last.threshold && lost);
         self.last = found;
-        // RFC 7323, App. A: timestamps take 12 bytes with their padding.
+        // TCP timestamps take 12 bytes, including padding (RFC 7323, App. A).
         let options = if found.has_timestamps { 12 } else { 0 };
         Ok(Some(TcpState {
             acknowledged: found.acknowledged,
@@ -97,12 +98,12 @@ impl Connection {
         }))
     }
 
-    /// Writes bytes.
+    /// Writes bytes to the connection.
     pub(super) fn write(&mut self, bytes: &[u8]) -> Result<Moved, NetError> {
         moved(self.stream.write(bytes), "send to")
     }
 
-    /// Checks whether the peer is still connected. The peer sends nothing, so any bytes are discarded.
+    /// Checks whether the peer is still connected. A correct peer sends no data, so received bytes are discarded.
     pub(super) fn listen(&mut self) -> Result<Moved, NetError> {
         let mut junk = [0; JUNK];
         Ok(match moved(self.stream.read(&mut junk), "receive from")? {
@@ -111,7 +112,7 @@ impl Connection {
         })
     }
 
-    /// Carries out a request of the pair at `now`.
+    /// Performs a request of the flow pair at `now`.
     pub(super) fn obey(&mut self, now: Time, request: TcpRequest) -> Result<(), NetError> {
         match request {
             TcpRequest::NoDelay(on) => self.stream.set_nodelay(on).map_err(failed("set TCP_NODELAY of")),
@@ -126,13 +127,13 @@ impl Connection {
         }
     }
 
-    /// Limits each of the first round trips to `window`, by the means that the host permits.
+    /// Limits each of the first round-trip times to `window` bytes, by the method that the host permits.
     fn preset_window(&mut self, now: Time, window: Size) {
         match self.preset {
             WindowPreset::Set => {
                 let segments = window.as_bytes() / u64::from(self.last.segment.max(1));
                 let segments = u32::try_from(segments).unwrap_or(u32::MAX).max(1);
-                // Setting succeeded before, so an error is not expected.
+                // This succeeded when the connection was opened, so no error is expected.
                 let _ = self.control.as_ref().map(|control| control.set(self.stream.as_fd(), segments));
             }
             WindowPreset::Paced => self.pace(now, window),
@@ -140,37 +141,39 @@ impl Connection {
         }
     }
 
-    /// Paces the first round trips to one `window` per round trip.
+    /// Paces TCP to one `window` per round-trip time, for the first round-trip times.
     fn pace(&mut self, now: Time, window: Size) {
         let round_trip = self.last.round_trip;
         if round_trip <= Span::ZERO {
             return;
         }
         let rate = window.as_bytes() as f64 / round_trip.as_secs_f64();
-        // Above the option's range no pacing is needed; below one byte per second nothing would be sent.
+        // No pacing is needed for rates above the range of the option. At a rate below one byte per second, nothing
+        // would be sent.
         let rate = (rate as u32).clamp(1, UNLIMITED);
         self.paced_until = MaxPacingRate.set(&self.stream, &rate).ok().map(|()| now + round_trip * PACED_ROUND_TRIPS);
     }
 
-    /// When pacing ends.
+    /// When pacing ends; `None` if TCP is not paced.
     pub(super) const fn paced_until(&self) -> Option<Time> {
         self.paced_until
     }
 
-    /// Ends pacing if its time is over.
+    /// Ends pacing if its end time has passed.
     pub(super) fn lift(&mut self, now: Time) {
         if self.paced_until.is_some_and(|until| until <= now) {
-            // Setting succeeded before, so an error is not expected.
+            // This succeeded before, so no error is expected.
             let _ = MaxPacingRate.set(&self.stream, &UNLIMITED);
             self.paced_until = None;
         }
     }
 
-    /// What to poll for: the end of the peer's stream, and, if `awaited` is set, fewer than `awaited` unsent bytes.
+    /// The events to wait for: data or the end of the stream from the peer and, if `awaited` is set, that fewer than
+    /// `awaited` bytes are unsent.
     pub(super) fn poll(&mut self, awaited: Option<u64>) -> PollFd<'_> {
         if awaited.is_some() && awaited != self.awaited {
             let least = u32::try_from(awaited.unwrap_or(0)).unwrap_or(u32::MAX).clamp(1, i32::MAX as u32);
-            // If this fails, the pair's periodic checks replace it.
+            // If this fails, the flow pair's periodic checks have the same effect, but later.
             let _ = SockRef::from(&self.stream).set_tcp_notsent_lowat(least);
             self.awaited = awaited;
         }
@@ -188,16 +191,16 @@ pub(super) fn moved(result: std::io::Result<usize>, what: &'static str) -> Resul
     }
 }
 
-/// What this host does with the window after an idle time.
+/// Whether this host keeps or resets TCP's congestion window after an idle time.
 pub(super) fn idle_window() -> IdleWindow {
     match fs::read_to_string(AFTER_IDLE) {
         Ok(text) if text.trim() == "0" => IdleWindow::Kept,
-        // The kernel's default, if the file cannot be read.
+        // If the file cannot be read, the kernel's default is assumed.
         _ => IdleWindow::Reset,
     }
 }
 
-/// The same address with another port.
+/// The same IP address with another port.
 pub(super) fn at_port(address: SocketAddr, port: u16) -> SocketAddr {
     let mut address = address;
     address.set_port(port);

@@ -22,7 +22,7 @@ use crate::testbed::Namespace;
 use crate::thread::{STOP_CHECK, Worker};
 use crate::{Clock, NetError, Observer, Socket, TcpHosts, TestBed, TestHost, Time};
 
-/// Both ends of a flow pair between the hosts of a test bed, before the flow is opened.
+/// The two endpoints of a flow pair between the hosts of a test bed, before the flow is opened.
 #[derive(Debug)]
 pub struct PairEnds {
     clock: Clock,
@@ -36,32 +36,32 @@ pub struct PairEnds {
     window: ReceiveWindow,
 }
 
-/// The hosts of a flow pair.
+/// The configuration of the hosts of a flow pair.
 #[derive(Clone, Debug)]
 pub struct PairHosts {
-    /// The port for TCP and UDP at both hosts; no other program may use it.
+    /// The port for TCP and UDP at both hosts. No other program may use this port.
     pub port: u16,
-    /// The kernel's TCP.
+    /// The configuration of the kernel's TCP at both hosts.
     pub tcp: TcpHosts,
-    /// Sets TCP's congestion window, and replaces the congestion control named in `tcp`; `None` if the window cannot be
-    /// set.
+    /// Sets TCP's congestion window. If this is set, its congestion control is used instead of the one named in `tcp`;
+    /// `None` if the window cannot be set.
     pub window_control: Option<WindowControl>,
 }
 
-/// The plan of a flow pair between the hosts of a test bed.
+/// The plan of a flow pair that runs between the hosts of a test bed.
 #[derive(Debug)]
 pub struct PairPlan {
     /// When the sender connects and starts to send.
     pub start: Time,
-    /// Size of the ADUs; the application always has another ADU ready.
+    /// Size of the ADUs. The application always has another ADU ready.
     pub adu: Size,
-    /// Configuration of the sending end.
+    /// Configuration of the sender.
     pub near: SenderConfig,
-    /// Configuration of the receiving end, whose application takes every ADU at once.
+    /// Configuration of the receiver, whose application takes every ADU at once.
     pub far: ReceiverConfig,
 }
 
-/// A running flow pair. It ends, at the latest, when it is dropped.
+/// A running flow pair. If it is still running when this value is dropped, it is stopped.
 #[derive(Debug)]
 pub struct RunningPair {
     clock: Clock,
@@ -73,8 +73,8 @@ impl PairEnds {
     /// Opens the sockets of the receiving host.
     ///
     /// # Errors
-    /// [`NetError::NoCongestionControl`] if the kernel has none of this name, [`NetError::Tcp`] and [`NetError::Bind`]
-    /// if a socket cannot be opened, and the errors of [`TestBed::inside`].
+    /// [`NetError::NoCongestionControl`] if the kernel does not have the requested congestion control,
+    /// [`NetError::Tcp`] and [`NetError::Bind`] if a socket cannot be opened, and the errors of [`TestBed::inside`].
     pub fn open(bed: &TestBed, clock: &Clock, hosts: PairHosts) -> Result<Self, NetError> {
         let PairHosts { port, tcp, window_control } = hosts;
         let window_name = window_control.as_ref().map(WindowControl::congestion_control);
@@ -104,25 +104,25 @@ impl PairEnds {
         })
     }
 
-    /// The sender's address, over TCP and UDP.
+    /// The sender's address for TCP and UDP.
     pub const fn sender(&self) -> SocketAddr {
         SocketAddr::new(self.host.address(), self.port)
     }
 
-    /// The receiver's address, over TCP and UDP.
+    /// The receiver's address for TCP and UDP.
     pub const fn receiver(&self) -> SocketAddr {
         SocketAddr::new(self.host.peer().address(), self.port)
     }
 
-    /// Size of TCP's IP packets with full segments.
+    /// Size of the IP packet of a full TCP segment.
     pub const fn packet(&self) -> Size {
         self.packet
     }
 
-    /// Runs a plan. `near` and `far` observe the two ends, each on the thread of its end.
+    /// Runs a flow pair. `near` observes the sender and `far` the receiver, each on the thread of its endpoint.
     ///
     /// # Errors
-    /// [`NetError::Pair`] for an invalid configuration, and [`NetError::Spawn`] if no thread can be started.
+    /// [`NetError::Pair`] if a configuration is invalid, and [`NetError::Spawn`] if no thread can be started.
     pub fn run(
         self,
         plan: PairPlan,
@@ -165,21 +165,21 @@ impl PairEnds {
 }
 
 impl RunningPair {
-    /// Whether it failed: a flow pair does not end by itself.
+    /// Whether the flow pair has failed. Without a failure, a flow pair does not end by itself.
     pub fn is_finished(&self) -> bool {
         self.near.is_finished() || self.far.is_finished()
     }
 
-    /// Stops sending, without waiting.
+    /// Requests the sender to stop sending. Does not wait.
     pub fn stop_sending(&self) {
         self.near.request_stop();
     }
 
-    /// Ends it as soon as all data in flight has arrived, and at `give_up` at the latest. Returns the sender's last
-    /// state; `None` if it had not started.
+    /// Ends the flow pair as soon as all data in flight has arrived, and no later than `give_up`. Returns the sender's
+    /// last state, or `None` if the sender had not started.
     ///
     /// # Errors
-    /// The error that ended it early, if any.
+    /// The error that ended the flow pair early, if any.
     pub fn stop(self, give_up: Time) -> Result<Option<PairState>, NetError> {
         self.near.request_stop();
         let state = self.near.join()??;
@@ -192,7 +192,7 @@ impl RunningPair {
     }
 }
 
-/// An observer of the receiving end that keeps its connection's receive window at its limit.
+/// An observer of the receiver, which keeps the connection's receive window at its limit.
 struct Held<O> {
     connection: TcpStream,
     window: ReceiveWindow,
@@ -210,18 +210,18 @@ impl<O: Observer> Observer for Held<O> {
     }
 }
 
-/// Accepts the sender's connection.
+/// Accepts the sender's connection at the receiver.
 struct Door {
     clock: Clock,
     listener: TcpListener,
-    /// The receiver's hello.
+    /// The first message of the receiver, which answers the sender's first message (hello).
     hello: PairHello,
     sender: SocketAddr,
 }
 
 impl Door {
-    /// Returns the connection and the SSRC of the sender's packets when both hellos are exchanged; `None` if it is
-    /// stopped before that.
+    /// Waits until the sender has connected and both hellos are exchanged. Returns the connection and the SSRC of the
+    /// sender's packets, or `None` if `stop` is set before this.
     fn meet(self, stop: &AtomicBool) -> Result<Option<(TcpStream, u32)>, NetError> {
         let mut opening: Option<Opening> = None;
         while !stop.load(Ordering::Relaxed) {
@@ -246,7 +246,7 @@ impl Door {
     fn answer(&self, opening: Option<Opening>, ssrc: u32) -> Result<Option<(TcpStream, u32)>, NetError> {
         let Some(Opening { mut stream, .. }) = opening else { return Ok(None) };
         keep_alive(&stream);
-        // These few bytes always fit into the buffer of a new connection.
+        // These few bytes always fit into the send buffer of a new connection.
         stream.write_all(&self.hello.to_bytes()).map_err(failed("send to"))?;
         Ok(Some((stream, ssrc)))
     }

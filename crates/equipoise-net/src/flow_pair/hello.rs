@@ -10,19 +10,20 @@ use super::{PairConfig, WindowControl};
 use crate::tcp::{failed, set_congestion_control, set_packet_size};
 use crate::{Clock, NetError, Socket};
 
-/// Idle time of a connection before TCP keep-alive probes it, and time between two probes. Our choice.
+/// `KEEP_ALIVE`: how long a connection is idle before TCP probes it. `KEEP_ALIVE_PAUSE`: time between two probes. Our
+/// choice.
 const KEEP_ALIVE: Duration = Duration::from_secs(15);
 const KEEP_ALIVE_PAUSE: Duration = Duration::from_secs(5);
 
-/// Settings to open both transports to a receiver.
+/// Settings for opening the TCP and UDP flows to a receiver.
 #[derive(Clone, Debug)]
 pub(super) struct Link {
-    /// As in [`PairConfig`].
+    /// The congestion control, as in [`PairConfig`].
     pub(super) congestion_control: Option<String>,
     pub(super) window_control: Option<WindowControl>,
     pub(super) local: Option<SocketAddr>,
     pub(super) patience: Span,
-    /// Size of TCP's IP packets with full segments; `None` for the size that fits the path.
+    /// Size of the IP packet of a full TCP segment; `None` for the size that fits the path.
     pub(super) packet: Option<Size>,
 }
 
@@ -38,7 +39,7 @@ impl From<&PairConfig> for Link {
     }
 }
 
-/// Both transports to a receiver that has answered.
+/// The open TCP and UDP flows to a receiver that has sent its hello.
 #[derive(Debug)]
 pub(super) struct Opened {
     pub(super) stream: TcpStream,
@@ -46,10 +47,11 @@ pub(super) struct Opened {
     pub(super) receiver: PairHello,
 }
 
-/// Connects to a receiver, for packets of this SSRC, and reads its hello.
+/// Connects to a receiver, announces the SSRC of the sender's packets, and reads the receiver's hello.
 ///
 /// # Errors
-/// [`NetError::NoPair`] if there is no receiver, [`NetError::NoCongestionControl`], and the system's errors.
+/// [`NetError::NoPair`] if no receiver answers, [`NetError::NoCongestionControl`] if the kernel does not have the
+/// requested congestion control, and the system's errors.
 pub(super) fn open(peer: SocketAddr, link: &Link, clock: &Clock, ssrc: u32) -> Result<Opened, NetError> {
     let any: IpAddr = if peer.is_ipv6() { Ipv6Addr::UNSPECIFIED.into() } else { Ipv4Addr::UNSPECIFIED.into() };
     let socket = Socket::bind(link.local.unwrap_or((any, 0).into()), clock)?;
@@ -80,15 +82,15 @@ pub(super) fn open(peer: SocketAddr, link: &Link, clock: &Clock, ssrc: u32) -> R
     Ok(Opened { stream, socket, receiver })
 }
 
-/// Enables keep-alive, so that the kernel notices a dead peer even if nothing is sent.
+/// Enables TCP keep-alive, so that the kernel detects a lost peer even if nothing is sent.
 pub(super) fn keep_alive(stream: &TcpStream) {
     let how = TcpKeepalive::new().with_time(KEEP_ALIVE).with_interval(KEEP_ALIVE_PAUSE).with_retries(3);
-    // If this fails, the loss of a host without power is never noticed.
+    // If this fails, the kernel never detects that a peer has lost its power.
     let _ = SockRef::from(stream).set_tcp_keepalive(&how);
 }
 
-/// Bytes of a datagram to or from this address in addition to IPv4 and UDP headers: an IPv6 header is 20 bytes longer
-/// (RFC 8200, Sec. 3).
+/// Bytes of a datagram's headers in addition to IPv4 and UDP headers: an IPv6 header is 20 bytes longer (RFC 8200, Sec.
+/// 3).
 pub(super) const fn overhead(peer: SocketAddr) -> u64 {
     if peer.ip().to_canonical().is_ipv6() { 20 } else { 0 }
 }

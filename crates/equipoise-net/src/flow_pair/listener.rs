@@ -18,16 +18,19 @@ use crate::tcp::failed;
 use crate::thread::{STOP_CHECK, Worker};
 use crate::{Clock, NetError, Time};
 
-/// Maximum number of flows that wait to be accepted. Our choice: the usual backlog of a listening socket.
+/// Maximum number of flows that wait to be accepted by the application. Our choice: the usual backlog of a listening
+/// socket.
 const BACKLOG: usize = 128;
-/// Maximum number of connections whose hello has not arrived; further connections wait in the kernel. Our choice.
+/// Maximum number of connections whose first message (hello) has not arrived; further connections wait in the kernel.
+/// Our choice.
 const OPENING: usize = 64;
-/// How long a connection may take to send its hello. Our choice: a silent connection does not block others for long.
+/// How long a connection may take to send its hello. Our choice: then a silent connection does not block others for
+/// long.
 pub(super) const PATIENCE: Span = Span::from_secs(5);
 
-/// Accepts flow pairs.
+/// Accepts the TCP connections of flow pairs.
 ///
-/// Dropping it does not end flows that were accepted.
+/// If the listener is dropped, the flows that were accepted continue.
 #[derive(Debug)]
 pub struct PairListener {
     thread: Leaving<Worker<Result<(), NetError>>>,
@@ -37,10 +40,10 @@ pub struct PairListener {
 }
 
 impl PairListener {
-    /// Listens at `address`; port 0 means any free port.
+    /// Starts to listen at `address`; port 0 means any free port.
     ///
-    /// TCP listens at this address. The first flow receives its datagrams at the same UDP port if that port is free;
-    /// the other flows use any free ports.
+    /// TCP listens at this address. The first flow receives its datagrams at the UDP port of the same number, if this
+    /// port is free. The other flows use any free ports.
     ///
     /// # Errors
     /// [`NetError::Tcp`] if the address is not available, [`NetError::Spawn`] if no thread can be started.
@@ -56,12 +59,12 @@ impl PairListener {
         Ok(Self { thread, arriving, turned_away, address })
     }
 
-    /// The listening address, with the actual port.
+    /// The address at which the listener listens, with the actual port.
     pub const fn local_address(&self) -> SocketAddr {
         self.address
     }
 
-    /// Waits for the next flow; `None` if the listener failed. [`close`](Self::close) returns the reason.
+    /// Waits for the next flow; `None` if the listener failed. In this case, [`close`](Self::close) returns the error.
     ///
     /// # Panics
     /// If called within a tokio runtime.
@@ -69,27 +72,27 @@ impl PairListener {
         self.arriving.blocking_recv()
     }
 
-    /// As [`accept`](Self::accept), for a task.
+    /// The asynchronous variant of [`accept`](Self::accept).
     pub async fn accept_async(&mut self) -> Option<PairReceiver> {
         self.arriving.recv().await
     }
 
-    /// As [`accept`](Self::accept), for custom event loops: while it is pending, the context's waker is woken when a
-    /// flow was opened. Only the waker of the latest call counts.
+    /// The polling variant of [`accept`](Self::accept), for custom event loops: if the result is pending, the context's
+    /// waker is woken when a flow was opened. Only the waker of the latest call is woken.
     pub fn poll_accept(&mut self, context: &mut Context<'_>) -> Poll<Option<PairReceiver>> {
         self.arriving.poll_recv(context)
     }
 
-    /// Number of connections closed because they were not flow pairs, sent no hello, or found 128 others waiting to be
-    /// accepted.
+    /// Number of connections that were closed because they were not flow pairs, sent no hello, or arrived when 128
+    /// flows already waited to be accepted.
     pub fn turned_away(&self) -> u64 {
         self.turned_away.load(Ordering::Relaxed)
     }
 
-    /// Stops listening.
+    /// Stops listening for new flows.
     ///
     /// # Errors
-    /// The error that ended it, if any.
+    /// The error that ended the listener, if any.
     pub fn close(self) -> Result<(), NetError> {
         self.thread.take().map_or(Ok(()), |thread| {
             thread.request_stop();
@@ -98,7 +101,7 @@ impl PairListener {
     }
 }
 
-/// The thread that reads hellos.
+/// The thread that accepts connections and reads their first messages (hellos).
 struct Door {
     listener: TcpListener,
     clock: Clock,
@@ -107,7 +110,7 @@ struct Door {
     turned_away: Arc<AtomicU64>,
 }
 
-/// A connection whose hello has not arrived yet.
+/// A connection whose first message (hello) has not arrived completely.
 pub(super) struct Opening {
     pub(super) stream: TcpStream,
     word: [u8; PairHello::LEN],
@@ -115,11 +118,11 @@ pub(super) struct Opening {
     give_up: Time,
 }
 
-/// Result of reading the hello of a connection.
+/// The result of reading the first message (hello) of a connection.
 pub(super) enum Heard {
     NotYet,
     Pair(PairHello),
-    /// It is not a flow pair, or it was closed.
+    /// The connection is not that of a flow pair, or it was closed.
     Stranger,
 }
 
@@ -145,13 +148,13 @@ impl Door {
                     self.opening.push(Opening::new(stream, self.clock.now() + PATIENCE));
                 }
                 Err(error) if error.kind() == ErrorKind::WouldBlock => break,
-                // The connection was closed before it was accepted.
+                // The peer closed the connection before it was accepted.
                 Err(error) if matches!(error.kind(), ErrorKind::ConnectionAborted | ErrorKind::Interrupted) => {}
                 Err(source) if self.opening.is_empty() && self.queue.is_closed() => {
                     return Err(failed("accept")(source));
                 }
                 Err(_) => {
-                    // The system has no descriptors or memory at the moment; other flows may release some.
+                    // The system has no descriptors or memory now. When other flows end, they may release some.
                     self.clock.sleep_until(self.clock.now() + STOP_CHECK);
                     break;
                 }
@@ -160,7 +163,8 @@ impl Door {
         Ok(())
     }
 
-    /// Reads from all connections, and removes the finished connections.
+    /// Reads from all connections without a complete hello. Removes the connections that are complete, invalid or too
+    /// late.
     fn hear(&mut self) {
         let now = self.clock.now();
         for mut opening in std::mem::take(&mut self.opening) {
@@ -173,15 +177,15 @@ impl Door {
         }
     }
 
-    /// Creates a receiver for a connection and answers its hello; `None` if that fails, or if there is no room in the
-    /// queue.
+    /// Creates a receiver for a connection, and answers the connection's hello; `None` if this fails, or if the queue
+    /// is full.
     fn admit(&self, mut stream: TcpStream, hello: PairHello) -> Option<()> {
         let place = self.queue.try_reserve().ok()?;
         keep_alive(&stream);
         let port = self.listener.local_addr().ok()?.port();
         let answer = stream.try_clone().ok()?;
         let (receiver, own) = PairReceiver::start(answer, hello, port, &self.clock).ok()?;
-        // These few bytes always fit into the buffer of a new connection.
+        // These few bytes always fit into the send buffer of a new connection.
         stream.write_all(&own.to_bytes()).ok()?;
         place.send(receiver);
         Some(())

@@ -1,5 +1,5 @@
-//! Flow pairs between hosts: application data units (ADUs) sent alternately over TCP and RTP, at a rate measured by
-//! TCP.
+//! Flow pairs between hosts: application data units (ADUs) are sent alternately over TCP and RTP. The rate is measured
+//! by TCP.
 //!
 //! ```no_run
 //! use equipoise_net::flow_pair::{PairConfig, PairListener, PairSender};
@@ -24,12 +24,14 @@
 //! # }
 //! ```
 //!
-//! Source: Tobe 1999, Sec. 4 and 5. The protocol is in [`equipoise_pair`]. This module adds the sockets, a thread at
-//! each end that serves them, and queues between that thread and the application. Every blocking call also has a form
-//! for tasks, `…_async`, which uses the same thread: timers and sockets of the async runtime carry no data.
+//! Source: Tobe 1999, Sec. 4 and 5. The protocol is implemented in [`equipoise_pair`]. This module adds the sockets, a
+//! thread that serves them at each host, and queues between this thread and the application. Every blocking call also
+//! has an asynchronous variant, `…_async`. It uses the same thread: the async runtime's timers and sockets are not
+//! used.
 //!
-//! TCP is the host's own implementation. Its unsent bytes are bounded with `TCP_NOTSENT_LOWAT`, and its
-//! acknowledgements are read from the kernel's connection state. [`PairState`] shows what the host permits.
+//! TCP is the implementation of the host. The number of bytes that TCP has not sent is limited with
+//! `TCP_NOTSENT_LOWAT`, and acknowledgements are read from the kernel's connection state. [`PairState`] shows what the
+//! host permits.
 
 mod adu;
 mod connection;
@@ -59,30 +61,31 @@ pub use window::{IdleWindow, WindowControl, WindowPreset};
 
 use crate::Closed;
 
-/// Configuration of the sending end of a flow pair.
+/// Configuration of the sender of a flow pair.
 #[derive(Clone, Debug)]
 pub struct PairConfig {
-    /// Lengths and ends of the probing periods (TCP) and running periods (RTP).
+    /// When the probing periods (TCP) and the running periods (RTP) end.
     pub tpba: TpbaConfig,
-    /// The control law of running periods.
+    /// The control law of the rate in running periods.
     pub running: RunningConfig,
-    /// Largest size of RTP's IP packets, headers included.
+    /// Maximum size of RTP's IP packets, including headers.
     pub packet_size: Size,
-    /// Time between two requests for a report on RTP.
+    /// Time between two requests for a report, while RTP is used.
     pub report_interval: Span,
-    /// The name of the kernel's congestion control for TCP; `None` for the host's default.
+    /// The name of the kernel's congestion control for TCP; `None` for the default of the host.
     pub congestion_control: Option<String>,
-    /// Sets TCP's congestion window, and replaces `congestion_control`; `None` if the window cannot be set.
+    /// Sets TCP's congestion window. If this is set, its congestion control is used instead of `congestion_control`;
+    /// `None` if the window cannot be set.
     pub window_control: Option<WindowControl>,
-    /// The local address for TCP and UDP; `None` for the host's choice.
+    /// The local address for TCP and UDP; `None` to let the host choose.
     pub local: Option<SocketAddr>,
     /// How long to wait for the receiver's answer.
     pub patience: Span,
 }
 
 impl Default for PairConfig {
-    /// A flow as in the paper, with packets of 1200 bytes: 1 s between reports (Tobe 1999, Sec. 6.1) and 5 s of
-    /// patience (our choice).
+    /// A flow as in the paper, with packets of 1200 bytes. Reports are requested every second (Tobe 1999, Sec. 6.1),
+    /// and the sender waits 5 s for the receiver's answer (our choice).
     fn default() -> Self {
         Self {
             tpba: TpbaConfig::PAPER,
@@ -97,24 +100,24 @@ impl Default for PairConfig {
     }
 }
 
-/// State of a sending end, and what its host permits.
+/// The state of a sender, and what the sender's host permits.
 #[derive(Clone, Debug, PartialEq)]
 pub struct PairState {
-    /// The transport that carries ADUs now.
+    /// The transport that carries ADUs now, TCP or RTP.
     pub period: Period,
-    /// The last rate of IP packets that was measured or set; `None` before the first rate.
+    /// The last rate of IP packets that TCP measured or that was set for RTP; `None` before the first rate.
     pub rate: Option<Rate>,
-    /// TCP's congestion window, in bytes of the stream.
+    /// TCP's congestion window, in bytes of TCP data.
     pub window: Size,
-    /// Running periods that have begun.
+    /// Number of running periods that have begun.
     pub running_periods: u64,
-    /// How TCP's window is reduced at the beginning of a probing period.
+    /// How TCP's congestion window is reduced at the beginning of a probing period.
     pub window_preset: WindowPreset,
-    /// Whether the host lets TCP keep its window while RTP runs.
+    /// Whether the host keeps or resets TCP's congestion window while RTP is used.
     pub idle_window: IdleWindow,
     /// The name of the kernel's congestion control for TCP.
     pub congestion_control: String,
-    /// Whether the receiver closed the connection, or was lost, before the end of the flow.
+    /// Whether the receiver closed the connection, or the connection was lost, before the sender ended the flow.
     pub ended_by_peer: bool,
 }
 
@@ -122,15 +125,15 @@ pub struct PairState {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum SendError {
-    /// The ADU would exceed the maximum length. It can still be ended without this part.
+    /// With this part, the ADU would exceed the maximum length. The ADU can still be ended without this part.
     #[error("an ADU of {found} bytes is too long; it may have {most}")]
     TooLong {
-        /// Its length with this part.
+        /// The length of the ADU with this part, in bytes.
         found: usize,
-        /// The maximum length.
+        /// The maximum length of an ADU, in bytes.
         most: usize,
     },
-    /// The flow is over.
+    /// The flow is over, so nothing can be sent.
     #[error("the flow is over")]
     Closed(#[from] Closed),
 }

@@ -10,19 +10,19 @@ use super::connection::{Connection, idle_window};
 use super::hello::{self, Link, Opened};
 use crate::{Clock, NetError, Socket};
 
-/// Both open transports of a sending end.
+/// The open TCP and UDP flows of a sender.
 pub(super) struct Open {
     pub(super) socket: Socket,
     pub(super) tcp: Connection,
-    /// The remote and local TCP address.
+    /// The peer's TCP address; `local` is the local TCP address.
     pub(super) peer: SocketAddr,
     pub(super) local: SocketAddr,
-    /// The receiver's hello.
+    /// The first message (hello) of the receiver.
     pub(super) receiver: PairHello,
     pub(super) state: Arc<Mutex<PairState>>,
 }
 
-/// Opens both transports to the receiver at `peer`, for packets of this SSRC.
+/// Opens the TCP and UDP flows to the receiver at `peer`. The RTP packets will have this SSRC.
 pub(super) fn open(peer: SocketAddr, link: &Link, clock: &Clock, ssrc: u32) -> Result<Open, NetError> {
     let Opened { stream, socket, receiver } = hello::open(peer, link, clock, ssrc)?;
     let local = stream.local_addr().unwrap_or(socket.address());
@@ -40,7 +40,7 @@ pub(super) fn open(peer: SocketAddr, link: &Link, clock: &Clock, ssrc: u32) -> R
     Ok(Open { socket, tcp, peer, local, receiver, state: Arc::new(Mutex::new(state)) })
 }
 
-/// The current state.
+/// Returns a copy of the current state.
 pub(super) fn last(state: &Mutex<PairState>) -> PairState {
     state.lock().unwrap_or_else(PoisonError::into_inner).clone()
 }

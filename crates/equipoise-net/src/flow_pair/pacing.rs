@@ -1,10 +1,10 @@
-//! `SO_MAX_PACING_RATE`, which neither the standard library nor nix nor socket2 offers.
+//! The socket option `SO_MAX_PACING_RATE`, which the standard library, nix and socket2 do not offer.
 
 use nix::{libc, setsockopt_impl, sockopt_impl};
 
 sockopt_impl!(
-    /// The highest rate at which the kernel sends from a socket, in bytes per second; `u32::MAX` for no limit
-    /// (`man 7 socket`).
+    /// The maximum rate at which the kernel sends from a socket, in bytes per second; `u32::MAX` for no limit (`man 7
+    /// socket`).
     MaxPacingRate,
     SetOnly,
     libc::SOL_SOCKET,
@@ -12,5 +12,5 @@ sockopt_impl!(
     u32
 );
 
-/// No limit.
+/// The value of the option for no limit.
 pub(super) const UNLIMITED: u32 = u32::MAX;

@@ -20,9 +20,9 @@ use crate::tcp::failed;
 use crate::thread::Worker;
 use crate::{Clock, NetError, Socket, Time};
 
-/// The receiving end of a flow pair.
+/// The receiver of a flow pair.
 ///
-/// Dropping it ends the flow.
+/// If the receiver is dropped, the flow ends.
 #[derive(Debug)]
 pub struct PairReceiver {
     thread: Leaving<Worker<Result<(), NetError>>>,
@@ -32,14 +32,15 @@ pub struct PairReceiver {
 }
 
 impl PairReceiver {
-    /// Maximum number of ADUs that wait to be taken, in addition to those held for reordering. Our choice, as is
-    /// [`MOST`](Self::MOST).
+    /// Maximum number of ADUs that wait for [`recv`](Self::recv), in addition to those that wait for earlier ADUs. Our
+    /// choice, as is the value of [`MOST`](Self::MOST).
     pub const MOST_ADUS: usize = 4096;
-    /// Maximum bytes of ADUs that wait to be taken. Beyond that, nothing more is accepted: TCP has to wait, and in a
-    /// running period ADUs are finally dropped.
+    /// Maximum number of bytes of ADUs that wait for [`recv`](Self::recv). Beyond this limit, nothing more is accepted:
+    /// TCP has to wait, and in a running period (RTP) ADUs are finally dropped.
     pub const MOST: usize = Shared::MOST;
 
-    /// Receives the flow whose sender connected with `stream` and sent `hello`. Returns the hello to answer with.
+    /// Starts a receiver for the flow whose sender connected with `stream` and sent `hello`. Returns the receiver's
+    /// hello, which answers the sender's.
     pub(super) fn start(
         stream: TcpStream,
         hello: PairHello,
@@ -64,12 +65,12 @@ impl PairReceiver {
         Ok((Self { thread, queue, shared, peer }, answer))
     }
 
-    /// The sender's TCP address.
+    /// The TCP address of the sender.
     pub const fn peer(&self) -> SocketAddr {
         self.peer
     }
 
-    /// Waits for the next ADU, in order; `None` when the flow is over and all ADUs have been taken.
+    /// Waits for the next ADU, in order; `None` when the flow is over and all ADUs have been returned.
     ///
     /// # Panics
     /// If called within a tokio runtime.
@@ -79,13 +80,13 @@ impl PairReceiver {
         Some(adu)
     }
 
-    /// As [`recv`](Self::recv), for a task.
+    /// The asynchronous variant of [`recv`](Self::recv).
     pub async fn recv_async(&mut self) -> Option<Adu> {
         poll_fn(|context| self.poll_recv(context)).await
     }
 
-    /// As [`recv`](Self::recv), for custom event loops: while it is pending, the context's waker is woken when there is
-    /// an ADU. Only the waker of the latest call counts.
+    /// The polling variant of [`recv`](Self::recv), for custom event loops: if the result is pending, the context's
+    /// waker is woken when there is an ADU. Only the waker of the latest call is woken.
     pub fn poll_recv(&mut self, context: &mut Context<'_>) -> Poll<Option<Adu>> {
         let adu = ready!(self.queue.poll_recv(context));
         if let Some(adu) = &adu {
@@ -94,12 +95,12 @@ impl PairReceiver {
         Poll::Ready(adu)
     }
 
-    /// Why the flow ended; `None` while it runs, and if its thread failed.
+    /// Why the flow ended; `None` if it is still running, or if the receiver's thread failed.
     pub fn end(&self) -> Option<PairEnd> {
         self.shared.end.get().copied()
     }
 
-    /// Bytes of ADUs that wait to be taken.
+    /// Number of bytes of ADUs that wait for [`recv`](Self::recv).
     pub fn waiting(&self) -> usize {
         self.shared.waiting.load(Ordering::Relaxed)
     }
@@ -107,7 +108,7 @@ impl PairReceiver {
     /// Ends the flow.
     ///
     /// # Errors
-    /// The error of its thread, if any.
+    /// The error of the receiver's thread, if any.
     pub fn close(self) -> Result<(), NetError> {
         self.thread.take().map_or(Ok(()), |thread| {
             thread.request_stop();

@@ -19,24 +19,24 @@ use crate::socket::wait_readable;
 use crate::thread::STOP_CHECK;
 use crate::{NetError, Observer, Socket, Time};
 
-/// Maximum number of datagrams, and of reads of the stream, in a row before other work.
+/// Maximum number of datagrams, and of reads from TCP, that are handled in a row before other work.
 const BATCH: usize = 64;
-/// Bytes per read of the stream.
+/// Maximum number of bytes per read from TCP.
 const PIECE: usize = 64 << 10;
 
-/// State shared by both ends of the queue of ADUs.
+/// State that the receiver's thread and the application share: the queue of received ADUs between them.
 #[derive(Debug)]
 pub(super) struct Shared {
-    /// Bytes in the queue.
+    /// Number of bytes of ADUs in the queue.
     pub(super) waiting: AtomicUsize,
     pub(super) end: OnceLock<PairEnd>,
-    /// Whether the thread waits for room in the queue. If so, it is woken when the application takes an ADU.
+    /// Whether the thread waits for space in the queue. If so, the thread is woken when the application takes an ADU.
     held: AtomicBool,
     wakeup: EventFd,
 }
 
 impl Shared {
-    /// Bytes in the queue above which nothing more is accepted.
+    /// Maximum number of bytes in the queue: if there are as many, no ADU is added.
     pub(super) const MOST: usize = 1 << 20;
 
     pub(super) fn new() -> Result<Self, NetError> {
@@ -45,40 +45,42 @@ impl Shared {
         Ok(Self { waiting: AtomicUsize::new(0), end: OnceLock::new(), held: AtomicBool::new(false), wakeup })
     }
 
-    /// Records that the application has taken an ADU of this many bytes.
+    /// Records that the application has taken an ADU of this many bytes from the queue.
     pub(super) fn taken(&self, bytes: usize) {
         self.waiting.fetch_sub(bytes, Ordering::SeqCst);
         if self.held.swap(false, Ordering::SeqCst) {
-            // The write fails only if the counter would overflow; then the descriptor is already readable.
+            // The write fails only if the counter would overflow. In this case the descriptor is already readable.
             let _ = self.wakeup.write(1);
         }
     }
 }
 
-/// The thread of a receiving end: connects TCP, UDP, the pair and the application.
+/// The thread of a receiver, which connects TCP, UDP, the flow pair's state machine and the application.
 pub(super) struct Receiving<O> {
     end: Receiver,
     stream: TcpStream,
     socket: Socket,
-    /// The sender's TCP address, and the source address of its datagrams once a datagram has arrived.
+    /// The sender's TCP address. `reports_to` is the source address of the sender's datagrams; `None` before the first
+    /// datagram.
     peer: SocketAddr,
     reports_to: Option<SocketAddr>,
     source: u32,
-    /// The queue for ADUs; if it is `None`, ADUs are dropped after the observer has seen them.
+    /// The queue for the application. If it is `None`, ADUs are dropped after the observer was called.
     queue: Option<mpsc::Sender<Adu>>,
     shared: Arc<Shared>,
     observe: O,
-    /// Bytes read from the stream; the first `used` bytes have been passed to the pair.
+    /// Bytes read from TCP. The first `used` bytes have been passed to the flow pair's state machine.
     piece: Vec<u8>,
     used: usize,
-    /// Why the stream has ended.
+    /// Why the TCP connection has ended; `None` if it has not.
     over: Option<PairEnd>,
     ended: bool,
     buffer: Vec<u8>,
 }
 
 impl<O: Observer> Receiving<O> {
-    /// A thread for `end`. Datagrams arrive at `socket`, from the host of `peer` and with this SSRC.
+    /// A receiver for the state machine `end`. Datagrams arrive at `socket`, from the host of `peer` and with the SSRC
+    /// `source`.
     pub(super) fn new(
         end: Receiver,
         stream: TcpStream,
@@ -91,14 +93,15 @@ impl<O: Observer> Receiving<O> {
         Self { end, stream, socket, peer, reports_to, source, queue, shared, observe, piece, used, over, ended, buffer }
     }
 
-    /// Receives until the flow is over and all ADUs are delivered, the application has dropped the queue, or `stop` is
-    /// set.
+    /// Receives until the flow is over and all ADUs are delivered, until the application has dropped the queue, or
+    /// until `stop` is set.
     pub(super) fn run(mut self, stop: &AtomicBool) -> Result<(), NetError> {
         loop {
             if stop.load(Ordering::Relaxed) || self.queue.as_ref().is_some_and(mpsc::Sender::is_closed) {
                 return self.handle(self.now(), Input::Stop);
             }
-            // Datagrams are handled first, with their arrival times, so that after a stall no datagram counts as late.
+            // Datagrams are handled first, with their arrival times, so that after a stall of the host no datagram
+            // counts as late.
             if self.take_datagrams()? {
                 self.take_stream()?;
             }
@@ -108,7 +111,7 @@ impl<O: Observer> Receiving<O> {
             let all_given = self.give();
             if self.ended && all_given {
                 let end = self.over.unwrap_or(PairEnd::Lost);
-                // The end is set only once.
+                // This code runs once, so the value is not set yet.
                 let _ = self.shared.end.set(end);
                 return Ok(());
             }
@@ -116,7 +119,7 @@ impl<O: Observer> Receiving<O> {
         }
     }
 
-    /// Handles waiting datagrams; returns whether all of them are handled.
+    /// Handles the waiting datagrams, at most [`BATCH`]. Returns whether all of them are handled.
     fn take_datagrams(&mut self) -> Result<bool, NetError> {
         for _ in 0..BATCH {
             let Some(received) = self.socket.recv(&mut self.buffer)? else { return Ok(true) };
@@ -130,7 +133,7 @@ impl<O: Observer> Receiving<O> {
         Ok(false)
     }
 
-    /// Passes the stream to the pair as far as the pair accepts it.
+    /// Reads from TCP, and passes the bytes to the flow pair's state machine as far as it accepts them.
     fn take_stream(&mut self) -> Result<(), NetError> {
         for _ in 0..BATCH {
             if let Some(rest) = self.piece.get(self.used..).filter(|rest| !rest.is_empty()) {
@@ -141,7 +144,7 @@ impl<O: Observer> Receiving<O> {
                     self.observe.on_stream(now, Size::from_bytes(read as u64));
                 }
                 self.obey(now)?;
-                // ADUs are delivered at once if possible, so that there is room for more.
+                // ADUs are delivered to the application as soon as possible, so that there is space for further data.
                 self.give();
             }
             if self.used < self.piece.len() || self.over.is_some() || !self.end.wants_tcp() {
@@ -169,14 +172,14 @@ impl<O: Observer> Receiving<O> {
         self.obey(now)
     }
 
-    /// Carries out the outputs of the pair.
+    /// Performs the outputs of the flow pair's state machine.
     fn obey(&mut self, now: Time) -> Result<(), NetError> {
         let mut garbled = false;
         while let Some(output) = self.end.poll() {
             match output {
                 Output::Transmit(transmit) => {
                     if let Some(to) = self.reports_to {
-                        // The receiving end transmits only reports.
+                        // The receiver of a flow pair transmits nothing except reports.
                         self.socket.answer(to, &transmit);
                     }
                 }
@@ -195,7 +198,7 @@ impl<O: Observer> Receiving<O> {
         Ok(())
     }
 
-    /// Delivers ADUs while there is room in the queue; returns whether all of them are delivered.
+    /// Delivers ADUs to the application while the queue has space. Returns whether all ADUs are delivered.
     fn give(&mut self) -> bool {
         loop {
             let has_room = self.shared.waiting.load(Ordering::SeqCst) < Shared::MOST;
@@ -208,16 +211,16 @@ impl<O: Observer> Receiving<O> {
                 Ok(place) if has_room => {
                     let Some(adu) = self.end.take_adu() else { return true };
                     self.observe.on_event(self.socket.clock().now(), &delivered(&adu));
-                    // The ADU is counted before the application can take it.
+                    // The bytes of the ADU are counted before the application can take it.
                     self.shared.waiting.fetch_add(adu.data.len(), Ordering::SeqCst);
                     let data = adu.data.to_vec();
                     place.send(Adu { number: adu.number, missing: adu.missing, over: adu.over, data });
                 }
-                // The application has dropped the queue.
+                // The application has dropped its endpoint of the queue.
                 Err(TrySendError::Closed(())) => return true,
                 Ok(_) | Err(TrySendError::Full(())) => {
-                    // After `held` is set, the queue is tried once more: the application may have taken an ADU in the
-                    // meantime.
+                    // After `held` is set, the loop checks the queue again, because the application may have taken an
+                    // ADU before `held` was set.
                     if self.shared.held.swap(true, Ordering::SeqCst) {
                         return false;
                     }
@@ -226,7 +229,8 @@ impl<O: Observer> Receiving<O> {
         }
     }
 
-    /// Waits for a datagram, the stream if it is wanted, room for ADUs, a timer, or the next check of the stop flag.
+    /// Waits for a datagram, for TCP data if it is accepted now, for space in the queue, for a timer, or for the next
+    /// check of the stop flag.
     fn wait(&mut self) -> Result<(), NetError> {
         let check = self.now() + STOP_CHECK;
         let until = self.end.wake().map_or(check, |wake| check.min(wake.at.assume_clock()));
@@ -237,7 +241,7 @@ impl<O: Observer> Receiving<O> {
         ];
         let reads = self.over.is_none() && self.used == self.piece.len() && self.end.wants_tcp();
         wait_readable(&mut waiting[..if reads { 3 } else { 2 }], self.socket.clock(), until)?;
-        // Resets the wakeup, if it was signalled.
+        // Makes the descriptor unreadable again, if it was readable.
         let _ = self.shared.wakeup.read();
         Ok(())
     }

@@ -18,39 +18,42 @@ use crate::secure::random;
 use crate::thread::Worker;
 use crate::{Clock, NetError, PayloadSender, Time};
 
-/// A dynamic payload type (RFC 3551, Sec. 3).
+/// The RTP payload type of the packets: a dynamic type (RFC 3551, Sec. 3).
 const PAYLOAD_TYPE: u8 = 96;
-/// The longest ADU, in bytes.
+/// Maximum length of an ADU, in bytes.
 const LONGEST: usize = AduHeader::LONGEST as usize;
 
-/// The sending end of a flow pair.
+/// The sender of a flow pair.
 ///
-/// Dropping it ends the flow and discards waiting data; [`close`](Self::close) sends that data first.
+/// If the sender is dropped, the flow ends and waiting data is discarded. [`close`](Self::close) sends the waiting data
+/// first.
 #[derive(Debug)]
 pub struct PairSender {
     thread: Leaving<Worker<Result<(), NetError>>>,
     payloads: PayloadSender,
     state: Arc<Mutex<PairState>>,
     local: SocketAddr,
-    /// Bytes of the current, unfinished ADU.
+    /// Number of bytes of the current, unfinished ADU.
     open: usize,
 }
 
 impl PairSender {
-    /// Opens a flow to the receiver at `peer`, over TCP to that port and over UDP to the port in the receiver's answer.
+    /// Opens a flow to the receiver at `peer`: over TCP to this address, and over UDP to the port in the receiver's
+    /// answer.
     ///
     /// # Errors
-    /// [`NetError::NoPair`] if no receiver answers there, [`NetError::Pair`] for an invalid configuration,
-    /// [`NetError::NoCongestionControl`], and the system's errors.
+    /// [`NetError::NoPair`] if no receiver answers at `peer`, [`NetError::Pair`] if the configuration is invalid,
+    /// [`NetError::NoCongestionControl`] if the kernel does not have the requested congestion control, and the system's
+    /// errors.
     pub fn connect(peer: SocketAddr, config: &PairConfig) -> Result<Self, NetError> {
         Self::connect_observed(peer, config, |_, _| {})
     }
 
-    /// As [`connect`](Self::connect). `observe` is called with each event, on the flow's thread: a slow observer delays
-    /// sending.
+    /// Like [`connect`](Self::connect), and calls `observe` with each event of the flow. The calls are on the flow's
+    /// thread: if `observe` is slow, data is sent late.
     ///
     /// # Errors
-    /// As [`connect`](Self::connect).
+    /// The errors of [`connect`](Self::connect).
     pub fn connect_observed(
         peer: SocketAddr,
         config: &PairConfig,
@@ -66,10 +69,10 @@ impl PairSender {
         Ok(Self { thread, payloads, state, local, open: 0 })
     }
 
-    /// As [`connect`](Self::connect), for a task.
+    /// The asynchronous variant of [`connect`](Self::connect).
     ///
     /// # Errors
-    /// As [`connect`](Self::connect).
+    /// The errors of [`connect`](Self::connect).
     ///
     /// # Panics
     /// If called outside of a tokio runtime.
@@ -77,19 +80,19 @@ impl PairSender {
         blocking(move || Self::connect(peer, &config)).await
     }
 
-    /// Sends a whole ADU, or the last bytes of the current ADU. Blocks while there is no room for them.
+    /// Sends a whole ADU, or the last bytes of the current ADU. Blocks until there is space for all bytes.
     ///
     /// # Errors
-    /// [`SendError::TooLong`] if the ADU would be too long; then no byte is accepted. [`SendError::Closed`] if the flow
-    /// is over; [`close`](Self::close) returns the reason.
+    /// [`SendError::TooLong`] if the ADU would be too long; in this case no byte is accepted. [`SendError::Closed`] if
+    /// the flow is over; in this case [`close`](Self::close) returns the reason.
     pub fn send(&mut self, data: &[u8]) -> Result<(), SendError> {
         self.send_as(data, true)
     }
 
-    /// As [`send`](Self::send), for a part of an ADU that is not its end.
+    /// Like [`send`](Self::send), for bytes of an ADU that are not its last bytes.
     ///
     /// # Errors
-    /// As [`send`](Self::send).
+    /// The errors of [`send`](Self::send).
     pub fn send_part(&mut self, data: &[u8]) -> Result<(), SendError> {
         self.send_as(data, false)
     }
@@ -108,21 +111,22 @@ impl PairSender {
         Ok(())
     }
 
-    /// As [`send`](Self::send), for a task.
+    /// The asynchronous variant of [`send`](Self::send).
     ///
-    /// If the future is dropped before it completes, a first part of the data may already belong to the ADU; none of it
-    /// if the data is 64 kB or shorter.
+    /// If the future is dropped before it completes, only the first bytes of data longer than 64 kB may have been added
+    /// to the ADU. Data of 64 kB or less is added completely or not at all.
     ///
     /// # Errors
-    /// As [`send`](Self::send).
+    /// The errors of [`send`](Self::send).
     pub async fn send_async(&mut self, data: &[u8]) -> Result<(), SendError> {
         self.send_as_async(data, true).await
     }
 
-    /// As [`send_part`](Self::send_part), for a task; see [`send_async`](Self::send_async).
+    /// The asynchronous variant of [`send_part`](Self::send_part). If the future is dropped, the same applies as for
+    /// [`send_async`](Self::send_async).
     ///
     /// # Errors
-    /// As [`send`](Self::send).
+    /// The errors of [`send`](Self::send).
     pub async fn send_part_async(&mut self, data: &[u8]) -> Result<(), SendError> {
         self.send_as_async(data, false).await
     }
@@ -146,28 +150,28 @@ impl PairSender {
         if found > LONGEST { Err(SendError::TooLong { found, most: LONGEST }) } else { Ok(()) }
     }
 
-    /// Bytes passed to `send` that neither TCP nor RTP has accepted yet.
+    /// Number of bytes that were passed to `send` and that neither TCP nor RTP has accepted yet.
     pub fn waiting(&self) -> usize {
         self.payloads.waiting()
     }
 
-    /// State of the flow, and what its host permits.
+    /// The state of the flow, and what the sender's host permits.
     pub fn state(&self) -> PairState {
-        // The state is consistent even if a thread panicked: each change is one step.
+        // Each change of the state is one step. Therefore the state is consistent even if a thread panicked.
         self.state.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// The local address of its TCP connection.
+    /// The local address of the TCP connection.
     pub const fn local_address(&self) -> SocketAddr {
         self.local
     }
 
-    /// Sends all waiting data, ends an unfinished ADU, and ends the flow. Returns the last state.
+    /// Sends all waiting data, ends an unfinished ADU, and ends the flow. Returns the last state of the flow.
     ///
-    /// How long this takes depends on the rate. Data already passed to the host's TCP is delivered by the host.
+    /// The duration depends on the rate. Data that was already passed to the host's TCP is delivered by the host.
     ///
     /// # Errors
-    /// The error of the flow, if any.
+    /// The error that ended the flow early, if any.
     pub fn close(self) -> Result<PairState, NetError> {
         let Self { thread, payloads, state, .. } = self;
         drop(payloads);
@@ -177,10 +181,10 @@ impl PairSender {
         Ok(last(&state))
     }
 
-    /// As [`close`](Self::close), for a task. If the future is dropped, waiting data is still sent.
+    /// The asynchronous variant of [`close`](Self::close). If the future is dropped, waiting data is still sent.
     ///
     /// # Errors
-    /// As [`close`](Self::close).
+    /// The errors of [`close`](Self::close).
     pub async fn close_async(self) -> Result<PairState, NetError> {
         let Self { thread, payloads, state, .. } = self;
         drop(payloads);
@@ -189,14 +193,15 @@ impl PairSender {
     }
 }
 
-/// Splits off the last part of the data, which ends the ADU. If `end` is not set, the last part is empty.
+/// Divides data into the parts before the last part, and the last part, which ends the ADU. If `end` is false, the last
+/// part is empty.
 fn split(data: &[u8], end: bool) -> (&[u8], &[u8]) {
     let before =
         if end { data.len().saturating_sub(1) / PayloadSender::PART * PayloadSender::PART } else { data.len() };
     data.split_at(before)
 }
 
-/// The state machine of the sending end.
+/// Creates the state machine of the sender.
 fn end(peer: SocketAddr, config: &PairConfig, clock: &Clock, ssrc: u32) -> Result<equipoise_pair::Sender, NetError> {
     let stream = StreamConfig {
         overhead: Size::from_bytes(overhead(peer)),

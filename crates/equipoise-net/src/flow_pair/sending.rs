@@ -18,24 +18,24 @@ use crate::socket::wait_readable;
 use crate::thread::STOP_CHECK;
 use crate::{NetError, Socket, Time};
 
-/// Maximum number of datagrams, and of writes to TCP, in a row before other work.
+/// Maximum number of datagrams, and of writes to TCP, that are handled in a row before other work.
 const BATCH: usize = 64;
-/// Time between two checks of TCP while RTP runs. Our choice: TCP's state is needed only when TCP starts again.
+/// Time between two checks of TCP while RTP is used. Our choice: TCP's state is not needed until TCP is used again.
 const IDLE_LOOK: Span = Span::from_millis(1);
 
-/// The data to send.
+/// The source of the data that is sent.
 pub(super) enum Supply {
-    /// From an application; `message` holds data for which the pair had no room yet.
+    /// Data from an application. `message` is data from the queue for which the flow pair had no space yet.
     Application { queue: PayloadReceiver, message: Option<(Vec<u8>, bool)> },
-    /// An endless sequence of ADUs with these bytes.
+    /// An endless sequence of equal ADUs, each with these bytes.
     Endless(Vec<u8>),
 }
 
-/// The thread of a sending end: connects the application, TCP, UDP and the pair.
+/// The thread of a sender, which connects the application, TCP, UDP and the flow pair's state machine.
 pub(super) struct Sending<O> {
     end: Sender,
     socket: Socket,
-    /// The receiver's UDP address, and the SSRC of its reports.
+    /// The receiver's UDP address. `source` is the SSRC of the receiver's reports.
     peer: SocketAddr,
     source: u32,
     tcp: Connection,
@@ -49,7 +49,7 @@ pub(super) struct Sending<O> {
 }
 
 impl<O: FnMut(Time, &Event)> Sending<O> {
-    /// A thread for `end` with open transports.
+    /// A sender for the state machine `end` and the open transports `open`.
     pub(super) fn new(end: Sender, open: Open, supply: Supply, observe: O) -> Self {
         let Open { socket, tcp, peer, receiver, state, .. } = open;
         Self {
@@ -68,7 +68,7 @@ impl<O: FnMut(Time, &Event)> Sending<O> {
         }
     }
 
-    /// Sends until the flow has ended, the peer is gone, or `stop` is set.
+    /// Sends until the flow has ended, until the peer is lost, or until `stop` is set.
     pub(super) fn run(mut self, stop: &AtomicBool) -> Result<(), NetError> {
         while !self.ended {
             if stop.load(Ordering::Relaxed) {
@@ -100,7 +100,7 @@ impl<O: FnMut(Time, &Event)> Sending<O> {
         Ok(())
     }
 
-    /// Passes data to the pair while there is room.
+    /// Passes data to the flow pair's state machine while it has space.
     fn take_supply(&mut self) -> Result<(), NetError> {
         loop {
             let now = self.now();
@@ -117,11 +117,11 @@ impl<O: FnMut(Time, &Event)> Sending<O> {
                     let Some((bytes, end)) = message.take_if(|(bytes, _)| room > 0 && bytes.len() <= room) else {
                         return Ok(());
                     };
-                    // This cannot fail: there is room, and the application's side has checked the length of the ADU.
+                    // This cannot fail: there is space, and the application's call has checked the length of the ADU.
                     let _ = self.end.push(now.assume_clock(), &bytes, end);
                 }
                 Supply::Endless(adu) => {
-                    // One ADU always waits in addition to those that the transports have taken, as in the simulator.
+                    // One ADU always waits in addition to those that TCP and RTP have accepted, as in the simulator.
                     if self.end.waiting() >= adu.len().max(1) || self.end.push(now.assume_clock(), adu, true).is_err() {
                         return Ok(());
                     }
@@ -131,7 +131,7 @@ impl<O: FnMut(Time, &Event)> Sending<O> {
         }
     }
 
-    /// Reports TCP's state to the pair, and passes data to TCP.
+    /// Reports TCP's state to the flow pair's state machine, and passes pending data to TCP.
     fn serve_tcp(&mut self) -> Result<(), NetError> {
         if self.end.period() == Period::Running && self.now() - self.looked < IDLE_LOOK {
             return Ok(());
@@ -168,7 +168,7 @@ impl<O: FnMut(Time, &Event)> Sending<O> {
         Ok(())
     }
 
-    /// Handles the loss of the peer.
+    /// Handles the loss of the connection to the peer.
     fn lose(&mut self) {
         if !self.ended {
             self.ended = true;
@@ -192,7 +192,7 @@ impl<O: FnMut(Time, &Event)> Sending<O> {
         self.obey(now)
     }
 
-    /// Carries out the outputs of the pair.
+    /// Performs the outputs of the flow pair's state machine.
     fn obey(&mut self, now: Time) -> Result<(), NetError> {
         while let Some(output) = self.end.poll() {
             match output {
@@ -210,7 +210,8 @@ impl<O: FnMut(Time, &Event)> Sending<O> {
         Ok(())
     }
 
-    /// Waits for a datagram, the application, TCP, a timer, or the next check of the stop flag.
+    /// Waits for a datagram, for data from the application, for TCP, for a timer, or for the next check of the stop
+    /// flag.
     fn wait(&mut self) -> Result<(), NetError> {
         let (now, clock) = (self.now(), self.socket.clock().clone());
         let check = now + STOP_CHECK;
@@ -222,7 +223,7 @@ impl<O: FnMut(Time, &Event)> Sending<O> {
             return Ok(());
         }
         if until > now {
-            // While there is no room, new data from the application need not end the wait.
+            // If there is no space for the current data, new data from the application need not end the wait.
             let wakeup = match &self.supply {
                 Supply::Application { queue, message: None } => Some(queue.wakeup()),
                 Supply::Application { .. } | Supply::Endless(_) => None,
@@ -253,11 +254,11 @@ impl<O: FnMut(Time, &Event)> Sending<O> {
 }
 
 fn locked(state: &Mutex<PairState>) -> MutexGuard<'_, PairState> {
-    // The state is consistent even if a thread panicked: each change is one step.
+    // Each change of the state is one step. Therefore the state is consistent even if a thread panicked.
     state.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Updates the state for an event.
+/// Updates the published state after an event.
 fn note(state: &mut PairState, event: &Event) {
     match *event {
         Event::Probed { rate } => state.rate = Some(rate),

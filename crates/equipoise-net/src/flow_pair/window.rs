@@ -3,20 +3,21 @@ use std::io;
 use std::os::fd::BorrowedFd;
 use std::sync::Arc;
 
-/// How TCP's window is reduced to [`equipoise_pair::tpba::window_after`] at the beginning of a probing period.
+/// How TCP's congestion window is reduced to [`equipoise_pair::tpba::window_after`] at the beginning of a probing
+/// period.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum WindowPreset {
-    /// It is set with a [`WindowControl`].
+    /// The window is set with a [`WindowControl`].
     Set,
-    /// The window stays. In the first round trips, sending is paced to one such window per round trip
-    /// (`SO_MAX_PACING_RATE`), which needs no privilege.
+    /// The window is not changed. Instead, TCP is paced to one reduced window per round-trip time for the first
+    /// round-trip times (`SO_MAX_PACING_RATE`). This needs no privilege.
     Paced,
-    /// The window stays, and the burst is sent: the system refused pacing.
+    /// The window is not changed, and TCP may send a burst: the system refused pacing.
     Kept,
 }
 
 impl WindowPreset {
-    /// The name used in reports.
+    /// The description used in reports.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Set => "set to what the law says",
@@ -26,19 +27,19 @@ impl WindowPreset {
     }
 }
 
-/// What happens to TCP's window while RTP runs (Linux's `net.ipv4.tcp_slow_start_after_idle`).
+/// What happens to TCP's congestion window while RTP is used (Linux's `net.ipv4.tcp_slow_start_after_idle`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum IdleWindow {
-    /// It stays, as required by Tobe 1999, Sec. 4.
+    /// The window stays, as required by Tobe 1999, Sec. 4.
     Kept,
-    /// The host resets it to the initial window. Unless it is [set](WindowPreset::Set) then, TCP begins each probing
-    /// period with slow start, up to three quarters of its earlier window. Root may set
-    /// `net.ipv4.tcp_slow_start_after_idle` to 0.
+    /// The host resets the window to the initial window. Unless the window is [set](WindowPreset::Set) after this, TCP
+    /// begins each probing period with slow start, up to three quarters of its earlier window. To avoid the reset, root
+    /// may set `net.ipv4.tcp_slow_start_after_idle` to 0.
     Reset,
 }
 
 impl IdleWindow {
-    /// The name used in reports.
+    /// The description used in reports.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Kept => "kept over idleness",
@@ -47,8 +48,8 @@ impl IdleWindow {
     }
 }
 
-/// Sets a TCP connection's congestion window. Linux does not let applications do that, so this needs a special
-/// congestion control, such as `equipoise_kernel::PresetWindow`.
+/// Sets the congestion window of a TCP connection. Linux does not permit applications to do this, so a special
+/// congestion control is necessary, such as `equipoise_kernel::PresetWindow`.
 #[derive(Clone)]
 pub struct WindowControl {
     congestion_control: String,
@@ -58,8 +59,8 @@ pub struct WindowControl {
 type SetWindow = dyn Fn(BorrowedFd<'_>, u32) -> io::Result<()> + Send + Sync;
 
 impl WindowControl {
-    /// A control for connections with the congestion control of this name. `set` is called with a connection and a
-    /// window in segments. The window has to apply from the next segment on; no data is in flight at that time.
+    /// A control for connections that use this congestion control. `set` is called with a connection and a window in
+    /// segments. The window must apply from the next segment on; no data is in flight at this time.
     pub fn new(
         congestion_control: impl Into<String>,
         set: impl Fn(BorrowedFd<'_>, u32) -> io::Result<()> + Send + Sync + 'static,
@@ -67,7 +68,7 @@ impl WindowControl {
         Self { congestion_control: congestion_control.into(), set: Arc::new(set) }
     }
 
-    /// The name of the congestion control.
+    /// The name of the congestion control that connections must use.
     pub fn congestion_control(&self) -> &str {
         &self.congestion_control
     }

@@ -6,63 +6,63 @@ use equipoise_session::Event;
 use super::news::Publisher;
 use crate::{HostStats, Observer, Time};
 
-/// A sender's measurements of its path, from the receiver's last report.
+/// A sender's measurements of its path, from the receiver's latest report.
 ///
-/// A value is `None` if it is not known: before the first report, or if a report had too few packets.
+/// A value is `None` if it is not known: before the first report, or if the report covers too few packets.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Measurement {
-    /// Reports so far.
+    /// Number of reports received.
     pub reports: u64,
-    /// Mean of the delay that the session uses ([`SendConfig::delays`](crate::SendConfig::delays)), over the last
-    /// report's interval.
+    /// Mean delay in the interval of the latest report. The session's configuration determines which delay is measured
+    /// ([`SendConfig::delays`](crate::SendConfig::delays)).
     pub delay_mean: Option<Span>,
-    /// Standard deviation of this delay.
+    /// Standard deviation of the delay in the interval of the latest report.
     pub delay_deviation: Option<Span>,
-    /// Round-trip time: from the request for a report to its arrival, less the time that the receiver held it (RFC
-    /// 3550, Sec. 6.4.1).
+    /// Round-trip time: from the request for a report to the arrival of the report, minus the time for which the
+    /// receiver delayed its answer (RFC 3550, Sec. 6.4.1).
     pub round_trip: Option<Span>,
-    /// Share of the interval's packets that were lost, 0 to 1.
+    /// Share of the packets in the interval of the latest report that were lost, 0 to 1.
     pub fraction_lost: Option<f64>,
-    /// Packets that were sent and have not arrived since the session began.
+    /// Number of packets that were sent since the session began and have not arrived.
     pub lost: Option<u64>,
-    /// How far the receiver's clock is ahead of the sender's clock, with the uncertainty of this value.
+    /// How far the receiver's clock is ahead of the sender's clock, and the uncertainty of this value.
     pub offset: Option<Offset>,
-    /// Why the controller chose the current rate; `None` before its first decision.
+    /// Why the controller chose the current rate; `None` before the controller's first decision.
     pub reason: Option<Reason>,
 }
 
 /// A receiver's measurements of a session.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Reception {
-    /// Packets received, each counted once.
+    /// Number of packets received; duplicates count once.
     pub packets: u64,
-    /// Bytes of their IP packets.
+    /// Total bytes of the IP packets received.
     pub bytes: u64,
-    /// Packets that did not arrive in time, so that their payload is missing.
+    /// Number of packets that were lost or arrived too late, so that their payload is missing.
     pub missing: u64,
-    /// Mean delay over the interval of the last report sent, as the two clocks show it, less the delay of the session's
-    /// first packet. `None` before the first report, or if its interval had too few packets.
+    /// Mean delay in the interval of the latest report sent: difference of the receiver's and the sender's clock, minus
+    /// the delay of the session's first packet. `None` before the first report, or if the interval had too few packets.
     pub delay_mean: Option<Span>,
-    /// Standard deviation of this delay.
+    /// Standard deviation of the delay in the interval of the latest report sent.
     pub delay_deviation: Option<Span>,
 }
 
-/// Summary of a sender's session.
+/// A summary of a sender's session that has ended.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Summary {
-    /// Media packets sent.
+    /// Number of media packets sent.
     pub packets: u64,
-    /// Bytes of their IP packets.
+    /// Total bytes of the IP packets sent.
     pub bytes: u64,
     /// The last measurements of the path.
     pub measurement: Measurement,
-    /// Whether the receiver ended the session; otherwise this end did.
+    /// Whether the receiver ended the session; if not, the sender ended it.
     pub ended_by_peer: bool,
-    /// The counters of the session's host.
+    /// The counters of the sender's host.
     pub host: HostStats,
 }
 
-/// Collects the events of a sender's session, on the session's thread, and publishes the results.
+/// Collects the events of a sender's session and publishes the results. It runs on the session's thread.
 #[derive(Debug)]
 pub(super) struct Tally {
     pub(super) packets: u64,
@@ -70,11 +70,11 @@ pub(super) struct Tally {
     pub(super) measurement: Measurement,
     pub(super) ended_by_peer: bool,
     key_frames_wanted: u64,
-    /// `None` once the session is over.
+    /// Where results are published; `None` after the end of the session.
     publishers: Option<Publishers>,
 }
 
-/// The values that are published.
+/// The publishers of the values that an application can watch.
 #[derive(Debug)]
 pub(super) struct Publishers {
     pub(super) rate: Publisher<Rate>,
@@ -142,7 +142,7 @@ impl Observer for Tally {
     }
 }
 
-/// Mean and standard deviation of an interval's delay.
+/// Mean and standard deviation of a delay in a report's interval; `None` if they are not known.
 pub(super) fn moments(delay: Option<DelaySummary>) -> (Option<Span>, Option<Span>) {
     let mean = delay.and_then(|delay| Span::from_secs_f64(delay.mean_s));
     (mean, delay.and_then(|delay| Span::from_secs_f64(delay.variance_s2.sqrt())))

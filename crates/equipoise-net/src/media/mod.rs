@@ -1,4 +1,5 @@
-//! Media for asynchronous applications: open a sender or a receiver, push payload, watch rate and measurements.
+//! Sessions for asynchronous applications: an application opens a sender or a receiver, passes payload, and watches
+//! rates and measurements.
 //!
 //! ```no_run
 //! use equipoise::control::Cbr;
@@ -18,14 +19,16 @@
 //! # }
 //! ```
 //!
-//! Sessions run on the same threads as those of [`send`](crate::send) and [`Server`](crate::Server). These two are for
-//! applications with callbacks: an [`Observer`](crate::Observer) or a [`SessionObserver`](crate::SessionObserver) sees
-//! every event and every packet, on the session's own thread. This module never runs application code on that thread. A
-//! task passes payload through the same [`PayloadSender`](crate::PayloadSender), and observes the session with
-//! [`tokio::sync::watch`], which keeps only the latest value. No session ever waits for an application: neither pacing
-//! nor arrival times depend on the runtime.
+//! Sessions run on the same threads as those of [`send`](crate::send) and [`Server`](crate::Server).
+//! [`send`](crate::send) and [`Server`](crate::Server) are for applications with callbacks: an
+//! [`Observer`](crate::Observer) or a [`SessionObserver`](crate::SessionObserver) is called with every event and
+//! packet, on the session's thread. This module never runs application code on this thread. A task passes payload
+//! through the same [`PayloadSender`](crate::PayloadSender), and observes the session with [`tokio::sync::watch`],
+//! which contains only the latest value. No session waits for the application. Therefore neither pacing nor arrival
+//! times depend on the runtime.
 //!
-//! Call this module within a tokio runtime of any kind. The timers and sockets of the runtime need not be enabled.
+//! This module must be used within a tokio runtime of any kind. The timers and sockets of the runtime need not be
+//! enabled.
 
 mod measurement;
 mod news;

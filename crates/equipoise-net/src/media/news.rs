@@ -3,10 +3,11 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tokio::runtime::Handle;
 use tokio::sync::{Notify, watch};
 
-/// Publishes the latest value from a thread that must not wait.
+/// Publishes the latest value of a variable from a thread that must not wait.
 ///
-/// While a task borrows from a [`watch::Receiver`], the [`watch::Sender`] has to wait, for as long as the task likes. A
-/// session's thread must not wait, so another task forwards the value: the thread only stores the value and continues.
+/// While a task borrows the value of a [`watch::Receiver`], the [`watch::Sender`] has to wait, and the time is
+/// unlimited. A session's thread must not wait. Therefore the thread only stores the value, and a task forwards it to
+/// the watch channel.
 #[derive(Debug)]
 pub(super) struct Publisher<T> {
     shared: Arc<Shared<T>>,
@@ -20,13 +21,13 @@ struct Shared<T> {
 
 #[derive(Debug)]
 struct State<T> {
-    /// The value that is not forwarded yet.
+    /// The latest value; `None` if it was already forwarded.
     latest: Option<T>,
     over: bool,
 }
 
-/// A publisher, and the receiver of its values, which begins with `first`. The receiver is closed when the publisher is
-/// dropped.
+/// Creates a publisher, and the receiver of its values, whose first value is `first`. When the publisher is dropped,
+/// the receiver is closed.
 pub(super) fn publisher<T>(runtime: &Handle, first: T) -> (Publisher<T>, watch::Receiver<T>)
 where
     T: Copy + PartialEq + Send + Sync + 'static,
@@ -39,7 +40,7 @@ where
 }
 
 impl<T> Publisher<T> {
-    /// Publishes `value`, unless a later value replaces it before it is forwarded.
+    /// Publishes `value`. If it is not forwarded before the next value is published, only the next value is forwarded.
     pub(super) fn tell(&self, value: T) {
         self.shared.state().latest = Some(value);
         self.shared.news.notify_one();
@@ -54,7 +55,7 @@ impl<T> Drop for Publisher<T> {
 }
 
 impl<T> Shared<T> {
-    /// Locks the state, for no longer than it takes to copy a value.
+    /// Locks the state. The lock is never kept for longer than it takes to copy a value.
     fn state(&self) -> MutexGuard<'_, State<T>> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -88,7 +89,7 @@ mod tests {
         tokio::runtime::Builder::new_multi_thread().worker_threads(1).build().expect("a runtime")
     }
 
-    /// If it fails, an application that borrows the rate for long delays packets.
+    /// If it fails, an application that borrows the rate for a long time delays packets.
     #[test]
     fn who_tells_never_waits_for_who_looks() {
         let runtime = runtime();

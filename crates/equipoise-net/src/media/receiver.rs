@@ -14,12 +14,13 @@ use super::news::{Publisher, publisher};
 use crate::leaving::{Leaving, blocking};
 use crate::{Clock, End, HostStats, KeyFrames, NetError, Server, ServerConfig, Session, SessionObserver, Socket, Time};
 
-/// Maximum number of sessions that wait to be accepted. Our choice: the usual backlog of a listening socket.
+/// Maximum number of sessions that wait to be accepted by the application. Our choice: the usual backlog of a listening
+/// socket.
 const BACKLOG: usize = 128;
 
-/// The receiving end of many sessions, for tasks.
+/// The receiver of many sessions, for asynchronous applications.
 ///
-/// Dropping it ends all sessions.
+/// If the receiver is dropped, all sessions end.
 #[derive(Debug)]
 pub struct MediaReceiver {
     server: Leaving<Server<Porter>>,
@@ -30,7 +31,7 @@ pub struct MediaReceiver {
 }
 
 impl MediaReceiver {
-    /// Receives at `address`; port 0 means any free port.
+    /// Starts to receive at `address`; port 0 means any free port.
     ///
     /// # Errors
     /// [`NetError::PortInUse`] and [`NetError::Bind`] if the socket cannot be opened, [`NetError::Spawn`] if no thread
@@ -50,35 +51,36 @@ impl MediaReceiver {
         Ok(Self { server: Leaving::new(server), arriving, unaccepted, local, key_frames })
     }
 
-    /// The address at which it receives, with the actual port.
+    /// The address at which the receiver receives, with the actual port.
     pub const fn local_address(&self) -> SocketAddr {
         self.local
     }
 
-    /// Waits for the next session that a sender opens; `None` if the receiver failed. [`close`](Self::close) returns
-    /// the reason.
+    /// Waits for the next session that a sender opens; `None` if the receiver failed. In this case,
+    /// [`close`](Self::close) returns the error.
     pub async fn accept(&mut self) -> Option<Incoming> {
         self.arriving.recv().await
     }
 
-    /// As [`accept`](Self::accept), for custom event loops: while it is pending, the context's waker is woken when a
-    /// session was opened. Only the waker of the latest call counts.
+    /// The polling variant of [`accept`](Self::accept), for custom event loops: if the result is pending, the context's
+    /// waker is woken when a session was opened. Only the waker of the latest call is woken.
     pub fn poll_accept(&mut self, context: &mut Context<'_>) -> Poll<Option<Incoming>> {
         self.arriving.poll_recv(context)
     }
 
-    /// Number of sessions that were opened while 128 others waited to be accepted; their payload is dropped.
+    /// Number of sessions that were opened when 128 sessions already waited to be accepted. The payload of these
+    /// sessions is dropped.
     pub fn unaccepted(&self) -> u64 {
         self.unaccepted.load(Ordering::Relaxed)
     }
 
-    /// Handle that requests key frames from senders, if a decoder cannot continue without a key frame; from any thread
-    /// or task.
+    /// A handle that requests key frames from senders. It can be used in any thread or task, if a decoder cannot
+    /// continue without a key frame.
     pub const fn key_frames(&self) -> &KeyFrames {
         &self.key_frames
     }
 
-    /// Says goodbye to all sessions and releases the port.
+    /// Ends all sessions, notifies their senders, and releases the port.
     ///
     /// # Errors
     /// The error that ended the receiver early, if any.
@@ -87,21 +89,22 @@ impl MediaReceiver {
     }
 }
 
-/// Received payload.
+/// Received payload of a session.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Received {
-    /// Number of packets whose payload is missing before this payload: they were lost on the path or not taken in time.
+    /// Number of packets directly before this payload whose payload is missing: they were lost, or the application did
+    /// not take their payload in time.
     pub missing: u64,
-    /// When the session delivered it. This is its arrival time, unless it had to wait for packets that it had
-    /// overtaken.
+    /// When the session delivered the payload. This is its arrival time, unless it waited for earlier packets that
+    /// arrived later.
     pub at: Time,
     /// The next bytes of the stream, or one RTP packet.
     pub payload: Vec<u8>,
 }
 
-/// A session at a [`MediaReceiver`].
+/// A session that a sender has opened with a [`MediaReceiver`].
 ///
-/// Dropping it discards its payload; the session itself continues until its sender ends it.
+/// If this value is dropped, the session's payload is discarded, and the session continues until its sender ends it.
 #[derive(Debug)]
 pub struct Incoming {
     session: Session,
@@ -111,24 +114,25 @@ pub struct Incoming {
 }
 
 impl Incoming {
-    /// Maximum number of bytes of payload that wait to be taken; payload beyond this is dropped. Our choice: a file
-    /// system may stall for 0.4 s at 20 Mbit/s, and many sessions still fit into memory.
+    /// Maximum number of bytes of payload that wait for [`recv`](Self::recv); further payload is dropped. Our choice:
+    /// it covers a stall of a file system of 0.4 s at 20 Mbit/s, and many sessions still fit into memory.
     pub const MOST: usize = 1 << 20;
-    /// Maximum number of packets that wait. Our choice: this limits packets of fewer than 256 bytes.
+    /// Maximum number of packets that wait for [`recv`](Self::recv). Our choice: this limit takes effect if packets
+    /// have fewer than 256 bytes.
     pub const MOST_PACKETS: usize = 4096;
 
-    /// The session, with the peer's address when it was opened.
+    /// The session, with the address that the peer had when the session was opened.
     pub const fn session(&self) -> &Session {
         &self.session
     }
 
-    /// Waits for the next payload, in order; `None` when the session is over and all payload has been taken.
+    /// Waits for the next payload, in order; `None` when the session is over and all payload has been returned.
     pub async fn recv(&mut self) -> Option<Received> {
         poll_fn(|context| self.poll_recv(context)).await
     }
 
-    /// As [`recv`](Self::recv), for custom event loops: while it is pending, the context's waker is woken when there is
-    /// payload. Only the waker of the latest call counts.
+    /// The polling variant of [`recv`](Self::recv), for custom event loops: if the result is pending, the context's
+    /// waker is woken when there is payload. Only the waker of the latest call is woken.
     pub fn poll_recv(&mut self, context: &mut Context<'_>) -> Poll<Option<Received>> {
         let received = ready!(self.queue.poll_recv(context));
         let taken = received.as_ref().map_or(0, |received| received.payload.len());
@@ -136,39 +140,39 @@ impl Incoming {
         Poll::Ready(received)
     }
 
-    /// Number of packets whose payload was dropped because it was not taken in time.
+    /// Number of packets whose payload was dropped because the application did not take it in time.
     pub fn dropped(&self) -> u64 {
         self.shared.dropped.load(Ordering::Relaxed)
     }
 
-    /// Measurements of the session, updated with every report to its sender. Closed when the session is over, or when
-    /// this value is dropped.
+    /// Measurements of the session, updated with every report to the sender. The channel is closed when the session is
+    /// over, or when this value is dropped.
     pub fn measurements(&self) -> watch::Receiver<Reception> {
         self.measurements.clone()
     }
 
-    /// Why the session ended; `None` while it runs, and if the receiver failed.
+    /// Why the session ended; `None` if it is still running, or if the receiver failed.
     pub fn end(&self) -> Option<End> {
         self.shared.end.get().copied()
     }
 }
 
-/// State shared by both ends of a session's queue.
+/// State of a session that the server's thread and the application share.
 #[derive(Debug, Default)]
 struct Shared {
-    /// Bytes in the queue.
+    /// Number of bytes of payload in the queue.
     waiting: AtomicUsize,
     dropped: AtomicU64,
     end: OnceLock<End>,
 }
 
-/// Moves payload from the server's thread into the queues, and never waits.
+/// Moves payload from the server's thread into the queues of the sessions, and never waits.
 #[derive(Debug)]
 struct Porter {
     runtime: Handle,
     door: mpsc::Sender<Incoming>,
     unaccepted: Arc<AtomicU64>,
-    /// The sessions by number, until their [`Incoming`] is dropped.
+    /// The sessions by number. A session is removed when its [`Incoming`] is dropped.
     sessions: BTreeMap<u64, Delivery>,
 }
 
@@ -176,14 +180,15 @@ struct Porter {
 struct Delivery {
     queue: mpsc::Sender<Received>,
     shared: Arc<Shared>,
-    /// Packets that are missing before the next payload.
+    /// Number of packets that are missing before the next payload.
     missing: u64,
     reception: Reception,
     publisher: Publisher<Reception>,
 }
 
 impl Delivery {
-    /// Puts payload into the queue or drops it. Returns false if the [`Incoming`] was dropped.
+    /// Puts payload into the queue of a session, or drops it if the queue is full. Returns false if the [`Incoming`]
+    /// was dropped.
     fn deliver(&mut self, at: Time, missing: u64, payload: &[u8]) -> bool {
         self.missing = self.missing.saturating_add(missing);
         self.reception.missing = self.reception.missing.saturating_add(missing);
@@ -191,7 +196,7 @@ impl Delivery {
         match self.queue.try_reserve() {
             Err(mpsc::error::TrySendError::Closed(())) => return false,
             Ok(place) if waiting.saturating_add(payload.len()) <= Incoming::MOST => {
-                // The payload is counted before it can be taken.
+                // The bytes of the payload are counted before the application can take it.
                 self.shared.waiting.fetch_add(payload.len(), Ordering::Relaxed);
                 let missing = std::mem::take(&mut self.missing);
                 place.send(Received { missing, at, payload: payload.to_vec() });
@@ -208,7 +213,7 @@ impl Delivery {
 impl SessionObserver for Porter {
     fn on_open(&mut self, _now: Time, session: &Session) {
         if session.is_sent_to {
-            // The server sends in this session, so there is no payload to take.
+            // In this session the server sends, so no payload is received.
             return;
         }
         let (sender, queue) = mpsc::channel(Incoming::MOST_PACKETS);
@@ -248,7 +253,7 @@ impl SessionObserver for Porter {
 
     fn on_end(&mut self, _now: Time, session: &Session, why: End) {
         if let Some(delivery) = self.sessions.remove(&session.number) {
-            // A session ends only once.
+            // A session ends only once, so the value is not set yet.
             let _ = delivery.shared.end.set(why);
             delivery.publisher.tell(delivery.reception);
         }

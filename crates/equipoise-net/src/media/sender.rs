@@ -11,10 +11,10 @@ use super::news::publisher;
 use crate::leaving::{Leaving, blocking};
 use crate::{Clock, Closed, NetError, PayloadSender, Running, SendConfig, Socket, send};
 
-/// The sending end of a session, for tasks.
+/// The sender of a session, for asynchronous applications.
 ///
-/// Dropping it ends the session with a goodbye and discards waiting payload; [`close`](Self::close) sends that payload
-/// first.
+/// If the sender is dropped, the session ends and waiting payload is discarded. [`close`](Self::close) sends the
+/// waiting payload first.
 #[derive(Debug)]
 pub struct MediaSender {
     running: Leaving<Running<Sender, Tally>>,
@@ -27,14 +27,14 @@ pub struct MediaSender {
 }
 
 impl MediaSender {
-    /// Opens a session to `config.peer` from any free port.
+    /// Opens a session to `config.peer` from any free local port.
     ///
-    /// If the future is dropped before it completes, a session that is already open is ended.
+    /// If the future is dropped before it completes and the session is already open, the session is ended.
     ///
     /// # Errors
-    /// [`NetError::NothingToCarry`] for generated media, [`NetError::NoAnswer`] and [`NetError::Refused`] if the
-    /// receiver opens no session, [`NetError::Session`] for an invalid packet size or payload type, and the system's
-    /// errors.
+    /// [`NetError::NothingToCarry`] if the payload is configured as generated media, [`NetError::NoAnswer`] and
+    /// [`NetError::Refused`] if the receiver opens no session, [`NetError::Session`] if the packet size or payload type
+    /// is invalid, and the system's errors.
     ///
     /// # Panics
     /// If called outside of a tokio runtime.
@@ -44,10 +44,10 @@ impl MediaSender {
         Self::open_on(Socket::bind((any, 0).into(), &Clock::new())?, config, controller).await
     }
 
-    /// Opens a session to `config.peer` on the given socket; otherwise as [`open`](Self::open).
+    /// Like [`open`](Self::open), but uses the given socket.
     ///
     /// # Errors
-    /// As [`open`](Self::open), except for errors of opening a socket.
+    /// The errors of [`open`](Self::open), except for errors of opening a socket.
     ///
     /// # Panics
     /// If called outside of a tokio runtime.
@@ -61,7 +61,7 @@ impl MediaSender {
         let (tell_wanted, key_frames_wanted) = publisher(&runtime, 0);
         let tally =
             Tally::new(Publishers { rate: tell_rate, measurement: tell_measurement, key_frames_wanted: tell_wanted });
-        // The handshake blocks until an answer arrives.
+        // The handshake blocks its thread until an answer arrives.
         blocking(move || {
             let (running, payloads) = send(socket, &config, controller, tally)?;
             let (running, payloads) = (Leaving::new(running), payloads.ok_or(NetError::NothingToCarry)?);
@@ -70,11 +70,11 @@ impl MediaSender {
         .await
     }
 
-    /// Sends the next bytes of the stream, of any length, or one RTP packet. Waits while there is no room: while
+    /// Sends the next bytes of the stream, of any length, or one RTP packet. Waits if there is no space: if
     /// [`PayloadSender::MOST`] bytes wait in the channel, in addition to as many in the session itself.
     ///
-    /// If the future is dropped before it completes, a first part of the payload may be sent; none of it if the payload
-    /// is 64 kB or shorter.
+    /// If the future is dropped before it completes, only the first bytes of a payload longer than 64 kB may be sent. A
+    /// payload of 64 kB or less is sent completely or not at all.
     ///
     /// # Errors
     /// [`Closed`] if the session is over.
@@ -82,8 +82,8 @@ impl MediaSender {
         self.payloads.push_async(payload).await
     }
 
-    /// Sends payload if there is room for all of it now; otherwise returns false and sends nothing. For live media,
-    /// which must not wait.
+    /// Sends payload if there is space for all of it now. Otherwise returns false and sends nothing. This is for live
+    /// media, which must not wait.
     ///
     /// # Errors
     /// [`Closed`] if the session is over.
@@ -91,47 +91,52 @@ impl MediaSender {
         self.payloads.try_push(payload)
     }
 
-    /// The payload channel, for another thread or task that passes payload or waits for room. [`close`](Self::close)
-    /// does not end the session while a clone of the channel exists.
+    /// The channel for payload. Another thread or task can use a clone of it to pass payload or to wait for space.
+    /// [`close`](Self::close) does not end the session while a clone exists.
     pub const fn payloads(&self) -> &PayloadSender {
         &self.payloads
     }
 
-    /// Bytes passed and not yet sent. This number divided by the rate is the delay of the next bytes. Live media has to
-    /// keep it small itself, by passing less than the rate for a while.
+    /// Number of bytes that were passed and not sent yet. Divided by the rate, this is the delay of the next bytes.
+    /// Applications with live media must limit this number themselves, by passing data at less than the rate for some
+    /// time.
     pub fn waiting(&self) -> usize {
         self.payloads.waiting()
     }
 
-    /// The controller's rate of IP packets; see [`payload_rate`](Self::payload_rate). Closed when the session is over.
+    /// The controller's rate of IP packets; [`payload_rate`](Self::payload_rate) converts it. The channel is closed
+    /// when the session is over.
     pub fn target_rate(&self) -> watch::Receiver<Rate> {
         self.rate.clone()
     }
 
-    /// The payload rate that remains of a rate of IP packets: the rate for an encoder.
+    /// Converts a rate of IP packets into the rate of payload, which an encoder can use.
     pub fn payload_rate(&self, rate: Rate) -> Rate {
         self.config.payload_rate(rate)
     }
 
-    /// Measurements from the receiver's reports, updated with each report. Closed when the session is over.
+    /// Measurements from the receiver's reports, updated with each report. The channel is closed when the session is
+    /// over.
     pub fn measurements(&self) -> watch::Receiver<Measurement> {
         self.measurement.clone()
     }
 
-    /// Number of key frames that the receiver has requested since the session began. Closed when the session is over.
+    /// Number of key frames that the receiver has requested since the session began. The channel is closed when the
+    /// session is over.
     pub fn key_frames_wanted(&self) -> watch::Receiver<u64> {
         self.key_frames_wanted.clone()
     }
 
-    /// The local address, with the actual port.
+    /// The local address of the session, with the actual port.
     pub const fn local_address(&self) -> SocketAddr {
         self.local
     }
 
-    /// Sends waiting payload, says goodbye, and waits until both are done.
+    /// Sends the waiting payload, ends the session, and waits until both are done.
     ///
-    /// How long this takes depends on the rate. It never ends if the receiver fell silent, so set a time limit. If the
-    /// future is dropped before it completes, the session still ends, but waiting payload is discarded.
+    /// The duration depends on the rate. If the receiver sends nothing any more, this may wait forever, so the caller
+    /// should limit the time. If the future is dropped before it completes, the session still ends, but waiting payload
+    /// is discarded.
     ///
     /// # Errors
     /// The error that ended the session early, if any.

@@ -10,72 +10,73 @@ use super::record;
 use super::{Keys, Role};
 use crate::Time;
 
-/// One end of a DTLS association, without a socket or clock. It only negotiates keys; packets are protected by SRTP.
+/// One endpoint of a DTLS association, without a socket or clock. DTLS only negotiates keys; SRTP protects the packets.
 pub(crate) struct Association {
     dtls: Dtls,
     began: Time,
-    /// The last time that the caller passed, and the library's time at that moment.
+    /// The last time that the caller passed, and the DTLS library's time at this moment.
     clock: (Time, StdInstant),
-    /// When the library's timer expires, in the library's time and in the caller's time.
+    /// When the DTLS library's timer expires, in the library's time; `wake` is this time in the caller's time.
     alarm: Option<StdInstant>,
     wake: Time,
     buffer: Vec<u8>,
     peer: Option<Fingerprint>,
     with: With,
-    /// Whether this end still waits for the peer's cookie. Until it arrives, this end's clock and timers are stopped.
+    /// Whether this endpoint still waits until the peer returns a cookie. Until then, the library's time and timers are
+    /// stopped.
     awaits_cookie: bool,
     is_connected: bool,
     has_keys: bool,
     failure: Option<Failure>,
 }
 
-/// Kind of peer.
+/// The kind of implementation that the peer is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum With {
-    /// An end of Equipoise with a proved address: DTLS 1.3 (RFC 9147) and AES-GCM.
+    /// Equipoise, at an address that was already verified: DTLS 1.3 (RFC 9147) and AES-GCM.
     Ours,
-    /// Any implementation: DTLS 1.2 (RFC 6347) or 1.3.
+    /// Any implementation: DTLS 1.2 (RFC 6347) or DTLS 1.3.
     Foreign,
 }
 
 /// Why an association ended.
 #[derive(Debug)]
 pub(crate) enum Failure {
-    /// The peer closed it.
+    /// The peer closed the association.
     Closed,
     /// The peer did not answer in time.
     Patience,
-    /// No SRTP profile could be agreed.
+    /// The endpoints have no common SRTP profile.
     NoKeys,
-    /// An error of the library, about the peer or itself.
+    /// An error in the DTLS library: an invalid message of the peer, or an internal error.
     Protocol(Error),
 }
 
 /// An output of an association.
 pub(crate) enum Step<'a> {
-    /// Records to send to the peer.
+    /// DTLS records that must be sent to the peer.
     Carry(&'a [u8]),
-    /// The handshake is complete: the peer has proved that it owns this certificate.
+    /// The handshake is complete. The peer has proved that it owns the certificate with this fingerprint.
     Done(Fingerprint, Keys),
 }
 
-/// Maximum bytes of a datagram of DTLS records. Between two ends of Equipoise, with their own header and those of IPv6
-/// and UDP, a packet stays below 1280 bytes.
+/// Maximum size of a datagram of DTLS records in bytes. Between two hosts with Equipoise, with Equipoise's header and
+/// the headers of IPv6 and UDP, the IP packet is smaller than 1280 bytes.
 const LARGEST: usize = 1120;
-/// A flight is sent again after this pause; the pause doubles each time up to a maximum. Our choice: the pauses are
-/// short, because up to a third of all packets may be lost, and the user waits. A flight is one or two datagrams, so it
-/// cannot congest a path.
+/// `FIRST_PAUSE`: time after which unanswered handshake messages are sent again. It doubles each time, up to
+/// `LONGEST_PAUSE`. Our choice: the times are short, because up to a third of all packets may be lost and the user
+/// waits. The messages fill one or two datagrams, so they cannot congest a path.
 const FIRST_PAUSE: Duration = Duration::from_millis(200);
 const LONGEST_PAUSE: Span = Span::from_millis(400);
 const RETRIES: usize = 30;
-/// A handshake that takes longer has failed.
+/// A handshake that takes longer than this has failed.
 const PATIENCE: Span = Span::from_secs(10);
-/// The library's own limit of a handshake. It must not end a handshake: in the library's time the pauses have no
-/// maximum, so its default limit would expire too early.
+/// The DTLS library's own time limit of a handshake. It must never end a handshake: in the library's time, the pauses
+/// have no maximum, so the library's default limit would expire too early.
 const WITHOUT_END: Duration = Duration::from_hours(24);
 
-/// The library tests its ciphers whenever a configuration is created, which takes milliseconds, so this is done once
-/// per process.
+/// Returns the configuration of the DTLS library. The library tests its ciphers whenever a configuration is created,
+/// which takes milliseconds, so each configuration is created only once per process.
 fn config(with: With) -> Arc<Config> {
     static OURS: OnceLock<Arc<Config>> = OnceLock::new();
     static FOREIGN: OnceLock<Arc<Config>> = OnceLock::new();
@@ -86,19 +87,19 @@ fn config(with: With) -> Arc<Config> {
         Arc::new(config.unwrap_or_else(|error| unreachable!("a configuration of few wishes: {error}")))
     };
     match with {
-        // The peer has proved its address before an association is created.
+        // The address of the peer is verified before an association is created, so no cookie is necessary.
         With::Ours => OURS.get_or_init(|| made(|builder| builder.use_server_cookie(false))).clone(),
         With::Foreign => FOREIGN.get_or_init(|| made(|builder| builder.use_server_cookie(true))).clone(),
     }
 }
 
 impl Association {
-    /// One end of an association between two ends of Equipoise, starting at `now`.
+    /// One endpoint of an association between two hosts with Equipoise, which starts at `now`.
     pub(crate) fn new(role: Role, identity: &Identity, now: Time) -> Self {
         Self::with(With::Ours, role, identity, now)
     }
 
-    /// One end of an association with any implementation, starting at `now`.
+    /// One endpoint of an association with a peer of any implementation, which starts at `now`.
     pub(crate) fn foreign(role: Role, identity: &Identity, now: Time) -> Self {
         Self::with(With::Foreign, role, identity, now)
     }
@@ -129,10 +130,11 @@ impl Association {
         association
     }
 
-    /// Handles a datagram of records.
+    /// Handles a datagram of DTLS records.
     pub(crate) fn handle(&mut self, now: Time, records: &[u8]) {
         self.on_timer(now);
-        // Until a client knows the version, any record that does not answer its ClientHello would end the association.
+        // Until a client knows the DTLS version, any record that does not answer its ClientHello would end the
+        // association.
         let is_undecided = self.dtls.is_active() && self.dtls.protocol_version().is_none();
         if is_undecided && !record::answers_hello(records) {
             return;
@@ -141,14 +143,15 @@ impl Association {
         self.note(handled);
     }
 
-    /// Handles expired timers. Must be called before any other method at a new time.
+    /// Handles expired timers. Must be called with the current time before any other method.
     pub(crate) fn on_timer(&mut self, now: Time) {
         let passed = u64::try_from((now - self.clock.0).as_nanos()).unwrap_or(0);
         let mut std = self.clock.1;
         if !self.awaits_cookie {
             std += Duration::from_nanos(passed);
             if now >= self.wake {
-                // Skips the rest of a pause that is longer than `LONGEST_PAUSE`.
+                // If the library's pause is longer than `LONGEST_PAUSE`, the library's time is advanced to the end of
+                // the pause.
                 std = self.alarm.map_or(std, |alarm| alarm.max(std));
             }
         }
@@ -167,19 +170,19 @@ impl Association {
         }
     }
 
-    /// Closes the association; the closing alert is the next output.
+    /// Closes the association. The closing alert is the next output.
     pub(crate) fn close(&mut self) {
         let closed = self.dtls.close();
         self.note(closed);
     }
 
-    /// The next output; `None` if there is none.
+    /// Returns the next output; `None` if there is no output now.
     pub(crate) fn poll(&mut self) -> Option<Step<'_>> {
         loop {
             if self.failure.is_some() {
                 return None;
             }
-            // Only the length is kept here, because a borrow of the buffer would last as long as the loop.
+            // Only the length is stored here: a borrow of the buffer would last until the end of the loop.
             let (carried, keys) = match self.dtls.poll_output(&mut self.buffer) {
                 Output::Packet(records) => {
                     self.awaits_cookie &= record::asks_for_cookie(records);
@@ -192,7 +195,8 @@ impl Association {
                 Output::Timeout(at) => {
                     self.set_alarm(at);
                     if self.is_connected && !self.has_keys {
-                        // The library returns the keys together with the end of the handshake, or not at all.
+                        // The library returns the keys together with the end of the handshake. If there are none now,
+                        // there will be none later.
                         self.failure = Some(Failure::NoKeys);
                     }
                     return None;
@@ -215,7 +219,7 @@ impl Association {
             if let Some(length) = carried {
                 return Some(Step::Carry(&self.buffer[..length]));
             }
-            // Only a connected peer has proved that it owns the certificate.
+            // A peer has proved that it owns the certificate only if the handshake is complete.
             let peer = self.peer.filter(|_| self.is_connected);
             let is_fit = |keys: &Keys| self.with == With::Foreign || keys.profile() != Profile::Aes128CmSha1;
             match (peer, keys.filter(is_fit)) {
@@ -229,7 +233,7 @@ impl Association {
     }
 
     fn set_alarm(&mut self, at: StdInstant) {
-        // An event during a pause must not make the pause longer.
+        // A datagram or call during a pause must not lengthen the pause.
         if self.awaits_cookie {
             self.wake = self.began + PATIENCE;
         } else if self.alarm != Some(at) {
@@ -237,7 +241,7 @@ impl Association {
             let pause = i64::try_from(at.saturating_duration_since(std).as_nanos()).unwrap_or(i64::MAX);
             let (pause, end) = (Span::from_nanos(pause), self.began + PATIENCE);
             self.alarm = Some(at);
-            // Once the handshake is complete, the library's next timer is far away.
+            // After the end of the handshake, the library's next timer is much later.
             self.wake = if now < end { (now + pause.min(LONGEST_PAUSE)).min(end) } else { now + pause };
         }
     }
@@ -247,17 +251,17 @@ impl Association {
         self.wake
     }
 
-    /// Whether it has ended.
+    /// Whether the association has ended.
     pub(crate) const fn has_failed(&self) -> bool {
         self.failure.is_some()
     }
 
-    /// Why it ended, if it has.
+    /// Why the association ended; `None` if it has not ended.
     pub(crate) const fn take_failure(&mut self) -> Option<Failure> {
         self.failure.take()
     }
 
-    /// Whether the peer still has to prove its address.
+    /// Whether this endpoint still waits until the peer returns a cookie, which verifies the peer's address.
     pub(crate) const fn awaits_cookie(&self) -> bool {
         self.awaits_cookie
     }
@@ -267,7 +271,7 @@ impl Association {
 mod tests {
     use super::*;
 
-    /// If it fails, each association costs some milliseconds, because the library tests its ciphers again.
+    /// If it fails, each association takes some milliseconds, because the library tests its ciphers again.
     #[test]
     fn trap_5_a_configuration_is_made_once_in_a_process() {
         for with in [With::Ours, With::Foreign] {

@@ -6,26 +6,26 @@ use subtle::ConstantTimeEq as _;
 use super::Nonce;
 use super::message::Open;
 
-/// Creates and verifies cookies without keeping state for each cookie.
+/// Creates and verifies cookies. No state is stored for each cookie.
 #[derive(Debug)]
 pub(crate) struct CookieJar {
     secret: hmac::Key,
 }
 
 impl CookieJar {
-    /// Length of a period in seconds. A cookie is valid in the period in which it was made and in the next period.
+    /// Length of a period in seconds. A cookie is valid in the period in which it was created and in the next period.
     const PERIOD_S: u64 = 60;
 
     pub(crate) fn new(secret: &[u8; 32]) -> Self {
         Self { secret: hmac::Key::new(hmac::HMAC_SHA256, secret) }
     }
 
-    /// The cookie for an address and a requested session, at a time in seconds.
+    /// The cookie for an address and a requested session, at the time `at_s` in seconds.
     pub(crate) fn bake(&self, address: SocketAddr, open: &Open, at_s: u64) -> Nonce {
         self.of_period(address, open, at_s / Self::PERIOD_S)
     }
 
-    /// Whether the cookie in an Open is valid for its address.
+    /// Whether the cookie in an Open message is valid for the address at the time `at_s`.
     pub(crate) fn knows(&self, address: SocketAddr, open: &Open, at_s: u64) -> bool {
         let period = at_s / Self::PERIOD_S;
         [period, period.wrapping_sub(1)]

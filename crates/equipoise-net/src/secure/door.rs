@@ -1,4 +1,5 @@
-//! The receiver's side of opening sessions, without socket or clock. The sender's side is [`opening`](super::opening).
+//! The receiver's part of the exchange that opens sessions, without socket or clock. The sender's part is in
+//! [`opening`](super::opening).
 //!
 //! ```text
 //!   sender                                    receiver
@@ -23,63 +24,63 @@ use super::message::{LENGTH, Message, Open, Refusal, is_authentic, other_version
 use super::{Key, Keys, Nonce, Role, random};
 use crate::Time;
 
-/// The receiver's side of opening sessions.
+/// The receiver's part of the exchange that opens sessions.
 pub(crate) struct Door {
     key: Option<Key>,
     identity: Identity,
     jar: CookieJar,
-    /// Handshakes in progress or just completed, oldest first.
+    /// Handshakes in progress or recently completed, the oldest first.
     half: Vec<Half>,
     outbox: VecDeque<(SocketAddr, Vec<u8>)>,
 }
 
-/// A handshake.
+/// A handshake with a sender.
 struct Half {
     open: Open,
     from: SocketAddr,
     association: Association,
     began: Time,
-    /// The Accept message once its session is open. It is sent again for each further message of the sender.
+    /// The Accept message; `None` until the session is open. It is sent again for each further message of the sender.
     accept: Option<Vec<u8>>,
 }
 
-/// What the server knows about the session with an SSRC.
+/// Data of the server about the session with a given SSRC.
 #[derive(Clone, Copy)]
 pub(crate) struct Known<'a> {
-    /// The number in the Open that last opened the session.
+    /// The number in the Open message that last opened the session.
     pub(crate) number: Nonce,
-    /// Fingerprint of the sender's certificate.
+    /// The fingerprint of the sender's certificate.
     pub(crate) owner: Fingerprint,
     pub(crate) several: bool,
-    /// Whether its sender asked to receive media.
+    /// Whether the peer that opened the session has requested to receive media.
     pub(crate) is_sent_to: bool,
-    /// The key with which further paths join; `None` without encryption.
+    /// The key that authenticates requests for further paths; `None` without encryption.
     pub(crate) join: Option<&'a hmac::Key>,
 }
 
-/// Result of handling a message.
+/// The result of handling a message.
 pub(crate) enum Visit {
-    /// Nothing to do, or the handshake continues.
+    /// The caller has nothing to do. The handshake may continue.
     Nobody,
-    /// The datagram is not a message.
+    /// The datagram is not a valid message.
     Malformed,
-    /// A request for a session without keys, or for a further path of such a session.
+    /// A request for a session without encryption, or for a further path of such a session.
     Plain(Open),
     /// A path has proved that it belongs to the session with this SSRC.
     Joins(u32),
-    /// A handshake is complete: there are keys for a session, which is open once it is accepted.
+    /// A handshake is complete, and there are keys for a session. The session is open when [`Door::accept`] is called.
     Opened { open: Open, from: SocketAddr, keys: Keys },
 }
 
-/// Maximum number of handshakes in total, and for one SSRC. Our choice: an observer can replay recorded Opens, but few
-/// of them have a valid cookie.
+/// `MOST`: maximum number of handshakes in total. `MOST_OF_SOURCE`: maximum number of handshakes for one SSRC. Our
+/// choice: an attacker can send recorded Open messages again, but few of them have a valid cookie.
 const MOST: usize = 256;
 const MOST_OF_SOURCE: usize = 8;
-/// How long a handshake is kept.
+/// How long a handshake is stored.
 const PATIENCE: Span = Span::from_secs(10);
 
 impl Door {
-    /// The receiver's side with this key; with `None`, sessions are not encrypted.
+    /// The receiver's part with this key. With `None`, sessions are not encrypted.
     pub(crate) fn new(key: Option<Key>) -> Self {
         Self {
             key,
@@ -90,8 +91,8 @@ impl Door {
         }
     }
 
-    /// Handles a message. `known` returns what is known about the session with an SSRC; `room` is the number of further
-    /// sessions that may be opened.
+    /// Handles a message. `known` returns the server's data about the session with an SSRC. `room` is the number of
+    /// further sessions that may be opened.
     pub(crate) fn handle<'a>(
         &mut self,
         now: Time,
@@ -107,8 +108,8 @@ impl Door {
             }
             Some(Message::Up { number, records }) => {
                 let is_right = self.key.as_ref().is_some_and(|key| is_authentic(datagram, key.handshake()));
-                // Records must come from the address that returned the cookie. Otherwise a copy sent from elsewhere
-                // would redirect the answers.
+                // The records must come from the address that returned the cookie. Otherwise an attacker could copy a
+                // message and send it from another address, and the answers would be sent there.
                 match self.half.iter().position(|half| half.open.number == number && half.from == from) {
                     Some(at) if is_right => self.on_records(now, at, records),
                     _ => Visit::Nobody,
@@ -119,7 +120,7 @@ impl Door {
         }
     }
 
-    /// Answers a message of another version with a message of this version.
+    /// Answers a message of another protocol version with a Retry message, so that the peer learns this version.
     fn on_other_version(&mut self, from: SocketAddr, datagram: &[u8]) -> Visit {
         let number = datagram.get(8..24).and_then(|bytes| Nonce::try_from(bytes).ok());
         match (other_version(datagram), number) {
@@ -141,7 +142,7 @@ impl Door {
     ) -> Visit {
         let at_s = now.as_nanos() / 1_000_000_000;
         if !self.jar.knows(from, &open, at_s) {
-            // No state is kept for an address that has not returned a cookie.
+            // No state is stored for an address that has not returned a cookie.
             let cookie = self.jar.bake(from, &open, at_s);
             self.say(from, &Message::Retry { number: open.number, cookie }, None);
             return Visit::Nobody;
@@ -153,8 +154,8 @@ impl Door {
         }
         let is_right = self.key.as_ref().is_some_and(|key| is_authentic(datagram, key.handshake()));
         if let Some(reason) = self.refusal(&open, is_right, known, room) {
-            // The refusal is authenticated only if the request was. Otherwise an attacker could alter a request to end
-            // the sender's attempt.
+            // The refusal is authenticated only if the request was authentic. Otherwise an attacker could alter a
+            // request, and an authentic refusal would end the sender's attempt.
             let code = self.key.as_ref().filter(|_| is_right).map(|key| key.handshake().clone());
             self.say(from, &Message::Refuse { number: open.number, reason }, code.as_ref());
             return Visit::Nobody;
@@ -164,7 +165,7 @@ impl Door {
         }
         let at = match self.half.iter().position(|half| half.open.number == open.number) {
             Some(at) => at,
-            // The handshake of this number is already complete.
+            // The handshake with this number is already complete.
             None if known.is_some_and(|known| known.number == open.number) => return Visit::Nobody,
             None => self.admit(now, from, open),
         };
@@ -186,8 +187,8 @@ impl Door {
                 let others = |half: &&Half| half.accept.is_none() && half.open.number != open.number;
                 (self.half.iter().filter(others).count() >= room).then_some(Refusal::Full)
             }
-            // The sender reopens its session after receiving nothing for a while. A sender with another certificate is
-            // another sender, even if it has the same key.
+            // The sender may open its session again if it has received nothing for some time. A sender with another
+            // certificate is a different sender, even if it has the same key.
             Some(known) => {
                 let is_same = known.several == open.several && known.is_sent_to == open.wanted.is_some();
                 (!is_same || known.owner != open.fingerprint).then_some(Refusal::SourceInUse)
@@ -195,7 +196,7 @@ impl Door {
         }
     }
 
-    /// Starts a handshake and returns its index. If there are too many handshakes, the oldest is removed.
+    /// Starts a handshake. Returns its index. If there are too many handshakes, the oldest handshake is removed.
     fn admit(&mut self, now: Time, from: SocketAddr, open: Open) -> usize {
         self.expire(now);
         let is_same = |half: &Half| half.open.ssrc == open.ssrc;
@@ -215,13 +216,13 @@ impl Door {
             half.association.handle(now, records);
         }
         if let Some(accept) = &half.accept {
-            // An earlier Accept may have been lost.
+            // The Accept message that was sent before may have been lost, so it is sent again.
             self.outbox.push_back((half.from, accept.clone()));
         }
         self.drive(at)
     }
 
-    /// Carries out the outputs of a handshake.
+    /// Performs the outputs of the handshake number `at`.
     fn drive(&mut self, at: usize) -> Visit {
         let Self { key, identity, half, outbox, .. } = self;
         let Some(half) = half.get_mut(at) else { return Visit::Nobody };
@@ -246,13 +247,14 @@ impl Door {
         visit
     }
 
-    /// Removes the handshake of this number: the sender has proved that it has the keys, or its session was refused.
+    /// Removes the handshake with this number, because the sender has proved that it has the keys, or because the
+    /// session was refused.
     pub(crate) fn on_proved(&mut self, number: &Nonce) {
         self.half.retain(|half| half.open.number != *number);
     }
 
-    /// Sends Accept for an open session or a joined path. `ssrc` is the SSRC of this end's packets. If there is a
-    /// session key, Accept is authenticated with it.
+    /// Sends an Accept message for an open session or a joined path. `ssrc` is the SSRC of the receiver's packets. If
+    /// the session has a key, this key authenticates the message.
     pub(crate) fn accept(&mut self, to: SocketAddr, number: Nonce, ssrc: u32, join: Option<&hmac::Key>) {
         let accept = Message::Accept { number, ssrc }.encode(join);
         if let Some(half) = self.half.iter_mut().find(|half| half.open.number == number) {
@@ -261,7 +263,7 @@ impl Door {
         self.outbox.push_back((to, accept));
     }
 
-    /// Refuses a session that was requested correctly.
+    /// Refuses a session whose request was valid and authentic.
     pub(crate) fn refuse(&mut self, to: SocketAddr, number: Nonce, reason: Refusal) {
         self.on_proved(&number);
         let code = self.key.as_ref().map(|key| key.handshake().clone());
@@ -275,11 +277,11 @@ impl Door {
     /// Handles all expired timers.
     pub(crate) fn on_timer(&mut self, now: Time) {
         self.expire(now);
-        // The loop runs backwards, because failed handshakes are removed.
+        // The loop runs backwards, because failed handshakes are removed from the list.
         for at in (0..self.half.len()).rev() {
             if let Some(half) = self.half.get_mut(at).filter(|half| half.association.wake() <= now) {
                 half.association.on_timer(now);
-                // A timer can end a handshake only by failure.
+                // A timer can end a handshake only by a failure, so the result is not needed.
                 self.drive(at);
             }
         }
@@ -289,23 +291,23 @@ impl Door {
         self.half.retain(|half| now - half.began < PATIENCE);
     }
 
-    /// When to call [`on_timer`](Self::on_timer).
+    /// When to call [`on_timer`](Self::on_timer); `None` if there is no handshake.
     pub(crate) fn wake(&self) -> Option<Time> {
         self.half.iter().map(|half| half.association.wake().min(half.began + PATIENCE)).min()
     }
 
-    /// The next message to send, and its destination.
+    /// Returns the next message to send, and its destination.
     pub(crate) fn poll(&mut self) -> Option<(SocketAddr, Vec<u8>)> {
         self.outbox.pop_front()
     }
 
-    /// Whether an Open has a valid cookie for its address.
+    /// Whether an Open message has a valid cookie for its address.
     #[cfg(feature = "fuzz")]
     pub(crate) fn knows(&self, now: Time, from: SocketAddr, open: &Open) -> bool {
         self.jar.knows(from, open, now.as_nanos() / 1_000_000_000)
     }
 
-    /// Number of handshakes kept.
+    /// Number of stored handshakes.
     #[cfg(any(test, feature = "fuzz"))]
     pub(crate) const fn half_open(&self) -> usize {
         self.half.len()

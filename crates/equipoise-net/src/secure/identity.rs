@@ -11,15 +11,16 @@ use rustls_pki_types::{CertificateDer, PrivateKeyDer};
 use thiserror::Error;
 use zeroize::Zeroize as _;
 
-/// SHA-256 of a certificate. Its text form is that of SDP: `sha-256 12:AB:...`, 32 bytes in all (RFC 8122, Sec. 5).
+/// The SHA-256 hash of a certificate. Its text form is that of SDP: `sha-256 12:AB:...`, with 32 bytes (RFC 8122, Sec.
+/// 5).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Fingerprint(pub(super) [u8; 32]);
 
 impl Fingerprint {
-    /// Placeholder if there is no certificate.
+    /// The value that is used if there is no certificate.
     pub(super) const NONE: Self = Self([0; 32]);
 
-    /// The fingerprint of a certificate in DER.
+    /// The fingerprint of a certificate in DER format.
     pub(super) fn of(certificate: &[u8]) -> Self {
         let mut out = [0; 32];
         out.copy_from_slice(digest(&SHA256, certificate).as_ref());
@@ -34,19 +35,19 @@ impl fmt::Display for Fingerprint {
     }
 }
 
-/// A text is not a valid fingerprint.
+/// Why a text is not a valid fingerprint.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum FingerprintError {
-    /// It uses another hash function.
+    /// The fingerprint uses another hash function than SHA-256.
     #[error("the fingerprint uses {function}; use sha-256")]
     Function {
-        /// The function.
+        /// The name of the hash function.
         function: String,
     },
-    /// Its bytes are missing or invalid.
+    /// The bytes of the fingerprint are missing or invalid.
     #[error("{found:?} is not a fingerprint; a fingerprint looks like `sha-256 12:AB:...`, with 32 bytes in all")]
     Bytes {
-        /// The text.
+        /// The text that is not a fingerprint.
         found: String,
     },
 }
@@ -67,36 +68,36 @@ impl FromStr for Fingerprint {
     }
 }
 
-/// Identity of an end: a self-signed certificate and its key, ECDSA over P-256, which every WebRTC implementation
-/// accepts.
+/// The identity of an endpoint: a self-signed certificate and its private key, ECDSA over P-256. Every WebRTC
+/// implementation accepts such certificates.
 #[derive(Clone, Debug)]
 pub struct Identity {
     certificate: DtlsCertificate,
     fingerprint: Fingerprint,
 }
 
-/// A text does not contain a usable identity.
+/// Why a text does not contain a usable identity.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum IdentityError {
-    /// It contains no certificate.
+    /// The text contains no certificate.
     #[error("there is no certificate in PEM; the file needs a certificate and its key")]
     NoCertificate,
-    /// It contains no private key.
+    /// The text contains no private key.
     #[error("there is no private key in PEM; the file needs a certificate and its key")]
     NoKey,
-    /// The certificate's key is not over P-256.
+    /// The key of the certificate is not on the curve P-256.
     #[error("the certificate's key is not over P-256; make one with `openssl ecparam -name prime256v1 -genkey`")]
     Curve,
-    /// The key does not belong to the certificate.
+    /// The private key does not belong to the certificate.
     #[error("the private key does not belong to the certificate")]
     OtherKey,
 }
 
 impl Identity {
-    /// A new, unique identity.
+    /// Creates a new, unique identity.
     ///
     /// # Panics
-    /// If the system has no random numbers, without which nothing is secure.
+    /// If the system cannot provide random numbers, because then nothing would be secure.
     pub fn generate() -> Self {
         let pair = KeyPair::generate_for(&PKCS_ECDSA_P256_SHA256).expect("Linux always has random numbers");
         let mut params = CertificateParams::default();
@@ -105,19 +106,19 @@ impl Identity {
         Self::new(signed.der().to_vec(), pair.serialize_der())
     }
 
-    /// Reads a certificate and its key, one after the other, in PEM (RFC 7468). If there are several certificates, the
-    /// first is used.
+    /// Parses a certificate and its private key, in any order, in PEM (RFC 7468). If there are several certificates,
+    /// the first one is used.
     ///
     /// # Errors
-    /// [`IdentityError`] if the certificate or the key is missing, if the key is not over P-256, or if they do not
-    /// belong together.
+    /// [`IdentityError`] if the certificate or the key is missing, if the key is not on the curve P-256, or if the key
+    /// does not belong to the certificate.
     pub fn from_pem(text: &str) -> Result<Self, IdentityError> {
         let certificate = CertificateDer::from_pem_slice(text.as_bytes()).map_err(|_| IdentityError::NoCertificate)?;
         let key = PrivateKeyDer::from_pem_slice(text.as_bytes()).map_err(|_| IdentityError::NoKey)?;
         if cert_named_group(&certificate) != Ok(NamedGroup::Secp256r1) {
             return Err(IdentityError::Curve);
         }
-        // The key belongs to the certificate if the certificate verifies its signature.
+        // The key belongs to the certificate if the certificate verifies a signature that was made with the key.
         let (provider, hash, mut signature) = (default_provider(), HashAlgorithm::SHA256, Buf::new());
         let signs = provider.key_provider.load_private_key(key.secret_der());
         let is_right = signs.and_then(|mut signer| {
@@ -134,7 +135,7 @@ impl Identity {
         Self { certificate: DtlsCertificate { certificate, private_key }, fingerprint }
     }
 
-    /// The fingerprint to pass to the other end over a trusted channel.
+    /// The fingerprint of the certificate. It must be passed to the peer over a trusted channel.
     pub const fn fingerprint(&self) -> &Fingerprint {
         &self.fingerprint
     }

@@ -8,29 +8,29 @@ use zeroize::Zeroizing;
 
 use super::random;
 
-/// A random secret shared by both hosts.
+/// A random secret that both hosts share.
 ///
-/// It authenticates the opening of sessions and encrypts nothing. Every session has its own keys, which cannot be
-/// derived from this key, even if this key leaks later. Its bytes are wiped on drop.
+/// The key authenticates the messages that open sessions, and encrypts nothing. Every session has its own keys. These
+/// cannot be derived from this key, even if this key becomes known later. The bytes of the key are overwritten on drop.
 #[derive(Clone)]
 pub struct Key {
     secret: Zeroizing<Vec<u8>>,
     handshake: hmac::Key,
 }
 
-/// A text or a byte string is not a valid key.
+/// Why a text or a byte string is not a valid key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum KeyError {
-    /// It is so short that it could be guessed.
+    /// The key is so short that it could be guessed.
     #[error("the key has {found} bytes; it needs at least {min} random bytes")]
     TooShort {
-        /// Its length in bytes.
+        /// The length of the key in bytes.
         found: usize,
-        /// The shortest key.
+        /// The minimum length in bytes.
         min: usize,
     },
-    /// It is not base64: a word or sentence, which could be guessed, or binary data.
+    /// The text is not in base64. It may be a word or a sentence, which could be guessed, or binary data.
     #[error(
         "the key is not in base64 (RFC 4648, Sec. 4), in which 22 characters or more stand for bytes drawn by chance"
     )]
@@ -38,21 +38,21 @@ pub enum KeyError {
 }
 
 impl Key {
-    /// The shortest key in bytes: 128 random bits.
+    /// The minimum length of a key in bytes: 128 random bits.
     pub const SHORTEST: usize = 16;
-    /// The length in bytes of a key drawn by [`Key::generate`].
+    /// The length in bytes of a key that [`Key::generate`] creates.
     const GENERATED: usize = 32;
 
-    /// A new random key.
+    /// Creates a new random key.
     pub fn generate() -> Self {
         let drawn = Zeroizing::new(random::<{ Self::GENERATED }>());
         Self::of(Zeroizing::new(drawn.to_vec()))
     }
 
-    /// A key from random bytes. Do not use a word or a sentence.
+    /// Creates a key from random bytes. Do not use a word or a sentence.
     ///
     /// # Errors
-    /// [`KeyError::TooShort`] below [`Key::SHORTEST`] bytes.
+    /// [`KeyError::TooShort`] if there are fewer than [`Key::SHORTEST`] bytes.
     pub fn new(secret: &[u8]) -> Result<Self, KeyError> {
         if secret.len() < Self::SHORTEST {
             return Err(KeyError::TooShort { found: secret.len(), min: Self::SHORTEST });
@@ -60,17 +60,19 @@ impl Key {
         Ok(Self::of(Zeroizing::new(secret.to_vec())))
     }
 
-    /// A key from its text form, as returned by [`Key::to_base64`]: base64, with or without `=` at its end. Surrounding
-    /// white space, such as a file's last line break, is ignored.
+    /// Parses a key from the text that [`Key::to_base64`] returns: base64, with or without `=` at the end. White space
+    /// at the start and the end, such as a line break, is ignored.
     ///
     /// # Errors
-    /// [`KeyError::NotBase64`]; [`KeyError::TooShort`] below [`Key::SHORTEST`] bytes.
+    /// [`KeyError::NotBase64`] if the text is not in base64; [`KeyError::TooShort`] if the key has fewer than
+    /// [`Key::SHORTEST`] bytes.
     pub fn from_base64(text: &str) -> Result<Self, KeyError> {
         let secret = Base64Unpadded::decode_vec(text.trim().trim_end_matches('=')).map_err(|_| KeyError::NotBase64)?;
         Self::new(&Zeroizing::new(secret))
     }
 
-    /// The key as text in base64 (RFC 4648, Sec. 4), for a file or a variable that others cannot read.
+    /// The key as text in base64 (RFC 4648, Sec. 4). It should be stored in a file or a variable that other users
+    /// cannot read.
     pub fn to_base64(&self) -> Zeroizing<String> {
         Zeroizing::new(Base64::encode_string(&self.secret))
     }
@@ -103,7 +105,7 @@ impl KeyType for Length {
 }
 
 pub(super) fn expand(secret: &Prk, info: &[&[u8]], out: &mut [u8]) {
-    // HKDF can return up to 255 hash lengths (RFC 5869, Sec. 2.3); the keys here are shorter.
+    // HKDF can return up to 255 times the length of a hash (RFC 5869, Sec. 2.3); all keys here are shorter.
     let filled = secret.expand(info, Length(out.len())).and_then(|okm| okm.fill(out));
     debug_assert!(filled.is_ok());
 }
@@ -134,7 +136,7 @@ mod tests {
         assert_eq!(format!("{key:?}"), "Key(..)");
     }
 
-    /// The expected value comes from another implementation of RFC 5869, with Python's hmac and hashlib.
+    /// The expected value was computed with an independent implementation of RFC 5869, with Python's hmac and hashlib.
     #[test]
     fn the_derivation_is_that_of_rfc_5869() {
         let mut out = [0; 32];

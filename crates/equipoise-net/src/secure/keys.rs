@@ -13,12 +13,12 @@ use zeroize::Zeroizing;
 use super::key::expand;
 use super::protection::MOST_REPORTS;
 
-/// The DTLS role of an end. Between two ends of Equipoise, the client is the end that opens the session.
+/// The DTLS role of an endpoint. Between two hosts with Equipoise, the host that opens the session is the client.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Role {
-    /// Starts the handshake.
+    /// The endpoint that starts the handshake.
     Client,
-    /// Answers the handshake.
+    /// The endpoint that answers the handshake.
     Server,
 }
 
@@ -31,19 +31,19 @@ impl Role {
     }
 }
 
-/// SRTP protection profile agreed by both ends (RFC 5764, Sec. 4.1.2; RFC 7714, Sec. 14.2).
+/// An SRTP protection profile, which both endpoints agree on (RFC 5764, Sec. 4.1.2; RFC 7714, Sec. 14.2).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Profile {
-    /// `SRTP_AES128_CM_SHA1_80`, supported by all implementations.
+    /// `SRTP_AES128_CM_SHA1_80`, which all implementations support.
     Aes128CmSha1,
-    /// `SRTP_AEAD_AES_128_GCM`.
+    /// `SRTP_AEAD_AES_128_GCM`: AES-GCM with keys of 128 bits.
     Aes128Gcm,
-    /// `SRTP_AEAD_AES_256_GCM`.
+    /// `SRTP_AEAD_AES_256_GCM`: AES-GCM with keys of 256 bits.
     Aes256Gcm,
 }
 
 impl Profile {
-    /// The registered name.
+    /// The registered name of the profile.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Aes128CmSha1 => "SRTP_AES128_CM_SHA1_80",
@@ -52,7 +52,8 @@ impl Profile {
         }
     }
 
-    /// Bytes it adds to an RTP packet: the authentication tag (RFC 3711, Sec. 4.2; RFC 7714, Sec. 13.2).
+    /// Number of bytes that the profile adds to an RTP packet: the authentication tag (RFC 3711, Sec. 4.2; RFC 7714,
+    /// Sec. 13.2).
     pub const fn overhead(self) -> Size {
         match self {
             Self::Aes128CmSha1 => Size::from_bytes(10),
@@ -60,7 +61,7 @@ impl Profile {
         }
     }
 
-    /// `None` for a profile that a later version of the DTLS library may support.
+    /// Converts the DTLS library's profile; `None` for a profile that only later versions of the library support.
     const fn of(agreed: SrtpProfile) -> Option<Self> {
         match agreed {
             SrtpProfile::AES128_CM_SHA1_80 => Some(Self::Aes128CmSha1),
@@ -70,7 +71,7 @@ impl Profile {
         }
     }
 
-    /// The name of the profile in the SRTP library.
+    /// The corresponding profile in the SRTP library.
     const fn protection(self) -> ProtectionProfile {
         match self {
             Self::Aes128CmSha1 => ProtectionProfile::Aes128CmHmacSha1_80,
@@ -80,22 +81,24 @@ impl Profile {
     }
 }
 
-/// Keying material from a DTLS handshake (RFC 5764, Sec. 4.2; RFC 7714, Sec. 12): keys and salts of both directions.
+/// The keying material from a DTLS handshake: keys and salts for both directions (RFC 5764, Sec. 4.2; RFC 7714, Sec.
+/// 12).
 #[derive(Clone)]
 pub(crate) struct Keys {
-    /// The client's key, the server's key, the client's salt, the server's salt.
+    /// In this order: the client's key, the server's key, the client's salt, the server's salt.
     material: Zeroizing<Vec<u8>>,
     profile: Profile,
 }
 
 impl Keys {
-    /// `None` if the length does not match the profile.
+    /// Creates the value from exported bytes; `None` if the length does not match the profile, or if the profile is
+    /// unknown.
     pub(super) fn new(material: &[u8], agreed: SrtpProfile) -> Option<Self> {
         let keys = Self { material: Zeroizing::new(material.to_vec()), profile: Profile::of(agreed)? };
         (material.len() == agreed.keying_material_len()).then_some(keys)
     }
 
-    /// Keys derived from a number, to test their use.
+    /// For tests: keys that are derived from a number.
     #[cfg(test)]
     pub(crate) fn of(secret: u8) -> Self {
         let material = Zeroizing::new((0..88).map(|at| secret ^ at).collect());
@@ -106,13 +109,13 @@ impl Keys {
         self.profile
     }
 
-    /// All keying material, to compare with another end's.
+    /// All keying material, which tests compare with that of the peer.
     #[cfg(test)]
     pub(crate) fn material(&self) -> &[u8] {
         &self.material
     }
 
-    /// Key and salt for the packets sent by an end.
+    /// The key and the salt for packets that the endpoint with this role sends.
     pub(super) fn of_role(&self, role: Role) -> (&[u8], &[u8]) {
         let profile = self.profile.protection();
         let (at, key, salt) = (usize::from(role == Role::Server), profile.key_len(), profile.salt_len());
@@ -120,17 +123,18 @@ impl Keys {
         (&keys[at * key..(at + 1) * key], &salts[at * salt..(at + 1) * salt])
     }
 
-    /// The SRTP context for the packets sent by an end. It checks SRTCP for replays; the caller has to check media
-    /// packets.
+    /// The SRTP context for packets that the endpoint with this role sends. The context checks SRTCP packets for
+    /// replays; the caller has to check media packets.
     pub(crate) fn context(&self, role: Role) -> Context {
         let ((key, salt), profile) = (self.of_role(role), self.profile.protection());
         let replay = (srtp_no_replay_protection(), reports_come_once());
         let context = Context::new(key, salt, profile, Some(replay.0), Some(replay.1), &RingCrypto);
-        // Creation fails only for keys and salts of another length, or if the provider lacks these ciphers.
+        // Creation can only fail if the keys or salts have a wrong length, or if the crypto library does not support
+        // the profile's cipher.
         context.unwrap_or_else(|error| unreachable!("{profile:?} with its own lengths: {error}"))
     }
 
-    /// The key with which another path proves that it belongs to the session.
+    /// The key with which a further path proves that it belongs to the session.
     pub(crate) fn join(&self) -> hmac::Key {
         let mut key = Zeroizing::new([0; 32]);
         expand(&Salt::new(HKDF_SHA256, b"equipoise 2").extract(&self.material), &[b"join"], &mut key[..]);
@@ -138,8 +142,8 @@ impl Keys {
     }
 }
 
-/// A replay window for reports that starts at 0, as report numbers do. The default window of `rtc-srtp` starts at the
-/// first packet, even a forged one.
+/// A replay window for SRTCP reports that starts at 0, like the reports' numbers. The default window of `rtc-srtp`
+/// starts at the first packet, even if this packet is forged.
 fn reports_come_once() -> ContextOption {
     let window = || SlidingWindowDetector::new(ReplayWindow::LENGTH.into(), MOST_REPORTS.into());
     Box::new(move || -> Box<dyn ReplayDetector> { Box::new(window()) })

@@ -1,4 +1,4 @@
-//! The messages before a session has keys, and their wire format.
+//! The messages that open a session, before the session has keys, and their format on the network.
 
 use equipoise::units::Span;
 use equipoise_session::feedback::{Format, Reporting};
@@ -9,94 +9,94 @@ use subtle::ConstantTimeEq as _;
 use super::identity::Fingerprint;
 use super::{Nonce, Wanted};
 
-/// A message, with the DTLS records that it carries.
+/// A message, with the DTLS records in it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Message<'a> {
-    /// Requests a session; carries records once the sender has a cookie.
+    /// Requests a session. Contains DTLS records if the sender already has a cookie.
     Open(Open, &'a [u8]),
-    /// The answer to an Open without a valid cookie: the sender of the Open has to prove its address.
+    /// The answer to an Open message without a valid cookie: the sender of the Open message must prove its address.
     Retry {
-        /// The sender's random number for this attempt.
+        /// The sender's random number of this attempt.
         number: Nonce,
-        /// The sender has to return it in its next Open.
+        /// The cookie, which the sender must return in its next Open message.
         cookie: Nonce,
     },
-    /// The session is open, or a further path belongs to it.
+    /// The session is open, or a further path has joined the session.
     Accept {
-        /// The sender's random number for this attempt.
+        /// The sender's random number of this attempt.
         number: Nonce,
-        /// SSRC of the receiver's packets: its reports, or the media that was requested.
+        /// The SSRC of the receiver's packets: its reports, or the media that was requested from it.
         ssrc: u32,
     },
-    /// The session is refused.
+    /// The receiver refuses the session.
     Refuse {
-        /// The sender's random number for this attempt.
+        /// The sender's random number of this attempt.
         number: Nonce,
-        /// The reason.
+        /// The reason of the refusal.
         reason: Refusal,
     },
     /// Further DTLS records from the sender.
     Up {
-        /// The sender's random number for this attempt.
+        /// The sender's random number of this attempt.
         number: Nonce,
-        /// The records.
+        /// The DTLS records.
         records: &'a [u8],
     },
     /// DTLS records from the receiver.
     Down {
-        /// The sender's random number for this attempt.
+        /// The sender's random number of this attempt.
         number: Nonce,
-        /// Fingerprint of the receiver's certificate.
+        /// The fingerprint of the receiver's certificate.
         fingerprint: Fingerprint,
-        /// The records.
+        /// The DTLS records.
         records: &'a [u8],
     },
 }
 
-/// Contents of an Open.
+/// The content of an Open message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Open {
-    /// The sender's random number for this attempt.
+    /// The sender's random number of this attempt.
     pub(crate) number: Nonce,
-    /// The receiver's cookie; zeros if there is none yet.
+    /// The receiver's cookie; zeros if the sender has no cookie yet.
     pub(crate) cookie: Nonce,
-    /// SSRC of the sender's packets.
+    /// The SSRC of the sender's packets.
     pub(crate) ssrc: u32,
-    /// What these packets carry.
+    /// The kind of payload in the sender's packets.
     pub(crate) payload: Payload,
-    /// The per-packet feedback requested from the receiver.
+    /// The per-packet feedback that is requested from the receiver; `None` for no such feedback.
     pub(crate) reporting: Option<Reporting>,
     /// Whether the session is encrypted.
     pub(crate) secure: bool,
-    /// Whether it may have several paths.
+    /// Whether the session may have several paths.
     pub(crate) several: bool,
-    /// Whether the session with this number is already open, and this path joins it.
+    /// Whether the session with this number is already open, and this path requests to join it.
     pub(crate) joins: bool,
-    /// The media that the requester wants to receive. If it is set, the requester sends only reports, and the other end
-    /// sends media.
+    /// The media that the sender of this message wants to receive. If it is set, the sender of this message later sends
+    /// only reports, and the peer sends media.
     pub(crate) wanted: Option<Wanted>,
-    /// Fingerprint of the sender's certificate; zeros without encryption.
+    /// The fingerprint of the sender's certificate; zeros without encryption.
     pub(crate) fingerprint: Fingerprint,
 }
 
 /// Why a receiver refuses a session.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Refusal {
-    /// It accepts encrypted sessions only.
+    /// The receiver accepts only encrypted sessions.
     NeedsKey,
-    /// It has no key.
+    /// The receiver has no key.
     HasNoKey,
-    /// The two ends have different keys.
+    /// The two hosts have different keys.
     OtherKey,
-    /// It has reached its maximum number of sessions.
+    /// The receiver has reached its maximum number of sessions.
     Full,
-    /// Another session has this SSRC.
+    /// Another session already uses this SSRC.
     SourceInUse,
-    /// It does not send media on request.
+    /// The receiver does not send media on request.
     SendsNothing,
-    /// Other sessions use all of its sending limit.
+    /// Other sessions already use the receiver's whole sending limit.
     SendsEnough,
-    /// The requested media is not valid.
+    /// The requested media is not possible.
     Impossible,
 }
 
@@ -112,7 +112,7 @@ impl Refusal {
         Self::Impossible,
     ];
 
-    /// The reason as text, with a remedy.
+    /// The reason as text, with what to do about it.
     pub const fn words(self) -> &'static str {
         match self {
             Self::NeedsKey => "it takes encrypted sessions only; give its key",
@@ -136,7 +136,7 @@ impl Refusal {
 }
 
 const MAGIC: [u8; 2] = *b"eq";
-/// The version of these messages. Version 1 had keys without DTLS; version 2 had no requests for media.
+/// The version of these messages. In version 1, keys were not negotiated by DTLS; version 2 had no requests for media.
 pub(crate) const VERSION: u8 = 3;
 const OPEN: u8 = 1;
 const RETRY: u8 = 2;
@@ -144,28 +144,29 @@ const ACCEPT: u8 = 3;
 const REFUSE: u8 = 4;
 const UP: u8 = 5;
 const DOWN: u8 = 6;
-/// Length of the common part, before records and authentication code.
+/// `HEAD`: length of the part that all messages have, before records and authentication code. `CODE`: length of the
+/// authentication code. Both are in bytes.
 const HEAD: usize = 80;
 const CODE: usize = 16;
-/// Flag of an Open: the requested media follows its common part.
+/// A flag of an Open message: the requested media is described after the first `HEAD` bytes.
 const WANTS: u8 = 32;
-/// Length of a message without records, in bytes. An answer to a peer without a cookie is never longer than its
-/// request, so that it amplifies no attack.
+/// Length of a message without records, in bytes. The answer to a peer without a cookie is never longer than the peer's
+/// request, so that an attacker cannot use it for amplification.
 pub(crate) const LENGTH: usize = HEAD + CODE;
 
 /// Whether a datagram is a message of this protocol, of any version. The first byte distinguishes it from RTP, RTCP,
-/// STUN, DTLS and TURN on one port (RFC 7983, Sec. 7).
+/// STUN, DTLS and TURN on the same port (RFC 7983, Sec. 7).
 pub(crate) fn is_message(datagram: &[u8]) -> bool {
     datagram.starts_with(&MAGIC)
 }
 
-/// The version of a message, if it is not [`VERSION`].
+/// The version of a message; `None` if it is [`VERSION`] or the datagram is not a message.
 pub(crate) fn other_version(datagram: &[u8]) -> Option<u8> {
     datagram.get(2).copied().filter(|version| is_message(datagram) && *version != VERSION)
 }
 
 impl<'a> Message<'a> {
-    /// The bytes of the message, with an authentication code if there is a key.
+    /// Encodes the message. If there is a key, the authentication code is computed with it.
     pub(crate) fn encode(&self, key: Option<&hmac::Key>) -> Vec<u8> {
         let mut out = vec![0; HEAD];
         let mut put = |at: usize, bytes: &[u8]| out[at..at + bytes.len()].copy_from_slice(bytes);
@@ -224,7 +225,8 @@ impl<'a> Message<'a> {
         out
     }
 
-    /// Parses a datagram; the code is not verified here. `None` if it is not a message of this version.
+    /// Parses a datagram, without checking the authentication code. `None` if it is not a valid message of this
+    /// version.
     pub(crate) fn parse(datagram: &'a [u8]) -> Option<Self> {
         let (message, _) = datagram.split_at_checked(datagram.len().checked_sub(CODE)?)?;
         let (head, records) = message.split_at_checked(HEAD)?;
@@ -253,7 +255,7 @@ impl<'a> Message<'a> {
             }
             UP => Self::Up { number, records },
             DOWN => Self::Down { number, fingerprint, records },
-            // The other messages carry no records.
+            // The following messages contain no records.
             _ if !records.is_empty() => return None,
             RETRY => Self::Retry { number, cookie: nonce(24)? },
             ACCEPT => Self::Accept { number, ssrc },
@@ -263,8 +265,9 @@ impl<'a> Message<'a> {
     }
 }
 
-/// The requested media of an Open, if any, and the records after it. `None` if the request is invalid: the media must
-/// be generated, over one path, and a variable rate needs per-packet feedback.
+/// Parses the requested media in an Open message, if there is a request. Returns it with the records after it. `None`
+/// if the request is invalid: the media must be generated, over one path, and a variable rate needs per-packet
+/// feedback.
 fn wanted(flags: u8, reporting: Option<Reporting>, rest: &[u8]) -> Option<(Option<Wanted>, &[u8])> {
     if flags & WANTS == 0 {
         return Some((None, rest));
@@ -275,7 +278,7 @@ fn wanted(flags: u8, reporting: Option<Reporting>, rest: &[u8]) -> Option<(Optio
     is_right.then_some((Some(wanted), records))
 }
 
-/// Per-packet feedback in four bytes: its format (zero for none), a zero, and its interval in ms.
+/// Encodes the per-packet feedback in four bytes: the format (zero for no feedback), a zero, and the interval in ms.
 fn feedback(reporting: Option<Reporting>) -> [u8; 4] {
     let Some(Reporting { format, interval }) = reporting else { return [0; 4] };
     let format = match format {
@@ -286,7 +289,7 @@ fn feedback(reporting: Option<Reporting>) -> [u8; 4] {
     [format, 0, high, low]
 }
 
-/// Parses the four bytes of `feedback`.
+/// Parses the four bytes that `feedback` encodes.
 fn reporting([format, zero, high, low]: [u8; 4]) -> Result<Option<Reporting>, ()> {
     let interval = Span::from_millis(i64::from(u16::from_be_bytes([high, low])));
     let format = match (format, zero) {
@@ -299,7 +302,7 @@ fn reporting([format, zero, high, low]: [u8; 4]) -> Result<Option<Reporting>, ()
     if is_right { Ok(Some(Reporting { format, interval })) } else { Err(()) }
 }
 
-/// Replaces a message's authentication code, and its records if `records` is given.
+/// Replaces a message's authentication code and, if `records` is given, the message's records.
 #[cfg(feature = "fuzz")]
 pub(crate) fn sign(message: &mut Vec<u8>, records: Option<&[u8]>, key: &hmac::Key) {
     message.truncate(if records.is_some() { HEAD } else { message.len().saturating_sub(CODE) });
@@ -307,7 +310,7 @@ pub(crate) fn sign(message: &mut Vec<u8>, records: Option<&[u8]>, key: &hmac::Ke
     message.extend_from_slice(&hmac::sign(key, message).as_ref()[..CODE]);
 }
 
-/// Whether a message has a valid authentication code of this key.
+/// Whether the authentication code of a message is valid for this key.
 pub(crate) fn is_authentic(datagram: &[u8], key: &hmac::Key) -> bool {
     let Some(at) = datagram.len().checked_sub(CODE) else { return false };
     let (message, code) = datagram.split_at(at);
@@ -365,7 +368,8 @@ mod tests {
         assert!(messages()[1..4].iter().all(|answer| answer.encode(None).len() == LENGTH));
     }
 
-    /// If it fails, a request for media is not understood, or the requester receives other media than requested.
+    /// If it fails, a request for media is misunderstood, or the requesting host receives other media than it
+    /// requested.
     #[test]
     fn what_is_wanted_stands_before_the_records_and_goes_with_zeros_over_one_path() {
         let [min, max] = [100_000, 2_000_000].map(Rate::from_bps);
@@ -389,7 +393,7 @@ mod tests {
         }
     }
 
-    /// If it fails, a stranger can make a server report every millisecond, or never.
+    /// If it fails, an attacker can make a server report every millisecond, or never.
     #[test]
     fn feedback_by_packet_is_none_or_in_its_limits() {
         let right = Reporting { format: Format::TransportWide, interval: Span::from_millis(50) };

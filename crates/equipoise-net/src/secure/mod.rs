@@ -1,8 +1,8 @@
-//! Authentication and encryption of sessions: opening, keys, SRTP.
+//! Authentication and encryption of sessions: the exchange that opens sessions, keys, SRTP.
 //!
-//! [`opening`] and [`door`] are the two ends of the exchange before a session has keys, and [`message`] is its wire
-//! format. An `association` is the DTLS handshake within this exchange, and [`protection`] applies the keys. None of
-//! them has a socket.
+//! [`opening`] and [`door`] are the sender's and the receiver's part of the exchange that opens a session. [`message`]
+//! is the format of its messages. An `association` is the DTLS handshake within the exchange, and [`protection`] uses
+//! the keys. None of these has a socket.
 
 pub(crate) mod association;
 mod cookie;
@@ -27,13 +27,13 @@ pub(crate) use keys::{Keys, Role};
 pub use message::Refusal;
 pub use wanted::{Wanted, WantedError};
 
-/// A random number that is used once.
+/// A random number that is used only once.
 pub(crate) type Nonce = [u8; 16];
 
-/// Random bytes that cannot be predicted.
+/// Returns random bytes that cannot be predicted.
 ///
 /// # Panics
-/// If the system has no random numbers, without which nothing is secure.
+/// If the system cannot provide random numbers, because then nothing would be secure.
 pub(crate) fn random<const N: usize>() -> [u8; N] {
     let mut bytes = [0; N];
     SystemRandom::new().fill(&mut bytes).expect("Linux always has random numbers");

@@ -1,4 +1,5 @@
-//! The sender's side of opening a session, without socket or clock. The receiver's side is [`door`](super::door).
+//! The sender's part of the exchange that opens a session, without socket or clock. The receiver's part is in
+//! [`door`](super::door).
 
 use std::collections::VecDeque;
 
@@ -14,98 +15,99 @@ use super::message::{Message, Open, Refusal, is_authentic, other_version};
 use super::{Key, Keys, Nonce, Role, Wanted, random};
 use crate::Time;
 
-/// The sender's request to its receiver.
+/// What the sender requests from its receiver.
 #[derive(Clone, Debug)]
 pub(crate) struct Asked {
-    /// `None` for a session that anybody can read and forge.
+    /// The shared key; with `None`, anybody can read and forge the packets of the session.
     pub(crate) key: Option<Key>,
     pub(crate) ssrc: u32,
     pub(crate) payload: Payload,
     pub(crate) reporting: Option<Reporting>,
-    /// Whether it has several paths, each of which joins the session.
+    /// Whether the session has several paths, each of which must join the session.
     pub(crate) several: bool,
-    /// The media that the other end is asked to send; this end then reports.
+    /// The media that the peer is requested to send. If it is set, this host sends only reports.
     pub(crate) wanted: Option<Wanted>,
 }
 
-/// The sender's side of opening a session, over one path or several.
+/// The sender's part of the exchange that opens a session, over one path or several paths.
 ///
-/// Each path requests the session until it has a cookie. The first path with a cookie carries the handshake. The others
-/// then join, each with a message authenticated by the session's keys. So no path is used before an answer has arrived
-/// over it, and the receiver knows that each path's address is the sender's.
+/// Each path requests the session until the path has a cookie. The first path with a cookie carries the handshake. Then
+/// the other paths join, each with a message that is authenticated by the session's keys. Therefore no path is used
+/// before an answer has arrived over it, and the receiver knows that the address of each path is the sender's.
 pub(crate) struct Opening {
     asked: Asked,
     identity: Identity,
-    /// The number of the attempt.
+    /// The random number of this attempt.
     number: Nonce,
     asking: Vec<(PathId, Asking)>,
-    /// The handshake, until the peer has proved that it has the keys, and the path that carries it.
+    /// The handshake and the path that carries it; `None` after the peer has proved that it has the keys.
     handshake: Option<(Association, PathId)>,
-    /// Fingerprint of the receiver's certificate, once the receiver has answered a record.
+    /// The fingerprint of the receiver's certificate; `None` until the receiver has answered a record.
     receiver: Option<Fingerprint>,
     state: State,
     outbox: VecDeque<(PathId, Vec<u8>)>,
-    /// Reasons for failure from unauthenticated messages.
+    /// Reasons for a failure from unauthenticated messages.
     hints: Hints,
 }
 
-/// Unauthenticated information. It is reported if no authenticated answer arrives.
+/// Unauthenticated information from the peer. It is reported only if no authenticated answer arrives.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Hints {
     pub(crate) refusal: Option<Refusal>,
-    /// The peer's version of the messages.
+    /// The protocol version of the peer's messages, if it is another version.
     pub(crate) version: Option<u8>,
 }
 
 enum State {
     Asking,
-    /// There are keys, but it is not known yet whether the receiver has them, too.
+    /// This host has keys, but does not know yet whether the receiver has them, too.
     Agreed(Agreed),
-    /// Open; holds the key with which further paths join, or `None` without encryption.
+    /// The session is open. The key authenticates requests of further paths to join; `None` without encryption.
     Open(Option<hmac::Key>),
 }
 
-/// New keys under which the receiver has not answered yet.
+/// New keys with which the receiver has not answered yet.
 struct Agreed {
     keys: Keys,
     join: hmac::Key,
     path: PathId,
-    /// When to ask again for an answer under the new keys, the pause after that, and when to stop.
+    /// When to request an answer with the new keys again; `pause` is the time until the request after that, `until` the
+    /// time to stop.
     next: Time,
     pause: Span,
     until: Time,
 }
 
-/// State of a path.
+/// The state of a path that waits to open or join the session.
 struct Asking {
     cookie: Option<Nonce>,
     next: Time,
     pause: Span,
-    /// Whether a cookie has already been returned without a pause.
+    /// Whether a cookie on this path has already been returned at once.
     was_prompt: bool,
 }
 
-/// Result of handling a message.
+/// The result of handling a message.
 pub(crate) enum Told {
     Nothing,
-    /// The session is open over this path; the receiver's reports have this SSRC.
+    /// The session is open over this path. The receiver's packets have this SSRC.
     Opened {
         path: PathId,
         ssrc: u32,
-        /// `None` for a session without encryption.
+        /// The keys of the session; `None` without encryption.
         keys: Option<Keys>,
     },
-    /// A further path has joined.
+    /// A further path has joined the session.
     Joined(PathId),
-    /// The session was refused by a peer that has the key.
+    /// A peer that has the shared key has refused the session. Without a key, any peer can do this.
     Refused(Refusal),
 }
 
-/// The first pause between two attempts; each further pause is twice as long as the previous pause.
+/// Time from the first attempt to the second. Each further pause between attempts is twice as long as the previous one.
 const FIRST_PAUSE: Span = Span::from_millis(100);
-/// The longest pause.
+/// Maximum time between two attempts.
 const LONGEST_PAUSE: Span = Span::from_millis(500);
-/// How long to wait for an answer under the new keys.
+/// How long to wait for an answer that uses the new keys.
 const AGREED_FOR: Span = Span::from_secs(5);
 
 impl Asking {
@@ -115,7 +117,7 @@ impl Asking {
 }
 
 impl Opening {
-    /// An opening without paths.
+    /// An exchange that has no paths yet.
     pub(crate) fn new(asked: Asked) -> Self {
         Self {
             asked,
@@ -130,19 +132,19 @@ impl Opening {
         }
     }
 
-    /// Requests a new session on these paths. Existing keys stay in use until there are new keys.
+    /// Requests a new session on these paths. Existing keys are used until there are new keys.
     pub(crate) fn ask_for_session(&mut self, now: Time, paths: impl Iterator<Item = PathId>) {
         (self.number, self.state, self.handshake, self.receiver) = (random(), State::Asking, None, None);
         self.asking = paths.map(|path| (path, Asking::new(now))).collect();
     }
 
-    /// Requests the session on a further path, or once more on the same path.
+    /// Requests the session on a further path, or again on an existing path.
     pub(crate) fn ask_on(&mut self, now: Time, path: PathId) {
         self.forget(path);
         self.asking.push((path, Asking::new(now)));
     }
 
-    /// Stops all requests and handshakes on a path.
+    /// Stops the requests and the handshake on a path.
     fn forget(&mut self, path: PathId) {
         self.asking.retain(|(asking, _)| *asking != path);
         if self.handshake.as_ref().is_some_and(|(_, carries)| *carries == path) {
@@ -159,19 +161,19 @@ impl Opening {
         self.asking.iter().any(|(asking, _)| *asking == path)
     }
 
-    /// Unauthenticated information from the peer.
+    /// Unauthenticated information from the peer, which may explain a failure.
     pub(crate) const fn hints(&self) -> Hints {
         self.hints
     }
 
-    /// The peer has proved that it has the keys: the handshake is complete.
+    /// Must be called when the peer has proved that it has the keys, so that the handshake is no longer needed.
     pub(crate) fn on_proved(&mut self) {
         if self.is_open() {
             self.handshake = None;
         }
     }
 
-    /// Handles a message received on a path; `is_peer` says whether it came from the receiver's address.
+    /// Handles a message received on a path. `is_peer` says whether the message came from the receiver's address.
     pub(crate) fn handle(&mut self, now: Time, path: PathId, is_peer: bool, datagram: &[u8]) -> Told {
         let Some(message) = Message::parse(datagram) else {
             self.hints.version = other_version(datagram).filter(|_| is_peer).or(self.hints.version);
@@ -180,7 +182,7 @@ impl Opening {
         let key = self.asked.key.as_ref();
         let has_code = key.is_some_and(|key| is_authentic(datagram, key.handshake()));
         match message {
-            // Only the receiver, and attackers on the path, can know the number of the request.
+            // Only the receiver, and attackers on the path, can know the random number of the request.
             Message::Retry { number, cookie } if number == self.number && is_peer => self.on_retry(now, path, cookie),
             Message::Accept { number, ssrc } if number == self.number => {
                 return self.on_accept(now, path, is_peer, ssrc, datagram);
@@ -207,8 +209,8 @@ impl Opening {
         let Some(at) = self.asking.iter().position(|(asking, _)| *asking == path) else { return };
         let (_, asking) = &mut self.asking[at];
         asking.cookie = Some(cookie);
-        // Only the first cookie of an attempt is returned at once. If a path changes its address with every datagram,
-        // every cookie is invalid, and two ends that always answer at once would never stop.
+        // On each path, only the first cookie of an attempt is returned at once. Some paths change the sender's address
+        // with every datagram, so every cookie is invalid; then two hosts that always answer at once would never stop.
         if !std::mem::replace(&mut asking.was_prompt, true) {
             asking.next = now + asking.pause;
             self.ask(now, at);
@@ -241,7 +243,7 @@ impl Opening {
         Told::Opened { path, ssrc, keys: None }
     }
 
-    /// Sends the next request on the path at index `at`.
+    /// Sends the next request on the path with the index `at`.
     fn ask(&mut self, now: Time, at: usize) {
         let Some((path, asking)) = self.asking.get(at) else { return };
         let (path, has_cookie) = (*path, asking.cookie.is_some());
@@ -251,13 +253,13 @@ impl Opening {
                 self.handshake = Some((association, path));
                 self.drive(now);
             }
-            // The handshake's own timers send its records; the other paths wait for the end of the handshake.
+            // The handshake's own timers send its records again. The other paths wait for the end of the handshake.
             (State::Asking | State::Agreed(_), Some(_)) if has_cookie => {}
             _ => self.say_open(path, &[]),
         }
     }
 
-    /// Sends Open on a path, with these records.
+    /// Sends an Open message with these records on a path.
     fn say_open(&mut self, path: PathId, records: &[u8]) {
         let asking = self.asking.iter().find(|(asking, _)| *asking == path);
         let cookie = asking.and_then(|(_, asking)| asking.cookie).unwrap_or_default();
@@ -274,7 +276,7 @@ impl Opening {
             reporting: *reporting,
             secure: key.is_some(),
             several: *several,
-            // Without keys, only the number identifies the session.
+            // Without encryption there is no key to authenticate a join, and the number identifies the session.
             joins: joins && key.is_some(),
             wanted: *wanted,
             fingerprint: if key.is_some() { *self.identity.fingerprint() } else { Fingerprint::NONE },
@@ -283,12 +285,12 @@ impl Opening {
         self.outbox.push_back((path, Message::Open(open, records).encode(code)));
     }
 
-    /// Carries out the outputs of the handshake.
+    /// Performs the outputs of the handshake.
     fn drive(&mut self, now: Time) {
         let Some((mut association, path)) = self.handshake.take() else { return };
         while let Some(step) = association.poll() {
             match step {
-                // Until the receiver has answered a record, records have to be sent within an Open.
+                // Until the receiver has answered a record, records must be sent within an Open message.
                 Step::Carry(records) if self.receiver.is_none() => {
                     let records = records.to_vec();
                     self.say_open(path, &records);
@@ -302,7 +304,7 @@ impl Opening {
                         let (join, next, until) = (keys.join(), now + FIRST_PAUSE, now + AGREED_FOR);
                         self.state = State::Agreed(Agreed { keys, join, path, next, pause: FIRST_PAUSE, until });
                     }
-                    // The receiver has the shared key, but did not confirm this certificate.
+                    // The peer has the shared key, but its certificate is not the one in its messages.
                     _ => return self.begin_anew(now),
                 },
             }
@@ -314,7 +316,7 @@ impl Opening {
         }
     }
 
-    /// Starts another attempt after a pause.
+    /// Starts a new attempt after a pause.
     fn begin_anew(&mut self, now: Time) {
         (self.number, self.receiver, self.state, self.handshake) = (random(), None, State::Asking, None);
         for (_, asking) in &mut self.asking {
@@ -339,7 +341,7 @@ impl Opening {
         self.ask_for_word(now);
     }
 
-    /// If it is time, asks again for an answer under the new keys: the last answer may have been lost.
+    /// If the request is due, requests an answer with the new keys again, because the last answer may have been lost.
     fn ask_for_word(&mut self, now: Time) {
         let State::Agreed(agreed) = &mut self.state else { return };
         if now >= agreed.until {
@@ -354,14 +356,14 @@ impl Opening {
         }
     }
 
-    /// When to call [`on_timer`](Self::on_timer).
+    /// When to call [`on_timer`](Self::on_timer); `None` if no timer is set.
     pub(crate) fn wake(&self) -> Option<Time> {
         let handshake = self.handshake.iter().map(|(association, _)| association.wake());
         let word = if let State::Agreed(agreed) = &self.state { Some(agreed.next.min(agreed.until)) } else { None };
         self.asking.iter().map(|(_, asking)| asking.next).chain(handshake).chain(word).min()
     }
 
-    /// The next message to send, and its path.
+    /// Returns the next message to send, and the path on which it must be sent.
     pub(crate) fn poll(&mut self) -> Option<(PathId, Vec<u8>)> {
         self.outbox.pop_front()
     }

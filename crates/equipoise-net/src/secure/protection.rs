@@ -4,63 +4,65 @@ use rtc_srtp::context::Context;
 
 use super::{Keys, Role};
 
-/// Protection of all datagrams of a session.
+/// Encryption and authentication of the datagrams of a session.
 pub(crate) enum Protection {
     /// No protection: anybody can read and forge packets.
     None,
-    /// SRTP and SRTCP with AES-GCM (RFC 3711, RFC 7714), with the RTP packet inside another one.
+    /// SRTP and SRTCP with AES-GCM (RFC 3711, RFC 7714). Each RTP packet is encrypted inside an outer RTP packet.
     Srtp(Box<Contexts>),
 }
 
-/// The SRTP contexts of both directions.
+/// The SRTP contexts for the packets that this endpoint sends and receives.
 ///
-/// A media packet is encrypted inside an outer RTP packet. Its sending time, its path and its original sequence number
-/// are in the encrypted part.
+/// A media packet is encrypted inside an outer RTP packet. The sending time, the path and the original sequence number
+/// of the media packet are in the encrypted part.
 ///
 /// | bits | content | |
 /// | --- | --- | --- |
-/// | 8 | `0x80`: version 2, no padding, extension or contributors | in the clear |
-/// | 8 | marker and payload type, as in the packet | |
-/// | 16 | number under this key, counted from 0 | |
-/// | 32 | timestamp, as in the packet | |
-/// | 32 | SSRC, as in the packet | |
-/// | 8 | the packet's own first byte | encrypted |
-/// | 16 | its own sequence number | |
-/// | | what follows its SSRC | |
+/// | 8 | `0x80`: version 2, no padding, extension or contributors | not encrypted |
+/// | 8 | marker and payload type of the media packet | |
+/// | 16 | sequence number of the outer packet, counted from 0 for each key | |
+/// | 32 | timestamp of the media packet | |
+/// | 32 | SSRC of the media packet | |
+/// | 8 | first byte of the media packet | encrypted |
+/// | 16 | sequence number of the media packet | |
+/// | | the bytes of the media packet after the SSRC | |
 /// | 128 | AES-GCM tag | |
 ///
-/// The outer sequence number determines the nonce (RFC 7714, Sec. 8.1). Two packets with the same nonce would reveal
-/// their contents and the authentication key. So the number is counted here, and no layer above can choose or repeat
-/// it.
+/// The nonce is computed from the outer sequence number (RFC 7714, Sec. 8.1). Two packets with the same nonce would
+/// reveal their contents and the authentication key. Therefore this type counts the outer number itself, and no caller
+/// can choose or repeat it.
 pub(crate) struct Contexts {
     outward: Context,
-    /// The extended sequence number of the next media packet.
+    /// The extended outer sequence number of the next media packet.
     next: u64,
-    /// Number of reports protected.
+    /// Number of reports that were encrypted with the current key.
     reports: u32,
     inward: Context,
-    /// Replay window of received sequence numbers. The library's window is not used, because it starts at the first
-    /// packet, even a forged one.
+    /// The replay window of received sequence numbers. The library's replay window is not used, because it starts at
+    /// the first packet, even if this packet is forged.
     window: ReplayWindow,
-    /// A packet before encryption.
+    /// Buffer for a packet before encryption.
     plain: Vec<u8>,
 }
 
-/// Maximum media packets and reports under one key (RFC 3711, Sec. 9.2).
+/// Maximum number of media packets and maximum number of reports that one key may encrypt (RFC 3711, Sec. 9.2).
 pub(crate) const MOST_MEDIA: u64 = 1 << 48;
 pub(crate) const MOST_REPORTS: u32 = 1 << 31;
-/// The fixed header of an RTP packet (RFC 3550, Sec. 5.1).
+/// Length of the fixed header of an RTP packet, in bytes (RFC 3550, Sec. 5.1).
 const HEADER: usize = 12;
-/// Bytes of the packet's own header that are encrypted before the rest: its first byte and its sequence number.
+/// Number of bytes of the media packet's header at the start of the encrypted part: its first byte and its sequence
+/// number.
 const SEALED: usize = 3;
-/// Version 2 without other bits.
+/// The first byte of an RTP packet with version 2 and no other bits set.
 const VERSION: u8 = 0x80;
 
 impl Protection {
-    /// Bytes that this adds to an RTP packet: 16 of AES-GCM (RFC 7714, Sec. 13.2) and the encrypted part of the header.
+    /// Number of bytes that encryption adds to an RTP packet: 16 bytes of AES-GCM (RFC 7714, Sec. 13.2), and the
+    /// encrypted part of the header.
     pub(crate) const OVERHEAD: u64 = 16 + SEALED as u64;
 
-    /// The protection of one end of a session with these keys.
+    /// The protection for the endpoint with this role, with these keys.
     pub(crate) fn new(keys: &Keys, role: Role) -> Self {
         let outward = keys.context(role);
         let inward = keys.context(role.other());
@@ -74,8 +76,8 @@ impl Protection {
         }))
     }
 
-    /// Writes the protected form of `datagram` to `out`. Returns false if it cannot be protected; then it must not be
-    /// sent.
+    /// Encrypts `datagram` and writes the result to `out`. Returns false if the datagram cannot be encrypted; then it
+    /// must not be sent.
     pub(crate) fn protect(&mut self, datagram: &[u8], out: &mut Vec<u8>) -> bool {
         out.clear();
         match self {
@@ -86,9 +88,10 @@ impl Protection {
         true
     }
 
-    /// Writes the content of the protected `datagram` to `out`. Returns false if it is forged, damaged or a replay.
+    /// Decrypts `datagram` and writes the content to `out`. Returns false if the datagram is forged, damaged or a
+    /// replay.
     ///
-    /// Only packets of the source `ssrc` are decrypted, because the library keeps state for every source.
+    /// Only packets with this `ssrc` are decrypted, because the library stores a state for every SSRC.
     pub(crate) fn unprotect(&mut self, datagram: &[u8], ssrc: u32, out: &mut Vec<u8>) -> bool {
         out.clear();
         let Self::Srtp(contexts) = self else {
@@ -123,7 +126,7 @@ impl Contexts {
         Some(())
     }
 
-    /// Encrypts a media packet inside an outer packet with the next number.
+    /// Encrypts a media packet inside an outer packet with the next outer sequence number.
     fn seal(&mut self, packet: &[u8], out: &mut Vec<u8>) -> Option<()> {
         let (header, rest) = packet.split_at_checked(HEADER)?;
         let &[first, kind, high, low, ref after @ ..] = header else { return None };
@@ -131,7 +134,7 @@ impl Contexts {
             return None;
         }
         let number = (self.next as u16).to_be_bytes();
-        // The number counts as used even if encryption fails.
+        // The outer sequence number counts as used even if the encryption fails.
         self.next += 1;
         let plain = &mut self.plain;
         plain.clear();
@@ -144,7 +147,7 @@ impl Contexts {
     }
 }
 
-/// Writes the inner packet to `out`; `None` if the decrypted content is not a packet.
+/// Writes the media packet that was inside an outer packet to `out`; `None` if the decrypted content is not a packet.
 fn unseal(sealed: &[u8], out: &mut Vec<u8>) -> Option<()> {
     let (header, rest) = sealed.split_at_checked(HEADER)?;
     let (&[first, high, low], rest) = rest.split_first_chunk::<SEALED>()?;
@@ -155,7 +158,7 @@ fn unseal(sealed: &[u8], out: &mut Vec<u8>) -> Option<()> {
     Some(())
 }
 
-/// The SSRC of an RTP or RTCP datagram, which is in the clear (RFC 3711, Sec. 3.1, 3.4).
+/// The SSRC of an RTP or RTCP datagram, which is never encrypted (RFC 3711, Sec. 3.1, 3.4).
 pub(crate) fn source_of(datagram: &[u8]) -> Option<u32> {
     let at = if is_rtcp(datagram) { 4 } else { 8 };
     Some(u32::from_be_bytes(datagram.get(at..at + 4)?.try_into().ok()?))
@@ -186,13 +189,13 @@ mod tests {
         report
     }
 
-    /// RFC 7714, Sec. 8.1: the outer sequence number determines the nonce.
+    /// The outer sequence number of a datagram, from which the nonce is computed (RFC 7714, Sec. 8.1).
     fn number_of(wire: &[u8]) -> u16 {
         u16::from_be_bytes([wire[2], wire[3]])
     }
 
-    /// If it fails, a restarted encoder, or a copy on another path, reveals the authentication key, and an observer can
-    /// forge packets.
+    /// If it fails, a restarted encoder, or a copy of a packet on another path, reveals the authentication key, so that
+    /// an observer can forge packets.
     #[test]
     fn no_number_is_used_twice_under_a_key_whatever_is_repeated() {
         let (mut sender, mut receiver) = ends();
@@ -206,9 +209,9 @@ mod tests {
         }
     }
 
-    /// A packet that is not authentic must not move the replay window. Such packets arrive under the earlier keys after
-    /// a session is reopened, and anybody who knows the session's SSRC can forge them. If one with a high number moved
-    /// the window, valid packets with lower numbers would be rejected as replays.
+    /// A packet that is not authentic must not move the replay window. Such packets may arrive under the previous keys
+    /// after a session was opened again, and anybody who knows the session's SSRC can forge them. If a packet with a
+    /// high number moved the window, authentic packets with lower numbers would be rejected as replays.
     #[test]
     fn what_is_not_authentic_moves_no_window() {
         let (mut sender, mut receiver) = ends();
@@ -242,7 +245,7 @@ mod tests {
         assert!(!sender.protect(&report(), &mut wire) && wire.is_empty());
     }
 
-    /// If it fails, an observer learns the host's wall clock to a nanosecond, and another program's sequence numbers.
+    /// If it fails, an observer learns the host's clock to a nanosecond, and the sequence numbers of another program.
     #[test]
     fn neither_the_sending_time_nor_the_number_of_a_packet_is_in_the_clear() {
         let (mut sender, mut receiver) = ends();

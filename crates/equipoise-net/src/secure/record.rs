@@ -1,43 +1,43 @@
-//! The parts of DTLS records that are readable without keys (RFC 6347, Sec. 4.1, 4.2; RFC 9147, Sec. 4, 5).
+//! Reads the parts of DTLS records that are not encrypted (RFC 6347, Sec. 4.1, 4.2; RFC 9147, Sec. 4, 5).
 
 use std::borrow::Cow;
 
-/// Record types (RFC 5246, Sec. 6.2.1).
+/// Types of DTLS records (RFC 5246, Sec. 6.2.1).
 const ALERT: u8 = 21;
 const HANDSHAKE: u8 = 22;
-/// Handshake types (RFC 6347, Sec. 4.3.2).
+/// Types of handshake messages (RFC 6347, Sec. 4.3.2).
 const CLIENT_HELLO: u8 = 1;
 const SERVER_HELLO: u8 = 2;
 const HELLO_VERIFY_REQUEST: u8 = 3;
-/// Bytes of a record's header: type, version, epoch, number, length.
+/// Length of a record's header, in bytes: type, version, epoch, number, length.
 const HEADER: usize = 13;
-/// Bytes of a handshake message's header: type, length, sequence number, fragment offset and length.
+/// Length of a handshake message's header, in bytes: type, length, sequence number, fragment offset, fragment length.
 const HANDSHAKE_HEADER: usize = 12;
-/// A ServerHello with this random value asks for the cookie (RFC 8446, Sec. 4.1.3).
+/// A ServerHello with this random value requests the cookie (RFC 8446, Sec. 4.1.3).
 const RETRY: [u8; 32] = [
     0xCF, 0x21, 0xAD, 0x74, 0xE5, 0x9A, 0x61, 0x11, 0xBE, 0x1D, 0x8C, 0x02, 0x1E, 0x65, 0xB8, 0x91, 0xC2, 0xA2, 0x11,
     0x16, 0x7A, 0xBB, 0x8C, 0x5E, 0x07, 0x9E, 0x09, 0xE2, 0xC8, 0xA8, 0x33, 0x9C,
 ];
 
-/// The random value of a ClientHello. The second ClientHello, which has the cookie, repeats it.
+/// The random value in a ClientHello. The second ClientHello, which contains the cookie, has the same value.
 pub(crate) type ClientRandom = [u8; 32];
 
 /// A fragment of a ClientHello.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Hello {
-    /// `None` if this is not its first fragment.
+    /// The random value; `None` if this is not the first fragment of the ClientHello.
     pub(crate) random: Option<ClientRandom>,
-    /// Whether it is the second ClientHello, which has the cookie.
+    /// Whether this is the second ClientHello, which contains the cookie.
     pub(crate) is_second: bool,
 }
 
-/// The unencrypted records at the front of a datagram: for each, its type, all its bytes, and its content.
+/// The unencrypted records at the beginning of a datagram. For each record: its type, all its bytes, and its content.
 fn clear(datagram: &[u8]) -> impl Iterator<Item = (u8, &[u8], &[u8])> {
     let mut rest = datagram;
     std::iter::from_fn(move || {
         let (header, after) = rest.split_at_checked(HEADER)?;
         let length = usize::from(u16::from_be_bytes([header[11], header[12]]));
-        // Records of epoch 0 are unencrypted.
+        // Records with epoch 0 are not encrypted.
         let content = after.get(..length).filter(|_| header[3..5] == [0, 0])?;
         let (whole, left) = rest.split_at(HEADER + length);
         rest = left;
@@ -51,24 +51,24 @@ fn first_message(datagram: &[u8]) -> Option<(u8, &[u8], &[u8])> {
     Some((header[0], header, body))
 }
 
-/// The random value of a hello, which follows the version.
+/// The random value in a ClientHello or ServerHello, which follows the version; `None` if the message is too short.
 fn random_of(body: &[u8]) -> Option<[u8; 32]> {
     body.get(2..34)?.try_into().ok()
 }
 
-/// The ClientHello at the beginning of a datagram, if there is one.
+/// The ClientHello at the beginning of a datagram; `None` if there is none.
 pub(crate) fn hello(datagram: &[u8]) -> Option<Hello> {
     let (_, header, body) = first_message(datagram).filter(|(kind, ..)| *kind == CLIENT_HELLO)?;
     let is_first_part = header[6..9] == [0; 3];
     Some(Hello { random: random_of(body).filter(|_| is_first_part), is_second: header[4..6] != [0, 0] })
 }
 
-/// Whether a datagram begins with a possible answer to a ClientHello.
+/// Whether a datagram begins with a message that may answer a ClientHello.
 pub(crate) fn answers_hello(datagram: &[u8]) -> bool {
     matches!(first_message(datagram), Some((HELLO_VERIFY_REQUEST | SERVER_HELLO, ..)))
 }
 
-/// Whether a server's datagram asks for the cookie, and nothing else.
+/// Whether a server's datagram is a request for the cookie.
 pub(crate) fn asks_for_cookie(datagram: &[u8]) -> bool {
     match first_message(datagram) {
         Some((HELLO_VERIFY_REQUEST, ..)) => true,
@@ -77,8 +77,8 @@ pub(crate) fn asks_for_cookie(datagram: &[u8]) -> bool {
     }
 }
 
-/// Removes unencrypted alerts, which anybody may have written, from a datagram. Also returns the description of the
-/// last alert (RFC 5246, Sec. 7.2).
+/// Removes unencrypted alerts from a datagram, because anybody may have written them. Returns the remaining records,
+/// and the number of the last alert (RFC 5246, Sec. 7.2).
 pub(crate) fn without_clear_alerts(datagram: &[u8]) -> (Cow<'_, [u8]>, Option<u8>) {
     let mut alert = None;
     let mut kept = Vec::new();

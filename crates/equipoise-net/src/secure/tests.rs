@@ -1,4 +1,4 @@
-//! Opening a session in virtual time, with both ends, over a network controlled by the test.
+//! Tests of opening a session in virtual time, with sender and receiver, over a network that the test controls.
 
 use std::cell::RefCell;
 use std::cmp::Reverse;
@@ -36,7 +36,7 @@ fn at(path: PathId) -> SocketAddr {
     SocketAddr::from(([192, 0, 2, 1], 5000 + path.0))
 }
 
-/// The server's state of a session.
+/// The server's data about an open session.
 struct Live {
     number: Nonce,
     owner: Fingerprint,
@@ -51,12 +51,11 @@ impl Live {
     }
 }
 
-/// A datagram in flight: arrival time, order among datagrams of the same time, whether it goes to the receiver, path,
-/// bytes.
+/// A datagram in flight: its arrival time, its number, whether it is for the receiver, its path, its bytes.
 type UnderWay = (Time, u64, bool, u16, Vec<u8>);
 
-/// Both ends, and a network that decides which copies of each datagram arrive, and their delays beyond the shortest
-/// path.
+/// Sender, receiver and a network. The network decides which copies of each datagram arrive. Each copy has a delay,
+/// which is added to the minimum delay.
 struct Ends<F> {
     now: Time,
     opening: Opening,
@@ -65,12 +64,12 @@ struct Ends<F> {
     network: F,
     under_way: BinaryHeap<Reverse<UnderWay>>,
     count: u64,
-    /// Each end's result, and its time.
+    /// For the sender and the receiver: when the session was open, and its keys.
     sender: Option<(Time, Option<Keys>)>,
     receiver: Option<(Time, Option<Keys>)>,
     joined: Vec<u16>,
     refused: Option<Refusal>,
-    /// Messages sent by the sender, and by the receiver.
+    /// Number of messages sent by the sender, and number of messages sent by the receiver.
     said: [u32; 2],
 }
 
@@ -169,7 +168,7 @@ impl<F: FnMut(bool, &[u8]) -> Vec<(Span, Vec<u8>)>> Ends<F> {
         self.now = end;
     }
 
-    /// If both ends have the same keys, the time until the second end had them.
+    /// If sender and receiver have the same keys, returns the time until both had them.
     fn opened(&self) -> Option<Span> {
         let (Some((one, Some(sender))), Some((other, Some(receiver)))) = (&self.sender, &self.receiver) else {
             return None;
@@ -187,7 +186,7 @@ fn straight(_: bool, bytes: &[u8]) -> Vec<(Span, Vec<u8>)> {
     vec![(Span::ZERO, bytes.to_vec())]
 }
 
-/// A network that records the sender's messages.
+/// A network that records the messages of the sender and delivers all messages.
 fn recording(recorded: &RefCell<Vec<Vec<u8>>>) -> impl FnMut(bool, &[u8]) -> Vec<(Span, Vec<u8>)> {
     |is_up, bytes| {
         if is_up {
@@ -203,12 +202,12 @@ fn both_ends_have_the_same_keys_and_know_it_three_round_trips_after_the_first_wo
     ends.run(Span::from_secs(2));
     let took = ends.opened().expect("it opens");
     assert!(took <= WAY * 6 + Span::from_millis(1), "{took}");
-    // If it fails, the beginning of a stream is sent before the receiver can decrypt it.
+    // If the following assertion fails, the beginning of a stream is sent before the receiver can decrypt it.
     let [sender, receiver] = [&ends.sender, &ends.receiver].map(|end| end.as_ref().map(|(at, _)| *at));
     assert!(receiver < sender, "media leaves when the receiver has the keys, and not before");
     assert!(ends.refused.is_none());
-    // Another session has other keys, though the shared key is the same. So an attacker who learns the shared key later
-    // can read nothing.
+    // A second session has other keys, although the shared key is the same. Therefore an attacker who learns the shared
+    // key later cannot decrypt recorded packets.
     let mut later = Ends::new(asked(Some(key()), false), Some(key()), 1, straight);
     later.run(Span::from_secs(2));
     let (Some((_, Some(first))), Some((_, Some(second)))) = (&ends.sender, &later.sender) else { panic!("both open") };
@@ -232,7 +231,7 @@ fn a_session_without_keys_opens_and_a_path_joins() {
     }
 }
 
-/// A path that loses 10 to 30 % of all datagrams, duplicates a tenth, and delays each by up to 60 ms.
+/// A path that loses 10 to 30 % of all datagrams, duplicates 10 %, and delays each datagram by up to 60 ms.
 pub(crate) fn bad_path(seed: u64) -> impl FnMut(&[u8]) -> Vec<(Span, Vec<u8>)> {
     let mut random = Pcg64Mcg::seed_from_u64(seed);
     let loss = 10 + random.next_u32() % 21;
@@ -259,8 +258,8 @@ fn a_bad_path_delays_an_opening_and_does_not_prevent_it() {
     assert!(late <= 1, "{late} of 100 took more than 5 s");
 }
 
-/// If it fails, an attacker without the key can prevent an opening. Before each datagram arrive an altered copy, an
-/// earlier datagram, and a truncated copy.
+/// If it fails, an attacker without the key can prevent the opening of a session. In this test, three datagrams arrive
+/// before each datagram: an altered copy, an earlier datagram, and a truncated copy.
 #[test]
 fn altered_replayed_and_reflected_copies_prevent_no_opening() {
     for seed in 0..500 {
@@ -271,7 +270,7 @@ fn altered_replayed_and_reflected_copies_prevent_no_opening() {
             let place = random.next_u32() as usize % altered.len();
             altered[place] ^= 1 << (random.next_u32() % 8);
             recorded.push(bytes.to_vec());
-            // The earlier datagram may be from either direction, so it may be reflected to its sender.
+            // The earlier datagram may be from either direction, so it may arrive at the host that sent it.
             let earlier = recorded[random.next_u32() as usize % recorded.len()].clone();
             let mut cut = bytes.to_vec();
             cut.truncate(random.next_u32() as usize % bytes.len());
@@ -296,27 +295,26 @@ fn who_has_another_key_or_none_is_told_by_a_word_that_is_not_believed_at_once() 
         let mut ends = Ends::new(asked(ours, false), theirs, 1, straight);
         ends.run(Span::from_secs(3));
         assert!(ends.sender.is_none() && ends.receiver.is_none());
-        // Without a key, answers cannot be authenticated.
+        // Without a key, refusals cannot be authenticated.
         assert_eq!(ends.refused, is_plain.then_some(reason));
         assert_eq!(ends.opening.hints().refusal, (!is_plain).then_some(reason));
         assert_eq!(ends.door.half_open(), 0);
     }
 }
 
-/// If it fails, any holder of the shared key can take over the session of another sender by its SSRC, which is in the
-/// clear.
+/// If it fails, everybody with the shared key can take over the session of another sender, whose SSRC is not encrypted.
 #[test]
 fn a_session_belongs_to_the_certificate_that_opened_it() {
     let mut ends = Ends::new(asked(Some(key()), false), Some(key()), 1, straight);
     ends.run(Span::from_secs(2));
     let first = ends.live.as_ref().map(|live| live.number).expect("it is open");
-    // The same sender requests its session again, as after receiving nothing for a while.
+    // The same sender opens its session again, as it does after receiving nothing for some time.
     let now = ends.now;
     ends.opening.ask_for_session(now, std::iter::once(PathId(0)));
     ends.run(Span::from_secs(2));
     let second = ends.live.as_ref().map(|live| live.number).expect("it is open");
     assert_ne!(first, second);
-    // Another sender with the same key requests the session.
+    // Another sender with the same key requests a session with the same SSRC.
     let mut thief = Opening::new(asked(Some(key()), false));
     thief.ask_for_session(ends.now, std::iter::once(PathId(3)));
     std::mem::swap(&mut ends.opening, &mut thief);
@@ -325,7 +323,8 @@ fn a_session_belongs_to_the_certificate_that_opened_it() {
     assert_eq!(ends.live.as_ref().map(|live| live.number), Some(second), "the session is whose it was");
 }
 
-/// If it fails, an attacker who copies a later message of a handshake redirects the receiver's flights to any address.
+/// If it fails, an attacker who copies a later message of a handshake can make the receiver send its answers to any
+/// address.
 #[test]
 fn an_address_that_has_not_sent_back_its_cookie_is_never_answered_at_length() {
     let recorded = RefCell::new(Vec::new());
@@ -341,7 +340,7 @@ fn an_address_that_has_not_sent_back_its_cookie_is_never_answered_at_length() {
     assert!(answers.iter().all(|(_, answer)| answer.len() == LENGTH), "cookies alone");
 }
 
-/// If it fails, two recorded openings, replayed in turn, replace the keys of a live session.
+/// If it fails, an attacker who alternately sends two recorded openings again replaces the keys of an open session.
 #[test]
 fn what_was_recorded_opens_nothing() {
     let recorded = RefCell::new(Vec::new());
@@ -389,7 +388,7 @@ fn a_flood_of_first_words_leaves_nothing_and_no_answer_is_longer_than_its_questi
             wanted: None,
             fingerprint: Fingerprint([1; 32]),
         };
-        // Every third request carries records; every second one is from a holder of the key.
+        // Every third request contains records, and every second request is authenticated with the key.
         let records = [0; 1000];
         let question = Message::Open(open, if count % 3 == 0 { &records } else { &[] });
         let question = question.encode((count % 2 == 0).then(key).as_ref().map(Key::handshake));
@@ -405,10 +404,10 @@ fn a_flood_of_first_words_leaves_nothing_and_no_answer_is_longer_than_its_questi
     assert_eq!((door.half_open(), door.wake()), (0, None));
 }
 
-/// If it fails, two ends that answer each other at once never stop.
+/// If it fails, two hosts that answer each other at once never stop.
 #[test]
 fn nothing_is_said_again_without_a_pause() {
-    // A path that changes its address with every datagram: no cookie is ever valid.
+    // A path that changes the sender's address with every datagram, so that no cookie is ever valid.
     let mut port = 0;
     let mut door = Door::new(Some(key()));
     let mut opening = Opening::new(asked(Some(key()), false));
@@ -426,7 +425,8 @@ fn nothing_is_said_again_without_a_pause() {
         now = now + Span::from_millis(1);
     }
     assert!(said < 60, "{said} messages in 10 s");
-    // The receiver has the key but is faulty: only its datagrams of `LENGTH` bytes arrive, and no records.
+    // The receiver has the key but is faulty: of its datagrams, only those of `LENGTH` bytes arrive, which contain no
+    // records.
     let mut ends = Ends::new(asked(Some(key()), false), Some(key()), 1, |is_up: bool, bytes: &[u8]| {
         if is_up || bytes.len() == LENGTH { straight(is_up, bytes) } else { Vec::new() }
     });
@@ -438,7 +438,7 @@ fn nothing_is_said_again_without_a_pause() {
 fn whoever_speaks_another_version_is_told_so() {
     let mut ends = Ends::new(asked(Some(key()), false), Some(key()), 1, |is_up: bool, bytes: &[u8]| {
         let mut bytes = bytes.to_vec();
-        // A receiver of another release.
+        // The version numbers of the messages are changed, as if sender and receiver were of other releases.
         bytes[2] = if is_up { 9 } else { 5 };
         straight(is_up, &bytes)
     });

@@ -2,9 +2,9 @@ use equipoise::units::{Rate, Size, Span};
 use equipoise_session::Ecn;
 use thiserror::Error;
 
-/// The media that a client requests from its server when it opens a session.
+/// The media that a client requests from a server when it opens a session.
 ///
-/// The values are already checked: the rates are in order, and every value fits into its field of the request.
+/// A value of this type is valid: the rates are in order, and every value fits into its field of the request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Wanted {
     min: Rate,
@@ -15,50 +15,51 @@ pub struct Wanted {
     ecn: Ecn,
 }
 
-/// The requested media is not valid.
+/// Why the requested media is invalid.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 pub enum WantedError {
-    /// The rates are not in order, or the lowest rate is zero. A session at rate zero would never get feedback again.
+    /// The rates are not in order, or the minimum rate is zero. A session at rate zero would never get feedback again.
     #[error(
         "the rates requested from the peer are {min} to {max}; the lowest must be above zero and not above the highest"
     )]
     Rates {
-        /// The lowest rate.
+        /// The requested minimum rate.
         min: Rate,
-        /// The highest rate.
+        /// The requested maximum rate.
         max: Rate,
     },
-    /// The start rate is outside the limits.
+    /// The start rate is below the minimum rate or above the maximum rate.
     #[error("the peer is asked to start at {start}; it must start at {min} to {max}")]
     Start {
-        /// The rate to start at.
+        /// The requested start rate.
         start: Rate,
-        /// The lowest rate.
+        /// The requested minimum rate.
         min: Rate,
-        /// The highest rate.
+        /// The requested maximum rate.
         max: Rate,
     },
-    /// A value is too large for its field of the message.
+    /// A value is too large for its field of the request.
     #[error("the {what} requested from the peer is {found}; it must be {most} or less")]
     TooLarge {
-        /// The field.
+        /// The name of the field.
         what: &'static str,
-        /// The value.
+        /// The requested value.
         found: u64,
-        /// The maximum, in the same unit.
+        /// The maximum of the field, in the same unit.
         most: u64,
     },
 }
 
 impl Wanted {
-    /// Bytes of its wire format.
+    /// Length of the encoded request, in bytes.
     pub(crate) const LENGTH: usize = 20;
 
-    /// Media in packets of 1200 bytes with a report every second. The sender's controller chooses a rate from `min` to
-    /// `max`; if they are equal, the rate is constant.
+    /// Media in packets of 1200 bytes, with a report every second. The server's controller chooses a rate from `min` to
+    /// `max`. If both are equal, the rate is constant.
     ///
     /// # Errors
-    /// [`WantedError::Rates`], and [`WantedError::TooLarge`] above 4.29 Gbit/s.
+    /// [`WantedError::Rates`] if `min` is zero or above `max`, and [`WantedError::TooLarge`] if `max` is above 4.29
+    /// Gbit/s.
     pub fn new(min: Rate, max: Rate) -> Result<Self, WantedError> {
         if min == Rate::ZERO || min > max {
             return Err(WantedError::Rates { min, max });
@@ -68,10 +69,10 @@ impl Wanted {
         Ok(Self { min, start: None, max, packet_size, report_interval, ecn: Ecn::NotCapable })
     }
 
-    /// Sets the start rate. Without it, the controller uses its default.
+    /// Sets the start rate. If it is not set, the controller uses its default.
     ///
     /// # Errors
-    /// [`WantedError::Start`] if it is outside the limits.
+    /// [`WantedError::Start`] if the start rate is below the minimum rate or above the maximum rate.
     pub fn starting_at(self, start: Rate) -> Result<Self, WantedError> {
         let Self { min, max, .. } = self;
         if !(min..=max).contains(&start) {
@@ -80,47 +81,47 @@ impl Wanted {
         Ok(Self { start: Some(start), ..self })
     }
 
-    /// Sets the size of IP packets, headers included.
+    /// Sets the size of IP packets, including headers.
     ///
     /// # Errors
-    /// [`WantedError::TooLarge`] above 65 535 bytes.
+    /// [`WantedError::TooLarge`] if the size is above 65 535 bytes.
     pub fn in_packets_of(self, packet_size: Size) -> Result<Self, WantedError> {
         fits("packet size in bytes", packet_size.as_bytes(), SHORT)?;
         Ok(Self { packet_size, ..self })
     }
 
-    /// Sets the time between two requests for a report, in whole milliseconds.
+    /// Sets the time between two requests for a report; it is truncated to whole milliseconds.
     ///
     /// # Errors
-    /// [`WantedError::TooLarge`] above 65 535 ms.
+    /// [`WantedError::TooLarge`] if the time is above 65 535 ms.
     pub fn reported_every(self, report_interval: Span) -> Result<Self, WantedError> {
         let millis = u64::try_from(report_interval.as_nanos() / 1_000_000).unwrap_or(0);
         fits("report interval in ms", millis, SHORT)?;
         Ok(Self { report_interval: Span::from_millis(millis as i64), ..self })
     }
 
-    /// Sets the ECN field of the packets.
+    /// Sets the ECN field of the media packets.
     #[must_use]
     pub const fn marked(self, ecn: Ecn) -> Self {
         Self { ecn, ..self }
     }
 
-    /// The lowest rate.
+    /// The minimum rate.
     pub const fn min(&self) -> Rate {
         self.min
     }
 
-    /// The start rate; `None` for the controller's default.
+    /// The start rate; `None` for the default of the controller.
     pub const fn start(&self) -> Option<Rate> {
         self.start
     }
 
-    /// The highest rate.
+    /// The maximum rate.
     pub const fn max(&self) -> Rate {
         self.max
     }
 
-    /// Size of the largest IP packet.
+    /// Maximum size of an IP packet, including headers.
     pub const fn packet_size(&self) -> Size {
         self.packet_size
     }
@@ -130,17 +131,18 @@ impl Wanted {
         self.report_interval
     }
 
-    /// The ECN field of its packets.
+    /// The ECN field of the media packets.
     pub const fn ecn(&self) -> Ecn {
         self.ecn
     }
 
-    /// Whether its rate is constant.
+    /// Whether the requested rate is constant.
     pub fn is_constant(&self) -> bool {
         self.min == self.max
     }
 
-    /// Its wire format: three rates in bit/s, packet size in bytes, report interval in ms, ECN, three zeros.
+    /// Encodes the request: three rates in bit/s (minimum, start, maximum), packet size in bytes, report interval in
+    /// ms, ECN field, three zeros.
     pub(crate) fn encode(&self) -> [u8; Self::LENGTH] {
         let mut out = [0; Self::LENGTH];
         let mut put = |at: usize, bytes: &[u8]| out[at..at + bytes.len()].copy_from_slice(bytes);
@@ -154,11 +156,11 @@ impl Wanted {
         out
     }
 
-    /// Parses the wire format; `None` if the request is invalid.
+    /// Decodes a request; `None` if it is invalid.
     pub(crate) fn parse(bytes: &[u8; Self::LENGTH]) -> Option<Self> {
         let rate = |at: usize| Some(Rate::from_bps(u32::from_be_bytes(bytes.get(at..at + 4)?.try_into().ok()?).into()));
         let number = |at: usize| Some(u16::from_be_bytes(bytes.get(at..at + 2)?.try_into().ok()?));
-        // A request may ask for ECN-capable packets, but not for CE-marked packets.
+        // A request may demand ECN-capable packets, but not packets with the mark Congestion Experienced (CE).
         if bytes[16] >= Ecn::Marked.bits() || bytes[17..] != [0; 3] {
             return None;
         }
@@ -173,12 +175,12 @@ impl Wanted {
     }
 }
 
-/// Checks that a value is at most `most`.
+/// Returns an error if a value is larger than `most`.
 fn fits(what: &'static str, found: u64, most: u64) -> Result<(), WantedError> {
     if found > most { Err(WantedError::TooLarge { what, found, most }) } else { Ok(()) }
 }
 
-/// The largest values of a field of four bytes and of a field of two bytes.
+/// Maximum values of a field of four bytes (`LONG`) and of a field of two bytes (`SHORT`).
 const LONG: u64 = u32::MAX as u64;
 const SHORT: u64 = u16::MAX as u64;
 
@@ -203,7 +205,7 @@ mod tests {
         assert_eq!((Wanted::parse(&by_itself.encode()), by_itself.is_constant()), (Some(by_itself), true));
     }
 
-    /// If it fails, a peer makes a server send at rate zero, or above the requested limit.
+    /// If it fails, a peer can make a server send at rate zero, or above the requested maximum rate.
     #[test]
     fn what_cannot_be_is_refused_by_name_and_as_bytes() {
         let [zero, low, high] = [0, 1000, 2000].map(Rate::from_bps);
@@ -219,7 +221,8 @@ mod tests {
         assert_eq!(within.starting_at(fast), Err(WantedError::Start { start: fast, min: low, max: high }));
         assert!(within.in_packets_of(Size::from_bytes(65_536)).is_err());
         assert!(within.reported_every(Span::from_secs(66)).is_err());
-        // Lowest above highest, start above highest, CE-marked packets, non-zero reserved bytes.
+        // Invalid requests: minimum rate above the maximum, start rate above the maximum, packets with the CE mark, and
+        // reserved bytes that are not zero.
         for (at, byte) in [(0, 0xFF), (4, 0xFF), (16, 3), (17, 1), (19, 1)] {
             let mut bytes = wanted().encode();
             bytes[at] = byte;

@@ -13,33 +13,33 @@ use crate::secure::opening::{Asked, Opening};
 use crate::secure::protection::source_of;
 use crate::{Clock, NetError, Socket, Time, Wanted};
 
-/// A server in the caller's time, to test what must hold for any datagrams. Its kernel refuses to send any answer.
+/// A server in virtual time, for tests with arbitrary datagrams. Its kernel refuses to send, so all answers are lost.
 pub struct ServerBench {
     state: State<Nobody>,
     now: Time,
-    /// Senders that have opened a session, or tried to, with their SSRCs.
+    /// The senders that have opened a session or tried to open one, each with its SSRC.
     callers: Vec<(u32, Caller)>,
-    /// Number of sessions with a valid request.
+    /// Number of sessions whose request was valid.
     deserved: u64,
-    /// Number of datagrams received.
+    /// Number of datagrams that the server received.
     heard: u64,
-    /// Time that has passed.
+    /// Virtual time since the start.
     elapsed: Span,
 }
 
-/// The highest total rate of the media that it sends.
+/// The limit of the total rate of the media that the server sends.
 const SENT: Rate = Rate::from_bps(200_000);
 
-/// Ignores all events.
+/// An observer that ignores all events.
 struct Nobody;
 
 impl SessionObserver for Nobody {}
 
 impl ServerBench {
-    /// Maximum number of sessions at a time.
+    /// Maximum number of simultaneous sessions.
     pub const MOST: usize = 3;
 
-    /// A server without sessions.
+    /// Creates a server without sessions. It has a key if `is_secure`.
     ///
     /// # Errors
     /// [`NetError::Bind`] if the socket cannot be opened.
@@ -54,24 +54,24 @@ impl ServerBench {
         Ok(Self { state, now, callers, deserved: 0, heard: 0, elapsed: Span::ZERO })
     }
 
-    /// The server's current time.
+    /// The current virtual time.
     pub const fn now(&self) -> Time {
         self.now
     }
 
-    /// Sets the error that the kernel returns from now on if the server sends.
+    /// Sets the error that the kernel returns, from this call on, if the server sends.
     pub fn refuse_with(&mut self, errno: u8) {
         self.state.socket.kernel_says = Some(Errno::from_raw(i32::from(errno)));
     }
 
-    /// Lets the time `span` pass.
+    /// Advances the virtual time by `span`, and serves the timers that are due.
     pub fn wait(&mut self, span: Span) {
         self.now = self.now + span.max(Span::ZERO);
         self.elapsed = self.elapsed + span.max(Span::ZERO);
         self.state.ring(self.now);
     }
 
-    /// The server receives a datagram.
+    /// Passes a datagram to the server.
     ///
     /// # Errors
     /// The error that would end the server and all its sessions.
@@ -81,14 +81,15 @@ impl ServerBench {
         self.state.hear(self.now, from, datagram)
     }
 
-    /// Whether this is a session request to a server without a key, with the cookie of its address.
+    /// Whether a datagram is a request for a session to a server without a key, with a valid cookie for its source
+    /// address.
     fn is_plain_question(&self, from: SocketAddr, datagram: &[u8]) -> bool {
         let Some(Message::Open(open, _)) = Message::parse(datagram) else { return false };
         self.state.config.key.is_none() && self.state.door.knows(self.now, from, &open)
     }
 
-    /// A sender with the key opens a session in one of several variants, or opens it again. Returns its messages in
-    /// order.
+    /// Simulates a sender that has the key and opens a session in one of several variants, or opens its session again.
+    /// Returns the messages of the sender in order.
     pub fn call(&mut self, from: SocketAddr, ssrc: u32, variant: u8) -> Vec<Vec<u8>> {
         let payload = [Payload::Generated, Payload::Stream, Payload::Rtp][usize::from(variant % 3)];
         let asked = Asked {
@@ -116,7 +117,8 @@ impl ServerBench {
         caller.said.clone()
     }
 
-    /// Protects a datagram as the sender of its session would; `None` if there is no such session, or if it is not RTP.
+    /// Encrypts a datagram as the sender of its session would do. `None` if there is no such session, or if the
+    /// datagram is not RTP or RTCP.
     pub fn protected(&mut self, plain: &[u8]) -> Option<Vec<u8>> {
         let source = source_of(plain)?;
         let (_, caller) = self.callers.iter_mut().find(|(ssrc, _)| *ssrc == source)?;
@@ -124,14 +126,14 @@ impl ServerBench {
         caller.protection.protect(plain, &mut wire).then_some(wire)
     }
 
-    /// Replaces a message's authentication code, and its records if `records` is given.
+    /// Replaces a message's authentication code and, if `records` is given, the message's records.
     pub fn sign(&self, message: &mut Vec<u8>, records: Option<&[u8]>) {
         if let Some(key) = &self.state.config.key {
             sign(message, records, key.handshake());
         }
     }
 
-    /// Describes a violated invariant of the server; `None` if there is none.
+    /// Checks properties of the server that must always be true. Describes a violated one; `None` if none is violated.
     pub fn flaw(&self) -> Option<String> {
         let State { live, timers, opened, socket, .. } = &self.state;
         if live.len() > Self::MOST || *opened > self.deserved {
@@ -156,8 +158,8 @@ impl ServerBench {
             return Some(format!("{granted} bit/s are promised, of {SENT}"));
         }
         let unsent = socket.stats().unsent;
-        // In addition to the answer, a report and delayed reports may be due. The server's own media has packets of at
-        // least 100 bytes.
+        // Besides the answer to a datagram, a report and delayed reports may be due. The media that the server itself
+        // sends has packets of at least 100 bytes.
         let media = self.elapsed.as_secs_f64() * SENT.as_bps() as f64 / 800.0;
         let most = 4 * (self.heard + 1) * MAX_PATHS as u64 + media as u64;
         (unsent > most).then(|| format!("{unsent} answers to {} datagrams", self.heard))

@@ -10,22 +10,23 @@ use crate::secure::protection::Protection;
 use crate::{NetError, Received, Time};
 
 impl<V: SessionObserver> State<V> {
-    /// Handles a datagram from this address; it is not ECN-capable.
+    /// Passes a datagram from the address `from` to the server. The datagram is not ECN-capable.
     pub(super) fn hear(&mut self, at: Time, from: SocketAddr, datagram: &[u8]) -> Result<(), NetError> {
         self.on_datagram(Received { len: datagram.len(), from, at, ecn: Ecn::NotCapable }, datagram)
     }
 }
 
-/// A sender that talks to a server without a network: it reads the answers that the server's socket records.
+/// A sender that exchanges messages with a server without a network: it reads the answers that the server's socket
+/// records.
 pub(super) struct Caller {
     opening: Opening,
     pub(super) from: SocketAddr,
     pub(super) protection: Protection,
-    /// SSRC of the server's reports.
+    /// SSRC of the packets that the server sends in this session.
     pub(super) reports: u32,
     pub(super) refused: Option<Refusal>,
     is_open: bool,
-    /// The messages that it sent since its last request.
+    /// The messages that the sender has sent since its last request of a session.
     pub(super) said: Vec<Vec<u8>>,
 }
 
@@ -42,14 +43,14 @@ impl Caller {
         }
     }
 
-    /// Requests a session, or requests it again. Returns whether it is open.
+    /// Requests a session, possibly not for the first time. Returns whether the session is open.
     pub(super) fn call<V: SessionObserver>(&mut self, state: &mut State<V>, now: Time) -> bool {
         self.begin(now);
-        // A complete exchange needs fewer than 16 rounds. If it fails, no more answers come.
+        // A complete exchange takes fewer than 16 rounds. If the exchange fails, the remaining rounds do nothing.
         self.talk(state, now, 16)
     }
 
-    /// Prepares the first message.
+    /// Prepares the first message of a new request.
     pub(super) fn begin(&mut self, now: Time) {
         self.is_open = false;
         self.said.clear();
@@ -57,12 +58,13 @@ impl Caller {
         self.opening.on_timer(now);
     }
 
-    /// Sends all waiting messages and handles the answers, `times` times. Returns whether its session is open.
+    /// Exchanges messages with the server for `times` rounds: sends all waiting messages and handles the answers.
+    /// Returns whether the session is open.
     pub(super) fn talk<V: SessionObserver>(&mut self, state: &mut State<V>, now: Time, times: u32) -> bool {
         state.socket.overheard = Some(Box::default());
         for _ in 0..times {
             while let Some((_, message)) = self.opening.poll() {
-                // No message may end the server.
+                // No message may cause an error that would end the server.
                 assert!(state.hear(now, self.from, &message).is_ok());
                 self.said.push(message);
             }

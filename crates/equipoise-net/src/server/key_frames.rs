@@ -7,8 +7,8 @@ use nix::sys::eventfd::{EfdFlags, EventFd};
 
 use crate::NetError;
 
-/// Requests key frames from the senders of a server's sessions, from any thread. It can be cloned, and does nothing
-/// after the server has ended.
+/// A handle that requests key frames from the senders of a server's sessions, in any thread. It can be cloned. After
+/// the server has ended, it does nothing.
 #[derive(Clone, Debug)]
 pub struct KeyFrames {
     shared: Arc<Shared>,
@@ -16,13 +16,13 @@ pub struct KeyFrames {
 
 #[derive(Debug)]
 struct Shared {
-    /// The request for each SSRC.
+    /// For each SSRC, the waiting request.
     wanted: Mutex<BTreeMap<u32, KeyFrameRequest>>,
-    /// Readable if there is a request.
+    /// A descriptor that is readable if there is a request.
     wakeup: EventFd,
 }
 
-/// Maximum number of SSRCs with a waiting request. Our choice: more than a server's default maximum of sessions.
+/// Maximum number of SSRCs with a waiting request. Our choice: more than the default maximum of sessions of a server.
 const MOST: usize = 4096;
 
 impl KeyFrames {
@@ -32,8 +32,9 @@ impl KeyFrames {
         Ok(Self { shared: Arc::new(Shared { wanted: Mutex::default(), wakeup }) })
     }
 
-    /// Requests a key frame from the sender of the session with this SSRC ([`Session::ssrc`](crate::Session::ssrc)): at
-    /// once, or 0.3 s after the previous request. An SSRC without a session is ignored.
+    /// Requests a key frame from the sender of the session with this SSRC ([`Session::ssrc`](crate::Session::ssrc)).
+    /// The request is sent at once, or 0.3 s after the previous request. If no session has this SSRC, the request is
+    /// ignored.
     pub fn request(&self, ssrc: u32, request: KeyFrameRequest) {
         let mut wanted = self.wanted();
         if wanted.len() < MOST || wanted.contains_key(&ssrc) {
@@ -41,23 +42,23 @@ impl KeyFrames {
             *most = request.max(*most);
         }
         drop(wanted);
-        // The write fails only if the counter would overflow; then the descriptor is readable anyway.
+        // The write fails only if the counter would overflow. In this case the descriptor is already readable.
         let _ = self.shared.wakeup.write(1);
     }
 
-    /// Returns and removes all waiting requests.
+    /// Returns all waiting requests and removes them.
     pub(super) fn take(&self) -> BTreeMap<u32, KeyFrameRequest> {
         let _ = self.shared.wakeup.read();
         std::mem::take(&mut self.wanted())
     }
 
-    /// Readable if there is a request.
+    /// A descriptor that is readable if there is a request.
     pub(super) fn wakeup(&self) -> BorrowedFd<'_> {
         self.shared.wakeup.as_fd()
     }
 
     fn wanted(&self) -> MutexGuard<'_, BTreeMap<u32, KeyFrameRequest>> {
-        // No code that holds the lock can panic.
+        // No code panics while it has the lock, so a poisoned lock is harmless.
         self.shared.wanted.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -66,7 +67,7 @@ impl KeyFrames {
 mod tests {
     use super::*;
 
-    /// If it fails, a program on this host that sends requests without end uses up all memory.
+    /// If it fails, a program on this host that sends many requests uses up all memory.
     #[test]
     fn what_is_wanted_is_bounded_and_of_one_source_one_thing() {
         let key_frames = KeyFrames::new().expect("an event descriptor");

@@ -1,4 +1,4 @@
-//! An open session: its keys, its paths, and this end's endpoint.
+//! An open session of a server: its keys, its paths, and the server's endpoint.
 
 use std::net::SocketAddr;
 
@@ -14,21 +14,21 @@ use crate::secure::door::Known;
 use crate::secure::protection::Protection;
 use crate::secure::{Fingerprint, Nonce};
 
-/// How long packets under a session's earlier keys are accepted.
+/// How long packets under the previous keys of a session are accepted after new keys are used.
 const OLD_KEYS: Span = Span::from_secs(5);
 
-/// The receiving end of a session.
+/// The receiver of a session, over any number of paths.
 pub(super) type Receiving = Box<dyn Endpoint<Clock = ReceiverClock> + Send>;
 
-/// The receiving end of a session over one path, or over several.
+/// Creates the receiver of a session, over several paths if `several`, otherwise over one path.
 pub(super) fn receiving(config: ReceiverConfig, several: bool) -> Result<Receiving, SessionError> {
     Ok(if several { Box::new(multipath::Receiver::new(config)?) } else { Box::new(rtp::Receiver::new(config)?) })
 }
 
-/// This end of a session.
+/// The server's endpoint of a session.
 pub(super) enum Half {
     Receives(Receiving),
-    /// Sends the requested media, at most at this rate.
+    /// The server sends the requested media, at this rate at most.
     Sends(Box<rtp::Sender>, Rate),
 }
 
@@ -54,7 +54,7 @@ impl Half {
         }
     }
 
-    /// The highest rate that was granted to the peer; zero if the peer sends.
+    /// The maximum rate at which the server may send in this session; zero if the peer sends.
     pub(super) const fn granted(&self) -> Rate {
         match self {
             Self::Receives(_) => Rate::ZERO,
@@ -65,40 +65,41 @@ impl Half {
 
 pub(super) struct Live {
     pub(super) session: Session,
-    /// The number in the Open that last opened it, and the fingerprint of its sender's certificate.
+    /// The number in the Open message that last opened the session. `owner` is the fingerprint of the sender's
+    /// certificate.
     pub(super) number: Nonce,
     pub(super) owner: Fingerprint,
     pub(super) keys: Held,
-    /// The number and the keys of a later handshake. They replace the current number and keys as soon as a packet under
-    /// the new keys arrives.
+    /// The number and the keys of a later handshake. They replace the current number and keys as soon as a packet
+    /// encrypted with the new keys arrives.
     pub(super) next: Option<(Nonce, Held)>,
     pub(super) earlier: Option<(Protection, Time)>,
     pub(super) half: Half,
-    /// SSRC of this end's packets.
+    /// SSRC of the server's packets.
     pub(super) own_ssrc: u32,
-    /// The address of each path and when it was last heard from; the index is the endpoint's path number. The sender's
-    /// path numbers are in its packets, because an address may change.
+    /// For each path: its address, and when a datagram last arrived from it. The index is the endpoint's path number.
+    /// Because addresses may change, packets contain the sender's own path numbers.
     pub(super) paths: Vec<(SocketAddr, Time)>,
-    /// When the endpoint's timer expires, as entered in the queue of timers.
+    /// When the endpoint's timer expires, as it is stored in the queue of timers; `None` for no timer.
     pub(super) wake: Option<Time>,
     pub(super) heard: Time,
     pub(super) has_media: bool,
 }
 
-/// The keys of a session, and the key with which further paths join the session.
+/// The keys of a session, and the key that authenticates requests of further paths to join the session.
 pub(super) struct Held {
     pub(super) protection: Protection,
     pub(super) join: Option<hmac::Key>,
 }
 
 impl Live {
-    /// The index of the path from this address.
+    /// The index of the path with the address `from`; `None` if there is no such path.
     pub(super) fn path_from(&self, from: SocketAddr) -> Option<usize> {
         self.paths.iter().position(|(peer, _)| *peer == from)
     }
 
-    /// Records that a path has this address, which the sender has proved. If there are too many paths, the path that
-    /// was silent for longest is replaced.
+    /// Records that a path has the address `from`, which the sender has proved to be its own. If there are already too
+    /// many paths, this path replaces the path from which nothing has arrived for the longest time.
     pub(super) fn comes_from(&mut self, now: Time, from: SocketAddr) -> PathId {
         let most = if self.session.is_multipath { MAX_PATHS } else { 1 };
         let at = self.path_from(from).unwrap_or_else(|| {
@@ -124,14 +125,14 @@ impl Live {
         }
     }
 
-    /// The path that an authentic datagram arrived on. If this end sends media, only a path with a proved address
-    /// counts, so that a peer with the keys cannot redirect media to another host.
+    /// The path on which an authentic datagram from `from` arrived. If the server sends media, only a path with a
+    /// verified address is accepted, so that a peer with the keys cannot redirect media to another host.
     pub(super) fn path_of(&mut self, now: Time, from: SocketAddr) -> Option<PathId> {
         let is_proved = !self.session.is_sent_to || self.path_from(from).is_some();
         is_proved.then(|| self.comes_from(now, from))
     }
 
-    /// Writes the content of a protected datagram to `plain`. Returns false if the datagram is forged, damaged or a
+    /// Decrypts a datagram and writes its content to `plain`. Returns false if the datagram is forged, damaged or a
     /// replay.
     pub(super) fn unprotect(&mut self, now: Time, datagram: &[u8], plain: &mut Vec<u8>) -> bool {
         let ssrc = self.session.ssrc;

@@ -1,5 +1,5 @@
-//! A server: one socket that receives many sessions, over one path each or over several. It also sends media in
-//! sessions whose peer requests it.
+//! A server: one socket that receives many sessions, each over one path or several paths. If peers request it, the
+//! server also sends media.
 
 #[cfg(feature = "fuzz")]
 mod bench;
@@ -38,33 +38,34 @@ pub use key_frames::KeyFrames;
 /// Configuration of a server.
 #[derive(Clone, Debug)]
 pub struct ServerConfig {
-    /// The key that both hosts share; with `None`, the server accepts only sessions that anybody can read and forge.
+    /// The key that both hosts share. With `None`, the server accepts only unencrypted sessions, whose packets anybody
+    /// can read and forge.
     pub key: Option<Key>,
-    /// How payload is put in order before it is delivered.
+    /// How received payload is put in order before it is delivered.
     pub reorder: ReorderConfig,
-    /// Whether the server asks the sender to repeat missing packets that can still arrive within
-    /// [`ReorderConfig::hold`]. It does so only in sessions over one path, and not for generated media.
+    /// Whether the server requests the retransmission of missing packets that can still arrive within
+    /// [`ReorderConfig::hold`]. This is not possible in sessions over several paths or of generated media.
     pub repairs: bool,
-    /// Maximum number of sessions at a time; a session takes up to 0.5 MB of memory.
+    /// Maximum number of simultaneous sessions. A session needs up to 0.5 MB of memory.
     pub most_sessions: usize,
-    /// How long a session may be silent before the server ends it.
+    /// If no packet arrives in a session for this time, the server ends the session.
     pub idle: Span,
-    /// Canonical name of the receiver (RFC 3550, Sec. 6.5.1).
+    /// Canonical name (CNAME) of the receiver (RFC 3550, Sec. 6.5.1).
     pub cname: String,
-    /// The highest total rate of the media that it sends in sessions whose peers request media
-    /// ([`fetch`](crate::fetch())); [`Rate::ZERO`] refuses such sessions.
+    /// Maximum total rate of the media that the server sends in sessions whose peers request media
+    /// ([`fetch`](crate::fetch())). With [`Rate::ZERO`], the server refuses such sessions.
     pub reverse_limit: Rate,
 }
 
 impl ServerConfig {
-    /// A server with this key, or without security for `None`. It receives and does not send.
+    /// A server with this key; with `None`, sessions are not encrypted. The server only receives, and sends no media.
     pub fn new(key: Option<Key>) -> Self {
         let (reorder, cname) = (ReorderConfig::default(), "receiver@equipoise".to_owned());
         let (most_sessions, idle) = (1000, Span::from_secs(30));
         Self { key, reorder, repairs: false, most_sessions, idle, cname, reverse_limit: Rate::ZERO }
     }
 
-    /// Configuration of the receiving end of a session of generated media: `ssrc` is its own SSRC.
+    /// Configuration of the receiver of a session of generated media. `ssrc` is the receiver's SSRC.
     fn receiver(&self, ssrc: u32, sender_ssrc: u32) -> ReceiverConfig {
         let overhead = if self.key.is_some() { Protection::OVERHEAD } else { 0 };
         ReceiverConfig {
@@ -80,51 +81,52 @@ impl ServerConfig {
 /// A session at a server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Session {
-    /// Number of the session at this server, counted from 0.
+    /// Number of the session on this server, counted from 0.
     pub number: u64,
-    /// The peer's address; if there are several paths, the address of the first path.
+    /// The peer's address. If the session has several paths, the address of the first path.
     pub peer: SocketAddr,
-    /// SSRC of the peer's packets.
+    /// SSRC of the media or report packets that the peer sends.
     pub ssrc: u32,
-    /// What media packets carry.
+    /// The kind of payload in media packets.
     pub payload: Payload,
     /// Whether the session may have several paths.
     pub is_multipath: bool,
-    /// Whether the peer requested media: then the server sends, and the peer reports.
+    /// Whether the peer requested media. If so, the server sends media, and the peer sends reports.
     pub is_sent_to: bool,
 }
 
 /// Why a session has ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum End {
-    /// The peer said goodbye.
+    /// The peer told the server that it ended the session.
     Goodbye,
-    /// The peer fell silent.
+    /// No packets arrived from the peer for too long.
     Silence,
     /// The server was stopped.
     Stopped,
 }
 
-/// Observes the sessions of a server, on the server's thread.
+/// Observes the sessions of a server. All calls are on the server's thread.
 pub trait SessionObserver {
-    /// A session was opened.
+    /// Called when a session was opened.
     fn on_open(&mut self, _now: Time, _session: &Session) {}
-    /// A session emitted an event.
+    /// Called when a session has emitted an event.
     fn on_event(&mut self, _now: Time, _session: &Session, _event: &Event) {}
-    /// A session of several paths emitted an event on one of them, with the sender's path number. By default the path
-    /// is ignored and [`on_event`](Self::on_event) is called.
+    /// Called when a multipath session has emitted an event on one of its paths. `path` is the sender's number of this
+    /// path. By default, calls [`on_event`](Self::on_event) and ignores the path.
     fn on_path_event(&mut self, now: Time, session: &Session, _path: PathId, event: &Event) {
         self.on_event(now, session, event);
     }
-    /// A session delivers payload, in order; `missing` is the number of packets lost before it.
+    /// Called when a session delivers payload, in order. `missing` is the number of packets lost directly before this
+    /// payload.
     fn on_payload(&mut self, _now: Time, _session: &Session, _missing: u64, _payload: &[u8]) {}
-    /// A session has ended.
+    /// Called when a session has ended.
     fn on_end(&mut self, _now: Time, _session: &Session, _why: End) {}
-    /// A datagram was dropped: it belongs to no session or is invalid.
+    /// Called when a datagram was dropped, because it belongs to no session or is invalid.
     fn on_ignored(&mut self, _now: Time, _reason: DropReason) {}
 }
 
-/// A server that runs on its own thread. It is asked to stop, at the latest, when this value is dropped.
+/// A server that runs on its own thread. If this value is dropped, the server is requested to stop.
 #[derive(Debug)]
 pub struct Server<V> {
     worker: Worker<Result<(V, HostStats), NetError>>,
@@ -133,14 +135,14 @@ pub struct Server<V> {
 }
 
 impl<V: SessionObserver + Send + 'static> Server<V> {
-    /// Starts to receive at `socket`.
+    /// Starts a server that receives at `socket`.
     ///
     /// # Errors
     /// [`NetError::Session`] if the canonical name is too long, [`NetError::Spawn`] or [`NetError::Wait`] if the system
     /// cannot start a thread or create an event descriptor.
     pub fn start(socket: Socket, config: ServerConfig, visitor: V) -> Result<Self, NetError> {
         let address = socket.address();
-        // An invalid configuration is reported now, not when the first session opens.
+        // The configuration is checked now, so that an error is not reported only when the first session opens.
         receiving(config.receiver(0, 0), false)?;
         let key_frames = KeyFrames::new()?;
         let (state, wanted) = (State::new(socket, config, visitor), key_frames.clone());
@@ -149,22 +151,22 @@ impl<V: SessionObserver + Send + 'static> Server<V> {
 }
 
 impl<V> Server<V> {
-    /// The address at which it receives.
+    /// The address at which the server receives.
     pub const fn address(&self) -> SocketAddr {
         self.address
     }
 
-    /// Handle that requests key frames from senders, from any thread.
+    /// A handle that requests key frames from senders, in any thread.
     pub const fn key_frames(&self) -> &KeyFrames {
         &self.key_frames
     }
 
-    /// Whether it has ended, for any reason.
+    /// Whether the server has ended, for any reason.
     pub fn is_finished(&self) -> bool {
         self.worker.is_finished()
     }
 
-    /// Says goodbye to all sessions and stops.
+    /// Ends all sessions, notifies their peers, and stops the server.
     ///
     /// # Errors
     /// The error that ended the server early, if any.
@@ -177,9 +179,9 @@ impl<V> Server<V> {
     }
 }
 
-/// Time between two checks for silent sessions.
+/// Time between two checks for sessions in which no packets arrive.
 const SWEEP: Span = Span::from_secs(1);
-/// How long a session may wait for its first packet. Our choice: sessions that are opened and never used are soon
+/// How long a session may wait for its first packet. Our choice: sessions that are opened but never used are soon
 /// removed.
 const FIRST_PACKET: Span = Span::from_secs(5);
 
@@ -188,7 +190,7 @@ struct State<V> {
     config: ServerConfig,
     visitor: V,
     door: Door,
-    /// Open sessions by SSRC.
+    /// The open sessions by the peer's SSRC.
     live: HashMap<u32, Live>,
     timers: BTreeSet<(Time, u32)>,
     opened: u64,
@@ -227,7 +229,8 @@ impl<V: SessionObserver> State<V> {
             }
             self.ring(self.socket.clock().now());
             if batch.received.len() == Batch::MOST {
-                // More datagrams probably wait. A flood of them must not delay key frame requests.
+                // Probably more datagrams wait. Key frame requests are passed on now, so that a flood of datagrams
+                // cannot delay them.
                 self.ask(key_frames);
                 continue;
             }
@@ -248,7 +251,7 @@ impl<V: SessionObserver> State<V> {
         Ok((self.visitor, HostStats { foreign: self.foreign + socket.unanswerable, socket, timestamps }))
     }
 
-    /// Passes the applications' requests for key frames to the sessions.
+    /// Passes the waiting requests for key frames to the sessions.
     fn ask(&mut self, key_frames: &KeyFrames) {
         let now = self.socket.clock().now();
         for (ssrc, request) in key_frames.take() {
@@ -275,7 +278,7 @@ impl<V: SessionObserver> State<V> {
         }
         let mut plain = std::mem::take(&mut self.plain);
         if live.unprotect(now, datagram, &mut plain) {
-            // The peer's address may change. A sender that has the keys is the peer.
+            // The peer's address may change: a sender that has the session's keys is the peer.
             match live.path_of(now, from) {
                 Some(path) => {
                     (live.heard, live.has_media) = (now, true);
@@ -317,14 +320,14 @@ impl<V: SessionObserver> State<V> {
         Ok(())
     }
 
-    /// Sends the messages that were queued while sessions were opened.
+    /// Sends all messages that answer requests to open a session.
     fn say(&mut self) {
         while let Some((to, message)) = self.door.poll() {
             self.socket.answer(to, &Transmit::datagram(&message));
         }
     }
 
-    /// Opens a session without keys, or adds a path to an open session.
+    /// Opens a session without encryption, or adds a path to an open session without encryption.
     fn open_plain(&mut self, now: Time, from: SocketAddr, open: &Open) -> Result<(), NetError> {
         let Some(live) = self.live.get_mut(&open.ssrc) else {
             match self.make(now, from, open, Held { protection: Protection::None, join: None })? {
@@ -333,8 +336,9 @@ impl<V: SessionObserver> State<V> {
             }
             return Ok(());
         };
-        // The sender uses a further path, missed the answer, or has received nothing for a while. Only the sender, and
-        // those who can read its packets, know the number.
+        // There are three reasons for this request: the sender uses a further path, the sender missed the answer, or
+        // the sender has received nothing for some time. Only the sender, and those who can read its packets, know the
+        // number.
         if live.number != open.number && live.path_from(from).is_none() {
             self.door.refuse(from, open.number, Refusal::SourceInUse);
             return Ok(());
@@ -347,12 +351,13 @@ impl<V: SessionObserver> State<V> {
         Ok(())
     }
 
-    /// A handshake is complete: opens the session, or keeps the new keys ready if it is already open.
+    /// Handles a completed handshake: opens the session. If the session is already open, its keys are replaced when the
+    /// first packet with the new keys arrives.
     fn open_secure(&mut self, now: Time, from: SocketAddr, open: &Open, keys: &Keys) -> Result<(), NetError> {
         let join = keys.join();
         let held = Held { protection: Protection::new(keys, Role::Server), join: Some(join.clone()) };
         let own = match self.live.get_mut(&open.ssrc) {
-            // Another sender completed its handshake for this SSRC first.
+            // Another sender has completed its handshake for the same SSRC earlier.
             Some(live) if live.owner != open.fingerprint => {
                 self.door.refuse(from, open.number, Refusal::SourceInUse);
                 return Ok(());
@@ -360,7 +365,7 @@ impl<V: SessionObserver> State<V> {
             Some(live) => {
                 live.next = Some((open.number, held));
                 if live.session.is_sent_to {
-                    // The cookie and the handshake have proved this address.
+                    // The cookie and the handshake have verified this address.
                     live.comes_from(now, from);
                 }
                 Ok(live.own_ssrc)
@@ -374,13 +379,14 @@ impl<V: SessionObserver> State<V> {
         Ok(())
     }
 
-    /// Opens a session. Returns the SSRC of this end's packets, or the reason for a refusal.
+    /// Creates a session. Returns the SSRC of the server's packets, or the reason of a refusal.
     fn make(&mut self, now: Time, from: SocketAddr, open: &Open, keys: Held) -> Result<Result<u32, Refusal>, NetError> {
         let own_ssrc = u32::from_be_bytes(random());
         let Open { payload, reporting, several: is_multipath, wanted, .. } = *open;
         let is_transport_wide = reporting.is_some_and(|reporting| reporting.format == Format::TransportWide);
         let half = match &wanted {
-            // Packets of a multipath session have no transport-wide sequence numbers.
+            // The packets of a multipath session have no transport-wide sequence numbers, so this feedback is
+            // impossible.
             None if is_multipath && is_transport_wide => return Ok(Err(Refusal::Impossible)),
             None => {
                 let config = ReceiverConfig { payload, reporting, ..self.config.receiver(own_ssrc, open.ssrc) };
@@ -410,14 +416,15 @@ impl<V: SessionObserver> State<V> {
         self.opened += 1;
         self.visitor.on_open(now, &session);
         if is_sent_to {
-            // The server sends without waiting for a packet from the peer, but the Accept message is sent first.
+            // The server sends media without waiting for a packet from the peer. The Accept message is sent before the
+            // first timer.
             self.timers.insert((now, open.ssrc));
         }
         self.live.insert(open.ssrc, live);
         Ok(Ok(own_ssrc))
     }
 
-    /// Handles all expired timers, and ends silent sessions.
+    /// Handles all expired timers, and ends sessions in which no packets have arrived for too long.
     fn ring(&mut self, now: Time) {
         self.door.on_timer(now);
         self.say();
@@ -436,7 +443,7 @@ impl<V: SessionObserver> State<V> {
         }
     }
 
-    /// One step of a session: handles an input, then all outputs of the endpoint.
+    /// Passes an input to the endpoint of the session `ssrc`, and then performs all outputs of the endpoint.
     fn step(&mut self, now: Time, ssrc: u32, input: Input<'_>) {
         let Some(live) = self.live.get_mut(&ssrc) else { return };
         live.half.handle(now, input);

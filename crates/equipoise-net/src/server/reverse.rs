@@ -1,4 +1,4 @@
-//! Sessions in which the server sends the media that the peer requested.
+//! Sessions in which the server sends media that the peer requested.
 
 use std::net::SocketAddr;
 
@@ -13,11 +13,11 @@ use crate::Time;
 use crate::secure::{Refusal, Wanted, random};
 use crate::send::{PAYLOAD_TYPE, SendConfig};
 
-/// The control law of a server's media: it needs no settings for a particular path.
+/// The name of the control law for the server's media. This law needs no settings for a particular path.
 const LAW: &str = "equipoise";
 
 impl<V: SessionObserver> State<V> {
-    /// Creates the sending end of a session, within the server's total limit.
+    /// Creates the sender of a session, within the limit of the server's total rate.
     pub(super) fn sending(
         &self,
         now: Time,
@@ -39,7 +39,8 @@ impl<V: SessionObserver> State<V> {
         Ok(Half::Sends(Box::new(sender), most))
     }
 
-    /// The highest rate of a new session: the requested maximum, or the rest of the total limit if that is lower.
+    /// The maximum rate of a new session: the requested maximum rate, or the unused part of the server's total limit if
+    /// that is lower.
     fn grant(&self, wanted: &Wanted) -> Result<Rate, Refusal> {
         let limit = self.config.reverse_limit;
         if limit == Rate::ZERO {
@@ -51,8 +52,8 @@ impl<V: SessionObserver> State<V> {
     }
 }
 
-/// A constant rate that falls if no feedback arrives. [`Cbr`] alone continues for many seconds after its receiver is
-/// gone: a sender may choose this for its own session, but a peer may not choose it for a server.
+/// A constant rate that is reduced if no feedback arrives. [`Cbr`] would continue for many seconds after its receiver
+/// has disappeared. A sender may choose this for its own session, but a peer must not choose it for a server.
 #[derive(Debug)]
 struct Steady(Cbr);
 
@@ -63,7 +64,8 @@ impl Controller for Steady {
         self.0.allowance()
     }
 
-    /// A hundredth of the rate. Our choice: from there, the rate recovers within seven reports.
+    /// A hundredth of the constant rate. Our choice: after a reduction to this rate, the full rate is restored within
+    /// seven reports.
     fn lowest_rate(&self) -> Rate {
         self.0.allowance().rate.map_or(Rate::ZERO, |rate| Rate::from_bps((rate.as_bps() / 100).max(1)))
     }
@@ -73,7 +75,8 @@ impl Controller for Steady {
     }
 }
 
-/// The controller of the rate, up to `most`; `None` if the control law does not accept these rates.
+/// Creates the controller for a session with the maximum rate `most`; `None` if the control law does not accept the
+/// requested rates.
 fn controller(wanted: &Wanted, most: Rate) -> Option<BoxedController> {
     if wanted.is_constant() {
         return Some(Box::new(Steady(Cbr::new(wanted.max()))));

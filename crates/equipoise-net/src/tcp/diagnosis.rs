@@ -1,6 +1,6 @@
 //! Reads the state of a kernel TCP connection through the socket monitoring interface (`man 7 sock_diag`).
 //!
-//! The answer grows with the kernel version; fields missing from an older kernel are `None`.
+//! Newer kernel versions return more fields. A field that an older kernel does not return is `None`.
 
 use std::net::{IpAddr, SocketAddr};
 use std::os::fd::{AsRawFd as _, OwnedFd};
@@ -12,23 +12,23 @@ use nix::sys::socket::{AddressFamily, MsgFlags, SockFlag, SockProtocol, SockType
 use super::state::TcpState;
 use crate::NetError;
 
-/// Linux's `SOCK_DIAG_BY_FAMILY`, `NLM_F_REQUEST`, `INET_DIAG_INFO`.
+/// Linux's constants `SOCK_DIAG_BY_FAMILY`, `NLM_F_REQUEST` and `INET_DIAG_INFO`.
 const BY_FAMILY: u16 = 20;
 const REQUEST: u16 = 1;
 const INFO: u16 = 2;
-/// `AF_INET`, `AF_INET6`, `IPPROTO_TCP`.
+/// Linux's constants `AF_INET`, `AF_INET6` and `IPPROTO_TCP`.
 const IPV4: u8 = 2;
 const IPV6: u8 = 10;
 const TCP: u8 = 6;
-/// Lengths of `nlmsghdr`, `inet_diag_req_v2`, `inet_diag_msg` and `nlattr`.
+/// Lengths of the structures `nlmsghdr`, `inet_diag_req_v2`, `inet_diag_msg` and `nlattr`, in bytes.
 const HEADER: usize = 16;
 const QUESTION: usize = 56;
 const ANSWER: usize = 72;
 const ATTRIBUTE: usize = 4;
-/// Every answer to one request is shorter.
+/// Length of the buffer for an answer, in bytes; every answer is shorter.
 const LONGEST: usize = 4096;
 
-/// Offsets in `struct tcp_info`.
+/// Offsets of fields in `struct tcp_info`, in bytes.
 const CONGESTION_STATE: usize = 1;
 const OPTIONS: usize = 5;
 const SEGMENT: usize = 16;
@@ -43,38 +43,38 @@ const MIN_ROUND_TRIP_US: usize = 148;
 const SENT: usize = 156;
 const TIMEOUTS: usize = 240;
 
-/// `TCPI_OPT_TIMESTAMPS`, among the options.
+/// The bit `TCPI_OPT_TIMESTAMPS` in the options field: the connection uses TCP timestamps.
 const TIMESTAMPS: u8 = 1;
-/// From this congestion state on the window is being reduced (`TCP_CA_CWR`).
+/// In this congestion state (`TCP_CA_CWR`) and in states with higher numbers, the congestion window is being reduced.
 const REDUCING: u8 = 2;
 
-/// The threshold that the kernel reports before a threshold is set; any larger value means the same
-/// (`TCP_INFINITE_SSTHRESH`).
+/// The slow start threshold that the kernel reports if it has not set a threshold (`TCP_INFINITE_SSTHRESH`). Larger
+/// values have the same meaning.
 const NO_THRESHOLD: u32 = 0x7fff_ffff;
-/// The round-trip time that the kernel reports before the first measurement.
+/// The round-trip time that the kernel reports if it has not measured one.
 const NO_ROUND_TRIP: u32 = u32::MAX;
 
-/// The values needed by an application that derives its rate from TCP.
+/// The values that an application needs to derive its rate from a TCP connection.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Progress {
-    /// Bytes of the stream acknowledged so far, and bytes not yet sent.
+    /// Number of bytes acknowledged so far; `unsent` is the number of bytes that TCP has not sent yet.
     pub(crate) acknowledged: u64,
     pub(crate) unsent: u32,
-    /// Congestion window and slow start threshold, in segments.
+    /// Congestion window in segments; `threshold` is the slow start threshold in segments.
     pub(crate) window: u32,
     pub(crate) threshold: u32,
     pub(crate) segment: u32,
-    /// Whether segments carry timestamps.
+    /// Whether segments carry TCP timestamps.
     pub(crate) has_timestamps: bool,
-    /// Whether the connection is recovering from a loss or a mark.
+    /// Whether the connection is reducing its window after a loss or an ECN mark.
     pub(crate) is_reducing: bool,
-    /// Segments retransmitted so far.
+    /// Number of segments retransmitted so far.
     pub(crate) retransmissions: u32,
     /// Smoothed round-trip time; zero before the first measurement.
     pub(crate) round_trip: Span,
 }
 
-/// A monitoring socket in the network namespace of the connection.
+/// A monitoring socket for one TCP connection, in the network namespace of the connection.
 #[derive(Debug)]
 pub(crate) struct Diagnosis {
     fd: OwnedFd,
@@ -83,14 +83,14 @@ pub(crate) struct Diagnosis {
 }
 
 impl Diagnosis {
-    /// A monitor of the connection from `local` to `peer` in this thread's network namespace.
+    /// Opens a monitor of the connection from `local` to `peer` in this thread's network namespace.
     pub(crate) fn open(local: SocketAddr, peer: SocketAddr) -> Result<Self, NetError> {
         let flags = SockFlag::SOCK_CLOEXEC;
         let fd = socket(AddressFamily::Netlink, SockType::Datagram, flags, SockProtocol::NetlinkSockDiag);
         Ok(Self { fd: fd.map_err(refused)?, question: question(local, peer), answer: vec![0; LONGEST] })
     }
 
-    /// The state of the connection; `None` if the kernel has no such connection.
+    /// The state of the connection; `None` if the kernel does not have this connection.
     pub(crate) fn look(&mut self) -> Result<Option<TcpState>, NetError> {
         Ok(self.ask()?.map(|info| {
             let field = |at| u32_at(info, at).unwrap_or(0);
@@ -110,7 +110,8 @@ impl Diagnosis {
         }))
     }
 
-    /// The progress of the connection; `None` if the kernel has no such connection.
+    /// The values of the connection from which a rate can be derived; `None` if the kernel does not have this
+    /// connection.
     pub(crate) fn progress(&mut self) -> Result<Option<Progress>, NetError> {
         Ok(self.ask()?.and_then(|info| {
             Some(Progress {
@@ -127,13 +128,13 @@ impl Diagnosis {
         }))
     }
 
-    /// Whether no data waits to be sent or acknowledged.
+    /// Whether all data of the connection was sent and acknowledged.
     pub(crate) fn is_all_acknowledged(&mut self) -> Result<bool, NetError> {
         let pending = |info| Some(u32_at(info, UNACKED)? > 0 || u32_at(info, UNSENT_BYTES)? > 0);
         Ok(self.ask()?.and_then(pending) == Some(false))
     }
 
-    /// The connection's `struct tcp_info`.
+    /// Requests the connection's `struct tcp_info` from the kernel.
     fn ask(&mut self) -> Result<Option<&[u8]>, NetError> {
         send(self.fd.as_raw_fd(), &self.question, MsgFlags::empty()).map_err(refused)?;
         let length = loop {
@@ -150,7 +151,7 @@ fn refused(errno: Errno) -> NetError {
     NetError::Tcp { what: "look at", source: errno.into() }
 }
 
-/// `struct nlmsghdr` and `struct inet_diag_req_v2`.
+/// Encodes a request for the state of a connection: `struct nlmsghdr` and `struct inet_diag_req_v2`.
 fn question(local: SocketAddr, peer: SocketAddr) -> Vec<u8> {
     let mut bytes = Vec::with_capacity(HEADER + QUESTION);
     bytes.extend(((HEADER + QUESTION) as u32).to_ne_bytes());
@@ -158,7 +159,7 @@ fn question(local: SocketAddr, peer: SocketAddr) -> Vec<u8> {
     bytes.extend(REQUEST.to_ne_bytes());
     bytes.extend([0; 8]);
     bytes.extend([if local.is_ipv4() { IPV4 } else { IPV6 }, TCP, 1 << (INFO - 1), 0]);
-    // The connection may be in any state.
+    // A bit mask of connection states: any state.
     bytes.extend(u32::MAX.to_ne_bytes());
     bytes.extend(local.port().to_be_bytes());
     bytes.extend(peer.port().to_be_bytes());
@@ -172,12 +173,13 @@ fn question(local: SocketAddr, peer: SocketAddr) -> Vec<u8> {
         bytes.extend(field);
     }
     bytes.extend(0u32.to_ne_bytes());
-    // No cookie: any socket matches.
+    // This value means no cookie, so that any socket matches.
     bytes.extend([u8::MAX; 8]);
     bytes
 }
 
-/// The `struct tcp_info` in an answer; `None` if the answer is an error, which means that there is no such connection.
+/// Finds the `struct tcp_info` in an answer; `None` if the answer is an error, which means that the connection does not
+/// exist.
 fn info_in(answer: &[u8]) -> Option<&[u8]> {
     let length = usize::try_from(u32_at(answer, 0)?).ok()?;
     if u16_at(answer, 4)? != BY_FAMILY {

@@ -12,10 +12,10 @@ use crate::socket::wait_readable;
 use crate::thread::STOP_CHECK;
 use crate::{Clock, NetError};
 
-/// Bytes per read. Our choice: what 1 Gbit/s carries in some milliseconds.
+/// Maximum number of bytes per read. Our choice: the amount that arrives at 1 Gbit/s in some milliseconds.
 const READ: usize = 256 << 10;
 
-/// The receiving application: it reads and counts.
+/// The receiving application of a TCP connection: it reads the data and counts the bytes.
 pub(super) struct Far {
     pub(super) clock: Clock,
     pub(super) listener: TcpListener,
@@ -24,7 +24,7 @@ pub(super) struct Far {
 }
 
 impl Far {
-    /// Accepts one connection, and reads it until `stop` is set.
+    /// Accepts one connection, and reads from it until `stop` is set.
     pub(super) fn run(self, stop: &AtomicBool) -> Result<(), NetError> {
         let mut stream: Option<TcpStream> = None;
         let mut buffer = vec![0; READ];
@@ -37,7 +37,7 @@ impl Far {
             }
             let until = self.clock.now() + STOP_CHECK;
             match &stream {
-                // No more data will come.
+                // The connection has ended, so no more data will arrive.
                 Some(_) if ended => self.clock.sleep_until(until),
                 Some(stream) => self.wait(stream, until)?,
                 None => self.wait(&self.listener, until)?,
@@ -46,7 +46,7 @@ impl Far {
         Ok(())
     }
 
-    /// Reads the waiting data; returns whether the stream has ended.
+    /// Reads the waiting data. Returns whether the connection has ended.
     fn read(&self, stream: &mut TcpStream, buffer: &mut [u8]) -> Result<bool, NetError> {
         match stream.read(buffer) {
             Ok(0) => Ok(true),
@@ -56,7 +56,7 @@ impl Far {
                 Ok(false)
             }
             Err(error) if matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::Interrupted) => Ok(false),
-            // The sender closed or lost the connection.
+            // The sender has closed or lost the connection.
             Err(error) if error.kind() == ErrorKind::ConnectionReset => Ok(true),
             Err(source) => Err(failed("receive from")(source)),
         }

@@ -4,10 +4,10 @@ use super::listen::ReceiveWindow;
 use super::socket::HEADERS;
 use crate::TestHost;
 
-/// The kernel's timestamp option in every segment, with padding (RFC 7323, App. A).
+/// Size of the kernel's timestamp option, which is in every segment, with padding (RFC 7323, App. A).
 const TIMESTAMPS: Size = Size::from_bytes(12);
 
-/// The two hosts of a kernel TCP connection.
+/// The configuration of the two hosts of a kernel TCP connection.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TcpHosts {
     /// The host that sends.
@@ -16,17 +16,17 @@ pub struct TcpHosts {
     pub congestion_control: String,
     /// Size of the sender's IP packets with full segments.
     pub packet: Size,
-    /// The receiver's maximum window in full segments; `None` for the host's default.
+    /// The receiver's maximum window in full segments; `None` for the default of the host.
     pub receive_window: Option<u64>,
 }
 
 impl TcpHosts {
-    /// Bytes of data in a full segment.
+    /// Number of data bytes in a full segment.
     pub(super) fn segment(&self) -> Size {
         self.packet - HEADERS - TIMESTAMPS
     }
 
-    /// The receiver's window in bytes.
+    /// The receiver's maximum window in bytes.
     pub(crate) fn window(&self) -> ReceiveWindow {
         let bytes = |segments: u64| Size::from_bytes(self.segment().as_bytes().saturating_mul(segments));
         ReceiveWindow(self.receive_window.map(bytes))

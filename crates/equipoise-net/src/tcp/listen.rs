@@ -10,8 +10,8 @@ use super::socket::failed;
 use crate::{NetError, TestBed, TestHost};
 
 sockopt_impl!(
-    /// The largest window that a socket offers, in bytes (`man 7 tcp`). Neither the standard library nor nix nor
-    /// socket2 offers this option.
+    /// The socket option for the maximum receive window that a socket offers, in bytes (`man 7 tcp`). The standard
+    /// library, nix and socket2 do not offer this option.
     WindowClamp,
     SetOnly,
     libc::IPPROTO_TCP,
@@ -19,21 +19,22 @@ sockopt_impl!(
     libc::c_int
 );
 
-/// The largest window that a receiver offers; `None` for the host's default.
+/// The maximum window that a TCP receiver offers; `None` for the default of the host.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct ReceiveWindow(pub(crate) Option<Size>);
 
 impl ReceiveWindow {
-    /// Limits the window of a connection again: the kernel recomputes its limit when it sees packets of another size,
-    /// and with full segments that limit is a quarter larger.
+    /// Limits the window of a connection again. This is necessary because the kernel recomputes its limit when it
+    /// receives packets of another size, and for full segments its limit is a quarter larger.
     pub(crate) fn hold(self, connection: &impl AsFd) {
         if let Some(bytes) = self.bytes() {
-            // The same option could be set on the listener, so it can be set here.
+            // This option was set on the listening socket without an error, so no error is expected here.
             let _ = WindowClamp.set(connection, &bytes);
         }
     }
 
-    /// For a listening socket: the buffer of its connections has room for this window and does not grow.
+    /// Limits the window of the connections of a listening socket. Their receive buffer has space for this window and
+    /// does not grow.
     fn limit(self, listener: &TcpListener) -> Result<(), NetError> {
         let Some(bytes) = self.bytes() else { return Ok(()) };
         setsockopt(listener, sockopt::RcvBufForce, &(bytes as usize))
@@ -46,7 +47,8 @@ impl ReceiveWindow {
     }
 }
 
-/// A listening socket at a host of a test bed; port 0 means any free port. Its connections start with this window.
+/// Opens a listening socket on a host of a test bed; port 0 means any free port. Connections of the socket start with
+/// this maximum window.
 pub(crate) fn listen(bed: &TestBed, host: TestHost, port: u16, window: ReceiveWindow) -> Result<TcpListener, NetError> {
     bed.inside(host.place(), || {
         let listener = TcpListener::bind((host.address(), port)).map_err(failed("listen"))?;
@@ -56,7 +58,7 @@ pub(crate) fn listen(bed: &TestBed, host: TestHost, port: u16, window: ReceiveWi
     })
 }
 
-/// The next waiting connection, in non-blocking mode; `None` if there is none yet.
+/// Returns the next waiting connection, in non-blocking mode; `None` if no connection is waiting.
 pub(crate) fn accept(listener: &TcpListener) -> Result<Option<TcpStream>, NetError> {
     match listener.accept() {
         Ok((stream, _)) => {

@@ -6,7 +6,8 @@
 //!        └── the kernel's account (sock_diag)          └── bytes that came
 //! ```
 //!
-//! The kernel runs TCP. This module is an application at each end, and reads the state of the connection at intervals.
+//! The kernel runs TCP. This module is the sending and the receiving application. It reads the state of the connection
+//! at regular intervals.
 
 pub(crate) mod diagnosis;
 mod far;
@@ -36,7 +37,7 @@ pub(crate) use socket::{check_congestion_control, failed, is_gone, set_congestio
 pub use state::TcpState;
 pub use web::{WebEnds, WebFetched, WebLook, WebPlan};
 
-/// Both ends of a connection before the connection is opened.
+/// The two endpoints of a connection, before the connection is opened.
 #[derive(Debug)]
 pub struct TcpEnds {
     near: NearEnd,
@@ -45,7 +46,8 @@ pub struct TcpEnds {
     sender: SocketAddr,
 }
 
-/// A connection with an application at each end. It ends, at the latest, when it is dropped.
+/// A TCP connection with its sending and receiving application. If it is still running when this value is dropped, it
+/// is ended.
 #[derive(Debug)]
 pub struct RunningTcp {
     near: Worker<Result<(), NetError>>,
@@ -53,11 +55,11 @@ pub struct RunningTcp {
 }
 
 impl TcpEnds {
-    /// Sockets on free ports of both hosts.
+    /// Opens sockets on free ports of both hosts.
     ///
     /// # Errors
-    /// [`NetError::NoCongestionControl`] if the kernel has none of this name, [`NetError::Tcp`] if another system call
-    /// fails, and the errors of [`TestBed::inside`].
+    /// [`NetError::NoCongestionControl`] if the kernel does not have the requested congestion control,
+    /// [`NetError::Tcp`] if another system call fails, and the errors of [`TestBed::inside`].
     pub fn open(bed: &TestBed, hosts: &TcpHosts) -> Result<Self, NetError> {
         let listener = listen(bed, hosts.sender.peer(), 0, hosts.window())?;
         let receiver = listener.local_addr().map_err(failed("listen"))?;
@@ -69,17 +71,17 @@ impl TcpEnds {
         Ok(Self { near: NearEnd { socket, diagnosis, receiver, segment }, listener, window: hosts.window(), sender })
     }
 
-    /// The sender's address.
+    /// The address of the sender.
     pub const fn sender(&self) -> SocketAddr {
         self.sender
     }
 
-    /// The receiver's address.
+    /// The address of the receiver.
     pub const fn receiver(&self) -> SocketAddr {
         self.near.receiver
     }
 
-    /// Runs a plan on a separate thread; `observe` is called with each state of the connection.
+    /// Runs a plan on separate threads. `observe` is called with each sample of the connection's state.
     ///
     /// # Errors
     /// [`NetError::Spawn`] if no thread can be started.
@@ -100,15 +102,16 @@ impl TcpEnds {
 }
 
 impl RunningTcp {
-    /// Whether it failed: after the last data the application still reads the state, so it does not finish by itself.
+    /// Whether an application has failed. Without a failure, this is never true: after the last data, the state is
+    /// still sampled.
     pub fn is_finished(&self) -> bool {
         self.near.is_finished() || self.far.is_finished()
     }
 
-    /// Ends the connection, after a last sample if a sample is due.
+    /// Ends the connection. If samples are due, they are taken before.
     ///
     /// # Errors
-    /// The error that ended it early, if any.
+    /// The error that ended the connection early, if any.
     pub fn stop(self) -> Result<(), NetError> {
         self.near.request_stop();
         self.near.join()??;

@@ -17,25 +17,25 @@ use crate::socket::wait_readable;
 use crate::thread::STOP_CHECK;
 use crate::{Clock, NetError, Time};
 
-/// Bytes per write. Our choice: what 1 Gbit/s carries in half a millisecond.
+/// Maximum number of bytes per write. Our choice: the amount that 1 Gbit/s transmits in half a millisecond.
 pub(super) const WRITE: usize = 64 << 10;
 pub(super) static ZEROS: [u8; WRITE] = [0; WRITE];
 
-/// The shortest time between two writes at a given rate, and between two checks for a transfer's end. Our choice: far
-/// below any round-trip time of interest.
+/// Time between two writes if the application sends at a given rate, and between two checks whether a transfer is
+/// complete. Our choice: much shorter than any round-trip time of interest.
 pub(super) const TICK: Span = Span::from_millis(1);
 
-/// The sending application's socket and its parameters.
+/// The socket of the sending application, and its parameters.
 #[derive(Debug)]
 pub(super) struct NearEnd {
     pub(super) socket: Socket,
     pub(super) diagnosis: Diagnosis,
     pub(super) receiver: SocketAddr,
-    /// Bytes of data in a full segment.
+    /// Number of data bytes in a full segment.
     pub(super) segment: u64,
 }
 
-/// The sending application.
+/// The sending application of a TCP connection.
 pub(super) struct Near<O> {
     clock: Clock,
     end: NearEnd,
@@ -52,7 +52,7 @@ pub(super) struct Near<O> {
 enum Phase {
     /// The connection is not opened yet.
     Early,
-    /// The connection accepts data, or will when it is established.
+    /// The connection accepts data, or will accept data when it is established.
     Open,
     /// The application has sent its last data.
     Over,
@@ -65,7 +65,7 @@ impl<O: FnMut(Time, &TcpState)> Near<O> {
         Self { clock, end, plan, phase: Phase::Early, written: 0, next_look, state, delivered, observe }
     }
 
-    /// Sends until `stop` is set, and then takes the samples that are due.
+    /// Sends until `stop` is set. Then takes the samples that are due.
     pub(super) fn run(mut self, stop: &AtomicBool) -> Result<(), NetError> {
         while !stop.load(Ordering::Relaxed) {
             let now = self.clock.now();
@@ -81,7 +81,7 @@ impl<O: FnMut(Time, &TcpState)> Near<O> {
         self.look_until(self.clock.now())
     }
 
-    /// Opens the connection; returns whether the caller has to wait until the socket is writable.
+    /// Opens the connection. Returns whether the caller must wait until the socket is writable.
     fn connect(&mut self) -> Result<bool, NetError> {
         self.phase = Phase::Open;
         match self.end.socket.connect(&self.end.receiver.into()) {
@@ -94,13 +94,13 @@ impl<O: FnMut(Time, &TcpState)> Near<O> {
     fn end(&mut self) -> Result<bool, NetError> {
         self.phase = Phase::Over;
         match self.end.socket.shutdown(Shutdown::Write) {
-            // The connection was never established, because the path lost too many packets.
+            // The connection was never established, for example because the path lost too many packets.
             Err(error) if error.kind() == ErrorKind::NotConnected => Ok(false),
             ended => ended.map(|()| false).map_err(failed("close")),
         }
     }
 
-    /// Writes the available data as far as the kernel accepts it; returns whether some data was not accepted.
+    /// Writes the available data as far as the kernel accepts it. Returns whether the kernel did not accept all data.
     fn write(&mut self, now: Time) -> Result<bool, NetError> {
         let supplied = self.supplied(now);
         while self.written < supplied && self.clock.now() < self.next_look {
@@ -116,7 +116,8 @@ impl<O: FnMut(Time, &TcpState)> Near<O> {
         Ok(false)
     }
 
-    /// Bytes that the application has supplied by `now`; at a given rate, only full segments.
+    /// Number of bytes that the application has supplied until `now`. If the supply is a rate, only full segments
+    /// count.
     fn supplied(&self, now: Time) -> u64 {
         match &self.plan.supply {
             TcpSupply::Unlimited => u64::MAX,
@@ -129,7 +130,7 @@ impl<O: FnMut(Time, &TcpState)> Near<O> {
         }
     }
 
-    /// Records when a finite transfer has arrived.
+    /// Records the time at which all data of a finite transfer is acknowledged.
     fn finish(&mut self) -> Result<(), NetError> {
         let all = match &self.plan.supply {
             TcpSupply::Unlimited | TcpSupply::Rate(_) => return Ok(()),
@@ -143,11 +144,11 @@ impl<O: FnMut(Time, &TcpState)> Near<O> {
         Ok(())
     }
 
-    /// Reports the state of the connection for all sample times up to `now`.
+    /// Reports the state of the connection for all sample times that have passed by `now`.
     fn look_until(&mut self, now: Time) -> Result<(), NetError> {
         while self.next_look <= now {
             if self.phase != Phase::Early {
-                // If the kernel no longer has the connection, its last state is kept.
+                // If the kernel no longer has the connection, the last state is reported again.
                 if let Some(found) = self.end.diagnosis.look()? {
                     self.state = TcpState { finished: self.state.finished, ..found };
                 }
@@ -159,13 +160,13 @@ impl<O: FnMut(Time, &TcpState)> Near<O> {
         Ok(())
     }
 
-    /// Waits until there is something to do; if `blocked`, also until the socket is writable.
+    /// Waits until the next action is due and, if `blocked`, at most until the socket is writable.
     fn wait(&mut self, now: Time, blocked: bool) -> Result<(), NetError> {
         let mut until = self.next_look.min(now + STOP_CHECK);
         match self.phase {
             Phase::Early => until = until.min(self.plan.start),
             Phase::Open if blocked => until = self.plan.stop.map_or(until, |stop| until.min(stop)),
-            // Wakes up often, to send at a rate or to notice when the last data is acknowledged.
+            // The thread wakes every millisecond, to send at a rate or to detect that the last data is acknowledged.
             Phase::Open => until = until.min(now + TICK),
             Phase::Over => {}
         }

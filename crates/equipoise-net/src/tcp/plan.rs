@@ -3,29 +3,29 @@ use equipoise_path::source::Content;
 
 use crate::Time;
 
-/// What the sending application does, and how often the connection's state is sampled.
+/// What the sending application of a TCP connection does, and how often the state of the connection is sampled.
 #[derive(Clone, Debug, PartialEq)]
 pub struct TcpPlan {
-    /// When it opens the connection.
+    /// When the application opens the connection.
     pub start: Time,
-    /// When it stops sending; `None` for never.
+    /// When the application stops sending; `None` if it never stops.
     pub stop: Option<Time>,
-    /// What it sends.
+    /// The data that the application sends.
     pub supply: TcpSupply,
-    /// Time between samples, and from [`origin`](Self::origin) to the first; above zero.
+    /// Time between two samples, and from [`origin`](Self::origin) to the first sample; above zero.
     pub sample_interval: Span,
-    /// The time from which samples are counted.
+    /// The time relative to which samples are taken.
     pub origin: Time,
 }
 
-/// The data that the application supplies to a connection.
+/// The data that the application supplies to a TCP connection.
 #[derive(Clone, Debug, PartialEq)]
 pub enum TcpSupply {
-    /// As much as TCP accepts.
+    /// As much data as TCP accepts.
     Unlimited,
-    /// This amount.
+    /// This amount of data, all available at the start.
     Transfer(Size),
-    /// At this rate, from the start on.
+    /// Data that becomes available at this rate, from the start on.
     Rate(Rate),
     /// A number of full segments, each available from its own time on.
     Content(Content),

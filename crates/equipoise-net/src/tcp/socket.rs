@@ -8,19 +8,19 @@ use socket2::{Domain, Protocol, Socket, Type};
 use super::TcpHosts;
 use crate::NetError;
 
-/// Headers of IPv4 (RFC 791, Sec. 3.1) and TCP (RFC 9293, Sec. 3.1) without options. A segment size does not include
-/// them.
+/// Length of the headers of IPv4 (RFC 791, Sec. 3.1) and TCP (RFC 9293, Sec. 3.1) without options. The size of a
+/// segment does not include these headers.
 pub(super) const HEADERS: Size = Size::from_bytes(40);
 
 /// The file with the names of the available congestion controls.
 const AVAILABLE: &str = "/proc/sys/net/ipv4/tcp_available_congestion_control";
 
-/// A bound, unconnected socket of the sending end, with its address.
+/// Opens the sender's socket, which is bound but not connected. Returns the socket and its address.
 pub(super) fn near_socket(hosts: &TcpHosts) -> Result<(Socket, SocketAddr), NetError> {
     let socket = Socket::new(Domain::IPV4, Type::STREAM.nonblocking(), Some(Protocol::TCP)).map_err(failed("open"))?;
     set_congestion_control(&socket, &hosts.congestion_control)?;
     set_packet_size(&socket, hosts.packet)?;
-    // Data supplied at a rate must not wait to be sent with more (RFC 9293, Sec. 3.7.4).
+    // Data that is supplied at a rate must not wait for further data before it is sent (RFC 9293, Sec. 3.7.4).
     socket.set_tcp_nodelay(true).map_err(failed("open"))?;
     let any_port = SocketAddr::from((hosts.sender.address(), 0));
     socket.bind(&any_port.into()).map_err(failed("bind"))?;
@@ -29,7 +29,7 @@ pub(super) fn near_socket(hosts: &TcpHosts) -> Result<(Socket, SocketAddr), NetE
     Ok((socket, address))
 }
 
-/// Makes a socket send IP packets of this size.
+/// Sets the maximum size of a socket's IP packets.
 pub(crate) fn set_packet_size(socket: &Socket, packet: Size) -> Result<(), NetError> {
     let segment = u32::try_from((packet - HEADERS).as_bytes()).unwrap_or(u32::MAX);
     socket.set_tcp_mss(segment).map_err(failed("set the segment size of"))
@@ -38,7 +38,7 @@ pub(crate) fn set_packet_size(socket: &Socket, packet: Size) -> Result<(), NetEr
 /// Checks that sockets in this thread's network namespace can use this congestion control.
 ///
 /// # Errors
-/// As [`set_congestion_control`].
+/// The errors of [`set_congestion_control`].
 pub(crate) fn check_congestion_control(name: &str) -> Result<(), NetError> {
     let socket = Socket::new(Domain::IPV4, Type::STREAM, Some(Protocol::TCP)).map_err(failed("open"))?;
     set_congestion_control(&socket, name)
@@ -47,7 +47,7 @@ pub(crate) fn check_congestion_control(name: &str) -> Result<(), NetError> {
 /// Sets the congestion control of a socket.
 ///
 /// # Errors
-/// [`NetError::NoCongestionControl`] if the kernel has none of this name, or does not permit it.
+/// [`NetError::NoCongestionControl`] if the kernel does not have this congestion control, or does not permit its use.
 pub(crate) fn set_congestion_control(socket: &Socket, name: &str) -> Result<(), NetError> {
     socket.set_tcp_congestion(name.as_bytes()).map_err(|source| {
         let known = fs::read_to_string(AVAILABLE).unwrap_or_default();
@@ -56,12 +56,12 @@ pub(crate) fn set_congestion_control(socket: &Socket, name: &str) -> Result<(), 
     })
 }
 
-/// Wraps the error of an operation on a TCP socket.
+/// Returns a function that wraps the error of an operation on a TCP socket.
 pub(crate) fn failed(what: &'static str) -> impl Fn(std::io::Error) -> NetError {
     move |source| NetError::Tcp { what, source }
 }
 
-/// Whether the error means that the peer closed the connection or is gone.
+/// Whether an error means that the peer has closed or lost the connection.
 pub(crate) const fn is_gone(kind: ErrorKind) -> bool {
     matches!(
         kind,

@@ -14,59 +14,61 @@ use crate::secure::protection::{Protection, source_of};
 use crate::socket::Sent;
 use crate::{NetError, Received, Socket, Time};
 
-/// The end that opened a session, over one path or several.
+/// The endpoint that opened a session, over one path or several paths.
 ///
-/// Usually this end sends. If no reports arrive on any path, it requests the session again, so that a restarted
-/// receiver or a changed address does not end the session. If no reports arrive on one of several paths, that path
-/// joins again.
+/// Usually this endpoint sends. If no reports arrive on any path, it requests the session again. Therefore the session
+/// does not end if the receiver was restarted or an address has changed. If no reports arrive on one of several paths,
+/// this path requests to join again.
 ///
-/// If the server sends, this end requests the session again when nothing arrives, so that media finds an address that
-/// changed. A restarted server would send another stream: then the session is over.
+/// If the server sends, this endpoint requests the session again when no packets arrive, so that the server learns a
+/// changed address. If the server was restarted, it would send a different stream; in this case the session is over.
 pub(crate) struct Client {
     links: Links,
     peer: SocketAddr,
     is_secure: bool,
     opening: Opening,
-    /// Paths on which no reports arrive.
+    /// The paths on which no reports arrive.
     silent: Vec<PathId>,
-    /// If the server sends: when a packet last arrived, and when the session was last requested again.
+    /// If the server sends: when the last packet arrived, and when the session was last requested again. `None` if this
+    /// endpoint sends.
     listening: Option<Listening>,
     protection: Protection,
-    /// The previous keys. The peer uses them until it has received a packet under the new keys.
+    /// The previous keys. The peer may use them until it has received a packet with the new keys.
     earlier: Option<Protection>,
     peer_ssrc: u32,
     buffer: Vec<u8>,
     plain: Vec<u8>,
     whole: Vec<u8>,
     wire: Vec<u8>,
-    /// The last report; at the end of the session, this is the goodbye.
+    /// The last report that was sent. At the end of the session, this is the BYE.
     last_report: Vec<u8>,
 }
 
-/// Times of a session in which the server sends.
+/// The times that are needed if the server sends.
 #[derive(Clone, Copy, Debug)]
 struct Listening {
     heard: Time,
     /// When the session was last requested again.
     asked: Time,
-    /// How long the server may be silent.
+    /// How long the server may send nothing before the session fails.
     idle: Span,
 }
 
-/// How long a sending server may be silent before the session is requested again. Our choice: two report intervals of 1
-/// s.
+/// If the server sends nothing for this time, the session is requested again. Our choice: two report intervals of 1 s.
 const SILENT: Span = Span::from_secs(2);
 
-/// Number of goodbyes, and the time between two of them. Our choice: they outlast a short burst of losses.
+/// `FAREWELLS`: how often the BYE at the end of a session is sent. `FAREWELL_PAUSE`: time between two of them. Our
+/// choice: together they take longer than a short burst of losses.
 const FAREWELLS: u32 = 3;
 const FAREWELL_PAUSE: Span = Span::from_millis(30);
 
 impl Client {
-    /// Opens the requested session with `peer`, and waits for its first answer for at most `patience`.
+    /// Opens the requested session with `peer`. Waits at most `patience` for the peer's first answer.
     ///
     /// # Errors
-    /// [`NetError::NoAnswer`] if nobody answers, or only a peer without the key; [`NetError::Refused`] if the receiver
-    /// refuses the session; [`NetError::OtherVersion`] if it uses another version; and the errors of the socket.
+    /// [`NetError::NoAnswer`] if there is no answer, or only answers from a peer without the key; [`NetError::Refused`]
+    /// if the receiver refuses the session; [`NetError::OtherVersion`] if the receiver uses another protocol version;
+    /// and the errors of the socket.
     pub(crate) fn open(links: Links, peer: SocketAddr, asked: Asked, patience: Span) -> Result<Self, NetError> {
         let now = links.clock().now();
         let give_up = now + patience;
@@ -111,13 +113,14 @@ impl Client {
         self.peer_ssrc
     }
 
-    /// Prepares for a server that sends: the session fails if it is silent for `idle`.
+    /// Must be called if the server sends. The session fails if the server sends nothing for `idle`.
     pub(crate) fn listen(&mut self, idle: Span) {
         let now = self.links.clock().now();
         self.listening = Some(Listening { heard: now, asked: now, idle });
     }
 
-    /// Requests the session again if the server is silent; fails if it was silent for too long.
+    /// Requests the session again if the server has sent nothing for some time. Returns an error if the server
+    /// has sent nothing for the idle time of the session.
     fn tend_silence(&mut self, now: Time) -> Result<(), NetError> {
         let Some(listening) = &mut self.listening else { return Ok(()) };
         if now - listening.heard >= listening.idle {
@@ -130,8 +133,8 @@ impl Client {
         Ok(())
     }
 
-    /// Why there was no answer: the kernel refused to send, an unauthenticated message gave a reason, or nothing
-    /// arrived.
+    /// The error if no answer has arrived: the kernel's reason for refusing to send, a reason from an unauthenticated
+    /// message, or that nothing arrived.
     fn unanswered(&self, patience: Span) -> NetError {
         let (peer, hints) = (self.peer, self.opening.hints());
         match (self.links.refusal(), hints.refusal, hints.version) {
@@ -142,7 +145,7 @@ impl Client {
         }
     }
 
-    /// Handles the message in the buffer. Returns the reason if the receiver refuses the session.
+    /// Handles the message in `self.buffer`. Returns the reason if the receiver refuses the session.
     fn on_message(&mut self, path: PathId, received: Received) -> Result<Option<Refusal>, NetError> {
         let (now, is_peer) = (received.at, received.from == self.peer);
         let told = self.opening.handle(now, path, is_peer, &self.buffer[..received.len]);
@@ -170,11 +173,11 @@ impl Client {
 
     fn use_path(&mut self, path: PathId) {
         self.links.up(path);
-        // ICMP errors from before the receiver's answer are out of date.
+        // ICMP errors that arrived before the receiver's answer are outdated, so they are discarded.
         self.links.socket(path).map(Socket::take_unreachable);
     }
 
-    /// Sends the waiting messages of the opening.
+    /// Sends the waiting messages of the exchange that opens the session.
     fn say(&mut self) -> Result<(), NetError> {
         while let Some((path, message)) = self.opening.poll() {
             if let Some(socket) = self.links.socket(path) {
@@ -185,12 +188,12 @@ impl Client {
         Ok(())
     }
 
-    /// Writes the content of a protected datagram to `plain`. Returns false if the datagram is forged, damaged or a
-    /// replay.
+    /// Decrypts a datagram and writes its content to `self.plain`. Returns false if the datagram is forged, damaged or
+    /// a replay.
     fn unprotect(&mut self, length: usize) -> bool {
         let datagram = &self.buffer[..length];
         if self.protection.unprotect(datagram, self.peer_ssrc, &mut self.plain) {
-            // The peer has the new keys, so the earlier keys and the handshake are no longer needed.
+            // The peer has the new keys, so the previous keys and the handshake are no longer needed.
             self.earlier = None;
             self.opening.on_proved();
             return true;
@@ -199,7 +202,7 @@ impl Client {
         earlier.as_mut().is_some_and(|earlier| earlier.unprotect(datagram, *peer_ssrc, plain))
     }
 
-    /// Protects a whole datagram and sends it on a path; it is lost if it cannot be protected.
+    /// Encrypts a datagram and sends it on a path. If the datagram cannot be encrypted, it is lost.
     fn send_protected(&mut self, path: PathId, transmit: &Transmit<'_>) -> Result<(), NetError> {
         if self.protection.protect(transmit.head, &mut self.wire) {
             return deliver(&mut self.links, path, self.peer, &Transmit { head: &self.wire, ..*transmit });
@@ -208,7 +211,7 @@ impl Client {
     }
 }
 
-/// Sends a datagram on a path. If the path is gone, media is sent on another path; reports are not.
+/// Sends a datagram on a path. If the path cannot be used, media is sent on another path, and reports are lost.
 fn deliver(links: &mut Links, path: PathId, peer: SocketAddr, transmit: &Transmit<'_>) -> Result<(), NetError> {
     if let Some(socket) = links.socket(path) {
         if socket.send_to(peer, transmit)? != Sent::NoRoute {
@@ -224,7 +227,7 @@ fn deliver(links: &mut Links, path: PathId, peer: SocketAddr, transmit: &Transmi
 }
 
 impl Listening {
-    /// When to request the session again if nothing arrives.
+    /// When to request the session again, if no packet arrives before.
     fn next(&self) -> Time {
         self.heard.max(self.asked) + SILENT
     }
@@ -247,7 +250,8 @@ impl Transport for Client {
         let Received { at, ecn, .. } = received;
         let datagram = &self.buffer[..received.len];
         if is_message(datagram) {
-            // A refusal during a session is ignored: it comes from a stranger, or the peer falls silent.
+            // A refusal during a session is ignored. If the peer has really ended the session, no more packets arrive
+            // from it.
             self.on_message(path, received)?;
             return Ok(Some(Arrival::Own));
         }
@@ -345,7 +349,7 @@ mod tests {
     use crate::socket::every_errno;
     use crate::{Clock, Server, ServerConfig, SessionObserver};
 
-    /// Ignores all events.
+    /// An observer that ignores all events.
     struct Nobody;
 
     impl SessionObserver for Nobody {}
@@ -360,7 +364,7 @@ mod tests {
         socket
     }
 
-    /// If it fails, a firewall that is loaded for a moment ends every session of the host.
+    /// If it fails, a firewall that is active for a short time ends every session of the host.
     #[test]
     fn no_error_of_the_kernel_on_sending_ends_a_session() {
         let peer = SocketAddr::from((Ipv4Addr::LOCALHOST, 9));
@@ -375,8 +379,8 @@ mod tests {
         }
     }
 
-    /// If it fails, sender and receiver send without a pause behind a NAT that uses another port for every datagram, or
-    /// if two receivers share one name.
+    /// If it fails, sender and receiver send messages without a pause in two cases: a NAT uses another port for every
+    /// datagram, or one host name leads to two receivers.
     #[test]
     fn a_path_that_changes_the_port_of_every_datagram_is_asked_a_few_times_a_second() {
         let here = || UdpSocket::bind((Ipv4Addr::LOCALHOST, 0)).expect("a socket");
@@ -404,11 +408,11 @@ mod tests {
         assert!(matches!(opened, Err(NetError::NoAnswer { .. })), "no cookie is ever right");
         is_over.store(true, Ordering::Relaxed);
         let opens = translator.join().expect("no panic");
-        // One request at once, one with the first cookie, and then one after 0.1, 0.3 and 0.7 s.
+        // Requests are sent at once, after the first cookie, and then after 0.1, 0.3 and 0.7 s.
         assert!((3..=6).contains(&opens), "{opens} questions in a second");
     }
 
-    /// If it fails, a user whose own host refuses to send looks for the fault at the other host.
+    /// If it fails, a user whose own host refuses to send is told that the peer does not answer.
     #[test]
     fn where_no_question_leaves_the_kernels_reason_is_said_in_place_of_silence() {
         let (links, peer) = (Links::fixed(vec![refusing(Errno::EPERM)]), (Ipv4Addr::LOCALHOST, 9).into());

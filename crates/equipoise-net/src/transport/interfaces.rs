@@ -11,7 +11,7 @@ use super::via::Via;
 use crate::NetError;
 use crate::socket::address_of;
 
-/// The interface and the address from which a path starts at present.
+/// The network interface and the local address that a path uses now.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Place {
     pub(super) device: String,
@@ -20,10 +20,10 @@ pub(super) struct Place {
     pub(super) is_usable: bool,
 }
 
-/// The interfaces of this network namespace and their addresses, at one time.
+/// The network interfaces of this network namespace and their addresses, at one time.
 #[derive(Debug)]
 pub(super) struct Interfaces {
-    /// Each interface is listed once without an address, and once for each of its addresses.
+    /// An interface has one entry without an address, and one entry for each of its addresses.
     entries: Vec<(String, InterfaceFlags, Option<IpAddr>)>,
 }
 
@@ -37,8 +37,8 @@ impl Interfaces {
         Ok(Self { entries: entries.collect() })
     }
 
-    /// The interface and the address of `via` for datagrams to `peer`. The present place `now` is kept as long as `via`
-    /// still permits it.
+    /// The interface and the local address that match `via`, for datagrams to `peer`. If `now` still matches, it is
+    /// returned.
     pub(super) fn place(&self, via: &Via, peer: SocketAddr, now: Option<&Place>) -> Result<Place, NetError> {
         let fits = |address: IpAddr| match via {
             Via::Device(_) => address.is_ipv4() == peer.is_ipv4() && is_link_local(address) == is_link_local(peer.ip()),
@@ -80,12 +80,12 @@ impl Interfaces {
     }
 }
 
-/// Whether an address is valid only on one interface (RFC 4291, Sec. 2.5.6).
+/// Whether an address is valid only on one link, that is for one interface (RFC 4291, Sec. 2.5.6).
 fn is_link_local(address: IpAddr) -> bool {
     matches!(address, IpAddr::V6(address) if address.is_unicast_link_local())
 }
 
-/// Becomes readable when an interface or an address changes (rtnetlink(7)).
+/// A socket that becomes readable when a network interface or an address changes (rtnetlink(7)).
 #[derive(Debug)]
 pub(super) struct InterfaceNews {
     socket: OwnedFd,
@@ -107,11 +107,12 @@ impl InterfaceNews {
         self.socket.as_fd()
     }
 
-    /// Takes all notifications and returns whether there were any. Their content is ignored: the caller reads the state
-    /// itself.
+    /// Reads all waiting notifications. Returns whether there were any. Their content is ignored, because the caller
+    /// then reads the state of all interfaces.
     pub(super) fn take(&self) -> bool {
         let (mut buffer, mut found) = ([0; 4096], false);
-        // If the socket's buffer has overflowed (ENOBUFS), there were notifications, too.
+        // If the socket's buffer has overflowed (ENOBUFS), there were notifications, so this error counts as a
+        // notification.
         while !matches!(recv(self.socket.as_raw_fd(), &mut buffer, MsgFlags::empty()), Err(Errno::EAGAIN)) {
             found = true;
         }

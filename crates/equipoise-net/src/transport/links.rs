@@ -12,17 +12,17 @@ use crate::{Clock, Dscp, NetError, Received, Socket, SocketStats, Time, Timestam
 
 /// The sockets of a session, one for each path.
 ///
-/// The sockets are fixed, or they follow the interfaces. A socket that follows is bound to an interface and to one of
-/// its addresses: with the address alone, the kernel would choose the interface by its routes. It is bound again when
-/// the interface or the address changes.
+/// The sockets are either fixed, or they follow the host's network interfaces. A socket that follows is bound to an
+/// interface and to an address of this interface. If it were bound only to the address, the kernel would choose the
+/// interface by its routes. When the interface or its address changes, a new socket replaces the old one.
 #[derive(Debug)]
 pub(crate) struct Links {
     clock: Clock,
     each: Vec<Link>,
-    /// Index of the socket to read next.
+    /// Index of the path whose socket is read next.
     turn: usize,
     changes: VecDeque<(PathId, PathChange)>,
-    /// `None` if the sockets are fixed.
+    /// Watches the network interfaces; `None` if the sockets are fixed.
     watch: Option<Watch>,
     /// The counters of closed sockets.
     stats: SocketStats,
@@ -31,13 +31,13 @@ pub(crate) struct Links {
 #[derive(Debug)]
 struct Link {
     id: PathId,
-    /// `None` while the path cannot be used.
+    /// The socket of the path; `None` if the path cannot be used now.
     socket: Option<Socket>,
     place: Option<Place>,
     state: State,
 }
 
-/// The state of a path as the endpoint knows it.
+/// The state of a path, as reported to the endpoint.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum State {
     Unknown,
@@ -48,20 +48,20 @@ enum State {
 #[derive(Debug)]
 struct Watch {
     paths: Paths,
-    /// The class of service of each socket.
+    /// The class of service of all sockets.
     dscp: Dscp,
     news: InterfaceNews,
     next_look: Time,
-    /// Whether the next check has to read all interfaces, even without a notification.
+    /// Whether all interfaces must be read at the next check, even if there is no notification.
     is_due: bool,
 }
 
-/// Time between two checks for interface changes, if no notification ends a wait. Our choice: a check costs one system
-/// call.
+/// Time between two checks for interface changes, if no notification ends a wait before. Our choice: a check needs only
+/// one system call.
 const LOOK: Span = Span::from_millis(100);
 
 impl Links {
-    /// Sockets that do not change.
+    /// Creates the value with sockets that never change.
     pub(crate) fn fixed(sockets: Vec<Socket>) -> Self {
         let clock = sockets.first().map_or_else(Clock::new, |socket| socket.clock().clone());
         let ids = (0..).map(PathId);
@@ -70,7 +70,7 @@ impl Links {
         Self { clock, each, turn: 0, changes: VecDeque::new(), watch: None, stats: SocketStats::default() }
     }
 
-    /// Sockets that follow the interfaces; [`look`](Self::look) opens them.
+    /// Creates the value without sockets. [`look`](Self::look) opens sockets that follow the network interfaces.
     pub(crate) fn following(paths: Paths, dscp: Dscp, clock: &Clock) -> Result<Self, NetError> {
         let watch = Watch { paths, dscp, news: InterfaceNews::open()?, next_look: clock.now(), is_due: true };
         Ok(Self { clock: clock.clone(), watch: Some(watch), ..Self::fixed(Vec::new()) })
@@ -91,14 +91,15 @@ impl Links {
         (stats, source)
     }
 
-    /// Why the kernel refused the last datagram, if it did so on every path.
+    /// The error with which the kernel refused the last datagram; `None` unless the last datagrams on all paths were
+    /// refused.
     pub(super) fn refusal(&self) -> Option<io::Error> {
         let mut refusals = self.each.iter().filter_map(|link| link.socket.as_ref()).map(Socket::refusal);
         let first = refusals.next()?;
         first.filter(|_| refusals.all(|refusal| refusal.is_some()))
     }
 
-    /// The paths that are up.
+    /// The paths that can be used, as reported to the endpoint.
     pub(super) fn in_use(&self) -> impl Iterator<Item = PathId> {
         self.each.iter().filter(|link| link.state == State::Up).map(|link| link.id)
     }
@@ -108,22 +109,22 @@ impl Links {
         self.each.iter().filter(|link| link.socket.is_some()).map(|link| link.id)
     }
 
-    /// The socket of a path; `None` while the path cannot be used.
+    /// The socket of a path; `None` if the path cannot be used now.
     pub(super) fn socket(&mut self, path: PathId) -> Option<&mut Socket> {
         self.each.iter_mut().find(|link| link.id == path)?.socket.as_mut()
     }
 
-    /// Whether the paths follow network interfaces, and may change.
+    /// Whether the paths follow the host's network interfaces, so that they may change.
     pub(crate) const fn follows(&self) -> bool {
         self.watch.is_some()
     }
 
-    /// The next change of a path, in order of time.
+    /// Returns the next change of a path, in time order.
     pub(crate) fn change(&mut self) -> Option<(PathId, PathChange)> {
         self.changes.pop_front()
     }
 
-    /// Records that a path can be used from now on.
+    /// Records that a path can be used.
     pub(super) fn up(&mut self, path: PathId) {
         let link = self.each.iter_mut().find(|link| link.id == path && link.state != State::Up);
         if let Some(link) = link {
@@ -132,7 +133,8 @@ impl Links {
         }
     }
 
-    /// Records that a path cannot be used any more; its interface is checked again.
+    /// Records that a path cannot be used any more, if paths follow the network interfaces. Its interface will be
+    /// checked again.
     pub(super) fn lose(&mut self, path: PathId) {
         let Some(watch) = &mut self.watch else { return };
         watch.is_due = true;
@@ -141,7 +143,7 @@ impl Links {
         }
     }
 
-    /// Reads one datagram, from each path in turn.
+    /// Reads one datagram. The paths are read in turn.
     pub(super) fn receive(&mut self, buffer: &mut [u8]) -> Result<Option<(PathId, Received)>, NetError> {
         for _ in 0..self.each.len() {
             let at = self.turn % self.each.len();
@@ -153,7 +155,7 @@ impl Links {
             match socket.recv(buffer) {
                 Ok(Some(received)) => return Ok(Some((id, received))),
                 Ok(None) => {}
-                // A socket that follows an interface can be replaced.
+                // A socket that follows a network interface can be replaced, so its error does not end the session.
                 Err(_) if self.watch.is_some() => self.lose(id),
                 Err(error) => return Err(error),
             }
@@ -162,15 +164,15 @@ impl Links {
         Ok(None)
     }
 
-    /// A path on which ICMP has reported since the last call that the peer is unreachable.
+    /// Returns a path on which an ICMP error since the last call says that the peer is unreachable.
     pub(super) fn take_unreachable(&mut self) -> Option<PathId> {
         let each = self.each.iter_mut();
         each.filter_map(|link| Some((link.id, link.socket.as_mut()?)))
             .find_map(|(id, socket)| socket.take_unreachable().then_some(id))
     }
 
-    /// Waits for a datagram on any path, for `wakeup`, or until the time `until`. Returns whether a datagram can be
-    /// read.
+    /// Waits until a datagram arrives on any path, until `wakeup` is readable, or until the time `until`. Returns
+    /// whether a datagram can be read.
     pub(crate) fn wait(&mut self, wakeup: Option<BorrowedFd<'_>>, until: Time) -> Result<bool, NetError> {
         let sockets = self.each.iter().filter_map(|link| link.socket.as_ref().map(Socket::as_fd));
         let news = self.watch.as_ref().map(|watch| watch.news.as_fd());
@@ -182,13 +184,13 @@ impl Links {
         Ok(found & ((1 << count) - 1) != 0)
     }
 
-    /// When to call [`look`](Self::look).
+    /// When to call [`look`](Self::look); `None` if the sockets are fixed.
     pub(super) fn wake(&self) -> Option<Time> {
         self.watch.as_ref().map(|watch| watch.next_look)
     }
 
-    /// Checks for interface changes, if it is time, and opens and closes sockets accordingly. Calls `opened` for each
-    /// path that has a new socket.
+    /// If a check is due, checks for changes of the network interfaces, and opens and closes sockets accordingly. Calls
+    /// `opened` for each path that has a new socket.
     pub(super) fn look(&mut self, now: Time, mut opened: impl FnMut(PathId)) {
         let Self { clock, each: links, changes, watch, stats, .. } = self;
         let Some(watch) = watch.as_mut().filter(|watch| now >= watch.next_look) else { return };
@@ -197,7 +199,7 @@ impl Links {
             return;
         }
         let Ok(interfaces) = Interfaces::read() else {
-            // The present sockets stay in use.
+            // The existing sockets are still used.
             watch.is_due = true;
             return;
         };
@@ -231,7 +233,8 @@ impl Links {
                     (link.socket, link.place) = (Some(socket), Some(place));
                     opened(id);
                 }
-                // An IPv6 address exists before it may be used (RFC 4862, Sec. 5.4).
+                // Opening may fail for a short time, because an IPv6 address exists before it may be used (RFC 4862,
+                // Sec. 5.4).
                 Err(_) => watch.is_due = true,
             }
         }

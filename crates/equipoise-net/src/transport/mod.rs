@@ -1,4 +1,5 @@
-//! The layer between an endpoint and its sockets: it decides which datagrams are accepted, and protects packets.
+//! The layer between an endpoint and its sockets: it decides which datagrams are accepted, and encrypts and decrypts
+//! packets.
 
 mod client;
 mod interfaces;
@@ -23,64 +24,64 @@ pub use via::Via;
 /// What a transport has received.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Arrival {
-    /// A datagram of the session; its content is in the transport's [`datagram`](Transport::datagram).
+    /// A datagram of the session. Its content is returned by [`Transport::datagram`].
     Datagram {
-        /// The path on which it arrived.
+        /// The path on which the datagram arrived.
         path: PathId,
-        /// When it arrived.
+        /// When the datagram arrived.
         at: Time,
-        /// The ECN field of its IP header.
+        /// The ECN field of the datagram's IP header.
         ecn: Ecn,
     },
-    /// A datagram that was dropped and has to be counted.
+    /// A datagram that was dropped and must be counted.
     Dropped {
-        /// When it arrived.
+        /// When the datagram arrived.
         at: Time,
-        /// Why it was dropped.
+        /// Why the datagram was dropped.
         reason: DropReason,
     },
-    /// ICMP has reported on a path that the peer is unreachable.
+    /// An ICMP error says that the peer is unreachable on a path.
     Unreachable {
-        /// The path.
+        /// The path on which the error was received.
         path: PathId,
-        /// When the report was read.
+        /// When the error was read.
         at: Time,
     },
-    /// A message for the transport itself.
+    /// A message for the transport itself, which the endpoint does not need.
     Own,
 }
 
-/// Carries an endpoint's datagrams to and from its peer, over one path or several.
+/// Transmits the datagrams of an endpoint to and from its peer, over one path or several paths.
 pub(crate) trait Transport {
-    /// Its sockets.
+    /// The sockets of the transport.
     fn links(&self) -> &Links;
 
-    /// Its sockets, to wait for them and to use them.
+    /// The sockets of the transport, for waiting and for changes.
     fn links_mut(&mut self) -> &mut Links;
 
-    /// Reads the next datagram; `None` if no datagram waits.
+    /// Reads the next datagram; `None` if no datagram is waiting.
     fn receive(&mut self) -> Result<Option<Arrival>, NetError>;
 
-    /// The content of the last received datagram, without its protection.
+    /// The content of the last received datagram, decrypted.
     fn datagram(&self) -> &[u8];
 
-    /// Sends a datagram on a path. If the path cannot be used, the datagram is lost.
+    /// Sends a datagram on a path. If the path cannot be used, the datagram may be lost.
     fn send(&mut self, path: PathId, transmit: &Transmit<'_>) -> Result<(), NetError>;
 
-    /// When to call [`on_timer`](Self::on_timer); `None` if no timer runs.
+    /// When to call [`on_timer`](Self::on_timer); `None` if no timer is set.
     fn wake(&self) -> Option<Time> {
         None
     }
 
-    /// Handles all expired timers.
+    /// Handles all timers that have expired.
     fn on_timer(&mut self, _now: Time) -> Result<(), NetError> {
         Ok(())
     }
 
-    /// The endpoint emitted an event on a path.
+    /// Called when the endpoint has emitted an event on a path.
     fn on_event(&mut self, _now: Time, _path: PathId, _event: &Event) {}
 
-    /// The session is over. A transport may repeat the goodbye, in case it is lost.
+    /// Called at the end of the session. A transport may send the BYE again, because it may be lost.
     fn farewell(&mut self) -> Result<(), NetError> {
         Ok(())
     }

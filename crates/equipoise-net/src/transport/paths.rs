@@ -8,10 +8,10 @@ use super::interfaces::Interfaces;
 use super::via::Via;
 use crate::NetError;
 
-/// Handle to add and remove paths of a running session. It can be cloned.
+/// A handle for adding and removing paths of a running session. It can be cloned.
 ///
-/// A path whose interface is down, gone, or without an address still belongs to the session. It is used as soon as its
-/// interface can reach the peer.
+/// If the network interface of a path is down, does not exist or has no address, the path still belongs to the session.
+/// The path is used as soon as its interface can reach the peer.
 #[derive(Clone, Debug)]
 pub struct Paths {
     wanted: Arc<Mutex<Wanted>>,
@@ -21,13 +21,13 @@ pub struct Paths {
 #[derive(Debug, Default)]
 struct Wanted {
     list: Vec<(PathId, Via)>,
-    /// The number of the next path; no number is used twice.
+    /// The number of the next path. Numbers are never reused.
     next: u16,
     changed: bool,
 }
 
 impl Paths {
-    /// Paths to `peer`, numbered from 0.
+    /// A handle with paths to `peer`, numbered from 0.
     pub(crate) fn new(peer: SocketAddr, paths: &[Via]) -> Result<Self, NetError> {
         check_count(paths.len())?;
         let made = Self { wanted: Arc::default(), peer };
@@ -37,12 +37,12 @@ impl Paths {
         Ok(made)
     }
 
-    /// Adds a path and returns its number. It takes effect within a tenth of a second.
+    /// Adds a path. Returns the number of the path. The session uses the path within a tenth of a second.
     ///
     /// # Errors
     /// [`NetError::NoInterface`], [`NetError::NoAddress`] and [`NetError::NotOurAddress`] if no interface or address
-    /// fits the path, [`NetError::SamePath`] if the session already has it, [`NetError::Paths`] if the session has the
-    /// maximum number of paths.
+    /// matches the path, [`NetError::SamePath`] if the session already has this path, [`NetError::Paths`] if the
+    /// session already has the maximum number of paths.
     pub fn add(&self, via: Via) -> Result<PathId, NetError> {
         let interfaces = Interfaces::read()?;
         let place = |via: &Via| interfaces.place(via, self.peer, None);
@@ -66,7 +66,8 @@ impl Paths {
         Ok(id)
     }
 
-    /// Removes a path, within a tenth of a second. Returns false if there is no path with this number.
+    /// Removes a path. The session stops using it within a tenth of a second. Returns false if there is no path with
+    /// this number.
     pub fn remove(&self, path: PathId) -> bool {
         let mut wanted = self.wanted();
         let before = wanted.list.len();
@@ -79,7 +80,7 @@ impl Paths {
         self.peer
     }
 
-    /// Whether the list has changed since the last call.
+    /// Whether the list of paths has changed since the last call.
     pub(super) fn take_changed(&self) -> bool {
         std::mem::take(&mut self.wanted().changed)
     }
@@ -89,12 +90,12 @@ impl Paths {
     }
 
     fn wanted(&self) -> MutexGuard<'_, Wanted> {
-        // No code that holds the lock can panic.
+        // No code panics while it has the lock, so a poisoned lock is harmless.
         self.wanted.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-/// Checks that a session may have this number of paths.
+/// Checks that `found` is a valid number of paths for a session.
 pub(crate) const fn check_count(found: usize) -> Result<(), NetError> {
     if found == 0 || found > MAX_PATHS { Err(NetError::Paths { found, most: MAX_PATHS }) } else { Ok(()) }
 }

@@ -6,17 +6,17 @@ use super::{Arrival, Links, Transport};
 use crate::datagram::MAX_PAYLOAD;
 use crate::{NetError, Socket};
 
-/// Unprotected datagrams to and from one address on each path.
+/// A transport without encryption. On each path, datagrams are sent to one address and accepted only from this address.
 pub(crate) struct Plain {
     links: Links,
-    /// The peers' addresses by path number.
+    /// The address of the peer on each path, by path number.
     peers: Vec<SocketAddr>,
     buffer: Vec<u8>,
     length: usize,
 }
 
 impl Plain {
-    /// Paths with these sockets and peers; at least one path.
+    /// A transport over paths with these sockets and peer addresses. There must be at least one path.
     pub(crate) fn new(paths: Vec<(Socket, SocketAddr)>) -> Self {
         let (sockets, peers): (Vec<_>, Vec<_>) = paths.into_iter().unzip();
         let mut links = Links::fixed(sockets);

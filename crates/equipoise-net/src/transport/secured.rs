@@ -5,8 +5,8 @@ use crate::datagram::MAX_PAYLOAD;
 use crate::dtls_srtp::{self, DtlsSrtp};
 use crate::{NetError, Socket, Time};
 
-/// Datagrams to and from one peer, protected with the keys of a DTLS handshake. The handshake is repeated if the peer
-/// asks for it.
+/// A transport to one peer that encrypts datagrams with the keys of a DTLS handshake. The handshake is repeated if the
+/// peer requests this.
 pub(crate) struct Secured {
     links: Links,
     association: DtlsSrtp,
@@ -16,7 +16,7 @@ pub(crate) struct Secured {
     wire: Vec<u8>,
 }
 
-/// The only path.
+/// The number of the only path.
 const PATH: PathId = PathId(0);
 
 impl Secured {
@@ -41,7 +41,7 @@ impl Secured {
         self.association
     }
 
-    /// Sends the association's waiting datagrams.
+    /// Sends the waiting datagrams of the DTLS association.
     pub(crate) fn say(&mut self) -> Result<(), NetError> {
         while let Some((peer, datagram)) = self.association.poll() {
             if let Some(socket) = self.links.socket(PATH) {
@@ -83,7 +83,7 @@ impl Transport for Secured {
         whole.clear();
         whole.extend_from_slice(transmit.head);
         whole.resize(transmit.len(), 0);
-        // A packet that cannot be protected is not sent: it is lost, as packets on a network may be.
+        // If a packet cannot be encrypted, it is not sent. It is lost, as any packet on a network may be.
         match (association.protect(whole, wire), links.socket(path)) {
             (Ok(()), Some(socket)) => {
                 socket.send_to(peer, &Transmit { head: wire.as_slice(), media: 0, ..*transmit }).map(|_| ())
@@ -101,7 +101,7 @@ impl Transport for Secured {
         self.say()
     }
 
-    /// Closes the association after the endpoint's goodbye.
+    /// Closes the association, after the endpoint has sent its BYE.
     fn farewell(&mut self) -> Result<(), NetError> {
         self.association.close(self.links.clock().now());
         self.say()

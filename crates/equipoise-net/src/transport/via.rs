@@ -3,19 +3,19 @@ use std::fmt;
 use std::net::IpAddr;
 use std::str::FromStr;
 
-/// The interface or the address from which a path starts.
+/// The network interface or the local address from which a path starts.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Via {
-    /// A network interface, with the first of its addresses that can reach the peer.
+    /// The network interface with this name. The path uses the first address of this interface that can reach the peer.
     Device(String),
-    /// The interface that has this address.
+    /// The network interface that has this address.
     Address(IpAddr),
 }
 
 impl FromStr for Via {
     type Err = Infallible;
 
-    /// Text that is not an address is the name of an interface.
+    /// Parses an IP address. Any other text is the name of a network interface.
     fn from_str(text: &str) -> Result<Self, Infallible> {
         Ok(text.parse().map_or_else(|_| Self::Device(text.to_owned()), Self::Address))
     }

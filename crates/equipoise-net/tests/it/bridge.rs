@@ -1,4 +1,4 @@
-//! Clients and a server of plain UDP through a bridge, on loopback.
+//! Tests of clients and a server that use plain UDP through a bridge, on the loopback interface.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};
 use std::thread;
@@ -54,12 +54,12 @@ fn every_client_gets_its_own_answers_and_both_delays() {
     assert_eq!(report.forward.punctuality.packets, 2);
 }
 
-/// If it fails, a relay loses the ECN field or does not mark packets, in one direction or over one version of IP.
+/// If it fails, a relay loses the ECN field or does not mark packets, in one direction or with one IP version.
 #[test]
 fn marks_pass_a_relay_and_its_queue_sets_them() {
     let clock = Clock::new();
-    // A queue that marks by its threshold alone, and drops nothing. It does not mark the first and the last packet of
-    // its low-latency queue.
+    // The queue marks packets only by its delay threshold, and drops nothing. It does not mark the first packet and the
+    // last packet of its low-latency queue.
     let dual = Discipline::DualPi2(DualPi2 { target: Span::from_secs(10), ..DualPi2::default() });
     let rate = Schedule::new(Rate::ZERO, vec![(Span::from_secs(1), Rate::from_bps(8_000_000))]);
     let forward = PipeConfig { capacity: Capacity::Rate(rate), discipline: dual, ..PipeConfig::default() };
@@ -85,8 +85,8 @@ fn marks_pass_a_relay_and_its_queue_sets_them() {
 #[test]
 fn a_burst_leaves_at_the_rate_and_in_order_and_what_exceeds_the_queue_is_dropped() {
     let (server, client) = (socket(), socket());
-    // 972 bytes of payload are IP packets of 1000 bytes: 1 ms each. At first no packet leaves, so that all arrivals
-    // meet in the queue even on a slow machine.
+    // A payload of 972 bytes results in an IP packet of 1000 bytes, whose transmission takes 1 ms. During the first 500
+    // ms no packet leaves, so that all packets are in the queue together even on a slow machine.
     let rate = Schedule::new(Rate::ZERO, vec![(Span::from_millis(500), Rate::from_bps(8_000_000))]);
     let forward =
         PipeConfig { capacity: Capacity::Rate(rate), queue: QueueLimit::Packets(50), ..PipeConfig::default() };
@@ -103,9 +103,11 @@ fn a_burst_leaves_at_the_rate_and_in_order_and_what_exceeds_the_queue_is_dropped
         server.recv(&mut buffer).unwrap();
         numbers.push(buffer[0]);
     }
-    // One in transmission and 50 waiting: 51 transmission times after the rate becomes non-zero.
+    // One packet in transmission and 50 waiting packets leave: this takes 51 transmission times after the rate is above
+    // zero.
     assert!(begin.elapsed() >= Duration::from_millis(550), "{:?}", begin.elapsed());
-    // A busy machine may stamp a packet later than the packets after it; then that packet finds the queue full.
+    // On a busy machine, a packet may get a later timestamp than the packets sent after it. Then this packet finds the
+    // queue full.
     let is_first = numbers.windows(2).all(|pair| pair[0] < pair[1]) && numbers.last().is_some_and(|last| *last < 56);
     assert!(is_first, "the first, in order: {numbers:?}");
     let report = bridge.stop().unwrap();
@@ -125,7 +127,7 @@ fn a_share_is_lost_and_the_same_seed_loses_the_same() {
         let bridge = relay(&config, &server);
         for number in 0..100u8 {
             client.send_to(&[number], bridge.address().unwrap()).unwrap();
-            // The pause ensures that only the path loses datagrams.
+            // The pause ensures that datagrams are lost only on the emulated path, and not in a socket buffer.
             thread::sleep(Duration::from_micros(200));
         }
         server.set_read_timeout(Some(Duration::from_millis(300))).unwrap();
@@ -136,8 +138,8 @@ fn a_share_is_lost_and_the_same_seed_loses_the_same() {
         }
         let report = bridge.stop().unwrap();
         assert_eq!(report.forward.path.lost + numbers.len() as u64, 100);
-        // The first datagram may be stamped later than the second, because the kernel is still turning its timestamps
-        // on.
+        // The first datagram may have a later timestamp than the second datagram, because the kernel is still turning
+        // on its timestamps.
         numbers.sort_unstable();
         numbers
     };

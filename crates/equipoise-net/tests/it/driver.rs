@@ -6,7 +6,8 @@ use equipoise_session::{DropReason, Endpoint, Event, Input, Output, PathId, Tran
 
 use super::{eventually, median, receive, socket};
 
-/// Sends one byte every 2 ms from a given time, without catching up; ends when it receives "end".
+/// An endpoint that sends one byte every 2 ms. If it is late, the next byte is 2 ms later. It ends when it receives
+/// "end".
 struct Metronome {
     next: Instant<SenderClock>,
     outbox: VecDeque<Output<'static>>,
@@ -102,7 +103,7 @@ fn an_endpoint_that_ends_by_itself_ends_its_thread() {
     assert_eq!((finished.stats.foreign, finished.stats.socket.unsent), (0, 0));
 }
 
-/// If it fails, anybody who guesses a port can end a session or forge its measurements.
+/// If it fails, anybody who guesses a port can end a session or change its measurements.
 #[test]
 fn what_strangers_send_does_not_reach_the_endpoint() {
     let clock = Clock::new();
@@ -118,7 +119,7 @@ fn what_strangers_send_does_not_reach_the_endpoint() {
     assert!(eventually(&clock, || running.is_finished()));
     let finished = running.join().unwrap();
     assert_eq!(finished.stats.foreign, 1);
-    // Dropping the observer closes the channel, so that the loop below ends.
+    // When the observer is dropped, the channel is closed, so that the loop below ends.
     drop(finished);
     let expected =
         [Event::Ignored(DropReason::Foreign), Event::Ignored(DropReason::Malformed), Event::Ended { by_peer: true }];

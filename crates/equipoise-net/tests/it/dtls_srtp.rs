@@ -1,4 +1,5 @@
-//! GStreamer as the other end of DTLS-SRTP: each end decodes the other end's video.
+//! Tests with GStreamer as the peer of DTLS-SRTP: GStreamer decodes this side's video, and this side decodes
+//! GStreamer's video.
 
 use std::net::{Ipv4Addr, SocketAddr, UdpSocket};
 use std::path::{Path, PathBuf};
@@ -10,12 +11,12 @@ use equipoise_net::Clock;
 use equipoise_net::dtls_srtp::{DtlsSrtp, Identity, PeerConfig, Profile, Setup, Standing};
 use tokio::time::{sleep, timeout};
 
-/// The example under test.
+/// The example program that is tested.
 #[path = "../../examples/dtls_srtp.rs"]
 #[allow(dead_code, reason = "its main function")]
 mod example;
 
-/// Frames to decode in each direction; there are 30 per second.
+/// Number of frames that must be decoded in each direction; there are 30 frames per second.
 const FRAMES: usize = 40;
 const SOURCE: &str = "videotestsrc is-live=true ! video/x-raw,width=320,height=240,framerate=30/1 \
                       ! vp8enc deadline=1 keyframe-max-dist=15 ! rtpvp8pay pt=96";
@@ -33,7 +34,7 @@ impl Folder {
         Self(path)
     }
 
-    /// Number of frames decoded and written.
+    /// Number of frames that were decoded and written in the folder `side`.
     fn frames(&self, side: &str) -> usize {
         fs::read_dir(self.0.join(side)).expect("a folder").count()
     }
@@ -50,14 +51,15 @@ struct Pipeline(Child);
 impl Pipeline {
     fn start(elements: &str, error: &Path) -> Self {
         let error = fs::File::create(error).expect("a file");
-        // Quoting rules of `gst-launch-1.0`: text in quotation marks is one word, even across lines.
+        // The quoting rules of `gst-launch-1.0`: text in quotation marks is one argument, even if it contains line
+        // breaks.
         let mut command = Command::new("gst-launch-1.0");
         command.arg("-q").args(words(elements)).stdout(Stdio::null()).stderr(error);
         Self(command.spawn().expect("it starts"))
     }
 }
 
-/// Splits text at spaces outside of quotation marks, and keeps the quotation marks.
+/// Splits a text at spaces that are not within quotation marks. The quotation marks are kept.
 fn words(elements: &str) -> Vec<String> {
     let mut is_quoted = false;
     let at_space = |letter: char| {
@@ -74,7 +76,7 @@ impl Drop for Pipeline {
     }
 }
 
-/// What GStreamer lacks on this machine for the test; `None` if nothing.
+/// The name of a program or element that is missing on this machine; `None` if nothing is missing.
 fn lacks() -> Option<String> {
     for element in ["dtlssrtpdec", "dtlssrtpenc", "vp8enc", "rtpvp8pay", "rtpjitterbuffer", "jpegenc", "multifilesink"]
     {
@@ -87,7 +89,7 @@ fn lacks() -> Option<String> {
     None
 }
 
-/// A certificate and its key over P-256, made with OpenSSL.
+/// A certificate and its private key over P-256, created with OpenSSL; `None` if this fails.
 fn certificate(folder: &Path) -> Option<String> {
     let mut request = Command::new("openssl");
     request.args(["req", "-x509", "-nodes", "-subj", "/CN=interop", "-days", "2", "-newkey", "ec"]);
@@ -102,8 +104,8 @@ fn free() -> SocketAddr {
     socket.local_addr().expect("bound")
 }
 
-/// Exchanges media in both directions with GStreamer, which is the active or the passive end. Returns what the machine
-/// lacks for the test; `None` if nothing.
+/// Exchanges media in both directions with GStreamer, which is active or passive in the handshake. Returns what is
+/// missing on this machine for the test; `None` if nothing is missing.
 async fn exchange(setup: Setup) -> Option<String> {
     if let Some(lacks) = lacks() {
         return Some(lacks);
@@ -120,8 +122,8 @@ async fn exchange(setup: Setup) -> Option<String> {
             place.display()
         )
     };
-    // The decoder comes first: in another order this version of GStreamer fails. The sinks must not wait for a first
-    // frame: it arrives only after the handshake, which needs the other sink.
+    // The decoder must be first: in another order, this version of GStreamer fails. The sinks must not wait for a first
+    // frame (`async=false`): it arrives only after the handshake, and the handshake needs the other sink.
     let secured = format!(
         "udpsrc address=127.0.0.1 port={} ! dtlssrtpdec name=d connection-id=a pem=\"{pem}\" d.rtp_src ! {CAPS} ! {} \
          {SOURCE} ssrc=77 ! e.rtp_sink_0 dtlssrtpenc name=e connection-id=a is-client={is_client} e.src \
@@ -139,7 +141,7 @@ async fn exchange(setup: Setup) -> Option<String> {
     let log = |name: &str| folder.0.join(name);
     let _pipelines = [Pipeline::start(&secured, &log("secured")), Pipeline::start(&plain, &log("plain"))];
     let clock = Clock::new();
-    // GStreamer sends from another port than it receives at.
+    // GStreamer sends from another port than the port at which it receives.
     let peer = PeerConfig { address: theirs, fingerprint, setup };
     let mut session = DtlsSrtp::new(peer, Identity::generate(), clock.now()).expect("a configuration");
     let outer = tokio::net::UdpSocket::bind(ours).await.expect("free a moment ago");
@@ -158,7 +160,7 @@ async fn exchange(setup: Setup) -> Option<String> {
             assert!(waited.is_ok(), "frames behind them, behind us: {frames:?}\n{}\n{}", read("secured"), read("plain"));
         }
     }
-    // The profile that GStreamer supports.
+    // `SRTP_AES128_CM_SHA1_80` is the profile that GStreamer supports.
     assert_eq!(session.standing(), Standing::Open(Profile::Aes128CmSha1));
     None
 }

@@ -1,5 +1,5 @@
-//! Media in both directions in one session over sockets: unprotected through an emulated bottleneck, and protected by
-//! DTLS-SRTP.
+//! Tests of media in both directions in one session over sockets: without encryption through an emulated bottleneck,
+//! and encrypted by DTLS-SRTP.
 
 use std::thread;
 
@@ -20,7 +20,7 @@ use super::{PATIENCE, eventually, median, socket};
 
 const PACKET: Size = Size::from_bytes(1000);
 const SSRCS: [u32; 2] = [1, 2];
-/// The rate of each end.
+/// The sending rates of the two endpoints.
 const RATES: [&str; 2] = ["3 Mbit/s", "1.5 Mbit/s"];
 
 type End = Duplex<SenderClock>;
@@ -35,11 +35,11 @@ fn end(number: usize, start: Time, overhead: Size) -> End {
     Duplex::new(DuplexConfig::new(sending, SSRCS[1 - number], clocks), controller).expect("a valid configuration")
 }
 
-/// The record of one end.
+/// What was observed at one endpoint.
 #[derive(Default)]
 struct Log {
     events: Vec<Event>,
-    /// Sender reports with a report block on the peer's media.
+    /// Number of sender reports sent that contain a report block about the peer's media.
     reports: usize,
 }
 
@@ -49,7 +49,7 @@ impl Observer for Log {
     }
 
     fn on_transmit(&mut self, _now: Time, transmit: &Transmit<'_>) {
-        // A sender report (RFC 3550, Sec. 6.4.1) with one report block.
+        // The first bytes of a sender report (RFC 3550, Sec. 6.4.1) with one report block.
         self.reports += usize::from(is_rtcp(transmit.head) && transmit.head[..2] == [0x81, 200]);
     }
 }
@@ -77,7 +77,7 @@ impl Log {
     }
 }
 
-/// Lets both ends send for a second; then the near end says goodbye.
+/// Both endpoints send for a second. Then the near endpoint ends the session.
 fn second(clock: &Clock, start: Time, [near, far]: [Running<End, Log>; 2]) -> [Finished<End, Log>; 2] {
     clock.sleep_until(start + Span::from_secs(1));
     let near = near.stop().expect("the near end's host works");
@@ -85,10 +85,10 @@ fn second(clock: &Clock, start: Time, [near, far]: [Running<End, Log>; 2]) -> [F
     [near, far.join().expect("the far end's host works")]
 }
 
-/// The checks for a second of media in both directions, over any transport.
+/// Checks the results of a second of media in both directions, over any transport.
 fn assert_both_ways(ends: &[Finished<End, Log>; 2]) {
     let [near, far] = ends.each_ref().map(|end| &end.observer);
-    // A machine that does not stall sends 375 and 187 packets.
+    // On a machine that does not stall, the two endpoints send 375 and 187 packets.
     assert!(near.sent() > 90 && far.sent() > 45, "{} {}", near.sent(), far.sent());
     assert_eq!(far.delays().len(), near.sent(), "what was sent before the goodbye arrives before it");
     assert!(near.delays().len() <= far.sent() && near.delays().len() * 2 > far.sent(), "{}", near.delays().len());
@@ -127,7 +127,8 @@ fn both_ends_of_a_session_send_and_measure_the_emulated_path() {
     let ends = second(&clock, start, [run(0, near, entrance), run(1, far, exit)]);
     emulator.stop().expect("the emulator works");
     assert_both_ways(&ends);
-    // The ideal delay is 10 ms of propagation and 0.53 ms for 1000 bytes at 15 Mbit/s.
+    // The delay without other traffic: 10 ms of propagation, and 0.53 ms for the transmission of 1000 bytes at 15
+    // Mbit/s.
     let ideal = Span::from_micros(10_533);
     for Finished { observer, .. } in &ends {
         let median = median(observer.delays());
@@ -136,7 +137,7 @@ fn both_ends_of_a_session_send_and_measure_the_emulated_path() {
     }
 }
 
-/// Two ends that each know the other's certificate.
+/// Two DTLS-SRTP associations, each with the fingerprint of the other's certificate.
 fn associations(sockets: &[Socket; 2], identities: [Identity; 2]) -> [DtlsSrtp; 2] {
     let fingerprints = identities.each_ref().map(|identity| *identity.fingerprint());
     let mut setups = [Setup::Active, Setup::Passive].into_iter();
@@ -149,7 +150,7 @@ fn associations(sockets: &[Socket; 2], identities: [Identity; 2]) -> [DtlsSrtp; 
     })
 }
 
-/// If it fails, a session with media in both directions has no keys, or keys for one direction only.
+/// If it fails, a session with media in both directions has no keys, or has keys for only one direction.
 #[test]
 fn both_ends_of_a_session_send_by_the_keys_of_one_handshake() {
     let clock = Clock::new();
@@ -174,7 +175,7 @@ fn an_end_whose_peer_is_somebody_else_says_so() {
     let clock = Clock::new();
     let sockets = [socket(&clock), socket(&clock)];
     let [active, _] = associations(&sockets, [Identity::generate(), Identity::generate()]);
-    // The other end has another certificate than expected.
+    // In this case, the peer has another certificate than the active endpoint expects.
     let peer = PeerConfig {
         address: sockets[0].address(),
         fingerprint: *active.identity().fingerprint(),

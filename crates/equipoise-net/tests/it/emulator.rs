@@ -9,16 +9,16 @@ use equipoise_session::Transmit;
 
 use super::{any_port, eventually, median, receive, socket};
 
-/// Bytes of payload: with 28 bytes of headers, an IP packet has 1000 bytes.
+/// Size of the payload in bytes: with 28 bytes of headers, an IP packet has 1000 bytes.
 const PAYLOAD: usize = 972;
 
-/// A datagram with this size of payload that begins with `head`.
+/// A datagram with `PAYLOAD` bytes of payload, which begins with `head`.
 fn padded(head: &[u8]) -> Transmit<'_> {
     Transmit { media: PAYLOAD - head.len(), ..Transmit::datagram(head) }
 }
 
-/// A link with rate 0 for its first second, then 8 Mbit/s: packets of that second meet in the queue, even on a slow
-/// machine.
+/// A link with rate 0 for a second, and then 8 Mbit/s. All packets of the first second are in the queue together, even
+/// on a slow machine.
 fn slow_starter(packets: u32) -> LinkConfig {
     let rate = Schedule::new(Rate::ZERO, vec![(Span::from_secs(1), Rate::from_bps(8_000_000))]);
     LinkConfig { rate, propagation_delay: Span::ZERO, queue: QueueLimit::Packets(packets) }
@@ -29,7 +29,8 @@ fn link(rate_bps: u64, propagation_delay: Span, packets: u32) -> LinkConfig {
     LinkConfig { rate, propagation_delay, queue: QueueLimit::Packets(packets) }
 }
 
-/// One route, with one link forward and no link back.
+/// An emulator with one route, which has one link forward and no link backward, and the sockets of the sender and the
+/// receiver.
 struct Bench {
     clock: Clock,
     origin: Time,
@@ -147,11 +148,11 @@ fn routes_that_share_a_link_share_its_queue() {
     assert_eq!(emulator.stop().unwrap().links[0].usage.longest_queue, 1);
 }
 
-/// If it fails, a long queue does not mark ECN-capable packets, or changes other packets.
+/// If it fails, a long queue does not mark ECN-capable packets, or changes the ECN field of other packets.
 #[test]
 fn a_queue_marks_what_may_be_marked() {
-    // A queue that marks by its threshold alone, and drops nothing. It does not mark the first and the last packet of
-    // its low-latency queue.
+    // The queue marks packets only by its delay threshold, and drops nothing. It does not mark the first packet and the
+    // last packet of its low-latency queue.
     let dual = Discipline::DualPi2(DualPi2 { target: Span::from_secs(10), ..DualPi2::default() });
     let mut bench = bench_of(PipeConfig { discipline: dual, ..slow_starter(1000).into() });
     for number in 0..20_u8 {
@@ -182,7 +183,7 @@ fn the_load_counts_what_was_offered_against_the_capacity() {
         load.is_some_and(|load| load >= 0.01)
     };
     assert!(eventually(&bench.clock, watch), "80 kbit arrive at the link");
-    // The offered load includes dropped packets.
+    // The offered load includes packets that the link dropped.
     assert_eq!(probe.load(one_second), Some(0.01));
     assert_eq!(probe.load(one_second + Span::from_secs(1)), Some(0.0));
 }

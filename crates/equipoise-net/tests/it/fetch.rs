@@ -1,4 +1,4 @@
-//! Sessions in which a server sends, over real sockets, if the server disappears.
+//! Tests of sessions in which a server sends and then disappears, over real sockets.
 
 use std::net::{Ipv4Addr, SocketAddr, UdpSocket};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -12,7 +12,7 @@ use equipoise_net::{
 };
 use equipoise_session::Event;
 
-/// An observer that ignores everything.
+/// An observer that ignores all events.
 struct Nobody;
 
 impl SessionObserver for Nobody {}
@@ -30,7 +30,7 @@ fn server() -> Server<Nobody> {
     Server::start(socket(), config, Nobody).expect("a server")
 }
 
-/// A path to a server that can be redirected to another server, or to nowhere.
+/// A relay to a server. It can be redirected to another server, or to no server.
 struct Way {
     address: SocketAddr,
     to: Arc<Mutex<Option<SocketAddr>>>,
@@ -80,7 +80,7 @@ impl Drop for Way {
     }
 }
 
-/// The error that ends a session of 400 kbit/s whose path is redirected once media arrives.
+/// Opens a session of 400 kbit/s and redirects its relay when media arrives. Returns the error that ends the session.
 fn ended_by(idle: Span, elsewhere: Option<SocketAddr>) -> NetError {
     let server = server();
     let way = Way::new(server.address());
@@ -101,15 +101,15 @@ fn ended_by(idle: Span, elsewhere: Option<SocketAddr>) -> NetError {
     running.join().map(|_| ()).expect_err("nobody ends it")
 }
 
-/// If it fails, a viewer waits forever for a host that is gone.
+/// If it fails, a viewer waits forever for a host that has disappeared.
 #[test]
 fn a_server_that_falls_silent_is_given_up_and_named() {
     let ended = ended_by(Span::from_secs(1), None);
     assert!(matches!(ended, NetError::Silent { waited, .. } if waited == Span::from_secs(1)), "{ended}");
 }
 
-/// If it fails, a restarted server's new stream is accepted in place of the requested stream, or no more packets are
-/// accepted.
+/// If it fails, a new stream of a restarted server is accepted instead of the requested stream, or no more packets are
+/// accepted and the session does not end.
 #[test]
 fn a_server_that_was_started_again_is_named() {
     let other = server();

@@ -1,4 +1,4 @@
-//! Flow pairs on loopback, with this host's TCP and with short periods.
+//! Tests of flow pairs on the loopback interface, with this host's TCP and with short periods.
 
 use std::io::{self, Read as _, Write as _};
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr, TcpListener, TcpStream};
@@ -18,10 +18,10 @@ use equipoise_pair::wire::PairHello;
 use crate::any_port;
 use crate::sessions::machine::Machine;
 
-/// Longer than any stall.
+/// Time limit of a test step; longer than any stall of the machine.
 const PATIENCE: Duration = Duration::from_secs(20);
 
-/// Periods of about 100 ms, in which any TCP rate soon counts as steady.
+/// Periods of about 100 ms, with settings that soon accept any TCP rate as steady.
 fn short_periods() -> PairConfig {
     let tpba = TpbaConfig {
         interval: ProbeInterval::Fixed(Span::from_millis(30)),
@@ -32,7 +32,7 @@ fn short_periods() -> PairConfig {
     PairConfig { tpba, report_interval: Span::from_millis(50), ..PairConfig::default() }
 }
 
-/// A flow that never leaves TCP.
+/// A configuration in which the flow never changes from TCP to RTP.
 fn only_tcp() -> PairConfig {
     let tpba = TpbaConfig { interval: ProbeInterval::Fixed(Span::from_secs(1000)), ..TpbaConfig::PAPER };
     PairConfig { tpba, ..PairConfig::default() }
@@ -44,18 +44,18 @@ fn pair(address: SocketAddr, config: &PairConfig) -> (PairSender, PairReceiver) 
     (sender, listener.accept().expect("it listens"))
 }
 
-/// The content of an ADU: 0 to 5000 bytes, and sometimes 100 kB.
+/// The content of the ADU with this number: 0 to 5000 bytes, and sometimes 100 kB.
 fn content(number: u64) -> Vec<u8> {
     let length = if number % 500 == 499 { 100_000 } else { number.wrapping_mul(7919) % 5001 };
     (0..length).map(|at| (number.wrapping_mul(31) + at % 251) as u8).collect()
 }
 
 /// Sends at least `least` ADUs, each in one or two parts, at about 15 Mbit/s, until there were `running_periods`
-/// running periods. Then ends the flow. Returns the number of ADUs sent.
+/// running periods. Then ends the flow. Returns the number of ADUs sent, and the last state of the sender.
 fn send_all(mut sender: PairSender, least: u64, running_periods: u64) -> (u64, PairState) {
     let (mut number, start) = (0, Instant::now());
     while number < least || sender.state().running_periods < running_periods {
-        // On a machine that stalls, TCP's rate is seldom steady.
+        // If the machine stalls, TCP's rate is seldom steady, so the limit is long.
         assert!(start.elapsed() < 5 * PATIENCE, "{:?}", sender.state());
         let adu = content(number);
         let (first, rest) = adu.split_at(adu.len() / 3);
@@ -71,8 +71,8 @@ fn send_all(mut sender: PairSender, least: u64, running_periods: u64) -> (u64, P
     (number, sender.close().expect("no failure"))
 }
 
-/// Receives all ADUs and checks that they are whole and in order; returns their number, and the number over each
-/// transport.
+/// Receives all ADUs, and checks that they are complete and in order. Returns the number of ADUs, and the number
+/// received over each transport.
 fn take_all(mut receiver: PairReceiver) -> (u64, [u64; 2]) {
     let (mut next, mut over) = (0, [0; 2]);
     while let Some(Adu { number, missing, over: transport, data }) = receiver.recv() {
@@ -103,8 +103,8 @@ fn thousands_of_adus_come_whole_and_in_order_over_many_switches() {
     assert!(state.rate.is_some() && !state.congestion_control.is_empty(), "{state:?}");
 }
 
-/// If it fails, TCP's window is not set although the host permits it, or the first round trips are not paced if setting
-/// fails.
+/// If it fails, TCP's window is not set although the host permits this, or the first round-trip times are not paced
+/// although the window cannot be set.
 #[test]
 fn windows_go_to_whom_can_set_them() {
     let Ok(host) = fs::read_to_string("/proc/sys/net/ipv4/tcp_congestion_control") else {
@@ -122,7 +122,7 @@ fn windows_go_to_whom_can_set_them() {
     let state = run_through(pair(any_port(), &config), 500, 3);
     assert_eq!(state.window_preset, WindowPreset::Set);
     let windows = windows.lock().expect("no panic");
-    // The first call tests whether a window can be set.
+    // The first call, with a window of 0, only tests whether a window can be set.
     assert!(windows.len() >= 3 && windows[0] == 0 && windows[1..].iter().all(|&segments| segments > 0), "{windows:?}");
 
     let control = WindowControl::new(host.trim(), |_, _| Err(io::Error::other("no right")));
@@ -183,7 +183,7 @@ async fn tasks_send_and_receive(count: u64) {
     assert!(!sending.await.expect("no panic").ended_by_peer);
 }
 
-/// If it fails, a sender sends forever to a receiver that is gone.
+/// If it fails, a sender never stops sending to a receiver that has disappeared.
 #[test]
 fn a_sender_hears_that_its_receiver_is_gone() {
     for config in [only_tcp(), short_periods()] {
@@ -214,7 +214,8 @@ fn a_receiver_hears_that_its_sender_is_gone() {
     assert!(receiver.end().is_some());
 }
 
-/// If it fails, an application that does not read fills the memory, or loses data that TCP delivered.
+/// If it fails, an application that does not read causes the receiver to fill the memory, or to lose data that TCP
+/// delivered.
 #[test]
 fn who_does_not_read_holds_up_tcp_and_loses_nothing() {
     const COUNT: usize = 800;
@@ -230,7 +231,7 @@ fn who_does_not_read_holds_up_tcp_and_loses_nothing() {
         assert!(start.elapsed() < PATIENCE, "{} bytes", receiver.waiting());
         thread::sleep(Duration::from_millis(5));
     }
-    // More data would arrive in this time if TCP did not have to wait.
+    // More data would arrive during this time if TCP did not have to wait.
     thread::sleep(Duration::from_millis(100));
     let waiting = receiver.waiting();
     assert!((PairReceiver::MOST..=PairReceiver::MOST + 50_000).contains(&waiting), "{waiting} bytes");
@@ -273,7 +274,7 @@ fn who_answers_otherwise_or_not_at_all_is_no_receiver() {
     let answering = thread::spawn(move || {
         let (mut stream, _) = server.accept().expect("somebody comes");
         stream.write_all(b"HTTP/1.1 400 Bad Request\r\n\r\n").expect("it is there");
-        // Waits until the connection is closed.
+        // This read returns when the connection is closed.
         let _ = stream.read_to_end(&mut Vec::new());
         let (silent, _) = server.accept().expect("somebody comes");
         ends.recv().expect("the test goes on");
@@ -295,7 +296,7 @@ fn strangers_are_turned_away_and_hold_up_nobody() {
     let mut stranger = TcpStream::connect(to).expect("it listens");
     stranger.write_all(b"GET / HTTP/1.1\r\n\r\n").expect("it is there");
     stranger.set_read_timeout(Some(PATIENCE)).expect("a time");
-    // The listener closes the connection with unread data, which causes a reset.
+    // The listener closes the connection while there is unread data, which causes a reset.
     assert!(!matches!(stranger.read(&mut [0; 16]), Ok(1..)));
     let mut sender = PairSender::connect(to, &only_tcp()).expect("somebody listens");
     let mut receiver = listener.accept().expect("it listens");

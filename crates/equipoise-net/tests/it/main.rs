@@ -1,5 +1,5 @@
-//! Tests with real sockets over the loopback interface. They check order and bounds that hold even if the machine
-//! stalls.
+//! Tests with real sockets over the loopback interface. They check the order of events, and limits that are met even if
+//! the machine stalls.
 
 mod bridge;
 mod clock;
@@ -21,10 +21,11 @@ use std::net::{Ipv4Addr, SocketAddr};
 use equipoise::units::Span;
 use equipoise_net::{Clock, Received, Socket};
 
-/// Longer than any stall: an event that has not happened by then never will.
+/// Time limit for an event; longer than any stall of the machine. An event that has not happened within it will never
+/// happen.
 const PATIENCE: Span = Span::from_secs(10);
 
-/// A socket on a free port of 127.0.0.1, after the kernel had time to turn its timestamps on.
+/// Opens a socket on a free port of 127.0.0.1, and gives the kernel time to turn on its timestamps.
 fn socket(clock: &Clock) -> Socket {
     let socket = Socket::bind(any_port(), clock).expect("127.0.0.1 has a free port");
     clock.sleep_until(clock.now() + Span::from_millis(100));
@@ -35,7 +36,7 @@ fn any_port() -> SocketAddr {
     (Ipv4Addr::LOCALHOST, 0).into()
 }
 
-/// Checks every millisecond until `done`; returns whether it was within [`PATIENCE`].
+/// Calls `done` every millisecond until it returns true. Returns whether this happened within [`PATIENCE`].
 fn eventually(clock: &Clock, mut done: impl FnMut() -> bool) -> bool {
     let give_up = clock.now() + PATIENCE;
     while !done() {
@@ -47,7 +48,7 @@ fn eventually(clock: &Clock, mut done: impl FnMut() -> bool) -> bool {
     true
 }
 
-/// Waits for `count` datagrams; returns fewer only if no more arrive.
+/// Waits for `count` datagrams. Returns fewer only if no more datagrams arrive.
 fn receive(socket: &mut Socket, count: usize) -> Vec<(Received, Vec<u8>)> {
     let clock = socket.clock().clone();
     let mut buffer = [0; 2048];

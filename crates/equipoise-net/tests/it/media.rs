@@ -1,4 +1,4 @@
-//! Senders and receivers for tasks, on loopback.
+//! Tests of the asynchronous senders and receivers, on the loopback interface.
 
 use std::future::poll_fn;
 use std::net::SocketAddr;
@@ -16,7 +16,7 @@ use tokio::time::{sleep, timeout};
 use crate::any_port;
 use crate::sessions::machine::Machine;
 
-/// Longer than any stall.
+/// Time limit of a test step; longer than any stall of the machine.
 const PATIENCE: Duration = Duration::from_secs(20);
 const SECRET: &str = "a secret of this test";
 
@@ -47,7 +47,7 @@ async fn soon<T>(future: impl Future<Output = T>) -> T {
     timeout(PATIENCE, future).await.expect("it does not last so long")
 }
 
-/// Receives all payload until the end. Also returns the number of missing packets.
+/// Receives all payload until the session ends. Returns the payload, and the number of missing packets.
 async fn drain(incoming: &mut Incoming) -> (Vec<u8>, u64) {
     let (mut all, mut missing) = (Vec::new(), 0);
     while let Some(received) = soon(incoming.recv()).await {
@@ -90,7 +90,7 @@ async fn two_sessions_at_once_each_arrive_whole_and_are_measured() {
         assert!(!summary.ended_by_peer && measured.reports > 0, "{measured:?}");
         assert_eq!((measured.lost, measured.fraction_lost), (Some(0), Some(0.0)));
         assert!(measured.round_trip.is_some_and(|trip| trip >= Span::ZERO && trip < Span::from_secs(5)));
-        // The two ends have separate clocks, but run on one host.
+        // Sender and receiver have separate clocks, but run on one host, so the clocks show about the same time.
         let offset = measured.offset.expect("round trips were measured");
         assert!(offset.uncertainty > Span::ZERO);
         let (session, reception) = reader.await.expect("no panic");
@@ -102,7 +102,7 @@ async fn two_sessions_at_once_each_arrive_whole_and_are_measured() {
     soon(receiver.close()).await.expect("no failure");
 }
 
-/// If it fails, a busy runtime loses payload that an application has passed.
+/// If it fails, payload that an application has passed is lost while the runtime is busy.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_sender_that_is_not_looked_after_for_a_while_loses_nothing() {
     a_busy_runtime_loses_nothing(8000, 200_000, Duration::from_millis(300)).await;
@@ -115,8 +115,8 @@ async fn a_sender_of_megabytes_that_is_not_looked_after_for_a_while_loses_nothin
     a_busy_runtime_loses_nothing(4000, 1_000_000, Duration::from_millis(700)).await;
 }
 
-/// Sends `count` numbers of four bytes at a rate in kbit/s. During `away` the session sends more than the payload
-/// channel holds.
+/// Sends `count` numbers of four bytes each, at a rate in kbit/s. For the time `away`, the sending task does not run;
+/// in this time the session can send more payload than the channel contains.
 async fn a_busy_runtime_loses_nothing(kbps: u64, count: u32, away: Duration) {
     let mut receiver = receiver().await;
     let (sender, mut incoming) = open(&mut receiver, kbps).await;
@@ -124,14 +124,14 @@ async fn a_busy_runtime_loses_nothing(kbps: u64, count: u32, away: Duration) {
     let payload = numbers(7, count);
     {
         let mut sending = pin!(sender.send(&payload));
-        // The payload fills the channel, and then the sender's own queue.
+        // The payload fills the channel and then the session's own queue.
         for _ in 0..10 {
             let looked = poll_fn(|context| Poll::Ready(sending.as_mut().poll(context))).await;
             assert!(looked.is_pending(), "there is no room for all of it");
             sleep(Duration::from_millis(10)).await;
         }
         assert_eq!(sender.try_send(&vec![0; PayloadSender::MOST]), Ok(false));
-        // At 1 MB/s or less, nearly all accepted payload still waits.
+        // At 1 MB/s or less, almost all accepted payload is still waiting.
         let waiting = sender.waiting();
         assert!(waiting > 100_000 && waiting < payload.len(), "{waiting} bytes wait");
         sleep(away).await;
@@ -142,7 +142,7 @@ async fn a_busy_runtime_loses_nothing(kbps: u64, count: u32, away: Duration) {
     assert!(received == payload && missing == 0, "{} of {} bytes, {missing} missing", received.len(), payload.len());
 }
 
-/// If it fails, a slow receiver delays all others, or uses up all memory.
+/// If it fails, an application that reads slowly delays all other sessions, or uses up all memory.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn what_is_not_taken_in_time_is_dropped_and_counted() {
     let mut receiver = receiver().await;
@@ -153,7 +153,8 @@ async fn what_is_not_taken_in_time_is_dropped_and_counted() {
     soon(other.send(&payload[..100_000])).await.expect("open");
     soon(other.close()).await.expect("no failure");
     assert!(drain(&mut quick).await.0 == payload[..100_000]);
-    // Waits until all payload has been sent, and has arrived: then the number of dropped packets no longer changes.
+    // The loop runs until all payload has been sent and has arrived. After that, the number of dropped packets no
+    // longer changes.
     let mut dropped = 0;
     while sender.waiting() > 0 || slow.dropped() == 0 || slow.dropped() > dropped {
         dropped = slow.dropped();
@@ -211,7 +212,7 @@ async fn a_receiver_that_ends_tells_both_sides() {
         })
         .await;
         assert_eq!(soon(incoming.recv()).await.map(|received| received.payload), Some(b"hello".to_vec()));
-        // A goodbye is accepted only from a peer that has sent a report.
+        // The sender accepts a BYE only from a peer that has sent a report.
         soon(sender.measurements().changed()).await.expect("a report");
         if close {
             soon(receiver.close()).await.expect("no failure");
@@ -242,7 +243,7 @@ async fn what_cannot_be_is_said_by_type() {
     assert!(matches!(taken, Err(NetError::PortInUse { .. })), "{taken:?}");
 }
 
-/// If it fails, a handshake without an answer blocks all tasks of a runtime.
+/// If it fails, a handshake that gets no answer blocks all tasks of a runtime.
 #[tokio::test(flavor = "current_thread")]
 async fn tasks_go_on_while_an_answer_is_waited_for() {
     let nobody = std::net::UdpSocket::bind(any_port()).expect("a free port");
@@ -258,7 +259,7 @@ async fn tasks_go_on_while_an_answer_is_waited_for() {
     assert!(turns >= 5, "{turns} turns");
 }
 
-/// If it fails, an application's picture stays damaged until its encoder's next key frame.
+/// If it fails, an application's picture stays damaged until the encoder sends its next regular key frame.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_receiver_that_wants_a_key_frame_is_heard_by_the_sender() {
     let mut receiver = receiver().await;

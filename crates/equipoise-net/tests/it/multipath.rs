@@ -1,5 +1,5 @@
-//! Sessions over several paths, on loopback. The tests of the command-line program cover interfaces that appear and
-//! disappear.
+//! Tests of sessions over several paths, on the loopback interface. Interfaces that appear and disappear are tested by
+//! the tests of the command-line program.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};
 use std::sync::{Arc, Mutex};
@@ -22,7 +22,7 @@ use crate::sessions::machine::Machine;
 
 const REPORTS: Span = Span::from_millis(100);
 
-/// Counters of a session's paths: packets sent or received, and reports sent or applied.
+/// For each path of a session: number of packets sent or received, and number of reports sent or applied.
 #[derive(Clone, Default)]
 struct Counts(Arc<Mutex<Vec<(u64, u64)>>>);
 
@@ -130,7 +130,7 @@ fn a_long_stream_arrives_whole_with_and_without_a_key_while_its_only_path_is_exc
     a_path_is_exchanged(&cases, 500_000);
 }
 
-/// Streams of `numbers` four-byte numbers; half of them are passed before a path is exchanged.
+/// Sends streams of `numbers` four-byte numbers. When half of a stream is passed, one path of the session is replaced.
 #[expect(clippy::print_stdout, reason = "a test that is skipped says why")]
 fn a_path_is_exchanged(cases: &[(IpAddr, Option<Key>)], numbers: u32) {
     for (address, key) in cases.iter().cloned() {
@@ -165,7 +165,7 @@ fn a_path_is_exchanged(cases: &[(IpAddr, Option<Key>)], numbers: u32) {
     }
 }
 
-/// Number of per-packet reports, and the last total rate of all paths in bit/s.
+/// Number of per-packet reports, and the last total rate of all paths, in bit/s.
 #[derive(Clone, Default)]
 struct Reports(Arc<Mutex<(u64, u64)>>);
 
@@ -196,7 +196,7 @@ fn a_law_of_a_path_goes_by_reports_on_its_packets() {
     let session = session.expect("an open session");
     let start = Instant::now();
     let read = || *reports.0.lock().expect("nobody panics");
-    // Loopback has no bottleneck, so the rate rises with each report.
+    // The loopback interface has no bottleneck, so the rate increases with each report.
     while read().0 < 10 || read().1 < 1_000_000 {
         assert!(start.elapsed() < Duration::from_secs(20), "{:?}", read());
         std::thread::sleep(Duration::from_millis(5));
@@ -219,7 +219,7 @@ fn a_path_that_leads_nowhere_or_is_there_already_is_named() {
     assert!(matches!(fails(same), NetError::SamePath { .. }));
 }
 
-/// If it fails, a stranger can redirect a session's reports to itself, or insert packets.
+/// If it fails, a stranger can redirect the reports of a session to itself, or insert packets into the session.
 #[test]
 fn a_stranger_cannot_join_a_session_of_several_paths() {
     let key = Key::new(b"a secret of this test").expect("long enough");
@@ -232,14 +232,14 @@ fn a_stranger_cannot_join_a_session_of_several_paths() {
         let ssrc = book.read().opened[0].ssrc.to_be_bytes();
         let stranger = UdpSocket::bind((Ipv4Addr::LOCALHOST, 0)).expect("a socket");
         stranger.set_read_timeout(Some(Duration::from_secs(10))).expect("a timeout");
-        // A sender report, which requires an answer, and media.
+        // A forged sender report, which would require an answer; and a forged media packet.
         let report = [&[0x80, 200, 0, 6][..], &ssrc, &[1; 20]].concat();
         let media = [&[0x80, 96, 0, 1, 0, 0, 0, 1][..], &ssrc, &[1; 40]].concat();
         for datagram in [&report, &media].repeat(20) {
             stranger.send_to(datagram, server.address()).expect("sent");
         }
-        // The stranger knows the session's SSRC and sends its own Open: with a cookie, but without the session's
-        // number.
+        // The stranger knows the session's SSRC, and sends its own Open message. This message has a valid cookie, but
+        // not the session's number.
         let open = |cookie: &[u8]| [b"eq\x03\x01\x0a\0\0\0".as_slice(), &[7; 16], cookie, &ssrc, &[0; 52]].concat();
         let mut buffer = [0; 2048];
         stranger.send_to(&open(&[0; 16]), server.address()).expect("sent");

@@ -1,4 +1,5 @@
-//! Datagrams from UDP source port 0: the kernel delivers them, but refuses to send an answer to that port.
+//! Tests with datagrams from UDP source port 0. The kernel delivers such datagrams, but refuses to send answers to port
+//! 0.
 
 use std::io::{Read as _, Write as _};
 use std::net::{Ipv4Addr, SocketAddr, TcpStream, UdpSocket};
@@ -19,11 +20,11 @@ use socket2::{Domain, Protocol, Type};
 use super::any_port;
 use super::sessions::Book;
 
-/// Sends from port 0 of 127.0.0.1, which only a raw socket can do.
+/// Sends datagrams from port 0 of 127.0.0.1. This is possible only with a raw socket.
 struct PortZero(socket2::Socket);
 
 impl PortZero {
-    /// Prints the reason and returns `None` if raw sockets are not permitted.
+    /// Opens a raw socket. If this is not permitted, prints the reason and returns `None`.
     #[expect(clippy::print_stdout, reason = "a test that is skipped says why")]
     fn open() -> Option<Self> {
         match socket2::Socket::new(Domain::IPV4, Type::RAW, Some(Protocol::UDP)) {
@@ -36,7 +37,7 @@ impl PortZero {
     }
 
     fn send(&self, to: u16, payload: &[u8]) {
-        // RFC 768: source port, destination port, length, and no checksum.
+        // The UDP header (RFC 768): source port, destination port, length, and no checksum.
         let mut datagram = vec![0, 0];
         datagram.extend(to.to_be_bytes());
         datagram.extend((payload.len() as u16 + 8).to_be_bytes());
@@ -47,15 +48,15 @@ impl PortZero {
     }
 }
 
-/// The first message of a handshake.
+/// The first message of a sender that opens a session.
 fn open() -> Vec<u8> {
     let mut open = vec![b'e', b'q', 3, 1, 1, 0, 0, 0];
     open.resize(96, 7);
     open
 }
 
-/// A datagram that looks like a handshake, media or a report, or has random bytes; the same number returns the same
-/// datagram.
+/// A datagram that looks like a message, a media packet or a report, or has random bytes. For the same number, it is
+/// always the same datagram.
 fn random_datagram(number: u64) -> Vec<u8> {
     let draw = |at: u64| (number * 1000 + at).wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 40;
     let mut datagram: Vec<u8> = (0..draw(0) % 200).map(|at| draw(at + 1) as u8).collect();
@@ -70,7 +71,7 @@ fn random_datagram(number: u64) -> Vec<u8> {
     datagram
 }
 
-/// If it fails, one spoofed datagram ends a server and all its sessions.
+/// If it fails, a single spoofed datagram ends a server and all its sessions.
 #[test]
 fn a_keyed_server_and_its_session_go_on_untouched() {
     const STRANGE: u64 = 200;
@@ -103,7 +104,8 @@ fn a_keyed_server_and_its_session_go_on_untouched() {
         port_zero.send(server.address().port(), &random_datagram(number));
     }
     more_reports("after many");
-    // Repeated goodbyes after the end of a session count as foreign.
+    // The sender repeats its BYE. Copies that arrive after the end of the session count as foreign, so the events are
+    // read before.
     let seen = book.read();
     let finished = running.stop().expect("the session did not fail");
     assert_eq!(finished.stats.socket.unsent, 0);
@@ -113,7 +115,7 @@ fn a_keyed_server_and_its_session_go_on_untouched() {
     assert!(stats.foreign > STRANGE, "{}", stats.foreign);
 }
 
-/// A request for a report, as sent over RTP by a flow pair.
+/// A report request, as the sender of a flow pair sends it over RTP.
 fn request(ssrc: u32) -> Vec<u8> {
     let start = equipoise::units::Instant::<SenderClock>::ZERO;
     let stream = StreamConfig::new(ssrc, 96, Size::from_bytes(1000), "s");
@@ -125,7 +127,7 @@ fn request(ssrc: u32) -> Vec<u8> {
         sender.handle(wake.at, Input::Timer);
         while let Some(output) = sender.poll() {
             match output {
-                // RFC 3550, Sec. 12.1: a sender report.
+                // A sender report (RFC 3550, Sec. 12.1).
                 Output::Transmit { transmit, .. } if transmit.head[1] == 200 => return transmit.head.to_vec(),
                 _ => {}
             }
@@ -133,7 +135,8 @@ fn request(ssrc: u32) -> Vec<u8> {
     }
 }
 
-/// If it fails, one datagram from port 0 ends a flow. The receiver sends its reports to the source of the last request.
+/// If it fails, a datagram from port 0 ends a flow, because the receiver sends its reports to the source of the last
+/// request.
 #[test]
 fn a_flow_pairs_receiver_goes_on() {
     const SSRC: u32 = 77;
@@ -158,7 +161,7 @@ fn a_flow_pairs_receiver_goes_on() {
     pair.close().expect("the flow did not fail");
 }
 
-/// If it fails, one datagram from port 0 ends an emulated path.
+/// If it fails, a datagram from port 0 ends an emulated path.
 #[test]
 fn a_relay_goes_on() {
     let Some(port_zero) = PortZero::open() else { return };

@@ -1,4 +1,4 @@
-//! A whole session: sender, emulated bottleneck, receiver.
+//! Tests of a complete session: sender, emulated bottleneck, receiver.
 
 use equipoise::control;
 use equipoise::measure::ClockMap;
@@ -26,8 +26,8 @@ fn receiver() -> Receiver {
     Receiver::new(config).expect("a valid configuration")
 }
 
-/// Runs a session for a second over a link of 15 Mbit/s and 10 ms in each direction, until the receiver gets the
-/// goodbye.
+/// Runs a session for a second over links with 15 Mbit/s and 10 ms in each direction, until the receiver gets the
+/// sender's BYE.
 fn run() -> (Finished<Sender, Log>, Finished<Receiver, Log>) {
     let clock = Clock::new();
     let (near, far) = (socket(&clock), socket(&clock));
@@ -77,7 +77,8 @@ fn a_session_measures_the_emulated_path() {
         .filter_map(|event| if let Event::MediaReceived { delay, .. } = event { Some(*delay) } else { None })
         .collect();
     assert_eq!(delays.len(), media, "what was sent before the goodbye arrives before it");
-    // The ideal delay is 10 ms of propagation and 0.53 ms for 1000 bytes at 15 Mbit/s.
+    // The delay without other traffic: 10 ms of propagation, and 0.53 ms for the transmission of 1000 bytes at 15
+    // Mbit/s.
     let (median, ideal) = (median(delays), Span::from_micros(10_533));
     assert!((median - ideal).abs() <= Span::from_millis(1), "median {median}, ideal {ideal}");
     let round_trips: Vec<_> = sent

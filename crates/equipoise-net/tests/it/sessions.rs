@@ -1,6 +1,6 @@
-//! Senders and a server, on loopback.
+//! Tests of senders and a server, on the loopback interface.
 
-/// The lock on the machine that the slow tests of this binary share with those of the command-line program.
+/// A lock for the whole machine, which the slow tests of this program share with those of the command-line program.
 #[expect(dead_code, reason = "none of them needs the machine alone")]
 #[path = "../../../equipoise-cli/tests/it/machine.rs"]
 pub(crate) mod machine;
@@ -25,13 +25,13 @@ pub(crate) struct Seen {
     pub(crate) payload: BTreeMap<u64, Vec<u8>>,
     pub(crate) missing: u64,
     received: u64,
-    /// The ECN fields of media packets.
+    /// The ECN fields of received media packets.
     ecn: Vec<Ecn>,
     pub(crate) ignored: Vec<DropReason>,
     pub(crate) ended: Vec<(u64, End)>,
 }
 
-/// Shared, so that a test can read it while the server runs.
+/// Observations of a server. They are shared, so that a test can read them while the server runs.
 #[derive(Clone, Default)]
 pub(crate) struct Book(Arc<Mutex<Seen>>);
 
@@ -44,7 +44,7 @@ impl Book {
         self.0.lock().expect("nobody panics while looking")
     }
 
-    /// Waits until `is` holds, for ten seconds at most.
+    /// Waits until `is` returns true, for at most ten seconds.
     pub(crate) fn wait(&self, what: &str, is: impl Fn(&Seen) -> bool) {
         let start = Instant::now();
         while !is(&self.lock()) {
@@ -129,7 +129,7 @@ fn a_stream_arrives_whole_with_and_without_a_key() {
     }
 }
 
-/// If it fails, no queue marks packets between hosts, or their sender does not learn of the marks.
+/// If it fails, queues between hosts do not mark packets, or marks are not reported to the sender.
 #[test]
 fn packets_that_may_be_marked_say_so_when_they_come_and_reports_tell_of_it() {
     for key in [Some(key(SECRET)), None] {
@@ -152,8 +152,8 @@ fn packets_that_may_be_marked_say_so_when_they_come_and_reports_tell_of_it() {
     }
 }
 
-/// If it fails, a per-packet control law gets no feedback between hosts: the server does not know that it has to send
-/// per-packet reports.
+/// If it fails, a control law with per-packet feedback gets no feedback between hosts, because the server does not know
+/// that it has to send per-packet reports.
 #[test]
 fn laws_by_packet_are_told_of_packets_and_raise_their_rate() {
     for (name, payload, key) in [
@@ -217,10 +217,11 @@ fn a_server_serves_no_more_than_it_may_and_forgets_who_is_silent() {
     let open = || send(socket(), &stream(server.address(), Some(key(SECRET))), cbr(1), quiet);
     let (first, payloads) = open().expect("room for one");
     assert!(matches!(open(), Err(NetError::Refused { reason: Refusal::Full, .. })));
-    // The session's compound reports are seconds apart, but its requests for reports are not: these keep it alive.
+    // The sender's compound reports are seconds apart, but its requests for reports are more frequent, so the session
+    // stays open.
     std::thread::sleep(Duration::from_secs(1));
     assert!(book.read().ended.is_empty(), "a session that asks is not silent");
-    // The sender's thread ends, but its goodbye does not arrive.
+    // When the sender's thread ends, the server must end the session, by the sender's BYE or because no packets arrive.
     drop(payloads);
     first.join().expect("it ends by itself");
     book.wait("the end", |seen| !seen.ended.is_empty());
@@ -239,7 +240,7 @@ fn nobody_home_is_said_within_the_time_that_was_given() {
     assert!(start.elapsed() < Duration::from_secs(5));
 }
 
-/// If it fails, a server can be used for amplification against any address.
+/// If it fails, attackers can use a server for amplification against any address.
 #[test]
 fn strangers_get_no_more_than_they_send_and_nothing_is_kept_of_them() {
     let (server, book) = server(Some(key(SECRET)), |_| {});
@@ -247,7 +248,7 @@ fn strangers_get_no_more_than_they_send_and_nothing_is_kept_of_them() {
     stranger.set_read_timeout(Some(Duration::from_millis(200))).expect("a timeout");
     let mut open = vec![b'e', b'q', 3, 1, 1, 0, 0, 0];
     open.resize(96, 7);
-    // It requests no per-packet feedback.
+    // These bytes of the request mean no per-packet feedback.
     open[44..48].fill(0);
     let mut report = vec![0x80, 200, 0, 6];
     report.resize(28, 1);
@@ -265,11 +266,11 @@ fn strangers_get_no_more_than_they_send_and_nothing_is_kept_of_them() {
     assert!(book.read().ignored.len() >= 200, "{}", book.read().ignored.len());
 }
 
-/// If it fails, datagrams that an attacker replays, changes or makes up disturb a session.
+/// If it fails, an attacker disturbs a session by sending recorded, changed or invented datagrams.
 #[test]
 fn forged_and_replayed_datagrams_are_counted_and_change_nothing() {
     let (server, book) = server(Some(key(SECRET)), |_| {});
-    // A man in the middle, who sees all datagrams.
+    // The socket of an attacker between sender and server, who receives all datagrams.
     let middle = UdpSocket::bind((Ipv4Addr::LOCALHOST, 0)).expect("a socket");
     middle.set_read_timeout(Some(Duration::from_millis(20))).expect("a timeout");
     let config = stream(middle.local_addr().expect("bound"), Some(key(SECRET)));
@@ -284,7 +285,7 @@ fn forged_and_replayed_datagrams_are_counted_and_change_nothing() {
             if from == target {
                 if let Some(sender) = sender {
                     middle.send_to(datagram, sender).expect("sent");
-                    // The receiver's report is repeated, and then sent with one bit changed.
+                    // The attacker sends the receiver's report a second time, and then with one bit changed.
                     middle.send_to(datagram, sender).expect("sent");
                     datagram[length - 1] ^= 1;
                     middle.send_to(datagram, sender).expect("sent");
@@ -323,8 +324,8 @@ fn forged_and_replayed_datagrams_are_counted_and_change_nothing() {
     assert!(finished.stats.foreign >= refused as u64);
 }
 
-/// Two packets with the same nonce reveal their contents and the authentication key, with which an observer can forge
-/// packets. If this fails, a restarted encoder causes such packets.
+/// Two packets with the same nonce reveal their contents and the authentication key, so that an observer can forge
+/// packets. If this test fails, a restarted encoder causes such packets.
 #[test]
 fn a_program_that_repeats_its_numbers_makes_no_two_packets_of_one_nonce() {
     const SSRC: u32 = 0x0102_0304;
@@ -341,7 +342,8 @@ fn a_program_that_repeats_its_numbers_makes_no_two_packets_of_one_nonce() {
             [&[0x80, 96][..], &number.to_be_bytes(), &u32::from(number).to_be_bytes(), &SSRC.to_be_bytes()].concat();
         [head, vec![content; 100]].concat()
     };
-    // 50 packets, then 20 packets of which 10 repeat earlier numbers, then a restarted program with distant numbers.
+    // The program sends 50 packets, then 20 packets of which 10 repeat earlier numbers, and after a restart 50 packets
+    // with very different numbers.
     let given: Vec<_> = (1000..1050).map(|number| (number, 1)).chain((1040..1060).map(|number| (number, 2))).collect();
     for (number, content) in given.into_iter().chain((40_000..40_050).map(|number| (number, 3))) {
         payloads.push(&packet(number, content)).expect("open");
@@ -361,8 +363,8 @@ fn a_program_that_repeats_its_numbers_makes_no_two_packets_of_one_nonce() {
     );
 }
 
-/// Forwards datagrams between any client of `front` and a server, until it is stopped; then `front` is closed. It keeps
-/// a copy of each datagram of the client.
+/// Forwards datagrams between any client of `front` and a server, until it is stopped; then `front` is closed. It
+/// stores a copy of each datagram from the client.
 struct Relay {
     stop: Arc<AtomicBool>,
     thread: std::thread::JoinHandle<Vec<Vec<u8>>>,
@@ -393,17 +395,18 @@ impl Relay {
         Self { stop, thread }
     }
 
-    /// Stops the relay and returns the copies.
+    /// Stops the relay. Returns the copies of the client's datagrams.
     fn close(self) -> Vec<Vec<u8>> {
         self.stop.store(true, Ordering::Relaxed);
         self.thread.join().expect("no panic")
     }
 }
 
-/// The events of received and missing reports, with their times.
+/// Events that a report was applied or that reports are missing, with their times.
 type Noted = [(Time, Event)];
 
-/// If it fails, a sender whose receiver is gone floods the new owner of the address for four report intervals.
+/// If it fails, a sender whose receiver has disappeared sends at its full rate for four report intervals to whoever has
+/// the receiver's address now.
 #[test]
 fn a_closed_port_counts_as_silence_before_three_reports_are_missing_and_ends_nothing() {
     let (server, _book) = server(Some(key(SECRET)), |_| {});
@@ -440,7 +443,8 @@ fn a_closed_port_counts_as_silence_before_three_reports_are_missing_and_ends_not
         let seen = seen.lock().expect("no panic");
         (seen.iter().rev().nth(1).expect("a report").0, seen.last().expect("silence").0)
     };
-    // Silence is noticed at the second unanswered request; without the ICMP error, at the fourth.
+    // Missing reports are detected at the second request without an answer. Without ICMP errors, they would be detected
+    // at the fourth request.
     assert!(missed - heard < Span::from_secs(3), "after {}", missed - heard);
     let before = applied(&seen.lock().expect("no panic"));
     let relay = Relay::start(UdpSocket::bind(address).expect("the same port"), back);

@@ -4,7 +4,7 @@ use equipoise_session::Transmit;
 
 use super::{any_port, receive, socket};
 
-/// If it fails, a stalled reader lengthens every delay that it measures.
+/// If it fails, a stall of the reader lengthens all delays that are measured in this time.
 #[test]
 fn arrivals_are_stamped_by_the_kernel_when_they_come_and_not_when_they_are_read() {
     let clock = Clock::new();
@@ -20,7 +20,8 @@ fn arrivals_are_stamped_by_the_kernel_when_they_come_and_not_when_they_are_read(
     let received = receive(&mut to, 200);
     assert_eq!(received.len(), 200);
     assert!(received.is_sorted_by_key(|(received, _)| received.at));
-    // Loopback delivers a datagram within the call that sends it. The two clocks are read at slightly different times.
+    // On the loopback interface, a datagram is delivered during the call that sends it. The kernel's timestamp and the
+    // test's times are read from two clocks at slightly different times.
     let error = Span::from_micros(500);
     for ((received, payload), (before, after)) in received.iter().zip(&sent) {
         assert!(received.at >= *before - error && received.at <= *after + error, "{received:?} {before:?} {after:?}");
@@ -60,7 +61,7 @@ fn a_port_in_use_is_named_with_what_to_do() {
 
 #[test]
 fn an_address_of_another_host_is_no_port_in_use() {
-    // RFC 5737: an address for documentation only.
+    // An address that is reserved for documentation, so that no host has it (RFC 5737).
     let error = Socket::bind("192.0.2.1:0".parse().unwrap(), &Clock::new()).unwrap_err();
     assert!(matches!(error, NetError::Bind { .. }), "{error:?}");
 }

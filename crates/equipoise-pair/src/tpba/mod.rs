@@ -1,11 +1,12 @@
-//! TCP-rate-probing-based adaptation (TPBA): measures the rate that TCP reaches, by sending over TCP for a while.
+//! TCP-rate-probing-based adaptation (TPBA): measures the rate that TCP reaches, by sending the media over TCP for a
+//! while.
 //!
 //! A media flow alternates between two transports. In the *probing period* its data is sent over TCP, and the rate is
-//! computed from the progress of TCP's acknowledgements. Once that rate is steady, the *running period* sends over RTP
-//! at that rate, which may fall but never rises. [`Tpba`] is the alternation as a pure state machine; [`Running`] is
-//! the control law of the running period.
+//! computed from the progress of TCP's acknowledgements. Once that rate is steady, the *running period* begins: the
+//! data is sent over RTP at that rate, which may decrease but never increases. [`Tpba`] is the state machine that
+//! alternates between the periods; [`Running`] is the control law of the running period.
 //!
-//! Source: Tobe 1999, Sec. 4, with the improvements named as options in its Sec. 4 and 7.
+//! Source: Tobe 1999, Sec. 4. The improvements that the paper describes in Sec. 4 and 7 are options.
 //!
 //! | symbol | name | unit |
 //! | --- | --- | --- |
@@ -16,9 +17,9 @@
 //! | `r_s`, `r_f` | rate at the beginning and at the end of a running period | bit/s |
 //!
 //! Our reading: all rates count whole IP packets, as everywhere in this crate. Only rates of one probing period are
-//! compared, and three are needed, so the period has at least three intervals. The printed formula of the window mixes
-//! bytes and segments. We read it as the old window multiplied by `r_f / r_s`, rounded up to whole segments, and at
-//! least one segment.
+//! compared, and three are needed, so the period has at least three intervals. The paper's formula of the congestion
+//! window mixes bytes and segments. We read it as the old window multiplied by `r_f / r_s`, rounded up to whole
+//! segments, and at least one segment.
 
 mod running;
 
@@ -70,9 +71,9 @@ pub enum Tolerance {
 /// leaves the rate unchanged does not count as a change. The halving after missing reports counts as a reduction.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct EarlyReturn {
-    /// The period ends after this many consecutive reductions of the rate,
+    /// The period ends after this number of consecutive reductions of the rate.
     pub reductions: u32,
-    /// each by this share of the previous rate or more.
+    /// Each of the reductions must be by this share of the previous rate or more.
     pub share: f64,
 }
 
@@ -90,7 +91,7 @@ impl Tolerance {
     /// The paper's share: 5 % (Tobe 1999, Sec. 7).
     pub const PROPORTIONAL: Self = Self::Share(0.05);
 
-    /// Whether `other` is close enough to `rate`, the last rate.
+    /// Whether `other` is close enough to `rate`, which is the last measured rate.
     fn holds(self, other: Rate, rate: Rate) -> bool {
         let most_bps = match self {
             Self::Absolute(rate) => rate.as_bps_f64(),
@@ -101,8 +102,8 @@ impl Tolerance {
 }
 
 impl EarlyReturn {
-    /// Our choice: after two consecutive reductions by a quarter or more each, about half the rate is left, which is
-    /// too little to continue with.
+    /// The usual condition. Our choice: after two consecutive reductions by a quarter or more each, about half the rate
+    /// is left, which is too little to continue with.
     pub const STANDARD: Self = Self { reductions: 2, share: 0.25 };
 }
 
@@ -118,7 +119,7 @@ pub enum TpbaError {
         /// The given interval.
         found: Span,
     },
-    /// With this tolerance no rates are ever steady, or all are.
+    /// With this tolerance, no rates or all rates would count as steady.
     #[error("the tolerance must be above zero, and as a share at most 1")]
     Tolerance,
     /// The running period would have no length.
@@ -127,15 +128,16 @@ pub enum TpbaError {
         /// The given length.
         found: Span,
     },
-    /// The condition would be met at once, by every change of the rate, or never.
+    /// The condition for an early end would be met at once, by every change of the rate, or never.
     #[error("an early return needs at least one reduction, each by a share above 0 and below 1")]
     EarlyReturn,
 }
 
-/// Our choice: shorter than the round-trip time of any path that is worth probing.
+/// The shortest probing interval that is accepted. Our choice: shorter than the round-trip time of any path that is
+/// worth probing.
 const SHORTEST_INTERVAL: Span = Span::from_millis(1);
 
-/// The transport that carries the data.
+/// The period of a TPBA flow, which determines the transport that carries the data.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Period {
     /// TCP, whose rate is measured.
@@ -146,8 +148,8 @@ pub enum Period {
 
 /// The two periods of a TPBA flow as a pure state machine.
 ///
-/// The session reports what TCP has acknowledged and the rate that RTP is allowed, and asks whether the period may
-/// [end](Self::is_over). It then waits for the end of an ADU and reports that the other period
+/// The session reports what TCP has acknowledged and the rate that RTP is allowed, and queries whether the period may
+/// [end](Self::is_over). If it may, the session waits for the end of an ADU and reports that the other period
 /// [begins](Self::begin_running).
 #[derive(Clone, Debug)]
 pub struct Tpba {
@@ -180,7 +182,7 @@ struct Mark {
 #[derive(Clone, Copy, Debug)]
 struct Run {
     began: Instant<SenderClock>,
-    /// `r_s`.
+    /// `r_s`: the rate at the beginning of the running period.
     start_rate: Rate,
     /// The rate that RTP is allowed; `None` until its controller has decided a rate.
     allowed: Option<Rate>,
@@ -190,7 +192,7 @@ struct Run {
     reductions: u32,
 }
 
-/// State of TCP's acknowledgements and window at one time.
+/// State of TCP's acknowledgements and congestion window at a given time.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Progress {
     /// Data acknowledged so far (`snd.una`), in bytes of IP packets.
@@ -200,7 +202,7 @@ pub struct Progress {
 }
 
 impl Run {
-    /// `r_f`: the rate that RTP is allowed now.
+    /// Returns `r_f`, the rate that RTP is allowed now.
     const fn rate(&self) -> Rate {
         match self.allowed {
             Some(rate) => rate,
@@ -235,7 +237,7 @@ impl Tpba {
         Ok(Self { config, state: State::Probing(Probing::default()) })
     }
 
-    /// The transport that carries the data.
+    /// Returns the present period of the flow.
     pub const fn period(&self) -> Period {
         match self.state {
             State::Probing(_) => Period::Probing,
@@ -243,7 +245,7 @@ impl Tpba {
         }
     }
 
-    /// The last rate of the current period, of TCP or of RTP; `None` before the first rate.
+    /// Returns the last rate of the current period, of TCP or of RTP; `None` before the first rate.
     pub const fn last_rate(&self) -> Option<Rate> {
         match self.state {
             State::Probing(Probing { rates: [last, ..], .. }) => last,
@@ -251,7 +253,7 @@ impl Tpba {
         }
     }
 
-    /// When to check TCP next, or when the running period ends; `None` before the first check.
+    /// Returns when to check TCP next, or when the running period ends; `None` before the first check.
     pub fn wake(&self) -> Option<Instant<SenderClock>> {
         match self.state {
             State::Probing(Probing { since, .. }) => since.map(|since| since.at + self.config.interval.bounds().1),
@@ -300,15 +302,16 @@ impl Tpba {
         }
     }
 
-    /// `r_s`, once three consecutive rates are close enough. An idle flow has rates of zero and no `r_s`.
+    /// Returns `r_s` if three consecutive rates are close enough to each other. A flow without data has rates of zero
+    /// and no `r_s`.
     fn settled(&self, probing: &Probing) -> Option<Rate> {
         let [Some(last), Some(before), Some(first)] = probing.rates else { return None };
         let near = |other| self.config.tolerance.holds(other, last);
         (last > Rate::ZERO && near(before) && near(first)).then_some(last)
     }
 
-    /// Begins the running period; `window` is TCP's window now (`cwnd_old`). Returns the initial rate, `r_s`. Returns
-    /// `None` and changes nothing if the probing period is not [over](Self::is_over).
+    /// Begins the running period; `window` is TCP's present congestion window (`cwnd_old`). Returns the initial rate,
+    /// `r_s`. If the probing period is not [over](Self::is_over), changes nothing and returns `None`.
     pub fn begin_running(&mut self, now: Instant<SenderClock>, window: Size) -> Option<Rate> {
         let State::Probing(probing) = &self.state else { return None };
         let rate = self.settled(probing)?;
@@ -316,8 +319,8 @@ impl Tpba {
         Some(rate)
     }
 
-    /// Begins the probing period at `now`. Returns the window with which TCP has to begin, for segments of `segment`
-    /// bytes; `None` if the period is already a probing period.
+    /// Begins the probing period at `now`. Returns the congestion window with which TCP has to begin, for segments of
+    /// `segment` bytes. If the present period is already a probing period, returns `None`.
     pub fn begin_probing(&mut self, now: Instant<SenderClock>, progress: Progress, segment: Size) -> Option<Size> {
         let State::Running(run) = self.state else { return None };
         let since = Mark { at: now, acknowledged: progress.acknowledged, reductions: progress.reductions };
@@ -327,7 +330,7 @@ impl Tpba {
 }
 
 impl ProbeInterval {
-    /// Minimum and maximum length of an interval.
+    /// Returns the minimum and the maximum length of an interval.
     const fn bounds(self) -> (Span, Span) {
         match self {
             Self::Fixed(interval) => (interval, interval),
@@ -336,7 +339,7 @@ impl ProbeInterval {
     }
 }
 
-/// The window with which TCP begins its next probing period, in bytes.
+/// Returns the congestion window with which TCP begins its next probing period, in bytes.
 ///
 /// Source: Tobe 1999, Sec. 4: `cwnd_new = max(⌈cwnd_old r_f / (t_maxseg r_s)⌉, 1) t_maxseg`.
 /// Never fails: `r_f` above `r_s` counts as `r_s`, and a segment of zero bytes counts as one byte. If `r_s` is zero,

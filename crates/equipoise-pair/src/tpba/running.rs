@@ -8,7 +8,7 @@ use equipoise::units::{Instant, Rate, SenderClock, Span};
 pub struct RunningConfig {
     /// `T_adapt`: time between adaptation points. With a longer time the rate reacts later, but to a more certain loss.
     pub adapt: Span,
-    /// `R_f`: the rate falls by this factor times the share of lost packets.
+    /// `R_f`: the rate decreases by the share of lost packets times this factor.
     pub reduction_factor: f64,
     /// Lower limit of the rate.
     pub min_rate: Rate,
@@ -20,7 +20,8 @@ impl RunningConfig {
     pub const PAPER: Self = Self { adapt: Span::from_secs(3), reduction_factor: 3.0, min_rate: Rate::from_bps(10_000) };
 }
 
-/// The control law of TPBA's running period: at every adaptation point, loss lowers the rate; the rate never rises.
+/// The control law of TPBA's running period: at every adaptation point, loss reduces the rate. The rate never
+/// increases.
 ///
 /// Source: Tobe 1999, Sec. 4: `r[i] = r[i-1] (1 - p R_f)` if loss was reported. Our reading: p is the mean loss in the
 /// reports since the last adaptation point; between these points the rate does not change. Three missing reports halve
@@ -58,7 +59,7 @@ impl Running {
         self.snapshot.law_step_bps = Some(next - bps);
     }
 
-    /// No report arrived: halves the rate.
+    /// Halves the rate, because no report arrived.
     fn on_silence(&mut self) {
         self.rate = self.limits.halve(self.rate);
         self.snapshot = Snapshot { reason: Some(Reason::ReportsMissing), ..Snapshot::default() };

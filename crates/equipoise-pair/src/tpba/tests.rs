@@ -13,7 +13,7 @@ fn kbit(kbit_s: u64) -> Rate {
     Rate::from_bps(kbit_s * 1000)
 }
 
-/// A flow over TCP that has reached these rates, in kbit/s, in successive intervals of 1 s.
+/// Returns a flow in the probing period, after TCP reached these rates, in kbit/s, in successive intervals of 1 s.
 fn probed(config: TpbaConfig, rates: &[u64]) -> Tpba {
     let mut tpba = Tpba::new(config).expect("valid");
     let (mut acknowledged, mut now) = (0, 0);
@@ -116,7 +116,8 @@ fn what_would_never_end_or_never_begin_is_refused() {
     }
 }
 
-/// Tobe 1999, Sec. 4: at an adaptation point the rate falls by `R_f` times the loss. If it fails, it also rises.
+/// Tobe 1999, Sec. 4: at an adaptation point, the rate decreases by `R_f` times the loss. If it fails, the rate is
+/// wrong, or increases.
 #[test]
 fn the_running_law_steps_every_adaptation_interval_and_only_down() {
     let mut running = Running::new(RunningConfig::PAPER, kbit(600));
@@ -136,7 +137,8 @@ fn the_running_law_steps_every_adaptation_interval_and_only_down() {
 }
 
 proptest! {
-    /// The paper's inequality. If it fails, the window is below one segment or above the old window rounded up.
+    /// The inequality of the paper. If it fails, the window is below one segment, or above the old window rounded up to
+    /// segments.
     #[test]
     fn the_window_is_scaled_in_whole_segments(old in 0u64..1 << 40, r_f in 0u64..1 << 33, r_s in 0u64..1 << 33, seg in 0u64..100_000) {
         let window = window_after(Size::from_bytes(old), Rate::from_bps(r_f), Rate::from_bps(r_s), Size::from_bytes(seg));
@@ -150,7 +152,7 @@ proptest! {
         }
     }
 
-    /// If it fails, some reports of TCP or RTP stop the periods from alternating.
+    /// If it fails, some progress of TCP or some rate of RTP prevents the periods from alternating.
     #[test]
     fn any_progress_is_safe(steps in proptest::collection::vec((0u64..1 << 62, 0u64..1 << 62, 0u64..5), 1..100)) {
         let early_return = Some(EarlyReturn::STANDARD);

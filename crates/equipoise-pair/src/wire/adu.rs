@@ -34,7 +34,7 @@ pub struct AduPart {
 }
 
 impl AduHeader {
-    /// Length of the header in bytes.
+    /// Length of the encoded header in bytes.
     pub const LEN: usize = 12;
     /// Maximum length of an ADU, in bytes. Our choice: enough for any video picture; a longer ADU would delay the
     /// following ADUs by seconds.
@@ -76,8 +76,8 @@ impl AduPart {
     /// Parses the header of a part and returns it with the part's bytes.
     ///
     /// # Errors
-    /// [`PairWireError::Truncated`] if the header is incomplete; [`PairWireError::Adu`] as [`AduHeader::parse`], if the
-    /// part would exceed the ADU, and if `since_switch` is above the ADU's number.
+    /// [`PairWireError::Truncated`] if the header is incomplete; [`PairWireError::Adu`] if [`AduHeader::parse`] returns
+    /// this error, if the part would exceed the ADU, or if `since_switch` is above the ADU's number.
     pub fn parse(payload: &[u8]) -> Result<(Self, &[u8]), PairWireError> {
         let truncated = PairWireError::Truncated { have: payload.len() };
         let (header, rest) = payload.split_first_chunk().ok_or(truncated)?;

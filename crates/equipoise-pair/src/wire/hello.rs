@@ -1,22 +1,22 @@
 use super::PairWireError;
 
-/// The first message of each end of a flow pair over TCP, 12 bytes long.
+/// The first message that the sender and the receiver of a flow pair each send over TCP, 12 bytes long.
 ///
 /// | bits | content |
 /// | --- | --- |
 /// | 32 | `EQFP` |
 /// | 8 | version, 1 |
 /// | 8 | 0 |
-/// | 16 | UDP port at which this end receives datagrams |
-/// | 32 | synchronisation source (SSRC) of this end |
+/// | 16 | UDP port at which the sender of the message receives datagrams |
+/// | 32 | synchronisation source (SSRC) of the sender of the message |
 ///
-/// The receiver sends its own hello after it has received the sender's. NAT may change the sender's port, so the
-/// receiver sends its datagrams to the source address of the sender's datagrams.
+/// The receiver of the flow sends its own hello after it has received the hello of the flow's sender. NAT may change
+/// the sender's port, so the receiver sends its datagrams to the source address of the sender's datagrams.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PairHello {
-    /// UDP port at which this end receives datagrams.
+    /// UDP port at which the sender of this message receives datagrams.
     pub port: u16,
-    /// The synchronisation source (SSRC) of this end's RTP and RTCP.
+    /// The synchronisation source (SSRC) in the RTP and RTCP packets of the sender of this message.
     pub ssrc: u32,
 }
 

@@ -1,4 +1,5 @@
-//! Wire format that a flow pair adds to RTP and TCP: the hellos of both ends, and the headers of ADUs.
+//! Wire format that a flow pair adds to RTP and TCP: the hello messages of sender and receiver, and the headers of
+//! ADUs.
 //!
 //! All input may come from an attacker: lengths are checked before bytes are read, and nothing panics.
 #![cfg_attr(not(test), warn(clippy::indexing_slicing, clippy::arithmetic_side_effects))]
@@ -11,11 +12,11 @@ use thiserror::Error;
 pub use adu::{AduHeader, AduPart};
 pub use hello::PairHello;
 
-/// The bytes are not valid for a flow pair.
+/// The error that bytes are not valid for a flow pair.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum PairWireError {
-    /// The bytes end before the end of a part's header.
+    /// The bytes end before the end of a header.
     #[error("the header of an ADU's part needs {need} bytes, but only {have} are present", need = AduPart::LEN)]
     Truncated {
         /// The number of bytes present.
@@ -26,7 +27,7 @@ pub enum PairWireError {
     Adu {
         /// The number of the ADU.
         number: u64,
-        /// Its length according to the header.
+        /// The ADU's length according to the header.
         length: u32,
         /// The offset of the part.
         offset: u32,

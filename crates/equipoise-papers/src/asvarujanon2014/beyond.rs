@@ -1,4 +1,5 @@
-//! Beyond the paper: three and four paths, paths that fail, and parameters on which the division depends.
+//! Experiments beyond the paper: three and four paths, paths that fail, and parameters that may change how the traffic
+//! is divided.
 
 use std::collections::BTreeMap;
 use std::iter;
@@ -45,7 +46,7 @@ const HALVED: Spec = Spec::shown(
 pub(super) const CLAIMS: &[Spec] = &[THREE_PATHS, FOUR_PATHS, SILENT, TAKEN_AWAY, HALVED];
 
 /// An additional path of a scenario: name, rate in Mbit/s, propagation delay in ms. Cross traffic uses a fifth of the
-/// rate, as on the first two paths.
+/// path's rate, as on the first two paths.
 struct More {
     name: &'static str,
     mbps: f64,
@@ -56,7 +57,7 @@ const MORE: [More; 2] =
     [More { name: "Wi-Fi", mbps: 3.0, delay_ms: 15 }, More { name: "UMTS", mbps: 1.2, delay_ms: 60 }];
 
 impl More {
-    /// The sections of a scenario file for this path, its link and its cross traffic.
+    /// Returns the text of a scenario file's sections for this path, its link and its cross traffic.
     fn sections(&self) -> String {
         let Self { name, mbps, delay_ms } = self;
         let (burst, others) = (mbps / 2.0, mbps / 20.0);
@@ -71,7 +72,7 @@ impl More {
     }
 }
 
-/// The scenario with `count` additional paths.
+/// Returns the scenario with the first two paths and `count` additional paths.
 pub(super) fn with_more(count: usize) -> Scenario {
     let more = MORE.iter().take(count);
     let paths: Vec<_> = ["LTE", "WiMAX"].into_iter().chain(more.clone().map(|more| more.name)).collect();
@@ -79,16 +80,17 @@ pub(super) fn with_more(count: usize) -> Scenario {
     parse_with(&text, &[Override::set("flow.call.paths", paths)])
 }
 
-/// A failure of the faster path.
+/// An experiment in which the faster path fails.
 struct Failure {
     spec: Spec,
     name: &'static str,
-    /// The session's total rate, in Mbit/s.
+    /// The total rate of the session, in Mbit/s.
     total: &'static str,
     change: Override,
 }
 
-/// The faster path carries nothing for 10 s, or its interface is down, or it loses half of its capacity.
+/// Returns three failures of the faster path: it carries nothing for 10 s, its interface is down for 10 s, or it loses
+/// half of its capacity.
 fn failures() -> [Failure; 3] {
     let step = |at: &'static str, rate: &'static str| BTreeMap::from([("at", at), ("rate", rate)]);
     let silent = vec![step("50 s", "0 bit/s"), step("60 s", "5.1 Mbit/s")];
@@ -115,8 +117,8 @@ fn failures() -> [Failure; 3] {
     ]
 }
 
-/// Number of additional paths, and total rate in Mbit/s: as close to the available 8.0 and 9.0 Mbit/s as 4.8 Mbit/s is
-/// over two paths.
+/// Number of additional paths, and total rate of the session in Mbit/s. The rates are the same share of the available
+/// 8.0 and 9.0 Mbit/s as 4.8 Mbit/s is of what two paths have available.
 const MANY: [(usize, &str); 2] = [(1, "6.9"), (2, "7.7")];
 const RIVALS: [Method; 4] = [AP, EQUAL, MIN_DELAY, WIMAX_ONLY];
 const VARIANTS: [Method; 6] = [
@@ -155,7 +157,7 @@ fn table(caption: &str, rows: &[Row]) -> Table {
 const DELAY: fn(&Outcome) -> f64 = |outcome| outcome.delay_ms;
 const THROUGHPUT: fn(&Outcome) -> f64 = |outcome| outcome.throughput_mbps;
 
-/// Runs the experiment with three and four paths.
+/// Runs the session with three and with four paths.
 fn many(lab: &Lab<'_>, found: &mut Found) -> Result<(), SimError> {
     let runs = lab.options.runs(RUNS_BEYOND, 2);
     let (mut tables, mut charts) = (Vec::new(), Vec::new());
@@ -179,7 +181,7 @@ fn many(lab: &Lab<'_>, found: &mut Found) -> Result<(), SimError> {
     Ok(())
 }
 
-/// Runs the experiment with a path that fails or loses half of its capacity.
+/// Runs the session over paths of which one fails or loses half of its capacity.
 fn over_failures(lab: &Lab<'_>, found: &mut Found) -> Result<(), SimError> {
     let runs = lab.options.runs(RUNS_BEYOND, 2);
     let (mut tables, mut charts) = (Vec::new(), Vec::new());
@@ -209,7 +211,7 @@ fn over_failures(lab: &Lab<'_>, found: &mut Found) -> Result<(), SimError> {
     Ok(())
 }
 
-/// Runs AP with other parameters, to show on which the result depends.
+/// Runs AP with other parameters, to show which parameters change the result.
 fn variants(lab: &Lab<'_>, found: &mut Found) -> Result<(), SimError> {
     let mut tables = Vec::new();
     for total in TOTALS {

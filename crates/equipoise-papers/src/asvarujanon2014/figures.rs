@@ -1,4 +1,4 @@
-//! Fig. 3 and 4: all five methods at each total rate.
+//! Repeats Fig. 3 and 4: delay and throughput of all five methods at each total rate.
 
 use super::part::Part;
 use super::setting::{
@@ -9,10 +9,11 @@ use super::{Found, Lab, Mean, Options, Rule, Spec};
 use crate::{Claim, Figure, Reading, Table};
 use equipoise_lab::sim::SimError;
 
-/// The claims, by the panels of the figures: (a) is 1.5 Mbit/s; for (b) and (c) we use 3.0 and 4.8 Mbit/s.
+/// The claims about the panels (a), (b) and (c) of the figures. Panel (a) has a total rate of 1.5 Mbit/s. The paper
+/// does not state the rates of (b) and (c); we use 3.0 and 4.8 Mbit/s.
 #[derive(Clone, Copy)]
 pub(super) struct Specs {
-    /// The names of the two figures.
+    /// The names of the two figures in the results.
     pub(super) figures: [&'static str; 2],
     pub(super) quite_well: Spec,
     pub(super) below_min_delay: Spec,
@@ -27,7 +28,7 @@ pub(super) struct Specs {
     pub(super) beats_single: Spec,
 }
 
-/// Defines the claims with their names; the claims of the live experiment have other names.
+/// Defines the claims. Claims about the live experiment have other identifiers than those about the simulated one.
 macro_rules! specs {
     ($figures:expr, $fig3:literal, $fig4:literal) => {
         Specs {
@@ -139,7 +140,8 @@ pub(super) const CLAIMS_4: &[Spec] = &[
     SIMULATED.beats_single,
 ];
 
-/// An interpretation: the totals of (a), (b) and (c) in Mbit/s, and the AP method. The main interpretation is first.
+/// One way to interpret the paper: the total rates of the panels (a), (b) and (c) in Mbit/s, and the AP method. The
+/// first element of `READINGS` is our main interpretation.
 struct Setting {
     name: &'static str,
     totals: [&'static str; 3],
@@ -157,31 +159,32 @@ pub(super) fn planned(options: &Options) -> u32 {
     (READINGS.len() * TOTALS.len() * METHODS.len()) as u32 * options.runs(RUNS, 2)
 }
 
-/// Results of all methods at one total, in the order of [`METHODS`].
+/// The results of all methods at one total rate, in the order of [`METHODS`].
 pub(super) struct AtTotal {
     pub(super) total: &'static str,
     pub(super) rows: Vec<Row>,
 }
 
 impl AtTotal {
-    /// Number of runs of each method.
+    /// Returns the number of runs of each method.
     fn runs(&self) -> u32 {
         self.rows.first().map_or(0, |row| row.outcomes.len() as u32)
     }
 
-    /// Throughput of a method, in % of the total.
+    /// Returns the throughput of a method, in % of the total rate.
     fn share(&self, row: &Row) -> Mean {
         let total: f64 = self.total.parse().unwrap_or(f64::NAN);
         Mean::of(&row.values(THROUGHPUT).into_iter().map(|mbps| 100.0 * mbps / total).collect::<Vec<_>>())
     }
 
-    /// A claim about LTE alone: the share of the total that it carries.
+    /// Decides a claim about the method that uses only the LTE path: the share of the total rate that this path
+    /// carries.
     fn share_of_lte(&self, spec: &Spec) -> Option<Claim> {
         let lte = self.rows.get(LTE_ONLY)?;
         Some(spec.decide(self.runs(), self.share(lte), format!("Mean delay {} ms.", lte.mean(DELAY).words(1))))
     }
 
-    /// The single path with the lowest mean of a number (`sign` 1), or with the highest (`sign` -1).
+    /// Returns the row of the single path that has the lowest mean of a value (`sign` 1), or the highest (`sign` -1).
     fn best_single(&self, of: fn(&Outcome) -> f64, sign: f64) -> Option<&Row> {
         let singles = SINGLES.iter().filter_map(|place| self.rows.get(*place));
         let mean = |row: &Row| row.values(of).iter().sum::<f64>() * sign;
@@ -203,7 +206,7 @@ const DELAY: fn(&Outcome) -> f64 = |outcome| outcome.delay_ms;
 const SURGE: fn(&Outcome) -> f64 = |outcome| outcome.surge_ms;
 const THROUGHPUT: fn(&Outcome) -> f64 = |outcome| outcome.throughput_mbps;
 
-/// Runs both figures, or one of them, with the same runs.
+/// Runs the session with each method, and draws one or both figures from these runs.
 pub(super) fn run(lab: &Lab<'_>, parts: &[Part], found: &mut Found) -> Result<(), SimError> {
     for (place, setting) in READINGS.iter().enumerate() {
         let measured = measure(lab, setting)?;
@@ -225,10 +228,11 @@ pub(super) fn run(lab: &Lab<'_>, parts: &[Part], found: &mut Found) -> Result<()
     Ok(())
 }
 
-/// Results at the totals of (a), (b) and (c).
+/// The results at the total rates of the panels (a), (b) and (c).
 type Panels<'a> = (Option<&'a AtTotal>, Option<&'a AtTotal>, Option<&'a AtTotal>);
 
-/// Draws the requested figures. `measured` has the totals in ascending order; if there are only two, (b) is missing.
+/// Draws the requested figures. `measured` contains the results at each total rate, in ascending order of the rates. If
+/// it has only two elements, panel (b) is missing.
 pub(super) fn draw(parts: &[Part], measured: &[AtTotal], specs: &Specs, found: &mut Found) {
     let middle = if let [_, middle, _] = measured { Some(middle) } else { None };
     let panels = (measured.first(), middle, measured.last());
@@ -242,14 +246,14 @@ pub(super) fn draw(parts: &[Part], measured: &[AtTotal], specs: &Specs, found: &
     }
 }
 
-/// The claims of Fig. 3.
+/// Returns the claims about Fig. 3.
 fn of_delays((low, middle, high): Panels<'_>, specs: &Specs) -> Vec<Claim> {
     let low = low.into_iter().flat_map(|low| low_delays(low, specs).into_iter().flatten());
     let above = [middle.zip(Some(&specs.near_best)), high.zip(Some(&specs.below_single))];
     low.chain(above.into_iter().flatten().filter_map(|(at, spec)| against_best(at, spec))).collect()
 }
 
-/// The claims of Fig. 3(a).
+/// Returns the claims about Fig. 3(a).
 fn low_delays(low: &AtTotal, specs: &Specs) -> Option<[Claim; 4]> {
     let [ap, equal, wimax, lte, min_delay, ..] = low.rows.as_slice() else { return None };
     let below: Vec<_> = [ap, equal, wimax].iter().filter_map(|row| ratio(row, min_delay, DELAY).estimate).collect();
@@ -266,7 +270,7 @@ fn low_delays(low: &AtTotal, specs: &Specs) -> Option<[Claim; 4]> {
     ])
 }
 
-/// A claim about the ratio of AP's delay to that of the best single path.
+/// Returns a claim about the ratio of AP's delay to the delay of the better single path.
 fn against_best(at: &AtTotal, spec: &Spec) -> Option<Claim> {
     let (ap, equal, best) = (at.rows.first()?, at.rows.get(1)?, at.best_single(DELAY, 1.0)?);
     let note = format!(
@@ -280,7 +284,7 @@ fn against_best(at: &AtTotal, spec: &Spec) -> Option<Claim> {
     Some(spec.decide(at.runs(), ratio(ap, best, DELAY), note))
 }
 
-/// The claims of Fig. 4.
+/// Returns the claims about Fig. 4.
 fn of_throughputs((low, middle, high): Panels<'_>, specs: &Specs) -> Vec<Claim> {
     let low = low.into_iter().flat_map(|low| low_throughputs(low, specs).into_iter().flatten());
     let middle = middle.into_iter().flat_map(|middle| {
@@ -299,7 +303,7 @@ fn of_throughputs((low, middle, high): Panels<'_>, specs: &Specs) -> Vec<Claim> 
     low.chain(middle).chain(high).collect()
 }
 
-/// The claims of Fig. 4(a).
+/// Returns the claims about Fig. 4(a).
 fn low_throughputs(low: &AtTotal, specs: &Specs) -> [Option<Claim>; 2] {
     let shares: Vec<_> = low.rows.iter().take(LTE_ONLY).filter_map(|row| low.share(row).estimate).collect();
     let kept = specs.keep_total.decide_cells(low.runs(), &shares, "The one that is shown is the least of the three.");
@@ -310,9 +314,10 @@ fn words(row: &Row) -> String {
     row.mean(THROUGHPUT).words(3)
 }
 
-/// Fig. 3: mean delays of all methods.
+/// Returns Fig. 3: the mean delays of all methods.
 fn delays(measured: &[AtTotal], specs: &Specs) -> Figure {
-    // The chart has the methods and at most one simulated line for comparison; more lines would be hard to distinguish.
+    // The chart contains the methods and, for comparison, at most one simulated line. More lines would be hard to
+    // distinguish.
     let over_time = |at: &AtTotal| {
         let shown = at.rows.iter().take(METHODS.len() + 1);
         delays_over_time(format!("{} Mbit/s: mean delay, first run", at.total), shown)
@@ -326,7 +331,7 @@ fn delays(measured: &[AtTotal], specs: &Specs) -> Figure {
     }
 }
 
-/// Fig. 4: throughputs of all methods.
+/// Returns Fig. 4: the throughputs of all methods.
 fn throughputs(measured: &[AtTotal], specs: &Specs) -> Figure {
     let of_ap =
         |at: &AtTotal| Some(rates_over_time(format!("{} Mbit/s: AP's rates, first run", at.total), at.rows.first()?));

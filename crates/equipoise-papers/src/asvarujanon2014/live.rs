@@ -1,4 +1,5 @@
-//! Fig. 3 and 4 in real time: the same session over sockets and emulated links, compared with the simulation.
+//! Repeats Fig. 3 and 4 in real time: sends the session over sockets and emulated links, and compares the results with
+//! those of the simulation.
 
 use std::sync::atomic::AtomicBool;
 
@@ -11,14 +12,15 @@ use crate::{ExperimentError, Results};
 use equipoise_lab::scenario::{Override, Scenario};
 use equipoise_lab::sim;
 
-/// The parts that can also be run live, in real time.
+/// The parts of the paper that can also be run live, in real time.
 pub const LIVE: &[Part] = &[Part::Fig3, Part::Fig4];
 
-/// Number of runs; the paper has five.
+/// Number of live runs of each method at each total rate. The paper has five.
 const RUNS: u32 = 1;
-/// The paper's totals of (a) and (c); the claims about (b) use only simulated runs.
+/// The total rates of the panels (a) and (c). Panel (b) is only simulated.
 const LIVE_TOTALS: [&str; 2] = [TOTALS[0], TOTALS[2]];
-/// Length of a run, and of a run in a quick look, in which the total is divided four times.
+/// Length of a run: by default, and in a quick look. Even the short run contains four periods, each with a new division
+/// of the traffic.
 const DURATIONS: [&str; 2] = ["100 s", "20 s"];
 
 const SPECS: Specs = specs!(["Fig. 3, live", "Fig. 4, live"], "fig3.live_", "fig4.live_");
@@ -31,8 +33,9 @@ const ASSUMPTIONS: &[&str] = &[
     "The rows that say so are simulated, with the same seeds.",
 ];
 
-/// Runs the methods across network namespaces, in real time: 17 minutes for each run of all methods, or 4 minutes for a
-/// quick look. Calls `progress` with the share of runs done so far. If `stop` is set, returns the results so far.
+/// Runs the methods between network namespaces in real time. One run of every method at both total rates takes 17
+/// minutes, or 4 minutes in a quick look. Calls `progress` with the share of the runs that are done. If `stop` is set,
+/// returns the results so far.
 ///
 /// # Errors
 /// [`ExperimentError`] if the system refuses to create namespaces, sockets or threads.
@@ -53,7 +56,8 @@ pub fn run(
     Ok(found.live_results("Asvarujanon 2014", options, ASSUMPTIONS))
 }
 
-/// The methods at one total: the live results first, then the simulated results.
+/// Returns the results of all methods at one total rate: first those of the live runs, then those of the simulated
+/// runs.
 fn at_total(lab: &LiveLab<'_>, total: &'static str, runs: u32, duration: &str) -> Result<AtTotal, ExperimentError> {
     let scenario = |method: Method| -> Scenario {
         parse_with(&session(total, method).text, &[Override::set("duration", duration)])

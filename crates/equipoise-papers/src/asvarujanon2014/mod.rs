@@ -1,5 +1,5 @@
-//! Asvarujanon 2014: the traffic of one session is divided among several paths, by attractor perturbation (AP) and by
-//! other methods.
+//! Asvarujanon 2014: the traffic of one session is divided among several paths, either by attractor perturbation (AP)
+//! or by another method.
 
 mod beyond;
 mod figures;
@@ -23,7 +23,7 @@ pub use self::live::{LIVE, run as run_live};
 pub use self::pairs::PairsError;
 pub use self::part::Part;
 
-/// The experiments cannot be run.
+/// Why the experiments cannot be run.
 #[derive(Debug, Error)]
 pub enum AsvarujanonError {
     /// The simulator refused a scenario, which is a bug.
@@ -34,11 +34,11 @@ pub enum AsvarujanonError {
     Pairs(#[from] PairsError),
 }
 
-/// Runs parts of the paper. [`Part::Pairs`] needs the folder `pairs`. Calls `progress` with the share of runs done so
-/// far.
+/// Runs the requested parts of the paper. [`Part::Pairs`] needs the folder `pairs`. Calls `progress` with the share of
+/// the runs that are done.
 ///
 /// # Errors
-/// [`AsvarujanonError`] if the files of measured pairs cannot be read, or if there are no pairs.
+/// [`AsvarujanonError`] if the files of measured pairs of paths cannot be read, or if there are no pairs.
 pub fn run(
     parts: &[Part],
     pairs: Option<&Path>,

@@ -1,5 +1,5 @@
-//! Beyond the paper: paths with capacities that were measured on Wi-Fi and cellular networks at the same time and
-//! place.
+//! An experiment beyond the paper: pairs of paths whose capacities were measured on a Wi-Fi network and a cellular
+//! network at the same time and place.
 
 use std::path::{Path, PathBuf};
 use std::{fs, io};
@@ -13,21 +13,23 @@ use crate::{Figure, Plot, PlotData, PlotLayer, Table};
 use equipoise_lab::scenario::Scenario;
 use equipoise_lab::sim::SimError;
 
-/// Suffixes of the two files of a pair of paths.
+/// Suffixes of the names of the two files that describe a pair of paths.
 const ENDS: [&str; 2] = ["_wifi.csv", "_cellular.csv"];
-/// The better path's mean capacity in bit/s. Each pair is scaled to it, the rate of the scenario's faster path, so that
-/// the same totals can be used.
+/// Mean capacity of the better path of each pair, in bit/s. The capacities of a pair are scaled so that the mean has
+/// this value, which is the rate of the scenario's faster path. So the same total rates can be used.
 const BETTER: f64 = 5.1e6;
-/// Propagation delays of the Wi-Fi and the cellular path in ms. Our choice, because the files contain no delays.
+/// Propagation delays of the Wi-Fi path and of the cellular path, in ms. Our choice, because the files contain no
+/// delays.
 const WAYS_MS: [i64; 2] = [10, 30];
-/// Minimum length of a pair in seconds: ten periods.
+/// Minimum length of a pair's recording, in seconds: ten periods of the scheduler.
 const SHORTEST_S: usize = 50;
-/// Maximum number of lines of a file; a recording has one line per second and far fewer lines.
+/// Maximum number of lines that are read from a file. A recording has one line per second, and far fewer lines than
+/// this.
 const MOST_LINES: usize = 100_000;
-/// Number of pairs in a quick look.
+/// Number of pairs that are used in a quick look.
 const FEW: usize = 2;
 
-/// A number that is only shown, because the paper has no measured pairs.
+/// Defines a claim that only shows a number, because the paper has no measured pairs to compare with.
 const fn seen(id: &'static str, statement: &'static str) -> Spec {
     Spec::shown(id, "Pairs", statement).unit("ratio").ours()
 }
@@ -63,40 +65,40 @@ pub enum PairsError {
     /// No folder was given.
     #[error("the part `pairs` needs --pairs, a folder with files NAME_wifi.csv and NAME_cellular.csv")]
     NoFolder,
-    /// The folder or one of its files cannot be read.
+    /// The folder, or one of its files, cannot be read.
     #[error("{file}")]
     Read {
-        /// Path of the folder or file.
+        /// The path of the folder or file.
         file: PathBuf,
-        /// The error of the system.
+        /// The error that the operating system reported.
         source: io::Error,
     },
     /// A line of a file does not have the form `SECOND,BYTES`.
     #[error("{file}, line {line}: `{text}` is not `SECOND,BYTES`, the bytes that went through in that second")]
     Line {
-        /// Path of the file.
+        /// The path of the file.
         file: PathBuf,
-        /// The line number, from 1.
+        /// The number of the line in the file, counted from 1.
         line: usize,
         /// The text of the line.
         text: String,
     },
-    /// The folder contains no usable pair.
+    /// The folder contains no pair of files that can be used.
     #[error("{folder} has no two files NAME_wifi.csv and NAME_cellular.csv of {SHORTEST_S} seconds or more with data")]
     None {
-        /// Path of the folder.
+        /// The path of the folder.
         folder: PathBuf,
     },
 }
 
-/// Capacities of two paths in each second, in bit/s.
+/// The capacities of two paths in each second, in bit/s.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Pair {
     name: String,
     capacities: [Vec<f64>; 2],
 }
 
-/// Reads all pairs of a folder, in the order of their names.
+/// Reads all pairs of paths in a folder, in the order of their names.
 pub(super) fn read(folder: Option<&Path>) -> Result<Vec<Pair>, PairsError> {
     let folder = folder.ok_or(PairsError::NoFolder)?;
     let unreadable = |source| PairsError::Read { file: folder.to_path_buf(), source };
@@ -122,7 +124,7 @@ pub(super) fn read(folder: Option<&Path>) -> Result<Vec<Pair>, PairsError> {
     if pairs.is_empty() { Err(PairsError::None { folder: folder.to_path_buf() }) } else { Ok(pairs) }
 }
 
-/// Reads the capacity in each second from a file, in bit/s.
+/// Reads a file, and returns the capacity in each second, in bit/s.
 fn capacity(file: &Path) -> Result<Vec<f64>, PairsError> {
     let text = fs::read_to_string(file).map_err(|source| PairsError::Read { file: file.to_path_buf(), source })?;
     let mut capacities = Vec::new();
@@ -148,7 +150,8 @@ impl Pair {
         all.iter().sum::<f64>() / all.len() as f64
     }
 
-    /// The scenario of the paper's session over these two paths. The cross traffic is only the Poisson packets.
+    /// Returns the scenario of the paper's session over the two measured paths. Of the scenario's cross traffic, only
+    /// the Poisson packets are kept.
     fn scenario(&self, total: &str, method: Method) -> Scenario {
         let mut scenario = session(total, method);
         let scale = BETTER / self.mean(0).max(self.mean(1));
@@ -156,7 +159,7 @@ impl Pair {
             let rate = |bps: &f64| Rate::from_bps_f64((bps * scale).round()).unwrap_or(Rate::ZERO);
             let steps = capacity.iter().enumerate().skip(1);
             let mut steps: Vec<_> = steps.map(|(second, bps)| (Span::from_secs(second as i64), rate(bps))).collect();
-            // After the recording, the packets in flight are still delivered.
+            // After the end of the recording, the links still have a rate, so that the packets in flight are delivered.
             steps.push((Span::from_secs(capacity.len() as i64), Rate::from_bps(BETTER as u64)));
             let rates = Schedule::new(capacity.first().map_or(Rate::ZERO, rate), steps);
             link.change(|direction| {
@@ -178,7 +181,7 @@ pub(super) fn planned(pairs: &[Pair], options: &Options) -> u32 {
     (shown(pairs, options).len() * METHODS.len() * TOTALS.len()) as u32
 }
 
-/// Runs the five methods over every pair at each total; each pair is one run.
+/// Runs the five methods over every pair of paths at each total rate. Each pair is one run.
 pub(super) fn run(lab: &Lab<'_>, pairs: &[Pair], found: &mut Found) -> Result<(), SimError> {
     let pairs = shown(pairs, &lab.options);
     let mut tables = Vec::new();
@@ -219,7 +222,7 @@ pub(super) fn run(lab: &Lab<'_>, pairs: &[Pair], found: &mut Found) -> Result<()
     Ok(())
 }
 
-/// The claims that compare AP with the better single path of each pair.
+/// Decides the claims that compare AP with the better single path of each pair, at one total rate.
 fn claim(total: &'static str, rows: &[Row], found: &mut Found) {
     let [ap, equal, cellular, wifi, min_delay] = rows else { return };
     let [delay, throughput] = match total {
@@ -247,7 +250,7 @@ fn claim(total: &'static str, rows: &[Row], found: &mut Found) {
     ]);
 }
 
-/// Mean delays of all pairs, in the order of their names.
+/// Returns a chart of the mean delay over each pair, in the order of the pairs' names.
 fn over_pairs(total: &str, rows: &[Row]) -> Plot {
     let layer = |row: &Row| {
         let points = row.outcomes.iter().zip(1u32..).map(|(outcome, number)| (f64::from(number), outcome.delay_ms));

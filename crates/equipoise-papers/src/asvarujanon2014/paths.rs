@@ -1,5 +1,5 @@
-//! Sec. 3: properties that the paper checked before its experiments, here checked on the simulated paths: delays are
-//! nearly Gaussian, and the mean delay is linear in the rate.
+//! Repeats the checks of Sec. 3, here on the simulated paths: the delays are nearly Gaussian, and the mean delay is a
+//! linear function of the rate.
 
 use super::setting::{METHODS, Method, SINGLES, session};
 use super::{Found, Lab, Mean, Options, Rule, Spec};
@@ -9,11 +9,11 @@ use equipoise_lab::sim::SimError;
 use equipoise_lab::statistics::regression;
 
 const RUNS: u32 = 10;
-/// Number of tested rates: one to nine tenths of the bandwidth that is available to the session.
+/// Number of tested rates: one tenth to nine tenths of the bandwidth that is available to the session.
 const TENTHS: u32 = 9;
-/// Bandwidth available to the session in Mbit/s, in the order of [`SINGLES`].
+/// Bandwidth that is available to the session on each path, in Mbit/s, in the order of [`SINGLES`].
 const LEFT: [f64; 2] = [4.1, 1.5];
-/// The rate at which the distribution is checked, in tenths of the available bandwidth.
+/// The rate at which the distribution of the delays is checked, in tenths of the available bandwidth.
 const LOOKED_AT: u32 = 5;
 
 const GAUSSIAN: [Spec; 2] = [
@@ -38,8 +38,8 @@ const LINEAR: [Spec; 2] = [
 ];
 pub(super) const CLAIMS: &[Spec] = &[GAUSSIAN[0], LINEAR[0], GAUSSIAN[1], LINEAR[1]];
 
-/// The largest distance between both distribution functions must be below 0.1. Between an exponential distribution and
-/// its Gaussian it is 0.16.
+/// Defines a claim that delays are roughly Gaussian. The largest distance between the two distribution functions must
+/// be below 0.1. For comparison, the distance of an exponential distribution from its Gaussian is 0.16.
 const fn gaussian(id: &'static str, statement: &'static str) -> Spec {
     Spec::new(id, "Sec. 3", statement, Rule::below(0.1)).unit("largest distance")
 }
@@ -52,14 +52,14 @@ pub(super) fn planned(options: &Options) -> u32 {
     SINGLES.len() as u32 * TENTHS * options.runs(RUNS, 2)
 }
 
-/// Checks the distribution of delays and their response to the rate, on each path.
+/// For each path, checks that the delays are nearly Gaussian, and that the mean delay is a linear function of the rate.
 pub(super) fn run(lab: &Lab<'_>, found: &mut Found) -> Result<(), SimError> {
     let runs = lab.options.runs(RUNS, 2);
     let mut layers = Vec::new();
     for (path, place) in SINGLES.into_iter().enumerate() {
         let method = METHODS[place];
         let mut distances = Vec::new();
-        // For each run, the rate in Mbit/s and the mean delay in ms.
+        // For each run, a list of points: the rate in Mbit/s, and the mean delay in ms.
         let mut lines = vec![Vec::new(); runs as usize];
         for tenth in 1..=TENTHS {
             let mbps = f64::from(tenth) / 10.0 * LEFT[path];
@@ -95,7 +95,7 @@ pub(super) fn run(lab: &Lab<'_>, found: &mut Found) -> Result<(), SimError> {
     Ok(())
 }
 
-/// Results of a run at one rate.
+/// The results of a run at one rate: the mean delay in ms, and the distance from a Gaussian.
 #[derive(Clone, Copy)]
 struct Delays {
     mean_ms: f64,
@@ -113,9 +113,10 @@ fn at_rate(lab: &Lab<'_>, method: Method, mbps: f64, runs: u32) -> Result<Vec<De
     })
 }
 
-/// The largest distance between a complementary distribution function and that of a Gaussian (Kolmogorov).
+/// Returns the largest distance between a measured complementary distribution function and that of a Gaussian
+/// (Kolmogorov distance).
 ///
-/// The distribution function is known only at a few points, so the true distance may be larger.
+/// The measured distribution function is known only at a few points, so the true distance may be larger.
 fn distance(distribution: &[DelayShare], mean_s: f64, deviation_s: f64) -> f64 {
     let at = |point: &DelayShare| {
         let gaussian = 0.5 * libm::erfc((point.delay_s - mean_s) / deviation_s / 2f64.sqrt());
@@ -128,15 +129,16 @@ fn distance(distribution: &[DelayShare], mean_s: f64, deviation_s: f64) -> f64 {
 mod tests {
     use super::*;
 
-    /// An exponential distribution differs most from its Gaussian at zero: by Φ(-1), the probability of the Gaussian
-    /// below zero.
+    /// An exponential distribution differs most from the Gaussian with the same mean and variance at zero. The
+    /// difference is Φ(-1), the Gaussian's probability below zero.
     #[test]
     fn distances_to_a_gaussian_are_those_of_the_hand() {
         let shares = || (1..1000).map(|permille| 1.0 - f64::from(permille - 1) / 1000.0);
         let exponential: Vec<_> = shares().map(|share| DelayShare { delay_s: -share.ln(), share }).collect();
         assert!((distance(&exponential, 1.0, 1.0) - 0.158_655).abs() < 1e-5);
         let step = vec![DelayShare { delay_s: 1.0, share: 1.0 }, DelayShare { delay_s: 3.0, share: 0.5 }];
-        // With mean 2 and standard deviation 1: 1 compared with Φ(1) = 0.841, and 0.5 compared with Φ(-1) = 0.159.
+        // The mean is 2 and the standard deviation 1. At 1 the values are 1 and Φ(1) = 0.841, at 3 they are 0.5 and
+        // Φ(-1) = 0.159.
         assert!((distance(&step, 2.0, 1.0) - 0.341_345).abs() < 1e-5);
     }
 }

@@ -1,4 +1,4 @@
-//! The methods, and the numbers computed from a run.
+//! The methods to divide the traffic, and the results that are computed from a run.
 
 use super::{Lab, Mean, parse_with};
 use crate::{Plot, PlotData, PlotLayer};
@@ -9,28 +9,29 @@ use equipoise_lab::statistics::Estimate;
 
 pub(super) const LTE_WIMAX: &str = include_str!("../../scenarios/asvarujanon2014/lte-wimax.toml");
 
-/// Number of runs. The paper has five trials (Asvarujanon 2014, Sec. 4.5), too few for our confidence intervals.
+/// Number of simulated runs. The paper has five trials (Asvarujanon 2014, Sec. 4.5), too few for our confidence
+/// intervals.
 pub(super) const RUNS: u32 = 30;
-/// Number of runs of the experiments beyond the paper.
+/// Number of simulated runs of the experiments beyond the paper.
 pub(super) const RUNS_BEYOND: u32 = 10;
-/// Total rates in Mbit/s: the paper's; then one above the rate of the slower path; then one between the available
-/// bandwidth of the faster path and that of both paths.
+/// Total rates of the session in Mbit/s. The first is the paper's. The second exceeds the rate of the slower path. The
+/// third exceeds the available bandwidth of the faster path, but not that of both paths together.
 pub(super) const TOTALS: [&str; 3] = ["1.5", "3.0", "4.8"];
-/// Number of report intervals in a period of 5 s.
+/// Number of report intervals in a period of the scheduler, which is 5 s.
 const INTERVALS_IN_PERIOD: usize = 10;
-/// Size of a packet in bits.
+/// Size of a packet of the session, in bits.
 const PACKET_BITS: f64 = 4000.0;
 
-/// A method to divide the total rate among the paths.
+/// A method that divides the session's total rate among the paths.
 #[derive(Clone, Copy)]
 pub(super) struct Method {
     pub(super) name: &'static str,
-    /// Name of the scheduler in a scenario.
+    /// The name of the scheduler, as in a scenario file.
     pub(super) scheduler: &'static str,
     parameter: Option<Parameter>,
 }
 
-/// A parameter of a scheduler, in the form of a scenario.
+/// A parameter of a scheduler, as in a scenario file.
 #[derive(Clone, Copy)]
 struct Parameter {
     key: &'static str,
@@ -42,31 +43,31 @@ impl Method {
         Self { name, scheduler, parameter: None }
     }
 
-    /// Sets a parameter of the method's scheduler.
+    /// Returns the method with a parameter of its scheduler set.
     pub(super) const fn with(self, key: &'static str, value: &'static str) -> Self {
         Self { parameter: Some(Parameter { key, value }), ..self }
     }
 }
 
-/// With packets of 500 bytes b is 600, because 300 belongs to packets of 1000 bytes (Waki 2013, Eq. 11).
+/// Packets of 500 bytes need b = 600. The value 300 is for packets of 1000 bytes (Waki 2013, Eq. 11).
 pub(super) const AP: Method = Method::new("AP", "ap").with("b", "600");
 pub(super) const AP_300: Method = Method::new("AP", "ap").with("b", "300");
 pub(super) const EQUAL: Method = Method::new("Equal", "equal");
 pub(super) const MIN_DELAY: Method = Method::new("Min-delay", "min-delay");
 pub(super) const WIMAX_ONLY: Method = Method::new("WiMAX-only", "single").with("path", "1");
-/// All methods, in the order in which the paper rotates them (Asvarujanon 2014, Sec. 4.4).
+/// All methods, in the order in which the paper runs them in turn (Asvarujanon 2014, Sec. 4.4).
 pub(super) const METHODS: [Method; 5] =
     [AP, EQUAL, WIMAX_ONLY, Method::new("LTE-only", "single").with("path", "0"), MIN_DELAY];
-/// Indices of the two single paths in `METHODS`.
+/// Indices in `METHODS` of the two methods that use a single path.
 pub(super) const SINGLES: [usize; 2] = [2, 3];
 pub(super) const LTE_ONLY: usize = 3;
 
-/// The scenario of the paper's session with a total rate in Mbit/s.
+/// Returns the scenario of the paper's session with the total rate `total`, in Mbit/s.
 pub(super) fn session(total: &str, method: Method) -> Scenario {
     session_of(LTE_WIMAX, total, method)
 }
 
-/// The session of the paper in another scenario.
+/// Returns the scenario `text` with the session's total rate and method replaced.
 pub(super) fn session_of(text: &str, total: &str, method: Method) -> Scenario {
     let mut overrides = vec![
         Override::set("flow.call.controller.rate", format!("{total} Mbit/s")),
@@ -77,25 +78,25 @@ pub(super) fn session_of(text: &str, total: &str, method: Method) -> Scenario {
     parse_with(text, &overrides)
 }
 
-/// Results of a run that the claims use.
+/// The values that the claims and charts use, computed from one run.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Outcome {
     /// Mean one-way delay of all packets, in ms.
     pub(super) delay_ms: f64,
-    /// Rate of the delivered packets that were sent during the run, in Mbit/s.
+    /// Rate of the session's packets that were delivered, in Mbit/s.
     pub(super) throughput_mbps: f64,
     /// Share of lost packets among the packets sent, in %.
     pub(super) lost_percent: f64,
-    /// Largest mean delay of any period, in ms.
+    /// Largest mean delay of all periods, in ms.
     pub(super) surge_ms: f64,
-    /// Mean delay of the packets of each period: middle of the period in s, and delay in ms.
+    /// For each period, the middle of the period in s, and the mean delay of its packets in ms.
     pub(super) delays: Vec<(f64, f64)>,
-    /// For each path, its name and its rate in each period: middle of the period in s, and rate in Mbit/s.
+    /// For each path, its name, and for each period the middle of the period in s and the path's rate in Mbit/s.
     pub(super) rates: Vec<(String, Vec<(f64, f64)>)>,
 }
 
 impl Outcome {
-    /// The results of a run whose first flow is the session.
+    /// Computes the results of a run. The first flow of the run must be the session.
     pub(super) fn of(run: &Run) -> Self {
         let Some(flow) = run.flows.first() else { unreachable!("the scenarios of the program have a session") };
         let delays: Vec<_> = flow.intervals.chunks(INTERVALS_IN_PERIOD).map(period_delay).collect();
@@ -115,7 +116,7 @@ impl Outcome {
     }
 }
 
-/// The middle of a period in s, and the mean delay of the packets sent in it in ms.
+/// Returns the middle of a period in s, and the mean delay, in ms, of the packets sent in the period.
 fn period_delay(period: &[IntervalResult]) -> (f64, f64) {
     let known =
         || period.iter().filter_map(|part| Some((part.delay_mean_s?, (part.packets - part.packets_lost) as f64)));
@@ -132,7 +133,7 @@ fn middle(period: &[IntervalResult]) -> f64 {
     ends.map_or(f64::NAN, |(first, last)| f64::midpoint(first.start_s, last.end_s))
 }
 
-/// The runs of a method, in the order of their seeds.
+/// The results of all runs of a method, in the order of their seeds.
 pub(super) struct Row {
     pub(super) name: String,
     pub(super) outcomes: Vec<Outcome>,
@@ -151,7 +152,7 @@ impl Row {
         self.outcomes.iter().map(of).collect()
     }
 
-    /// Headings of [`cells`](Self::cells).
+    /// The headings of the table columns that [`cells`](Self::cells) fills.
     pub(super) const COLUMNS: [&str; 4] =
         ["mean delay (ms)", "largest mean of a period (ms)", "throughput (Mbit/s)", "packets lost (%)"];
 
@@ -166,17 +167,17 @@ impl Row {
     }
 }
 
-/// Mean of the differences between two rows, run by run with the same seeds.
+/// Returns the mean of the differences between two methods. Each difference is between two runs with the same seed.
 pub(super) fn apart(minuend: &Row, subtrahend: &Row, of: fn(&Outcome) -> f64) -> Mean {
     Mean::of(&pairs(minuend, subtrahend, of, |one, other| one - other))
 }
 
-/// Geometric mean of the ratios between two rows, run by run with the same seeds.
+/// Returns the geometric mean of the ratios between two methods. Each ratio is between two runs with the same seed.
 pub(super) fn ratio(over: &Row, under: &Row, of: fn(&Outcome) -> f64) -> Mean {
     geometric(&pairs(over, under, of, |one, other| one / other))
 }
 
-/// The geometric mean of ratios above zero.
+/// Returns the geometric mean of ratios that are above zero.
 pub(super) fn geometric(ratios: &[f64]) -> Mean {
     let logarithms = Mean::of(&ratios.iter().map(|ratio| ratio.ln()).collect::<Vec<_>>());
     let back = |mean: Estimate| Estimate { value: mean.value.exp(), ci95: mean.ci95.map(f64::exp) };
@@ -190,7 +191,7 @@ fn pairs(one: &Row, other: &Row, of: fn(&Outcome) -> f64, join: impl Fn(f64, f64
     one.outcomes.iter().zip(&other.outcomes).map(|(one, other)| join(of(one), of(other))).collect()
 }
 
-/// Delays over time in the first run of each row.
+/// Returns a chart of the delays over time, with the first run of each row.
 pub(super) fn delays_over_time<'a>(title: String, rows: impl IntoIterator<Item = &'a Row>) -> Plot {
     let layers = rows.into_iter().filter_map(|row| {
         let line = row.outcomes.first()?.delays.clone();
@@ -206,7 +207,7 @@ pub(super) fn delays_over_time<'a>(title: String, rows: impl IntoIterator<Item =
     }
 }
 
-/// Rates of the paths over time in the first run of a row.
+/// Returns a chart of the paths' rates over time in the first run of a row.
 pub(super) fn rates_over_time(title: String, row: &Row) -> Plot {
     let rates = row.outcomes.first().map(|outcome| outcome.rates.as_slice()).unwrap_or_default();
     let layers = rates.iter().map(|(name, line)| PlotLayer { name: name.clone(), data: PlotData::Line(line.clone()) });

@@ -54,13 +54,13 @@ fn every_claim_of_the_figures_has_a_number() {
     }
 }
 
-/// The limits are computed by hand. If it fails, a single path carries more than its available bandwidth.
+/// If it fails, a single path carries more than its capacity, which was computed by hand.
 #[test]
 fn no_single_path_carries_more_than_it_has() {
     for (place, most) in [(2, 5.1), (3, 1.9)] {
         let run = sim::simulate(&session("4.8", METHODS[place]), 1, &mut |_| {}).expect("it runs");
         let outcome = Outcome::of(&run);
-        // After the end of the run, a queue of one second still drains, which is one hundredth of the run.
+        // After the end of the run, a queue of one second still delivers packets: one hundredth of the run's length.
         assert!(outcome.throughput_mbps < most * 1.01, "{}: {}", METHODS[place].name, outcome.throughput_mbps);
         assert!(outcome.delay_ms > 25.0 && outcome.delay_ms < 1100.0, "{}", outcome.delay_ms);
         assert!(outcome.surge_ms >= outcome.delay_ms && outcome.delays.len() == 20);
@@ -104,7 +104,7 @@ fn pairs_are_read_by_their_names_and_what_is_wrong_is_named_with_its_line() {
     std::fs::remove_dir_all(&folder).expect("its own folder");
 }
 
-/// Uses the recordings of Aydin, Fund and Panwar (2023) if they are present.
+/// Uses the recordings of Aydin, Fund and Panwar (2023), if they are present.
 #[test]
 #[ignore = "long simulations"]
 fn measured_pairs_give_numbers() {

@@ -4,19 +4,19 @@ use serde::Serialize;
 
 use super::distribution::Distribution;
 
-/// Which acknowledgements are used as round-trip samples.
+/// Which acknowledgements are used as samples of the round-trip time.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum AckRule {
-    /// Acknowledgements of exactly two consecutive segments. An acknowledgement of one segment is assumed to come from
-    /// the delayed-ACK timer (Waki 2013, Sec. 2.1).
+    /// Only acknowledgements of exactly two consecutive segments. An acknowledgement of one segment is assumed to be
+    /// caused by the delayed-ACK timer (Waki 2013, Sec. 2.1).
     #[default]
     Pair,
-    /// Every acknowledgement that acknowledges new data and ends at the end of a segment.
+    /// Every acknowledgement that acknowledges new data, and whose number is the end of a segment.
     Every,
 }
 
-/// The results of a capture.
+/// The results of the analysis of a capture.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Analysis {
     /// Version of Equipoise that made the analysis.
@@ -25,9 +25,10 @@ pub struct Analysis {
     pub frames: u64,
     /// Number of TCP segments that were analysed.
     pub segments: u64,
-    /// Number of other frames, by kind. If a capture has very many connections, only the first ones are analysed.
+    /// Number of frames that were not analysed, by reason. If a capture has very many connections, only the first ones
+    /// are analysed.
     pub skipped: BTreeMap<String, u64>,
-    /// Why reading ended after the last good frame; `null` if reading reached the end of the file.
+    /// Why reading ended after the last complete frame; `null` if reading reached the end of the file.
     pub ended: Option<String>,
     /// Which acknowledgements were used as samples.
     pub rule: AckRule,
@@ -42,41 +43,42 @@ pub struct Analysis {
 pub struct Connection {
     /// Time of the first segment, in seconds since the capture's first frame.
     pub start_s: f64,
-    /// The two directions; the direction of the first captured segment comes first.
+    /// The two directions. The first one is the direction of the first captured segment.
     pub directions: Vec<Direction>,
 }
 
-/// One direction: its data and the acknowledgements of this data.
+/// One direction of a connection: its data, and the acknowledgements of this data.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Direction {
-    /// Address and port of the sender.
+    /// Address and port of the sender of the data.
     pub from: String,
-    /// Address and port of the receiver.
+    /// Address and port of the receiver of the data.
     pub to: String,
-    /// Position of the capture, as seen from this direction.
+    /// The end at which the capture was made, as seen from this direction.
     pub side: Side,
-    /// Number of segments with data, as on the wire: a large segment that hardware offload splits counts as several.
+    /// Number of segments with data that were sent on the wire. A large segment that hardware offload splits counts as
+    /// several segments.
     pub data_segments: u64,
     /// Number of bytes of data, including retransmissions.
     pub data_bytes: u64,
     /// Number of retransmitted segments.
     pub retransmitted: u64,
-    /// Number of acknowledgements without a sample, by reason.
+    /// Number of acknowledgements that were not used as samples, by reason.
     pub left_out: BTreeMap<String, u64>,
-    /// Round-trip times; if the capture was taken at the receiver, only its acknowledgement delays. `null` without a
-    /// sample.
+    /// Round-trip times. If the capture was made at the receiver, these are only the receiver's acknowledgement delays.
+    /// `null` if there are no samples.
     pub rtt: Option<Distribution>,
 }
 
-/// Position of a capture.
+/// The end of a connection at which a capture was made.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Side {
-    /// At the sender: samples are round-trip times of the path.
+    /// At the sender of the data: samples are round-trip times of the path.
     Sender,
-    /// At the receiver: samples are the receiver's acknowledgement delays, without the path.
+    /// At the receiver of the data: samples are the receiver's acknowledgement delays, without the path.
     Receiver,
-    /// Between the ends, or unknown.
+    /// At a point between the ends, or unknown.
     Unknown,
 }
 
@@ -91,7 +93,7 @@ impl Analysis {
         json
     }
 
-    /// All directions with samples, in descending order of the number of samples.
+    /// Returns all directions that have samples, in descending order of the number of samples.
     pub fn measured(&self) -> Vec<(&Direction, &Distribution)> {
         let directions = self.connections.iter().flat_map(|connection| &connection.directions);
         let mut measured: Vec<_> =

@@ -11,23 +11,23 @@ use super::segment::Segment;
 pub(super) struct Connections {
     rule: AckRule,
     first_ns: Option<i64>,
-    /// Index of the newest connection between two addresses; the lower address comes first.
+    /// Index in `all` of the newest connection between two addresses. In the key, the lower address is first.
     newest: BTreeMap<(SocketAddr, SocketAddr), usize>,
     all: Vec<State>,
     room: Room,
 }
 
-/// Numbers of entries that all connections together may still use. With these limits the analysis of any capture stays
-/// below about a gigabyte. Beyond a limit, segments are only counted, and the entries kept before are analysed.
+/// Numbers of entries that all connections together may still use. The limits keep the memory of any analysis below
+/// about a gigabyte. When a limit is reached, further segments are only counted. Everything kept before is analysed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Room {
-    /// Number of connections, of up to 1.4 kB each.
+    /// Number of connections, each of which needs up to 1.4 kB.
     pub(super) connections: usize,
-    /// Number of segments in flight, of 16 bytes each.
+    /// Number of segments in flight, each of which needs 16 bytes.
     pub(super) pieces: usize,
-    /// Number of samples, of 8 bytes each.
+    /// Number of samples, each of which needs 8 bytes.
     pub(super) samples: usize,
-    /// Number of histogram bars, of 8 bytes each.
+    /// Number of histogram bars, each of which needs 8 bytes.
     pub(super) bars: usize,
 }
 
@@ -35,11 +35,11 @@ impl Room {
     pub(super) const DEFAULT: Self = Self { connections: 200_000, pieces: 1 << 22, samples: 1 << 26, bars: 1 << 24 };
 }
 
-/// Reason for skipping a segment of a connection that is beyond the limit.
+/// The reason for skipping a segment that belongs to a connection beyond the limit.
 pub(super) const TOO_MANY_CONNECTIONS: &str = "of more connections than are kept";
 
-/// By how many entries a list's capacity may grow to take one more entry, if `left` entries are left for all lists;
-/// `None` if the list is full and none is left.
+/// Returns by how many entries a list's capacity may grow to hold one more entry. `left` is the number of entries that
+/// all lists together may still use. Returns `None` if the list is full and `left` is zero.
 fn growth(length: usize, capacity: usize, left: &mut usize) -> Option<usize> {
     if length < capacity {
         return Some(0);
@@ -51,12 +51,12 @@ fn growth(length: usize, capacity: usize, left: &mut usize) -> Option<usize> {
 
 struct State {
     start_ns: i64,
-    /// The direction of the first captured segment, then the opposite direction.
+    /// The two directions. The first one is the direction of the first captured segment.
     halves: [Half; 2],
     handshake: Handshake,
 }
 
-/// Capture times of the three segments of the handshake; of each kind, the first segment.
+/// Capture times of the three segments of the handshake. If a segment is retransmitted, its first capture counts.
 #[derive(Default)]
 struct Handshake {
     syn: Option<(SocketAddr, u32, i64)>,
@@ -64,15 +64,16 @@ struct Handshake {
     ack_ns: Option<i64>,
 }
 
-/// State of one direction: its data and the acknowledgements of this data.
+/// The state of one direction: its data, and the acknowledgements of this data.
 struct Half {
     from: SocketAddr,
     to: SocketAddr,
-    /// The next sequence number after the highest one sent, and the highest acknowledgement number received.
+    /// `next` is the sequence number that follows the highest one sent. `acknowledged` is the highest acknowledgement
+    /// number received.
     next: Option<u32>,
     acknowledged: Option<u32>,
     under_way: VecDeque<Piece>,
-    /// The sequence number after a FIN; its acknowledgement acknowledges no data.
+    /// The sequence number that follows a FIN. An acknowledgement with this number acknowledges no further data.
     fin_end: Option<u32>,
     mss: Option<u16>,
     hop_limit: Option<u8>,
@@ -83,7 +84,7 @@ struct Half {
     samples_s: Vec<f64>,
 }
 
-/// A segment as sent on the wire.
+/// A segment as sent on the wire. It is kept until it is acknowledged.
 #[derive(Clone, Copy)]
 struct Piece {
     end: u32,
@@ -91,16 +92,16 @@ struct Piece {
     repeated: bool,
 }
 
-/// Maximum number of pieces kept. A receive window of a gigabyte would allow more, but a real sender never has more in
-/// flight.
+/// Maximum number of unacknowledged segments that are kept for a direction. A receive window of a gigabyte would allow
+/// more segments in flight, but a real sender never has more.
 const MOST_UNDER_WAY: usize = 1 << 17;
-/// Bytes of data in a segment without options on Ethernet; used if the handshake was not captured.
+/// Bytes of data in an Ethernet packet without TCP options. This value is used if the handshake was not captured.
 const USUAL_MSS: u16 = 1460;
-/// The handshake has a round trip on both sides of the capture point. If the two differ by this factor, the capture was
-/// taken at an end.
+/// In the handshake, the capture point measures a round trip to each end. If the two times differ by this factor, the
+/// capture was made at the nearer end.
 const BESIDE: i64 = 3;
 
-/// Whether sequence number `a` comes before `b`; they have 32 bits and wrap (RFC 9293, Sec. 3.4).
+/// Whether sequence number `a` is before `b`. Sequence numbers have 32 bits and wrap (RFC 9293, Sec. 3.4).
 const fn before(a: u32, b: u32) -> bool {
     (a.wrapping_sub(b).cast_signed()) < 0
 }
@@ -110,10 +111,10 @@ impl Connections {
         Self { rule, first_ns: None, newest: BTreeMap::new(), all: Vec::new(), room }
     }
 
-    /// Adds a segment.
+    /// Adds a segment to its connection.
     ///
     /// # Errors
-    /// [`TOO_MANY_CONNECTIONS`] if the segment opens a connection beyond the limit.
+    /// [`TOO_MANY_CONNECTIONS`] if the segment belongs to a connection beyond the limit.
     pub(super) fn push(&mut self, segment: &Segment) -> Result<(), &'static str> {
         self.first_ns.get_or_insert(segment.at_ns);
         let ends = (segment.from.min(segment.to), segment.from.max(segment.to));
@@ -121,7 +122,8 @@ impl Connections {
         let index = match known {
             Some(index) => index,
             None if self.all.len() >= self.room.connections => {
-                // Later segments between these addresses belong to the new connection, not to the previous one.
+                // Later segments between these addresses belong to the new connection, which is not kept, and must not
+                // be added to the previous connection.
                 self.newest.remove(&ends);
                 return Err(TOO_MANY_CONNECTIONS);
             }
@@ -147,7 +149,7 @@ impl State {
         Self { start_ns: segment.at_ns, halves, handshake: Handshake::default() }
     }
 
-    /// Whether a segment opens a new connection between the addresses of this one.
+    /// Whether a segment opens a new connection between the same two addresses as this connection.
     fn is_replaced_by(&self, segment: &Segment) -> bool {
         let opens = segment.syn && segment.acknowledges.is_none();
         let begun = self.halves.iter().any(|half| half.segments > 0);
@@ -161,7 +163,7 @@ impl State {
         let (own, other) = if first.from == segment.from { (first, second) } else { (second, first) };
         own.hop_limit.get_or_insert(segment.hop_limit);
         if let Some(mss) = segment.mss {
-            // The MSS announced by one end limits the other end's segments.
+            // The MSS that one end announces limits the segments of the other end.
             other.mss = Some(mss);
         }
         own.send(segment, room);
@@ -177,8 +179,9 @@ impl State {
         Connection { start_s, directions }
     }
 
-    /// Position of the capture, as seen from one direction: at the end to which the handshake's round trip takes almost
-    /// no time. Without a handshake: at the end whose packets still have their initial hop limit.
+    /// Returns where the capture was made, as seen from one direction. If the handshake was captured: at the end to
+    /// which the round trip takes almost no time. Otherwise: at the end whose packets still have their initial hop
+    /// limit.
     fn side(&self, half: usize) -> Side {
         let (own, other) = (&self.halves[half], &self.halves[1 - half]);
         if let Some((opener, to_there_ns, to_opener_ns)) = self.handshake.halves() {
@@ -217,7 +220,7 @@ impl Handshake {
         }
     }
 
-    /// The end that opened the connection, the round-trip time from the capture point to the other end, and the
+    /// Returns the end that opened the connection, the round-trip time from the capture point to the other end, and the
     /// round-trip time from the capture point to the opener.
     fn halves(&self) -> Option<(SocketAddr, i64, i64)> {
         let ((opener, _, syn), syn_ack, ack) = (self.syn?, self.syn_ack_ns?, self.ack_ns?);
@@ -245,7 +248,7 @@ impl Half {
     }
 
     fn send(&mut self, segment: &Segment, room: &mut Room) {
-        // SYN and FIN each use one sequence number, but are not data.
+        // A SYN and a FIN each use one sequence number, but are not data.
         let first = segment.sequence.wrapping_add(u32::from(segment.syn));
         let end = first.wrapping_add(segment.data).wrapping_add(u32::from(segment.fin));
         let next = *self.next.get_or_insert(first);
@@ -260,7 +263,8 @@ impl Half {
         }
         self.bytes += u64::from(segment.data);
         let size = u32::from(self.mss.unwrap_or(USUAL_MSS)).saturating_sub(segment.options).max(1);
-        // With hardware offload the capture may show many segments as one: count them as they are on the wire.
+        // With hardware offload, the capture may show many segments as a single large one. They are counted as they are
+        // on the wire.
         let pieces = if segment.data > size { segment.data.div_ceil(size) } else { 1 };
         self.segments += u64::from(pieces);
         if before(first, next) {
@@ -280,8 +284,8 @@ impl Half {
         }
     }
 
-    /// Keeps a piece until it is acknowledged. If the limit is reached, it replaces the oldest piece, which then has no
-    /// sample.
+    /// Keeps a segment until it is acknowledged. If the limit is reached, the oldest kept segment is removed and will
+    /// have no sample.
     fn keep(&mut self, piece: Piece, room: &mut Room) {
         let under_way = &mut self.under_way;
         let is_bounded = under_way.len() >= MOST_UNDER_WAY;

@@ -9,17 +9,17 @@ use super::segment::headers;
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Datagram<'a> {
     pub(super) at_ns: i64,
-    /// Number of the interface that captured the datagram.
+    /// Number of the network interface that captured the datagram.
     pub(super) interface: u32,
     pub(super) from: SocketAddr,
     pub(super) to: SocketAddr,
-    /// Full size of the IP packet in bytes, even if the capture has fewer bytes.
+    /// Full size of the IP packet in bytes, even if the capture contains fewer bytes.
     pub(super) size: u32,
     /// The captured part of the payload.
     pub(super) payload: &'a [u8],
 }
 
-/// Parses the UDP datagram in a frame, or returns the reason why there is none.
+/// Parses the UDP datagram in a frame. If the frame contains no UDP datagram, returns the reason.
 pub(super) fn parse<'a>(frame: &Frame<'a>) -> Result<Datagram<'a>, &'static str> {
     let headers = headers(frame)?;
     let (from, to, size) = match headers.net.ok_or("not IP")? {

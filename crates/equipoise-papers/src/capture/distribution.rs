@@ -4,30 +4,30 @@ use serde::Serialize;
 use super::gaussian::{GaussianFit, Histogram};
 use equipoise_lab::statistics::quantile;
 
-/// Distribution of a set of times, for example round-trip times.
+/// The distribution of a set of times, for example round-trip times.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Distribution {
     /// Number of samples.
     pub samples: u64,
-    /// The minimum, in seconds.
+    /// Smallest sample, in seconds.
     pub min_s: f64,
     /// Median, in seconds.
     pub p50_s: f64,
     /// 95th percentile, in seconds.
     pub p95_s: f64,
-    /// The maximum, in seconds.
+    /// Largest sample, in seconds.
     pub max_s: f64,
     /// Mean, in seconds.
     pub mean_s: f64,
-    /// Standard deviation (divisor n − 1), in seconds; `null` for one sample.
+    /// Standard deviation (divisor n − 1), in seconds; `null` if there is only one sample.
     pub deviation_s: Option<f64>,
     /// Third central moment divided by the cube of the standard deviation (divisor n); `null` if all samples are equal.
     pub skewness: Option<f64>,
     /// Fourth central moment divided by the fourth power of the standard deviation (divisor n), minus 3; `null` if all
     /// samples are equal.
     pub excess_kurtosis: Option<f64>,
-    /// Kolmogorov-Smirnov distance to the normal distribution with this mean and standard deviation; `null` if all
-    /// samples are equal.
+    /// Kolmogorov-Smirnov distance from the normal distribution that has the same mean and standard deviation; `null`
+    /// if all samples are equal.
     pub ks_distance: Option<f64>,
     /// Width of the histogram's bars, in seconds.
     pub bin_s: f64,
@@ -35,19 +35,21 @@ pub struct Distribution {
     pub first_s: f64,
     /// Number of samples in each bar.
     pub counts: Vec<u64>,
-    /// The least-squares Gaussian fit to the histogram; `null` if there is none.
+    /// The Gaussian that fits the histogram best by least squares; `null` if no fit was possible.
     pub fit: Option<GaussianFit>,
 }
 
-/// Minimum number of samples for a fit. With fewer samples the shape of the histogram is not meaningful.
+/// Minimum number of samples for a fit. With fewer samples, the shape of the histogram is not meaningful.
 const FEWEST_FOR_A_FIT: usize = 30;
-/// Maximum number of bars. If the bar's width needs more, it is multiplied by ten until this number suffices.
+/// Maximum number of histogram bars. If the chosen width would need more bars, the width is multiplied by ten until
+/// they suffice.
 const MOST_BARS: usize = 5000;
-/// Number of bars that a histogram may always have, even if the common limit is reached.
+/// Number of bars that every histogram may have, even if the common limit of all histograms is reached.
 const FEWEST_BARS: usize = 10;
 
 impl Distribution {
-    /// Computes the distribution of times in seconds, with a histogram of at most `bars` bars; `None` without samples.
+    /// Computes the distribution of times in seconds, with a histogram of at most `bars` bars. Returns `None` if there
+    /// are no samples.
     pub(super) fn of(mut samples: Vec<f64>, bin: Option<Span>, bars: usize) -> Option<Self> {
         samples.retain(|sample| sample.is_finite());
         samples.sort_by(f64::total_cmp);
@@ -80,14 +82,15 @@ impl Distribution {
         })
     }
 
-    /// The middle of a bar, in seconds.
+    /// Returns the middle of the bar with index `bar`, in seconds.
     pub fn middle_s(&self, bar: usize) -> f64 {
         self.first_s + (bar as f64 + 0.5) * self.bin_s
     }
 }
 
-/// Width of a bar: as requested, or twice the interquartile range divided by the cube root of the number of samples
-/// (Freedman 1981), rounded down to one significant digit.
+/// Returns the width of a bar: as requested, or twice the interquartile range divided by the cube root of the number of
+/// samples (Freedman 1981), rounded down to one significant digit. It is larger if the histogram would have more than
+/// `bars` bars.
 fn width(sorted: &[f64], asked: Option<Span>, bars: usize) -> f64 {
     let range = sorted.last().copied().unwrap_or(0.0) - sorted.first().copied().unwrap_or(0.0);
     let spread = quantile(sorted, 0.75) - quantile(sorted, 0.25);
@@ -123,7 +126,7 @@ fn histogram(sorted: &[f64], width: f64) -> (f64, Vec<u64>) {
     (first * width, counts)
 }
 
-/// The largest difference between the samples' distribution function and that of the normal distribution.
+/// Returns the largest difference between the samples' distribution function and that of the normal distribution.
 fn ks_distance(sorted: &[f64], mean: f64, deviation: f64) -> f64 {
     let n = sorted.len() as f64;
     let distance = |(index, &sample): (usize, &f64)| {

@@ -1,6 +1,6 @@
 use thiserror::Error;
 
-/// A capture cannot be analysed.
+/// Why a capture cannot be analysed.
 #[derive(Debug, Error)]
 pub enum CaptureError {
     /// The file does not begin like a capture file.

@@ -14,49 +14,51 @@ pub(super) struct Frame<'a> {
     /// Capture time, in nanoseconds since 1970.
     pub(super) at_ns: i64,
     pub(super) link: Linktype,
-    /// Number of the interface that captured the frame; 0 in a pcap file.
+    /// Number of the network interface that captured the frame; 0 in a pcap file.
     pub(super) interface: u32,
-    /// The captured bytes.
+    /// The bytes of the frame that were captured.
     pub(super) data: &'a [u8],
 }
 
-/// The frames of a file, in order.
+/// Reads the frames of a capture file in order.
 pub(super) struct Frames<'a> {
     reader: Box<dyn PcapReaderIterator + Send + 'a>,
-    /// Only for pcap: the link type in the file's header.
+    /// The link type in the file's header. It is used only for pcap files.
     link: Linktype,
     nanos_per_tick: i64,
-    /// Only for pcapng: the interfaces of the current section.
+    /// The interfaces of the current section. They are used only for pcapng files.
     interfaces: Vec<Interface>,
     failed: Failure,
 }
 
-/// The first read error, if any.
+/// The first error that occurred while the file was read, if any.
 type Failure = Arc<OnceLock<io::ErrorKind>>;
 
 #[derive(Clone, Copy)]
 struct Interface {
     link: Linktype,
-    /// Ticks per second.
+    /// Number of ticks of the timestamps per second.
     resolution: u64,
     offset_s: i64,
 }
 
-/// Buffer in bytes: larger than any frame that the formats' usual limit of 262 144 bytes allows.
+/// Size of the read buffer in bytes. It is larger than any frame that the usual limit of the formats, 262 144 bytes,
+/// allows.
 const BUFFER: usize = 1 << 19;
-/// Maximum number of interfaces of a section. Real sections have few; a larger number means that the file is damaged.
+/// Maximum number of interfaces in a section of a file. Real sections have few. A larger number means that the file is
+/// damaged.
 const MOST_INTERFACES: usize = 65_536;
 const GZIP: [u8; 2] = [0x1F, 0x8B];
 
-/// The kind of an opened file.
+/// The kind of a file that was opened.
 pub(super) enum Opened<'a> {
     /// A capture file, pcap or pcapng.
     Capture(Frames<'a>),
-    /// A file of rtpdump, after its magic number.
+    /// A file that rtpdump wrote. The reader is positioned after the file's magic number.
     RtpDump(Box<dyn Read + Send + 'a>),
 }
 
-/// Returns the decompressed content of a file. An empty file is an error.
+/// Returns a reader of the file's content, decompressed if necessary. An empty file is an error.
 fn plain<'a>(source: impl Read + Send + 'a) -> Result<Box<dyn Read + Send + 'a>, CaptureError> {
     let mut source = BufReader::new(source);
     let mut magic = Vec::new();
@@ -69,12 +71,12 @@ fn plain<'a>(source: impl Read + Send + 'a) -> Result<Box<dyn Read + Send + 'a>,
 }
 
 impl<'a> Frames<'a> {
-    /// Opens a capture: pcap or pcapng, optionally compressed with gzip.
+    /// Opens a capture file, pcap or pcapng, which may be compressed with gzip.
     pub(super) fn open(source: impl Read + Send + 'a) -> Result<Self, CaptureError> {
         Self::of_plain(plain(source)?)
     }
 
-    /// Opens a capture or a file of rtpdump, optionally compressed with gzip.
+    /// Opens a capture file or a file that rtpdump wrote. The file may be compressed with gzip.
     pub(super) fn open_any(source: impl Read + Send + 'a) -> Result<Opened<'a>, CaptureError> {
         let mut source = plain(source)?;
         let mut magic = Vec::new();
@@ -96,7 +98,7 @@ impl<'a> Frames<'a> {
         Ok(Self { reader, link: Linktype::NULL, nanos_per_tick: 1000, interfaces: Vec::new(), failed })
     }
 
-    /// Passes all frames to `take`. Returns why reading ended, if it ended before the end of the file.
+    /// Calls `take` for each frame. Returns why reading ended, if it ended before the end of the file.
     pub(super) fn each(&mut self, mut take: impl FnMut(&Frame<'_>)) -> Option<String> {
         let mut position = 0u64;
         loop {
@@ -165,14 +167,14 @@ impl<'a> Frames<'a> {
                 let (at_ns, link) = (interface.nanos(ticks), interface.link);
                 Some(Frame { at_ns, link, interface: packet.if_id, data: &packet.data[..kept] })
             }
-            // A simple packet block has no capture time, so it cannot be used.
+            // A simple packet block of pcapng contains no capture time, so it is skipped.
             PcapBlockOwned::NG(_) => None,
         }
     }
 }
 
 impl Interface {
-    /// Converts ticks to nanoseconds since 1970; saturates if the result does not fit.
+    /// Converts a timestamp in ticks to nanoseconds since 1970. The result saturates if it does not fit.
     fn nanos(&self, ticks: u64) -> i64 {
         let nanos = u128::from(ticks) * 1_000_000_000 / u128::from(self.resolution);
         i64::try_from(nanos).unwrap_or(i64::MAX).saturating_add(self.offset_s.saturating_mul(1_000_000_000))
@@ -187,10 +189,10 @@ fn failure(kind: io::ErrorKind, position: u64) -> String {
     }
 }
 
-/// Fills the parser's buffer as far as possible, because the parser treats a short read as the end of the file.
+/// Fills the parser's buffer as far as possible, because the parser would treat a short read as the end of the file.
 ///
-/// A read error also looks like the end of the file to the parser. Otherwise the parser would discard the bytes that it
-/// has read but not parsed yet.
+/// If a read fails, the parser sees the end of the file. If it saw the error, it would discard the bytes that it has
+/// read but not parsed yet.
 struct Whole<R> {
     source: R,
     failed: Failure,
@@ -204,7 +206,7 @@ impl<R: Read> Read for Whole<R> {
                 Ok(0) => break,
                 Ok(more) => filled += more,
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-                // Only this line sets the error, so `set` does not fail.
+                // The error is set only here, and only once, so `set` does not fail.
                 Err(error) => _ = self.failed.set(error.kind()),
             }
         }

@@ -1,27 +1,27 @@
-//! Least-squares fit of a Gaussian with three parameters to a histogram.
+//! Fits a Gaussian with three parameters to a histogram by least squares.
 //!
 //! Source: Marquardt 1963. Each step solves the normal equations of the linearised problem. A damping shortens the step
-//! until the sum of squares falls. The numbers are scaled so that all three parameters are about one.
+//! until it reduces the sum of squares. The numbers are scaled so that all three parameters are about one.
 
 use serde::Serialize;
 
 /// `f(x) = a exp(-(x - b)² / (2c²))`, fitted to a histogram by least squares (Waki 2013, Eq. 1).
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct GaussianFit {
-    /// Height of the peak, in samples per bar.
+    /// Height of the peak, in samples per histogram bar.
     pub a: f64,
     /// Position of the peak, in seconds.
     pub b_s: f64,
-    /// Standard deviation, in seconds; above zero.
+    /// Standard deviation of the Gaussian, in seconds; above zero.
     pub c_s: f64,
-    /// Standard errors of `a`, `b_s` and `c_s`, each in the parameter's unit.
+    /// Standard errors of `a`, `b_s` and `c_s`, each in the unit of its parameter.
     pub standard_errors: [f64; 3],
-    /// Share of the counts' variance that the fit explains.
+    /// Share of the variance of the histogram's counts that the fit explains.
     pub r2: f64,
 }
 
 impl GaussianFit {
-    /// The fitted curve at `x_s` seconds, in samples per bar.
+    /// Returns the value of the fitted curve at `x_s` seconds, in samples per histogram bar.
     pub fn at(&self, x_s: f64) -> f64 {
         let z = (x_s - self.b_s) / self.c_s;
         self.a * (-z * z / 2.0).exp()
@@ -43,24 +43,25 @@ type Matrix = [Vector; 3];
 
 /// Width of a Gaussian at half its height, as a multiple of its standard deviation.
 const WIDTH_AT_HALF: f64 = 2.354_820_045;
-/// Our choice: the search fails after this many steps.
+/// Number of steps after which the search fails. Our choice.
 const MOST_STEPS: usize = 1000;
-/// Our choice: the search succeeds if a step changes no parameter by more than this share.
+/// The search succeeds if a step changes no parameter by more than this share. Our choice.
 const SMALLEST_STEP: f64 = 1e-10;
-/// Damping of the first step (Marquardt 1963).
+/// The damping of the first step (Marquardt 1963).
 const FIRST_DAMPING: f64 = 1e-2;
-/// Minimum damping. Our choice: with less damping a step is a Gauss-Newton step, and too many steps would be rejected
-/// before the damping shortens them.
+/// The minimum damping. Our choice. With less damping, a step is a Gauss-Newton step. If such steps do not reduce the
+/// sum of squares, too many of them are rejected before the damping has grown enough.
 const LEAST_DAMPING: f64 = 1e-9;
-/// Factors of the damping after an accepted and after a rejected step. Our choice: with larger factors the search takes
-/// too many steps along a narrow valley, for example if the histogram has only one flank.
+/// The damping is multiplied by the first factor after an accepted step, and by the second after a rejected step. Our
+/// choice. With larger factors, the search takes too many steps if the sum of squares has a narrow valley, for example
+/// if the histogram has only one flank.
 const DAMPING_KEPT: f64 = 1.0 / 3.0;
 const DAMPING_REFUSED: f64 = 2.0;
 
 impl Histogram<'_> {
     /// Returns the least-squares fit. Returns `None` if there are fewer than four bars, if the search does not
     /// converge, or if the counts do not determine all three parameters: all counts are equal, a parameter has no
-    /// variance, or the width is smaller than its standard error, as for a peak far narrower than a bar.
+    /// variance, or the width is smaller than its standard error, for example if the peak is far narrower than a bar.
     pub(super) fn fit(&self) -> Option<GaussianFit> {
         let highest = self.counts.iter().max().copied().unwrap_or(0) as f64;
         let place = |bar: usize| (self.first_s + (bar as f64 + 0.5) * self.bin_s - self.mean_s) / self.deviation_s;
@@ -68,8 +69,9 @@ impl Histogram<'_> {
             self.counts.iter().enumerate().map(|(bar, &count)| (place(bar), count as f64 / highest)).collect();
         let mode = self.counts.iter().enumerate().max_by_key(|(_, count)| **count).map(|(bar, _)| place(bar))?;
         let freedom = bars.len().checked_sub(3).filter(|freedom| *freedom > 0)? as f64;
-        // The search starts at the highest bar, with the total width of the bars above half its height. If it started
-        // with a far larger width, it might end outside the histogram.
+        // The search starts at the highest bar. Its initial width at half height is the total width of the bars that
+        // have at least half the highest count. If it started with a far larger width, it might end outside the
+        // histogram.
         let high = bars.iter().filter(|bar| bar.1 >= 0.5).count() as f64;
         let found = search(&bars, [1.0, mode, high * self.bin_s / self.deviation_s / WIDTH_AT_HALF])?;
         let [a, b, c] = found.parameters;
@@ -89,15 +91,15 @@ impl Histogram<'_> {
     }
 }
 
-/// The fit with one set of parameters.
+/// One set of parameters, with the sum of squares and its derivatives.
 struct Point {
-    /// Height, position and standard deviation, scaled.
+    /// Height, position and standard deviation of the Gaussian, in scaled units.
     parameters: Vector,
-    /// Sum of the squared residuals.
+    /// Sum of the squared residuals r.
     squares: f64,
-    /// Half the gradient of `squares`: `Jᵀr`, with Jacobian J and residuals r.
+    /// Half the gradient of `squares`: `Jᵀr`, where J is the Jacobian matrix and r are the residuals.
     gradient: Vector,
-    /// Matrix of the normal equations: `JᵀJ`.
+    /// Matrix of the normal equations: `JᵀJ`, where J is the Jacobian matrix.
     normal: Matrix,
 }
 
@@ -133,7 +135,7 @@ impl Point {
     }
 }
 
-/// Searches the parameters with the least sum of squares; `None` if the search does not converge.
+/// Searches the parameters with the smallest sum of squares. Returns `None` if the search does not converge.
 fn search(bars: &[(f64, f64)], start: Vector) -> Option<Point> {
     let mut here = Point::new(bars, start);
     let mut damping = FIRST_DAMPING;
@@ -141,7 +143,7 @@ fn search(bars: &[(f64, f64)], start: Vector) -> Option<Point> {
         let step = here.step(damping)?;
         let [a, b, c] = here.parameters;
         let there = Point::new(bars, [a + step[0], b + step[1], c + step[2]]);
-        // The position may be zero, so its step is compared with the standard deviation.
+        // The position may be zero, so the step of the position is divided by the standard deviation.
         let share = (step[0] / a).abs().max((step[1] / c).abs()).max((step[2] / c).abs());
         if there.squares < here.squares {
             here = there;
@@ -156,7 +158,7 @@ fn search(bars: &[(f64, f64)], start: Vector) -> Option<Point> {
     None
 }
 
-/// Inverse of a matrix by cofactors; `None` if an element of the inverse is not finite.
+/// Returns the inverse of a matrix, computed by cofactors; `None` if an element of the inverse is not finite.
 fn inverse(matrix: &Matrix) -> Option<Matrix> {
     let cofactor = |row: usize, column: usize| {
         let [r, s, c, d] = [(row + 1) % 3, (row + 2) % 3, (column + 1) % 3, (column + 2) % 3];
@@ -176,7 +178,8 @@ fn inverse(matrix: &Matrix) -> Option<Matrix> {
 mod tests {
     use super::*;
 
-    /// The counts are those of a Gaussian, rounded. If it fails, the fit does not find its parameters.
+    /// The counts are the rounded values of a Gaussian. If it fails, the fit does not find the parameters of this
+    /// Gaussian.
     #[test]
     fn counts_of_a_gaussian_give_its_parameters() {
         for (middle, width) in [(0.04, 0.005), (0.0371, 0.0014), (1e-4, 2e-5), (250.0, 31.0)] {

@@ -1,9 +1,9 @@
-//! Analysis of captures: round-trip times of TCP connections with their distribution, and statistics of RTP streams.
+//! Analysis of captures: round-trip times of TCP connections and their distribution, and statistics of RTP streams.
 //!
-//! Source: Waki 2013, Sec. 2. A capture taken at the sender shows when a segment was sent and when its acknowledgement
+//! Source: Waki 2013, Sec. 2. A capture made at the sender shows when a segment was sent and when its acknowledgement
 //! arrived. Misleading samples are left out and counted: acknowledgements of retransmitted segments (Karn 1987), and
-//! acknowledgements sent by the delayed-ACK timer. The file is read once, from beginning to end. Memory grows with the
-//! number of connections and samples, up to a common limit.
+//! acknowledgements that the delayed-ACK timer caused. The file is read once, from beginning to end. The memory grows
+//! with the number of connections and samples, up to a common limit.
 
 mod analysis;
 mod connection;
@@ -31,19 +31,21 @@ pub use rtp::{Delays, Jitter, RoundTrip, RoundTripSample, RtpAnalysis, RtpOption
 use connection::{Connections, Room};
 use frames::Frames;
 
-/// Options of the analysis.
+/// Options of the analysis of TCP connections.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Options {
-    /// Which acknowledgements are used as samples.
+    /// Which acknowledgements are used as samples of the round-trip time.
     pub rule: AckRule,
     /// Width of the histograms' bars; `None` to derive it from the samples (Freedman 1981).
     pub bin: Option<Span>,
 }
 
-/// Analyses a capture: pcap or pcapng, optionally compressed with gzip, up to its end or its first damaged part.
+/// Analyses the TCP connections in a capture file, pcap or pcapng, which may be compressed with gzip. The file is
+/// analysed up to its end or to its first damaged part.
 ///
 /// # Errors
-/// [`CaptureError`] if nothing can be read. If the capture is truncated or damaged later, the part before is analysed.
+/// [`CaptureError`] if nothing can be read. If a later part of the file is damaged or missing, the part before it is
+/// analysed.
 pub fn analyse(source: impl Read + Send, options: &Options) -> Result<Analysis, CaptureError> {
     analyse_within(Room::DEFAULT, source, options)
 }

@@ -16,17 +16,17 @@ pub(super) struct Segment {
     pub(super) acknowledges: Option<u32>,
     pub(super) syn: bool,
     pub(super) fin: bool,
-    /// Number of bytes of data, computed from the IP header's length, because the capture may have fewer bytes.
+    /// Number of bytes of data, computed from the length in the IP header, because the capture may contain fewer bytes.
     pub(super) data: u32,
-    /// The MSS option of a SYN.
+    /// The value of the MSS option in a SYN.
     pub(super) mss: Option<u16>,
-    /// Length of the TCP options in bytes, which leave less space for data.
+    /// Length of the TCP options in bytes. Options reduce the space for data in a segment.
     pub(super) options: u32,
-    /// Remaining hop limit (IPv4: TTL).
+    /// The remaining hop limit of the IP packet (IPv4: TTL).
     pub(super) hop_limit: u8,
 }
 
-/// A Linux cooked header ends with the `EtherType`, for any kind of device.
+/// Lengths of the Linux cooked headers SLL and SLL2, and the offsets of the `EtherType` in them, in bytes.
 const SLL_HEADER: usize = 16;
 const SLL_ETHER_TYPE: usize = 14;
 const SLL2: Linktype = Linktype(276);
@@ -36,7 +36,7 @@ const RAW: [Linktype; 4] = [Linktype(12), Linktype(101), Linktype::IPV4, Linktyp
 const LOOPBACK: [Linktype; 2] = [Linktype::NULL, Linktype::LOOP];
 const LOOPBACK_HEADER: usize = 4;
 
-/// Parses the TCP segment in a frame, or returns the reason why there is none.
+/// Parses the TCP segment in a frame. If the frame contains no TCP segment, returns the reason.
 pub(super) fn parse(frame: &Frame<'_>) -> Result<Segment, &'static str> {
     let headers = headers(frame)?;
     let (net, transport) = (headers.net.ok_or("not IP")?, headers.transport);
@@ -46,7 +46,8 @@ pub(super) fn parse(frame: &Frame<'_>) -> Result<Segment, &'static str> {
                 return Err("fragment");
             }
             let header_length = header.header_len() + extensions.header_len();
-            // The length is zero if hardware offload splits the segment; only the captured length is then known.
+            // The length is zero if hardware offload will split the segment. Only the number of captured bytes is then
+            // known.
             let length = match usize::from(header.total_len) {
                 0 => frame.data.len().checked_sub(offset(frame)),
                 total => Some(total),
@@ -92,7 +93,7 @@ fn segment(at_ns: i64, (from, to): (IpAddr, IpAddr), tcp: &TcpHeader, data: u32,
     }
 }
 
-/// Bytes before the IP header, if all frames of this link type have the same number.
+/// Returns the number of bytes before the IP header; 0 if it is not the same in all frames of this link type.
 fn offset(frame: &Frame<'_>) -> usize {
     match frame.link {
         Linktype::ETHERNET => 14,
@@ -108,7 +109,8 @@ pub(super) fn headers<'a>(frame: &Frame<'a>) -> Result<LaxPacketHeaders<'a>, &'s
     let data = frame.data;
     match frame.link {
         Linktype::ETHERNET => LaxPacketHeaders::from_ethernet(data).map_err(|_| SHORT),
-        // Do not use etherparse's own parser here: it rejects frames of a loopback device (ARPHRD 772).
+        // etherparse's own parser of this header is not used, because it rejects frames of a loopback device (ARPHRD
+        // 772).
         Linktype::LINUX_SLL => cooked(data, SLL_HEADER, SLL_ETHER_TYPE).ok_or(SHORT),
         SLL2 => cooked(data, SLL2_HEADER, SLL2_ETHER_TYPE).ok_or(SHORT),
         link if RAW.contains(&link) => LaxPacketHeaders::from_ip(data).map_err(|_| SHORT),
@@ -120,7 +122,8 @@ pub(super) fn headers<'a>(frame: &Frame<'a>) -> Result<LaxPacketHeaders<'a>, &'s
     }
 }
 
-/// Parses the packet after a Linux cooked header of `header` bytes, which has the `EtherType` at offset `ether_type`.
+/// Parses the packet that follows a Linux cooked header of `header` bytes. The `EtherType` is at offset `ether_type` in
+/// this header.
 fn cooked(data: &[u8], header: usize, ether_type: usize) -> Option<LaxPacketHeaders<'_>> {
     let (header, rest) = data.split_at_checked(header)?;
     let kind = header.get(ether_type..)?.first_chunk()?;

@@ -1,11 +1,11 @@
-//! Tests with captures that are built frame by frame.
+//! Tests of the analysis of captures, with captures that the tests build frame by frame.
 
 use etherparse::{IpNumber, PacketBuilder, TcpOptionElement};
 use proptest::prelude::*;
 
 use super::*;
 
-/// File format of a capture.
+/// The file format of a capture: pcap with microseconds, pcap with nanoseconds in big-endian order, or pcapng.
 #[derive(Clone, Copy, PartialEq)]
 enum Form {
     Micros,
@@ -13,14 +13,14 @@ enum Form {
     Ng,
 }
 
-/// A capture of a connection between 10.0.0.1:1000 and 10.0.0.2:2000.
+/// Builds a capture of a connection between 10.0.0.1:1000 (the near end) and 10.0.0.2:2000 (the far end).
 struct Script {
     form: Form,
     link: u32,
     bytes: Vec<u8>,
 }
 
-/// The end that sends a segment.
+/// The end of the connection that sends a segment.
 #[derive(Clone, Copy, PartialEq)]
 enum End {
     Near,
@@ -28,7 +28,7 @@ enum End {
 }
 use End::{Far, Near};
 
-/// A segment's flags and numbers; sequence numbers count from zero after the SYN.
+/// The flags and numbers of a TCP segment. Sequence numbers are counted from zero after the SYN.
 #[derive(Clone, Copy, Default)]
 struct Tcp {
     syn: bool,
@@ -39,7 +39,7 @@ struct Tcp {
 }
 
 const ETHERNET: u32 = 1;
-/// Initial sequence numbers; the near end's number wraps in its second segment.
+/// The initial sequence numbers of both ends. The near end's sequence number wraps in its second segment of 1000 bytes.
 const NEAR_START: u32 = u32::MAX - 1500;
 const FAR_START: u32 = 7000;
 
@@ -62,7 +62,7 @@ impl Script {
                 body.extend([1, 0, 0, 0]);
                 body.extend([0xFF; 8]);
                 block(&mut bytes, 0x0A0D_0D0A, &body);
-                // An interface with a resolution of nanoseconds: option 9, `if_tsresol`.
+                // An interface whose timestamps have a resolution of nanoseconds. Option 9 is `if_tsresol`.
                 let mut body = (link as u16).to_le_bytes().to_vec();
                 body.extend([0, 0, 0, 0, 4, 0, 9, 0, 1, 0, 9, 0, 0, 0, 0, 0, 0, 0]);
                 block(&mut bytes, 1, &body);
@@ -71,7 +71,7 @@ impl Script {
         Self { form, link, bytes }
     }
 
-    /// Adds a frame that was captured `micros` microseconds after the first second of the capture's clock.
+    /// Adds a frame that was captured at `micros` microseconds after 1 s on the capture's clock.
     fn frame(&mut self, micros: u64, frame: &[u8]) {
         let nanos = 1_000_000_000 + micros * 1000;
         let length = frame.len() as u32;
@@ -102,7 +102,8 @@ impl Script {
         self
     }
 
-    /// The handshake, opened by the near end and captured there: a round-trip time of 30 ms.
+    /// Adds the handshake. The near end opens the connection, and the capture is made at this end. The round-trip time
+    /// is 30 ms.
     fn handshake(&mut self) -> &mut Self {
         self.tcp(0, Near, Tcp { syn: true, ..Tcp::default() });
         self.tcp(30_000, Far, Tcp { syn: true, ack: Some(0), ..Tcp::default() });
@@ -121,7 +122,7 @@ impl Script {
         analyse(self.bytes.as_slice(), &Options { rule, bin: None }).expect("a capture")
     }
 
-    /// Returns the near end's direction.
+    /// Analyses the capture, and returns the direction in which the near end sends data.
     fn near(&self, rule: AckRule) -> Direction {
         self.analyse(rule).connections.remove(0).directions.remove(0)
     }
@@ -135,7 +136,7 @@ fn block(out: &mut Vec<u8>, kind: u32, body: &[u8]) {
     out.extend(length.to_le_bytes());
 }
 
-/// Builds an Ethernet frame; a SYN announces an MSS of 1000 bytes.
+/// Builds an Ethernet frame with a TCP segment. A SYN announces an MSS of 1000 bytes.
 fn ethernet(from: End, tcp: Tcp, hops: u8) -> Vec<u8> {
     let (ours, theirs) = ([10, 0, 0, 1], [10, 0, 0, 2]);
     let (source, target, ports, starts) = match from {
@@ -168,7 +169,8 @@ fn left_out(direction: &Direction) -> Vec<(&str, u64)> {
     direction.left_out.iter().map(|(reason, count)| (reason.as_str(), *count)).collect()
 }
 
-/// All formats and link types carry the same two segments and their acknowledgement; the sequence numbers wrap.
+/// In all file formats and link types, the capture contains the same two segments and their acknowledgement. The
+/// sequence numbers wrap.
 #[test]
 fn a_pair_of_segments_gives_the_time_of_the_second_in_every_form() {
     for form in [Form::Micros, Form::NanosBigEndian, Form::Ng] {
@@ -193,7 +195,7 @@ fn one_segment_is_the_timers_and_three_are_too_many_unless_every_one_counts() {
     assert_eq!(rtts_ms(&near), (2, Some(135.0)));
 }
 
-/// Karn's rule: it is unknown whether the original or the retransmission was acknowledged.
+/// Tests Karn's rule. If data was sent twice, it is unknown which of the two segments the acknowledgement is for.
 #[test]
 fn acknowledgements_of_repeated_segments_give_nothing() {
     let mut script = Script::new(Form::Micros, ETHERNET);
@@ -205,7 +207,7 @@ fn acknowledgements_of_repeated_segments_give_nothing() {
     assert_eq!(left_out(&near), [("duplicate", 2), ("retransmitted", 1)]);
 }
 
-/// Hardware offload receives 4000 bytes at once and sends four segments of 1000 bytes.
+/// Hardware offload receives 4000 bytes from TCP at once, and sends them in four segments of 1000 bytes.
 #[test]
 fn what_a_card_cuts_into_segments_counts_as_these() {
     let mut script = Script::new(Form::Micros, ETHERNET);
@@ -218,7 +220,7 @@ fn what_a_card_cuts_into_segments_counts_as_these() {
 fn an_acknowledgement_within_a_segment_or_of_one_not_captured_gives_nothing() {
     let mut script = Script::new(Form::Micros, ETHERNET);
     script.handshake().data(40_000, 0, 1000).data(40_100, 1000, 1000).ack(70_000, 1500).ack(75_000, 2000);
-    // Data before sequence number 3000 was not captured.
+    // The segment before sequence number 3000 is missing in the capture.
     script.data(80_000, 3000, 1000).ack(90_000, 3000);
     let near = script.near(AckRule::Every);
     assert_eq!(rtts_ms(&near), (1, Some(34.9)));
@@ -269,7 +271,8 @@ fn other_links_and_ip_versions_are_read_and_strangers_counted() {
     vlan.extend(&plain[12..]);
     let mut sll = vec![0, 0, 0, 1, 0, 6, 0, 0, 0, 0, 0, 0, 0, 0, 8, 0];
     sll.extend(inner(&plain));
-    // `tcpdump -i any -y LINUX_SLL` writes packets of the loopback device in this way: ARPHRD 772.
+    // `tcpdump -i any -y LINUX_SLL` writes packets of the loopback device with this header, whose device type is 772
+    // (ARPHRD).
     let mut sll_loopback = vec![0, 0, 3, 4, 0, 6, 0, 0, 0, 0, 0, 0, 0, 0, 8, 0];
     sll_loopback.extend(inner(&plain));
     let mut sll2 = vec![8, 0, 0, 0, 0, 0, 0, 1, 0, 1, 0, 6, 0, 0, 0, 0, 0, 0, 0, 0];
@@ -326,7 +329,7 @@ fn packed(bytes: &[u8]) -> Vec<u8> {
     packed.finish().expect("a vector takes all")
 }
 
-/// A capture with `pairs` pairs of segments, each pair acknowledged.
+/// Builds a capture with `pairs` pairs of segments. Each pair is acknowledged.
 fn transfer(pairs: u32) -> Script {
     let mut script = Script::new(Form::Micros, ETHERNET);
     script.handshake();
@@ -338,7 +341,7 @@ fn transfer(pairs: u32) -> Script {
     script
 }
 
-/// If it fails, the reader drops its buffer of 512 KiB on a read error, and a capture smaller than this is lost.
+/// If it fails, the reader drops its buffer of 512 KiB on a read error, so nothing of a smaller capture is analysed.
 #[test]
 fn a_compressed_capture_that_is_cut_off_gives_what_came_before_whatever_its_size() {
     for pairs in [30, 200, 3000] {
@@ -347,7 +350,7 @@ fn a_compressed_capture_that_is_cut_off_gives_what_came_before_whatever_its_size
         let cut = analyse(&packed[..packed.len() / 2], &Options::default()).expect("its beginning is there");
         assert!(cut.ended.is_some() && cut.frames > whole.frames / 10 && cut.frames < whole.frames, "{}", cut.frames);
     }
-    // All frames are there, but the end of the gzip stream is missing: the analysis has to report this as well.
+    // All frames are in the file, but the end of the gzip stream is missing. The analysis must report this as well.
     let script = transfer(30);
     let packed = packed(&script.bytes);
     let cut = analyse(&packed[..packed.len() - 8], &Options::default()).expect("all frames are there");
@@ -355,7 +358,7 @@ fn a_compressed_capture_that_is_cut_off_gives_what_came_before_whatever_its_size
     assert!(cut.ended.is_some_and(|ended| ended.starts_with("cut off")));
 }
 
-/// Without a complete header, only the reason for the failure can be reported.
+/// If the header of the capture is incomplete, only the reason for the failure can be reported.
 #[test]
 fn a_compressed_capture_without_a_whole_header_says_why_it_cannot_be_read() {
     let error = analyse(&packed(&transfer(30).bytes)[..12], &Options::default()).expect_err("nothing is there");
@@ -365,8 +368,8 @@ fn a_compressed_capture_without_a_whole_header_says_why_it_cannot_be_read() {
     );
 }
 
-/// A call over the loopback device, captured in the Linux cooked form. If it fails, its UDP packets count as
-/// unreadable.
+/// Analyses a published capture of a call on the loopback device, with Linux cooked headers. If it fails, its UDP
+/// packets count as unreadable.
 #[test]
 fn a_cooked_capture_of_loopback_by_others_is_read() {
     let default = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/data");
@@ -379,7 +382,8 @@ fn a_cooked_capture_of_loopback_by_others_is_read() {
     assert!(analysis.frames > 0 && !analysis.skipped.contains_key("headers not captured"), "{:?}", analysis.skipped);
 }
 
-/// If a capture is cut at any byte, the frames before are analysed and the cut is reported. If it fails, they are lost.
+/// If a capture is cut off at any byte, the frames before the cut must be analysed, and the cut must be reported. If it
+/// fails, these frames are lost.
 #[test]
 fn a_capture_that_is_cut_off_gives_what_came_before() {
     for form in [Form::Micros, Form::NanosBigEndian, Form::Ng] {
@@ -392,17 +396,19 @@ fn a_capture_that_is_cut_off_gives_what_came_before() {
             assert!(found.frames < whole.frames);
             boundaries += u32::from(found.ended.is_none());
         }
-        // A cut between frames or directly after a header cannot be noticed.
+        // A cut between two frames, or directly after a header, cannot be noticed.
         assert!((6..=8).contains(&boundaries), "{boundaries}");
     }
 }
 
-/// A port scan, or a capture made to exhaust memory: connections up to the limit are analysed, the others counted.
+/// The capture contains more connections than the limit, as in a port scan or an attack on the memory. Connections up
+/// to the limit must be analysed, and the segments of the others counted.
 #[test]
 fn more_connections_than_are_kept_are_counted_and_the_first_analysed() {
     let mut script = Script::new(Form::Micros, ETHERNET);
     script.handshake().data(40_000, 0, 1000).data(41_000, 1000, 1000).ack(66_000, 2000);
-    // Reuses the addresses of the first connection; segments of the new connection must not count for the first.
+    // A new connection between the addresses of the first connection. Its segments must not count for the first
+    // connection.
     script
         .tcp(80_000, Near, Tcp { syn: true, seq: 90_000, ..Tcp::default() })
         .data(90_000, 2000, 1000)
@@ -424,7 +430,7 @@ fn segments_samples_and_bars_are_bounded_over_all_connections_together() {
     };
     let few = near(Room { samples: 10, ..Room::DEFAULT });
     assert_eq!((rtts_ms(&few).0, left_out(&few)), (10, vec![("of more samples than are kept", 20)]));
-    // The second segment of each pair replaces the first, and has a sample.
+    // With space for one segment, the second segment of each pair replaces the first segment, and has a sample.
     let one = near(Room { pieces: 1, ..Room::DEFAULT });
     assert_eq!(rtts_ms(&one), rtts_ms(&near(Room::DEFAULT)));
     assert_eq!(rtts_ms(&near(Room { pieces: 0, ..Room::DEFAULT })).0, 0);
@@ -434,7 +440,7 @@ fn segments_samples_and_bars_are_bounded_over_all_connections_together() {
 }
 
 proptest! {
-    /// If it fails, some file makes the analysis panic or exceed its limits.
+    /// If it fails, there are files for which the analysis panics or exceeds its limits.
     #[test]
     fn any_bytes_behind_a_header_are_survived(garbage: Vec<u8>, ng: bool, at in 0usize..400, byte: u8) {
         let mut script = Script::new(if ng { Form::Ng } else { Form::Micros }, ETHERNET);
@@ -448,8 +454,8 @@ proptest! {
     }
 }
 
-/// Expected values from scipy 1.15: `skew`, `kurtosis`, `kstest` and `curve_fit` of the same 500 numbers, with bars of
-/// 1 ms.
+/// The expected values were computed with scipy 1.15 (`skew`, `kurtosis`, `kstest` and `curve_fit`) from the same 500
+/// numbers, with histogram bars of 1 ms.
 #[test]
 fn moments_distance_and_fit_are_those_of_scipy() {
     let sample = |i: u32| 0.020 + 0.004 * f64::from(i * i).sin() + 0.001 * f64::from(i % 7);
@@ -493,8 +499,8 @@ fn degenerate_samples_have_no_shape_and_no_nan() {
     }
 }
 
-/// A capture whose round-trip times are drawn from a normal distribution with mean 40 ms and standard deviation 5 ms:
-/// the fit has to find these parameters.
+/// The round-trip times of this capture are drawn from a normal distribution with a mean of 40 ms and a standard
+/// deviation of 5 ms. The fit must find these parameters.
 #[test]
 fn a_capture_of_known_round_trips_gives_their_law() {
     use rand_core::{Rng as _, SeedableRng as _};

@@ -1,4 +1,4 @@
-//! Experiments in real time, on the network stack of Linux.
+//! Runs experiments in real time on the network stack of Linux.
 
 use std::cell::Cell;
 use std::fs;
@@ -12,7 +12,7 @@ use equipoise_lab::scenario::Scenario;
 use super::{Found, Options};
 use crate::Results;
 
-/// Runs scenarios across network namespaces, in real time and one after another, and counts the runs.
+/// Runs scenarios between network namespaces, in real time and one after another, and reports the progress.
 pub(crate) struct LiveLab<'a> {
     pub(crate) options: Options,
     stop: &'a AtomicBool,
@@ -22,7 +22,7 @@ pub(crate) struct LiveLab<'a> {
     window_control: &'a dyn Fn(&str) -> Option<WindowControl>,
 }
 
-/// The runs of a scenario, and the reason if there are fewer than requested.
+/// The completed runs of a scenario. If they are fewer than requested, `missing` is the reason.
 #[derive(Debug, Default)]
 pub(crate) struct LiveRuns {
     pub(crate) runs: Vec<Run>,
@@ -30,18 +30,19 @@ pub(crate) struct LiveRuns {
 }
 
 impl<'a> LiveLab<'a> {
-    /// Creates a lab for `total` runs, until `stop` is set; it calls `progress` with the share of runs done so far.
+    /// Creates a lab for `total` runs. It stops when `stop` is set, and calls `progress` with the share of the runs
+    /// that are done.
     pub(crate) const fn new(options: &Options, total: u32, stop: &'a AtomicBool, progress: &'a dyn Fn(f64)) -> Self {
         Self { options: *options, stop, total, done: Cell::new(0), progress, window_control: &|_| None }
     }
 
-    /// Adds a function that sets the congestion windows of flow pairs.
+    /// Sets the function that creates setters of congestion windows, which flow pairs need.
     pub(crate) const fn with_windows(self, window_control: &'a dyn Fn(&str) -> Option<WindowControl>) -> Self {
         Self { window_control, ..self }
     }
 
-    /// Runs the scenario `runs` times; fewer times if interrupted, and never if the kernel lacks its congestion
-    /// control.
+    /// Runs a scenario `runs` times. The result has fewer runs after an interruption, and no runs if the kernel lacks
+    /// the scenario's congestion control.
     pub(crate) fn runs(&self, scenario: impl Fn(u32) -> Scenario, runs: u32) -> Result<LiveRuns, LiveError> {
         let mut found = LiveRuns::default();
         for number in 0..runs {
@@ -58,8 +59,8 @@ impl<'a> LiveLab<'a> {
         Ok(found)
     }
 
-    /// Runs the scenario once; the seed follows from the number. Returns `None` if the run was interrupted, because an
-    /// incomplete run cannot be evaluated.
+    /// Runs the scenario once, with a seed that is computed from `number`. Returns `None` if the run was interrupted,
+    /// because an incomplete run cannot be evaluated.
     pub(crate) fn run(&self, scenario: &Scenario, number: u32) -> Result<Option<Run>, LiveError> {
         if self.stop.load(Ordering::Relaxed) {
             return Ok(None);
@@ -81,7 +82,7 @@ impl<'a> LiveLab<'a> {
 }
 
 impl Found {
-    /// Like `results`, for live runs.
+    /// Returns all results of a paper, as `results` does, and marks them as results of live runs.
     pub(crate) fn live_results(self, paper: &str, options: &Options, assumptions: &[&str]) -> Results {
         let mut results = self.results(paper, options, assumptions);
         results.world = World::Live;

@@ -1,4 +1,4 @@
-//! Parts common to the experiments of all papers: counted runs, and claims decided by a rule.
+//! Common parts of the experiments of all papers: they run scenarios, report the progress, and decide claims by rules.
 
 #[cfg(feature = "live")]
 pub(crate) mod live;
@@ -20,17 +20,17 @@ use equipoise_lab::statistics::{Estimate, mean_95};
 /// Options of a run of experiments.
 #[derive(Clone, Copy, Debug)]
 pub struct Options {
-    /// Number of runs of every experiment; `None` for the paper's numbers.
+    /// Number of runs of every experiment; `None` for the numbers of the paper.
     pub runs: Option<u32>,
-    /// Few runs: enough to see that the experiment works, too few for a verdict.
+    /// Whether to make only few runs: enough to see that the experiment works, but too few for a verdict.
     pub quick: bool,
     /// Seed of the first run of each experiment.
     pub seed: u64,
-    /// Number of threads; `None` for all cores.
+    /// Number of threads; `None` to use all processor cores.
     pub threads: Option<usize>,
 }
 
-/// The results of the parts that have run so far.
+/// The results of the parts of a paper that have been run so far.
 #[derive(Default)]
 pub(crate) struct Found {
     pub(crate) claims: Vec<Claim>,
@@ -46,10 +46,10 @@ pub(crate) struct Lab<'a> {
     progress: &'a (dyn Fn(f64) + Sync),
 }
 
-/// A part of a paper: the function that counts its runs, and the function that runs it.
+/// A part of a paper: a function that returns its number of runs, and a function that runs it.
 pub(crate) type Experiment = (fn(&Options) -> u32, fn(&Lab<'_>, &mut Found) -> Result<(), SimError>);
 
-/// Runs parts of a paper in order, each once. Calls `progress` with the share of runs done so far.
+/// Runs parts of a paper in order, each part once. Calls `progress` with the share of the runs that are done.
 pub(crate) fn run_parts<P: Copy + Ord>(
     parts: &[P],
     experiment: fn(P) -> Experiment,
@@ -70,7 +70,8 @@ pub(crate) fn run_parts<P: Copy + Ord>(
 }
 
 impl Found {
-    /// Returns all results of a paper. After a quick look the claims have no verdict, because more runs may reverse it.
+    /// Returns all results of a paper. In a quick look the claims have no verdict, because more runs may reverse the
+    /// verdict.
     pub(crate) fn results(self, paper: &str, options: &Options, assumptions: &[&str]) -> Results {
         let judged = |claim: Claim| match claim.verdict {
             Verdict::NotComparable => claim,
@@ -97,12 +98,12 @@ impl Found {
 }
 
 impl<'a> Lab<'a> {
-    /// Creates a lab for `total` runs; it calls `progress` with the share of runs done so far.
+    /// Creates a lab for `total` runs, which calls `progress` with the share of the runs that are done.
     pub(crate) const fn new(options: &Options, total: u32, progress: &'a (dyn Fn(f64) + Sync)) -> Self {
         Self { options: *options, total, done: AtomicU32::new(0), progress }
     }
 
-    /// Runs a scenario `runs` times, or the number of times in the options.
+    /// Runs a scenario with `runs` different seeds, and returns what `keep` returns for each run.
     pub(crate) fn runs<T: Send>(
         &self,
         scenario: &Scenario,
@@ -112,7 +113,7 @@ impl<'a> Lab<'a> {
         self.each((0..runs).map(|number| (scenario, number)), keep)
     }
 
-    /// Runs each scenario once; the seed of a run is the options' seed plus the number given with the scenario.
+    /// Runs each scenario once. The seed of a run is the options' seed plus the number that is given with the scenario.
     pub(crate) fn each<T: Send>(
         &self,
         scenarios: impl IntoIterator<Item = (impl Borrow<Scenario> + Sync, u32)>,
@@ -128,7 +129,7 @@ impl<'a> Lab<'a> {
         sim::simulate_each(&scenarios, self.options.threads, counted)
     }
 
-    /// Like [`each`](Self::each), with an observer for each run.
+    /// Does what [`each`](Self::each) does, and also passes each run's events to an observer.
     pub(crate) fn each_observed<T: Send, O: RunObserver>(
         &self,
         scenarios: impl IntoIterator<Item = (impl Borrow<Scenario> + Sync, u32)>,
@@ -145,10 +146,10 @@ impl<'a> Lab<'a> {
         sim::simulate_each_observed(&scenarios, self.options.threads, observer, counted)
     }
 
-    /// Runs `runs` scenarios, each with its own seed. `scenario` creates each of them from its position: 0 for the
-    /// first, rising to just below 1 for the last.
+    /// Runs `runs` scenarios, each with its own seed. `scenario` creates each scenario from its position: 0 for the
+    /// first scenario, and just below 1 for the last.
     ///
-    /// For scenarios with little or no randomness, whose runs would otherwise be equal.
+    /// This is for scenarios with little or no randomness, which would otherwise have equal runs.
     pub(crate) fn spread<T: Send>(
         &self,
         runs: u32,
@@ -159,7 +160,7 @@ impl<'a> Lab<'a> {
         self.each((0..runs).map(at), keep)
     }
 
-    /// Counts runs that are done or turned out not to be needed.
+    /// Counts `runs` runs as done. They may also be runs that turned out to be unnecessary.
     pub(crate) fn count(&self, runs: u32) {
         let done = self.done.fetch_add(runs, Ordering::Relaxed) + runs;
         (self.progress)(f64::from(done) / f64::from(self.total.max(1)));
@@ -167,8 +168,8 @@ impl<'a> Lab<'a> {
 }
 
 impl Options {
-    /// Number of runs of an experiment: `paper` as in the paper, `quick` for a quick look, or the number in the
-    /// options.
+    /// Returns the number of runs of an experiment: the number in the options, if there is one, otherwise `quick` for a
+    /// quick look and `paper` for the paper's number.
     pub(crate) fn runs(&self, paper: u32, quick: u32) -> u32 {
         self.runs.unwrap_or(if self.quick { quick } else { paper })
     }
@@ -176,13 +177,13 @@ impl Options {
 
 /// Parses a built-in scenario.
 pub(crate) fn parse(text: &str) -> Scenario {
-    // The scenario files are part of the program, and a test parses them all.
+    // The scenario files are built into the program, and a test parses all of them.
     expect_parsed(Scenario::parse(text))
 }
 
-/// Parses a built-in scenario with overrides.
+/// Parses a built-in scenario, with values replaced by the overrides.
 pub(crate) fn parse_with(text: &str, overrides: &[Override]) -> Scenario {
-    // The overrides are also part of the program: an invalid override ends the program before a claim is printed.
+    // The overrides are part of the program, too. An invalid override ends the program before a claim is printed.
     expect_parsed(Scenario::parse_with(text, overrides))
 }
 
@@ -193,12 +194,12 @@ fn expect_parsed(parsed: Result<Scenario, ScenarioError>) -> Scenario {
     }
 }
 
-/// A mean over runs, or a number computed from means.
+/// A mean over runs, or a number that is computed from such means.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Mean {
-    /// The number; `None` if there are no runs.
+    /// The number; `None` if there are no runs to compute it from.
     pub(crate) value: Option<f64>,
-    /// The number with its confidence interval, if there are enough runs for an interval.
+    /// The number with its confidence interval; `None` if there are too few runs for an interval.
     pub(crate) estimate: Option<Estimate>,
 }
 
@@ -214,7 +215,7 @@ impl Mean {
         Self { value, estimate: mean_95(values) }
     }
 
-    /// Returns the text for tables.
+    /// Returns the number and its interval as text for a table.
     pub(crate) fn words(self, decimals: usize) -> String {
         match (self.estimate, self.value) {
             (None, Some(value)) => format!("{value:.decimals$}"),
@@ -223,7 +224,7 @@ impl Mean {
     }
 }
 
-/// Ratio of two estimates. Its interval assumes that the logarithms of the estimates are nearly normal.
+/// Returns the ratio of two estimates. Its interval assumes that the logarithms of the estimates are nearly normal.
 pub(crate) fn ratio(over: Estimate, under: Estimate) -> Option<Estimate> {
     let half = |of: &Estimate| (of.ci95[1] - of.ci95[0]) / 2.0 / of.value;
     let spread = half(&over).hypot(half(&under));
@@ -232,8 +233,8 @@ pub(crate) fn ratio(over: Estimate, under: Estimate) -> Option<Estimate> {
     sound.then(|| Estimate { value, ci95: [value * (-spread).exp(), value * spread.exp()] })
 }
 
-/// Difference of two estimates from independent runs. Its interval follows from their intervals, which may be
-/// asymmetric (Newcombe 1998, method 10).
+/// Returns the difference of two estimates from independent runs. Its interval is computed from the two intervals,
+/// which may be asymmetric (Newcombe 1998, method 10).
 pub(crate) fn difference(minuend: Estimate, subtrahend: Estimate) -> Estimate {
     let value = minuend.value - subtrahend.value;
     let below = (minuend.value - minuend.ci95[0]).hypot(subtrahend.ci95[1] - subtrahend.value);
@@ -241,16 +242,16 @@ pub(crate) fn difference(minuend: Estimate, subtrahend: Estimate) -> Estimate {
     Estimate { value, ci95: [value - below, value + above] }
 }
 
-/// Multiplies an estimate by a factor, to change the unit.
+/// Returns the estimate multiplied by a factor, to change its unit.
 pub(crate) fn scaled(estimate: Estimate, factor: f64) -> Estimate {
     Estimate { value: estimate.value * factor, ci95: estimate.ci95.map(|end| end * factor) }
 }
 
-/// Formats a number with its interval, for tables.
+/// Formats a number and its confidence interval for a table. If there is no estimate, returns a dash.
 pub(crate) fn with_interval(estimate: Option<Estimate>, decimals: usize) -> String {
     estimate.map_or("–".to_owned(), |Estimate { value, ci95: [low, high] }| {
         let mut text = format!("{value:.decimals$}");
-        // Writing to a string never fails.
+        // Writing to a `String` never fails, so the result is ignored.
         let _ = write!(text, " [{low:.decimals$}, {high:.decimals$}]");
         text
     })

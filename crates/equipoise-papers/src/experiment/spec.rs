@@ -1,42 +1,42 @@
-//! A claim before any run, and the rule for its verdict.
+//! The definition of a claim, and the rule for its verdict.
 
 use super::Mean;
 use crate::{Claim, Verdict};
 use equipoise_lab::statistics::Estimate;
 
-/// A claim of a paper before any run: its statement, and the condition on our number.
+/// The definition of a claim of a paper: its statement, and the condition on our number.
 ///
-/// The rule and its bounds are fixed here. If a claim compares two of our numbers, the rule judges their ratio or their
-/// difference.
+/// The rule and its bounds are fixed before any run. If a claim compares two of our numbers, the rule judges their
+/// ratio or their difference.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Spec {
-    /// Stable name, such as `fig7.slope`.
+    /// Stable identifier of the claim, such as `fig7.slope`.
     pub(crate) id: &'static str,
-    /// Where the paper makes the claim.
+    /// The figure, table or section of the paper that makes the claim.
     pub(crate) figure: &'static str,
     /// The statement of the claim.
     pub(crate) statement: &'static str,
-    /// The condition on our number; `None` if the paper has nothing to compare with.
+    /// The condition on our number; `None` if the paper has nothing to compare our number with.
     pub(crate) rule: Option<Rule>,
-    /// The paper's number.
+    /// The number that the paper states, if it states one.
     pub(crate) paper: Option<f64>,
-    /// Unit of our number, of the paper's number and of the rule's bounds.
+    /// Unit of our number, of the paper's number, and of the rule's bounds.
     pub(crate) unit: &'static str,
     basis: Basis,
 }
 
-/// Who makes the claim, and how its interpretation was chosen.
+/// Who makes the claim, and when its interpretation was chosen.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Basis {
-    /// The paper's claim, in the interpretation that was fixed before any run.
+    /// A claim of the paper, in an interpretation that was fixed before any run.
     Paper,
-    /// The paper's claim, in an interpretation that was chosen because it fits.
+    /// A claim of the paper, in an interpretation that was chosen because its results fit the paper.
     Fitted,
-    /// A claim that we make and the paper does not.
+    /// A claim that we make, but that the paper does not make.
     Ours,
 }
 
-/// Condition on our number.
+/// A condition on our number: it must be between two bounds.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Rule {
     low: f64,
@@ -44,7 +44,7 @@ pub(crate) struct Rule {
     cells: Cells,
 }
 
-/// Which of our numbers ("cells", such as the cells of a table) have to satisfy the rule.
+/// Which of our numbers must satisfy the rule, if there are several ("cells", such as the cells of a table).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Cells {
     One,
@@ -52,14 +52,14 @@ enum Cells {
     Some,
 }
 
-/// Result of applying a rule to a confidence interval.
+/// The result of applying a rule to a confidence interval.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Judgement {
-    /// The rule holds for the whole interval.
+    /// The rule holds in the whole interval.
     Holds,
-    /// The rule holds for no part of the interval.
+    /// The rule holds nowhere in the interval.
     Fails,
-    /// The rule holds for a part of the interval.
+    /// The rule holds in a part of the interval.
     Open,
 }
 
@@ -74,28 +74,30 @@ impl Judgement {
 }
 
 impl Rule {
-    /// The number is above `low`.
+    /// Returns the rule that the number is above `low`.
     pub(crate) const fn above(low: f64) -> Self {
         Self::within(low, f64::INFINITY)
     }
 
-    /// The number is below `high`.
+    /// Returns the rule that the number is below `high`.
     pub(crate) const fn below(high: f64) -> Self {
         Self::within(f64::NEG_INFINITY, high)
     }
 
-    /// The number lies between both bounds.
+    /// Returns the rule that the number is between both bounds.
     pub(crate) const fn within(low: f64, high: f64) -> Self {
         Self { low, high, cells: Cells::One }
     }
 
-    /// The rule must hold in each of several cells. Each cell is tested separately; the more cells, the stricter the
-    /// test of each (Holm 1979). For "reproduced" this is stricter than necessary; for "not reproduced" it is needed.
+    /// Changes the rule so that it must hold in each of several cells. Each cell is tested separately. The more cells
+    /// there are, the stricter is the test of each (Holm 1979). This is stricter than necessary for "reproduced", but
+    /// is needed for "not reproduced".
     pub(crate) const fn in_every_cell(self) -> Self {
         Self { cells: Cells::Every, ..self }
     }
 
-    /// The rule must hold in at least one of several cells, tested as in [`in_every_cell`](Self::in_every_cell).
+    /// Changes the rule so that it must hold in at least one of several cells. They are tested as in
+    /// [`in_every_cell`](Self::in_every_cell).
     pub(crate) const fn in_some_cell(self) -> Self {
         Self { cells: Cells::Some, ..self }
     }
@@ -117,11 +119,11 @@ impl Rule {
         format!("The whole interval {bound}{cells}.")
     }
 
-    /// Applies the rule to one number.
+    /// Applies the rule to a single number.
     fn judge(&self, ours: &Estimate) -> Judgement {
         let [low, high] = ours.ci95;
-        // An exact number, such as a count that never varied, may lie on a bound; a random number must lie strictly
-        // inside.
+        // A number without any variance, for example a count that is equal in all runs, may be equal to a bound. The
+        // interval of any other number must be strictly between the bounds.
         let is_exact = low >= high;
         if low > self.low && high < self.high || is_exact && low >= self.low && high <= self.high {
             Judgement::Holds
@@ -149,18 +151,18 @@ impl Rule {
         }
     }
 
-    /// p-value of the hypothesis that the true value is outside the bounds.
+    /// Returns the p-value of the hypothesis that the true value is outside the bounds.
     fn doubt(&self, ours: &Estimate) -> f64 {
         above(ours, self.low).max(below(ours, self.high))
     }
 
-    /// p-value of the hypothesis that the true value is inside the bounds.
+    /// Returns the p-value of the hypothesis that the true value is between the bounds.
     fn doubt_of_failure(&self, ours: &Estimate) -> f64 {
         below(ours, self.low).min(above(ours, self.high))
     }
 }
 
-/// p-value of the hypothesis that the true value is not above the bound.
+/// Returns the p-value of the hypothesis that the true value is not above the bound.
 fn above(ours: &Estimate, bound: f64) -> f64 {
     tail(ours.value - bound, ours.value - ours.ci95[0])
 }
@@ -169,14 +171,15 @@ fn below(ours: &Estimate, bound: f64) -> f64 {
     tail(bound - ours.value, ours.ci95[1] - ours.value)
 }
 
-/// Probability that a normal variable exceeds its mean by `distance`; `half` is half the width of a 95 % interval.
+/// Returns the probability that a normally distributed variable exceeds its mean by `distance`. `half` is half the
+/// width of the variable's 95 % interval.
 fn tail(distance: f64, half: f64) -> f64 {
     let deviations = if half > 0.0 { distance / half * 1.959_964 } else { distance.signum() * f64::INFINITY };
     if deviations.is_nan() { 0.5 } else { 0.5 * libm::erfc(deviations / 2f64.sqrt()) }
 }
 
-/// Which of several hypotheses are rejected, at a level of 2.5 % in total, as at each end of a 95 % interval (Holm
-/// 1979).
+/// Returns which of several hypotheses are rejected, given their p-values. The level is 2.5 % for all together, as at
+/// each end of a 95 % interval (Holm 1979).
 fn holm(doubts: &[f64]) -> Vec<bool> {
     let mut order: Vec<_> = (0..doubts.len()).collect();
     order.sort_by(|a, b| doubts[*a].total_cmp(&doubts[*b]));
@@ -191,17 +194,17 @@ fn holm(doubts: &[f64]) -> Vec<bool> {
 }
 
 impl Spec {
-    /// A claim of the paper, with the rule for its verdict.
+    /// Defines a claim of the paper, with the rule for its verdict.
     pub(crate) const fn new(id: &'static str, figure: &'static str, statement: &'static str, rule: Rule) -> Self {
         Self { id, figure, statement, rule: Some(rule), paper: None, unit: "", basis: Basis::Paper }
     }
 
-    /// A number that is only shown, because the paper has nothing to compare with.
+    /// Defines a number that is only shown, because the paper has nothing to compare it with.
     pub(crate) const fn shown(id: &'static str, figure: &'static str, statement: &'static str) -> Self {
         Self { id, figure, statement, rule: None, paper: None, unit: "", basis: Basis::Paper }
     }
 
-    /// Sets the paper's number.
+    /// Sets the number that the paper states.
     pub(crate) const fn paper(self, paper: f64) -> Self {
         Self { paper: Some(paper), ..self }
     }
@@ -211,31 +214,33 @@ impl Spec {
         Self { unit, ..self }
     }
 
-    /// Marks a claim whose interpretation was chosen because it fits: it never counts as reproduced.
+    /// Marks a claim whose interpretation was chosen because its results fit the paper. Such a claim never counts as
+    /// reproduced.
     pub(crate) const fn fitted(self) -> Self {
         Self { basis: Basis::Fitted, ..self }
     }
 
-    /// Marks a claim that we make and the paper does not.
+    /// Marks a claim that we make, but that the paper does not make.
     pub(crate) const fn ours(self) -> Self {
         Self { basis: Basis::Ours, ..self }
     }
 
-    /// Decides the claim by the confidence interval of our number. Without an interval, as with a single run, the claim
-    /// is not comparable.
+    /// Decides the claim by the confidence interval of our number. If there is no interval, for example after a single
+    /// run, the claim is not comparable.
     pub(crate) fn decide(&self, runs: u32, ours: impl Into<Mean>, note: impl Into<String>) -> Claim {
         let ours = ours.into();
         let holds = self.rule.zip(ours.estimate).map(|(rule, estimate)| rule.judge(&estimate));
         self.claim(runs, ours, holds, note)
     }
 
-    /// Decides the claim if no run has the event that would be measured: there is no number, and the rule fails.
+    /// Decides the claim if the event to measure occurs in no run. The claim then has no number, and its rule does not
+    /// hold.
     pub(crate) fn never(&self, runs: u32, note: impl Into<String>) -> Claim {
         self.claim(runs, None.into(), Some(Judgement::Fails), note)
     }
 
-    /// Decides the claim by several of our numbers. The claim shows the number furthest from satisfying the rule; if
-    /// one cell is enough, the number nearest to satisfying it.
+    /// Decides the claim by several of our numbers (cells). The claim shows the number that is furthest from satisfying
+    /// the rule or, if one cell is enough, the number that is nearest to satisfying it.
     pub(crate) fn decide_cells(&self, runs: u32, cells: &[Estimate], note: impl Into<String>) -> Claim {
         let rule = self.rule.filter(|_| !cells.is_empty());
         let holds = rule.map(|rule| rule.judge_cells(cells));
@@ -298,7 +303,7 @@ mod tests {
         assert_eq!(verdict(near, 0.95, 1.05), (Verdict::Reproduced, Some(true)));
         assert_eq!(verdict(near, 0.5, 1.5), (Verdict::Undecided, None), "wider than the rule");
         assert_eq!(verdict(near, 1.2, 1.5), (Verdict::NotReproduced, Some(false)));
-        // An exact number may lie on the bound.
+        // A number without any variance may be equal to the bound.
         let none = Spec::new("fig0.x", "Fig. 0", "None is lost.", Rule::within(0.0, 0.0));
         assert_eq!(verdict(none, 0.0, 0.0), (Verdict::Reproduced, Some(true)));
         assert_eq!(verdict(none, 0.0, 0.5), (Verdict::Undecided, None));
@@ -320,7 +325,8 @@ mod tests {
 
     #[test]
     fn of_many_cells_more_is_asked_of_each() {
-        // `just` is 1.96 standard deviations above the bound: enough for one cell, but not for ten.
+        // `just` is 1.96 standard deviations above the bound, which is enough for a single cell, but not for one of ten
+        // cells.
         let (just, well) = (estimate(1.0001, 3.0), estimate(1.5, 3.5));
         let some = Spec::new("fig0.x", "Fig. 0", "Once above one.", Rule::above(1.0).in_some_cell());
         let every = Spec::new("fig0.x", "Fig. 0", "Always above one.", Rule::above(1.0).in_every_cell());

@@ -1,4 +1,4 @@
-//! Runs with a drop of the available bandwidth, for several m and buffers: the runs of Fig. 15 and 16.
+//! The runs of Fig. 15 and 16, in which the available bandwidth drops, for several strengths m and buffer sizes.
 
 use super::readings::Way;
 use super::scenarios::FIG15;
@@ -11,42 +11,42 @@ use equipoise_lab::statistics::{Estimate, mean_95, share_95};
 
 /// Available bandwidth after the drop, in Mbit/s.
 pub(super) const DROPS: [u32; 4] = [20, 30, 40, 50];
-/// Buffer sizes in packets; the bandwidth-delay product is 1000 packets.
+/// Buffer sizes in packets. For comparison, the bandwidth-delay product is 1000 packets.
 pub(super) const BUFFERS: [u32; 6] = [250, 500, 1000, 1500, 2000, 3000];
-/// The buffer of Fig. 15, in packets.
+/// The buffer size of Fig. 15, in packets.
 pub(super) const BUFFER: u32 = 1000;
-/// The part of the run before the drop, in seconds.
+/// The part of a run before the drop of the available bandwidth, in seconds.
 const BEFORE: (f64, f64) = (0.0, 5.5);
-/// The part of the run from the drop to the end, in seconds.
+/// The part of a run from the drop of the available bandwidth to the end of the run, in seconds.
 const BEHIND: (f64, f64) = (5.5, 9.5);
 
-/// Results of a run that the claims use.
+/// The values that the claims use, computed from one run.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Outcome {
     /// Whether a retransmission timeout occurred after the drop.
     timed_out: bool,
-    /// Whether packets were lost before the drop. Then the window is already small at the drop, and a later timeout may
-    /// be due to the earlier loss.
+    /// Whether packets were lost before the drop. If so, the window is already small at the drop, and a later timeout
+    /// may be caused by the earlier loss.
     early: bool,
-    /// Whether no packet was lost in the whole run, so that a larger buffer makes no difference.
+    /// Whether no packet was lost in the whole run. If so, the run would be the same with a larger buffer.
     calm: bool,
     utilisation: f64,
 }
 
-/// The parameters of one cell of the figures.
+/// The parameters of one cell of the figures: all runs of a cell have the same parameters.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Place {
-    /// Available bandwidth after the drop, in Mbit/s of 100 Mbit/s.
+    /// Available bandwidth after the drop, in Mbit/s, if the bottleneck has 100 Mbit/s.
     pub(super) available_mbps: u32,
-    /// Strength m of the oscillation, in the unit of the thesis.
+    /// Strength m of the self-induced oscillation, in the unit of the thesis.
     pub(super) m: f64,
     /// Buffer size in packets.
     pub(super) buffer: u32,
-    /// Factor of all rates relative to the thesis; the bandwidth-delay product has the same factor.
+    /// Factor by which all rates exceed those of the thesis. The bandwidth-delay product has the same factor.
     pub(super) scale: u32,
 }
 
-/// All runs of one cell.
+/// All runs with the same parameters.
 pub(super) struct Cell {
     pub(super) place: Place,
     outcomes: Vec<Outcome>,
@@ -65,40 +65,41 @@ impl Outcome {
 }
 
 impl Cell {
-    /// Share of runs with a timeout, among the runs without losses before the drop. With earlier losses the cause of a
-    /// timeout is not known.
+    /// Returns the share of runs with a timeout. Runs with losses before the drop are left out, because the cause of
+    /// their timeout is not known.
     pub(super) fn timed_out(&self) -> Option<Estimate> {
         let sound = self.outcomes.iter().filter(|outcome| !outcome.early);
         share_95(sound.clone().filter(|outcome| outcome.timed_out).count(), sound.count())
     }
 
-    /// Share of runs with losses before the drop.
+    /// Returns the share of runs with losses before the drop.
     pub(super) fn early(&self) -> Option<Estimate> {
         share_95(self.outcomes.iter().filter(|outcome| outcome.early).count(), self.outcomes.len())
     }
 
-    /// Mean utilisation of all runs.
+    /// Returns the mean utilisation over all runs.
     pub(super) fn utilisation(&self) -> Option<Estimate> {
         mean_95(&self.outcomes.iter().map(|outcome| outcome.utilisation).collect::<Vec<_>>())
     }
 
-    /// Mean utilisation of the runs with a timeout, or of the runs without one; runs with losses before the drop are
-    /// left out.
+    /// Returns the mean utilisation over the runs with a timeout, or over the runs without one. Runs with losses before
+    /// the drop are left out.
     pub(super) fn utilisation_if(&self, timed_out: bool) -> Option<Estimate> {
         let are = self.outcomes.iter().filter(|outcome| !outcome.early && outcome.timed_out == timed_out);
         mean_95(&are.map(|outcome| outcome.utilisation).collect::<Vec<_>>())
     }
 }
 
-/// Finds the cell with these parameters.
+/// Returns the cell with these parameters.
 pub(super) fn cell(cells: &[Cell], available_mbps: u32, m: f64, buffer: u32) -> Option<&Cell> {
     cells.iter().find(|Cell { place, .. }| {
         place.available_mbps == available_mbps && place.buffer == buffer && (place.m - m).abs() < 1e-9
     })
 }
 
-/// Runs each drop with each of `strengths` that the interpretation allows, and with each of `buffers`. The buffers must
-/// be in ascending order, because a run without losses is reused for larger buffers.
+/// Runs each drop with each buffer size in `buffers`, and with each strength in `strengths` that the interpretation
+/// `way` allows. The buffer sizes must be in ascending order, because the result of a run without losses is reused for
+/// larger buffers.
 pub(super) fn cells(
     lab: &Lab<'_>,
     way: Way,
@@ -128,7 +129,8 @@ pub(super) fn cells(
     Ok(cells)
 }
 
-/// The scenario of a cell; `phase` is the time of the drop between two measurement results, from 0 to below 1.
+/// Returns the scenario of a run. `phase`, from 0 to just below 1, is the position of the drop between two results of
+/// the bandwidth measurement.
 fn scenario(place: Place, (way, strength): (Way, f64), phase: f64) -> Scenario {
     let Place { available_mbps, buffer, scale, .. } = place;
     let rate = |mbps: u32| format!("{} Mbit/s", mbps * scale);

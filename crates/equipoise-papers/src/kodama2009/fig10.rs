@@ -9,20 +9,20 @@ use equipoise_lab::scenario::Override;
 use equipoise_lab::sim::SimError;
 use equipoise_lab::statistics::{Estimate, mean_95, share_95};
 
-/// Number of runs without and with oscillation; the thesis shows one run of each.
+/// Number of runs without oscillation, and number of runs with oscillation. The thesis shows one run of each kind.
 const RUNS: u32 = 40;
-/// Number of runs without and with oscillation, with other interpretations of the thesis.
+/// Number of runs of each kind, without and with oscillation, for each other interpretation of the thesis.
 const RUNS_OF_READINGS: u32 = 20;
-/// The interval in which timeouts count, in seconds: from the drop at 20 s, long enough for a timeout caused by the
-/// drop. Our choice: other timeouts come later.
+/// The part of a run in which timeouts count, in seconds. It begins with the drop at 20 s, and is long enough for any
+/// timeout that the drop causes. Our choice: later timeouts have other causes.
 const BEHIND_DROP: (f64, f64) = (20.0, 24.0);
-/// Time at which the available bandwidth rises again.
+/// Time at which the available bandwidth rises again, in seconds.
 const RISE_S: f64 = 40.0;
 /// 90 % of the converged window `(0.95 · 80 + 0.05 · 100) Mbit/s · 120 ms`, in packets of 1500 bytes.
 const NEARLY_BACK: f64 = 0.9 * 810.0;
 /// The value of m in the runs with oscillation (Kodama 2009, Fig. 14).
 const STRENGTH: f64 = 0.3;
-/// Time between two measurement results in seconds: 3.5 round-trip times of 120 ms.
+/// Time between two results of the bandwidth measurement, in seconds: 3.5 round-trip times of 120 ms.
 const ONE_RESULT_S: f64 = 0.42;
 const READINGS: [Way; 4] = [Way::Known, Way::RoundTrips, Way::KnownRoundTrips, Way::Sack];
 
@@ -71,16 +71,16 @@ pub(super) fn planned(options: &Options) -> u32 {
     2 * (options.runs(RUNS, 2) + READINGS.len() as u32 * options.runs(RUNS_OF_READINGS, 1))
 }
 
-/// Results of a run that the claims use.
+/// The values that the claims use, computed from one run.
 struct Outcome {
     timeouts: u64,
     dropped: u64,
-    /// Time in seconds from the rise of the available bandwidth until the window is at `NEARLY_BACK`.
+    /// Time from the rise of the available bandwidth until the window reaches `NEARLY_BACK`, in seconds.
     back_s: f64,
     window: Vec<(f64, f64)>,
 }
 
-/// All runs with one interpretation and one strength of oscillation.
+/// All runs with the same interpretation and the same strength of the oscillation.
 struct Row {
     way: Way,
     strength: f64,
@@ -126,7 +126,7 @@ impl Row {
     }
 }
 
-/// Runs Fig. 10 and 14: the available bandwidth is 80, then 20, then again 80 Mbit/s.
+/// Runs Fig. 10 and 14, in which the available bandwidth is 80 Mbit/s, then 20 Mbit/s, then 80 Mbit/s again.
 pub(super) fn run(lab: &Lab<'_>, found: &mut Found) -> Result<(), SimError> {
     let runs = lab.options.runs(RUNS, 2);
     let mut rows = rows(lab, Way::Main, runs)?;
@@ -141,12 +141,12 @@ pub(super) fn run(lab: &Lab<'_>, found: &mut Found) -> Result<(), SimError> {
     Ok(())
 }
 
-/// The runs of one interpretation, without and with oscillation.
+/// Makes all runs of one interpretation, without and with oscillation.
 fn rows(lab: &Lab<'_>, way: Way, runs: u32) -> Result<Vec<Row>, SimError> {
     let strengths = [0.0, STRENGTH].into_iter().filter_map(|m| Some((m, way.strength(m)?)));
     let row = |(m, strength): (f64, f64)| {
         let scenario = |place: f64| {
-            // The runs differ in the time between the last measurement result and the drop.
+            // In each run, the time between the last measurement result and the drop is different.
             let mut overrides = way.overrides("symbiosis");
             overrides.extend([
                 Override::set("flow.symbiosis.start", format!("{:.3} ms", 1e3 * ONE_RESULT_S * place)),
@@ -176,13 +176,13 @@ fn claims(rows: &[Row], runs: u32) -> Vec<Claim> {
     ]
 }
 
-/// Why packets are lost at the drop to 20 Mbit/s: the note of the claims.
+/// A note that some claims show: why packets are lost when the available bandwidth drops to 20 Mbit/s.
 const NO_WAY_OUT: &str = "A full queue of 1000 packets takes 114 ms; with 20 Mbit/s left, a window above 20 Mbit/s · 234 ms = 390 packets overfills \
      it, and does so within 0.3 s, before a measurement tells of the drop. By Eq. 9 the window is 810 without oscillation, and with \
      m = 0.3 strays from there by m / √(2 ε w* / (K τ)) = 17 % (Eq. 17 made linear, time in seconds): 390 packets are three such \
      deviations away.";
 
-/// The range of windows from which the window recovers: a note of the claims.
+/// A note that some claims show: the range of windows from which the window grows again.
 const FROM_BELOW: &str =
     "At 40 s the window with m = 0.3 lies anywhere about 240 packets, by m / √(2 ε w* / (K τ)) = 31 %.";
 

@@ -9,34 +9,35 @@ use equipoise_lab::scenario::Override;
 use equipoise_lab::sim::SimError;
 use equipoise_lab::statistics::{Estimate, mean_95};
 
-/// Number of runs without and with oscillation; the thesis shows one of each. A run takes half a minute of processor
-/// time.
+/// Number of runs without oscillation, and number of runs with oscillation. The thesis shows one run of each kind. A
+/// run needs half a minute of processor time.
 const RUNS: u32 = 4;
-/// Number of runs with other interpretations. They end when all ten connections have been active for 200 s.
+/// Number of runs for each other interpretation. These runs end when all ten connections have been active for 200 s.
 const RUNS_OF_READINGS: u32 = 2;
 const CONNECTIONS: usize = 10;
 /// Time between the starts of two connections, in seconds.
 const EVERY_S: f64 = 200.0;
-/// Length of the evaluated part at the end of each stage with a constant number of connections, in seconds; the windows
-/// have settled.
+/// Length of the part of a stage that is evaluated, in seconds. In a stage, the number of connections is constant. The
+/// part is at the end of the stage, when the windows have settled.
 const SETTLED_S: f64 = 100.0;
-/// The connections that the thesis calls unfairly treated.
+/// Indices of the connections that the thesis calls unfairly treated: the fourth to the tenth.
 const LATE: std::ops::Range<usize> = 3..CONNECTIONS;
-/// Each connection must have found its minimum round-trip time within this time after its start, in seconds. Our
-/// choice: a tenth of the time until the next connection joins.
+/// Time after its start by which each connection must have found its minimum round-trip time, in seconds. Our choice: a
+/// tenth of the time until the next connection joins.
 const BEGINNING_S: f64 = 20.0;
-/// The round-trip time without a queue, in ms.
+/// The round-trip time of the path without queueing, in ms.
 const ROUND_TRIP_MS: f64 = 120.0;
-/// A minimum round-trip time is wrong if it is too large by more than this, in ms. Our choice: 1 ms changes a window by
-/// 0.8 %, while the term (1 - γ) that controls the window is 5 %.
+/// A connection's minimum round-trip time counts as wrong if it exceeds that of the path by more than this, in ms. Our
+/// choice: 1 ms changes a window by 0.8 %, which is small compared with the term (1 - γ) = 5 % that controls the
+/// window.
 const WRONG_MS: f64 = 1.0;
-/// The value of m in the runs with oscillation: that of Fig. 14, because the thesis does not state m for Fig. 17.
+/// The value of m in the runs with oscillation. It is that of Fig. 14, because the thesis does not state m for Fig. 17.
 const STRENGTH: f64 = 0.3;
-/// Another m of the thesis, used as another interpretation.
+/// Another value of m in the thesis, for another interpretation of Fig. 17.
 const OTHER_STRENGTH: f64 = 0.1;
-/// Interpretations other than the main one.
+/// The interpretations of the thesis other than the main one.
 const READINGS: [Way; 3] = [Way::Known, Way::RoundTrips, Way::KnownRoundTrips];
-/// The connections in the charts; with more lines, a chart would be hard to read.
+/// Indices of the connections that the charts show. With more lines, a chart would be hard to read.
 const DRAWN: [usize; 5] = [0, 2, 4, 6, 9];
 
 pub(super) const CLAIMS: &[Spec] = &[WRONG, FIRST_THREE, UNFAIR, UNFAIR_LEAVING, RIGHT, FAIR, FAIR_LEAVING, FAIRER];
@@ -107,35 +108,37 @@ pub(super) fn planned(options: &Options) -> u32 {
     2 * options.runs(RUNS, 1) + (2 * READINGS.len() as u32 + 1) * options.runs(RUNS_OF_READINGS, 1)
 }
 
-/// A line of points (x, y) for each connection.
+/// A line for each connection: a list of points (x, y).
 type Lines = Vec<Vec<(f64, f64)>>;
 
-/// Results of a run that the claims use.
+/// The values that the claims use, computed from one run.
 struct Outcome {
-    /// Jain's index of the mean windows with one to ten connections; then of the windows at each sampling time.
+    /// Jain's index with one to ten active connections: of the mean windows and, for comparison, of the windows at each
+    /// sampling time.
     jain: Vec<f64>,
     jain_of_moments: Vec<f64>,
-    /// Jain's index of the first three connections, with one to ten connections active.
+    /// Jain's index of the first three connections only, with one to ten active connections.
     first_three: Vec<f64>,
-    /// Jain's index while connections leave, with one to nine connections left.
+    /// Jain's index in the stages in which connections leave, with one to nine connections left.
     leaving: Vec<f64>,
-    /// How much each connection's minimum round-trip time exceeds that of the path, in ms: after `BEGINNING_S`, and at
-    /// the end.
+    /// By how much each connection's minimum round-trip time exceeds that of the path, in ms: `BEGINNING_S` after the
+    /// connection's start, and at its end.
     excess_ms: Vec<f64>,
     last_excess_ms: Vec<f64>,
     timeouts: u64,
-    /// Window and minimum round-trip time of each connection over time.
+    /// The window and the minimum round-trip time of each connection over time.
     windows: Lines,
     round_trips: Lines,
 }
 
-/// The evaluated part of the stage with `count` connections while connections join: its start and end, in seconds.
+/// Returns the part of a run that is evaluated for the stage in which `count` connections are active and further
+/// connections still join: its start and end, in seconds.
 fn joining(count: usize) -> (f64, f64) {
     let end = EVERY_S * count as f64;
     (end - SETTLED_S, end)
 }
 
-/// Like [`joining`], while connections leave.
+/// Returns the same as [`joining`], for the stage in which `count` connections are active because others have left.
 fn leaving(count: usize) -> (f64, f64) {
     joining(2 * CONNECTIONS - count)
 }
@@ -173,12 +176,12 @@ impl Outcome {
     }
 }
 
-/// Share of the late connections whose minimum round-trip time is wrong.
+/// Returns the share of the late connections whose minimum round-trip time is wrong.
 fn late_wrong(excess_ms: &[f64]) -> f64 {
     excess_ms[LATE].iter().filter(|&&excess| excess > WRONG_MS).count() as f64 / LATE.len() as f64
 }
 
-/// The mean of the numbers from the fourth one on.
+/// Returns the mean of the numbers from the fourth number on.
 fn late(numbers: &[f64]) -> f64 {
     let numbers = numbers.get(LATE.start..).unwrap_or_default();
     numbers.iter().sum::<f64>() / numbers.len() as f64
@@ -188,12 +191,13 @@ fn mean(outcomes: &[Outcome], of: impl Fn(&Outcome) -> f64) -> Option<Estimate> 
     mean_95(&outcomes.iter().map(of).collect::<Vec<_>>())
 }
 
-/// Runs the scenario with the thesis' m and with overrides. Returns no outcomes if the interpretation does not allow
-/// this m.
+/// Makes the runs with the strength `m` of the thesis and additional overrides. Returns no outcomes if the
+/// interpretation does not allow this strength.
 fn outcomes(lab: &Lab<'_>, (way, m): (Way, f64), runs: u32, more: &[Override]) -> Result<Vec<Outcome>, SimError> {
     let Some(strength) = way.strength(m) else { return Ok(Vec::new()) };
     let scenario = |place: f64| {
-        // Without oscillation nothing is random, so runs differ in the time at which the second connection joins.
+        // Without oscillation the scenario has no randomness, so the second connection joins at a different time in
+        // each run.
         let mut overrides = way.overrides("*");
         overrides.extend([
             Override::set("flow.*.window.oscillation", strength),
@@ -205,7 +209,7 @@ fn outcomes(lab: &Lab<'_>, (way, m): (Way, f64), runs: u32, more: &[Override]) -
     lab.spread(runs, scenario, Outcome::of)
 }
 
-/// Runs Fig. 11 and 17: the number of connections rises from one to ten and falls to one again.
+/// Runs Fig. 11 and 17, in which the number of connections rises from one to ten and falls to one again.
 pub(super) fn run(lab: &Lab<'_>, found: &mut Found) -> Result<(), SimError> {
     let runs = lab.options.runs(RUNS, 1);
     let main = |m| outcomes(lab, (Way::Main, m), runs, &[]);
@@ -227,7 +231,7 @@ pub(super) fn run(lab: &Lab<'_>, found: &mut Found) -> Result<(), SimError> {
     Ok(())
 }
 
-/// Overrides that end a run before the first connection leaves.
+/// Returns the overrides that end a run before any connection leaves.
 fn joined() -> Vec<Override> {
     let stops = (2..=CONNECTIONS).map(|number| Override::remove(format!("flow.connection {number}.stop")));
     std::iter::once(Override::set("duration", format!("{} s", EVERY_S * CONNECTIONS as f64))).chain(stops).collect()
@@ -276,7 +280,7 @@ fn of_fig17(without: &[Outcome], with: &[Outcome], runs: u32) -> Vec<Claim> {
     ]
 }
 
-/// How unequal oscillation makes the windows: the note of a claim.
+/// A note that a claim shows: by how much oscillation makes the windows unequal.
 const WANDER: &str = "n equal connections that fill the link rest at a queue of (n - 1) (1 - γ) K τ packets, as A_i is what the others' rates \
      leave (Eq. 8 with rates of w / (τ + queueing delay)). There a difference of two windows dies out at a rate of ε (1 - γ), 1 / 10 s \
      with ε = 1.95 / s, whatever n is; noise of strength m keeps windows apart by m / √(2 ε (1 - γ)) = 0.68 of their mean. Where \
@@ -352,8 +356,8 @@ fn figure(without: &[Outcome], with: &[Outcome]) -> Figure {
 mod tests {
     use super::*;
 
-    /// The third connection joins at 400 s, the tenth at 1800 s; the first leaves at 2000 s; from 2200 s on, eight are
-    /// left. If it fails, the indices are computed over the wrong part of a stage.
+    /// The third connection joins at 400 s, and the tenth at 1800 s. At 2000 s a connection leaves, so nine are left,
+    /// and at 2200 s eight are left. If it fails, the indices are computed over the wrong part of a stage.
     #[test]
     fn the_last_half_of_each_number_of_connections_counts() {
         assert_eq!([joining(3), joining(10)], [(500.0, 600.0), (1900.0, 2000.0)]);

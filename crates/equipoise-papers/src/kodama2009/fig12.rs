@@ -9,11 +9,11 @@ use equipoise_lab::scenario::Override;
 use equipoise_lab::sim::SimError;
 use equipoise_lab::statistics::{Estimate, mean_95, share_95};
 
-/// Number of runs of each m; the thesis shows one run of each.
+/// Number of runs with each value of m. The thesis shows one run with each.
 const RUNS: u32 = 40;
-/// Number of runs of each m with other interpretations of the thesis.
+/// Number of runs with each value of m, for other interpretations of the thesis.
 const RUNS_OF_READINGS: u32 = 20;
-/// The evaluated part of the run, in seconds; the window has converged before.
+/// The part of a run that is evaluated, in seconds. The window has converged before this part.
 const CONVERGED: (f64, f64) = (10.0, 60.0);
 /// The converged window `(0.95 · 60 + 0.05 · 100) Mbit/s · 120 ms`, in packets of 1500 bytes.
 const WINDOW: f64 = 620.0;
@@ -59,7 +59,7 @@ pub(super) fn planned(options: &Options) -> u32 {
     STRENGTHS.len() as u32 * (options.runs(RUNS, 2) + options.runs(RUNS_OF_READINGS, 1))
 }
 
-/// Results of a run that the claims use.
+/// The values that the claims use, computed from one run.
 struct Outcome {
     window: f64,
     utilisation: f64,
@@ -68,7 +68,7 @@ struct Outcome {
     line: Vec<(f64, f64)>,
 }
 
-/// All runs with one value of m.
+/// All runs with the same value of m.
 struct Row {
     strength: f64,
     outcomes: Vec<Outcome>,
@@ -106,7 +106,7 @@ impl Row {
     }
 }
 
-/// Runs Fig. 12 and 13: m from 0 to 0.5 on a path whose available bandwidth does not change.
+/// Runs Fig. 12 and 13, with values of m from 0 to 0.5, on a path whose available bandwidth is constant.
 pub(super) fn run(lab: &Lab<'_>, found: &mut Found) -> Result<(), SimError> {
     let runs = lab.options.runs(RUNS, 2);
     let main = rows(lab, Way::Main, runs)?;

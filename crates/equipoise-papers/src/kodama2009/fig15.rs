@@ -7,13 +7,13 @@ use crate::{Claim, Figure, Plot, PlotData, PlotLayer, Table};
 use equipoise_lab::sim::SimError;
 use equipoise_lab::statistics::Estimate;
 
-/// Number of runs of each m, drop and buffer; the thesis does not state its own.
+/// Number of runs for each m, drop and buffer size. The thesis does not state its number of runs.
 const RUNS: u32 = 100;
-/// Number of runs of each m and drop with other interpretations of the thesis.
+/// Number of runs for each m and drop, for other interpretations of the thesis.
 const RUNS_OF_READINGS: u32 = 50;
-/// Values of m with other interpretations of the thesis.
+/// The values of m for other interpretations of the thesis.
 const STRENGTHS_OF_READINGS: [f64; 4] = [0.0, 0.1, 0.3, 0.5];
-/// The value of m that is compared with m = 0: that of Fig. 14.
+/// The value of m in Fig. 14, whose results are compared with those of m = 0.
 const STRENGTH: f64 = 0.3;
 
 pub(super) const CLAIMS: &[Spec] = &[PROBABILITY, COST, COST_FALLS, MEAN_UTILISATION, GAIN];
@@ -64,7 +64,7 @@ pub(super) fn planned(options: &Options) -> u32 {
         + fig16::planned(options)
 }
 
-/// Runs Fig. 15 and 16: the share of drops that cause a timeout.
+/// Runs Fig. 15 and 16, which show the share of drops that cause a timeout.
 pub(super) fn run(lab: &Lab<'_>, found: &mut Found) -> Result<(), SimError> {
     let runs = lab.options.runs(RUNS, 2);
     let main = cells(lab, Way::Main, &STRENGTHS, (&BUFFERS, 1), runs)?;
@@ -82,13 +82,14 @@ pub(super) fn run(lab: &Lab<'_>, found: &mut Found) -> Result<(), SimError> {
     Ok(())
 }
 
-/// For each drop, the difference of a number between the cells with `m` and with m = 0.
+/// Returns, for each drop, the difference of a value between the cells with `m` and with m = 0.
 fn against_none(cells: &[Cell], m: f64, of: impl Fn(&Cell) -> Option<Estimate>) -> Vec<Estimate> {
     let at = |drop, m| cell(cells, drop, m, BUFFER).and_then(&of);
     DROPS.iter().filter_map(|&drop| Some(difference(at(drop, m)?, at(drop, 0.0)?))).collect()
 }
 
-/// For each drop, the change of a number from each m to the next larger m, from the m with index `first` on.
+/// Returns, for each drop, the changes of a value from each m to the next larger m. It starts with the m whose index is
+/// `first`.
 fn steps(cells: &[Cell], first: usize, of: impl Fn(&Cell) -> Option<Estimate>) -> Vec<Estimate> {
     let of_drop = |&drop: &u32| {
         let here = cells.iter().filter(|cell| cell.place.available_mbps == drop && cell.place.buffer == BUFFER);
@@ -98,8 +99,8 @@ fn steps(cells: &[Cell], first: usize, of: impl Fn(&Cell) -> Option<Estimate>) -
     DROPS.iter().flat_map(of_drop).collect()
 }
 
-/// For each drop and each m above zero, the utilisation of the runs without a timeout minus that of the runs with a
-/// timeout at m = 0.
+/// Returns, for each drop and each m above zero, the utilisation in runs without a timeout, minus the utilisation in
+/// runs with a timeout at m = 0.
 fn costs(cells: &[Cell]) -> Vec<Estimate> {
     let with_one = |drop| cell(cells, drop, 0.0, BUFFER)?.utilisation_if(true);
     let gained = |cell: &Cell| {
@@ -110,7 +111,7 @@ fn costs(cells: &[Cell]) -> Vec<Estimate> {
     cells.iter().filter_map(gained).collect()
 }
 
-/// A number at each drop, without and with oscillation, as text.
+/// Returns a text with a value at each drop, without and with oscillation.
 fn each(cells: &[Cell], of: impl Fn(&Cell) -> Option<Estimate>) -> String {
     let each = DROPS.map(|drop| {
         let of = |m| with_interval(cell(cells, drop, m, BUFFER).and_then(&of), 2);
@@ -119,7 +120,7 @@ fn each(cells: &[Cell], of: impl Fn(&Cell) -> Option<Estimate>) -> String {
     format!("{}.", each.join("; "))
 }
 
-/// The claims of Fig. 15, from the cells with its buffer.
+/// Returns the claims of Fig. 15, computed from the cells with the buffer size of this figure.
 fn claims(cells: &[Cell], runs: u32) -> Vec<Claim> {
     let without_one = |cell: &Cell| cell.utilisation_if(false);
     let costs = costs(cells);
@@ -137,7 +138,7 @@ fn claims(cells: &[Cell], runs: u32) -> Vec<Claim> {
     ]
 }
 
-/// The reason for the result: the note of a claim.
+/// A note that a claim shows: the reason for the result.
 const REASON: &str = "What decides is the window at the drop. With a buffer of 1000 packets (114 to 118 ms) a window above A · 0.235 s, which \
      is about 390, 590, 780 and 970 packets for 20, 30, 40 and 50 Mbit/s, overfills the queue unless it is let down in time. By Eq. 9 \
      it is 810 at each drop without oscillation.";

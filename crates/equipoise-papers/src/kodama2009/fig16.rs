@@ -9,17 +9,17 @@ use equipoise_lab::statistics::Estimate;
 
 /// Unit of the claims.
 const UNIT: &str = "difference of shares";
-/// The largest m of the thesis; it is compared with m = 0.
+/// The largest m in the thesis. Its results are compared with those of m = 0.
 const LARGEST: f64 = 0.5;
-/// Our choice: a rise of the share by less than this cannot be seen in the thesis' figure.
+/// A smaller rise of the share of timeouts than this could not be seen in the figure of the thesis. Our choice.
 const UNSEEN: f64 = 0.1;
-/// Factor of the thesis' rates, for a bandwidth-delay product of 2000 packets.
+/// Factor by which the rates exceed those of the thesis, so that the bandwidth-delay product is 2000 packets.
 const SCALE: u32 = 2;
-/// Small buffers for this product, in packets: a quarter and a half of it.
+/// Small buffers for a bandwidth-delay product of 2000 packets: a quarter and a half of it, in packets.
 const SMALL_BUFFERS: [u32; 2] = [500, 1000];
-/// The value of m that is compared with m = 0 at the small buffers: that of Fig. 14.
+/// The value of m in Fig. 14, whose results with small buffers are compared with those of m = 0.
 const STRENGTH: f64 = 0.3;
-/// Number of runs for each drop, m and small buffer.
+/// Number of runs for each drop, each m and each small buffer.
 const RUNS: u32 = 50;
 
 pub(super) const CLAIMS: &[Spec] = &[FALLS, SMALL, LARGE, CROSSING, LARGE_BDP];
@@ -66,8 +66,8 @@ pub(super) fn planned(options: &Options) -> u32 {
     (DROPS.len() * SMALL_BUFFERS.len() * 2) as u32 * options.runs(RUNS, 1)
 }
 
-/// The claims of Fig. 16. They use the runs of Fig. 15, runs with other buffers, and runs with a larger bandwidth-delay
-/// product.
+/// Adds the claims of Fig. 16. They use the runs of Fig. 15 with all buffer sizes, and runs with a larger
+/// bandwidth-delay product.
 pub(super) fn run(lab: &Lab<'_>, main: &[Cell], runs: u32, found: &mut Found) -> Result<(), SimError> {
     found.claims.push(falls(main, runs));
     found.claims.extend(turns(main, runs));
@@ -82,12 +82,13 @@ fn share(cells: &[Cell], drop: u32, m: f64, buffer: u32) -> Option<Estimate> {
     cell(cells, drop, m, buffer)?.timed_out()
 }
 
-/// The share of timeouts with this m minus the share without oscillation.
+/// Returns the share of timeouts with `m`, minus the share without oscillation.
 fn added(cells: &[Cell], m: f64, drop: u32, buffer: u32) -> Option<Estimate> {
     Some(difference(share(cells, drop, m, buffer)?, share(cells, drop, 0.0, buffer)?))
 }
 
-/// Changes of the share of timeouts from each buffer to the next larger one: drop, m, larger buffer, and change.
+/// Returns the changes of the share of timeouts from each buffer size to the next larger one: drop, m, larger buffer
+/// size, and change.
 fn rises(cells: &[Cell]) -> Vec<(u32, f64, u32, Estimate)> {
     let lines = DROPS.iter().flat_map(|&drop| STRENGTHS.map(|m| (drop, m)));
     let rises = lines.flat_map(|(drop, m)| {
@@ -116,7 +117,8 @@ fn falls(cells: &[Cell], runs: u32) -> Claim {
     FALLS.decide_cells(runs, &rises.into_iter().map(|(.., rise)| rise).collect::<Vec<_>>(), note)
 }
 
-/// Drops and buffers at which the share of timeouts without oscillation satisfies `are`.
+/// Returns the combinations of drop and buffer size for which the share of timeouts without oscillation satisfies
+/// `are`.
 fn places(cells: &[Cell], are: impl Fn(f64) -> bool) -> Vec<(u32, u32)> {
     let places = DROPS.iter().flat_map(|&drop| BUFFERS.map(|buffer| (drop, buffer)));
     places.filter(|&(drop, buffer)| share(cells, drop, 0.0, buffer).is_some_and(|without| are(without.value))).collect()

@@ -9,19 +9,20 @@ use equipoise_lab::scenario::Override;
 use equipoise_lab::sim::SimError;
 use equipoise_lab::statistics::{Estimate, mean_95};
 
-/// Number of runs; the thesis shows one. Runs differ in the time at which the second connection joins.
+/// Number of runs. The thesis shows one. In each run, the second connection joins at a different time.
 const RUNS: u32 = 10;
-/// Number of runs in which both connections measure the bandwidth with their own segments (inline).
+/// Number of runs in which both connections measure the available bandwidth with their own segments (inline).
 const RUNS_INLINE: u32 = 5;
-/// The last part of the run, in seconds.
+/// The last part of a run, in seconds, in which both connections have settled.
 const LAST: (f64, f64) = (150.0, 200.0);
-/// The part of the run before the second connection joins, in seconds, without the first connection's start.
+/// The part of a run in which only the first connection is active, in seconds. It begins after the connection's start
+/// phase.
 const ALONE: (f64, f64) = (10.0, 50.0);
 /// Time at which the second connection joins, in seconds.
 const JOINS_S: f64 = 50.0;
 /// The window that fills 100 Mbit/s over a round-trip time of 120 ms, in packets of 1500 bytes.
 const PATH: f64 = 1000.0;
-/// Our choice: a window counts as converged above this fraction of its final value.
+/// Share of its final value from which on a window counts as converged. Our choice.
 const NEARLY: f64 = 0.9;
 
 pub(super) const CLAIMS: &[Spec] = &[NO_LOSS, FIRST_RAPID, NEAR_1000, JAIN, RAPID, STABLE, UTILISATION];
@@ -29,8 +30,8 @@ const NO_LOSS: Spec =
     Spec::new("fig3.no_loss", "Fig. 3", "No packet is lost when the second connection joins.", Rule::within(0.0, 0.0))
         .paper(0.0)
         .unit("packets, the most of any run");
-// "Rapidly" and "quickly" have no number. We use a tenth of the figure's 200 s, the shortest time that can be read from
-// it.
+// The thesis does not state how fast "rapidly" and "quickly" are. We use a tenth of the figure's 200 s, the shortest
+// time that can be read from the figure.
 const FIRST_RAPID: Spec = Spec::new(
     "fig3.first_rapid",
     "Fig. 3",
@@ -83,7 +84,7 @@ pub(super) fn planned(options: &Options) -> u32 {
     options.runs(RUNS, 2) + options.runs(RUNS_INLINE, 1) + 1
 }
 
-/// Results of a run that the claims use.
+/// The values that the claims use, computed from one run.
 struct Outcome {
     dropped: u64,
     first_s: f64,
@@ -115,7 +116,8 @@ impl Outcome {
     }
 }
 
-/// Runs Fig. 3 with overrides. In each run, the second connection joins at a different time within one round-trip time.
+/// Runs Fig. 3 with additional overrides. In each run, the second connection joins at a different time within one
+/// round-trip time.
 pub(super) fn joins<T: Send>(
     lab: &Lab<'_>,
     runs: u32,
@@ -129,12 +131,12 @@ pub(super) fn joins<T: Send>(
     lab.spread(runs, scenario, keep)
 }
 
-/// Override: both connections measure the bandwidth inline.
+/// Returns the override with which both connections measure the available bandwidth inline.
 fn inline() -> Override {
     Override::set("flow.*.bandwidth", BTreeMap::from([("kind", "inline")]))
 }
 
-/// Runs Fig. 3: two connections; the second starts at 50 s.
+/// Runs Fig. 3, in which a second connection starts at 50 s.
 pub(super) fn run(lab: &Lab<'_>, found: &mut Found) -> Result<(), SimError> {
     let runs = lab.options.runs(RUNS, 2);
     found.claims.extend(claims(&joins(lab, runs, &[], Outcome::of)?, runs));
@@ -159,7 +161,7 @@ fn claims(outcomes: &[Outcome], runs: u32) -> Vec<Claim> {
     ]
 }
 
-/// Why it takes long until both windows are equal: the note of a claim.
+/// A note that a claim shows: why it takes long until both windows are equal.
 const GROWS: &str = "While the first connection takes all, nothing is available to the second: by Eq. 8 its window grows at ε (1 - γ), by a \
      factor of e in 10 s.";
 

@@ -10,24 +10,24 @@ use equipoise_lab::scenario::{Override, Scenario};
 use equipoise_lab::sim::SimError;
 use equipoise_lab::statistics::{Estimate, mean_95};
 
-/// Number of runs; the thesis shows one. Runs differ in the start time of the connection, and in random background
-/// traffic.
+/// Number of runs. The thesis shows one. In each run, the connection starts at a different time, and random background
+/// traffic is different.
 const RUNS: u32 = 10;
-/// The whole run, as the thesis shows it, in seconds.
+/// The whole run, as the thesis shows it: its start and end, in seconds.
 pub(super) const WHOLE: (f64, f64) = (0.0, 120.0);
-/// The parts of the run in which 30 and 50 Mbit/s are available, in seconds.
+/// The parts of a run in which 30 Mbit/s, or 50 Mbit/s, are available: their start and end, in seconds.
 const AT_30: (f64, f64) = (40.0, 80.0);
 const AT_50: (f64, f64) = (80.0, 120.0);
-/// 90 % of the goodput if all of 50 Mbit/s is used, in Mbit/s.
+/// 90 % of the goodput that fully uses 50 Mbit/s, in Mbit/s.
 const NEARLY_50: f64 = 0.9 * 50.0 * 1448.0 / 1500.0;
-/// Mean available bandwidth in Mbit/s: 70, 30 and 50 Mbit/s, for 40 s each.
+/// Mean available bandwidth in Mbit/s: 70, 30 and 50 Mbit/s are available for 40 s each.
 pub(super) const AVAILABLE_MBPS: f64 = 50.0;
-/// Minimum share of a path without a buffer that Reno uses: its window varies between half and all of the
-/// bandwidth-delay product.
+/// Smallest share of a path without a buffer that Reno uses. Its window varies between half of the bandwidth-delay
+/// product and the whole product.
 const RENO_WITHOUT_BUFFER: f64 = 0.75;
-/// Parameters that the thesis does not state: the spacing of the background's packets (the `kind` of a scenario's
-/// source), the bottleneck's queue in packets, and whether the connection measures the bandwidth inline. The first row
-/// is the main interpretation, with Dummynet's default queue.
+/// Parameters that the thesis does not state: how the background packets are spaced (the source's `kind` in a
+/// scenario), the length of the bottleneck's queue in packets, and whether the connection measures the bandwidth
+/// inline. The first row is the main interpretation, which has Dummynet's default queue.
 const ROWS: [Row; 9] = [
     Row { background: "constant", queue: 50, inline: false },
     Row { background: "constant", queue: 100, inline: false },
@@ -95,30 +95,31 @@ enum Law {
     Reno,
 }
 
-/// Overrides for another controller in place of Symbiosis; it does not use the available bandwidth.
+/// Returns the overrides that replace Symbiosis by another control law, which does not use the available bandwidth.
 pub(super) fn other_law(name: &str) -> [Override; 2] {
     [Override::set("flow.tcp.window", BTreeMap::from([("name", name)])), Override::remove("flow.tcp.bandwidth")]
 }
 
-/// The bottleneck's delay for a round-trip time; the access links add 2 ms to the round-trip time.
+/// Returns the override of the bottleneck's delay for a given round-trip time of the path. The access links contribute
+/// 2 ms to this round-trip time.
 pub(super) fn delay(round_trip_ms: u32) -> Override {
     Override::set("link.E0-E1.delay", format!("{} ms", round_trip_ms / 2 - 1))
 }
 
-/// Override for a measurement result every 3.5 round-trip times.
+/// Returns the override for a bandwidth measurement every 3.5 round-trip times.
 pub(super) fn interval(round_trip_ms: u32) -> Override {
     Override::set("flow.tcp.bandwidth.interval", format!("{} ms", 3.5 * f64::from(round_trip_ms)))
 }
 
-/// The controllers and round-trip times of the figure, in the order of the columns.
+/// The control laws and round-trip times of the figure, in the order of the table's columns.
 const CASES: [(Law, u32); 4] = [(Law::Symbiosis, 30), (Law::Reno, 30), (Law::Symbiosis, 150), (Law::Reno, 150)];
 
-/// Results of a run that the claims use.
+/// The values that the claims use, computed from one run.
 struct Outcome {
     goodput_mbps: f64,
-    /// Number of segments retransmitted while 30 Mbit/s were available.
+    /// Number of segments that were retransmitted while 30 Mbit/s were available.
     again: f64,
-    /// Time from 80 s until the goodput is 90 % of that with all of the available bandwidth, in seconds.
+    /// Time from 80 s, when 50 Mbit/s become available, until the goodput reaches 90 % of its maximum, in seconds.
     late_s: f64,
 }
 
@@ -144,7 +145,7 @@ impl Row {
 }
 
 impl Case {
-    /// The scenario in which the connection starts `start_ms` milliseconds after the background.
+    /// Returns the scenario in which the connection starts `start_ms` milliseconds after the background traffic.
     fn scenario(self, start_ms: f64) -> Scenario {
         let mut overrides = vec![
             delay(self.round_trip_ms),
@@ -180,7 +181,7 @@ fn goodput(outcomes: &[Outcome]) -> Option<Estimate> {
     mean(outcomes, |outcome| outcome.goodput_mbps)
 }
 
-/// Runs Fig. 5: Symbiosis and Reno when the available bandwidth changes, over a short and a long path.
+/// Runs Fig. 5, in which the available bandwidth changes, with Symbiosis and with Reno, over a short and a long path.
 pub(super) fn run(lab: &Lab<'_>, found: &mut Found) -> Result<(), SimError> {
     let runs = lab.options.runs(RUNS, 2);
     let mut rows = Vec::new();
@@ -208,7 +209,7 @@ pub(super) fn run(lab: &Lab<'_>, found: &mut Found) -> Result<(), SimError> {
     Ok(())
 }
 
-/// The claims of the figure, from the outcomes of [`CASES`] in their order.
+/// Returns the claims of the figure. `outcomes` is in the order of [`CASES`].
 fn claims(outcomes: &[Vec<Outcome>], runs: u32) -> Vec<Claim> {
     let [near, reno_near, far, reno_far] = outcomes else { return Vec::new() };
     let beside =
@@ -237,12 +238,12 @@ fn claims(outcomes: &[Vec<Outcome>], runs: u32) -> Vec<Claim> {
     ]
 }
 
-/// Why the result on the long path depends on the queue: the note of a claim.
+/// A note that a claim shows: why the result on the long path depends on the queue.
 const QUEUE_DECIDES: &str = "The queue, which the thesis does not print, decides: the readings have others. Slow start leaves the window in \
      one clump, with silence for the rest of the round trip; t of Eq. 10 is the time between two acknowledgements, so that the first \
      one behind the silence brings the growth of a whole round trip at once. It is the burst of a large ε of which Sec. 2.2.2 warns.";
 
-/// The available bandwidth over time: points of time in seconds and rate in Mbit/s.
+/// Returns the available bandwidth over time, as points: time in seconds, and rate in Mbit/s.
 pub(super) fn available() -> Vec<(f64, f64)> {
     vec![(0.0, 70.0), (40.0, 70.0), (40.0, 30.0), (80.0, 30.0), (80.0, 50.0), (120.0, 50.0)]
 }

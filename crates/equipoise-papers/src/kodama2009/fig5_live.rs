@@ -1,4 +1,5 @@
-//! Fig. 5 as in the thesis: TCP of a real kernel, in real time. The simulated curves are shown for comparison.
+//! Repeats Fig. 5 in real time with the TCP of a real kernel, as in the thesis. Simulated curves are shown for
+//! comparison.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::AtomicBool;
@@ -17,16 +18,16 @@ use equipoise_lab::scenario::{Override, Scenario};
 use equipoise_lab::sim;
 use equipoise_lab::statistics::{quantile, sorted};
 
-/// The congestion controls that the kernel must have for this experiment.
+/// The congestion controls of the kernel that this experiment compares.
 pub const CONGESTION_CONTROLS: [&str; 4] = ["symbiosis", "reno", "cubic", "bbr"];
 
-/// Number of runs of each case; the thesis shows one run.
+/// Number of runs of each case. The thesis shows one run.
 const RUNS: u32 = 1;
-/// Round-trip times of both paths in ms, in the order of the figure.
+/// Round-trip times of the short and the long path in ms, in the order of the figure.
 const ROUND_TRIPS_MS: [u32; 2] = [30, 150];
-/// Duration of each stage with constant background traffic, in seconds; `STAGES` is the number of stages.
+/// Length of a stage, in which the background traffic is constant, in seconds.
 const STAGE_S: f64 = 40.0;
-/// Duration of a stage in a quick look, in seconds.
+/// Length of a stage in a quick look, in seconds.
 const QUICK_STAGE_S: f64 = 4.0;
 const STAGES: usize = 3;
 
@@ -45,7 +46,7 @@ const ASSUMPTIONS: &[&str] = &[
      not have.",
 ];
 
-/// One congestion control over one path.
+/// A case: one congestion control over one path.
 #[derive(Clone, Copy)]
 struct Case {
     control: &'static str,
@@ -53,18 +54,18 @@ struct Case {
     stage_s: f64,
 }
 
-/// Results of a case.
+/// The results of a case.
 struct Outcome {
     case: Case,
     live: Vec<Run>,
-    /// The simulated runs, with their names.
+    /// The simulated runs for comparison, with the names of their curves.
     simulated: Vec<(&'static str, Run)>,
-    /// Why there is no live run; `None` if there is one.
+    /// Why the case has no live run; `None` if it has one.
     missing: Option<String>,
 }
 
 impl Case {
-    /// Fig. 5's scenario with another congestion control, round-trip time and stage length.
+    /// Returns the scenario of Fig. 5 with the case's congestion control, round-trip time and stage length.
     fn scenario(self) -> Scenario {
         let seconds = |stages: usize| format!("{} s", self.stage_s * stages as f64);
         let mut overrides = vec![
@@ -86,7 +87,7 @@ impl Case {
         parse_with(FIG5, &overrides)
     }
 
-    /// The simulated scenarios for comparison, with their names.
+    /// Returns the simulated scenarios for comparison, with the names of their curves.
     fn simulated(self) -> Vec<(&'static str, Scenario)> {
         let scenario = self.scenario();
         match self.control {
@@ -113,10 +114,10 @@ impl Case {
     }
 }
 
-/// Runs Fig. 5 across network namespaces, in real time: 16 minutes for each run of all cases, or 100 s for a quick
-/// look. Calls `progress` with the share of runs done so far. If `stop` is set, returns the results so far.
+/// Runs Fig. 5 between network namespaces, in real time. One run of all cases takes 16 minutes, or 100 s in a quick
+/// look. Calls `progress` with the share of the runs that are done. If `stop` is set, returns the results so far.
 ///
-/// If the kernel lacks a congestion control, its cases are left out, and the figure says so.
+/// If the kernel lacks a congestion control, the cases with it are left out, and the figure's text says so.
 ///
 /// # Errors
 /// [`ExperimentError`] if the system refuses to create namespaces, sockets or threads.
@@ -132,7 +133,7 @@ pub fn run(options: &Options, stop: &AtomicBool, progress: &dyn Fn(f64)) -> Resu
     Ok(found.live_results("Kodama 2009", options, ASSUMPTIONS))
 }
 
-/// All runs of a case.
+/// Makes all runs of a case, simulated and live.
 fn outcome(lab: &LiveLab<'_>, case: Case, runs: u32) -> Result<Outcome, ExperimentError> {
     let scenario = case.scenario();
     let mut simulated = Vec::new();
@@ -143,14 +144,14 @@ fn outcome(lab: &LiveLab<'_>, case: Case, runs: u32) -> Result<Outcome, Experime
     Ok(Outcome { case, live, simulated, missing })
 }
 
-/// Mean of a value over the live runs of a case.
+/// Returns the mean of a value over the live runs of a case.
 fn in_runs(outcomes: &[Outcome], (control, round_trip_ms): (&str, u32), value: impl Fn(Case, &Run) -> f64) -> Mean {
     let of = |outcome: &&Outcome| outcome.case.control == control && outcome.case.round_trip_ms == round_trip_ms;
     let runs = outcomes.iter().filter(of).flat_map(|outcome| outcome.live.iter().map(|run| (outcome.case, run)));
     Mean::of(&runs.map(|(case, run)| value(case, run)).collect::<Vec<_>>())
 }
 
-/// The ratio of two means.
+/// Returns the ratio of two means.
 fn quotient(above: Mean, below: Mean) -> Mean {
     Mean {
         value: above.value.zip(below.value).map(|(above, below)| above / below),

@@ -8,18 +8,18 @@ use equipoise_lab::scenario::Override;
 use equipoise_lab::sim::SimError;
 use equipoise_lab::statistics::{Estimate, mean_95};
 
-/// Number of runs; the thesis shows one.
+/// Number of runs. The thesis shows one run.
 const RUNS: u32 = 20;
-/// Beginning of each stage of 100 s that is not evaluated, in seconds: the effect of the previous stage decays with a
-/// time constant of about 10 s.
+/// Length of the beginning of each stage that is not evaluated, in seconds. A stage lasts 100 s. The effect of the
+/// previous stage decays with a time constant of about 10 s.
 const SETTLE_S: f64 = 20.0;
-/// Noise of each stage of 100 s, in percent of the cross traffic.
+/// Strength of the measurement noise in each stage of 100 s, in percent of the cross traffic.
 const NOISE: [&str; 5] = ["2.5", "5", "10", "20", "40"];
-/// Number of stages whose noise the thesis calls small.
+/// Number of stages whose noise the thesis calls small. They are the first stages.
 const SMALL: usize = 2;
 const BOTTLENECK: &str = "E0-E1";
-/// Index of the last stage with noise. The thesis does not state it. The main interpretation uses the last stage, other
-/// interpretations use earlier ones.
+/// Index of the last stage that has noise. The thesis does not state it. In the main interpretation it is the last
+/// stage, in other interpretations an earlier one.
 const LAST: usize = NOISE.len() - 1;
 const EARLIER_ENDS: [usize; 2] = [LAST - 2, LAST - 1];
 
@@ -125,11 +125,11 @@ const QUEUE_LARGE: Spec = Spec::new(
 )
 .unit("ratio of mean queues");
 
-/// The setting of one of the three figures.
+/// The setting of one of the three figures, Fig. 6, 7 or 8.
 struct Setting {
     name: &'static str,
     title: &'static str,
-    /// The override of γ for both connections.
+    /// The override that sets γ for both connections.
     change: Override,
 }
 
@@ -143,17 +143,17 @@ fn settings() -> [Setting; 3] {
     ]
 }
 
-/// Results of one stage of a run.
+/// The results of one stage of a run.
 #[derive(Clone, Copy)]
 struct Stage {
-    /// Standard deviation divided by the mean of the window, averaged over both connections.
+    /// Standard deviation of the window divided by its mean, averaged over both connections.
     variation: f64,
-    /// Jain's index of both mean windows, which the claims use; then the index at each sampling time, averaged over
-    /// time.
+    /// Jain's index of both mean windows, which the claims use, and, for comparison, the index at each sampling time,
+    /// averaged over time.
     jain: f64,
     jain_of_moments: f64,
     queue: f64,
-    /// Standard deviation of the queue, in packets.
+    /// Standard deviation of the queue length, in packets.
     queue_deviation: f64,
     utilisation: f64,
     gamma: f64,
@@ -188,8 +188,8 @@ pub(super) fn planned(options: &Options) -> u32 {
     (options.runs(RUNS, 2) + 1) * settings().len() as u32
 }
 
-/// Runs Fig. 6, 7 and 8: noise in the measurement, with two constant values of γ, and with a γ that depends on the
-/// noise.
+/// Runs Fig. 6, 7 and 8, in which the bandwidth measurement is noisy: with two constant values of γ, and with a γ that
+/// depends on the noise.
 pub(super) fn run(lab: &Lab<'_>, found: &mut Found) -> Result<(), SimError> {
     let runs = lab.options.runs(RUNS, 2);
     let mut outcomes = Vec::new();
@@ -216,7 +216,7 @@ fn over(first: Option<Estimate>, second: Option<Estimate>) -> Option<Estimate> {
     first.zip(second).and_then(|(first, second)| ratio(first, second))
 }
 
-/// The claims of all three figures if the noise ends with the stage `last`.
+/// Returns the claims of all three figures, for the interpretation that `last` is the last stage with noise.
 fn claims(outcomes: &[Vec<Outcome>], last: usize) -> Vec<Claim> {
     let [gamma95, gamma50, aware] = outcomes else { return Vec::new() };
     let mut claims = of_gamma95(gamma95, gamma50, last);

@@ -26,35 +26,36 @@ use equipoise_lab::sim::SimError;
 #[cfg(feature = "live")]
 pub use fig5_live::{CONGESTION_CONTROLS, run as run_live};
 
-/// The parts that can also be run live, in real time.
+/// The parts of the thesis that can also be run live, in real time.
 pub const LIVE: &[Part] = &[Part::Fig5];
 
-/// A part of the thesis that can be run alone.
+/// A part of the thesis that can be run separately.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Part {
-    /// Fig. 3: two connections, the second of which joins later.
+    /// Fig. 3: two connections, of which the second joins later.
     Fig3,
     /// Fig. 5: Symbiosis and Reno when the available bandwidth changes, over a short and a long path.
     Fig5,
     /// Fig. 6 to 8: noise in the measurement, and a γ that depends on the noise.
     Fig6,
-    /// Fig. 10 and 14: a drop and a rise of the available bandwidth, without and with oscillation.
+    /// Fig. 10 and 14: the available bandwidth drops and rises again, without and with oscillation.
     Fig10,
     /// Fig. 11 and 17: fairness of one to ten connections, without and with oscillation.
     Fig11,
-    /// Fig. 12 and 13: the throughput that oscillation costs.
+    /// Fig. 12 and 13: the throughput that is lost because of oscillation.
     Fig12,
-    /// Fig. 15 and 16: how often a drop ends in a timeout, for several m and buffers.
+    /// Fig. 15 and 16: how often a drop of the available bandwidth causes a timeout, for several m and buffer sizes.
     Fig15,
-    /// Sec. 2.2.1: measurement with the connection's own segments (inline), and Fig. 3 with this measurement.
+    /// Sec. 2.2.1: the bandwidth measurement with the connection's own segments (inline), and Fig. 3 with this
+    /// measurement.
     Inline,
-    /// Experiments beyond the thesis: its mechanisms in other controllers, other controllers in its scenarios, and
-    /// other controllers in competition with Symbiosis.
+    /// Experiments beyond the thesis: its mechanisms in other control laws, other control laws in its scenarios, and
+    /// other control laws in competition with Symbiosis.
     Beyond,
 }
 
 impl Part {
-    /// All parts.
+    /// All parts of the thesis, in order.
     pub const ALL: [Self; 9] = [
         Self::Fig3,
         Self::Fig5,
@@ -102,10 +103,10 @@ pub(crate) const CLAIMS: &[&[Spec]] = &[
     beyond::CLAIMS[3],
 ];
 
-/// Name of the main interpretation, which follows the words of the thesis.
+/// Name of the main interpretation, which follows the text of the thesis.
 const MAIN: &str = "main";
 
-/// Runs parts of the thesis. Calls `progress` with the share of runs done so far.
+/// Runs the requested parts of the thesis. Calls `progress` with the share of the runs that are done.
 ///
 /// # Errors
 /// [`SimError`] if a scenario cannot be run, which is a bug.
@@ -115,7 +116,7 @@ pub fn run(parts: &[Part], options: &Options, progress: &(dyn Fn(f64) + Sync)) -
     Ok(found.results("Kodama 2009", options, ASSUMPTIONS))
 }
 
-/// Adds claims under an interpretation other than the main one.
+/// Adds claims to the interpretation named `name`, which is not the main one.
 fn read(found: &mut Found, name: &str, claims: Vec<Claim>) {
     match found.readings.iter_mut().find(|reading| reading.name == name) {
         Some(reading) => reading.claims.extend(claims),
@@ -123,7 +124,8 @@ fn read(found: &mut Found, name: &str, claims: Vec<Claim>) {
     }
 }
 
-/// Adds the main interpretation, with those claims that were also tested under other interpretations.
+/// Adds the main interpretation as the first one. It contains the claims that were also tested under other
+/// interpretations.
 fn put_main_first(found: &mut Found) {
     let tried = |claim: &&Claim| found.readings.iter().any(|reading| reading.claims.iter().any(|of| of.id == claim.id));
     let claims: Vec<_> = found.claims.iter().filter(tried).cloned().collect();

@@ -1,33 +1,35 @@
-//! Details that the thesis does not state from Fig. 10 on, and possible interpretations of the thesis.
+//! Possible interpretations of the thesis from Fig. 10 on, where it does not state all details.
 
 use std::collections::BTreeMap;
 
 use equipoise_lab::scenario::Override;
 
-/// An interpretation, as changes to the scenario of the main interpretation.
+/// An interpretation of the thesis. It is a set of changes to the scenario of the main interpretation.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Way {
-    /// The words of the thesis: the connection measures inline, time is in seconds, and the hosts are those of ns-2.
+    /// The interpretation that follows the text of the thesis: the connection measures the bandwidth inline, time is in
+    /// seconds, and the hosts behave as in ns-2.
     Main,
-    /// The simulator tells the connection the bandwidth, every 3.5 round-trip times (420 ms).
+    /// The connection does not measure the bandwidth: the simulator reports it every 3.5 round-trip times (420 ms).
     Known,
-    /// Like `Known`, but every 10.5 round-trip times (1260 ms).
+    /// The same as `Known`, but the simulator reports the bandwidth every 10.5 round-trip times (1260 ms).
     KnownSeldom,
-    /// Time is counted in round-trip times instead of seconds, in ε and in the noise of strength m.
+    /// In ε and in the noise of strength m, time is counted in round-trip times instead of seconds.
     RoundTrips,
-    /// Both `Known` and `RoundTrips`.
+    /// The changes of both `Known` and `RoundTrips`.
     KnownRoundTrips,
-    /// Hosts with selective acknowledgements (SACK), as is usual today.
+    /// The hosts use selective acknowledgements (SACK), as is usual today.
     Sack,
-    /// A control law with three times the ε.
+    /// The ε of the control law is three times as large.
     ThreeTimesEpsilon,
-    /// UDP packets of 1000 bytes.
+    /// The UDP packets have 1000 bytes.
     SmallUdp,
 }
 
-/// The path's round-trip time without a queue, in seconds: the unit if time is counted in round-trip times.
+/// The round-trip time of the path without queueing, in seconds. It is the unit of time if time is counted in
+/// round-trip times.
 const ROUND_TRIP_S: f64 = 0.12;
-/// ε of all scenarios, in 1/s.
+/// The value of ε in all scenarios, in 1/s.
 const EPSILON: f64 = 1.95;
 /// Largest m that the control law accepts, in 1/√s.
 const LARGEST_STRENGTH: f64 = 1.0;
@@ -57,7 +59,7 @@ impl Way {
         }
     }
 
-    /// The overrides of this interpretation for the flows named `flow`.
+    /// Returns the overrides of this interpretation for the flow named `flow`.
     pub(super) fn overrides(self, flow: &str) -> Vec<Override> {
         let of = |key: &str| format!("flow.{flow}.{key}");
         let known =
@@ -75,10 +77,12 @@ impl Way {
         }
     }
 
-    /// The scenario's m in 1/√s for the thesis' `m`; `None` if the control law does not accept it.
+    /// Returns the m of the scenario, in 1/√s, that corresponds to `m` in the thesis; `None` if the control law does
+    /// not accept it.
     pub(super) fn strength(self, m: f64) -> Option<f64> {
         let per_root_s = match self {
-            // A Brownian increment over a round-trip time (0.12 s) has variance 1, so over a second it has 1 / 0.12.
+            // A Brownian increment over one round-trip time (0.12 s) has variance 1, so an increment over one second
+            // has variance 1 / 0.12.
             Self::RoundTrips | Self::KnownRoundTrips => m / ROUND_TRIP_S.sqrt(),
             _ => m,
         };

@@ -1,51 +1,51 @@
-//! Values computed from a run: means over a part of the run, and drops.
+//! Computes values from the samples of a run: means over a part of the run, and numbers of dropped packets.
 
 use equipoise_lab::result::{LinkSample, Run, TcpResult, TcpSample};
 use equipoise_lab::statistics::jain;
 
-/// A part of a run: from (excluded) and to (included) these times, in seconds.
+/// A part of a run: its start (excluded) and its end (included), in seconds.
 pub(super) type Stretch = (f64, f64);
 
-/// The samples of a TCP connection; empty if the flow is not a TCP connection.
+/// Returns the samples of a TCP connection; no samples if the flow is not a TCP connection.
 pub(super) fn samples(run: &Run, flow: usize) -> &[TcpSample] {
     tcp(run, flow).map(|tcp| tcp.samples.as_slice()).unwrap_or_default()
 }
 
-/// The results of a TCP connection; `None` if the flow is not a TCP connection.
+/// Returns the results of a TCP connection; `None` if the flow is not a TCP connection.
 pub(super) fn tcp(run: &Run, flow: usize) -> Option<&TcpResult> {
     run.flows.get(flow)?.tcp.as_ref()
 }
 
-/// Mean of a quantity of a connection's samples; NaN without samples.
+/// Returns the mean of a value over a connection's samples in a part of the run; `NaN` if there are no samples.
 pub(super) fn mean_of(run: &Run, flow: usize, stretch: Stretch, of: impl Fn(&TcpSample) -> Option<f64>) -> f64 {
     mean(samples(run, flow).iter().filter(|sample| within(sample.at_s, stretch)).filter_map(of))
 }
 
-/// Mean rate of new data at the receiver, in Mbit/s.
+/// Returns the mean rate, in Mbit/s, at which a connection's receiver gets new data in a part of the run.
 pub(super) fn goodput_mbps(run: &Run, flow: usize, stretch: Stretch) -> f64 {
     mean_of(run, flow, stretch, |sample| sample.goodput_bps) / 1e6
 }
 
-/// Mean congestion window of a connection, in segments.
+/// Returns the mean congestion window of a connection in a part of the run, in segments.
 pub(super) fn mean_window(run: &Run, flow: usize, stretch: Stretch) -> f64 {
     mean_of(run, flow, stretch, |sample| Some(sample.window_segments))
 }
 
-/// Jain's index of the connections' mean windows over a part of the run. The claims use this index, because the thesis
-/// calls a connection with a low throughput unfairly treated (Kodama 2009, Sec. 3.1).
+/// Returns Jain's index of the connections' mean windows in a part of the run. The claims use this index, because the
+/// thesis calls a connection with a low throughput unfairly treated (Kodama 2009, Sec. 3.1).
 pub(super) fn jain_of_means(run: &Run, flows: impl Iterator<Item = usize>, stretch: Stretch) -> f64 {
     jain(&flows.map(|flow| mean_window(run, flow, stretch)).collect::<Vec<_>>())
 }
 
-/// Jain's index of the windows at each sampling time, averaged over a part of the run. It is shown in addition to
-/// [`jain_of_means`].
+/// Returns the mean of Jain's index of the windows at each sampling time in a part of the run. It is shown in addition
+/// to [`jain_of_means`].
 pub(super) fn jain_of_moments(run: &Run, flows: impl Iterator<Item = usize>, stretch: Stretch) -> f64 {
     let windows: Vec<Vec<f64>> = flows.map(|flow| windows_within(run, flow, stretch)).collect();
     let moments = windows.iter().map(Vec::len).min().unwrap_or(0);
     mean((0..moments).map(|moment| jain(&windows.iter().map(|of| of[moment]).collect::<Vec<_>>())))
 }
 
-/// Standard deviation of a connection's window divided by the mean window.
+/// Returns the standard deviation of a connection's window, divided by the mean window.
 pub(super) fn variation(run: &Run, flow: usize, stretch: Stretch) -> f64 {
     let windows = windows_within(run, flow, stretch);
     let center = mean(windows.iter().copied());
@@ -57,31 +57,32 @@ fn windows_within(run: &Run, flow: usize, stretch: Stretch) -> Vec<f64> {
     of.map(|sample| sample.window_segments).collect()
 }
 
-/// Mean of a quantity of the samples of the link `name`; NaN without samples.
+/// Returns the mean of a value over the samples of the link named `name` in a part of the run; `NaN` if there are no
+/// samples.
 pub(super) fn mean_of_link(run: &Run, name: &str, stretch: Stretch, of: impl Fn(&LinkSample) -> Option<f64>) -> f64 {
     let link = run.links.iter().find(|link| link.name == name);
     let samples = link.map(|link| link.samples.as_slice()).unwrap_or_default();
     mean(samples.iter().filter(|sample| within(sample.at_s, stretch)).filter_map(of))
 }
 
-/// Number of retransmission timeouts of a connection within a part of the run.
+/// Returns the number of retransmission timeouts of a connection in a part of the run.
 pub(super) fn timeouts_within(run: &Run, flow: usize, stretch: Stretch) -> u64 {
     grown(samples(run, flow).iter().map(|sample| (sample.at_s, sample.timeouts.unwrap_or(0))), stretch)
 }
 
-/// Number of segments that a connection retransmitted within a part of the run.
+/// Returns the number of segments that a connection retransmitted in a part of the run.
 pub(super) fn resent_within(run: &Run, flow: usize, stretch: Stretch) -> u64 {
     grown(samples(run, flow).iter().map(|sample| (sample.at_s, sample.retransmissions)), stretch)
 }
 
-/// Number of packets that the queue of the link `name` dropped within a part of the run.
+/// Returns the number of packets that the queue of the link named `name` dropped in a part of the run.
 pub(super) fn dropped_within(run: &Run, name: &str, stretch: Stretch) -> u64 {
     let link = run.links.iter().find(|link| link.name == name);
     let samples = link.map(|link| link.samples.as_slice()).unwrap_or_default();
     grown(samples.iter().map(|sample| (sample.at_s, sample.packets_dropped)), stretch)
 }
 
-/// The increase of a monotonic counter within a part of the run.
+/// Returns the increase of a monotonic counter in a part of the run. The counter is a list of times and counts.
 fn grown(counter: impl Iterator<Item = (f64, u64)>, stretch: Stretch) -> u64 {
     let (before, at_end) = counter
         .filter(|(at_s, _)| *at_s <= stretch.1 + 1e-6)
@@ -89,13 +90,14 @@ fn grown(counter: impl Iterator<Item = (f64, u64)>, stretch: Stretch) -> u64 {
     at_end - before
 }
 
-/// Number of packets that the queues of all links dropped in the whole run.
+/// Returns the number of packets that the queues of all links dropped in the whole run.
 pub(super) fn dropped(run: &Run) -> u64 {
     run.links.iter().map(|link| link.packets_dropped).sum()
 }
 
 fn within(at_s: f64, (from_s, to_s): Stretch) -> bool {
-    // Sampling times are round numbers of seconds, which floating point represents only approximately.
+    // A sampling time is a decimal fraction of a second, which floating-point numbers represent only approximately, so
+    // a tolerance is needed.
     at_s > from_s + 1e-6 && at_s <= to_s + 1e-6
 }
 

@@ -12,13 +12,13 @@ fn every_scenario_of_the_program_parses() {
     }
 }
 
-/// Runs a part with the number of runs of a quick look.
+/// Runs a part of the thesis with the small number of runs of a quick look.
 fn quick(part: Part) -> Results {
     let options = Options { runs: None, quick: true, seed: 1, threads: Some(2) };
     run(&[part], &options, &|_| {}).expect("scenarios of the program")
 }
 
-/// If it fails, each run draws the same background traffic, and the confidence intervals are too narrow.
+/// If it fails, all runs have the same background traffic, so the confidence intervals are too narrow.
 #[test]
 fn spread_runs_have_seeds_and_places_of_their_own() {
     let options = Options { runs: None, quick: true, seed: 7, threads: Some(2) };
@@ -33,8 +33,8 @@ fn spread_runs_have_seeds_and_places_of_their_own() {
     assert_eq!(places.into_inner(), [0.0, 0.25, 0.5, 0.75]);
 }
 
-/// With 20 Mbit/s available, a window above 390 packets overfills the buffer. The window is 810 packets at the drop, so
-/// every run without oscillation must lose packets.
+/// If 20 Mbit/s are available, a window above 390 packets overfills the buffer. The window is 810 packets at the drop,
+/// so every run without oscillation must lose packets.
 #[test]
 fn the_drop_to_20_mbit_overfills_the_queue_without_oscillation() {
     let results = quick(Part::Fig10);
@@ -44,7 +44,7 @@ fn the_drop_to_20_mbit_overfills_the_queue_without_oscillation() {
     assert!(table.rows.iter().filter(|row| row[1] == "0").all(|row| row[2].starts_with("1.00")), "{:?}", table.rows);
 }
 
-/// If it fails, two claims have one name, and the committed results or the page show the wrong one.
+/// If it fails, two claims have the same identifier, and the committed results or the page show the wrong one.
 #[test]
 fn every_claim_has_a_name_of_its_own() {
     let mut ids: Vec<_> = CLAIMS.iter().copied().flatten().map(|claim| claim.id).collect();
@@ -64,7 +64,7 @@ fn verdict(results: &Results, id: &str) -> Verdict {
 #[test]
 #[ignore = "long simulations"]
 fn symbiosis_has_more_than_reno_over_the_long_path() {
-    // The number of runs is that of a quick look, but set explicitly, because a quick look returns no verdicts.
+    // The number of runs is that of a quick look. It is set explicitly, because a quick look returns no verdicts.
     let options = Options { runs: Some(2), quick: false, seed: 1, threads: Some(2) };
     let results = run(&[Part::Fig5], &options, &|_| {}).expect("scenarios of the program");
     assert_eq!(verdict(&results, "fig5.rtt150_gain_over_reno"), Verdict::Reproduced);
@@ -73,8 +73,8 @@ fn symbiosis_has_more_than_reno_over_the_long_path() {
     assert!(figure.charts.iter().all(|chart| chart.layers.len() == 3));
 }
 
-/// With two connections, the queue has (1 - γ) K τ packets (from Eq. 9): 250 with γ = 0.5, 25 with γ = 0.95. If it
-/// fails, the queue under noise is not about ten times longer with γ = 0.5.
+/// With two connections, the queue contains (1 - γ) K τ packets (from Eq. 9): 250 with γ = 0.5, and 25 with γ = 0.95.
+/// If it fails, the queue under noise is not about ten times longer with γ = 0.5 than with γ = 0.95.
 #[test]
 #[ignore = "long simulations"]
 fn the_queue_under_noise_is_that_of_the_equation() {
@@ -93,8 +93,8 @@ fn what_is_beyond_the_thesis_has_numbers_and_no_verdict() {
         assert!(claim.ours.is_some_and(f64::is_finite), "{}", claim.id);
         assert_eq!(claim.verdict, Verdict::TooFewRuns);
     }
-    // Symbiosis' share against CUBIC must be below 50 %, the share of equal controllers, because CUBIC fills the
-    // buffer.
+    // CUBIC fills the buffer, so the share of Symbiosis against CUBIC must be below 50 %, the share of equal control
+    // laws.
     let share =
         results.claims.iter().find(|claim| claim.id == "beyond.share_against_cubic").and_then(|claim| claim.ours);
     assert!(share.is_some_and(|share| (0.5..50.0).contains(&share)), "{share:?}");

@@ -1,16 +1,16 @@
-//! The HTML page with a capture's round-trip times.
+//! The HTML page that shows the round-trip times in a capture.
 
 use crate::capture::{Analysis, Direction, Distribution, Side};
 use equipoise_lab::report::chart::{Axis, Chart, Layer, Shape, Style};
 use equipoise_lab::report::table::{Column, Table};
 use equipoise_lab::report::{NOTHING, escape, head, millis};
 
-/// Maximum number of directions that have a chart.
+/// Maximum number of directions for which a chart is drawn.
 const DRAWN: usize = 6;
-/// Number of points in the drawn line of a Gaussian fit.
+/// Number of points with which the curve of a Gaussian fit is drawn.
 const CURVE: usize = 200;
 
-/// Returns the page with the analysis of the capture `name`.
+/// Returns the HTML page with the analysis of the capture named `name`.
 pub fn capture_html(name: &str, analysis: &Analysis) -> String {
     let mut page = head(&format!("Round-trip times in {name}"));
     page.push_str(&format!(
@@ -108,7 +108,7 @@ fn chart(index: usize, direction: &Direction, rtt: &Distribution) -> Chart {
     let edge = |bar: usize| (rtt.first_s + bar as f64 * rtt.bin_s) * 1e3;
     let mut bars: Vec<_> = rtt.counts.iter().enumerate().map(|(bar, &count)| (edge(bar), count as f64)).collect();
     bars.push((edge(rtt.counts.len()), 0.0));
-    // The axis leaves out a few late samples, which would push all others to its left end.
+    // The axis does not include a few very late samples, because they would push all other samples to the left edge.
     let right = (rtt.p95_s + 3.0 * (rtt.p95_s - rtt.min_s)).min(rtt.max_s + rtt.bin_s) * 1e3;
     let left = edge(0);
     let style = |color, dash| Style { color, dash, width: 1.8 };

@@ -1,10 +1,10 @@
-//! The results section of a chapter of the book.
+//! Writes the results section of a chapter of the book, in Markdown.
 
 use super::readings_table;
 use crate::{Claim, Results, Table, four_digits};
 
-/// Returns the results in Markdown, without a heading: version and number of runs, a table of the claims, the statement
-/// of each claim, and the claims under other interpretations.
+/// Returns the results in Markdown, without a heading. They consist of version and number of runs, a table of the
+/// claims, the statement of each claim, and the claims under other interpretations.
 pub fn paper_markdown(results: &Results) -> String {
     let runs = results.runs.map_or("the paper's numbers of runs".to_owned(), |runs| format!("{runs} runs each"));
     let mut text = format!("Version {}, seed {}, {runs}: {}.\n\n", results.version, results.seed, results.counts());
@@ -31,7 +31,7 @@ fn row(claim: &Claim) -> Vec<String> {
 }
 
 fn table(table: &Table) -> String {
-    // A line break or a vertical bar would break the table.
+    // A line break or a vertical bar in a cell would break the Markdown table.
     let cell = |text: &String| text.replace('\n', " ").replace('|', "/");
     let line = |cells: &Vec<String>| format!("| {} |\n", cells.iter().map(cell).collect::<Vec<_>>().join(" | "));
     let rows: String = table.rows.iter().map(line).collect();

@@ -1,4 +1,5 @@
-//! The HTML page of a paper's results, first its claims and verdicts, then its figures; and the page of a capture.
+//! The HTML page of a paper's results, which shows first the claims and verdicts, then the figures. A submodule writes
+//! the page of a capture.
 
 mod capture;
 mod markdown;
@@ -15,7 +16,7 @@ use equipoise_lab::report::{NOTHING, escape, head};
 use equipoise_lab::result::World;
 pub use markdown::paper_markdown;
 
-/// Colours and dash patterns of the layers, in order; the dashes distinguish layers with similar colours.
+/// The colours and dash patterns of a chart's layers, in order. The dashes distinguish layers with similar colours.
 const STYLES: [(&str, &str); 8] = [
     ("var(--series-1)", ""),
     ("var(--series-2)", "6 3"),
@@ -27,10 +28,10 @@ const STYLES: [(&str, &str); 8] = [
     ("var(--series-8)", "2 3"),
 ];
 const LINE_WIDTH: f64 = 1.8;
-/// Margin beyond the data on each side of an axis, as a share of the range of the data.
+/// Free space between the data and each end of an axis, as a share of the range of the data.
 const ROOM: f64 = 0.05;
 
-/// Returns the results as an HTML page.
+/// Returns the results of a paper as an HTML page.
 pub fn paper_html(results: &Results) -> String {
     let title = escape(&results.paper);
     let mut page = head(&format!("{} reproduced", results.paper));
@@ -76,7 +77,7 @@ fn claims(claims: &[Claim]) -> String {
     format!("<h2>Claims</h2>\n<div class=\"claims\">\n{}</div>\n", table.to_html())
 }
 
-/// The cells of a claim's row.
+/// Returns the cells of a claim's row in the table.
 fn claim(claim: &Claim) -> Vec<String> {
     let class = match claim.verdict {
         Verdict::Reproduced => "reproduced",
@@ -104,7 +105,7 @@ fn readings(readings: &[Reading]) -> String {
     text.map_or_else(String::new, |text| format!("<h2>Readings</h2>\n{text}"))
 }
 
-/// Table with our number and verdict for each claim and each interpretation; `None` if there is only one
+/// Returns a table with our number and verdict for each claim under each interpretation; `None` if there is only one
 /// interpretation.
 fn readings_table(readings: &[Reading]) -> Option<Table> {
     let mut ids: Vec<&str> =
@@ -180,7 +181,7 @@ impl PlotData {
     }
 }
 
-/// Minimum and maximum of the finite numbers.
+/// Returns the minimum and maximum of the finite values.
 fn limits(values: impl Iterator<Item = f64>) -> (f64, f64) {
     values
         .filter(|value| value.is_finite())
@@ -190,7 +191,7 @@ fn limits(values: impl Iterator<Item = f64>) -> (f64, f64) {
 fn with_room(values: impl Iterator<Item = f64>) -> (f64, f64) {
     let (low, high) = limits(values);
     let room = (high - low) * ROOM;
-    // If no number is negative, the axis does not go below zero.
+    // If no value is negative, the axis does not extend below zero.
     (if low >= 0.0 && low - room < 0.0 { 0.0 } else { low - room }, high + room)
 }
 

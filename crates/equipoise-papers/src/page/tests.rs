@@ -68,14 +68,14 @@ fn names_are_text_and_verdicts_have_their_words() {
     }
 }
 
-/// Returns the number after `name="` in an element.
+/// Returns the number after ` name="` in the text of an HTML element.
 fn attribute(element: &str, name: &str) -> f64 {
     let from = element.find(&format!(" {name}=\"")).expect("the attribute") + name.len() + 3;
     let rest = &element[from..];
     rest[..rest.find('"').expect("its end")].parse().expect("a number")
 }
 
-/// The drawing area is 250 pixels high; the axis runs from 0 to 10.
+/// The drawing area is 250 pixels high, and the vertical axis extends from 0 to 10.
 #[test]
 fn a_box_stands_at_its_quartiles_and_its_cross_at_the_mean() {
     let data = PlotData::Box { five: [1.0, 2.0, 3.0, 5.0, 9.0], mean: 4.0 };
@@ -101,7 +101,7 @@ fn what_is_no_number_is_not_drawn() {
     ] {
         let page = paper_html(&results(Verdict::NotComparable, data.clone()));
         let drawing = &page[page.find("<figure>").expect("a figure")..];
-        // The legend shows one circle as the symbol of points.
+        // The legend may contain one circle, as the symbol of points.
         let circles = drawing.matches("<circle").count();
         assert!(circles <= 1 && !drawing.contains("fill-opacity:0.2") && !page.contains("NaN"), "{data:?}: {drawing}");
     }

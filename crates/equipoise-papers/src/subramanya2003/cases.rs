@@ -1,25 +1,28 @@
-//! Common parts of the three tables: both methods in one table, and the claims that compare them.
+//! Common code for the three tables of the paper: both methods in one table, and the claims that compare them.
 
 use super::outcome::{Row, printed};
 use super::scenarios::METHODS;
 use super::{Mean, Rule, Spec, difference, with_interval};
 use crate::{Claim, Plot, PlotData, PlotLayer, Table};
 
-/// A table of the paper: packet loss in percent, transmission delay and power, of TQ and of `NewReno`.
+/// The numbers of a table of the paper: packet loss in percent, transmission delay and power, for TQ and then for
+/// `NewReno`.
 pub(super) struct Printed {
     pub(super) table: &'static str,
     pub(super) values: [[f64; 3]; 2],
 }
 
-/// The claims of a table: packet loss ratio, transmission delay, and the power that follows from the delay.
+/// The claims about a table: packet loss ratio, transmission delay, and power, which is computed from the delay.
 pub(super) type Compared = [Spec; 3];
 
-/// The paper states loss in thousandths of a percent, so a smaller difference does not count as lower.
+/// The paper states the loss in thousandths of a percent. Therefore a smaller difference than this does not count as
+/// lower.
 const LEAST_LOSS_PERCENT: f64 = 0.001;
 
-/// The claims of a table that TQ is better than `NewReno`.
+/// Defines the claims that TQ is better than `NewReno` in a table of the paper.
 ///
-/// Power is the rate of the content divided by the delay, so a verdict on power would count the delay twice.
+/// The claim about power has no rule. Power is the rate of the content divided by the delay, so a verdict on power
+/// would count the delay twice.
 pub(super) const fn compared(ids: [&'static str; 3], figure: &'static str, paper: &Printed) -> Compared {
     let [plr, td, power] = ids;
     let [tq, newreno] = paper.values;
@@ -50,7 +53,7 @@ pub(super) const fn compared(ids: [&'static str; 3], figure: &'static str, paper
     ]
 }
 
-/// The claims that compare both methods.
+/// Decides the claims that compare both methods.
 pub(super) fn claims(specs: &Compared, rows: [&Row; 2], runs: u32) -> Vec<Claim> {
     let [plr, td, power] = specs;
     let note = |of: fn(&Row) -> Mean, decimals: usize| {
@@ -64,7 +67,7 @@ pub(super) fn claims(specs: &Compared, rows: [&Row; 2], runs: u32) -> Vec<Claim>
     ]
 }
 
-/// TQ's value minus `NewReno`'s value.
+/// Returns the value of TQ minus the value of `NewReno`.
 pub(super) fn apart(rows: [&Row; 2], of: impl Fn(&Row) -> Mean) -> Mean {
     let [tq, newreno] = rows.map(of);
     let value = tq.value.zip(newreno.value).map(|(tq, newreno)| tq - newreno);
@@ -76,7 +79,7 @@ fn incomplete(rows: [&Row; 2]) -> String {
     short.map(|row| format!(" {} was complete in {:.2} of the runs.", row.name, row.complete())).collect()
 }
 
-/// A table: each row of the paper is followed by our row.
+/// Returns a table in which each row of the paper is followed by our row.
 pub(super) fn table(paper: &Printed, rows: &[Row; 2], more: &[Row]) -> Table {
     let both = METHODS.iter().zip(&paper.values).zip(rows);
     let mut lines: Vec<_> = both.flat_map(|((name, values), row)| [printed(name, *values), row.cells()]).collect();
@@ -97,7 +100,7 @@ pub(super) fn table(paper: &Printed, rows: &[Row; 2], more: &[Row]) -> Table {
     }
 }
 
-/// A chart over time with the first run of each method.
+/// Returns a chart over time that shows the first run of each method.
 pub(super) fn over_time(
     (title, y): (&str, &'static str),
     rows: &[&Row],

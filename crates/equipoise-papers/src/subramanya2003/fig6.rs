@@ -8,9 +8,10 @@ use equipoise_lab::scenario::Override;
 use equipoise_lab::sim::SimError;
 
 const RUNS: u32 = 10;
-/// Sizes of Link0's buffer, in packets. Our choice, because the paper's text does not state the sizes on its axes.
+/// Sizes of the buffer of Link0, in packets. Our choice, because the text of the paper does not state the sizes in its
+/// figures.
 const SIZES: [u32; 6] = [20, 40, 60, 80, 100, 120];
-/// Number of sources that share the buffer. Each has to occupy its share of half of the buffer.
+/// Number of sources that share the buffer. The target of each source is an equal part of half the buffer.
 const SOURCES: u32 = 6;
 
 const TD: Spec = Spec::new(
@@ -43,10 +44,10 @@ pub(super) fn planned(options: &Options) -> u32 {
 
 type Number = fn(&Row) -> Mean;
 
-/// A buffer size in packets, and the results of both methods.
+/// A buffer size in packets, and the results of both methods with this buffer.
 type AtSize = (u32, [Row; 2]);
 
-/// Runs Fig. 6 to 8: the effect of the buffer size on both methods.
+/// Runs Fig. 6 to 8, which show the effect of the buffer size on both methods.
 pub(super) fn run(lab: &Lab<'_>, found: &mut Found) -> Result<(), SimError> {
     let runs = lab.options.runs(RUNS, 2);
     let (mut sizes, mut open) = (Vec::new(), Vec::new());
@@ -56,7 +57,7 @@ pub(super) fn run(lab: &Lab<'_>, found: &mut Found) -> Result<(), SimError> {
         let occupancy = Override::set("flow.*.controller.occupancy", each);
         let row = |name: &str, method: usize, overrides: &[Override]| case2(lab, name, CASE2[method], overrides, runs);
         let tq = row(METHODS[0], 0, &[queue.clone(), occupancy])?;
-        // NewReno has no target occupancy, so only the buffer changes.
+        // NewReno has no target for its packets in the buffer, so only the buffer size is changed.
         let newreno = row(METHODS[1], 1, std::slice::from_ref(&queue))?;
         open.push((size, [tq.clone(), row(UNLIMITED, 1, &[queue, unlimited()])?]));
         sizes.push((size, [tq, newreno]));

@@ -1,4 +1,4 @@
-//! The three cases in real time: TQ over real sockets, and the kernel's TCP with the same content.
+//! Repeats the three cases in real time: TQ over real sockets, and the kernel's TCP with the same content.
 
 use std::sync::atomic::AtomicBool;
 
@@ -12,7 +12,7 @@ use crate::{ExperimentError, Figure, Results};
 use equipoise_lab::scenario::{Override, Scenario};
 use equipoise_lab::sim;
 
-/// The parts that can also be run live, in real time.
+/// The parts of the paper that can also be run live, in real time.
 pub const LIVE: &[Part] = &[Part::Table1, Part::Table4, Part::Table6];
 
 const RUNS: u32 = 3;
@@ -37,23 +37,24 @@ const TABLE4: Compared =
 const TABLE6: Compared =
     compared(["table6.live_plr", "table6.live_td", "table6.live_power"], "Table 6, live", &table6::PAPER);
 
-/// A case and its parameters.
+/// A case of the paper, with its parameters and claims.
 struct Case {
     texts: [&'static str; 2],
-    /// Length of a run. Simulated runs are longer, because all changes of TQ have to complete in them.
+    /// Length of a live run. Simulated runs are longer, because TQ has to complete in all of them, even with changed
+    /// parameters.
     duration: &'static str,
     printed: Printed,
     compared: Compared,
     figure: &'static str,
     title: &'static str,
-    /// Name of the bottleneck that the charts show.
+    /// Name of the bottleneck link whose values the charts show.
     link: &'static str,
     least_delay: f64,
     marks: &'static [(f64, &'static str)],
 }
 
 impl Case {
-    /// Returns the case of a part; `None` if the part is only simulated.
+    /// Returns the case that a part of the paper repeats; `None` if the part can only be simulated.
     fn of(part: Part) -> Option<Self> {
         match part {
             Part::Table1 => Some(Self {
@@ -98,8 +99,9 @@ impl Case {
     }
 }
 
-/// Runs the cases across network namespaces, in real time: 3 minutes for each run of cases I and III, 2 minutes for
-/// case II. Calls `progress` with the share of runs done so far. If `stop` is set, returns the results so far.
+/// Runs the requested cases between network namespaces, in real time. One run of both methods takes 3 minutes in cases
+/// I and III, and 2 minutes in case II. Calls `progress` with the share of the runs that are done. If `stop` is set,
+/// returns the results so far.
 ///
 /// # Errors
 /// [`ExperimentError`] if the system refuses to create namespaces, sockets or threads.
@@ -122,7 +124,7 @@ pub fn run(
     Ok(found.live_results("Subramanya 2003", options, ASSUMPTIONS))
 }
 
-/// Runs both methods in turn, so that other load on the machine affects both.
+/// Runs both methods in turn, so that other load on the machine affects both methods equally.
 fn one_case(lab: &LiveLab<'_>, case: &Case, runs: u32, found: &mut Found) -> Result<(), ExperimentError> {
     let scenarios = [case.scenario(0), case.scenario(1)];
     let (mut live, mut simulated) = ([Vec::new(), Vec::new()], [Vec::new(), Vec::new()]);

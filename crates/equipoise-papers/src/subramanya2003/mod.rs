@@ -1,5 +1,5 @@
-//! Subramanya 2003: its three cases, with TQ and `NewReno` for the same content, and the parameters on which TQ
-//! depends.
+//! Subramanya 2003: its three cases, with TQ and `NewReno` for the same content, and the parameters that change the
+//! results of TQ.
 
 mod cases;
 mod fig6;
@@ -25,7 +25,7 @@ use equipoise_lab::sim::SimError;
 pub use live::{LIVE, run as run_live};
 pub use part::Part;
 
-/// The paper's claims under the main interpretation, in the order of the results.
+/// The claims of the paper under the main interpretation, in the order of the results.
 #[cfg(test)]
 pub(crate) const CLAIMS: &[&[Spec]] = &[
     &table1::COMPARED,
@@ -48,7 +48,7 @@ impl Part {
     }
 }
 
-/// Runs parts of the paper. Calls `progress` with the share of runs done so far.
+/// Runs the requested parts of the paper. Calls `progress` with the share of the runs that are done.
 ///
 /// # Errors
 /// [`SimError`] if a scenario cannot be run, which is a bug.
@@ -57,7 +57,7 @@ pub fn run(parts: &[Part], options: &Options, progress: &(dyn Fn(f64) + Sync)) -
     Ok(found.results("Subramanya 2003", options, ASSUMPTIONS))
 }
 
-/// Adds claims to an interpretation, which may already have claims from other parts.
+/// Adds claims to the interpretation named `name`. It may already contain claims of other parts.
 fn read(found: &mut Found, name: &str, claims: impl IntoIterator<Item = Claim>) {
     match found.readings.iter_mut().find(|reading| reading.name == name) {
         Some(reading) => reading.claims.extend(claims),

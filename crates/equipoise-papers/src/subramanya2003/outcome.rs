@@ -2,33 +2,33 @@ use super::Mean;
 use equipoise_lab::result::Run;
 use equipoise_lab::scenario::Scenario;
 
-/// `T_o`: the length of every content, in seconds.
+/// `T_o`: the playing time of every content, in seconds.
 pub(super) const UNHINDERED_S: f64 = 30.0;
 
-/// Results of a run that the claims use (Subramanya 2003, Sec. 4.2).
+/// The values that the claims use, computed from one run (Subramanya 2003, Sec. 4.2).
 #[derive(Clone, Debug)]
 pub(super) struct Outcome {
-    /// Start time of the sources, in seconds.
+    /// Time at which the sources start, in seconds.
     start_s: f64,
     /// Number of dropped packets divided by the number of packets sent.
     pub(super) loss_ratio: f64,
-    /// Transmission delay (Eq. 7) of the source that completes last; `None` if a source is not complete by the end of
-    /// the run.
+    /// Transmission delay (Eq. 7) of the source that completes last; `None` if a source has not completed when the run
+    /// ends.
     pub(super) delay: Option<f64>,
     /// Mean transmission delay (Eq. 7) of the sources that completed.
     pub(super) mean_delay: f64,
-    /// Number of packets dropped so far, over the time in seconds since the start.
+    /// For each sampling time, in seconds since the start of the run, the number of packets dropped so far.
     pub(super) losses: Vec<(f64, f64)>,
-    /// Number of packets waiting at the first bottleneck, over time.
+    /// For each sampling time, the number of packets in the queue of the first bottleneck.
     pub(super) queue: Vec<(f64, f64)>,
-    /// Utilisation of the first bottleneck, over time.
+    /// For each sampling time, the utilisation of the first bottleneck.
     pub(super) utilisation: Vec<(f64, f64)>,
-    /// Congestion window of the first flow in segments, over time; empty if the flow has none.
+    /// For each sampling time, the congestion window of the first flow, in segments; empty if the flow has no window.
     pub(super) window: Vec<(f64, f64)>,
 }
 
 impl Outcome {
-    /// The results of a run whose flows started at `start_s`; the bottleneck is `link`.
+    /// Computes the results of a run whose flows started at `start_s`. `link` is the name of the first bottleneck.
     pub(super) fn of(run: &Run, start_s: f64, link: &str) -> Self {
         let sent: u64 = run.flows.iter().map(|flow| flow.packets_sent).sum();
         let dropped: u64 = run.links.iter().map(|link| link.packets_dropped).sum();
@@ -64,14 +64,14 @@ impl Outcome {
 }
 
 impl Outcome {
-    /// Number of packets dropped between two times in seconds.
+    /// Returns the number of packets dropped between two times, which are in seconds.
     pub(super) fn lost(&self, from_s: f64, to_s: f64) -> f64 {
         let by = |at_s: f64| self.losses.iter().take_while(|(at, _)| *at <= at_s).last().map_or(0.0, |(_, lost)| *lost);
         by(to_s) - by(from_s)
     }
 
-    /// Share of the packets at the bottleneck that were dropped between two times, in percent; 0 without packets.
-    /// `rate` returns the bottleneck's rate in packets/s at a time in seconds.
+    /// Returns the share of the bottleneck's packets that were dropped between two times, in percent; 0 if there were
+    /// no packets. `rate` returns the bottleneck's rate in packets/s at a time in seconds.
     pub(super) fn loss_percent_within(&self, (from_s, to_s): (f64, f64), rate: impl Fn(f64) -> f64) -> f64 {
         let within = |at: f64| at > from_s && at <= to_s;
         let pairs = self.utilisation.windows(2).filter(|pair| within(pair[1].0));
@@ -80,9 +80,9 @@ impl Outcome {
         if lost > 0.0 { 100.0 * lost / (lost + served) } else { 0.0 }
     }
 
-    /// Transmission time in case I minus its minimum, as a share of `T_o`.
+    /// Returns the transmission time in case I minus its minimum, as a share of `T_o`.
     ///
-    /// After the cut at `cut_s` a quarter of the rate is left. So the minimum is
+    /// After the cut at `cut_s`, the link has a quarter of its rate. So the minimum transmission time is
     /// `T_c = cut - start + 4 (T_o - cut + start)`.
     pub(super) fn excess_over_quarter(&self, cut_s: f64) -> Option<f64> {
         let before_s = cut_s - self.start_s;
@@ -94,9 +94,9 @@ impl Outcome {
 /// All runs of one method in one case.
 #[derive(Clone, Debug)]
 pub(super) struct Row {
-    /// Name of the method in tables.
+    /// Name of the method, as tables show it.
     pub(super) name: String,
-    /// Rate of the content, in Mbit/s.
+    /// Sum of the rates of the contents, in Mbit/s.
     pub(super) rate_mbps: f64,
     pub(super) outcomes: Vec<Outcome>,
 }
@@ -113,7 +113,7 @@ impl Row {
         Mean::of(&values.unwrap_or_default())
     }
 
-    /// Mean packet loss in percent.
+    /// Returns the mean packet loss, in percent.
     pub(super) fn loss_percent(&self) -> Mean {
         self.mean(|outcome| Some(100.0 * outcome.loss_ratio))
     }
@@ -122,7 +122,7 @@ impl Row {
         self.mean(|outcome| outcome.delay)
     }
 
-    /// Mean power (Eq. 9), in Mbit/s.
+    /// Returns the mean power (Eq. 9), in Mbit/s.
     pub(super) fn power(&self) -> Mean {
         self.mean(|outcome| outcome.delay.filter(|delay| *delay > 0.0).map(|delay| self.rate_mbps / delay))
     }
@@ -131,13 +131,13 @@ impl Row {
         self.mean(|outcome| Some(outcome.mean_delay))
     }
 
-    /// Share of the runs in which all sources completed.
+    /// Returns the share of the runs in which all sources completed.
     pub(super) fn complete(&self) -> f64 {
         let complete = self.outcomes.iter().filter(|outcome| outcome.delay.is_some()).count();
         complete as f64 / self.outcomes.len().max(1) as f64
     }
 
-    /// Headings of [`cells`](Self::cells).
+    /// The headings of the table columns that [`cells`](Self::cells) fills.
     pub(super) const COLUMNS: [&str; 6] = [
         "",
         "packet loss ratio (%)",
@@ -159,7 +159,7 @@ impl Row {
     }
 }
 
-/// A row of the paper's table, in the format of our rows.
+/// Returns a row of the paper's table, in the format of our rows.
 pub(super) fn printed(name: &str, [loss, delay, power]: [f64; 3]) -> Vec<String> {
     let number = |value: f64, decimals: usize| format!("{value:.decimals$}");
     vec![format!("{name}, paper"), number(loss, 3), number(delay, 4), String::new(), number(power, 4), String::new()]
@@ -182,8 +182,8 @@ mod tests {
         }
     }
 
-    /// Table 1: 1.5033 is 0.0033 more than 15 s at the full rate and 60 s at a quarter of it cost. A source that starts
-    /// 0.1 s later sends 0.1 s less before the cut, and takes 0.3 s longer.
+    /// Table 1: 15 s at the full rate and 60 s at a quarter of the rate are a delay of 1.5, so 1.5033 is 0.0033 more. A
+    /// source that starts 0.1 s later sends 0.1 s less before the cut, and takes 0.3 s longer.
     #[test]
     fn excess_is_counted_from_what_the_cut_alone_costs() {
         let excess = |start_s, delay| outcome(start_s, Some(delay)).excess_over_quarter(15.0).expect("a delay");
@@ -192,8 +192,8 @@ mod tests {
         assert_eq!(outcome(0.0, None).excess_over_quarter(15.0), None);
     }
 
-    /// From 1 s to 2 s, the utilisation is a half, so 5 of 10 packets are sent, and 3 are lost. From 2 s to 3 s, all 10
-    /// are sent, and 2 are lost.
+    /// From 1 s to 2 s the utilisation is a half, so 5 of 10 possible packets are sent; 3 packets are lost. From 2 s to
+    /// 3 s all 10 packets are sent, and 2 are lost.
     #[test]
     fn the_loss_of_a_stretch_is_that_of_its_packets() {
         let outcome = outcome(0.0, None);

@@ -1,4 +1,4 @@
-/// A part of the paper that can be run alone.
+/// A part of the paper that can be run separately.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Part {
     /// Table 1, Fig. 3 and 4: one source.
@@ -12,6 +12,6 @@ pub enum Part {
 }
 
 impl Part {
-    /// All parts.
+    /// All parts of the paper.
     pub const ALL: [Self; 4] = [Self::Table1, Self::Table4, Self::Table6, Self::Fig6];
 }

@@ -1,19 +1,19 @@
-//! The runs of one method in cases I and II, which several parts use.
+//! The runs of a method in cases I and II, which several parts of the paper use.
 
 use super::outcome::{Outcome, Row};
 use super::{Lab, parse_with};
 use equipoise_lab::scenario::Override;
 use equipoise_lab::sim::SimError;
 
-/// The start times of the runs are spread over this time in ms, the report interval of TQ.
+/// The start times of the runs are spread over this time, in ms. It is the report interval of TQ.
 const SPREAD_MS: f64 = 100.0;
 
-/// Start time of run number `run` of `runs`, in seconds.
+/// Returns the start time of run number `run`, of `runs` runs in total, in seconds.
 fn start_s(run: u32, runs: u32) -> f64 {
     (SPREAD_MS * f64::from(run) / f64::from(runs)).round() / 1e3
 }
 
-/// Runs case I, with start times spread over one report interval.
+/// Runs case I. The start times of the runs are spread over one report interval.
 pub(super) fn case1(lab: &Lab<'_>, name: &str, text: &str, overrides: &[Override], runs: u32) -> Result<Row, SimError> {
     let scenario = |run: u32| {
         let start = Override::set("flow.cbr-2.start", format!("{} ms", 1e3 * start_s(run, runs)));
@@ -25,7 +25,7 @@ pub(super) fn case1(lab: &Lab<'_>, name: &str, text: &str, overrides: &[Override
     Ok(Row::new(name, &scenario(0), outcomes.collect()))
 }
 
-/// Runs case II.
+/// Runs case II with the overrides `overrides`.
 pub(super) fn case2(lab: &Lab<'_>, name: &str, text: &str, overrides: &[Override], runs: u32) -> Result<Row, SimError> {
     let scenario = parse_with(text, overrides);
     let outcomes = lab.runs(&scenario, runs, |run| Outcome::of(run, 0.0, "Link0"))?;

@@ -1,4 +1,4 @@
-//! The scenarios of the three cases, the compared methods, and other interpretations.
+//! The scenarios of the three cases, the compared methods, and the names of interpretations.
 
 use equipoise_lab::scenario::Override;
 
@@ -14,13 +14,14 @@ pub(super) const CASE3: [&str; 2] = [scenario!("case3-tq"), scenario!("case3-new
 
 /// Name of the main interpretation.
 pub(super) const MAIN: &str = "ns-2's window of 20; k_v = 0.5, T = 100 ms, x_d = 5";
-/// Name of the interpretation with the override [`unlimited`].
+/// Name of the interpretation in which the override [`unlimited`] is used.
 pub(super) const UNLIMITED: &str = "NewReno's window without a limit";
 
-/// Override: `NewReno`'s window is not limited by the receive window, in place of ns-2's default.
+/// Returns the override with which the receive window does not limit the window of `NewReno`. The default is the limit
+/// of ns-2.
 pub(super) fn unlimited() -> Override {
     Override::remove("flow.*.tcp.receive_window")
 }
 
-/// Names of the two methods, always in this order.
+/// Names of the two methods. Arrays with a value for each method are in this order.
 pub(super) const METHODS: [&str; 2] = ["TQ", "NewReno TCP"];

@@ -1,5 +1,5 @@
-//! Parameters of TQ that the paper does not state: `k_v`, T, `x_d` and q. Each is changed alone; the changes are
-//! interpretations of Tables 1 and 4.
+//! Changes the parameters of TQ that the paper does not state: `k_v`, T, `x_d` and q. Each parameter is changed alone.
+//! The changes are interpretations of Tables 1 and 4.
 
 use super::outcome::Row;
 use super::rows::{case1, case2};
@@ -9,18 +9,18 @@ use crate::{Figure, Table};
 use equipoise_lab::scenario::Override;
 use equipoise_lab::sim::SimError;
 
-/// Name of the change that uses the adaptive estimator of Eq. 6.
+/// Name of the change in which the adaptive estimator of Eq. 6 is used.
 pub(super) const ESTIMATED: &str = "q by the adaptive estimator (Eq. 6)";
 const RUNS: u32 = 10;
 
-/// The case in which the parameters are changed.
+/// The case of the paper in which the parameters are changed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Case {
     One,
     Two,
 }
 
-/// A change of TQ: an override for every flow, or `None` for the unchanged TQ.
+/// A change of TQ. `change` is an override for all flows, or `None` for TQ without a change.
 pub(super) struct Change {
     pub(super) name: &'static str,
     pub(super) change: Option<Override>,
@@ -52,7 +52,7 @@ pub(super) fn planned(options: &Options, _: Case) -> u32 {
     changes().len() as u32 * options.runs(RUNS, 2)
 }
 
-/// Runs a case with each change, and compares it with the unchanged `NewReno`.
+/// Runs a case with each change of TQ, and compares the results with those of `NewReno`, which is not changed.
 pub(super) fn run(lab: &Lab<'_>, case: Case, newreno: &Row, found: &mut Found) -> Result<(), SimError> {
     let runs = lab.options.runs(RUNS, 2);
     let mut rows = Vec::new();

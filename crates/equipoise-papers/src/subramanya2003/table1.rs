@@ -8,16 +8,16 @@ use equipoise_lab::scenario::Override;
 use equipoise_lab::sim::SimError;
 
 const RUNS: u32 = 20;
-/// Number of runs of each of the other sources.
+/// Number of runs of each additional source.
 const OTHER_RUNS: u32 = 10;
 pub(super) const PAPER: Printed =
     Printed { table: "Table 1", values: [[0.517, 1.5033, 1.3304], [0.583, 1.5360, 1.3021]] };
-/// Minimum transmission delay with a content of 30 s at 2 Mbit/s. Half of the content is sent at a quarter of the rate:
-/// `(15 + 60) / 30 - 1`.
+/// Minimum transmission delay of a content of 30 s at 2 Mbit/s. Half of the content is sent at a quarter of the rate,
+/// so the delay is `(15 + 60) / 30 - 1`.
 pub(super) const LEAST_DELAY: f64 = 1.5;
-/// Time at which the link's rate is cut, in seconds.
+/// Time at which the rate of the link is cut, in seconds.
 const CUT_S: f64 = 15.0;
-/// Length of the transient after the cut, in seconds.
+/// Length of the transient that follows the cut, in seconds.
 const TRANSIENT_S: f64 = 1.0;
 
 pub(super) const COMPARED: Compared = compared(["table1.plr", "table1.td", "table1.power"], PAPER.table, &PAPER);
@@ -49,14 +49,15 @@ const OTHER_TD: Spec =
 #[cfg(test)]
 pub(super) const CLAIMS: [Spec; 4] = [EXCESS, TRANSIENT, OTHER_PLR, OTHER_TD];
 
-/// Another source in place of the source of case I.
+/// An additional source, which replaces the source of case I.
 struct Other {
     name: &'static str,
     source: &'static [(&'static str, &'static str)],
     peak_and_cv: Option<(f64, f64)>,
 }
 
-/// Two sources of Sec. 4.1, one VBR and one CBR, whose rate is above the 0.5 Mbit/s after the cut.
+/// Two sources of Sec. 4.1, one with a variable and one with a constant bit rate. Their rates exceed 0.5 Mbit/s, the
+/// rate of the link after the cut.
 const OTHERS: [Other; 2] = [
     Other {
         name: "video Soccer",
@@ -83,7 +84,7 @@ pub(super) fn planned(options: &Options) -> u32 {
         + sensitivity::planned(options, sensitivity::Case::One)
 }
 
-/// The claims that are tested under every interpretation of the paper.
+/// Returns the claims that are tested under every interpretation of the paper.
 pub(super) fn judged(rows: [&Row; 2], runs: u32) -> Vec<Claim> {
     let excess = |row: &Row| row.mean(|outcome| outcome.excess_over_quarter(CUT_S));
     let outside = |row: &Row| {
@@ -96,7 +97,7 @@ pub(super) fn judged(rows: [&Row; 2], runs: u32) -> Vec<Claim> {
     found
 }
 
-/// Runs Table 1, Fig. 3 and 4.
+/// Runs Table 1, Fig. 3 and 4: one source with each method.
 pub(super) fn run(lab: &Lab<'_>, found: &mut Found) -> Result<(), SimError> {
     let runs = lab.options.runs(RUNS, 2);
     let rows = [case1(lab, METHODS[0], CASE1[0], &[], runs)?, case1(lab, METHODS[1], CASE1[1], &[], runs)?];
@@ -126,7 +127,7 @@ pub(super) fn run(lab: &Lab<'_>, found: &mut Found) -> Result<(), SimError> {
     sensitivity::run(lab, sensitivity::Case::One, &rows[1], found)
 }
 
-/// Runs the other sources of which the paper says: "We also test some other single traffic sources".
+/// Runs additional sources. The paper says: "We also test some other single traffic sources".
 fn others(lab: &Lab<'_>, found: &mut Found) -> Result<(), SimError> {
     let runs = lab.options.runs(OTHER_RUNS, 2);
     let mut rows = Vec::new();

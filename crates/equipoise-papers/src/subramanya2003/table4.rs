@@ -10,12 +10,13 @@ use equipoise_lab::sim::SimError;
 const RUNS: u32 = 30;
 pub(super) const PAPER: Printed =
     Printed { table: "Table 4", values: [[0.087, 0.2783, 16.5701], [0.443, 0.4110, 11.2162]] };
-/// Minimum transmission delay due to the cuts of Link0's rate, as a share of the 30 s of the contents. Of 138.3 Mbit of
-/// contents, 43.83 Mbit are sent before 27 s; the rest takes 9.447 s at 10 Mbit/s: `(27 + 9.447) / 30 - 1`.
+/// Minimum transmission delay with the cuts of Link0's rate, as a share of the 30 s of the contents. Of 138.3 Mbit of
+/// contents, 43.83 Mbit can be sent before 27 s. The rest takes 9.447 s at 10 Mbit/s, so the delay is
+/// `(27 + 9.447) / 30 - 1`.
 pub(super) const LEAST_DELAY: f64 = 0.2149;
-/// The interval in which Link0 has its lowest rate, in seconds.
+/// The part of a run in which Link0 has its lowest rate, in seconds.
 const LEAST: (f64, f64) = (6.0, 24.0);
-/// The intervals before and after it, up to the end of the contents, in seconds.
+/// The parts of a run before and after the lowest rate of Link0, up to the end of the contents, in seconds.
 const REST: [(f64, f64); 2] = [(0.0, 6.0), (24.0, 30.0)];
 
 pub(super) const COMPARED: Compared = compared(["table4.plr", "table4.td", "table4.power"], PAPER.table, &PAPER);
@@ -33,7 +34,7 @@ const PEAK_NEWRENO: Spec =
 #[cfg(test)]
 pub(super) const CLAIMS: [Spec; 2] = [PEAK_TQ, PEAK_NEWRENO];
 
-/// Number of packets of 1000 bytes that Link0 sends per second at this time.
+/// Returns the number of packets of 1000 bytes that Link0 can send per second at a given time.
 fn packets_a_second(at_s: f64) -> f64 {
     match at_s {
         at if !(3.0..27.0).contains(&at) => 1250.0,
@@ -47,7 +48,7 @@ pub(super) fn planned(options: &Options) -> u32 {
     (3 + recorded) * options.runs(RUNS, 2) + sensitivity::planned(options, sensitivity::Case::Two)
 }
 
-/// The claims that are tested under every interpretation of the paper.
+/// Returns the claims that are tested under every interpretation of the paper.
 pub(super) fn judged(rows: [&Row; 2], runs: u32) -> Vec<Claim> {
     let peak = |row: &Row| {
         row.mean(|outcome: &Outcome| {
@@ -62,7 +63,7 @@ pub(super) fn judged(rows: [&Row; 2], runs: u32) -> Vec<Claim> {
     found
 }
 
-/// Runs Table 4 and Fig. 5.
+/// Runs Table 4 and Fig. 5: six sources over one bottleneck, with each method.
 pub(super) fn run(lab: &Lab<'_>, found: &mut Found) -> Result<(), SimError> {
     let runs = lab.options.runs(RUNS, 2);
     let rows = [case2(lab, METHODS[0], CASE2[0], &[], runs)?, case2(lab, METHODS[1], CASE2[1], &[], runs)?];

@@ -8,7 +8,7 @@ use equipoise_lab::sim::SimError;
 
 const RUNS: u32 = 20;
 pub(super) const PAPER: Printed = Printed { table: "Table 6", values: [[0.0, 0.6587, 6.9984], [0.42, 0.6643, 6.968]] };
-/// Minimum transmission delay with the scenarios' routing, computed in a fluid model.
+/// Minimum transmission delay with the routing in our scenarios. It was computed with a fluid model.
 #[cfg(feature = "live")]
 pub(super) const LEAST_DELAY: f64 = 0.987;
 
@@ -20,20 +20,20 @@ const LOSSLESS: Spec =
 #[cfg(test)]
 pub(super) const CLAIMS: [Spec; 1] = [LOSSLESS];
 
-/// An interpretation of case III other than the main one.
+/// An interpretation of case III that differs from the main one.
 struct Change {
     name: &'static str,
-    /// Overrides for each of [`METHODS`]; `None` if the method is unchanged, as in the main interpretation.
+    /// The overrides for each method in [`METHODS`]; `None` if the method is the same as in the main interpretation.
     overrides: [Option<Vec<Override>>; 2],
-    /// Whether the interpretation was chosen because it fits the paper's results.
+    /// Whether the interpretation was chosen because its results fit the paper.
     is_fitted: bool,
 }
 
-/// A parking-lot topology: the sources of 2 and 1 Mbit/s use all four links. Each link has one more source: one of the
-/// videos, or the source of 0.5 Mbit/s.
+/// Returns the override for a parking-lot topology. The sources of 2 and 1 Mbit/s use all four links. Each link has one
+/// more source: one of the videos, or the source of 0.5 Mbit/s.
 ///
-/// In this topology the cuts alone cause a transmission delay of 0.645. Some hundred topologies are equally close to
-/// Table 6, and this is the simplest.
+/// In this topology, the cuts of the rates alone cause a transmission delay of 0.645. Some hundred topologies are
+/// equally close to Table 6. This one is the simplest.
 fn parking_lot() -> Override {
     Override::set("flow.\"cbr-0.5\".path", ["S6", "Link3", "D6"].map(Value::from).to_vec())
 }
@@ -71,7 +71,7 @@ fn judged(rows: [&Row; 2], runs: u32, is_fitted: bool) -> Vec<Claim> {
     found
 }
 
-/// Runs Table 6 and Fig. 10, and their claims under other interpretations.
+/// Runs Table 6 and Fig. 10, and adds their claims under all interpretations.
 pub(super) fn run(lab: &Lab<'_>, found: &mut Found) -> Result<(), SimError> {
     let runs = lab.options.runs(RUNS, 2);
     let row = |name: &str, method: usize, overrides: &[Override]| {

@@ -67,7 +67,7 @@ fn every_claim_of_the_tables_comes_with_a_number() {
     assert!(results.claims.iter().all(|claim| claim.ours.is_some_and(f64::is_finite)));
     let tables = results.figures.iter().flat_map(|figure| &figure.tables);
     assert!(tables.flat_map(|table| table.rows.iter().map(|row| row.len() == table.columns.len())).all(|fits| fits));
-    // Interpretations: the main one, another window, and each change of TQ's parameters.
+    // The interpretations are the main one, one with another window, and one for each change of TQ's parameters.
     assert_eq!(results.readings.len(), 2 + sensitivity::changes().len() - 1);
 }
 
@@ -77,11 +77,12 @@ fn case_three_has_the_papers_claims_and_its_readings_beside() {
     assert_eq!(found(&results), ids(&[&table6::COMPARED, &table6::CLAIMS]));
     assert_eq!(results.readings.len(), 1 + table6::readings().len());
     let fitted = results.readings.iter().filter(|reading| reading.name.starts_with("a parking lot"));
-    // A quick look has no verdicts. If this fails, an interpretation that was chosen to fit counts as reproduced.
+    // If this fails, an interpretation that was chosen because its results fit the paper counts as reproduced.
     assert!(fitted.flat_map(|reading| &reading.claims).all(|claim| claim.verdict != crate::Verdict::Reproduced));
 }
 
-/// Table 4: 0.087 % minus 0.443 % packet loss, and 0.2783 minus 0.4110 transmission delay.
+/// The differences in Table 4 are 0.087 % minus 0.443 % for packet loss, and 0.2783 minus 0.4110 for transmission
+/// delay.
 #[test]
 fn the_papers_differences_are_those_of_its_tables() {
     let paper = table4::COMPARED.map(|spec| spec.paper.expect("a number"));

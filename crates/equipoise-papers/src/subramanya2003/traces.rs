@@ -1,16 +1,16 @@
-//! The recorded videos that the paper cites, if this machine has them.
+//! Recordings of the videos that the paper uses, if this machine has them.
 
 use std::path::PathBuf;
 
 use equipoise_lab::scenario::Override;
 
-/// Name of the interpretation with recorded videos.
+/// Name of the interpretation in which recorded videos are used.
 pub(super) const RECORDED: &str = "recorded videos";
-/// Flows, and the file of each in the folder `EQUIPOISE_TEST_DATA`.
+/// The names of flows, and for each the name of a file in the folder `video` of `EQUIPOISE_TEST_DATA`.
 const FILES: [(&str, &str); 3] =
     [("star-wars", "star-wars-iv.txt.gz"), ("jurassic", "jurassic-park.txt.gz"), ("soccer", "soccer.txt.gz")];
 
-/// The overrides for recorded videos with the same mean rates; `None` if the files are missing.
+/// Returns the overrides that use the recorded videos, scaled to the same mean rates; `None` if a file is missing.
 pub(super) fn found() -> Option<Vec<Override>> {
     let folder = PathBuf::from(std::env::var_os("EQUIPOISE_TEST_DATA")?).join("video");
     let mut overrides = Vec::new();
@@ -26,7 +26,7 @@ pub(super) fn found() -> Option<Vec<Override>> {
     Some(overrides)
 }
 
-/// The text about the recorded videos in a figure.
+/// Returns a text for a figure that says whether the recorded videos were used.
 pub(super) fn words() -> &'static str {
     if found().is_some() {
         "The recorded videos stand in EQUIPOISE_TEST_DATA; each run begins them at another place."

@@ -1,9 +1,9 @@
-//! RAP as its authors define it: the receiver acknowledges every packet, and each acknowledgement changes the rate.
+//! Defines RAP as its authors do: the receiver acknowledges every packet, and each acknowledgement changes the rate.
 //!
-//! The library's `rap` is updated once per report interval. Here each acknowledgement of a TCP host counts as an
-//! interval, so the control law is the same and only its feedback differs. The host detects losses from later
-//! acknowledgements and retransmits. RAP itself does not retransmit; here, retransmissions take the place of new
-//! packets.
+//! The library's `rap` is updated once per report interval. Here a TCP host provides the acknowledgements, and each
+//! acknowledgement counts as one interval. So the control law is the same, and only its feedback differs. The TCP host
+//! detects losses from later acknowledgements, and retransmits. RAP itself does not retransmit; here, a retransmission
+//! is sent in place of a new packet.
 
 use equipoise::control::window::{Acknowledged, BoxedWindowController, WindowContext, WindowController};
 use equipoise::control::{Controller, Entry, Feedback, IntervalSummary, Rap, RateLimits};
@@ -12,7 +12,7 @@ use equipoise_lab::scenario::{Catalogue, Override, Scenario};
 
 use super::setting::RIVALS;
 
-/// The rate limits of the scenario's RAP: the initial rate in Tobe 1999, Sec. 6.2, and the rate of the bottleneck.
+/// The rate limits of RAP in the scenario: the initial rate in Tobe 1999, Sec. 6.2, and the rate of the bottleneck.
 const LIMITS: [Rate; 2] = [Rate::from_bps(10_000), Rate::from_bps(1_200_000)];
 
 static ENTRY: Entry<BoxedWindowController, WindowContext> = Entry {
@@ -26,7 +26,7 @@ static ENTRY: Entry<BoxedWindowController, WindowContext> = Entry {
     },
 };
 
-/// The scenario of Sec. 6.2 with this controller as flow 3.
+/// Returns the scenario of Sec. 6.2 in which flow 3 uses this controller.
 pub(super) fn scenario() -> Scenario {
     let of_media = |key: &str| format!("flow.\"flow 3\".{key}");
     let changes = [
@@ -37,7 +37,7 @@ pub(super) fn scenario() -> Scenario {
         Override::set(of_media("tcp.delayed_acks"), "off"),
     ];
     let mut catalogue = Catalogue::default();
-    // This cannot fail: no built-in controller has this name, and the scenario's text is part of the program.
+    // These calls cannot fail: no built-in controller has this name, and the scenario's text is part of the program.
     let added = catalogue.window_laws.add(&ENTRY).map_err(|taken| taken.to_string());
     let parsed =
         added.and_then(|()| Scenario::parse_in(&catalogue, RIVALS, &changes).map_err(|error| error.to_string()));
@@ -47,7 +47,8 @@ pub(super) fn scenario() -> Scenario {
     }
 }
 
-/// The rate controller as a window controller: the window is not limited, and packets are paced at the rate.
+/// Uses a rate controller as a window controller. The window is not limited, and the packets are paced at the
+/// controller's rate.
 #[derive(Debug)]
 struct PerPacket(Rap);
 
@@ -96,8 +97,9 @@ mod tests {
     use super::*;
     use equipoise::units::{Size, Span};
 
-    /// 8000 bits per round-trip time of 100 ms raise the rate by 80 kbit/s per round-trip time: with an acknowledgement
-    /// every 10 ms, 8 kbit/s for each. A loss halves the rate; further losses within 100 ms count as the same event.
+    /// 8000 bits per round-trip time of 100 ms raise the rate by 80 kbit/s per round-trip time. With an acknowledgement
+    /// every 10 ms, each acknowledgement raises it by 8 kbit/s. A loss halves the rate. Further losses within 100 ms
+    /// count as the same event.
     #[test]
     fn every_acknowledgement_is_a_part_of_a_step_and_a_loss_is_answered_at_once() {
         let limits = RateLimits::new(Rate::from_bps(10_000), Rate::from_bps(1_200_000)).expect("in order");

@@ -14,10 +14,10 @@ use equipoise_lab::sim::SimError;
 use equipoise_lab::statistics::Estimate;
 
 const RUNS: u32 = 10;
-/// Numbers of TPBA flows; each scenario also has the same number of TCP flows.
+/// Numbers of TPBA flows. Each scenario has the same number of TCP flows in addition.
 const PAIRS: [usize; 4] = [1, 2, 4, 8];
 const MANY_S: f64 = 200.0;
-/// AP's one-way delay target in ms: a tenth of the delay of a full queue, on a path with a one-way delay of 6 ms.
+/// The target of AP's one-way delay, in ms: a tenth of the delay of a full queue. The path has a one-way delay of 6 ms.
 const AP_TARGET_MS: i64 = 50;
 
 const fn ours(id: &'static str, statement: &'static str) -> Spec {
@@ -31,7 +31,7 @@ const MANY: Spec = ours(
 .unit("Jain's index");
 /// Name of the variant of RAP in which the receiver acknowledges every packet.
 const ACKNOWLEDGED: &str = "RAP, every packet acknowledged";
-/// TCP's window in segments, name of flow 3, and claim.
+/// For each row: TCP's window in segments, the name of flow 3, and the claim.
 const SHARES: [(u64, &str, Spec); 8] = [
     (
         PAPER_WINDOW,
@@ -85,17 +85,17 @@ pub(super) fn planned(options: &Options) -> u32 {
     options.runs(RUNS, 2) * cases as u32
 }
 
-/// Runs the paper's future work, and newer controllers for comparison.
+/// Runs the experiments that the paper calls future work, and newer controllers for comparison.
 pub(super) fn run(lab: &Lab<'_>, found: &mut Found) -> Result<(), SimError> {
     many(lab, found)?;
     compare(lab, found)?;
     ceiling(lab, found)
 }
 
-/// Overrides for all three improvements of the paper (Tobe 1999, Sec. 4 and 7).
+/// Returns the overrides for all three improvements of the paper (Tobe 1999, Sec. 4 and 7).
 ///
-/// Our choice: window reductions within one round-trip time over a full queue count as one. Without reductions, an
-/// interval lasts 1 s, as in the paper.
+/// Our choice: window reductions within one round-trip time over a full queue count as one reduction. If there are no
+/// reductions, a probing interval lasts 1 s, as in the paper.
 fn improved() -> Vec<Override> {
     let texts = |pairs: [(&str, &str); 2]| pairs.map(|(key, text)| (key.to_owned(), Value::from(text))).into();
     let between: BTreeMap<String, Value> = texts([("at_least", "600 ms"), ("at_most", "1 s")]);
@@ -109,7 +109,8 @@ fn improved() -> Vec<Override> {
     ]
 }
 
-/// Overrides for AP in place of the paper's control law in running periods, with the same minimum rate.
+/// Returns the overrides with which AP replaces the paper's control law in running periods. The minimum rate is the
+/// same.
 fn governed_by_ap() -> Vec<Override> {
     vec![
         Override::set("flow.\"flow 3\".pair.law.name", "ap"),
@@ -119,13 +120,13 @@ fn governed_by_ap() -> Vec<Override> {
     ]
 }
 
-/// Replaces flow `index` by a copy of the TCP flow `like`.
+/// Returns the scenario in which flow number `index` is replaced by a copy of the TCP flow number `like`.
 fn with_tcp(scenario: Scenario, index: usize, like: usize) -> Scenario {
     let tcp = scenario.flows.get(like).cloned();
     tcp.map(|tcp| with_flow_like(scenario.clone(), index, &tcp)).unwrap_or(scenario)
 }
 
-/// The setting of Sec. 6.2, with each compared controller as flow 3.
+/// Returns the scenarios of Sec. 6.2 in which flow 3 uses each of the compared controllers.
 fn rivals() -> Vec<(&'static str, Scenario)> {
     vec![
         ("TPBA", parse(FIG22)),
@@ -138,7 +139,7 @@ fn rivals() -> Vec<(&'static str, Scenario)> {
     ]
 }
 
-/// One TCP flow with an unlimited window; flow 1 is each of the compared controllers in turn.
+/// Returns scenarios with one TCP flow whose window is unlimited. Flow 1 uses each of the compared controllers.
 fn ceilings() -> Vec<(&'static str, Scenario)> {
     let tpba = |scenario: Scenario| {
         let pair = with_window(scenario, OPEN_WINDOW).flows.swap_remove(2);
@@ -152,7 +153,7 @@ fn ceilings() -> Vec<(&'static str, Scenario)> {
     ]
 }
 
-/// Ratio of the mean rate of the first `media` flows to that of the other flows.
+/// Returns the mean rate of the first `media` flows, divided by the mean rate of the other flows.
 fn share(trace: &Trace, media: usize, stretch: (f64, f64)) -> f64 {
     let mean = |flows: std::ops::Range<usize>| {
         let count = flows.len() as f64;
@@ -161,7 +162,7 @@ fn share(trace: &Trace, media: usize, stretch: (f64, f64)) -> f64 {
     mean(0..media) / mean(media..trace.rates.len())
 }
 
-/// The scenario with `pairs` flow pairs, started 0.1 s apart, and the same number of TCP flows.
+/// Returns the scenario with `pairs` flow pairs, which start 0.1 s apart, and the same number of TCP flows.
 fn many_flows(pairs: usize) -> Scenario {
     let mut scenario = parse(FIG19);
     scenario.duration = Span::from_secs(MANY_S as i64);
@@ -239,7 +240,7 @@ fn compare(lab: &Lab<'_>, found: &mut Found) -> Result<(), SimError> {
     Ok(())
 }
 
-/// Runs AP with one TCP flow whose window is unlimited.
+/// Runs AP and other controllers, each with one TCP flow whose window is unlimited.
 fn ceiling(lab: &Lab<'_>, found: &mut Found) -> Result<(), SimError> {
     let runs = lab.options.runs(RUNS, 2);
     let mut rows = Vec::new();

@@ -8,27 +8,27 @@ use equipoise_lab::scenario::{FlowKind, Scenario};
 use equipoise_lab::sim::SimError;
 use equipoise_lab::statistics::{quantile, sorted};
 
-/// Number of runs of each case; the paper shows one run.
+/// Number of runs of each case. The paper shows one run.
 const RUNS: u32 = 10;
 const DURATION_S: f64 = 40.0;
-/// Start and end of flow 2, in seconds (Tobe 1999, Sec. 6.1).
+/// The times of the paper's run, in seconds (Tobe 1999, Sec. 6.1).
 const VISIT: Visit = Visit { second: (10.0, 25.0), duration_s: DURATION_S };
 
-/// Start and end of flow 2, and length of the run, in seconds.
+/// The start and the end of flow 2, and the length of the run, in seconds.
 #[derive(Clone, Copy)]
 pub(super) struct Visit {
     pub(super) second: (f64, f64),
     pub(super) duration_s: f64,
 }
 
-/// A case: round-trip time of the path and ADU size, with its name.
+/// A case of the figures: the round-trip time of the path, the size of an ADU, and the name of the case.
 pub(super) struct Case {
     pub(super) round_trip: Span,
     pub(super) adu: Size,
     name: &'static str,
 }
 
-/// Sizes of an ADU: ten payloads of 512 bytes, and one payload of 64 bytes (Tobe 1999, Sec. 6.1).
+/// The two sizes of an ADU: ten payloads of 512 bytes, and one payload of 64 bytes (Tobe 1999, Sec. 6.1).
 pub(super) const ADU2: Size = Size::from_bytes(5120);
 pub(super) const ADU1: Size = Size::from_bytes(64);
 pub(super) const SHORT: Span = Span::from_millis(12);
@@ -41,7 +41,7 @@ const CASES: [Case; 4] = [
     Case { round_trip: LONG, adu: ADU1, name: "160 ms, ADUs of 64 bytes (Fig. 17 and 18)" },
 ];
 
-/// The scenario with another ADU size.
+/// Returns the scenario with the ADU size `size`.
 pub(super) fn with_adu(mut scenario: Scenario, size: Size) -> Scenario {
     for flow in &mut scenario.flows {
         if let FlowKind::Pair(pair) = &mut flow.kind {
@@ -100,7 +100,7 @@ pub(super) fn planned(options: &Options) -> u32 {
     Testbed::runs_of_all(options, RUNS) * CASES.len() as u32
 }
 
-/// The runs of every case on a testbed.
+/// Returns the runs of every case, under one interpretation of the testbed.
 fn traces(lab: &Lab<'_>, testbed: &Testbed) -> Result<Vec<Vec<Trace>>, SimError> {
     let of_case = |case: &Case| {
         let scenario = testbed.of(with_adu(over(parse(FIG10), case.round_trip), case.adu));
@@ -109,10 +109,10 @@ fn traces(lab: &Lab<'_>, testbed: &Testbed) -> Result<Vec<Vec<Trace>>, SimError>
     CASES.iter().map(of_case).collect()
 }
 
-/// The flows that are active in the whole interval; `None` if a flow starts or ends in it or in the probing period
-/// before it.
+/// Returns the indices of the flows that are active in the whole interval. Returns `None` if a flow starts or ends in
+/// the interval, or in the probing period before it.
 fn present(visit: Visit, (from, to): (f64, f64)) -> Option<&'static [usize]> {
-    // The shortest probing period has three intervals of 1 s.
+    // The shortest probing period consists of three intervals of 1 s.
     let since = from - 3.0;
     let (came, went) = visit.second;
     let changes = [came, went].into_iter().any(|change| change > since && change < to);
@@ -120,11 +120,11 @@ fn present(visit: Visit, (from, to): (f64, f64)) -> Option<&'static [usize]> {
     (!changes).then_some(if is_there { &[0, 1, 2] } else { &[0, 2] })
 }
 
-/// Mean fairness of a run's running periods. Running periods are left out if a flow starts or ends in them or in the
-/// probing period before them.
+/// Returns the mean fairness over the running periods of a run. A running period ends early if flow 2 starts or ends in
+/// it. Periods of at most 2 s are left out, and also periods before which flow 2 started or ended during probing.
 pub(super) fn fairness_after_probing(trace: &Trace, visit: Visit) -> f64 {
     let (came, went) = visit.second;
-    // A running period is cut at the start or end of flow 2: only until then is its rate the right one.
+    // A running period is cut at the start or end of flow 2, because its rate is only right until then.
     let cut = |(from, to): (f64, f64)| {
         let next = [came, went].into_iter().find(|change| *change > from).unwrap_or(visit.duration_s);
         (from, to.min(next))
@@ -135,20 +135,20 @@ pub(super) fn fairness_after_probing(trace: &Trace, visit: Visit) -> f64 {
     fair.iter().sum::<f64>() / fair.len() as f64
 }
 
-/// The minimum fairness of all three flows in any second of an interval.
+/// Returns the minimum fairness of all three flows in any second of an interval.
 fn least_fairness(trace: &Trace, from: u32, to: u32) -> f64 {
     let seconds = (from..to).map(f64::from);
     seconds.map(|second| mean_fairness(trace, &[0, 1, 2], (second, second + 1.0))).fold(f64::INFINITY, f64::min)
 }
 
-/// Ratio of flow 3's rate after the start of flow 2 to its rate before; NaN if flow 3 is not in one running period from
-/// 7 s to 13 s.
+/// Returns the rate of flow 3 after the start of flow 2, divided by its rate before; `NaN` if the time from 7 s to 13 s
+/// is not within one running period of flow 3.
 fn held(trace: &Trace) -> f64 {
     let is_running = running_periods(trace, DURATION_S).iter().any(|(from, to)| *from <= 7.0 && *to >= 13.0);
     if is_running { mean_rate(trace, 2, (11.0, 13.0)) / mean_rate(trace, 2, (7.0, 9.0)) } else { f64::NAN }
 }
 
-/// Runs Fig. 10, 11, 14, 15, 17 and 18: rates and fairness when a TCP flow starts and ends.
+/// Runs Fig. 10, 11, 14, 15, 17 and 18, which show rates and fairness when a TCP flow starts and ends.
 pub(super) fn fairness(lab: &Lab<'_>, found: &mut Found) -> Result<(), SimError> {
     let mut main = None;
     read_all(found, |testbed| {
@@ -201,7 +201,7 @@ fn fairness_claims(cases: &[Vec<Trace>]) -> Vec<Claim> {
     ]
 }
 
-/// The maximum; 0 if there are no values.
+/// Returns the largest value; 0 if there are no values.
 fn largest(values: &[f64]) -> f64 {
     values.iter().copied().fold(0.0, f64::max)
 }
@@ -211,10 +211,12 @@ fn deviation(values: &[f64]) -> f64 {
     (values.iter().map(|value| (value - mean).powi(2)).sum::<f64>() / values.len() as f64).sqrt()
 }
 
-/// End of TCP's slow start, in seconds; inter-arrival times before this are not compared with those at switches.
+/// Time at which TCP's slow start has ended, in seconds. Earlier inter-arrival times are not compared with those at
+/// switches.
 const SETTLED_S: f64 = 3.0;
 
-/// Runs Fig. 12 and 16: inter-arrival times of ADUs at the receiver, at switches and elsewhere.
+/// Runs Fig. 12 and 16, which show the inter-arrival times of ADUs at the receiver, at switches between periods and at
+/// other times.
 pub(super) fn gaps(lab: &Lab<'_>, found: &mut Found) -> Result<(), SimError> {
     let mut main = None;
     read_all(found, |testbed| {

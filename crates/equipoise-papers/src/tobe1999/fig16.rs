@@ -1,4 +1,4 @@
-//! Fig. 16: a loss over RTP causes a large inter-arrival time, and the next probing period restores the rate.
+//! Fig. 16: a loss in the RTP flow causes a large inter-arrival time, and the next probing period restores the rate.
 
 use std::collections::BTreeMap;
 
@@ -10,15 +10,15 @@ use crate::Claim;
 use equipoise_lab::scenario::{Override, Scenario, Value};
 use equipoise_lab::sim::SimError;
 
-/// Number of runs; the paper shows one.
+/// Number of runs. The paper shows one run.
 const RUNS: u32 = 10;
 const DURATION_S: f64 = 40.0;
-/// Start and end of a burst, in seconds. Our choice, because the cause of the paper's loss is unknown: for one second
-/// in the first running period, the noise traffic has the whole rate of the bottleneck.
+/// Start and end of a burst, in seconds. Our choice, because the cause of the loss in the paper is unknown: for one
+/// second in the first running period, the noise traffic has the rate of the whole bottleneck.
 const BURST_S: f64 = 9.0;
 const BURST_END_S: f64 = 10.0;
-/// The intervals whose gaps are compared, in seconds: before the burst, and from the burst's start to 1 s after its
-/// end.
+/// The parts of a run whose inter-arrival times are compared, in seconds: before the burst, and from the start of the
+/// burst to 1 s after its end.
 const BEFORE: Stretch = (7.0, BURST_S);
 const BURST: Stretch = (BURST_S, BURST_END_S + 1.0);
 
@@ -55,7 +55,7 @@ pub(super) fn run_with_gaps(lab: &Lab<'_>, found: &mut Found) -> Result<(), SimE
     })
 }
 
-/// The scenario of Fig. 10 without flow 2, and with a burst of the noise traffic.
+/// Returns the scenario of Fig. 10 without flow 2, and with a burst of the noise traffic.
 fn scenario() -> Scenario {
     let step = |at: f64, rate: &str| {
         let texts = [("at".to_owned(), Value::from(format!("{at} s"))), ("rate".to_owned(), Value::from(rate))];
@@ -65,11 +65,11 @@ fn scenario() -> Scenario {
     parse_with(FIG10, &[Override::remove("flow.\"flow 2\""), Override::set("flow.noise.source.steps", steps)])
 }
 
-/// Index of the flow pair among the flows; flow 1 is TCP.
+/// Index of the flow pair in the scenario without flow 2. The flow with index 0 is TCP.
 const PAIR: usize = 1;
 
-/// The running period with the burst, and the next one. `None` if the burst came in a probing period, or too soon after
-/// the start of the running period.
+/// Returns the running period in which the burst is, and the next running period. Returns `None` if the burst is in a
+/// probing period, or if the running period started too late before the burst.
 fn periods(trace: &Trace) -> Option<[Stretch; 2]> {
     let periods = running_periods(trace, DURATION_S);
     let hit = periods.iter().position(|(from, to)| *from <= BEFORE.0 && *to >= BURST_END_S)?;

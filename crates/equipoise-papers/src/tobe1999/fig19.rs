@@ -8,10 +8,10 @@ use crate::{Figure, Plot, PlotData, PlotLayer, Table};
 use equipoise_lab::sim::SimError;
 use equipoise_lab::statistics::regression;
 
-/// Number of runs: ten trials of 40 s (Tobe 1999, Sec. 6.1).
+/// Number of runs: ten trials, each of 40 s (Tobe 1999, Sec. 6.1).
 const RUNS: u32 = 10;
 const DURATION_S: f64 = 40.0;
-/// Maximum number of TCP connections, read from the axis of the paper's figure.
+/// Maximum number of TCP connections, as read from the axis of the paper's figure.
 const MOST_CONNECTIONS: usize = 5;
 const CASES: [(Span, Size, &str); 4] = [
     (SHORT, ADU2, "12 ms, 5120 bytes"),
@@ -36,18 +36,18 @@ pub(super) fn planned(options: &Options) -> u32 {
     Testbed::runs_of_all(options, RUNS) * (CASES.len() * MOST_CONNECTIONS) as u32
 }
 
-/// Fairness from the end of the first probing period on; NaN if that period did not end.
+/// Returns the fairness from the end of the first probing period on; `NaN` if the first probing period did not end.
 fn fairness(trace: &Trace) -> f64 {
     let from = running_periods(trace, DURATION_S).first().map_or(DURATION_S, |first| first.0);
     let flows: Vec<_> = (0..trace.rates.len()).collect();
     mean_fairness(trace, &flows, (from, DURATION_S))
 }
 
-/// For each run of a case, the number of TCP connections and the fairness. Runs whose first probing period did not end
-/// are left out.
+/// For each run of a case, the number of TCP connections and the fairness. Runs in which the first probing period did
+/// not end are left out.
 type Points = Vec<(f64, f64)>;
 
-/// Runs Fig. 19: fairness of TPBA with one to five TCP connections.
+/// Runs Fig. 19, which shows the fairness of TPBA with one to five TCP connections.
 pub(super) fn run(lab: &Lab<'_>, found: &mut Found) -> Result<(), SimError> {
     let mut main: Option<Vec<Points>> = None;
     read_all(found, |testbed| {

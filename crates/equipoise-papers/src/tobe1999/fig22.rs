@@ -1,4 +1,4 @@
-//! Fig. 20 and 22 to 28: one run of each case, and how fast TPBA responds to the change.
+//! Fig. 20 and 22 to 28: one run of each case, and the time until TPBA responds to the start of flow 4.
 
 use super::fig29::{CASES, CHANGE_S};
 use super::setting::{Testbed, Trace, run_all};
@@ -9,9 +9,9 @@ use equipoise_lab::sim::SimError;
 
 /// Number of runs of each case: ten trials (Tobe 1999, Sec. 6.2).
 const RUNS: u32 = 10;
-/// Indices of the two lengths of the running period, 10 s and 30 s.
+/// Indices in [`CASES`] of the two cases that differ only in the length of the running period, 10 s and 30 s.
 const LENGTHS: [usize; 2] = [0, 2];
-/// Indices of the cases for which the paper shows a run, with the figure.
+/// Indices of the cases for which the paper shows a run, and the figure that shows it.
 const SHOWN: [(usize, &str); 8] = [
     (8, "Fig. 20"),
     (0, "Fig. 22"),
@@ -75,7 +75,7 @@ fn response(lab: &Lab<'_>, testbed: &Testbed) -> Result<Claim, SimError> {
     ))
 }
 
-/// Time in seconds from the change until the beginning of the next running period.
+/// Returns the time from the change until the next running period begins, in seconds.
 pub(super) fn response_s(trace: &Trace, change_s: f64) -> f64 {
     let next = trace.began.iter().find(|began| began.at_s > change_s && began.over == PairTransport::Rtp);
     next.map_or(f64::NAN, |began| began.at_s - change_s)

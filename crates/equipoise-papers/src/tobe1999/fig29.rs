@@ -10,20 +10,21 @@ use equipoise_lab::statistics::{Estimate, quantile, sorted};
 
 /// Number of runs of each case: ten trials (Tobe 1999, Sec. 6.2).
 const RUNS: u32 = 10;
-/// Start of flow 4, in seconds.
+/// Time at which flow 4 starts, in seconds.
 pub(super) const CHANGE_S: usize = 200;
 /// Index of flow 4.
 const FOURTH: usize = 3;
-/// Start of flow 4, in seconds, in two cases whose rates have no steady cycle yet after 200 s.
+/// Time at which flow 4 starts in two cases, in seconds. In these cases, the rates have no steady cycle yet after
+/// 200 s.
 const LATE_CHANGE_S: usize = 400;
 
 /// A case of Table 4.
 #[derive(Clone, Copy)]
 pub(super) struct Case {
     scheme: Scheme,
-    /// `T_adapt` and `T_rtcp`, in seconds.
+    /// The parameters `T_adapt` and `T_rtcp`, in seconds.
     adapt: (f64, f64),
-    /// `T_running` in seconds for TPBA, `AIR_0` in kbit/s for the others.
+    /// The third parameter of the case: `T_running` in seconds for TPBA, `AIR_0` in kbit/s for LDAF and LDA.
     third: u32,
     factor: u32,
 }
@@ -42,7 +43,7 @@ const fn case(scheme: Scheme, adapt: (f64, f64), third: u32, factor: u32) -> Cas
 const SLOW: (f64, f64) = (3.0, 1.0);
 const FAST: (f64, f64) = (1.0, 0.5);
 
-/// All cases, as in Tobe 1999, Table 4.
+/// All cases of Tobe 1999, Table 4.
 pub(super) const CASES: [Case; 16] = [
     case(Scheme::Tpba, SLOW, 10, 3),
     case(Scheme::Tpba, SLOW, 10, 6),
@@ -63,7 +64,7 @@ pub(super) const CASES: [Case; 16] = [
 ];
 
 impl Case {
-    /// The paper's name for the case.
+    /// Returns the name that the paper uses for the case.
     pub(super) fn name(&self) -> String {
         let scheme = match self.scheme {
             Scheme::Tpba => "TPBA",
@@ -73,7 +74,7 @@ impl Case {
         format!("{scheme}-{}-{}-{}-{}", self.adapt.0, self.adapt.1, self.third, self.factor)
     }
 
-    /// The scenario: two TCP flows, the media flow, and a third TCP flow that starts late.
+    /// Returns the scenario of the case: two TCP flows, the media flow, and a third TCP flow that starts late.
     pub(super) fn scenario(&self) -> Scenario {
         let of_media = |key: &str| format!("flow.\"flow 3\".{key}");
         let (text, third, law) = match self.scheme {
@@ -101,7 +102,7 @@ impl Case {
         scenario
     }
 
-    /// Start of flow 4, in seconds.
+    /// Returns the time at which flow 4 starts, in seconds.
     fn change_s(&self) -> usize {
         let is_slow = self.scheme == Scheme::Ldaf && self.adapt.0 > 2.0 && self.third == 10;
         if is_slow { LATE_CHANGE_S } else { CHANGE_S }
@@ -112,28 +113,28 @@ pub(super) fn planned(options: &Options) -> u32 {
     Testbed::runs_of_all(options, RUNS) * CASES.len() as u32
 }
 
-/// Results of a run that the claims use.
+/// The values that the claims use, computed from one run.
 struct Outcome {
     deviations: Option<Deviations>,
-    /// Relative difference between the media flow's rate and TCP's mean rate after the change.
+    /// Difference between the media flow's rate and TCP's mean rate after the change, divided by TCP's mean rate.
     unfriendly: f64,
-    /// Ratio of the media flow's rate to TCP's mean rate in the last 100 s before the change.
+    /// The media flow's rate divided by TCP's mean rate, in the last 100 s before the change.
     share: f64,
     /// Standard deviation of the media flow's rate in the last 100 s before the change, in bit/s.
     swing_bps: f64,
-    /// First time at which the media flow's rate is steady, in seconds.
+    /// First time at which the media flow's rate is steady, in seconds; `None` if it never is.
     settled_s: Option<f64>,
-    /// Maximum difference between two flows' mean rates over 50 s, in bit/s.
+    /// Largest difference between the mean rates of two flows over 50 s, in bit/s.
     apart_bps: f64,
-    /// Whether an RTCP report contained a loss.
+    /// Whether any RTCP report contained a loss.
     is_lossy: bool,
 }
 
 impl Outcome {
     fn of(trace: &Trace, change: usize) -> Self {
         let change_s = change as f64;
-        // The flows have 30 s to find their new rates. The paper's rule, that flow 4 reaches the others, allows less
-        // time.
+        // The flows have 30 s to find their new rates. The rule of the paper, which waits until flow 4 reaches the rate
+        // of another flow, allows less time.
         let after = (change_s + 30.0, trace.rates.first().map_or(0.0, |rates| rates.len() as f64));
         let tcp = [0, 1, 3].map(|flow| mean_rate(trace, flow, after)).iter().sum::<f64>() / 3.0;
         let late = (change_s - 100.0, change_s);
@@ -151,13 +152,14 @@ impl Outcome {
     }
 }
 
-/// Standard deviation of the rates.
+/// Returns the standard deviation of the rates.
 fn swing(rates: &[f64]) -> f64 {
     let mean = rates.iter().sum::<f64>() / rates.len() as f64;
     (rates.iter().map(|rate| (rate - mean).powi(2)).sum::<f64>() / rates.len() as f64).sqrt()
 }
 
-/// Maximum difference between the mean rates of flows 1 to 3 over 50 s, in bit/s; the first 50 s are left out.
+/// Returns the largest difference between the mean rates of flows 1 to 3 over 50 s, in bit/s. The first 50 s are left
+/// out.
 fn apart_over_50_s(trace: &Trace, change_s: f64) -> f64 {
     let starts = (1..).map(|number| 50.0 * f64::from(number)).take_while(|start| start + 50.0 <= change_s);
     let apart = starts.map(|start| {
@@ -242,7 +244,7 @@ const AVERAGE_AFTER: Spec = below_lda(
 pub(super) const CLAIMS: [Spec; 10] =
     [INTRA, AVERAGE, AVERAGE_AFTER, REDUCTION, FIG20, FIG25, FIG26_LOW, FIG27, FIG28_SOONER, FIG28];
 
-/// A deviation: its claim, its title, and the function that reads its value.
+/// One of the three deviations: the claim about it, its title, and the function that returns its value.
 type Metric = (Spec, &'static str, fn(&Deviations) -> f64);
 const METRICS: [Metric; 3] = [
     (INTRA, "range of a flow's rate in the steady state", |found| found.intra),
@@ -250,10 +252,10 @@ const METRICS: [Metric; 3] = [
     (AVERAGE_AFTER, "difference of the flows' mean rates after the change", |found| found.average_after),
 ];
 
-/// Pairs of cases that differ only in `R_f`, which is 3 in the first and 6 in the second.
+/// Pairs of cases that differ only in the reduction factor `R_f`, which is 3 in the first case and 6 in the second.
 const FACTORS: [[usize; 2]; 4] = [[0, 1], [5, 6], [10, 11], [12, 13]];
 
-/// The runs of each case of Table 4.
+/// The outcomes of all runs of each case of Table 4.
 type Outcomes = Vec<Vec<Outcome>>;
 
 fn run_cases(lab: &Lab<'_>, testbed: &Testbed) -> Result<Outcomes, SimError> {
@@ -263,7 +265,7 @@ fn run_cases(lab: &Lab<'_>, testbed: &Testbed) -> Result<Outcomes, SimError> {
     CASES.iter().map(of_case).collect()
 }
 
-/// Runs Fig. 29 to 31, with the claims about Fig. 20 and 24 to 28.
+/// Runs Fig. 29 to 31, and adds the claims about Fig. 20 and 24 to 28.
 pub(super) fn run(lab: &Lab<'_>, found: &mut Found) -> Result<(), SimError> {
     let mut main = None;
     read_all(found, |testbed| {
@@ -331,7 +333,7 @@ fn runs_of(outcomes: &Outcomes) -> u32 {
     outcomes.first().map_or(0, Vec::len) as u32
 }
 
-/// The paper's claims about single cases.
+/// Returns the paper's claims about single cases.
 fn snapshots(outcomes: &Outcomes) -> [Claim; 5] {
     let mean =
         |place: usize, of: fn(&Outcome) -> f64| outcomes.get(place).and_then(|runs| mean_of(runs.iter().map(of)));
@@ -360,7 +362,7 @@ fn snapshots(outcomes: &Outcomes) -> [Claim; 5] {
     ]
 }
 
-/// The claim about pairs of cases that differ only in `R_f`.
+/// Returns the claim about the pairs of cases that differ only in `R_f`.
 fn reduction(outcomes: &Outcomes) -> Claim {
     let is_lossy = |pair: &[usize; 2]| pair.iter().any(|&place| outcomes[place].iter().any(|outcome| outcome.is_lossy));
     let pairs: Vec<_> = FACTORS.into_iter().filter(is_lossy).collect();
@@ -375,7 +377,7 @@ fn reduction(outcomes: &Outcomes) -> Claim {
     REDUCTION.decide_cells(runs_of(outcomes), &whole(cells), note)
 }
 
-/// One deviation in each run with a steady state, in kbit/s.
+/// Returns one of the deviations for each run that has a steady state, in kbit/s.
 fn values_of(runs: &[Outcome], of: fn(&Deviations) -> f64) -> Vec<f64> {
     runs.iter().filter_map(|outcome| outcome.deviations.as_ref()).map(|found| of(found) / 1e3).collect()
 }

@@ -4,7 +4,7 @@ use super::{Found, Lab, Options, Spec, mean_of, parse, rates_chart, read_all};
 use crate::{Claim, Figure};
 use equipoise_lab::sim::SimError;
 
-/// Number of runs; the paper shows one.
+/// Number of runs. The paper shows one run.
 const RUNS: u32 = 10;
 const EARLY: (f64, f64) = (5.0, 15.0);
 const LATE: (f64, f64) = (50.0, 60.0);
@@ -30,13 +30,13 @@ pub(super) fn planned(options: &Options) -> u32 {
     Testbed::runs_of_all(options, RUNS)
 }
 
-/// LDA's rate minus the mean rate of both TCP flows, in kbit/s.
+/// Returns LDA's rate minus the mean rate of the two TCP flows, in kbit/s.
 fn excess(trace: &Trace, stretch: (f64, f64)) -> f64 {
     let [first, second, media] = [0, 1, 2].map(|flow| mean_rate(trace, flow, stretch));
     (media - f64::midpoint(first, second)) / 1e3
 }
 
-/// Runs LDA with two TCP flows; LDA starts at 600 kbit/s.
+/// Runs Fig. 3: LDA, which starts at 600 kbit/s, with two TCP flows.
 pub(super) fn run(lab: &Lab<'_>, found: &mut Found) -> Result<(), SimError> {
     let mut first = None;
     read_all(found, |testbed| {

@@ -1,5 +1,5 @@
-//! Fig. 10, 11, 14 and 15 in real time, with real sockets: a flow pair and the kernel's TCP. The simulated curves are
-//! shown for comparison.
+//! Repeats Fig. 10, 11, 14 and 15 in real time over real sockets, with a flow pair and the kernel's TCP. Simulated
+//! curves are shown for comparison.
 
 use std::sync::atomic::AtomicBool;
 
@@ -16,11 +16,11 @@ use equipoise_lab::result::{PairHost, PairResult, PairTransport, Run};
 use equipoise_lab::scenario::{Override, Scenario};
 use equipoise_lab::sim;
 
-/// The kernel's congestion controls. All flows of a case use the same one, including the pair's TCP.
+/// The congestion controls of the kernel. All TCP flows of a case use the same one, including the TCP of the flow pair.
 const CONTROLS: [&str; 2] = ["reno", "cubic"];
-/// Number of runs; the paper shows one.
+/// Number of runs of each case. The paper shows one run.
 const RUNS: u32 = 1;
-/// Flow 2 is active from 10 to 25 s (Tobe 1999, Sec. 6.1). A quick look is shorter.
+/// Flow 2 is active from 10 s to 25 s (Tobe 1999, Sec. 6.1). In a quick look, the run is shorter.
 const VISIT: Visit = Visit { second: (10.0, 25.0), duration_s: 40.0 };
 const QUICK: Visit = Visit { second: (10.0, 18.0), duration_s: 24.0 };
 const ASSUMPTIONS: &[&str] = &[
@@ -37,19 +37,19 @@ const ASSUMPTIONS: &[&str] = &[
      there is no simulated cubic in this setting.",
 ];
 
-/// The path, and the limit of TCP's windows.
+/// The path of a case, and the limit of TCP's windows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Setting {
     /// Fig. 10 and 11: a round-trip time of 12 ms, and the paper's windows.
     Short,
-    /// A round-trip time of 12 ms and unlimited windows, which the paper does not have.
+    /// A round-trip time of 12 ms and windows without a limit. The paper does not have this setting.
     Open,
     /// Fig. 14 and 15: a round-trip time of 160 ms, and the paper's windows.
     Long,
 }
 
 impl Setting {
-    /// All settings, in the order of [`SPECS`]. A quick look has only the first setting.
+    /// All settings, in the order of [`SPECS`]. A quick look uses only the first setting.
     const ALL: [Self; 3] = [Self::Short, Self::Open, Self::Long];
 
     const fn window(self) -> &'static str {
@@ -60,31 +60,32 @@ impl Setting {
         if matches!(self, Self::Long) { LONG } else { SHORT }
     }
 
-    /// Returns the text for titles.
+    /// Returns the text for titles of charts.
     fn words(self) -> String {
         format!("{} ms, windows: {}", self.round_trip().as_millis_f64(), self.window())
     }
 }
 
-/// A case: a congestion control and a setting.
+/// A case: a congestion control of the kernel, and a setting.
 #[derive(Clone, Copy)]
 struct Case {
     control: &'static str,
     setting: Setting,
 }
 
-/// Results of a case.
+/// The results of a case.
 struct Outcome {
     case: Case,
     visit: Visit,
     live: Vec<Run>,
     simulated: Trace,
-    /// Why there is no live run; `None` if there is one.
+    /// Why the case has no live run; `None` if it has one.
     unavailable: Option<String>,
 }
 
 impl Case {
-    /// Fig. 10's scenario over the case's path, with the kernel's congestion control and the times of `visit`.
+    /// Returns the scenario of Fig. 10 over the case's path, with the kernel's congestion control and the times of
+    /// `visit`.
     fn scenario(self, visit: Visit) -> Scenario {
         let seconds = |seconds: f64| format!("{seconds} s");
         let mut overrides = vec![
@@ -105,11 +106,12 @@ impl Case {
     }
 }
 
-/// Runs Fig. 10 and 14 across network namespaces, in real time: six cases of 40 s for each run, or two cases of 24 s
-/// for a quick look. Calls `progress` with the share of runs done so far. If `stop` is set, returns the results so far.
+/// Runs Fig. 10 and 14 between network namespaces, in real time. One run of every case takes six times 40 s, or two
+/// times 24 s in a quick look. Calls `progress` with the share of the runs that are done. If `stop` is set, returns the
+/// results so far.
 ///
-/// If the kernel lacks a congestion control, its cases are left out, and the figure says so. `window_control` returns
-/// the function that sets the window of a pair's TCP, for a congestion control name.
+/// If the kernel lacks a congestion control, the cases with it are left out, and the figure's text says so. For the
+/// name of a congestion control, `window_control` returns the function that sets the window of a flow pair's TCP.
 ///
 /// # Errors
 /// [`ExperimentError`] if the system refuses to create namespaces, sockets or threads.
@@ -129,7 +131,7 @@ pub fn run(
     Ok(found.live_results("Tobe 1999", options, ASSUMPTIONS))
 }
 
-/// Runs all live runs of a case, and one simulated run.
+/// Makes all live runs of a case, and one simulated run.
 fn outcome(lab: &LiveLab<'_>, case: Case, visit: Visit, runs: u32) -> Result<Outcome, ExperimentError> {
     let (scenario, seed) = (case.scenario(visit), lab.options.seed);
     let simulated = Trace::of(&sim::simulate(&seeded(&scenario, seed), seed, &mut |_| {})?);
@@ -138,18 +140,19 @@ fn outcome(lab: &LiveLab<'_>, case: Case, visit: Visit, runs: u32) -> Result<Out
     Ok(Outcome { case, visit, live, simulated, unavailable })
 }
 
-/// Time in seconds from `change` until the pair has probed again, which is the start of its next running period.
+/// Returns the time from `change` until the flow pair has probed again, in seconds. At this time its next running
+/// period starts.
 fn response_s(trace: &Trace, change: f64) -> Option<f64> {
     let next = trace.began.iter().find(|began| began.at_s > change && began.over == PairTransport::Rtp)?;
     Some(next.at_s - change)
 }
 
-/// The interval in which all three flows are active and their rates have settled, in seconds.
+/// Returns the part of a run in which all three flows are active and their rates have settled, in seconds.
 const fn together(visit: Visit) -> (f64, f64) {
     (visit.second.0 + 3.0, visit.second.1)
 }
 
-/// Ratio of the pair's mean rate to that of the TCP flows while all are active.
+/// Returns the mean rate of the flow pair, divided by that of the TCP flows, while all flows are active.
 fn share(trace: &Trace, visit: Visit) -> f64 {
     let [first, second, pair] = [0, 1, 2].map(|flow| mean_rate(trace, flow, together(visit)));
     pair / f64::midpoint(first, second)
@@ -163,7 +166,7 @@ const fn fair_open(id: &'static str, statement: &'static str) -> Spec {
     Spec::shown(id, "Fig. 11", statement).unit("Jain's index").ours()
 }
 
-/// The claims, by the kernel's congestion control and then by the setting.
+/// The claims: first by the kernel's congestion control, then by the setting.
 const SPECS: [[Spec; 3]; 2] = [
     [
         fair(
@@ -233,7 +236,7 @@ fn charts(outcome: &Outcome) -> Vec<Plot> {
         .live
         .first()
         .map(|run| rates_chart(&format!("Live beside {control}, {setting}"), &Trace::of(run), 1.0, &names));
-    // Each setting has only one simulated curve.
+    // The simulated curve of a setting is shown only once.
     let simulated = (control == CONTROLS[0])
         .then(|| rates_chart(&format!("Simulated beside Reno, {setting}"), &outcome.simulated, 1.0, &names));
     live.into_iter().chain(simulated).collect()
@@ -299,12 +302,12 @@ fn number(value: f64, decimals: usize) -> String {
     if value.is_finite() { format!("{value:.decimals$}") } else { "–".to_owned() }
 }
 
-/// The results of all flow pairs in a run.
+/// Returns the results of all flow pairs in a run.
 fn pairs(run: &Run) -> impl Iterator<Item = &PairResult> {
     run.flows.iter().filter_map(|flow| flow.pair.as_ref())
 }
 
-/// Maximum number of segments in flight of any TCP flow.
+/// Returns the largest number of segments in flight of any TCP flow.
 fn most_in_flight(run: &Run) -> u64 {
     let samples = run.flows.iter().filter_map(|flow| flow.tcp.as_ref()).flat_map(|tcp| &tcp.samples);
     samples.map(|sample| sample.in_flight_segments).max().unwrap_or(0)

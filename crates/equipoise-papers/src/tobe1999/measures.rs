@@ -1,13 +1,13 @@
-//! Values that the paper computes from the rates: fairness, and the three deviations of its Sec. 6.2.
+//! Values that the paper computes from the rates: the fairness, and the three deviations of Tobe 1999, Sec. 6.2.
 
 use super::setting::{AduSeen, Trace};
 use equipoise_lab::result::PairTransport;
 use equipoise_lab::statistics::jain;
 
-/// An interval of a run: its start and end, in seconds.
+/// An interval of a run: its start and its end, in seconds.
 pub(super) type Stretch = (f64, f64);
 
-/// Mean rate of a flow in an interval, in bit/s.
+/// Returns the mean rate of a flow in an interval, in bit/s.
 pub(super) fn mean_rate(trace: &Trace, flow: usize, (from, to): Stretch) -> f64 {
     let rates = trace.rates.get(flow).map(Vec::as_slice).unwrap_or_default();
     let to = (to as usize).min(rates.len());
@@ -15,7 +15,7 @@ pub(super) fn mean_rate(trace: &Trace, flow: usize, (from, to): Stretch) -> f64 
     within.iter().sum::<f64>() / within.len() as f64
 }
 
-/// Mean of these flows' fairness in each second of an interval.
+/// Returns the mean, over the seconds of an interval, of the fairness among the flows `flows`.
 pub(super) fn mean_fairness(trace: &Trace, flows: &[usize], (from, to): Stretch) -> f64 {
     let seconds = from.ceil() as usize..to.floor() as usize;
     let at = |second: usize| -> Vec<f64> {
@@ -25,13 +25,15 @@ pub(super) fn mean_fairness(trace: &Trace, flows: &[usize], (from, to): Stretch)
     values.iter().sum::<f64>() / values.len() as f64
 }
 
-/// Start and end of the flow pair's running periods, in seconds; the last period may be cut by the end of the run.
+/// Returns the running periods of the flow pair, each with its start and end in seconds. The end of the run may cut the
+/// last period.
 pub(super) fn running_periods(trace: &Trace, end: f64) -> Vec<Stretch> {
     let starts = trace.began.iter().enumerate().filter(|(_, began)| began.over == PairTransport::Rtp);
     starts.map(|(place, began)| (began.at_s, trace.began.get(place + 1).map_or(end, |next| next.at_s))).collect()
 }
 
-/// Inter-arrival times of ADUs in seconds: at switches, within probing periods, and within running periods.
+/// Inter-arrival times of ADUs, in seconds: at switches between periods, within probing periods, and within running
+/// periods.
 #[derive(Debug, Default, PartialEq)]
 pub(super) struct Gaps {
     pub(super) at_switches: Vec<f64>,
@@ -39,8 +41,8 @@ pub(super) struct Gaps {
     pub(super) running: Vec<f64>,
 }
 
-/// Computes the gaps between ADUs delivered from `from` seconds on. A gap before the first ADU of a period is a gap at
-/// a switch.
+/// Computes the inter-arrival times of the ADUs that were delivered from `from` seconds on. The time before the first
+/// ADU of a period is one at a switch.
 pub(super) fn gaps(trace: &Trace, from: f64) -> Gaps {
     let firsts: std::collections::BTreeSet<u64> = trace.began.iter().map(|began| began.first_adu).collect();
     let mut gaps = Gaps::default();
@@ -56,24 +58,24 @@ pub(super) fn gaps(trace: &Trace, from: f64) -> Gaps {
     gaps
 }
 
-/// The paper's three deviations, in bit/s (Tobe 1999, Sec. 6.2).
+/// The three deviations of the paper, in bit/s (Tobe 1999, Sec. 6.2).
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Deviations {
-    /// Maximum over the flows of the range of one flow's rate in the steady state: `δR_intra`.
+    /// `δR_intra`: the largest range, over all flows, of a flow's rate in the steady state.
     pub(super) intra: f64,
-    /// Maximum difference between two flows' mean rates in the steady state: `δR_ave1`.
+    /// `δR_ave1`: the largest difference between the mean rates of two flows in the steady state.
     pub(super) average: f64,
-    /// Maximum difference between two of the four flows' mean rates after the change: `δR_ave2`.
+    /// `δR_ave2`: the largest difference between the mean rates of two of the four flows after the change.
     pub(super) average_after: f64,
 }
 
-/// A rate is steady if it stays within this range, in bit/s, for `STEADY_S` seconds. This is used if flow 3 never
-/// reaches the rate of flow 1 or 2 (Tobe 1999, Sec. 6.2).
+/// If flow 3 never reaches the rate of flow 1 or 2, its rate counts as steady when it has stayed within a range of
+/// `STEADY_BPS`, in bit/s, for `STEADY_S` seconds (Tobe 1999, Sec. 6.2).
 const STEADY_BPS: f64 = 20_000.0;
 const STEADY_S: usize = 10;
 
-/// Computes the deviations of flows 1 to 4 (indices 0 to 3); flow 4 starts at second `change`. `None` without a steady
-/// state.
+/// Computes the deviations from the rates of flows 1 to 4 (indices 0 to 3). Flow 4 starts at second `change`. Returns
+/// `None` if there is no steady state.
 pub(super) fn deviations(rates: &[Vec<f64>], change: usize) -> Option<Deviations> {
     let [first, second, third, fourth] = rates else { return None };
     let reaches = |flow: &[f64], from: usize, to: usize| {
@@ -95,7 +97,7 @@ pub(super) fn deviations(rates: &[Vec<f64>], change: usize) -> Option<Deviations
     })
 }
 
-/// The first second at the end of ten seconds in which the rate was steady.
+/// Returns the first second before `end` at which the rate has been steady for `STEADY_S` seconds.
 pub(super) fn steady(rates: &[f64], end: usize) -> Option<usize> {
     (STEADY_S..end).find(|&second| {
         let ten = &rates[second - STEADY_S..=second];
@@ -108,8 +110,8 @@ pub(super) fn steady(rates: &[f64], end: usize) -> Option<usize> {
 mod tests {
     use super::*;
 
-    /// Flow 3 rises by 100 bit/s per second and reaches flow 2 in second 3; flow 4 starts in second 8 and reaches flow
-    /// 2 in second 9.
+    /// The rate of flow 3 rises by 100 bit/s per second and reaches that of flow 2 in second 3. Flow 4 starts in second
+    /// 8, and its rate reaches that of flow 2 in second 9.
     #[test]
     fn the_deviations_of_a_small_example() {
         let first = vec![500.0, 500.0, 500.0, 400.0, 500.0, 450.0, 450.0, 450.0, 300.0, 300.0];
@@ -117,8 +119,8 @@ mod tests {
         let third = vec![0.0, 100.0, 200.0, 300.0, 350.0, 350.0, 350.0, 350.0, 350.0, 350.0];
         let fourth = vec![0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 250.0, 310.0];
         let found = deviations(&[first, second, third, fourth], 8).expect("a steady state");
-        // Flow 1 has a range of 100, flow 3 of 50. Mean rates from second 3 to 7: 450, 300, 340; in second 9: 300 to
-        // 350.
+        // The rate of flow 1 has a range of 100, that of flow 3 a range of 50. The mean rates from second 3 to 7 are
+        // 450, 300 and 340. The rates in second 9 are 300 to 350.
         assert!((found.intra - 100.0).abs() < 1e-9 && (found.average - 150.0).abs() < 1e-9, "{found:?}");
         assert!((found.average_after - 50.0).abs() < 1e-9, "{found:?}");
     }
@@ -127,8 +129,8 @@ mod tests {
     fn a_flow_that_never_reaches_the_others_is_steady_where_it_stays() {
         let climbing: Vec<_> =
             (0..40).map(|second| if second < 15 { 10_000.0 * f64::from(second) } else { 150_000.0 }).collect();
-        // From second 14 to 24 the rate has a range of 10 000 bit/s. From second 13 on it is 20 000, which is not below
-        // the limit.
+        // From second 14 to 24, the rate has a range of 10 000 bit/s. From second 13 to 23, the range is 20 000 bit/s,
+        // which is not below the limit.
         assert_eq!(steady(&climbing, 40), Some(24));
         let others = vec![500_000.0; 40];
         let late: Vec<_> = (0..40).map(|second| if second < 30 { 0.0 } else { 600_000.0 }).collect();

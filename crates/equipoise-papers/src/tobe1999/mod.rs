@@ -26,10 +26,10 @@ use self::setting::{Testbed, Trace};
 #[cfg(feature = "live")]
 pub use live::run as run_live;
 
-/// The parts that can also be run live, in real time.
+/// The parts of the paper that can also be run live, in real time.
 pub const LIVE: &[Part] = &[Part::Fig10];
 
-/// A part of the paper that can be run alone.
+/// A part of the paper that can be run separately.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Part {
     /// Fig. 3: LDA with two TCP flows.
@@ -40,7 +40,7 @@ pub enum Part {
     Fig12,
     /// Fig. 19: fairness as a function of the number of TCP connections.
     Fig19,
-    /// Table 3: time to respond to a change.
+    /// Table 3: time until the rate responds to a change.
     Table3,
     /// Fig. 20 and 22 to 28: rates of the cases of Table 4.
     Fig22,
@@ -51,12 +51,12 @@ pub enum Part {
 }
 
 impl Part {
-    /// All parts.
+    /// All parts of the paper.
     pub const ALL: [Self; 8] =
         [Self::Fig3, Self::Fig10, Self::Fig12, Self::Fig19, Self::Table3, Self::Fig22, Self::Fig29, Self::Beyond];
 }
 
-/// The paper's claims under the main interpretation, and claims beyond the paper, in the order of the results.
+/// The paper's claims under the main interpretation, and our claims beyond the paper, in the order of the results.
 #[cfg(test)]
 pub(crate) const CLAIMS: &[&[Spec]] = &[
     &fig3::CLAIMS,
@@ -85,7 +85,7 @@ impl Part {
     }
 }
 
-/// Runs parts of the paper. Calls `progress` with the share of runs done so far.
+/// Runs the requested parts of the paper. Calls `progress` with the share of the runs that are done.
 ///
 /// # Errors
 /// [`SimError`] if a run fails, which is a bug.
@@ -118,7 +118,7 @@ const ASSUMPTIONS: &[&str] = &[
      acknowledgements of a TCP host with selective acknowledgements, which paces by its rate and sends again what was lost.",
 ];
 
-/// A chart with the rates of all flows over time.
+/// Returns a chart with the rates of all flows over time.
 fn rates_chart(title: &str, trace: &Trace, interval_s: f64, names: &[&str]) -> Plot {
     let layer = |(rates, name): (&Vec<f64>, &&str)| {
         let points = rates.iter().enumerate().map(|(at, bps)| ((at as f64 + 1.0) * interval_s, bps / 1e3));
@@ -134,7 +134,7 @@ fn rates_chart(title: &str, trace: &Trace, interval_s: f64, names: &[&str]) -> P
     }
 }
 
-/// Adds claims to an interpretation, which may already have claims from other parts.
+/// Adds claims to the interpretation named `name`. It may already contain claims of other parts.
 fn read(found: &mut Found, name: &str, claims: Vec<Claim>) {
     match found.readings.iter_mut().find(|reading| reading.name == name) {
         Some(reading) => reading.claims.extend(claims),
@@ -142,7 +142,7 @@ fn read(found: &mut Found, name: &str, claims: Vec<Claim>) {
     }
 }
 
-/// Adds the claims of a part under every interpretation of the testbed; the main interpretation comes first.
+/// Adds the claims of a part under every interpretation of the testbed. The main interpretation is the first.
 fn read_all(
     found: &mut Found,
     mut judged: impl FnMut(&Testbed) -> Result<Vec<Claim>, SimError>,
@@ -157,12 +157,13 @@ fn read_all(
     Ok(())
 }
 
-/// All estimates; empty if one is missing, because a claim about all of them is then not possible.
+/// Returns all estimates. If one is missing, returns an empty list, because a claim about all of them is then not
+/// possible.
 fn whole(cells: impl IntoIterator<Item = Option<Estimate>>) -> Vec<Estimate> {
     cells.into_iter().collect::<Option<_>>().unwrap_or_default()
 }
 
-/// Mean of the runs' values, with its confidence interval; runs without a value are left out.
+/// Returns the mean over the runs, with its confidence interval. Runs without a finite value are left out.
 fn mean_of(values: impl IntoIterator<Item = f64>) -> Option<Estimate> {
     mean_95(&values.into_iter().filter(|value| value.is_finite()).collect::<Vec<_>>())
 }

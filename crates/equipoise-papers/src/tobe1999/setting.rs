@@ -1,4 +1,4 @@
-//! The testbed of Tobe 1999, Fig. 1 and 8, and the values that are taken from its runs.
+//! The testbed of Tobe 1999, Fig. 1 and 8, and the values that the experiments use from its runs.
 
 use equipoise::units::Span;
 use equipoise_lab::result::{PairTransport, Run};
@@ -18,21 +18,22 @@ pub(super) const TABLE3: &str = include_str!("../../scenarios/tobe1999/table3.to
 pub(super) const RIVALS: &str = include_str!("../../scenarios/tobe1999/beyond-rivals.toml");
 pub(super) const CEILING: &str = include_str!("../../scenarios/tobe1999/beyond-ceiling.toml");
 
-/// TCP's window: the default socket buffer of FreeBSD 2.2, 16 kB, in segments of 1460 bytes.
+/// TCP's window in segments of 1460 bytes: the default socket buffer of FreeBSD 2.2, 16 kB.
 pub(super) const PAPER_WINDOW: u64 = 11;
-/// TCP's window in segments if it never limits a flow, as with today's hosts.
+/// TCP's window in segments, so large that it never limits a flow, as on today's hosts.
 pub(super) const OPEN_WINDOW: u64 = 1 << 20;
-/// Distance between the RTCP seeds of two runs. The seed of a flow is the run's number times this, plus the flow's
-/// index.
+/// Distance between the RTCP seeds of two runs. The RTCP seed of a flow is this number times the run's seed, plus the
+/// flow's index.
 const SEEDS_A_RUN: u64 = 1000;
 
-/// Properties of the testbed that the paper does not state: TCP's windows and the bottleneck's queue.
+/// An interpretation of the testbed. The paper does not state the size of TCP's windows and the length of the
+/// bottleneck's queue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Testbed {
     pub(super) name: &'static str,
     /// TCP's window in segments.
     window: u64,
-    /// The bottleneck's queue in bytes of IP packets; `None` for the scenarios' 100 packets.
+    /// Length of the bottleneck's queue, in bytes of IP packets; `None` for 100 packets, as in the scenario files.
     queue: Option<&'static str>,
 }
 
@@ -43,7 +44,7 @@ const fn testbed(name: &'static str, window: u64, queue: &'static str) -> Testbe
 impl Testbed {
     pub(super) const MAIN: Self =
         Self { name: "windows of 16 kB, a queue of 100 packets", window: PAPER_WINDOW, queue: None };
-    /// All interpretations; the main interpretation comes first. Queues in bytes are those of ATM cards.
+    /// All interpretations. The main interpretation is the first. Queue lengths in bytes are those of ATM cards.
     pub(super) const ALL: [Self; 8] = [
         Self::MAIN,
         testbed("windows of 16 kB, a queue of 24 kB", PAPER_WINDOW, "24 kB"),
@@ -54,43 +55,43 @@ impl Testbed {
         testbed("windows of 32 kB, a queue of 32 kB", 2 * PAPER_WINDOW, "32 kB"),
         testbed("windows of 32 kB, a queue of 48 kB", 2 * PAPER_WINDOW, "48 kB"),
     ];
-    /// Interpretations other than the main one have this many times fewer runs.
+    /// The number of runs under the main interpretation is divided by this for the other interpretations.
     const FEWER: u32 = 2;
 
-    /// Changes a scenario to this testbed.
+    /// Returns the scenario, changed to this interpretation of the testbed.
     pub(super) fn of(&self, scenario: Scenario) -> Scenario {
         let mut scenario = with_window(scenario, self.window);
         let bottleneck = scenario.links.iter_mut().find(|link| link.name == "bottleneck");
         if let Some((link, queue)) = bottleneck.zip(self.queue) {
-            // This cannot fail: the texts are those in `ALL`, and a test parses them.
+            // This cannot fail: the texts are those in `ALL`, and a test parses all of them.
             link.change(|direction| direction.queue = queue.parse().unwrap_or(direction.queue));
         }
         scenario
     }
 
-    /// Number of runs of an experiment that has `paper` runs under the main interpretation.
+    /// Returns the number of runs under this interpretation. `paper` is the number under the main interpretation.
     pub(super) fn runs(&self, options: &Options, paper: u32) -> u32 {
         options.runs(if *self == Self::MAIN { paper } else { paper / Self::FEWER }, 2)
     }
 
-    /// Number of runs of the same experiment under all interpretations together.
+    /// Returns the number of runs of an experiment under all interpretations together.
     pub(super) fn runs_of_all(options: &Options, paper: u32) -> u32 {
         Self::ALL.iter().map(|testbed| testbed.runs(options, paper)).sum()
     }
 }
 
-/// Values that are taken from a run.
+/// The values of a run that the experiments use.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct Trace {
-    /// Rate of IP packets at the receiver in bit/s, by flow and then by sample interval; the noise traffic is left out.
+    /// For each flow except the noise traffic, the rate of received IP packets in each sample interval, in bit/s.
     pub(super) rates: Vec<Vec<f64>>,
-    /// Delivered ADUs, in order.
+    /// The ADUs that the receiver delivered, in order.
     pub(super) adus: Vec<AduSeen>,
-    /// Beginnings of the flow pairs' periods.
+    /// The beginnings of the probing and running periods of the flow pairs.
     pub(super) began: Vec<Began>,
-    /// Loss shares in RTCP reports.
+    /// The shares of lost packets that the RTCP reports contain.
     pub(super) reported_losses: Vec<f64>,
-    /// Mean one-way delay of RTP packets, by flow, in seconds.
+    /// For each flow, the mean one-way delay of its RTP packets, in seconds.
     pub(super) delays_s: Vec<f64>,
 }
 
@@ -102,7 +103,7 @@ pub(super) struct AduSeen {
     pub(super) over: PairTransport,
 }
 
-/// The beginning of a period of a flow pair.
+/// The beginning of a probing or running period of a flow pair.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Began {
     pub(super) at_s: f64,
@@ -110,16 +111,16 @@ pub(super) struct Began {
     pub(super) first_adu: u64,
 }
 
-/// An observer for values that are not in the results of a run.
+/// Observes a run to get the values that are not in its results.
 struct Watch {
-    /// The end of the run; later events are ignored.
+    /// The end of the run. Later events are ignored.
     end: Span,
     adus: Vec<AduSeen>,
     reported_losses: Vec<f64>,
     delays: Vec<MeanDelay>,
 }
 
-/// Sum and number of delays, for their mean.
+/// The sum and the number of delays, from which their mean is computed.
 #[derive(Clone, Default)]
 struct MeanDelay {
     sum_s: f64,
@@ -143,9 +144,9 @@ impl Watch {
 }
 
 impl Trace {
-    /// Takes the values that are in the results of a run.
+    /// Copies the values that the results of a run contain.
     pub(super) fn of(run: &Run) -> Self {
-        // The last flow is the noise traffic.
+        // The last flow is the noise traffic, which is left out.
         let flows = run.flows.split_last().map_or(&[][..], |(_, flows)| flows);
         let periods = run.flows.iter().filter_map(|flow| flow.pair.as_ref()).flat_map(|pair| &pair.periods);
         Self {
@@ -183,7 +184,7 @@ impl RunObserver for Watch {
     }
 }
 
-/// Runs a scenario of the testbed `runs` times, and returns the values that `keep` takes from each run.
+/// Runs a scenario of the testbed `runs` times. Returns what `keep` returns for each run.
 pub(super) fn run_all<T: Send>(
     lab: &Lab<'_>,
     scenario: &Scenario,
@@ -195,8 +196,8 @@ pub(super) fn run_all<T: Send>(
     lab.each_observed((0..runs).map(spread), observer, |run, watch| keep(watch.trace(run)))
 }
 
-/// The scenario with the RTCP random numbers of the run with this seed. Otherwise runs differ only in the noise
-/// traffic.
+/// Returns the scenario with the RTCP seeds of the run with the seed `seed`. Without them, runs would differ only in
+/// the noise traffic.
 pub(super) fn seeded(scenario: &Scenario, seed: u64) -> Scenario {
     let mut scenario = scenario.clone();
     let flows = scenario.flows.iter_mut().filter(|flow| !matches!(flow.kind, FlowKind::Background { .. }));
@@ -206,8 +207,8 @@ pub(super) fn seeded(scenario: &Scenario, seed: u64) -> Scenario {
     scenario
 }
 
-/// The scenario with the round-trip time `round_trip` without queueing. In each direction the access link has a fifth
-/// of the delay, and the bottleneck has the rest.
+/// Returns the scenario with the round-trip time `round_trip`, which does not include queueing. In each direction, the
+/// access link has a fifth of the delay, and the bottleneck has the rest.
 pub(super) fn over(mut scenario: Scenario, round_trip: Span) -> Scenario {
     let way = Span::from_nanos(round_trip.as_nanos() / 2);
     let access = Span::from_nanos(way.as_nanos() / 5);
@@ -222,7 +223,7 @@ pub(super) fn over(mut scenario: Scenario, round_trip: Span) -> Scenario {
     scenario
 }
 
-/// The scenario with a receive window of `segments` for every TCP flow that has one.
+/// Returns the scenario in which every TCP flow that has a receive window has one of `segments` segments.
 pub(super) fn with_window(mut scenario: Scenario, segments: u64) -> Scenario {
     for flow in &mut scenario.flows {
         if let FlowKind::Tcp(tcp) | FlowKind::Pair(PairFlow { tcp, .. }) = &mut flow.kind {
@@ -232,7 +233,7 @@ pub(super) fn with_window(mut scenario: Scenario, segments: u64) -> Scenario {
     scenario
 }
 
-/// The scenario with these flows in place of its own, except for the noise traffic; each flow has its own access link.
+/// Returns the scenario in which `flows` replace all flows except the noise traffic. Each flow has its own access link.
 pub(super) fn with_flows(mut scenario: Scenario, flows: Vec<Flow>) -> Scenario {
     let noise = scenario.flows.pop();
     let Some(access) = scenario.links.last().cloned() else { return scenario };
@@ -249,7 +250,8 @@ pub(super) fn with_flows(mut scenario: Scenario, flows: Vec<Flow>) -> Scenario {
     scenario
 }
 
-/// The scenario with flow `index` replaced by a copy of `like`, with its own access link.
+/// Returns the scenario in which flow number `index` is replaced by a copy of `like`. The flow keeps its own access
+/// link.
 pub(super) fn with_flow_like(mut scenario: Scenario, index: usize, like: &Flow) -> Scenario {
     if let Some(flow) = scenario.flows.get_mut(index) {
         flow.packet_size = like.packet_size;

@@ -8,7 +8,8 @@ use crate::{Claim, Figure, Table};
 use equipoise_lab::scenario::{Override, Scenario};
 use equipoise_lab::sim::SimError;
 
-/// Number of runs. Tobe 1999, Sec. 6.1 has ten trials, with rates every 400 ms. Our choice: twice this number.
+/// Number of runs. Our choice: twice the number in the paper, which has ten trials with rates every 400 ms (Tobe 1999,
+/// Sec. 6.1).
 const RUNS: u32 = 20;
 const INTERVAL_S: f64 = 0.4;
 const CHANGE_S: f64 = 10.0;
@@ -28,25 +29,25 @@ const T_PI: Spec = Spec::new("table3.t_pi", "Table 3", "The same after flow 2 en
 #[cfg(test)]
 pub(super) const CLAIMS: [Spec; 2] = [T_PR, T_PI];
 
-/// The flow whose rate has to become stable after the change.
+/// The kind of flow 3, whose rate must become stable after the change.
 #[derive(Clone, Copy)]
 enum Response {
-    /// The rate of a flow pair at the beginning of a running period; the text is `T_TCP`.
+    /// A flow pair, whose rate is stable when a running period begins. The text is the interval `T_TCP`.
     Pair(&'static str),
-    /// The rate of a TCP flow without a pair, judged by TPBA's rule for a steady rate, with this ε.
+    /// A TCP flow without RTP. Its rate is stable when TPBA would call it stable with this tolerance ε.
     Tcp(Rate),
 }
 
-/// The main interpretation, which follows the paper's words; see the assumptions.
+/// The main interpretation, which follows the text of the paper; see the assumptions.
 const MAIN: Response = Response::Pair("400 ms");
 const OTHERS: [(&str, Response); 3] = [
     ("Table 3: T_TCP = 1 s", Response::Pair("1 s")),
     ("Table 3: flow 3 is TCP, ε = 30 kbit/s", Response::Tcp(Rate::from_bps(30_000))),
-    // Two segments, which one acknowledgement covers, are 60 kbit/s of a rate over 400 ms.
+    // One acknowledgement covers two segments. In an interval of 400 ms, two segments are a rate of 60 kbit/s.
     ("Table 3: flow 3 is TCP, ε = 75 kbit/s", Response::Tcp(Rate::from_bps(75_000))),
 ];
 
-/// Time in seconds until the rate is stable, for each run: after the start of flow 2, and after the end of flow 2.
+/// The time until the rate is stable, in seconds, for each run: after the start of flow 2, and after the end of flow 2.
 type Responses = [Vec<f64>; 2];
 
 pub(super) fn planned(options: &Options) -> u32 {
@@ -54,7 +55,7 @@ pub(super) fn planned(options: &Options) -> u32 {
 }
 
 impl Response {
-    /// Two scenarios: flow 2 starts at 10 s, and flow 2 ends at 10 s.
+    /// Returns two scenarios. In the first, flow 2 starts at 10 s. In the second, flow 2 ends at 10 s.
     fn scenarios(self) -> [Scenario; 2] {
         let second = |key: &str| format!("flow.\"flow 2\".{key}");
         let comes = vec![Override::set(second("start"), "10 s")];
@@ -72,7 +73,7 @@ impl Response {
         })
     }
 
-    /// Time in seconds from the change until the rate is stable; NaN if it never becomes stable.
+    /// Returns the time from the change until the rate is stable, in seconds; `NaN` if the rate never becomes stable.
     fn seconds(self, trace: &Trace) -> f64 {
         match self {
             Self::Pair(_) => response_of_pair_s(trace, CHANGE_S),
@@ -87,7 +88,7 @@ impl Response {
     }
 }
 
-/// Time in seconds until TPBA counts flow 3's rate as stable.
+/// Returns the time until the rate of flow 3 is stable by the rule of TPBA, in seconds.
 fn response_of_tcp_s(trace: &Trace, tolerance: Rate) -> f64 {
     let interval = Span::from_millis(400);
     let config = TpbaConfig {
@@ -123,12 +124,12 @@ fn claims(found: &Responses) -> Vec<Claim> {
     [T_PR, T_PI].iter().zip(found).map(claim).collect()
 }
 
-/// The maximum; NaN without values.
+/// Returns the largest value; `NaN` if there are no values.
 fn most(seconds: &[f64]) -> f64 {
     seconds.iter().copied().fold(f64::NAN, f64::max)
 }
 
-/// Runs Table 3: the time until the rate is stable after a flow started, and after a flow ended.
+/// Runs Table 3, which shows the time until the rate is stable after a flow starts, and after a flow ends.
 pub(super) fn run(lab: &Lab<'_>, found: &mut Found) -> Result<(), SimError> {
     let mut rows = Vec::new();
     let mut add = |name: &str, measured: &Responses| {

@@ -2,41 +2,41 @@ use super::ratio;
 use equipoise_lab::result::{IntervalResult, Run};
 use equipoise_lab::statistics::{Estimate, median_95, quantile, sorted};
 
-/// The target delay of all experiments, in seconds (Waki 2013, Sec. 6.1.2).
+/// The target of the delay in all experiments, in seconds (Waki 2013, Sec. 6.1.2).
 pub(super) const TARGET_S: f64 = 8.2e-3;
-/// Length of the intervals over which the criteria take means, in seconds.
+/// Length of the intervals over which the criteria compute means, in seconds.
 const INTERVAL_S: f64 = 10.0;
-/// Length of the paper's run, and time of its load step, in seconds (Waki 2013, Sec. 6.1.2).
+/// Length of the paper's run, and time of the load step, in seconds (Waki 2013, Sec. 6.1.2).
 const LASTS_S: f64 = 400.0;
 const STEP_S: f64 = 200.0;
-/// Number of intervals in the initial transient. Our choice: the paper does not state it.
+/// Number of intervals that belong to the initial transient. Our choice, because the paper does not state it.
 pub(super) const TRANSIENT: usize = 5;
 /// Number of intervals that begin before the load step.
 const BEFORE: usize = 20;
-/// This number of consecutive intervals with a delay above twice the target counts as a runaway.
+/// Number of consecutive intervals, with a delay above twice the target, that count as a runaway.
 const RUNAWAY: usize = 3;
 
-/// Results of a run in the setting of Sec. 6.1: means over intervals of 10 s from the session's start. Only the paper's
-/// 400 s are evaluated.
+/// The results of a run in the setting of Sec. 6.1: means over intervals of 10 s, which are counted from the start of
+/// the session. Only the 400 s of the paper's run are evaluated.
 #[derive(Clone, Debug)]
 pub(super) struct Outcome {
-    /// Mean delay of each interval (`T_i`), in seconds; NaN if no packet arrived.
+    /// Mean delay in each interval (`T_i`), in seconds; `NaN` if no packet arrived.
     pub(super) delays_s: Vec<f64>,
     /// Sending rate in each interval, in Mbit/s.
     pub(super) rates_mbps: Vec<f64>,
-    /// Variance of the delay in the first report interval after the step, in s².
+    /// Variance of the delay in the first report interval after the load step, in s².
     pub(super) variance_s2: f64,
-    /// Mean delay of the third report interval after the step, in seconds.
+    /// Mean delay of the third report interval after the load step, in seconds.
     pub(super) third_s: f64,
-    /// Number of intervals left out at the beginning, as the initial transient.
+    /// Number of intervals at the beginning that are left out as the initial transient.
     pub(super) transient: usize,
 }
 
 impl Outcome {
-    /// The outcome of the run's first flow, which is the media session.
+    /// Computes the results from the first flow of a run, which is the media session.
     pub(super) fn of(run: &Run) -> Self {
         let intervals = run.flows.first().map(|session| session.intervals.as_slice()).unwrap_or_default();
-        // A longer run has a longer transient: the paper's 400 s are its end.
+        // A run may be longer than 400 s, to have a longer transient. In this case its last 400 s are the paper's run.
         let zero_s = run.lasted_s - LASTS_S;
         let start_s = zero_s + intervals.first().map_or(0.0, |first| first.start_s);
         let whole = ((run.lasted_s - start_s) / INTERVAL_S + 1e-6) as usize;
@@ -53,7 +53,7 @@ impl Outcome {
         }
     }
 
-    /// The same outcome with another initial transient, in intervals.
+    /// Returns the same results with another length of the initial transient, in intervals.
     pub(super) fn with_transient(&self, transient: usize) -> Self {
         Self { transient, ..self.clone() }
     }
@@ -66,78 +66,79 @@ impl Outcome {
         self.delays_s.iter().copied().skip(BEFORE).filter(|delay| !delay.is_nan())
     }
 
-    /// Mean squared error in ms² (Waki 2013, Eq. 18).
+    /// Returns the mean squared error of the delay, in ms² (Waki 2013, Eq. 18).
     pub(super) fn mse_ms2(&self) -> f64 {
         mean(self.counted().map(squared_error_ms2))
     }
 
-    /// Coefficient of variation (Waki 2013, Eq. 19 to 21).
+    /// Returns the coefficient of variation of the delay (Waki 2013, Eq. 19 to 21).
     pub(super) fn cv(&self) -> f64 {
         let centre = mean(self.counted());
         mean(self.counted().map(|delay| (delay - centre) * (delay - centre))).sqrt() / centre
     }
 
-    /// Delay jitter in ms (Waki 2013, Eq. 22).
+    /// Returns the delay jitter, in ms (Waki 2013, Eq. 22).
     pub(super) fn jitter_ms(&self) -> f64 {
         largest_error_ms(self.counted())
     }
 
-    /// Mean squared error of the intervals from the load step on, in ms².
+    /// Returns the mean squared error of the delay in the intervals after the load step, in ms².
     pub(super) fn mse_after_ms2(&self) -> f64 {
         mean(self.after().map(squared_error_ms2))
     }
 
-    /// Delay jitter of the intervals from the load step on, in ms.
+    /// Returns the delay jitter in the intervals after the load step, in ms.
     pub(super) fn jitter_after_ms(&self) -> f64 {
         largest_error_ms(self.after())
     }
 
-    /// Mean rate between the transient and the load step, in Mbit/s.
+    /// Returns the mean rate between the transient and the load step, in Mbit/s.
     pub(super) fn rate_before_mbps(&self) -> f64 {
         mean(self.rates_mbps.iter().copied().take(BEFORE).skip(self.transient))
     }
 
-    /// Mean rate from the load step on, in Mbit/s.
+    /// Returns the mean rate after the load step, in Mbit/s.
     pub(super) fn rate_after_mbps(&self) -> f64 {
         mean(self.rates_mbps.iter().copied().skip(BEFORE))
     }
 
-    /// Mean of the intervals' delays between the transient and the load step, in ms.
+    /// Returns the mean of the intervals' delays between the transient and the load step, in ms.
     pub(super) fn settled_before_ms(&self) -> f64 {
         mean(self.delays_s.iter().copied().take(BEFORE - 1).skip(self.transient)) * 1e3
     }
 
-    /// Decrease of the rate at the first and at the second control after the load step, in Mbit/s (Waki 2013, Sec. 7.1:
-    /// at 201 s and at 211 s).
+    /// Returns by how much the rate decreases at the first and at the second control action after the load step, in
+    /// Mbit/s. These actions are at 201 s and at 211 s (Waki 2013, Sec. 7.1).
     pub(super) fn decreases_mbps(&self) -> [f64; 2] {
         let rate = |interval: usize| self.rates_mbps.get(interval).copied().unwrap_or(f64::NAN);
         [BEFORE, BEFORE + 1].map(|interval| rate(interval - 1) - rate(interval))
     }
 
-    /// Mean delay of the first interval after the load step, in ms.
+    /// Returns the mean delay of the first interval that begins after the load step, in ms.
     pub(super) fn first_behind_ms(&self) -> f64 {
         self.delays_s.get(BEFORE).map_or(f64::NAN, |delay| delay * 1e3)
     }
 
-    /// Mean of the intervals' delays from the fourth interval after the load step on, in ms.
+    /// Returns the mean of the intervals' delays from the fourth interval after the load step on, in ms.
     pub(super) fn settled_after_ms(&self) -> f64 {
         mean(self.delays_s.iter().copied().skip(BEFORE + 3)) * 1e3
     }
 
-    /// Index of the first of `RUNAWAY` successive intervals whose delays are above twice the target; `None` if there
-    /// are none.
+    /// Returns the index of the first interval of a runaway: of `RUNAWAY` successive intervals whose delays are above
+    /// twice the target. Returns `None` if the run has no runaway.
     pub(super) fn runs_away_at(&self) -> Option<usize> {
         let far = |delay: &f64| *delay > 2.0 * TARGET_S;
         self.delays_s.windows(RUNAWAY).position(|window| window.iter().all(far))
     }
 
-    /// Whether the mean delay of the third report interval after the load step is within 10 % of the target.
+    /// Whether the mean delay of the third report interval after the load step differs from the target by at most 10 %.
     pub(super) fn is_back(&self) -> bool {
         (self.third_s / TARGET_S - 1.0).abs() <= 0.1
     }
 }
 
-/// Mean delay in seconds and mean rate in Mbit/s of the packets sent within `length_s` seconds from `start_s` on.
+/// Returns the mean delay in seconds and the mean rate in Mbit/s of the packets that were sent in the `length_s`
+/// seconds from `start_s` on.
 fn pooled(intervals: &[IntervalResult], start_s: f64, length_s: f64) -> (f64, f64) {
     let tolerance = length_s * 1e-6;
     let within = intervals
@@ -164,43 +165,44 @@ fn largest_error_ms(delays: impl Iterator<Item = f64>) -> f64 {
     delays.map(|delay| (delay - TARGET_S).abs() * 1e3).fold(f64::NAN, f64::max)
 }
 
-/// Mean of the values; NaN if there are none.
+/// Returns the mean of the values; `NaN` if there are no values.
 fn mean(values: impl Iterator<Item = f64>) -> f64 {
     let (count, sum) = values.fold((0u32, 0.0), |(count, sum), value| (count + 1, sum + value));
     sum / f64::from(count)
 }
 
-/// One number of each run.
+/// Returns one value of each run.
 pub(super) fn of_all(outcomes: &[Outcome], number: impl Fn(&Outcome) -> f64) -> Vec<f64> {
     outcomes.iter().map(number).collect()
 }
 
-/// Median of one number over many runs.
+/// Returns the median of a value over many runs.
 pub(super) fn median(outcomes: &[Outcome], number: impl Fn(&Outcome) -> f64) -> Option<Estimate> {
     median_95(&of_all(outcomes, number))
 }
 
-/// Ratio of the medians of one number in two sets of runs.
+/// Returns the ratio of two medians: that of a value over the runs `over`, divided by that over the runs `under`.
 pub(super) fn medians_ratio(over: &[Outcome], under: &[Outcome], number: fn(&Outcome) -> f64) -> Option<Estimate> {
     median(over, number).zip(median(under, number)).and_then(|(over, under)| ratio(over, under))
 }
 
-/// The runs without a runaway. The others are left out, because even their values before the runaway are not typical.
+/// Returns the runs without a runaway. The other runs are left out, because even their values before the runaway are
+/// not typical.
 pub(super) fn kept(outcomes: &[Outcome]) -> Vec<Outcome> {
     outcomes.iter().filter(|outcome| outcome.runs_away_at().is_none()).cloned().collect()
 }
 
-/// Mean of one number over many runs, including runs with a runaway.
+/// Returns the mean of a value over many runs, including runs with a runaway.
 pub(super) fn plain_mean(outcomes: &[Outcome], number: impl Fn(&Outcome) -> f64) -> f64 {
     mean(outcomes.iter().map(number))
 }
 
-/// The number of runs with a runaway.
+/// Returns the number of runs with a runaway.
 pub(super) fn runaways(outcomes: &[Outcome]) -> usize {
     outcomes.iter().filter(|outcome| outcome.runs_away_at().is_some()).count()
 }
 
-/// Minimum, quartiles and maximum.
+/// Returns the minimum, the quartiles and the maximum of the values.
 pub(super) fn five_numbers(values: &[f64]) -> [f64; 5] {
     let sorted = sorted(values);
     [0.0, 0.25, 0.5, 0.75, 1.0].map(|share| quantile(&sorted, share))

@@ -8,9 +8,10 @@ use equipoise_lab::scenario::{Override, Scenario};
 use equipoise_lab::sim::SimError;
 use equipoise_lab::statistics::share_95;
 
-/// The target delay in ms, within one percent: an eighth of the queueing delay that the target allows.
+/// The delay counts as the target if it is within one percent of it, in ms. This is an eighth of the queueing delay
+/// that the target allows.
 const AT_TARGET: Rule = Rule::within(8.118, 8.282);
-/// The paper's single run counts as typical of our runs if it lies between these percentiles of ours.
+/// The paper's single run counts as typical if its value lies between these percentiles of our runs.
 const ORDINARY: Rule = Rule::within(2.5, 97.5);
 
 const RATE_BEFORE: Spec = Spec::new(
@@ -106,7 +107,7 @@ pub(super) const CLAIMS: &[Spec] = &[
     CBR08_AFTER,
 ];
 
-/// The curves of Fig. 10 and 11, and AP's robust variant with a report every second.
+/// Returns the curves of Fig. 10 and 11, and a curve of the robust variant of AP with a report every second.
 pub(super) fn curves() -> [(&'static str, equipoise_lab::scenario::Scenario); 6] {
     [
         ("AP, b = 300", parse(AP_300)),
@@ -118,19 +119,19 @@ pub(super) fn curves() -> [(&'static str, equipoise_lab::scenario::Scenario); 6]
     ]
 }
 
-/// Override for a report every second instead of every 10 s.
+/// Returns the override for a report every second. The scenario files have a report every 10 s.
 pub(super) fn every_second() -> Override {
     Override::set("flow.media.report_interval", "1 s")
 }
 
-/// Number of runs for the claims, as for Fig. 14; the chart shows one more run.
+/// Number of runs for the claims, as for Fig. 14. The charts show an additional run.
 const RUNS: u32 = 100;
 
 pub(super) fn planned(options: &Options) -> u32 {
     options.runs(RUNS, 8) * 6 + curves().len() as u32
 }
 
-/// Runs Fig. 10 and 11: delay and rate over time with one traffic pattern, and many runs for the claims.
+/// Runs Fig. 10 and 11: the delay and the rate over time with one traffic pattern, and many runs for the claims.
 pub(super) fn run(lab: &Lab<'_>, found: &mut Found) -> Result<(), SimError> {
     let mut drawn = Vec::new();
     for (name, scenario) in curves() {
@@ -152,12 +153,12 @@ pub(super) fn run(lab: &Lab<'_>, found: &mut Found) -> Result<(), SimError> {
     Ok(())
 }
 
-/// The claims about AP with b = 300.
+/// Returns the claims about AP with b = 300.
 fn claims(all: &[Outcome], runs: u32) -> [Claim; 7] {
     let kept = kept(all);
     let note = format!("{} of {runs} runs ran away and are left out.", all.len() - kept.len());
     let middle = |number: fn(&Outcome) -> f64| median(&kept, number);
-    // The percentile of the paper's run among our runs.
+    // Decides a claim by the percentile of the paper's run among our runs.
     let share = |spec: &Spec, printed: f64, number: fn(&Outcome) -> f64| {
         let less = kept.iter().filter(|outcome| number(outcome) < printed).count();
         let place = share_95(less, kept.len()).map(|share| scaled(share, 100.0));
@@ -178,7 +179,7 @@ fn claims(all: &[Outcome], runs: u32) -> [Claim; 7] {
     ]
 }
 
-/// The claims about a constant rate.
+/// Returns the claims about constant rates.
 fn of_cbr(three: &[Outcome], less: &[Outcome], runs: u32) -> [Claim; 4] {
     let before = Outcome::settled_before_ms;
     let after = Outcome::settled_after_ms;

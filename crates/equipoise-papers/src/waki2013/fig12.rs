@@ -8,7 +8,7 @@ use equipoise_lab::statistics::{median_95, share_95};
 
 /// Number of runs, as in the paper.
 const RUNS: u32 = 30;
-/// Number of sets of `RUNS` runs, each of which has its own largest jitter.
+/// Number of sets of `RUNS` runs. Each set has its own largest jitter.
 const LOTS: u32 = 10;
 
 const BELOW_CBR08: Spec = Spec::new(
@@ -57,7 +57,8 @@ const JITTER: Spec = Spec::new(
 
 pub(super) const CLAIMS: &[Spec] = &[BELOW_CBR08, BELOW_CBR3, INSENSITIVE, CV_SOME, JITTER_ABOVE, JITTER];
 
-/// Initial transients, in intervals of 10 s, and the names of their interpretations; the main interpretation is first.
+/// Lengths of the initial transient, in intervals of 10 s, each with the name of its interpretation. The main
+/// interpretation is the first.
 const TRANSIENTS: [(usize, &str); 3] =
     [(TRANSIENT, MAIN), (2, "Fig. 12: a transient of 20 s"), (10, "Fig. 12 to 14: a transient of 100 s")];
 
@@ -65,7 +66,7 @@ pub(super) fn planned(options: &Options) -> u32 {
     options.runs(RUNS, 8) * (curves().len() as u32 + LOTS - 1 + 3 * 5)
 }
 
-/// Runs Fig. 12: criteria of AP and of constant rates.
+/// Runs Fig. 12, which shows the criteria of AP and of constant rates.
 pub(super) fn run(lab: &Lab<'_>, found: &mut Found) -> Result<(), SimError> {
     let runs = lab.options.runs(RUNS, 8);
     let mut rows = Vec::new();
@@ -95,12 +96,12 @@ pub(super) fn run(lab: &Lab<'_>, found: &mut Found) -> Result<(), SimError> {
     Ok(())
 }
 
-/// Number of runs of a curve: more for the curve whose largest jitter a claim is about.
+/// Returns the number of runs of a curve. It is larger for the curve whose largest jitter a claim is about.
 fn many(name: &str, runs: u32) -> u32 {
     if name == FIRST { runs * LOTS } else { runs }
 }
 
-/// The curve whose largest jitter a claim is about.
+/// The curve about whose largest jitter a claim is.
 const FIRST: &str = "AP, b = 300";
 
 fn claims(rows: &[Row], runs: u32) -> Vec<Claim> {
@@ -133,12 +134,13 @@ fn claims(rows: &[Row], runs: u32) -> Vec<Claim> {
             "",
         ),
     ];
-    // The median over sets has no confidence interval if there is only one set.
+    // If there is only one set of runs, the median over the sets has no confidence interval, and the claim is left out.
     claims.extend((all.outcomes.len() > b300.outcomes.len()).then(|| largest_jitter(&all.outcomes, runs)));
     claims
 }
 
-/// The largest jitter of 30 runs, without runs with a runaway: the median over ten sets of 30 runs.
+/// Returns the claim about the largest jitter of 30 runs: its median over ten sets of 30 runs. Runs with a runaway are
+/// left out.
 fn largest_jitter(outcomes: &[Outcome], runs: u32) -> Claim {
     let largest = |lot: &[Outcome]| of_all(&kept(lot), Outcome::jitter_ms).into_iter().fold(f64::NAN, f64::max);
     let lots: Vec<_> = outcomes.chunks(runs.max(1) as usize).map(largest).collect();
@@ -151,7 +153,7 @@ fn largest_jitter(outcomes: &[Outcome], runs: u32) -> Claim {
     JITTER.decide(outcomes.len() as u32, median_95(&lots), note)
 }
 
-/// The outcomes of one controller.
+/// The results of all runs of one controller.
 pub(super) struct Row {
     pub(super) name: &'static str,
     pub(super) outcomes: Vec<Outcome>,
@@ -162,7 +164,7 @@ impl Row {
         Self { name: self.name, outcomes: self.outcomes.iter().map(change).collect() }
     }
 
-    /// A note on the controller's runaways, as text.
+    /// Returns a note that says how many runs of the controller have a runaway.
     fn note(&self) -> String {
         let mean = plain_mean(&self.outcomes, Outcome::mse_ms2);
         let (away, all) = (runaways(&self.outcomes), self.outcomes.len());
@@ -203,7 +205,7 @@ fn figure(rows: &[Row]) -> Figure {
     }
 }
 
-/// Medians with confidence intervals, and plain means, of the criteria and the rates.
+/// Returns a table with the medians and their confidence intervals, and the plain means, of the criteria and the rates.
 pub(super) fn table(caption: &str, rows: &[Row]) -> Table {
     type Column = (&'static str, fn(&Outcome) -> f64, usize);
     let columns: [Column; 5] = [

@@ -33,7 +33,8 @@ const LARGE_LESS_STEADY: Spec = Spec::new(
 .unit("ratio of medians");
 pub(super) const CLAIMS_13: &[Spec] = &[LARGE_WORSE, SMALL_STEADIER, LARGE_LESS_STEADY];
 
-// The bounds are 1.5 percentage points below and above: the uncertainty of our medians over a hundred runs.
+// The bounds are 1.5 percentage points below and above the paper's number. This is the uncertainty of our medians over
+// a hundred runs.
 const GAIN_LEAST: Spec = Spec::new(
     "fig14.rate_gain_least",
     "Fig. 14",
@@ -102,14 +103,14 @@ const AFTER: Spec = Spec::new(
 pub(super) const CLAIMS_14: &[Spec] =
     &[GAIN_LEAST, GAIN_MOST, GAIN_MEAN, SMALLER_SLOWER, AFTER, BELOW_LEAST, BELOW_MOST, BELOW_MEAN];
 
-/// How the runs of AIMD proceed in an interpretation.
+/// How long the runs of AIMD are, and in which directions media are sent, under an interpretation.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Course {
-    /// AIMD runs for 600 s first, until its steady state; then the paper's 400 s begin.
+    /// AIMD first runs for 600 s, until it is in its steady state. Then the 400 s of the paper begin.
     Steady,
-    /// AIMD runs only for the paper's 400 s.
+    /// AIMD runs only for the 400 s of the paper.
     Within400S,
-    /// Like [`Steady`](Self::Steady), with media in both directions in one session.
+    /// The same as [`Steady`](Self::Steady), but one session sends media in both directions.
     BothWays,
 }
 
@@ -125,15 +126,15 @@ impl Course {
     }
 }
 
-/// An interpretation of Sec. 5 and 6.1.2: how AIMD's runs proceed, and how many intervals of the paper's 400 s are left
-/// out.
+/// An interpretation of Sec. 5 and 6.1.2: how the runs of AIMD proceed, and how many of the first intervals of the
+/// paper's 400 s are left out.
 struct Setting {
     name: &'static str,
     course: Course,
     transient: usize,
 }
 
-/// The interpretations; the main interpretation is first.
+/// All interpretations. The main interpretation is the first.
 const READINGS: [Setting; 5] = [
     Setting { name: MAIN, course: Course::Steady, transient: TRANSIENT },
     Setting { name: "Fig. 12 to 14: a transient of 100 s", course: Course::Steady, transient: 10 },
@@ -151,18 +152,18 @@ const READINGS: [Setting; 5] = [
 ];
 
 pub(super) fn planned(options: &Options) -> u32 {
-    // AP runs only for 400 s in every interpretation.
+    // Under every interpretation, AP runs only for 400 s.
     options.runs(RUNS, 8) * (2 + Course::ALL.len() as u32 * AIMD.len() as u32)
 }
 
-/// Which of the two figures are requested.
+/// Which of the two figures the user requested.
 #[derive(Clone, Copy)]
 pub(super) struct Wanted {
     pub(super) fig13: bool,
     pub(super) fig14: bool,
 }
 
-/// Runs Fig. 13 and 14: criteria and rates of AP and AIMD.
+/// Runs Fig. 13 and 14, which show the criteria and the rates of AP and AIMD.
 pub(super) fn run(lab: &Lab<'_>, wanted: Wanted, found: &mut Found) -> Result<(), SimError> {
     let runs = lab.options.runs(RUNS, 8);
     let outcomes = |course: Course, text: &str| lab.runs(&course.scenario(text), runs, Outcome::of);
@@ -198,7 +199,7 @@ pub(super) fn run(lab: &Lab<'_>, wanted: Wanted, found: &mut Found) -> Result<()
 
 const NAMES: [&str; 5] = ["AIMD 1", "AIMD 0.8", "AIMD 0.4", "AIMD 0.2", "AIMD 0.1"];
 
-/// Overrides that leave out AIMD's 600 s until the steady state.
+/// Returns the overrides that remove the 600 s in which AIMD reaches its steady state.
 pub(super) fn within_400_s() -> [Override; 3] {
     [
         Override::set("duration", "400 s"),
@@ -214,7 +215,7 @@ const CRITERIA: [Criterion; 3] = [
     ("delay jitter (ms)", Outcome::jitter_ms),
 ];
 
-/// Ratios of the medians in each criterion: each row of `over` to `under`.
+/// Returns, for each row of `over` and each criterion, the ratio of its median to that of `under`.
 fn in_each_criterion<'a>(over: impl IntoIterator<Item = &'a Row>, under: &Row) -> Cells {
     let mut cells = Cells::default();
     for row in over {
@@ -225,7 +226,7 @@ fn in_each_criterion<'a>(over: impl IntoIterator<Item = &'a Row>, under: &Row) -
     cells
 }
 
-/// The numbers of a claim on several cells, and their text for the note of the claim.
+/// The values of a claim about several cells, and their text for the note of the claim.
 #[derive(Default)]
 struct Cells {
     estimates: Vec<Estimate>,
@@ -245,7 +246,7 @@ impl Cells {
     }
 }
 
-/// The claims of Fig. 13.
+/// Returns the claims of Fig. 13.
 fn criteria(ap: &Row, aimd: &[Row], runs: u32) -> Vec<Claim> {
     let (Some(large), Some(small)) = (aimd.first(), aimd.last()) else { return Vec::new() };
     let away = runaways(&ap.outcomes);
@@ -263,10 +264,10 @@ fn criteria(ap: &Row, aimd: &[Row], runs: u32) -> Vec<Claim> {
     ]
 }
 
-/// The claims of Fig. 14.
+/// Returns the claims of Fig. 14.
 fn rates(ap: &Row, aimd: &[Row], runs: u32) -> Vec<Claim> {
     let before = Outcome::rate_before_mbps;
-    // Runs with a runaway send too fast for a while, and this must not count as a gain.
+    // In a run with a runaway, AP sends too fast for a while. This must not count as a gain, so such runs are left out.
     let of_ap = kept(&ap.outcomes);
     let gain = |row: &Row| medians_ratio(&of_ap, &row.outcomes, before);
     let gains: Vec<_> = aimd.iter().map(gain).collect();
@@ -280,7 +281,7 @@ fn rates(ap: &Row, aimd: &[Row], runs: u32) -> Vec<Claim> {
     };
     let above: fn(f64) -> f64 = |ratio| 100.0 * (ratio - 1.0);
     let below: fn(f64) -> f64 = |ratio| 100.0 * (1.0 - 1.0 / ratio);
-    // The mean over all values of A, for each run.
+    // For each run, the mean gain over all values of A. The result is the median over the runs.
     let mean = |of: fn(f64) -> f64| {
         let run = |(number, ap): (usize, &Outcome)| {
             let gains = aimd.iter().filter_map(|row| Some(of(before(ap) / before(row.outcomes.get(number)?))));

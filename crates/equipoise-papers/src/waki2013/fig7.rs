@@ -8,13 +8,14 @@ use equipoise_lab::scenario::{FlowKind, Override, Scenario};
 use equipoise_lab::sim::SimError;
 use equipoise_lab::statistics::{Estimate, mean_95, regression};
 
-/// Number of rates of the session: from 0.1 to 4.5 Mbit/s.
+/// Number of rates of the session. They are from 0.1 to 4.5 Mbit/s.
 const RATES: u32 = 45;
-/// Number of traffic patterns; each has its own seed.
+/// Number of traffic patterns. Each pattern has its own seed.
 const PATTERNS: u32 = 10;
-/// Difference between successive rates, in Mbit/s.
+/// Difference between two successive rates, in Mbit/s.
 const STEP: f64 = 0.1;
-/// Mean of b(ρ) of an M/D/1 queue for loads from 0.6 to 0.9, with packets of 1000 bytes; a test computes the integral.
+/// Mean of b(ρ) of an M/D/1 queue over the loads from 0.6 to 0.9, with packets of 1000 bytes. A test computes the
+/// integral.
 const MD1_SLOPE: f64 = 311.15;
 const UNIT: &str = "1/(s·Mbit/s)";
 
@@ -25,7 +26,8 @@ const LINEAR: Spec = Spec::new(
     Rule::above(0.7),
 )
 .unit("correlation");
-// The bounds are 2 % below and above: the slopes of our ten patterns vary by about 2 %, so the paper's may as well.
+// The bounds are 2 % below and above the paper's number. The slopes of our ten patterns vary by about 2 %, so the
+// paper's slope may as well.
 const SLOPE: Spec = Spec::new("fig7.slope", "Fig. 7", "The slope of the line is 407.63.", Rule::within(399.5, 415.8))
     .paper(407.63)
     .unit(UNIT);
@@ -45,17 +47,17 @@ pub(super) const CLAIMS: &[Spec] = &[LINEAR, SLOPE, MD1, ABOVE_MD1];
 /// An interpretation of details that Sec. 4.2 does not state.
 struct Setting {
     name: &'static str,
-    /// Length of a run.
+    /// Length of a run, with its unit.
     duration: &'static str,
-    /// Size of a packet on the link; the rates count only 1000 bytes of a packet.
+    /// Size of a packet on the link, in bytes. The rates count only 1000 bytes of each packet.
     packet_bytes: u32,
 }
 
-/// An interpretation without the highest rate, because the paper has 430 pairs: its name and number of rates. Its runs
-/// are those of the main interpretation.
+/// An interpretation without the highest rate, because the paper has 430 pairs: its name, and its number of rates. It
+/// uses the runs of the main interpretation.
 const FEWER: (&str, usize) = ("Fig. 7: 44 rates, to 4.4 Mbit/s, as 430 pairs want it", 44);
 
-/// The interpretations with their own runs; the main interpretation is first.
+/// The interpretations that have their own runs. The main interpretation is the first.
 const READINGS: [Setting; 4] = [
     Setting { name: MAIN, duration: "400 s", packet_bytes: 1000 },
     Setting { name: "Fig. 7: runs of 50 s", duration: "50 s", packet_bytes: 1000 },
@@ -67,14 +69,15 @@ pub(super) fn planned(options: &Options) -> u32 {
     READINGS.len() as u32 * RATES * options.runs(PATTERNS, 3)
 }
 
-/// Mean (in seconds) and variance (in s²) of the session's one-way delay.
+/// Mean of the session's one-way delay, in seconds, and its variance, in s².
 #[derive(Clone, Copy)]
 struct Delay {
     mean_s: f64,
     variance_s2: f64,
 }
 
-/// Runs Fig. 7: the shift of the mean delay over 0.1σ², for each rate and pattern, and a line through all points.
+/// Runs Fig. 7, which shows the shift of the mean delay over 0.1σ² for each rate and traffic pattern, and a line
+/// through all points.
 pub(super) fn run(lab: &Lab<'_>, found: &mut Found) -> Result<(), SimError> {
     for (place, setting) in READINGS.iter().enumerate() {
         let delays = measure(lab, setting)?;
@@ -92,7 +95,7 @@ pub(super) fn run(lab: &Lab<'_>, found: &mut Found) -> Result<(), SimError> {
     Ok(())
 }
 
-/// The points of all patterns, and the claims about them.
+/// Returns the points of all traffic patterns, and the claims about these points.
 fn judged(delays: &[Vec<Delay>]) -> (Vec<(f64, f64)>, [Claim; 4]) {
     let count = delays.first().map_or(0, Vec::len);
     let patterns: Vec<_> = (0..count).map(|pattern| pairs(delays, pattern)).collect();
@@ -100,13 +103,13 @@ fn judged(delays: &[Vec<Delay>]) -> (Vec<(f64, f64)>, [Claim; 4]) {
     (patterns.concat(), claims)
 }
 
-/// Adds all claims to an interpretation, except the one about a closed form, which does not depend on the
+/// Adds the claims to an interpretation. The claim about a closed form is left out, because it does not depend on the
 /// interpretation.
 fn read_all(found: &mut Found, name: &str, claims: [Claim; 4]) {
     read(found, name, claims.into_iter().filter(|claim| claim.id != MD1.id));
 }
 
-/// Measures the delays; they are ordered by rate, then by pattern.
+/// Measures the delays. The result is ordered by rate, then by traffic pattern.
 fn measure(lab: &Lab<'_>, setting: &Setting) -> Result<Vec<Vec<Delay>>, SimError> {
     let packet = format!("{} B", setting.packet_bytes);
     let overhead = f64::from(setting.packet_bytes) / 1000.0;
@@ -128,13 +131,13 @@ fn measure(lab: &Lab<'_>, setting: &Setting) -> Result<Vec<Vec<Delay>>, SimError
     (1..=RATES).map(at).collect()
 }
 
-/// The points of one traffic pattern.
+/// Returns the points of one traffic pattern.
 fn pairs(delays: &[Vec<Delay>], pattern: usize) -> Vec<(f64, f64)> {
     let next = delays.iter().skip(1);
     delays.iter().zip(next).map(|(here, there)| pair(here[pattern], there[pattern])).collect()
 }
 
-/// From one rate to the next: 0.1σ² in Mbit/s·s², and the shift of the mean delay in seconds.
+/// Returns the point for two successive rates: 0.1σ² in Mbit/s·s², and the shift of the mean delay in seconds.
 fn pair(here: Delay, there: Delay) -> (f64, f64) {
     (STEP * here.variance_s2, there.mean_s - here.mean_s)
 }
@@ -149,7 +152,7 @@ fn at_rate(base: &Scenario, mbps: f64) -> Scenario {
 
 fn claims(patterns: &[Vec<(f64, f64)>], runs: u32) -> [Claim; 4] {
     let lines: Vec<_> = patterns.iter().filter_map(|pattern| regression(pattern)).collect();
-    // All rates of one pattern share its traffic, so patterns are independent samples and points are not.
+    // All rates of a pattern have the same traffic. Therefore patterns are independent samples, but points are not.
     let by_pattern = mean_95(&lines.iter().map(|line| line.slope.value).collect::<Vec<_>>());
     let slope = regression(&patterns.concat()).zip(by_pattern).map(|(line, spread)| {
         let half = (spread.ci95[1] - spread.ci95[0]) / 2.0;
@@ -175,7 +178,7 @@ fn claims(patterns: &[Vec<(f64, f64)>], runs: u32) -> [Claim; 4] {
 }
 
 fn figure(points: &[(f64, f64)], delays: &[Vec<Delay>]) -> Figure {
-    // The chart is in ms² and ms, so the line's slope is b/1000.
+    // The chart shows ms² and ms instead of s² and s, so the slope of its line is b/1000.
     let scaled = |x: f64, y: f64| (x * 1e6, y * 1e3);
     let largest = points.iter().map(|(x, _)| *x).fold(0.0, f64::max);
     let mut layers = vec![PlotLayer {
@@ -243,7 +246,7 @@ mod tests {
 
     #[test]
     fn the_slope_of_md1_is_the_mean_of_b_over_the_papers_range() {
-        // 750/(ρ(4 - ρ)) has the integral 187.5 ln(ρ/(4 - ρ)).
+        // The integral of 750/(ρ(4 - ρ)) is 187.5 ln(ρ/(4 - ρ)).
         let integral = |rho: f64| 187.5 * (rho / (4.0 - rho)).ln();
         assert!((MD1_SLOPE - (integral(0.9) - integral(0.6)) / 0.3).abs() < 0.01);
     }

@@ -11,26 +11,26 @@ use equipoise_lab::statistics::{Estimate, jain, median_95};
 
 /// Number of runs of each setting.
 const RUNS: u32 = 30;
-/// Number of runs of a setting with a wide link. Such a run has the most packets and the least variation, and no claim
-/// uses it.
+/// Number of runs of a setting with a wide link. These runs have the most packets and the least variation, and no claim
+/// uses them.
 const WIDE_RUNS: u32 = 10;
-/// A link with this capacity in Mbit/s or more is wide.
+/// Capacity, in Mbit/s, from which on a link counts as wide.
 const WIDE: f64 = 50.0;
-/// How the session determines b: values of the parameter `learn`.
+/// How the session determines b. These are values of the controller's parameter `learn`.
 const FORMS: [&str; 3] = ["never", "probe", "adapt"];
 /// Capacities of the bottleneck, in Mbit/s.
 const CAPACITIES: [f64; 5] = [2.0, 5.0, 15.0, 50.0, 100.0];
 /// Report intervals, in seconds.
 const INTERVALS: [f64; 3] = [0.2, 1.0, 10.0];
-/// The right value of b, from the paper.
+/// The right value of b, as stated in the paper.
 const PAPER: f64 = 300.0;
-/// Wrong values of b: four times too small and four times too large.
+/// Wrong values of b: a quarter of the right value, and four times the right value.
 const WRONG: [f64; 2] = [75.0, 1200.0];
-/// The settings that the claims use: report interval in seconds, and given b.
+/// The settings that the claims use: the report interval in seconds, and the value of b that is given to the session.
 const JUDGED: [(f64, f64); 2] = [(1.0, WRONG[0]), (1.0, WRONG[1])];
 /// Numbers of sessions that share the bottleneck.
 const SESSIONS: [u32; 4] = [1, 2, 4, 8];
-/// The load of the bottleneck at which the delay equals the target.
+/// The load of the bottleneck at which the mean delay equals the target.
 const LOAD: f64 = 0.8;
 /// Propagation delay of the path, in seconds.
 const PROPAGATION_S: f64 = 7e-3;
@@ -73,7 +73,7 @@ const GAIN_ABOVE: Spec = Spec::new(
 
 pub(super) const CLAIMS: &[Spec] = &[FROM_BELOW, GAIN_BELOW, FROM_ABOVE, GAIN_ABOVE];
 
-/// One setting of the comparison.
+/// A setting of the comparison.
 #[derive(Clone, Copy)]
 struct Setting {
     capacity_mbps: f64,
@@ -83,17 +83,17 @@ struct Setting {
     learn: &'static str,
 }
 
-/// Results of a run of a setting.
+/// The results of a run with a setting.
 struct Outcome {
-    /// Settled delay minus the target, as a share of the queueing delay that the target allows.
+    /// Settled delay minus the target, divided by the queueing delay that the target allows.
     error: f64,
-    /// Root mean squared error of the intervals' delays, as a share of the queueing delay that the target allows.
+    /// Root mean squared error of the intervals' delays, divided by the queueing delay that the target allows.
     deviation: f64,
-    /// Rate of all sessions together, as a share of the bottleneck's capacity.
+    /// Rate of all sessions together, divided by the capacity of the bottleneck.
     rate: f64,
-    /// Jain's index of the sessions' rates.
+    /// Jain's index of the rates of all sessions.
     jain: f64,
-    /// The first session's b at the end of the run.
+    /// The b of the first session at the end of the run.
     response: f64,
 }
 
@@ -103,10 +103,12 @@ impl Setting {
         PROPAGATION_S + md1::mean_time(LOAD * mu, mu)
     }
 
-    /// The scenario file with the values of this setting; its session is repeated for several sessions.
+    /// Returns the scenario file with the values of this setting. If there are several sessions, the session of the
+    /// file is copied.
     fn scenario(&self) -> Scenario {
         let capacity = self.capacity_mbps;
-        // Runs with long report intervals are longer: 400 s, or 40 intervals, after the warm-up instead of 100 s.
+        // With a report interval of 10 s, a run measures 400 s (40 intervals) after the warm-up. With shorter
+        // intervals, it measures 100 s.
         let (warm_up, lasts) = if self.interval_s > 5.0 { ("200 s", "600 s") } else { ("100 s", "200 s") };
         let overrides = [
             Override::set("duration", lasts),
@@ -125,7 +127,8 @@ impl Setting {
             for further in 1..self.sessions {
                 let mut session = session.clone();
                 session.name = format!("media {}", further + 1);
-                // Sessions start at different times, because otherwise each would find the same empty path.
+                // The sessions start at different times. Otherwise all of them would find an empty path at the same
+                // time.
                 session.start = Span::from_nanos((self.interval_s * 1e9 / 3.0) as i64) * i64::from(further);
                 scenario.flows.push(session);
             }
@@ -164,7 +167,7 @@ fn grid() -> impl Iterator<Item = (f64, f64, f64)> {
     all.chain(wrong)
 }
 
-/// Number of runs of a setting with this capacity.
+/// Returns the number of runs of a setting with a given capacity.
 fn runs_at(options: &Options, capacity_mbps: f64) -> u32 {
     options.runs(if capacity_mbps < WIDE { RUNS } else { WIDE_RUNS }, 4)
 }
@@ -174,7 +177,7 @@ pub(super) fn planned(options: &Options) -> u32 {
     (single + SESSIONS.len() as u32 * 2 * runs_at(options, 15.0)) * FORMS.len() as u32
 }
 
-/// Compares a given b with a b that is learned in a probing phase or during the whole session.
+/// Compares a constant b with a b that is learned, either in a probing phase or during the whole session.
 pub(super) fn run(lab: &Lab<'_>, found: &mut Found) -> Result<(), SimError> {
     let mut rows = Vec::new();
     for (interval_s, capacity_mbps, given) in grid() {
@@ -247,8 +250,8 @@ fn shared(lab: &Lab<'_>) -> Result<Vec<Vec<String>>, SimError> {
     Ok(rows)
 }
 
-/// The column headings: `first`, then `each` for every way to determine b. The headings in `learned` are left out if b
-/// is not learned.
+/// Returns the column headings: `first`, then `each` for every way to determine b. If b is not learned, the headings in
+/// `learned` are left out.
 fn heads(first: &[&str], each: &[&str], learned: &[&str]) -> Vec<String> {
     let forms = FORMS.iter().flat_map(|form| {
         let heads = each.iter().filter(move |head| *form != FORMS[0] || !learned.contains(head));
@@ -261,7 +264,7 @@ fn middle(outcomes: &[Outcome], number: impl Fn(&Outcome) -> f64) -> Option<Esti
     median_95(&outcomes.iter().map(number).collect::<Vec<_>>())
 }
 
-/// The claims that a wrong b is corrected, and that the delay improves.
+/// Returns the claims that a wrong b is corrected, and that this improves the delay.
 fn claims(given: f64, never: &[Outcome], adapt: &[Outcome]) -> [Claim; 2] {
     let [found, gain] = if given < PAPER { [FROM_BELOW, GAIN_BELOW] } else { [FROM_ABOVE, GAIN_ABOVE] };
     let runs = adapt.len() as u32;

@@ -18,35 +18,36 @@ use super::Results;
 use super::experiment::{Found, Lab, Options, Rule, Spec, parse, parse_with, ratio, scaled, with_interval};
 use equipoise_lab::sim::SimError;
 
-/// A part of the paper that can be run alone.
+/// A part of the paper that can be run separately.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Part {
-    /// Fig. 5: b as a function of the load, from the closed form.
+    /// Fig. 5: b as a function of the load, computed from the closed form.
     Fig5,
-    /// Fig. 7: the linear relation between the delay's variance and the response of its mean, for 45 rates and ten
+    /// Fig. 7: the linear relation between the variance of the delay and the response of its mean, for 45 rates and ten
     /// traffic patterns.
     Fig7,
-    /// Fig. 10 and 11: one run of each controller over time.
+    /// Fig. 10 and 11: delay and rate of each controller over time in one run.
     Fig10,
-    /// Fig. 12: criteria of AP and of constant rates, thirty runs.
+    /// Fig. 12: criteria of AP and of constant rates over thirty runs.
     Fig12,
-    /// Fig. 13: criteria of AP and AIMD, a hundred runs.
+    /// Fig. 13: criteria of AP and AIMD over a hundred runs.
     Fig13,
-    /// Fig. 14: sending rates of AP and AIMD, a hundred runs.
+    /// Fig. 14: sending rates of AP and AIMD over a hundred runs.
     Fig14,
-    /// Beyond the paper: how often the printed control law runs away, what triggers this, and a robust control law.
+    /// Beyond the paper: how often the delay runs away under the printed control law, what causes this, and a robust
+    /// control law.
     Runaway,
-    /// The paper's future work: b is learned instead of given.
+    /// Future work of the paper: b is learned instead of given.
     Learning,
 }
 
 impl Part {
-    /// All parts.
+    /// All parts of the paper.
     pub const ALL: [Self; 8] =
         [Self::Fig5, Self::Fig7, Self::Fig10, Self::Fig12, Self::Fig13, Self::Fig14, Self::Runaway, Self::Learning];
 }
 
-/// Runs parts of the paper. Calls `progress` with the share of runs done so far.
+/// Runs the requested parts of the paper. Calls `progress` with the share of the runs that are done.
 ///
 /// # Errors
 /// [`SimError`] if a scenario cannot be run, which is a bug.

@@ -15,21 +15,21 @@ const PRINTED: Spec = Spec::shown(
 
 pub(super) const CLAIMS: &[Spec] = &[PRINTED];
 
-/// Number of runs of the paper's setting: enough to estimate a probability of 3 % with an error of 1 %.
+/// Number of runs in the paper's setting. It is large enough to estimate a probability of 3 % with an error of 1 %.
 const RUNS: u32 = 1500;
-/// Number of runs of each variation.
+/// Number of runs of each variation of the setting.
 const VARIED: u32 = 150;
 
-/// A runaway that begins before this interval counts as one at the start.
+/// If a runaway begins before the interval with this index, it counts as a runaway at the start.
 const FIRST: usize = 5;
 
-/// The paper's setting with one change, or unchanged.
+/// A variation: the paper's setting with one change, or without a change.
 pub(super) struct Variation {
     pub(super) name: &'static str,
     pub(super) change: Option<Override>,
 }
 
-/// Changes of the setting that show on what the runaways depend.
+/// Returns the variations of the setting. They show which parameters the runaways depend on.
 pub(super) fn variations() -> [Variation; 8] {
     let variation = |name, change| Variation { name, change: Some(change) };
     [
@@ -48,12 +48,12 @@ pub(super) fn variations() -> [Variation; 8] {
 }
 
 pub(super) fn planned(options: &Options) -> u32 {
-    // The unchanged setting is not run again: it is already among the first runs.
+    // The setting without a change is not run again, because its runs are among the first `RUNS` runs.
     options.runs(RUNS, 60) + options.runs(VARIED, 20) * (variations().len() - 1) as u32
 }
 
-/// Runs the printed control law to find how often it runs away, and on what this depends. Returns the outcomes of the
-/// paper's setting.
+/// Runs the printed control law to find how often it has a runaway, and which parameters this depends on. Returns the
+/// results in the paper's setting.
 pub(super) fn run(lab: &Lab<'_>, found: &mut Found) -> Result<Vec<Outcome>, SimError> {
     let runs = lab.options.runs(RUNS, 60);
     let printed = lab.runs(&parse(AP_300), runs, Outcome::of)?;

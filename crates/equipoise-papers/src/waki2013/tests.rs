@@ -25,8 +25,8 @@ fn every_scenario_of_the_program_parses_and_every_variation_changes_it() {
     }
 }
 
-/// For AP, the interpretation with media in both directions must equal the scenario file `ap-both-ways.toml`. Both ends
-/// have the same control law, except for AP with b(ρ), because only one end knows the load.
+/// The interpretation of AP with media in both directions must equal the scenario file `ap-both-ways.toml`. Both ends
+/// must have the same control law, except for AP with b(ρ), because only one end knows the load.
 #[test]
 fn media_both_ways_mirror_the_session_and_its_background() {
     let shipped = include_str!("../../scenarios/waki2013/ap-both-ways.toml");
@@ -62,7 +62,7 @@ fn too_few_runs_for_an_interval_are_not_comparable() {
     assert!(results.claims.iter().all(|claim| claim.verdict == Verdict::NotComparable && claim.ci95.is_none()));
 }
 
-/// An outcome with these mean delays of the intervals, in ms.
+/// Returns the results of a run whose intervals have the mean delays `delays_ms`, in ms.
 fn outcome(delays_ms: &[f64]) -> Outcome {
     let delays_s = delays_ms.iter().map(|delay| delay / 1e3).collect();
     let rates_mbps = vec![1.0; delays_ms.len()];
@@ -72,14 +72,14 @@ fn outcome(delays_ms: &[f64]) -> Outcome {
 #[test]
 fn the_criteria_are_those_of_the_hand() {
     let mut delays = vec![8.2; 40];
-    delays[0] = 100.0; // belongs to the initial transient
+    delays[0] = 100.0; // this interval belongs to the initial transient
     delays[10] = 8.7;
     delays[30] = 7.2;
     let run = outcome(&delays);
     assert!((run.mse_ms2() - (0.25 + 1.0) / 35.0).abs() < 1e-9);
     assert!((run.jitter_ms() - 1.0).abs() < 1e-9);
     assert!((run.mse_after_ms2() - 1.0 / 20.0).abs() < 1e-9);
-    // The mean is 8.2 - 0.5/35; the squared distances are computed by hand.
+    // The mean is 8.2 - 0.5/35. The squared distances from the mean are computed by hand.
     let mean = 8.2 - 0.5 / 35.0;
     let squares: f64 =
         [8.7, 7.2].iter().map(|d| (d - mean) * (d - mean)).sum::<f64>() + 33.0 * (8.2 - mean) * (8.2 - mean);
@@ -107,8 +107,8 @@ fn every_claim_has_a_name_of_its_own_and_a_rule_or_nothing_to_compare_with() {
     assert_eq!(without, ["fig5.flat", "fig7.md1_slope", "runaway.probability_printed"]);
 }
 
-/// The load steps at 200 s, one second before the control at 201 s, which only has statistics of the time before. If it
-/// fails, values before and after the step are mixed.
+/// The load steps at 200 s. The control action at 201 s still uses statistics from before the step. If it fails, values
+/// from before and after the step are mixed.
 #[test]
 fn steps_and_levels_are_those_of_the_hand() {
     let mut run = outcome(&vec![8.2; 39]);
@@ -120,7 +120,7 @@ fn steps_and_levels_are_those_of_the_hand() {
     assert!((run.rate_before_mbps() - 3.0).abs() < 1e-9);
     assert!((run.rate_after_mbps() - (2.7 + 18.0 * 1.8) / 19.0).abs() < 1e-9);
     assert!((run.settled_before_ms() - 8.2).abs() < 1e-9);
-    // An error of 0.87 ms in one of 34 intervals, or in one of 29 with the longer transient.
+    // The error is 0.87 ms in one of 34 intervals, or in one of 29 intervals if the transient is longer.
     assert!((run.mse_ms2() - 0.87 * 0.87 / 34.0).abs() < 1e-9);
     assert!((run.with_transient(10).mse_ms2() - 0.87 * 0.87 / 29.0).abs() < 1e-9);
 }
@@ -139,7 +139,7 @@ fn the_intervals_are_the_sessions_own_and_the_step_lies_in_the_20th() {
     );
     let (own, all) = (of.variance_s2, run.flows[0].intervals[20].delay_variance_s2);
     assert_eq!(Some(own.to_bits()), all.map(f64::to_bits));
-    // In Sec. 5.2, 15 Mbit/s are 2048 packets/s.
+    // In Sec. 5.2, 15 Mbit/s correspond to 2048 packets/s.
     let units = SEC_5_2.scenario(CBR_3);
     let run = equipoise_lab::sim::simulate(&units, 1, &mut |_| {}).expect("it runs");
     let packets_per_s = run.flows[0].intervals[3].packets as f64 / 10.0;
@@ -147,7 +147,8 @@ fn the_intervals_are_the_sessions_own_and_the_step_lies_in_the_20th() {
     assert!((SEC_5_2.outcome(&Outcome::of(&run)).rates_mbps[3] - 3.0).abs() < 0.01);
 }
 
-/// Few runs may reproduce a claim that many runs do not, and the reverse. If it fails, such a verdict can be quoted.
+/// A claim may be reproduced with few runs but not with many runs, or the other way round. If it fails, a verdict from
+/// too few runs can be quoted.
 #[test]
 fn a_quick_look_says_too_few_runs_in_place_of_a_verdict() {
     let spec = |rule| Spec::new("fig0.x", "Fig. 0", "below one", rule);
@@ -167,7 +168,7 @@ fn a_quick_look_says_too_few_runs_in_place_of_a_verdict() {
     };
     let full = vec![Verdict::Reproduced, Verdict::NotReproduced, Verdict::NotComparable];
     assert_eq!(verdicts(false), (0, full));
-    // The words appear once at the claim, and once in the count.
+    // The words "too few runs" must appear once for each of the two claims, and once in the count.
     assert_eq!(verdicts(true), (3, vec![Verdict::TooFewRuns, Verdict::TooFewRuns, Verdict::NotComparable]));
 }
 
@@ -175,7 +176,7 @@ fn a_quick_look_says_too_few_runs_in_place_of_a_verdict() {
 fn ratios_carry_the_intervals_of_both() {
     let estimate = |value: f64, half: f64| Estimate { value, ci95: [value - half, value + half] };
     let found = ratio(estimate(2.0, 0.06), estimate(1.0, 0.04)).expect("positive");
-    // Relative half-widths of 3 and 4 % combine to 5 %.
+    // The relative half-widths of 3 % and 4 % combine to 5 %.
     assert!((found.value - 2.0).abs() < 1e-12 && (found.ci95[1] / 2.0 - 0.05f64.exp()).abs() < 1e-12, "{found:?}");
     assert_eq!(ratio(estimate(1.0, 0.1), estimate(0.0, 0.1)), None);
 }

@@ -3,7 +3,7 @@ use core::cmp::{Ordering, Reverse};
 
 use equipoise::units::Instant;
 
-/// A queue of future events, in time order; events at the same time are in insertion order.
+/// A queue of future events, ordered by time. Events at the same time are returned in the order of their insertion.
 #[derive(Clone, Debug)]
 pub struct Agenda<C, T> {
     entries: BinaryHeap<Reverse<Entry<C, T>>>,
@@ -30,18 +30,18 @@ impl<C, T> Agenda<C, T> {
         self.entries.push(Reverse(Entry { at, number: self.entered, what }));
     }
 
-    /// The time of the next event; `None` if there is none.
+    /// The time of the next event; `None` if the queue is empty.
     pub fn next(&self) -> Option<Instant<C>> {
         self.entries.peek().map(|entry| entry.0.at)
     }
 
-    /// Removes the next event at or before `until`, and returns it with its time.
+    /// Removes the next event if its time is no later than `until`. Returns the event and its time.
     pub fn take(&mut self, until: Instant<C>) -> Option<(Instant<C>, T)> {
         self.next().filter(|at| *at <= until)?;
         self.entries.pop().map(|Reverse(Entry { at, what, .. })| (at, what))
     }
 
-    /// Number of events.
+    /// Number of events in the queue.
     pub fn len(&self) -> usize {
         self.entries.len()
     }

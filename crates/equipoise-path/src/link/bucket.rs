@@ -1,20 +1,21 @@
-//! Token buckets: a rate limit that allows bursts.
+//! Token buckets: rate limits that allow bursts.
 
 use super::service::Service;
 use equipoise::units::{Instant, Rate, Size, Span};
 
-/// A bucket that fills at a rate and holds a burst; each byte takes a token (RFC 2697, Sec. 3, with one rate and one
-/// size).
+/// A token bucket: tokens are added at a rate until the bucket is full. Each byte of a packet uses one token (RFC 2697,
+/// Sec. 3, but with one rate and one bucket size).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TokenBucket {
-    /// Fill rate; tokens count IP bytes.
+    /// The rate at which tokens are added. A token is one byte of an IP packet.
     pub rate: Rate,
-    /// Size of the bucket, which starts full.
+    /// Size of the bucket in bytes. The bucket is full at the start.
     pub burst: Size,
 }
 
 impl TokenBucket {
-    /// A bucket that holds 100 ms of its rate: a few packets at 1 Mbit/s. Our choice.
+    /// A token bucket whose size is the bytes of 100 ms at `rate`: about eight packets of 1500 bytes at 1 Mbit/s. Our
+    /// choice.
     pub const fn of(rate: Rate) -> Self {
         Self { rate, burst: Size::from_bytes(rate.as_bps() / 80) }
     }
@@ -24,9 +25,9 @@ impl TokenBucket {
 #[derive(Clone, Debug)]
 pub(super) struct Bucket<C> {
     config: TokenBucket,
-    /// Its content in bit·ns/s, so that nothing is rounded.
+    /// Number of tokens at the time `at`, in bit·ns/s (10⁻⁹ bit), so that nothing is rounded.
     tokens: u128,
-    /// The time at which the bucket had this content.
+    /// The time of the last update of `tokens`.
     at: Instant<C>,
 }
 
@@ -37,7 +38,7 @@ const fn tokens(size: Size) -> u128 {
 }
 
 impl<C> Bucket<C> {
-    /// A full bucket.
+    /// A full bucket at `origin`.
     pub(super) const fn new(config: TokenBucket, origin: Instant<C>) -> Self {
         Self { config, tokens: tokens(config.burst), at: origin }
     }
@@ -49,7 +50,7 @@ impl<C> Bucket<C> {
         self.at = self.at.max(now);
     }
 
-    /// Takes the tokens for a packet of `size`, if there are enough at `now`.
+    /// Takes the tokens for a packet of `size` if the bucket has enough tokens at `now`. Returns whether it had enough.
     pub(super) fn take(&mut self, now: Instant<C>, size: Size) -> bool {
         self.fill(now);
         let left = self.tokens.checked_sub(tokens(size));
@@ -58,9 +59,9 @@ impl<C> Bucket<C> {
     }
 }
 
-/// A shaper: a packet leaves as soon as there are enough tokens for it.
+/// Traffic shaping: a packet leaves as soon as the bucket has enough tokens for it.
 impl<C> Service<C> for Bucket<C> {
-    /// Does nothing: the next service adds the tokens of the idle time.
+    /// Does nothing: the next call of `serve` adds the tokens of the idle time.
     fn rest(&mut self, _: Instant<C>) {}
 
     fn ready(&self, from: Instant<C>) -> Instant<C> {
@@ -90,7 +91,7 @@ mod tests {
 
     type At = Instant<SenderClock>;
 
-    /// 8 Mbit/s are 1000 bytes per millisecond.
+    /// A token bucket of 8 Mbit/s, which is 1000 bytes per millisecond, with a burst of 5000 bytes.
     fn bucket() -> Bucket<SenderClock> {
         let config = TokenBucket { rate: Rate::from_bps(8_000_000), burst: Size::from_bytes(5000) };
         Bucket::new(config, At::ZERO)
@@ -123,7 +124,7 @@ mod tests {
     }
 
     proptest! {
-        /// In any interval, a token bucket passes at most the burst plus the rate times the interval.
+        /// In any time interval, at most the burst plus rate × interval passes a token bucket.
         #[test]
         fn no_stretch_of_time_has_more_than_the_burst_and_the_rate(
             gaps in proptest::collection::vec(0u64..3000, 2..100),

@@ -8,9 +8,10 @@ use equipoise::units::{Instant, Size, Span};
 
 /// A drop-tail FIFO link, computed by the exact recursion of its departure times.
 ///
-/// Source: Lindley's recursion, `departure = max(arrival, previous departure) + size / rate`; the arrival at the far
-/// end follows after the propagation delay. Fractions of a nanosecond are carried from packet to packet, so that a long
-/// busy period does not drift. A late caller does not accumulate errors, because only arrival times count.
+/// Source: Lindley's recursion, `departure = max(arrival, previous departure) + size / rate`; the packet arrives at the
+/// receiver one propagation delay after its departure. Fractions of a nanosecond are carried from packet to packet, so
+/// that rounding errors do not add up in a long busy period. If the caller runs late, no errors add up either, because
+/// only arrival times count.
 #[derive(Clone, Debug)]
 pub struct FifoLink<C> {
     config: LinkConfig,
@@ -18,36 +19,39 @@ pub struct FifoLink<C> {
     queue: Fifo<C, RateService<C>>,
 }
 
-/// The queue of such a link, with any service.
+/// The queue of a [`FifoLink`], with any kind of service.
 #[derive(Clone, Debug)]
 pub(super) struct Fifo<C, S> {
     service: S,
     limit: QueueLimit,
     origin: Instant<C>,
-    /// End of the last accepted packet's service.
+    /// When the service of the last accepted packet ends or ended; if the queue was idle at the last offer, the time of
+    /// that offer.
     free_at: Instant<C>,
-    /// Accepted packets in order of service. Packets whose service has begun may still be at the front.
+    /// The accepted packets that had to wait, in order of service. The first of them may already be in service or sent,
+    /// because packets are removed only when necessary.
     waiting: VecDeque<Waiting<C>>,
     totals: Totals,
 }
 
-/// Waiting time of a packet, and the end of its service.
+/// The waiting time of a packet, and when its service ends.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Turn<C> {
-    /// Time from its arrival to the start of its service.
+    /// Time from the arrival of the packet to the start of its service.
     pub(super) wait: Span,
-    /// The end of its service.
+    /// When the service of the packet ends.
     pub(super) end: Instant<C>,
 }
 
 #[derive(Clone, Debug)]
 struct Waiting<C> {
     service_start: Instant<C>,
-    /// Bytes forwarded before it since the link was created.
+    /// Total bytes of the packets that the link accepted before this packet.
     behind_bytes: u64,
 }
 
-/// Sums over all accepted packets, with their future waits and services; a query subtracts the future part.
+/// Sums over all accepted packets, including waiting times and services that are still in the future at a query. The
+/// query subtracts the future waiting times.
 #[derive(Clone, Copy, Debug, Default)]
 struct Totals {
     forwarded: u64,
@@ -55,17 +59,17 @@ struct Totals {
     forwarded_bytes: u64,
     dropped_bytes: u64,
     waited_ns: u64,
-    /// Total idle time before the last service, in nanoseconds.
+    /// Total time before `Fifo::free_at` in which the link was idle, in nanoseconds.
     idle_ns: u64,
     longest_queue: usize,
 }
 
-/// A packet's passage over a link.
+/// When a packet arrives at the end of a link, and how long it waits before.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Passage<C> {
-    /// When it arrives at the far end.
+    /// When the packet arrives at the receiving end of the link.
     pub arrives_at: Instant<C>,
-    /// Its waiting time in the queue, without transmission and propagation delay.
+    /// Waiting time of the packet in the queue, without transmission time and propagation delay.
     pub wait: Span,
 }
 
@@ -73,7 +77,7 @@ impl<C> FifoLink<C> {
     /// An idle link whose schedule of rates starts at `origin`.
     ///
     /// # Errors
-    /// [`LinkError`] if the configuration would let a packet wait forever or travel back in time.
+    /// [`LinkError`] if the link would never send a packet again, or if the propagation delay is negative.
     pub fn new(config: LinkConfig, origin: Instant<C>) -> Result<Self, LinkError> {
         let service = RateService::new(config.rate.clone(), origin)?;
         if config.propagation_delay < Span::ZERO {
@@ -84,10 +88,10 @@ impl<C> FifoLink<C> {
         Ok(Self { config, delay_ns, queue })
     }
 
-    /// Offers a packet of `size` at `now`; `None` if the queue is full.
+    /// Offers a packet of `size` at `now`. Returns its passage, or `None` if the queue is full.
     ///
-    /// Offers must be in time order. An offer with an earlier time than the previous one counts as simultaneous with it
-    /// for the queue.
+    /// Calls must be in time order. If `now` is earlier than in the previous call, the queue treats both packets as
+    /// simultaneous.
     #[expect(clippy::inline_always, reason = "a simulator's inner loop: a call takes a third of its time")]
     #[inline(always)]
     pub fn offer(&mut self, now: Instant<C>, size: Size) -> Option<Passage<C>> {
@@ -115,20 +119,21 @@ impl<C> FifoLink<C> {
         }
     }
 
-    /// The configuration the link was built from.
+    /// The configuration of the link.
     pub const fn config(&self) -> &LinkConfig {
         &self.config
     }
 }
 
 impl<C, S: Service<C>> Fifo<C, S> {
-    /// An empty queue before `service`.
+    /// Creates an empty queue in front of `service`.
     pub(super) fn new(service: S, limit: QueueLimit, origin: Instant<C>) -> Self {
         let (waiting, totals) = (VecDeque::new(), Totals::default());
         Self { service, limit, origin, free_at: origin, waiting, totals }
     }
 
-    /// Offers a packet of `size` at `now`. Returns its turn, or `None` if the queue is full.
+    /// Offers a packet of `size` at `now`. Returns its waiting time and the end of its service, or `None` if the queue
+    /// is full.
     #[expect(clippy::inline_always, reason = "as of a link's")]
     #[inline(always)]
     pub(super) fn offer(&mut self, now: Instant<C>, size: Size) -> Option<Turn<C>> {
@@ -159,7 +164,7 @@ impl<C, S: Service<C>> Fifo<C, S> {
         Some(Turn { wait, end: self.free_at })
     }
 
-    /// The usage until `now`.
+    /// The usage of the queue and the service from the origin until `now`.
     pub(super) fn usage(&self, now: Instant<C>) -> Usage {
         let elapsed = (now - self.origin).as_secs_f64();
         let per_time = |nanos: u64| (elapsed > 0.0).then(|| nanos as f64 / 1e9 / elapsed);
@@ -176,7 +181,8 @@ impl<C, S: Service<C>> Fifo<C, S> {
         }
     }
 
-    /// Whether there is no room for a packet of `size` that would wait for `wait`; all packets in `waiting` count.
+    /// Whether the queue has no room for a packet of `size` that would wait for `wait`. All packets in `waiting` count,
+    /// even if their service has begun.
     fn is_full(&self, size: Size, wait: Span) -> bool {
         match self.limit {
             QueueLimit::Packets(limit) => self.waiting.len() >= limit as usize,
@@ -185,21 +191,21 @@ impl<C, S: Service<C>> Fifo<C, S> {
         }
     }
 
-    /// Like [`is_full`](Self::is_full), but counts only packets that wait at `now`.
+    /// Like [`is_full`](Self::is_full), but counts only packets that still wait at `now`.
     #[cold]
     fn is_full_at(&mut self, now: Instant<C>, size: Size, wait: Span) -> bool {
         self.begin_services(now);
         self.is_full(size, wait)
     }
 
-    /// Bytes of the packets that are counted as waiting.
+    /// Total bytes of the packets in `waiting`.
     fn waiting_bytes(&self) -> Size {
         let behind = self.waiting.front().map_or(self.totals.forwarded_bytes, |first| first.behind_bytes);
         Size::from_bytes(self.totals.forwarded_bytes - behind)
     }
 
-    /// Removes the packets whose service begins until `now` from `waiting`. This is done only before the queue counts
-    /// as full or as longer than ever.
+    /// Removes all packets from `waiting` whose service begins no later than `now`. For speed, this is called only if
+    /// the queue seems to be full, or longer than ever before.
     fn begin_services(&mut self, now: Instant<C>) {
         let begun = self.waiting.iter().take_while(|packet| packet.service_start <= now).count();
         self.waiting.drain(..begun);
@@ -229,7 +235,7 @@ mod tests {
 
     const PACKET: Size = Size::from_bytes(1000);
 
-    /// The arrival time of a packet offered at `nanos`.
+    /// Offers a packet at `nanos`. Returns when it arrives, or `None` if the queue is full.
     fn arrival(link: &mut FifoLink<SenderClock>, nanos: u64) -> Option<At> {
         Some(link.offer(At::from_nanos(nanos), PACKET)?.arrives_at)
     }
@@ -238,13 +244,13 @@ mod tests {
     fn a_long_busy_period_does_not_drift() {
         let mut link = link(Schedule::constant(mbps(15)), QueueLimit::Packets(100_000));
         let last = (0..75_000).filter_map(|_| arrival(&mut link, 0)).last();
-        // 75 000 packets of 8000 bits at 15 Mbit/s take 40 s to the nanosecond, although one takes 533 333.3 ns.
+        // 75 000 packets of 8000 bits at 15 Mbit/s take exactly 40 s, although one packet takes 533 333.3 ns.
         assert_eq!(last, Some(At::ZERO + Span::from_secs(40) + Span::from_millis(5)));
     }
 
     #[test]
     fn a_rate_step_takes_hold_in_the_middle_of_a_service() {
-        // 8000 bits: 0.5 ms at 8 Mbit/s leaves 4000 bits, which take 1 ms at 4 Mbit/s.
+        // In 0.5 ms at 8 Mbit/s, 4000 of 8000 bits are sent; the other 4000 bits take 1 ms at 4 Mbit/s.
         let rate = Schedule::new(mbps(8), vec![(Span::from_micros(500), mbps(4))]);
         let mut link = link(rate, QueueLimit::Packets(10));
         assert_eq!(arrival(&mut link, 0), Some(At::from_nanos(6_500_000)));
@@ -282,8 +288,8 @@ mod tests {
         for _ in 0..3 {
             link.offer(At::ZERO, PACKET);
         }
-        // Services of 1 ms end at 1, 2 and 3 ms. At 2 ms the link has been busy all the time, and first two packets
-        // waited, then one.
+        // The transmissions end at 1, 2 and 3 ms. Until 2 ms, the link was always busy. Two packets waited in the first
+        // millisecond, and one packet in the second millisecond.
         let stats = link.stats(At::from_nanos(2_000_000));
         assert_eq!(
             (stats.usage.utilisation, stats.usage.mean_queue, stats.usage.longest_queue),
@@ -295,18 +301,20 @@ mod tests {
 
     #[test]
     fn a_limit_in_time_lets_nobody_wait_longer_and_turns_nobody_away_sooner() {
-        // Each service takes 1 ms: the n-th packet of a burst would wait n - 1 ms.
+        // Each transmission takes 1 ms, so the n-th packet of a burst would wait for n - 1 ms.
         let mut link = link(Schedule::constant(mbps(8)), QueueLimit::Time(Span::from_millis(2)));
         let arrivals: Vec<_> = (0..5).map(|_| arrival(&mut link, 0)).collect();
         let arrives = |ms: u64| Some(At::from_nanos(ms * 1_000_000 + 5_000_000));
         assert_eq!(arrivals, [arrives(1), arrives(2), arrives(3), None, None]);
-        // The queue has 3 ms of work: 1 ns before 1 ms a packet would wait 1 ns too long, at 1 ms it would not.
+        // The accepted packets keep the link busy until 3 ms. A packet that arrives 1 ns before 1 ms would wait 1 ns
+        // longer than the limit; a packet that arrives at 1 ms would not.
         assert_eq!(arrival(&mut link, 999_999), None);
         assert_eq!(arrival(&mut link, 1_000_000), arrives(4));
     }
 
     proptest! {
-        /// Every packet is forwarded or dropped, no packet overtakes another, and service never exceeds the capacity.
+        /// Every packet is forwarded or dropped, no packet overtakes another packet, and the link never sends more than
+        /// its capacity.
         #[test]
         fn packets_are_conserved_in_order_and_within_capacity(gaps in proptest::collection::vec((0u64..3_000_000, 40u64..1500), 1..200)) {
             let mut link = link(Schedule::constant(mbps(8)), QueueLimit::Packets(5));

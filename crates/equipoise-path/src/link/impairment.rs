@@ -11,24 +11,24 @@ use rand_pcg::Pcg64Mcg;
 use equipoise::random::generator;
 use equipoise::units::{Schedule, Share, Span, UnitError};
 
-/// Which packets are lost.
+/// Which packets are lost at random.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub enum Loss {
-    /// No packet.
+    /// No packet is lost.
     #[default]
     None,
-    /// Each packet independently with the same probability.
+    /// Each packet is lost independently, with the same probability.
     Random(Share),
-    /// In bursts.
+    /// Packets are lost in bursts.
     Burst(GilbertElliott),
 }
 
 impl Loss {
-    /// The share of packets that are lost in the long run.
+    /// The share of packets that are lost on average over a long time.
     ///
-    /// For bursts, it is the mean of the losses in both states (Elliott 1963). The weights are the shares of packets in
-    /// each state: `r / (p + r)` in the good one and `p / (p + r)` in the bad one. If no state is ever left, it is the
-    /// loss in the good state, in which a path starts.
+    /// For loss in bursts, this is the mean of the loss probabilities of both states (Elliott 1963), weighted with the
+    /// share of packets in each state: `r / (p + r)` in the good state and `p / (p + r)` in the bad state. If the model
+    /// never changes its state, this is the loss probability of the good state, in which a path starts.
     pub fn mean_share(self) -> Share {
         match self {
             Self::None => Share::NONE,
@@ -43,32 +43,33 @@ impl Loss {
     }
 }
 
-/// Loss in bursts: a good and a bad state, each with its own loss probability, and a probability to change state after
-/// every packet.
+/// Loss in bursts: a model with a good and a bad state. Each state has its own loss probability. After every packet,
+/// the state changes with a probability that depends on the state.
 ///
-/// Source: Gilbert 1960, with the good state's loss of Elliott 1963. In the long run a share `p / (p + r)` of the
-/// packets is in the bad state, on average `1 / r` packets at a time. The path starts in the good state.
+/// Source: Gilbert 1960, with the loss in the good state from Elliott 1963. On average over a long time, a share `p /
+/// (p + r)` of the packets is in the bad state, and the bad state lasts for `1 / r` packets. A path starts in the good
+/// state.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct GilbertElliott {
     /// p: probability to enter the bad state after a packet in the good state.
     pub to_bad: Share,
     /// r: probability to return to the good state after a packet in the bad state.
     pub to_good: Share,
-    /// Probability of loss in the good state; 0 in Gilbert's model.
+    /// Probability that a packet in the good state is lost; 0 in Gilbert's model.
     pub loss_in_good: Share,
-    /// Probability of loss in the bad state; 1 for bursts without gaps.
+    /// Probability that a packet in the bad state is lost. With 1, all packets of a burst are lost.
     pub loss_in_bad: Share,
 }
 
 impl GilbertElliott {
-    /// Bursts in which all packets are lost, without losses between bursts.
+    /// Loss in bursts: all packets in the bad state are lost, and none in the good state.
     pub const fn bursts(to_bad: Share, to_good: Share) -> Self {
         Self { to_bad, to_good, loss_in_good: Share::NONE, loss_in_bad: Share::ALL }
     }
 }
 
-/// Reads `"1% 25%"`, p and r of bursts in which all packets are lost, or `"1% 25% 0.1% 80%"`, p, r and the losses in
-/// the good and in the bad state.
+/// Parses p and r, such as `"1% 25%"`, for bursts in which all packets are lost. Or parses p, r and the loss
+/// probabilities in the good and in the bad state, such as `"1% 25% 0.1% 80%"`.
 impl FromStr for GilbertElliott {
     type Err = UnitError;
     fn from_str(text: &str) -> Result<Self, UnitError> {
@@ -86,23 +87,24 @@ impl FromStr for GilbertElliott {
 
 /// How much the propagation delay varies from packet to packet.
 ///
-/// A packet that would overtake the previous one arrives together with it: jitter alone does not reorder.
+/// If a packet would overtake the previous packet, it arrives at the same time instead. Therefore jitter alone does not
+/// reorder packets.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Jitter {
     /// No variation.
     #[default]
     None,
-    /// Uniform, by at most this in either direction.
+    /// Uniformly distributed, from minus to plus this value.
     Uniform(Span),
-    /// Normal, with this standard deviation; negative delays become zero.
+    /// Normally distributed, with this standard deviation. Negative total delays become zero.
     Normal(Span),
-    /// Only longer delays: half-normal with this standard deviation, truncated at three standard deviations. A packet
-    /// arrives after the previous one by at least the previous packet's service time at the bottleneck (RFC 8868, Sec.
-    /// 4.5.2 and 4.5.3).
+    /// Only longer delays: half-normally distributed with this standard deviation, truncated at three standard
+    /// deviations. The time between the arrivals of two packets is at least the service time of the first packet at the
+    /// bottleneck (RFC 8868, Sec. 4.5.2 and 4.5.3).
     HalfNormal(Span),
 }
 
-/// Reads `"2 ms"`, uniform by at most that, `"2 ms normal"` or `"5 ms half-normal"`.
+/// Parses `"2 ms"` (uniform, from -2 ms to +2 ms), `"2 ms normal"` or `"5 ms half-normal"`.
 impl FromStr for Jitter {
     type Err = UnitError;
     fn from_str(text: &str) -> Result<Self, UnitError> {
@@ -115,28 +117,28 @@ impl FromStr for Jitter {
     }
 }
 
-/// Number of standard deviations at which half-normal jitter is truncated (`N_STD`; RFC 8868, Sec. 4.5.3).
+/// The maximum of half-normal jitter, in standard deviations (`N_STD`; RFC 8868, Sec. 4.5.3).
 pub(super) const MOST_DEVIATIONS: f64 = 3.0;
 
-/// Reorders a share of the packets.
+/// Moves a random share of the packets out of order.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Reordering {
-    /// Probability for each packet.
+    /// Probability that a packet is reordered.
     pub share: Share,
-    /// How much later than other packets a reordered packet arrives; if negative, how much earlier, by at most the
-    /// delay.
+    /// How much later than in order a reordered packet arrives. If negative: how much earlier, by at most the
+    /// propagation delay.
     pub by: Span,
 }
 
-/// Random numbers from one seed for one purpose.
+/// A stream of random numbers for one purpose, such as loss.
 ///
-/// Every purpose has its own stream, so that the fate of the n-th packet depends only on the seed and on n, and not on
-/// other impairments.
+/// Every purpose has its own stream. Therefore, whether the n-th packet is lost depends only on the seed and on n, and
+/// not on other impairments.
 #[derive(Clone, Debug)]
 pub(super) struct Chance(Pcg64Mcg);
 
 impl Chance {
-    /// The numbers of `stream` from `seed`.
+    /// The random numbers of the stream number `stream` for `seed`.
     pub(super) fn new(seed: u64, stream: u64) -> Self {
         Self(generator(seed, stream.wrapping_mul(2)))
     }
@@ -146,18 +148,18 @@ impl Chance {
         self.0.next_u64()
     }
 
-    /// Uniform from 0 up to, but not including, 1.
+    /// A random number with uniform distribution, from 0 up to, but not including, 1.
     pub(super) fn even(&mut self) -> f64 {
-        // The upper 53 bits, the precision of a 64-bit float.
+        // A 64-bit float has a precision of 53 bits, so only the upper 53 bits are used.
         (self.0.next_u64() >> 11) as f64 * (1.0 / (1u64 << 53) as f64)
     }
 
-    /// True with probability `share`.
+    /// Returns true with probability `share`.
     pub(super) fn happens(&mut self, share: Share) -> bool {
         self.even() < share.as_fraction()
     }
 
-    /// A random deviation from the propagation delay.
+    /// Draws a random deviation from the propagation delay.
     pub(super) fn jitter(&mut self, jitter: Jitter) -> Span {
         let (factor, span) = match jitter {
             Jitter::None => return Span::ZERO,
@@ -185,7 +187,7 @@ impl LossProcess {
         Self { loss, bad: false, chance }
     }
 
-    /// Whether the next packet, which arrives `elapsed` after the origin, is lost.
+    /// Whether the next packet, which arrives `elapsed` after the origin of the path, is lost.
     pub(super) fn next(&mut self, elapsed: Span) -> bool {
         match self.loss.at(elapsed) {
             Loss::None => false,
@@ -220,7 +222,7 @@ mod tests {
         losses.iter().filter(|lost| **lost).count() as f64 / losses.len() as f64
     }
 
-    /// The mean number of consecutive losses.
+    /// The mean length of a run of consecutive losses, in packets.
     fn mean_burst(losses: &[bool]) -> f64 {
         let begins = losses.windows(2).filter(|pair| !pair[0] && pair[1]).count() + usize::from(losses[0]);
         losses.iter().filter(|lost| **lost).count() as f64 / begins as f64
@@ -229,7 +231,8 @@ mod tests {
     #[test]
     fn random_loss_has_its_share_and_no_memory() {
         let losses = losses(Loss::Random(share(0.02)));
-        // Standard error 0.000 14; the mean run of a memoryless loss is 1 / (1 - 0.02).
+        // The standard error of the share is 0.000 14. If losses are independent, the mean length of a run of losses is
+        // 1 / (1 - 0.02).
         assert!((share_of(&losses) - 0.02).abs() < 0.0006, "{}", share_of(&losses));
         assert!((mean_burst(&losses) - 1.0 / 0.98).abs() < 0.005, "{}", mean_burst(&losses));
     }
@@ -237,7 +240,8 @@ mod tests {
     #[test]
     fn bursts_have_the_stationary_share_and_the_mean_length_of_the_model() {
         let losses = losses(Loss::Burst(GilbertElliott::bursts(share(0.005), share(0.25))));
-        // p / (p + r) and 1 / r (Gilbert 1960); the standard errors are about 0.000 35 and 0.05.
+        // Expected share p / (p + r) and expected burst length 1 / r (Gilbert 1960); the standard errors are about
+        // 0.000 35 and 0.05.
         assert!((share_of(&losses) - 0.005 / 0.255).abs() < 0.0014, "{}", share_of(&losses));
         assert!((mean_burst(&losses) - 4.0).abs() < 0.2, "{}", mean_burst(&losses));
     }
@@ -250,7 +254,8 @@ mod tests {
             loss_in_good: share(0.001),
             loss_in_bad: share(0.5),
         };
-        // Elliott 1963: the mean of both states' losses, weighted by the time in each.
+        // Elliott 1963: the mean of the loss probabilities of both states, weighted with the share of packets in each
+        // state.
         let expected = 0.001 * (0.1 / 0.11) + 0.5 * (0.01 / 0.11);
         assert!((share_of(&losses(Loss::Burst(model))) - expected).abs() < 0.002);
         assert!((Loss::Burst(model).mean_share().as_fraction() - expected).abs() < 1e-12);
@@ -281,7 +286,7 @@ mod tests {
                 (0..PACKETS).map(|_| chance.jitter(jitter).as_millis_f64()).collect();
             (samples.mean().expect("samples"), samples.variance().expect("samples"))
         };
-        // Uniform within ±2: variance (2 · 2)² / 12. Standard errors below 0.003.
+        // Uniform from -2 to +2 ms: the variance is (2 · 2)² / 12. The standard errors are below 0.003.
         let (mean, variance) = moments(Jitter::Uniform(Span::from_millis(2)));
         assert!(mean.abs() < 0.01 && (variance - 16.0 / 12.0).abs() < 0.01, "{mean} {variance}");
         let (mean, variance) = moments(Jitter::Normal(Span::from_millis(2)));

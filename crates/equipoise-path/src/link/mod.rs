@@ -1,11 +1,11 @@
-//! Bottleneck links, and impairments of packets on a path.
+//! Bottleneck links, and impairments of the packets on a path.
 //!
-//! The end hosts do not know the link. The simulator offers packets in virtual time, the emulator at the kernel's
-//! arrival timestamps; the same code computes the result for both.
+//! The end hosts do not know the properties of the link. The simulator calls this code with virtual times, the emulator
+//! with the kernel's arrival timestamps of packets. Both use the same code.
 //!
-//! [`FifoLink`] is a plain bottleneck: drop-tail, exact, without randomness. [`Pipe`] is one direction of a path with
-//! all impairments: the same link or one that follows a trace, with drop-tail or active queue management, and with
-//! loss, duplication, jitter and reordering.
+//! [`FifoLink`] is a simple bottleneck: drop-tail, with exact times, without randomness. [`Pipe`] is one direction of a
+//! path with all impairments. Its bottleneck has a rate or follows a trace, with drop-tail or active queue management.
+//! In addition, packets can be lost, duplicated, delayed by jitter and reordered.
 
 mod agenda;
 mod aqm;
@@ -36,29 +36,29 @@ pub use trace::{DeliveryTrace, TraceError, TraceErrorKind, rate_steps};
 use equipoise::random::stream_seed;
 use equipoise::units::{Rate, Schedule, Size, Span, UnitError};
 
-/// First stream of a network's seed that belongs to a link.
+/// The random streams of the links start at this stream number of a network's seed.
 const FIRST_LINK_STREAM: u64 = 5 << 32;
 
-/// The seed of a link, from the network's seed and the link's number: in simulator and emulator, the n-th packet on the
-/// link has the same random fate.
+/// Returns the seed of a link, from the network's seed and the link's number. Therefore the n-th packet on the link
+/// meets the same random impairments in the simulator and in the emulator.
 pub fn link_seed(network: u64, link: usize) -> u64 {
     stream_seed(network, FIRST_LINK_STREAM + link as u64)
 }
 
-/// The size of a queue; packets that would exceed it are dropped (drop-tail).
+/// The maximum size of a queue. A packet that would exceed this size is dropped (drop-tail).
 ///
-/// The packet in service does not count, as in ns-2 and in Linux's `pfifo`.
+/// The packet in transmission does not count, as in ns-2 and in Linux's `pfifo`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum QueueLimit {
     /// Maximum number of waiting packets.
     Packets(u32),
     /// Maximum number of waiting bytes of IP packets.
     Bytes(Size),
-    /// Maximum waiting time: a packet that would wait longer is dropped on arrival.
+    /// Maximum waiting time: a packet that would wait for longer is dropped on arrival.
     Time(Span),
 }
 
-/// Reads `"1000 packets"`, a size such as `"64 kB"` or a time such as `"50 ms"`.
+/// Parses `"1000 packets"`, a size such as `"64 kB"`, or a time such as `"50 ms"`.
 impl FromStr for QueueLimit {
     type Err = UnitError;
     fn from_str(text: &str) -> Result<Self, UnitError> {
@@ -90,20 +90,20 @@ impl fmt::Display for QueueLimit {
     }
 }
 
-/// A link: rate over time, propagation delay, queue.
+/// The configuration of a link: rate over time, propagation delay, queue limit.
 ///
 /// Rates count IP packets including headers, without link-layer framing.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LinkConfig {
-    /// Capacity; may be zero for a while (an outage), but not forever.
+    /// Capacity; may be zero for some time (an outage), but the last rate must be above zero.
     pub rate: Schedule<Rate>,
-    /// Time from the end of a packet's service to its arrival at the far end; not negative.
+    /// Time from the end of a packet's transmission to its arrival at the receiving end of the link; not negative.
     pub propagation_delay: Span,
-    /// Maximum queue of waiting packets.
+    /// The limit of the queue of waiting packets.
     pub queue: QueueLimit,
 }
 
-/// Why a link cannot be built.
+/// Why a link configuration is invalid.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum LinkError {
@@ -113,7 +113,7 @@ pub enum LinkError {
     /// The propagation delay is negative.
     #[error("the propagation delay {found} is negative; it must be zero or more")]
     NegativeDelay {
-        /// The delay that was given.
+        /// The configured delay.
         found: String,
     },
 }

@@ -3,58 +3,62 @@ use core::hint::select_unpredictable;
 use super::LinkError;
 use equipoise::units::{Instant, Rate, Schedule, Size, Span};
 
-/// The service of a link, one packet after the other: when the next service begins and ends.
+/// The transmission of packets over a link, one after the other: when the next transmission (service) begins and ends.
 ///
-/// It does not include the queue, so that every discipline can be combined with every service.
+/// The queue is not part of the service, so every queue discipline can be combined with every service.
 pub(super) trait Service<C> {
-    /// Records that there was nothing to serve until `now`.
+    /// Informs the service that the queue was empty until `now`.
     fn rest(&mut self, now: Instant<C>);
-    /// When the service begins for a packet that is first in the queue from `from` on; not before `from`.
+    /// Returns when the service of a packet begins that is first in the queue from `from` on; not before `from`.
     fn ready(&self, from: Instant<C>) -> Instant<C>;
-    /// The end of a service of `size` that begins at `start`.
+    /// Serves a packet of `size` from `start` on. Returns when this service ends.
     fn serve(&mut self, start: Instant<C>, size: Size) -> Instant<C>;
 }
 
 /// Service at a rate that changes in steps.
 ///
-/// Fractions of a nanosecond are carried from packet to packet, so that a long busy period does not drift.
+/// Fractions of a nanosecond are carried from packet to packet, so that rounding errors do not add up in a long busy
+/// period.
 #[derive(Clone, Debug)]
 pub(super) struct RateService<C> {
     rate: Schedule<Rate>,
     origin: Instant<C>,
-    /// Work left at the end of the last service by rounding down, in bit·ns/s; less than the rate.
+    /// Work that remains because the end of the last service was rounded down to a whole nanosecond, in bit·ns/s (10⁻⁹
+    /// bit); less than the rate of that service in bit/s.
     carry: u64,
-    /// The rate at the end of the last service.
+    /// The period of constant rate in which the last service ended.
     segment: Segment<C>,
-    /// Service time for the last packet's size at the segment's rate; used only if the carry is less than the rate.
+    /// Precomputed service time for packets of the last packet's size at the segment's rate; used only if the carry is
+    /// less than the rate.
     division: Division<C>,
 }
 
-/// A period with a constant rate.
+/// A period in which the rate is constant.
 #[derive(Clone, Copy, Debug)]
 struct Segment<C> {
     rate: u64,
-    /// When the next period begins.
+    /// When this period ends and the next period begins.
     until: Instant<C>,
 }
 
-/// Service time of packets of one size at the segment's rate, computed once for all of them.
+/// Precomputed service time of packets of one size at the rate of the current segment.
 #[derive(Clone, Copy, Debug)]
 struct Division<C> {
     size: Size,
     nanos: u64,
-    /// The work left by rounding down, and by how much it is less than the rate.
+    /// `rest`: the work that remains after rounding `nanos` down, in bit·ns/s. `room`: the rate minus `rest`.
     rest: u64,
     room: u64,
-    /// It is valid for services that end before this time.
+    /// The precomputed values are valid for services that end before this time.
     until: Instant<C>,
 }
 
 impl<C> Division<C> {
-    /// Valid for no service.
+    /// A value that is valid for no service.
     const NONE: Self = Self { size: Size::ZERO, nanos: 0, rest: 0, room: 0, until: Instant::ZERO };
 
-    /// The service time of a packet in a segment; `None` if the numbers overflow, or at rate zero.
+    /// Computes the service time of a packet of `size` in a segment; `None` if the numbers overflow or the rate is
+    /// zero.
     fn of(size: Size, segment: &Segment<C>) -> Option<Self> {
         let work = size.as_bits().checked_mul(NANOS_PER_S)?;
         let nanos = work.checked_div(segment.rate).filter(|nanos| *nanos < u64::MAX)?;
@@ -64,7 +68,7 @@ impl<C> Division<C> {
 }
 
 impl<C> RateService<C> {
-    /// A service whose schedule of rates starts at `origin`; its last rate must be above zero.
+    /// A service whose schedule of rates starts at `origin`. The last rate must be above zero.
     pub(super) fn new(rate: Schedule<Rate>, origin: Instant<C>) -> Result<Self, LinkError> {
         if rate.values().last().is_none_or(|rate| rate.as_bps() == 0) {
             return Err(LinkError::RateEndsAtZero);
@@ -73,23 +77,25 @@ impl<C> RateService<C> {
         Ok(Self { rate, origin, carry: 0, segment, division: Division::NONE })
     }
 
-    /// Like [`RateService::serve_divided`], for a packet with another size or at another rate than the last packet.
+    /// Like [`RateService::serve_divided`], for a packet whose size or rate differs from the last packet's.
     #[cold]
     fn serve_anew(&mut self, start: Instant<C>, size: Size) -> Instant<C> {
         if start >= self.segment.until {
             self.segment = Segment::at(&self.rate, self.origin, start - self.origin);
         }
-        // The carry from another rate may exceed this rate.
+        // If the rate has decreased, the carry from the previous rate may exceed the current rate.
         let is_usual = self.carry < self.segment.rate;
         self.division = Division::of(size, &self.segment).filter(|_| is_usual).unwrap_or(Division::NONE);
         self.serve_divided(start, size).unwrap_or_else(|| self.serve_through_steps(start - self.origin, size))
     }
 
-    /// End of the service of a packet with the cached size, if the rate stays until then.
+    /// Returns the end of the service of a packet of `size`. `None` if the size differs from the precomputed size, or
+    /// if the rate changes before the service ends.
     #[inline]
     fn serve_divided(&mut self, start: Instant<C>, size: Size) -> Option<Instant<C>> {
         let Division { size: divided, nanos, rest, room, until } = self.division;
-        // Whether the fractions add up to another nanosecond cannot be predicted, so a branch would be slow.
+        // Whether the fractions add up to another nanosecond is unpredictable for the processor, so a branch would be
+        // slow.
         let is_more = self.carry >= room;
         let carry = self.carry.wrapping_add(select_unpredictable(is_more, room.wrapping_neg(), rest));
         let end = Instant::from_nanos(start.as_nanos().saturating_add(nanos + u64::from(is_more)));
@@ -101,7 +107,8 @@ impl<C> RateService<C> {
         Some(end)
     }
 
-    /// End of a service of `size` that begins at `at` after the origin, across all steps of the rate.
+    /// Returns the end of a service of `size` that begins at `at` after the origin, even if the rate changes during
+    /// this service.
     fn serve_through_steps(&mut self, mut at: Span, size: Size) -> Instant<C> {
         let mut work = u128::from(size.as_bits()) * u128::from(NANOS_PER_S) + u128::from(self.carry);
         loop {
@@ -114,7 +121,7 @@ impl<C> RateService<C> {
                     at = step;
                 }
                 _ => {
-                    // The last rate is above zero by construction.
+                    // The last rate is above zero, because the constructor checks this.
                     let rate = rate.max(1);
                     self.carry = (work % rate) as u64;
                     let nanos = i64::try_from(work / rate).unwrap_or(i64::MAX);

@@ -1,4 +1,4 @@
-//! Tables of a phone's download rate, second by second, as steps of a rate.
+//! Reads recorded tables of a phone's download rate, one line per second, as a schedule of rates.
 
 use alloc::string::ToString;
 use alloc::vec::Vec;
@@ -6,7 +6,7 @@ use alloc::vec::Vec;
 use super::trace::{TraceError, TraceErrorKind};
 use equipoise::units::{Rate, Schedule, Span};
 
-/// Positions of the relevant columns.
+/// The column numbers of the relevant columns, from 0.
 #[derive(Clone, Copy, Debug)]
 struct Columns {
     time: usize,
@@ -15,22 +15,22 @@ struct Columns {
 }
 
 impl Columns {
-    /// The columns in a heading: `Timestamp`, `DL_bitrate` in kbit/s and, if present, `State`, which is `D` in a
-    /// download.
+    /// Finds the columns in a heading: `Timestamp`, `DL_bitrate` in kbit/s and, if present, `State`. The state is `D`
+    /// during a download.
     fn of(heading: &str) -> Option<Self> {
         let place = |name: &str| heading.split(',').position(|field| field.trim() == name);
         Some(Self { time: place("Timestamp")?, rate: place("DL_bitrate")?, state: place("State") })
     }
 }
 
-/// Whether a line is the heading of such a table.
+/// Whether a line is the heading of a download table.
 pub(super) fn is_table(heading: &str) -> bool {
     Columns::of(heading).is_some()
 }
 
 const DAY: i64 = 86_400;
 
-/// The second of the day of a time such as `2019.12.14_10.16.30`.
+/// The second of the day for a time such as `2019.12.14_10.16.30`.
 fn second_of_day(text: &str) -> Option<i64> {
     let (_, time) = text.trim().split_once('_')?;
     let mut fields = time.split('.').map(|field| field.parse::<i64>().ok());
@@ -39,12 +39,13 @@ fn second_of_day(text: &str) -> Option<i64> {
     is_time.then_some(3600 * hours + 60 * minutes + seconds)
 }
 
-/// Reads a table of a download with its heading (Raca 2020): time zero is its first line, each line's rate applies
-/// until the next line, and the last rate above zero stays.
+/// Reads a table of a download, including its heading (Raca 2020). Time zero is the time of the first line. Each line's
+/// rate applies until the next line. Zero rates at the end are ignored, so that the last rate above zero stays.
 ///
-/// Readings: the download rate is taken as the capacity, because a download uses all available capacity. Lines without
-/// a download (`State` other than `D`) are ignored, so the previous rate continues. If two lines have the same second,
-/// the later line applies. Midnight may pass between two lines.
+/// Readings: the download rate is taken as the capacity of the link, because a download uses all available capacity.
+/// Lines that are not part of a download (`State` other than `D`) are ignored, so the previous rate continues. If two
+/// lines have the same second, the later line applies. If the time of day decreases from one line to the next, midnight
+/// has passed.
 pub(super) fn table_steps<'a>(mut lines: impl Iterator<Item = (usize, &'a str)>) -> Result<Schedule<Rate>, TraceError> {
     let no_start = TraceError { line: 1, kind: TraceErrorKind::NoStart };
     let Some(columns) = lines.next().and_then(|(_, heading)| Columns::of(heading)) else { return Err(no_start) };
@@ -74,7 +75,7 @@ pub(super) fn table_steps<'a>(mut lines: impl Iterator<Item = (usize, &'a str)>)
     Ok(Schedule::new(initial, steps))
 }
 
-/// A rate above this is rejected: 1 Pbit/s.
+/// The maximum accepted rate: 1 Pbit/s.
 const MAX_KBPS: u64 = 1_000_000_000_000;
 
 #[cfg(test)]

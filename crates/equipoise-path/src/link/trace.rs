@@ -1,4 +1,4 @@
-//! Recorded capacities: delivery opportunities, and rates over time.
+//! Recorded link capacities: delivery opportunities, and rates over time.
 
 use alloc::string::{String, ToString};
 use alloc::sync::Arc;
@@ -13,17 +13,19 @@ use equipoise::units::{Instant, Rate, Schedule, Size, Span};
 /// Bytes that one delivery opportunity can carry: 1500, the Ethernet MTU (Netravali 2015, Sec. 3.2).
 const OPPORTUNITY: u64 = 1500;
 
-/// Times at which a link delivers up to 1500 bytes of IP packets each; after the last one the trace repeats.
+/// Delivery opportunities: times at which a link delivers up to 1500 bytes of IP packets each. After the last time the
+/// trace repeats.
 ///
 /// Source: Netravali 2015, Sec. 3.2, the trace format of Mahimahi's `mm-link`. An opportunity is lost if the queue is
-/// empty. An opportunity can deliver several small packets. If a packet does not fit into the rest of an opportunity,
-/// the next opportunity completes it. A packet that arrives exactly at an opportunity is too late for it.
+/// empty. An opportunity can deliver several small packets. If a packet does not fit into the remaining bytes of an
+/// opportunity, the next opportunity delivers the other bytes of the packet. A packet that arrives exactly at the time
+/// of an opportunity cannot use this opportunity.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DeliveryTrace {
-    /// Times since the start of a round, in order; at least one, and the last above zero: it is the length of the
-    /// round.
+    /// Times of the opportunities since the start of a round, in order; at least one. A round is one pass through the
+    /// trace. The last time is above zero and is the length of a round.
     at: Arc<[Span]>,
-    /// Start position in the first round.
+    /// Position in the first round at which the trace starts.
     begins: Span,
 }
 
@@ -31,7 +33,8 @@ pub struct DeliveryTrace {
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[error("line {line}: {kind}")]
 pub struct TraceError {
-    /// The number of the line, from 1. If the text ends too early, it is the number of the last line, or 1.
+    /// The number of the line with the error, from 1. If the text ends too early, this is the number of the last line,
+    /// or 1 if the text is empty.
     pub line: usize,
     /// The error in that line.
     pub kind: TraceErrorKind,
@@ -41,44 +44,44 @@ pub struct TraceError {
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum TraceErrorKind {
-    /// Not a whole number of milliseconds.
+    /// A line is not a whole number of milliseconds.
     #[error("`{text}` is not a time in whole milliseconds, such as 25")]
     NoMilliseconds {
-        /// The text found.
+        /// The text of the line.
         text: String,
     },
-    /// Not two numbers.
+    /// A line does not contain a time and a rate.
     #[error("`{text}` is not a time in seconds and a rate in Mbit/s, such as 1.5,15")]
     NoStep {
-        /// The text found.
+        /// The text of the line.
         text: String,
     },
-    /// Not a row of a download table.
+    /// A line is not a valid row of a download table.
     #[error("`{text}` has no `Timestamp`, such as 2019.12.14_10.16.30, or no `DL_bitrate` in whole kbit/s")]
     NoRow {
-        /// The text found.
+        /// The text of the line.
         text: String,
     },
-    /// Times go back.
+    /// The time of a line is before the time of the previous line.
     #[error("the time lies before that of the line above; times must not decrease")]
     Backwards,
     /// A schedule of rates has no rate at time 0.
     #[error("the first rate must be that of time 0")]
     NoStart,
-    /// The text has no entries, or no time passes in it.
+    /// The trace has no times, or all its times are 0.
     #[error("the trace ends here; it must hold at least one time above 0")]
     Empty,
-    /// The last rate is zero, and would stay forever.
+    /// The last rate of a schedule is zero, so a waiting packet would never leave.
     #[error("the rate ends at zero; the last one must be above zero")]
     EndsAtZero,
 }
 
 impl DeliveryTrace {
-    /// Reads Mahimahi's format: a line for each opportunity, with its time in milliseconds; the last line's time is the
-    /// length of the trace. Empty lines and lines that begin with `#` are skipped.
+    /// Parses Mahimahi's format: one line for each opportunity, with its time in milliseconds. The time in the last
+    /// line is the length of the trace. Empty lines and lines that begin with `#` are skipped.
     ///
     /// # Errors
-    /// [`TraceError`], with the line.
+    /// [`TraceError`] with the line number of the error.
     pub fn parse(text: &str) -> Result<Self, TraceError> {
         let mut at: Vec<Span> = Vec::new();
         for (line, content) in lines(text) {
@@ -97,31 +100,32 @@ impl DeliveryTrace {
         Ok(Self { at: at.into(), begins: Span::ZERO })
     }
 
-    /// The trace from some offset on, which may be in a later round; from the start if the offset is negative.
+    /// The trace, started at `offset` after its beginning instead of at 0. The offset may be longer than a round; a
+    /// negative offset counts as 0.
     #[must_use]
     pub fn from_offset(self, offset: Span) -> Self {
         let rounds = (offset / self.length()).unwrap_or(0);
         Self { begins: (offset - self.length() * rounds).max(Span::ZERO), ..self }
     }
 
-    /// The bits that the trace can deliver after `from` and until `to`.
+    /// Number of bits that the trace can deliver after `from`, up to and including `to`, both since the origin.
     pub(super) fn bits(&self, from: Span, to: Span) -> f64 {
         let count = self.first_after(to).saturating_sub(self.first_after(from));
         (count * OPPORTUNITY * 8) as f64
     }
 
-    /// The mean rate over a round.
+    /// The mean rate of the trace.
     pub fn mean_rate(&self) -> Rate {
         let bits = self.at.len() as f64 * (OPPORTUNITY * 8) as f64;
         Rate::from_bps_f64(bits / self.length().as_secs_f64()).unwrap_or(Rate::ZERO)
     }
 
-    /// The length of a round; above zero.
+    /// The length of a round, which is one pass through the trace; above zero.
     pub fn length(&self) -> Span {
         self.at.last().copied().unwrap_or(Span::MAX)
     }
 
-    /// Time of opportunity `number`, counted from 0 through all rounds.
+    /// Time of the opportunity with this number since the origin. Numbers start at 0 and continue through all rounds.
     fn time(&self, number: u64) -> Span {
         let count = self.at.len() as u64;
         let round = i64::try_from(number / count).unwrap_or(i64::MAX);
@@ -129,7 +133,7 @@ impl DeliveryTrace {
         self.length() * round + within - self.begins
     }
 
-    /// The first opportunity after `elapsed`.
+    /// The number of the first opportunity later than `elapsed` after the origin.
     fn first_after(&self, elapsed: Span) -> u64 {
         let elapsed = elapsed + self.begins;
         if elapsed < Span::ZERO {
@@ -141,14 +145,14 @@ impl DeliveryTrace {
     }
 }
 
-/// Reads steps of a rate: lines of `time_s,rate_mbps` in the order of their times, the first at time 0, fractions
-/// allowed. A heading, empty lines and lines that begin with `#` are skipped. The last rate stays.
+/// Parses a schedule of rates: lines of `time_s,rate_mbps` in time order. The first time must be 0; fractions are
+/// allowed. A heading, empty lines and lines that begin with `#` are skipped. The last rate applies without end.
 ///
-/// A heading with the columns `Timestamp` and `DL_bitrate` makes it a table of a download (Raca 2020): its first line
-/// is at time 0, its rates are in kbit/s, and lines with a `State` other than `D` are skipped.
+/// If the heading has the columns `Timestamp` and `DL_bitrate`, the text is read as a table of a download (Raca 2020):
+/// time 0 is the time of its first line, rates are in kbit/s, and lines with a `State` other than `D` are skipped.
 ///
 /// # Errors
-/// [`TraceError`], with the line.
+/// [`TraceError`] with the line number of the error.
 pub fn rate_steps(text: &str) -> Result<Schedule<Rate>, TraceError> {
     if lines(text).next().is_some_and(|(_, heading)| is_table(heading)) {
         return table_steps(lines(text));
@@ -183,31 +187,32 @@ pub fn rate_steps(text: &str) -> Result<Schedule<Rate>, TraceError> {
     Ok(Schedule::new(initial, steps))
 }
 
-/// Traces with larger values are rejected: 30 years, and 1 Pbit/s. Our choice: all arithmetic below them is exact.
+/// Larger values in a trace are rejected: times above 30 years and rates above 1 Pbit/s. Our choice: up to these
+/// limits, all arithmetic is exact.
 const MAX_SECONDS: f64 = 1e9;
 const MAX_MBPS: f64 = 1e9;
 
-/// The lines that are neither empty nor comments, with their numbers from 1.
+/// The lines of a text that are neither empty nor comments, each with its line number from 1.
 fn lines(text: &str) -> impl Iterator<Item = (usize, &str)> {
     let numbered = text.lines().enumerate().map(|(index, line)| (index + 1, line.trim()));
     numbered.filter(|(_, line)| !line.is_empty() && !line.starts_with('#'))
 }
 
-/// Service at the opportunities of a trace.
+/// Transmits packets at the delivery opportunities of a trace.
 #[derive(Clone, Debug)]
 pub(super) struct TraceService<C> {
     trace: DeliveryTrace,
     origin: Instant<C>,
-    /// The current or next opportunity.
+    /// Number of the current or next opportunity.
     current: u64,
-    /// Bytes that the opportunity can still deliver.
+    /// Number of bytes that this opportunity can still deliver.
     left: u64,
 }
 
 impl<C> TraceService<C> {
-    /// A service whose first round starts at `origin`.
+    /// A service whose trace starts at `origin`.
     pub(super) fn new(trace: DeliveryTrace, origin: Instant<C>) -> Self {
-        // An opportunity exactly at the start delivers.
+        // The search starts just before the origin, because an opportunity may be at the origin itself.
         let current = trace.first_after(Span::from_nanos(-1));
         Self { trace, origin, current, left: OPPORTUNITY }
     }
@@ -271,7 +276,8 @@ mod tests {
     fn an_opportunity_that_finds_nobody_is_lost() {
         let mut link = fifo("3\n6\n10\n", 100);
         assert_eq!(link.offer(ms(4), MTU).map(|turn| turn.end), Some(ms(6)));
-        // A packet exactly at an opportunity is too late for it, also at the end of the round.
+        // A packet that arrives exactly at an opportunity cannot use it. This is also true for the last opportunity of
+        // a round.
         assert_eq!(link.offer(ms(10), MTU).map(|turn| turn.end), Some(ms(13)));
         assert_eq!(link.offer(ms(1_000_006), MTU).map(|turn| turn.end), Some(ms(1_000_010)));
     }
@@ -281,7 +287,8 @@ mod tests {
         let mut link = fifo("1\n2\n3\n4\n", 100);
         let ends = [700, 700, 700, 900, 3000, 1]
             .map(|bytes| link.offer(At::ZERO, Size::from_bytes(bytes)).map(|turn| turn.end));
-        // 1500 bytes are 700 + 700 + 100; 600 + 900; then 3000 bytes take two whole opportunities.
+        // Opportunities of 1500 bytes each: the first delivers 700 + 700 + 100 bytes, the second 600 + 900 bytes. The
+        // last packet of 3000 bytes takes two whole opportunities.
         assert_eq!(ends, [1, 1, 2, 2, 4, 5].map(|at| Some(ms(at))));
     }
 
@@ -322,7 +329,7 @@ mod tests {
     }
 
     proptest! {
-        /// If it fails, a file could crash the program.
+        /// If it fails, an invalid trace file could crash the program.
         #[test]
         fn no_text_makes_the_parsers_panic(text in "[0-9,.#a-e\\-\n ]{0,60}") {
             let _ = (DeliveryTrace::parse(&text), rate_steps(&text));
@@ -339,8 +346,8 @@ mod tests {
             let text: String = times.iter().map(|time| format!("{time}\n")).collect();
             let mut link = fifo(&text, 1000);
             let mut bytes = 0;
-            // The expected times follow from the format: opportunity n of round m is at m times the length plus its
-            // time. An opportunity at 0 comes before the packets.
+            // The expected times follow from the trace format: opportunity n of round m is at m times the trace's
+            // length plus the n-th time. An opportunity at time 0 is before the first packet.
             let all = (0..).flat_map(|round| times.iter().map(move |time| u64::from(*time) + 50 * round));
             let opportunities: Vec<u64> = all.filter(|at| *at > 0).take(400).collect();
             for size in sizes {

@@ -1,4 +1,4 @@
-//! The table of built-in traffic models.
+//! The list of the built-in traffic models.
 
 use equipoise::control::{Entry, Kind, Parameter};
 
@@ -7,7 +7,7 @@ use super::{BoxedTraffic, Traffic};
 /// A traffic model that can be built by name.
 pub type TrafficEntry = Entry<BoxedTraffic, ()>;
 
-/// All traffic models, in listing order.
+/// All built-in traffic models, in the order in which they are listed for the user.
 pub fn entries() -> &'static [TrafficEntry] {
     ENTRIES
 }

@@ -3,12 +3,12 @@ use alloc::sync::Arc;
 use crate::video::Video;
 use equipoise::units::{Rate, Size, Span};
 
-/// The complete data that an application has to send, and when each packet of it is available.
+/// The complete data that an application sends, and when each packet of this data is available for sending.
 ///
-/// If the sending rate is lower than the content's own rate, the transmission takes longer: available packets wait, and
-/// are sent as fast as the rate allows (Subramanya 2003, Eq. 7). All packets are full; the last one is padded. The last
-/// bytes of a frame share a packet with the first bytes of the next frame, because otherwise half a packet would be
-/// lost per frame.
+/// If the sending rate is lower than the rate at which packets become available, the transmission takes longer:
+/// available packets wait, and are sent as fast as the sending rate allows (Subramanya 2003, Eq. 7). All packets have
+/// the same size; the last packet is padded. The last bytes of a frame share a packet with the first bytes of the next
+/// frame; otherwise half a packet per frame would be wasted on average.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Content(Kind);
 
@@ -19,15 +19,17 @@ enum Kind {
 }
 
 impl Content {
-    /// Packets of size `packet` at a constant rate for `length`, the first at once.
+    /// Content with a constant rate: packets of size `packet` at `rate` for `length`. The first packet is available at
+    /// once.
     pub fn constant(rate: Rate, packet: Size, length: Span) -> Self {
         let bits = rate.as_bps_f64() * length.as_secs_f64().max(0.0);
-        // A rounding error of the product must not add a packet.
+        // A rounding error of `bits` must not change the number of packets.
         let packets = libm::floor(bits / packet.as_bits().max(1) as f64 + 1e-9) as u64;
         Self(Kind::Constant { rate, packet, packets: if packet == Size::ZERO { 0 } else { packets } })
     }
 
-    /// The frames of a video in packets with `payload` bytes each; a frame's packets are available at its time.
+    /// Content with the frames of a video, in packets of `payload` bytes. The data of a frame is available at the
+    /// frame's time.
     pub fn video(video: &Video, payload: Size) -> Self {
         let mut sum = 0u64;
         let produced = video.frames().iter().map(|frame| {
@@ -41,7 +43,7 @@ impl Content {
         })
     }
 
-    /// Number of packets.
+    /// Number of packets of the content.
     pub fn packets(&self) -> u64 {
         match &self.0 {
             Kind::Constant { packets, .. } => *packets,
@@ -49,7 +51,7 @@ impl Content {
         }
     }
 
-    /// When packet `number` (from 0) is available, since the start; `None` after the last packet.
+    /// When packet `number` (from 0) is available, as time since the start; `None` for numbers after the last packet.
     pub fn ready_at(&self, number: u64) -> Option<Span> {
         if number >= self.packets() {
             return None;
@@ -67,7 +69,7 @@ impl Content {
         }
     }
 
-    /// Number of packets available at `elapsed` after the start.
+    /// Number of packets that are available at `elapsed` after the start.
     pub fn ready(&self, elapsed: Span) -> u64 {
         let (mut low, mut high) = (0, self.packets());
         while low < high {
@@ -99,8 +101,8 @@ mod tests {
         assert_eq!(Content::constant(Rate::from_bps(1), Size::ZERO, Span::from_secs(1)).packets(), 0);
     }
 
-    /// Frames of 1500, 100 and 900 bytes: packets are full after the first, and after the third, whose end fills the
-    /// last one.
+    /// Frames of 1500, 100 and 900 bytes, in packets of 1000 bytes: the first packet is full with the first frame, the
+    /// second packet with the third frame. The third packet has the last 500 bytes of the third frame.
     #[test]
     fn frames_fill_packets_one_after_another() {
         let video = Video::parse(["1500", "100", "900"], Span::from_millis(40)).expect("a trace");

@@ -3,15 +3,17 @@ use equipoise::units::{Instant, Rate, Schedule, Size, Span};
 
 use super::BoxedTraffic;
 
-/// The departure times of a background stream's packets, drawn from its own seeded random numbers.
+/// The departure times of the packets of a background stream, drawn from the stream's own seeded random numbers.
 ///
-/// The same seed and stream number yield the same departures in simulator and emulator, and on every machine.
+/// The same seed and stream number yield the same departures in the simulator and in the emulator, and on every
+/// machine.
 #[derive(Debug)]
 pub struct Source<C> {
     traffic: BoxedTraffic,
-    /// Cached from the model, because a query per packet would take as long as the rest.
+    /// The value of `has_silences` of the model, stored because a query for every packet would double the computing
+    /// time.
     has_silences: bool,
-    /// Gaps in bits, above zero, drawn in advance, and how many of them are used.
+    /// Gaps between packets that are drawn in advance, as numbers of bits above zero; `used` of them are already used.
     gaps: [f64; DRAWN_AT_ONCE],
     used: usize,
     rate: Schedule<Rate>,
@@ -19,27 +21,28 @@ pub struct Source<C> {
     packet: Size,
     origin: Instant<C>,
     random: Generator,
-    /// Exact time of the next departure since the origin, in nanoseconds.
+    /// Exact time of the next departure, in nanoseconds since the origin.
     next_ns: f64,
-    /// The next departure, rounded; `None` if no packet will leave any more.
+    /// Time of the next departure, rounded to nanoseconds; `None` if no more packets will leave.
     next: Option<Instant<C>>,
 }
 
-/// Number of gaps drawn at once: a dynamic call of the model per packet would take as long as the rest.
+/// Number of gaps drawn at once. A dynamic call of the model for every packet would double the computing time per
+/// packet.
 const DRAWN_AT_ONCE: usize = 16;
 
-/// A period with a constant rate.
+/// A period in which the rate is constant.
 #[derive(Clone, Copy, Debug)]
 struct Segment {
-    /// Infinite at rate zero.
+    /// Time per bit at this rate, in nanoseconds; infinite if the rate is zero.
     ns_per_bit: f64,
     until_ns: f64,
 }
 
 impl<C> Source<C> {
-    /// A source of packets of size `packet` that starts at `origin`, as does its schedule of rates.
+    /// A source of packets of size `packet`. The source and its schedule of rates start at `origin`.
     ///
-    /// `seed` is the seed of the run; `stream` selects this source's own random numbers.
+    /// `seed` is the seed of the run; `stream` is the number of this source's own stream of random numbers.
     pub fn new(
         traffic: impl Into<BoxedTraffic>,
         rate: Schedule<Rate>,
@@ -67,12 +70,12 @@ impl<C> Source<C> {
         source
     }
 
-    /// When the next packet leaves; `None` if there are no more.
+    /// When the next packet leaves; `None` if no more packets will leave.
     pub const fn next_departure(&self) -> Option<Instant<C>> {
         self.next
     }
 
-    /// Lets all packets leave that are due before `until`; `leave` is called with the time of each.
+    /// Sends all packets that are due before `until`: calls `leave` with the departure time of each packet.
     #[inline]
     pub fn leave_before(&mut self, until: Instant<C>, mut leave: impl FnMut(Instant<C>)) {
         while let Some(at) = self.next.filter(|at| *at < until) {
@@ -82,8 +85,8 @@ impl<C> Source<C> {
         }
     }
 
-    /// The fast path for packets whose gaps are drawn and end within the segment: one addition per packet, in
-    /// registers.
+    /// The fast path of [`leave_before`](Self::leave_before), for gaps that are already drawn and end before the rate
+    /// changes. For each packet one addition is needed, and values stay in processor registers.
     #[inline]
     fn leave_drawn(&mut self, until: Instant<C>, mut leave: impl FnMut(Instant<C>)) {
         let Some(mut next) = self.next.filter(|_| !self.has_silences) else { return };
@@ -102,16 +105,18 @@ impl<C> Source<C> {
         (self.next_ns, self.next) = (next_ns, Some(next));
     }
 
-    /// Records that the next packet has left, and draws the one after it.
+    /// Records that the next packet has left, and draws the departure time of the packet after it.
     #[inline]
     pub fn advance(&mut self) {
         self.draw_next();
         self.round_next();
     }
 
-    /// Records that the host stalled: the next packet leaves at `at`, and the following packets are moved accordingly.
+    /// Records that the host stalled: the next packet leaves at `at`, and all later packets leave later by the same
+    /// delay.
     ///
-    /// Lost time is not recovered. Steps of the rate stay at their times.
+    /// The packets that were missed during the stall are not sent in a burst. The times at which the rate changes do
+    /// not move.
     pub fn postpone(&mut self, at: Instant<C>) {
         let late_ns = (at - self.origin).as_nanos() as f64 - self.next_ns;
         if late_ns > 0.0 {
@@ -137,12 +142,13 @@ impl<C> Source<C> {
         let due_ns = self.segment.due(self.next_ns, work).unwrap_or_else(|| self.due_through_steps(work));
         self.next_ns = due_ns;
         if self.has_silences && due_ns < f64::INFINITY {
-            // The later of the two times; `max` ignores a NaN of the model.
+            // The later of the due time and the model's departure time; `max` ignores a `NaN` from the model.
             self.next_ns = due_ns.max(self.traffic.departure_ns(due_ns, &mut self.random));
         }
     }
 
-    /// When a gap of `work` bits ends. Gaps progress at the current rate, so a step applies in mid-gap.
+    /// Returns when a gap of `work` bits ends, even if the rate changes during the gap: the gap progresses at the
+    /// current rate.
     #[cold]
     fn due_through_steps(&mut self, mut work: f64) -> f64 {
         let mut due_ns = self.next_ns;
@@ -183,15 +189,15 @@ impl<C> Source<C> {
     }
 }
 
-/// The time `elapsed_ns` after the origin, to the nearest nanosecond. It is not negative, so truncation after adding
-/// one half rounds it.
+/// Returns the time at `elapsed_ns` after the origin, rounded to the nearest nanosecond. `elapsed_ns` is not negative,
+/// so adding one half and truncating rounds it.
 #[inline]
 fn rounded<C>(origin: Instant<C>, elapsed_ns: f64) -> Instant<C> {
     Instant::from_nanos(origin.as_nanos().saturating_add(((elapsed_ns + 0.5) as i64).cast_unsigned()))
 }
 
 impl Segment {
-    /// When a gap of `work` bits that begins at `from_ns` ends, if the rate stays until then.
+    /// Returns when a gap of `work` bits that begins at `from_ns` ends; `None` if the rate changes before this time.
     #[inline]
     fn due(&self, from_ns: f64, work: f64) -> Option<f64> {
         let due_ns = from_ns + work * self.ns_per_bit;
@@ -234,7 +240,8 @@ mod tests {
         times
     }
 
-    /// Each gap is longer than the previous one by the time of a packet.
+    /// A traffic model whose gaps grow: each gap is longer than the previous gap by the transmission time of one
+    /// packet.
     #[derive(Debug)]
     struct Slowing(u64);
 
@@ -245,13 +252,13 @@ mod tests {
         }
     }
 
-    /// If it fails, gaps drawn in advance are lost, duplicated or reordered.
+    /// If it fails, gaps drawn in advance are lost, used twice or reordered.
     #[test]
     fn each_gap_of_a_model_is_used_once_in_its_order() {
         let model: BoxedTraffic = alloc::boxed::Box::new(Slowing(0));
         let rate = Schedule::constant(Rate::from_bps(8_000_000));
         let mut source = Source::<SenderClock>::new(model, rate, PACKET, Instant::ZERO, (1, 1));
-        // 1 ms, 1 + 2 ms, 1 + 2 + 3 ms and so on.
+        // The expected departures: 1 ms, 1 + 2 ms, 1 + 2 + 3 ms and so on.
         let triangles: Vec<_> = (1..=40u64).map(|n| n * (n + 1) / 2 * 1_000_000).collect();
         assert_eq!(departures(&mut source, Span::from_millis(821)), triangles);
     }
@@ -285,7 +292,7 @@ mod tests {
     }
 
     proptest! {
-        /// If it fails, a stream depends on how far the network is computed at once.
+        /// If it fails, the departure times of a stream depend on the time step of the computation.
         #[test]
         fn packets_leave_together_when_they_leave_one_by_one(
             kind in 0usize..3,

@@ -1,8 +1,8 @@
-//! The data that an application sends, and when: traffic models, and content of a given length.
+//! The data that an application sends, and when it is sent: traffic models, and content of a given length.
 //!
-//! A [`Source`] yields the departure times of background traffic, and a [`Content`] the times at which an application's
-//! packets are available. [`Web`] yields the times and sizes of fetches by short web flows. The gaps of a source come
-//! from a [`TrafficModel`], built in ([`Traffic`]) or custom.
+//! A [`Source`] returns the departure times of background traffic. A [`Content`] returns the times at which an
+//! application's packets are available. A [`Web`] returns the start times and sizes of fetches by short web flows. The
+//! gaps between the packets of a `Source` come from a [`TrafficModel`], which is built in ([`Traffic`]) or custom.
 
 mod catalogue;
 mod content;

@@ -6,56 +6,58 @@ use rand_distr::{Distribution, Exp1};
 use equipoise::random::Generator;
 use equipoise::units::{Size, Span};
 
-/// A model of background traffic: the gaps between the packets of a [`Source`](super::Source).
+/// A model of background traffic: it determines the gaps between the packets of a [`Source`](super::Source).
 ///
-/// Times are in nanoseconds since the origin of the source. Random numbers come only from the generator of the source,
-/// so that the same seed yields the same departures.
+/// Times are in nanoseconds since the origin of the source. The model draws random numbers only from the generator of
+/// the source, so that the same seed yields the same departures.
 pub trait TrafficModel: Send + Sync + fmt::Debug {
-    /// The next gap, in bits that are sent at the rate of the source: for even spacing, a gap equals the size of a
-    /// packet, `packet`.
+    /// Returns the next gap between two packets, as the number of bits that could be sent in the gap at the rate of the
+    /// source. If packets are evenly spaced, each gap equals the packet size, `packet`.
     ///
-    /// A gap is measured in bits so that a step of the rate applies in mid-gap. `NaN`, zero and negative values count
-    /// as an even gap.
+    /// A gap is measured in bits and not in time, so that a change of the rate also applies to the gap in progress. If
+    /// the returned value is `NaN`, zero or negative, the source uses `packet` instead.
     fn gap(&mut self, packet: Size, random: &mut Generator) -> f64;
 
-    /// Draws the gaps after the next packets: a source requests several in advance.
+    /// Fills `gaps` with the next gaps between packets. A source requests several gaps in advance.
     fn gaps(&mut self, packet: Size, random: &mut Generator, gaps: &mut [f64]) {
         gaps.fill_with(|| self.gap(packet, random));
     }
 
-    /// When the packet that is due at `due_ns` leaves; a model with silences returns a later time. Earlier times and
-    /// `NaN` count as `due_ns`.
+    /// Returns when a packet leaves that is due at `due_ns`. A model with silences may return a later time. If the
+    /// returned time is earlier, or `NaN`, the packet leaves at `due_ns`.
     fn departure_ns(&mut self, due_ns: f64, _random: &mut Generator) -> f64 {
         due_ns
     }
 
-    /// Whether [`TrafficModel::departure_ns`] may return a later time, and must be called for each packet.
+    /// Whether [`TrafficModel::departure_ns`] may return a time later than `due_ns`, and so must be called for each
+    /// packet.
     fn has_silences(&self) -> bool {
         true
     }
 
-    /// Called when the host stalled: all times kept by the model move by `late_ns`.
+    /// Called when the host stalled for `late_ns`. The model must add `late_ns` to all times that it stores.
     fn on_stall(&mut self, _late_ns: f64) {}
 
-    /// Mean rate of the model relative to the rate of the source, 0 to 1.
+    /// Mean rate of the traffic, as a share of the rate of the source, 0 to 1.
     fn mean_share(&self) -> f64 {
         1.0
     }
 }
 
-/// A traffic model on the heap, as a source stores it.
+/// A traffic model on the heap, as a [`Source`](super::Source) stores it.
 pub type BoxedTraffic = Box<dyn TrafficModel>;
 
 /// The built-in models of background traffic.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Traffic {
-    /// Exponential gaps between packets.
+    /// Exponentially distributed gaps between packets.
     Poisson,
-    /// Even gaps.
+    /// Equal gaps between packets.
     Constant,
-    /// Even gaps during bursts of exponential length, with silences of exponential length in between.
+    /// Bursts with equal gaps between packets, separated by silences. The lengths of bursts and silences are
+    /// exponentially distributed.
     ///
-    /// The source's rate is the rate within a burst; the mean rate is `rate · on / (on + off)`.
+    /// The rate of the source is the rate within a burst; the mean rate is `rate · on / (on + off)`.
     OnOff {
         /// Mean length of a burst; above zero.
         on: Span,
@@ -132,7 +134,8 @@ impl TrafficModel for OnOff {
     }
 }
 
-/// An exponentially distributed number, by the ziggurat method of Marsaglia 2000, which rarely needs a logarithm.
+/// Draws an exponentially distributed number by the ziggurat method (Marsaglia 2000), which rarely computes a
+/// logarithm.
 pub(super) fn exponential(mean: f64, random: &mut Generator) -> f64 {
     let standard: f64 = Exp1.sample(random);
     standard * mean

@@ -8,28 +8,29 @@ use super::model::exponential;
 use equipoise::random::{Generator, generator};
 use equipoise::units::{Instant, Size, Span};
 
-/// Web traffic as modelled in RFC 8868, Sec. 5.1: flows that are ON while they fetch, and OFF otherwise.
+/// Web traffic as modelled in RFC 8868, Sec. 5.1: a flow is ON while it fetches data, and OFF otherwise.
 ///
-/// A burst of a flow opens [`connections`](Self::connections) connections at once, each for one fetch. When the last
-/// fetch is complete, the flow is OFF for an exponentially distributed time.
+/// When a flow turns ON, a burst begins: the flow opens [`connections`](Self::connections) connections at once, and
+/// each connection is used for a single fetch. When the last fetch of the burst is complete, the flow is OFF for an
+/// exponentially distributed time.
 ///
 /// Reading: RFC 8868 says that 30 connections start together, and RFC 8867, Sec. 5.7 has ten short flows. Ten flows
-/// with one connection per burst offer 0.31 Mbit/s, with 30 connections per burst about 9 Mbit/s; both are possible
-/// here. The RFC does not say how an OFF flow starts: here it starts with a random idle time, which is the stationary
-/// case.
+/// with one connection per burst offer 0.31 Mbit/s, with 30 connections per burst about 9 Mbit/s; both can be
+/// configured. The RFC does not say when a flow that is OFF at the start turns ON for the first time. Here, this
+/// happens after a random idle time, which is the stationary case.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct WebConfig {
-    /// Number of flows.
+    /// Number of web flows.
     pub flows: u32,
-    /// Number of flows that start ON.
+    /// Number of flows that are ON at the start.
     pub on: u32,
-    /// Number of connections per burst.
+    /// Number of connections that a flow opens per burst.
     pub connections: u32,
-    /// Size of the smallest fetch. Sizes are uniform between smallest and largest, inclusive.
+    /// Size of the smallest fetch. Sizes are uniformly distributed between `smallest` and `largest`, inclusive.
     pub smallest: Size,
     /// Size of the largest fetch.
     pub largest: Size,
-    /// Mean idle time between two bursts of a flow.
+    /// Mean OFF time of a flow between two of its bursts.
     pub idle: Span,
 }
 
@@ -37,19 +38,19 @@ pub struct WebConfig {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum WebError {
-    /// There is no flow.
+    /// The configuration has no flow.
     #[error("must be 1 or more")]
     NoFlow,
-    /// More flows start ON than there are flows.
+    /// More flows are ON at the start than there are flows.
     #[error("at most all {flows} flows can begin ON")]
     MoreOnThanFlows {
         /// The number of flows.
         flows: u32,
     },
-    /// A burst opens no connection.
+    /// A burst opens no connections.
     #[error("must be 1 or more: a burst opens this number of connections")]
     NoConnection,
-    /// There would be too many connections at a time.
+    /// The flows would open too many simultaneous connections.
     #[error(
         "{flows} flows of {connections} connections a burst are more than {} connections",
         WebConfig::MOST_CONNECTIONS
@@ -60,24 +61,24 @@ pub enum WebError {
         /// The number of connections per burst.
         connections: u32,
     },
-    /// A fetch is empty or too large.
+    /// The size of a fetch is zero or too large.
     #[error("a fetch has 1 B to {}", WebConfig::LARGEST_FETCH)]
     Size,
-    /// The bounds of the sizes are in the wrong order.
+    /// The smallest size is larger than the largest size.
     #[error("the smallest fetch, {smallest}, must not be above the largest, {largest}: the smaller size stands first")]
     SizeOrder {
-        /// The size given as smallest.
+        /// The configured smallest size.
         smallest: Size,
-        /// The size given as largest.
+        /// The configured largest size.
         largest: Size,
     },
-    /// There is no idle time between bursts.
+    /// The idle time between bursts is zero.
     #[error("must be above zero")]
     NoIdleTime,
 }
 
 impl WebError {
-    /// The field with the error.
+    /// The name of the configuration field with the error.
     pub const fn field(&self) -> &'static str {
         match self {
             Self::NoFlow => "flows",
@@ -90,7 +91,8 @@ impl WebError {
 }
 
 impl WebConfig {
-    /// The flows and times of RFC 8867, Sec. 5.7 and RFC 8868, Sec. 5.1, with one connection per burst.
+    /// The number of flows, sizes and times of RFC 8867, Sec. 5.7 and RFC 8868, Sec. 5.1, with one connection per
+    /// burst.
     pub const STANDARD: Self = Self {
         flows: 10,
         on: 2,
@@ -99,15 +101,16 @@ impl WebConfig {
         largest: Size::from_bytes(50_000),
         idle: Span::from_secs(10),
     };
-    /// Maximum number of simultaneous connections of all flows. Our choice: three times ten flows with 30 connections.
+    /// Maximum number of simultaneous connections of all flows. Our choice: three times as many as ten flows with 30
+    /// connections.
     pub const MOST_CONNECTIONS: u32 = 1000;
-    /// Maximum size of a fetch. Our choice: anything larger is not a web page.
+    /// Maximum size of a fetch. Our choice: larger data is not a web page.
     pub const LARGEST_FETCH: Size = Size::from_bytes(1_000_000_000);
 
     /// Checks the configuration.
     ///
     /// # Errors
-    /// [`WebError`] with the field that is wrong.
+    /// [`WebError`] for the field with the error.
     pub fn check(&self) -> Result<(), WebError> {
         let Self { flows, on, connections, smallest, largest, idle } = *self;
         let sizes = Size::from_bytes(1)..=Self::LARGEST_FETCH;
@@ -124,33 +127,34 @@ impl WebConfig {
         }
     }
 
-    /// The offered rate if fetches took no time, in bit/s: an upper bound for any path.
+    /// The offered rate in bit/s if fetches took no time. On any path, the mean rate is lower than this.
     pub fn most_bps(&self) -> f64 {
         let bits = self.smallest.as_bits() as f64 / 2.0 + self.largest.as_bits() as f64 / 2.0;
         f64::from(self.flows) * f64::from(self.connections) * bits / self.idle.as_secs_f64()
     }
 }
 
-/// A fetch that starts.
+/// A fetch that starts now.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Fetch {
-    /// The slot of its connection, from 0 to one below [`Web::connections`]; free again when the fetch is complete.
+    /// The number of the connection, from 0 to [`Web::connections`] - 1. The number is reused after the fetch is
+    /// complete.
     pub connection: usize,
-    /// The number of the burst in its flow, from 0.
+    /// The number of the burst within its flow, from 0.
     pub burst: u64,
-    /// Its size.
+    /// The size of the fetched data.
     pub size: Size,
 }
 
-/// The times and sizes of web fetches, drawn from seeded random numbers. Each flow has its own stream, so that neither
-/// the duration of fetches nor other flows change the flow's sizes and idle times.
+/// The start times and sizes of web fetches, drawn from seeded random numbers. Each flow has its own stream of random
+/// numbers. Therefore neither the duration of fetches nor other flows change the sizes and idle times of a flow.
 #[derive(Debug)]
 pub struct Web<C> {
     config: WebConfig,
     flows: Vec<Flow<C>>,
-    /// Fetches of bursts that have begun.
+    /// Fetches of started bursts that [`Web::begin`] has not yet returned.
     beginning: VecDeque<Fetch>,
-    /// When the next OFF flow turns ON.
+    /// When the next flow turns ON; `None` if all flows are ON, or after `stop`.
     next: Option<Instant<C>>,
     stopped: bool,
 }
@@ -160,7 +164,7 @@ struct Flow<C> {
     random: Generator,
     bursts: u64,
     state: State<C>,
-    /// Total ON time of finished bursts.
+    /// Total ON time of the flow's completed bursts.
     on: Span,
 }
 
@@ -171,10 +175,10 @@ enum State<C> {
 }
 
 impl<C> Web<C> {
-    /// Traffic from `start` on.
+    /// Web traffic that starts at `start`.
     ///
     /// # Errors
-    /// As [`WebConfig::check`].
+    /// [`WebError`] if the configuration is invalid.
     pub fn new(config: WebConfig, start: Instant<C>, seed: u64) -> Result<Self, WebError> {
         config.check()?;
         let flow = |number: u32| {
@@ -193,12 +197,13 @@ impl<C> Web<C> {
         self.config.flows as usize * self.config.connections as usize
     }
 
-    /// When to call [`begin`](Self::begin); `None` while all flows are ON, and after the end.
+    /// When to call [`begin`](Self::begin); `None` if all flows are ON, or after [`stop`](Self::stop).
     pub const fn next_burst(&self) -> Option<Instant<C>> {
         self.next
     }
 
-    /// The next fetch that starts at `now`; call it until it returns `None`.
+    /// Returns a fetch that starts at `now`. Call this until it returns `None`, because several fetches may start at
+    /// `now`.
     pub fn begin(&mut self, now: Instant<C>) -> Option<Fetch> {
         if self.next.is_some_and(|next| next <= now) {
             self.turn_on(now);
@@ -206,7 +211,7 @@ impl<C> Web<C> {
         self.beginning.pop_front()
     }
 
-    /// Starts the bursts that are due.
+    /// Starts the bursts of all flows whose idle time has ended by `now`.
     fn turn_on(&mut self, now: Instant<C>) {
         let WebConfig { connections, .. } = self.config;
         for (number, flow) in self.flows.iter_mut().enumerate() {
@@ -223,7 +228,7 @@ impl<C> Web<C> {
         self.look_ahead();
     }
 
-    /// Records that the fetch of a connection is complete. Ignored if none was started.
+    /// Records that the fetch of a connection is complete. Ignored if the connection's flow is OFF or does not exist.
     pub fn complete(&mut self, now: Instant<C>, connection: usize) {
         let Some(flow) = self.flows.get_mut(connection / self.config.connections.max(1) as usize) else { return };
         let State::On { since, open } = &mut flow.state else { return };
@@ -241,7 +246,7 @@ impl<C> Web<C> {
         self.look_ahead();
     }
 
-    /// Total ON time of all flows until `now`.
+    /// Total time until `now` that flows were ON, as the sum over all flows.
     pub fn time_on(&self, now: Instant<C>) -> Span {
         self.flows.iter().fold(Span::ZERO, |sum, flow| {
             let present = match flow.state {
@@ -265,7 +270,7 @@ fn idle(config: &WebConfig, random: &mut Generator) -> Span {
     Span::from_nanos(exponential(config.idle.as_nanos() as f64, random) as i64)
 }
 
-/// A uniformly distributed size: the upper half of a 128-bit product, exact to one part in 2^34.
+/// Draws a uniformly distributed fetch size: the upper half of a 128-bit product, exact to one part in 2^34.
 fn size(config: &WebConfig, random: &mut Generator) -> Size {
     let sizes = config.largest.as_bytes() - config.smallest.as_bytes() + 1;
     let above = (u128::from(random.next_u64()) * u128::from(sizes)) >> 64;
@@ -284,7 +289,7 @@ mod tests {
 
     type Time = Instant<SenderClock>;
 
-    /// All fetches until `until` with their start times; each fetch takes `took`.
+    /// All fetches until `until`, each with its start time. Each fetch takes the time `took`.
     fn fetches(config: WebConfig, took: Span, until: Span, seed: u64) -> (Vec<(Time, Fetch)>, Web<SenderClock>) {
         let mut web = Web::new(config, Instant::ZERO, seed).expect("right");
         let (mut all, mut open) = (Vec::new(), VecDeque::new());
@@ -304,8 +309,8 @@ mod tests {
         (all, web)
     }
 
-    /// Means over about 10^5 draws. Uniform sizes: mean 40 kB, standard deviation 20 001 / sqrt(12) bytes. Exponential
-    /// idle times: mean and standard deviation are 10 s.
+    /// Means of about 10^5 draws. Uniform sizes: the mean is 40 kB, the standard deviation 20 001 / sqrt(12) bytes.
+    /// Exponential idle times: both the mean and the standard deviation are 10 s.
     #[test]
     fn sizes_are_uniform_between_both_bounds_and_idle_times_exponential() {
         let config = WebConfig { flows: 100, on: 100, ..WebConfig::STANDARD };
@@ -328,7 +333,8 @@ mod tests {
         assert!((idle.standard_deviation().expect("many") - 10.0).abs() < 0.2, "{idle:?}");
     }
 
-    /// A renewal process: the share of ON time is `took / (took + idle)`, with a burst every `took + idle`.
+    /// A flow is a renewal process: the share of ON time is `took / (took + idle)`, and a burst starts every `took +
+    /// idle` on average.
     #[test]
     fn the_share_of_time_on_is_that_of_a_renewal_process() {
         let (took, until) = (Span::from_millis(2500), Span::from_secs(20_000));
@@ -355,7 +361,7 @@ mod tests {
         assert_eq!((web.next_burst(), web.time_on(at(4))), (Some(other), Span::from_millis(4)));
         web.complete(at(5), 1);
         assert_eq!(web.time_on(at(9)), Span::from_millis(5));
-        // The first connection is already complete, and the second was never started.
+        // Connection 1 is already complete, and connection 99 does not exist, so these calls must change nothing.
         web.complete(at(9), 1);
         web.complete(at(9), 99);
         assert_eq!(web.time_on(at(9)), Span::from_millis(5));
@@ -363,7 +369,7 @@ mod tests {
         assert_eq!((web.next_burst(), web.begin(at(1_000_000))), (None, None));
     }
 
-    /// If it fails, runs differ from the published ones.
+    /// If it fails, a seed yields other web traffic than in published results.
     #[test]
     fn a_seed_gives_the_same_traffic_for_ever_and_how_long_fetches_take_changes_no_size() {
         let sizes = |took, seed| -> Vec<u64> {
@@ -402,7 +408,8 @@ mod tests {
     }
 
     proptest! {
-        /// If it fails, two fetches are mistaken for one, or a flow starts a burst before its last one is over.
+        /// If it fails, two fetches have the same connection number at the same time, or a flow starts a burst before
+        /// its previous burst is complete.
         #[test]
         fn no_connection_begins_a_fetch_before_its_last_one_is_complete(
             flows in 1..6u32, on in 0..6u32, connections in 1..5u32, took in 0..20_000i64, seed: u64,

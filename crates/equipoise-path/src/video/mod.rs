@@ -1,10 +1,10 @@
-//! Video as a source of traffic: frames and their sizes.
+//! Video as a source of traffic: video frames and their sizes.
 //!
-//! A [`Video`] is read from a published trace of frame sizes or generated from statistical moments and a seed. In both
-//! cases it is a list of frames in coding order, one per frame interval. There are two ways to send it:
-//! [`Content`](crate::source::Content) sends all of it, however long that takes; an [`Encoder`] follows a rate, by
-//! quantising its frames or by a model of encoders (RFC 8593). The simulator and the emulator use the same code. No
-//! pictures are encoded; only sizes matter.
+//! A [`Video`] is read from a published trace of frame sizes, or generated from statistical moments and a seed. In both
+//! cases it is a list of frames in coding order, one frame per frame interval. A video can be sent in two ways.
+//! [`Content`](crate::source::Content) sends all frames, even if this takes longer than the video. An [`Encoder`]
+//! follows a rate, by quantising the frames or by a model of encoders (RFC 8593). The simulator and the emulator use
+//! the same code. No pictures are encoded; only sizes matter.
 
 mod encoder;
 mod synthetic;
@@ -23,20 +23,20 @@ use equipoise::units::{Rate, Size, Span};
 /// How a frame is coded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FrameKind {
-    /// Independently of other frames.
+    /// Coded independently of other frames.
     I,
     /// Predicted from an earlier frame.
     P,
-    /// Predicted from frames on both sides.
+    /// Predicted from both earlier and later frames in display order.
     B,
 }
 
 /// A frame of a video.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Frame {
-    /// How it is coded; `None` if the trace does not include it.
+    /// How the frame is coded; `None` if the trace does not contain this information.
     pub kind: Option<FrameKind>,
-    /// Its size, without network headers.
+    /// The size of the frame, without network headers.
     pub size: Size,
 }
 
@@ -48,27 +48,27 @@ pub struct Video {
 }
 
 impl Video {
-    /// Frames that are `interval` apart.
+    /// A video with one frame per `interval`.
     fn new(interval: Span, frames: Vec<Frame>) -> Self {
         Self { interval, frames: frames.into() }
     }
 
-    /// Time between two frames.
+    /// Time between two successive frames.
     pub const fn interval(&self) -> Span {
         self.interval
     }
 
-    /// The frames.
+    /// The frames in coding order.
     pub fn frames(&self) -> &[Frame] {
         &self.frames
     }
 
-    /// Playing time.
+    /// Playing time of the video.
     pub fn length(&self) -> Span {
         self.interval * i64::try_from(self.frames.len()).unwrap_or(i64::MAX)
     }
 
-    /// Mean rate of the frames, without headers; zero for an empty video.
+    /// Mean rate of the video, without headers; zero for an empty video.
     pub fn mean_rate(&self) -> Rate {
         let bits: Size = self.frames.iter().map(|frame| frame.size).sum();
         bits.over(self.length()).unwrap_or(Rate::ZERO)
@@ -79,12 +79,12 @@ impl Video {
         self.frames.iter().map(|frame| frame.size.as_bytes() as f64).collect()
     }
 
-    /// The largest frame; zero for an empty video.
+    /// The size of the largest frame; zero for an empty video.
     pub fn peak(&self) -> Size {
         self.frames.iter().map(|frame| frame.size).max().unwrap_or(Size::ZERO)
     }
 
-    /// The part that plays from `from` on for `length`; shorter if the video ends.
+    /// The section of the video that starts at `from` and lasts for `length`; shorter if the video ends earlier.
     #[must_use]
     pub fn part(&self, from: Span, length: Span) -> Self {
         let frame = |at: Span| (at / self.interval).and_then(|at| usize::try_from(at).ok()).unwrap_or(0);
@@ -93,7 +93,8 @@ impl Video {
         Self { interval: self.interval, frames: self.frames.get(start..end).unwrap_or_default().into() }
     }
 
-    /// The video with all frame sizes scaled by one factor to a mean rate of `mean`; an empty video stays unchanged.
+    /// The video with all frame sizes multiplied by one factor, so that the mean rate is `mean`; an empty video is
+    /// unchanged.
     #[must_use]
     pub fn scaled_to(&self, mean: Rate) -> Self {
         let bits: Size = self.frames.iter().map(|frame| frame.size).sum();

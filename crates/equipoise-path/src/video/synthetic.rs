@@ -1,4 +1,4 @@
-//! Video generated from statistical moments and a seed, for use without the published traces.
+//! Generates videos from statistical moments and a seed, for users without the published traces.
 
 use alloc::vec::Vec;
 
@@ -17,13 +17,13 @@ pub struct Synthetic {
     pub interval: Span,
     /// Number of frames; at least two.
     pub frames: usize,
-    /// Mean size of a frame.
+    /// Mean size of the frames.
     pub mean: Size,
     /// Size of the largest frame.
     pub peak: Size,
-    /// Standard deviation of the sizes relative to their mean.
+    /// Coefficient of variation: the standard deviation of the frame sizes, divided by the mean size.
     pub cv: f64,
-    /// Frame kinds of a group of pictures in coding order, which repeats.
+    /// The kinds of the frames in a group of pictures, in coding order. The video repeats this pattern.
     pub pattern: Vec<FrameKind>,
 }
 
@@ -34,48 +34,52 @@ pub enum SyntheticError {
     /// The frame interval is not positive, there are too few or too many frames, or there is no pattern.
     #[error("a video needs two frames, {most} at most, a time between them and a pattern of frames such as IPBBPBB")]
     Shape {
-        /// The maximum number of frames.
+        /// The maximum allowed number of frames.
         most: usize,
     },
-    /// No sizes between zero and the peak have the given mean and variation.
+    /// No set of frame sizes between zero and the peak has the given mean and variation.
     #[error("no frames of {mean} in the mean and at most {peak} vary by {cv}; they can by {least:.3} to {most:.3}")]
     Moments {
-        /// The mean that was given.
+        /// The given mean size.
         mean: Size,
-        /// The peak that was given.
+        /// The given peak size.
         peak: Size,
-        /// The coefficient of variation that was given.
+        /// The given coefficient of variation.
         cv: f64,
-        /// The minimum, with one frame at the peak.
+        /// The minimum coefficient of variation: one frame has the peak size, and all other frames have the same size.
         least: f64,
-        /// The maximum that can be fitted: at more, nearly all frames would be empty or at the peak.
+        /// The maximum coefficient of variation that can be generated. Above it, nearly all frames would be empty or
+        /// have the peak size.
         most: f64,
     },
 }
 
-/// Relative sizes of I, P and B frames before they are fitted: about the means of three films (our choice).
+/// Relative sizes of I, P and B frames before the moments are fitted: about the mean values of three films (our
+/// choice).
 const KINDS: [f64; 3] = [2.4, 1.4, 1.0];
-/// Standard deviations of the logarithm of a size: of a group of pictures from the mean, and of a frame from its group.
-/// Our choice: films vary more between scenes than within one.
+/// Standard deviations of the logarithm of a frame size: `GROUP_SPREAD` between groups of pictures, and `FRAME_SPREAD`
+/// between the frames of a group. Our choice: in films, sizes vary more between scenes than within a scene.
 const GROUP_SPREAD: f64 = 0.4;
 const FRAME_SPREAD: f64 = 0.2;
-/// Correlation between the deviations of successive groups: scenes last about ten groups, five seconds (our choice).
+/// Correlation between the deviations of successive groups of pictures: a scene lasts for about ten groups, five
+/// seconds (our choice).
 const SCENE: f64 = 0.9;
-/// Share of the maximum variation that can be fitted. At the maximum, all frames are empty or at the peak.
+/// Share of the maximum variation that can be generated. At the maximum, every frame would be empty or have the peak
+/// size.
 const REACHABLE: f64 = 0.8;
 const MOST_FRAMES: usize = 1 << 22;
-/// Number of bisections by which numbers are fitted to full precision.
+/// Number of bisection steps, enough to find numbers to full precision.
 const HALVINGS: usize = 60;
-/// The largest power to which sizes are raised.
+/// The largest power to which frame sizes are raised.
 const STEEPEST: f64 = 64.0;
 
 impl Synthetic {
-    /// Generates the video of a seed, which is the same on every machine.
+    /// Generates a video from a seed. The result is the same on every machine.
     ///
-    /// The kind of a frame determines its level. Log-normal noise of groups of pictures and of frames is added; the
-    /// noise of the groups is correlated, like scenes. The levels are then raised to a power and scaled, so that the
-    /// sizes have the given mean and coefficient of variation. The largest frame is at the peak, and larger sizes are
-    /// clamped.
+    /// Each frame starts with a level that depends on its kind. Log-normal noise is added per group of pictures and per
+    /// frame; the noise of successive groups is correlated, like the groups of a scene. The levels are then raised to a
+    /// power and scaled, so that the frame sizes have the given mean and coefficient of variation. The largest frame
+    /// gets the peak size, and larger sizes are reduced to the peak size.
     ///
     /// # Errors
     /// [`SyntheticError`] if no such video can be generated.
@@ -106,7 +110,7 @@ impl Synthetic {
         Ok(Video::new(self.interval, sizes.iter().zip(kinds).map(frame).collect()))
     }
 
-    /// Logarithms of the frames' sizes, in arbitrary scale.
+    /// The logarithms of the frames' sizes before the moments are fitted; only their differences matter.
     fn levels(&self, seed: u64, stream: u64) -> Vec<f64> {
         let mut random = generator(seed, stream.wrapping_mul(2));
         let mut normal = || -> f64 { StandardNormal.sample(&mut random) };
@@ -128,12 +132,12 @@ impl Synthetic {
     }
 }
 
-/// Sizes from levels raised to a power and scaled to `mean`. The largest level has the size `peak`, and larger sizes
-/// are clamped.
+/// Computes frame sizes: the levels raised to a power and scaled to the mean `mean`. The largest level gets the size
+/// `peak`, and larger sizes are reduced to `peak`.
 fn fitted(levels: &[f64], power: f64, mean: f64, peak: f64) -> Vec<f64> {
     let top = levels.iter().copied().fold(f64::NEG_INFINITY, f64::max);
     let bottom = levels.iter().copied().fold(top, f64::min);
-    // The largest shape is 1, so no power overflows.
+    // The largest value is 1, so raising to a power cannot overflow.
     let shapes: Vec<f64> = levels.iter().map(|level| libm::exp(power * (level - top))).collect();
     let largest = shapes.iter().position(|shape| *shape >= 1.0);
     let at = |scale: f64| {
@@ -142,7 +146,8 @@ fn fitted(levels: &[f64], power: f64, mean: f64, peak: f64) -> Vec<f64> {
         };
         shapes.iter().enumerate().map(size)
     };
-    // Search from a scale at which all sizes but the largest are zero, to one at which the smallest exceeds the mean.
+    // The search starts with two scales: with the lower one all sizes except the largest are about zero, with the
+    // higher one the smallest size exceeds the mean.
     let (mut low, mut high) = (libm::log(mean) - STEEPEST, libm::log(mean) + power * (top - bottom) + 1.0);
     for _ in 0..HALVINGS {
         let middle = f64::midpoint(low, high);
@@ -152,7 +157,7 @@ fn fitted(levels: &[f64], power: f64, mean: f64, peak: f64) -> Vec<f64> {
     at(low).collect()
 }
 
-/// Standard deviation relative to the mean.
+/// The standard deviation of the sizes, divided by their mean.
 fn variation(sizes: &[f64]) -> f64 {
     let moments: Moments = sizes.iter().copied().collect();
     moments.standard_deviation().zip(moments.mean()).map_or(0.0, |(deviation, mean)| deviation / mean)
@@ -166,8 +171,8 @@ mod tests {
 
     use super::*;
 
-    /// Star Wars IV in high quality, as published: mean 1376 bytes, peak 9370, variation 0.66, 25 frames/s, groups of
-    /// 12.
+    /// The published moments of Star Wars IV in high quality: mean 1376 bytes, peak 9370 bytes, coefficient of
+    /// variation 0.66, 25 frames/s, groups of 12 frames.
     fn star_wars(frames: usize) -> Synthetic {
         use FrameKind::{B, I, P};
         Synthetic {
@@ -219,10 +224,11 @@ mod tests {
     }
 
     proptest! {
-        // Generating a video takes a tenth of a second.
+        // Generating a video takes a tenth of a second, so only 32 cases are tested.
         #![proptest_config(ProptestConfig::with_cases(32))]
 
-        /// For accepted parameters, the mean is met within 2 %, and the variation within 10 %.
+        /// For all accepted parameters, the mean differs from the given mean by at most 2 %, and the variation by at
+        /// most 10 %.
         #[test]
         fn moments_are_met_within_their_range(seed: u64, cv in 0.35f64..0.9, peak in 5u64..12, mean in 200u64..20_000) {
             let like = Synthetic {

@@ -1,4 +1,4 @@
-//! Published traces of frame sizes.
+//! Reads published traces of video frame sizes.
 
 use alloc::collections::BTreeSet;
 use alloc::string::{String, ToString};
@@ -13,7 +13,7 @@ use equipoise::units::{Size, Span};
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[error("line {line}: {kind}")]
 pub struct VideoError {
-    /// The line, from 1; the last line if something is missing at the end.
+    /// The number of the line with the error, from 1; the last line if something is missing at the end of the text.
     pub line: usize,
     /// The error in that line.
     pub kind: VideoErrorKind,
@@ -23,32 +23,32 @@ pub struct VideoError {
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum VideoErrorKind {
-    /// The number of columns matches no format, or differs from the lines before.
+    /// The number of columns matches no trace format, or differs from the previous lines.
     #[error(
         "{found} columns; a trace has one (bytes), four (number, type, ms, bytes) or six and more (number, ms, type, bits, quality)"
     )]
     Columns {
-        /// Columns found.
+        /// Number of columns in the line.
         found: usize,
     },
-    /// A column is not the expected number.
+    /// A column is not a valid number.
     #[error("`{text}` is no {field}")]
     NoNumber {
-        /// The expected content.
+        /// The expected content of the column.
         field: &'static str,
-        /// The text found.
+        /// The text in the column.
         text: String,
     },
-    /// The frame type is not known.
+    /// The frame type is unknown.
     #[error("`{text}` is not a frame type; it must be I, IDR, P or B")]
     FrameType {
-        /// The text found.
+        /// The text in the column of the frame type.
         text: String,
     },
-    /// A frame's number is not the expected one.
+    /// The number of a frame is not the expected number.
     #[error("frame number {found} where {expected} is due; lines are missing or out of order")]
     Number {
-        /// The number found.
+        /// The number in the line.
         found: u64,
         /// The expected number.
         expected: u64,
@@ -56,27 +56,27 @@ pub enum VideoErrorKind {
     /// A timestamp is not a multiple of the frame interval.
     #[error("the time of {found} ms is not a whole number of frame intervals of {interval}")]
     Time {
-        /// The time as text.
+        /// The display time as written in the line.
         found: String,
-        /// The frame interval from the first lines.
+        /// The frame interval, as computed from the first lines.
         interval: Span,
     },
-    /// Two frames have the same time.
+    /// Two frames have the same display time.
     #[error("another frame has the time of {found} ms")]
     Twice {
-        /// The time as text.
+        /// The display time as written in the line.
         found: String,
     },
-    /// The frame for some time is missing.
+    /// No frame has some display time before the end of the trace.
     #[error("the frame of {at} does not come; the trace is cut off, or lines are missing")]
     Missing {
-        /// The time at which it would be shown.
+        /// The display time of the missing frame.
         at: Span,
     },
-    /// There are no frames, or too few to determine the frame interval.
+    /// The trace has no frames, or too few frames to compute the frame interval.
     #[error("a trace needs two frames at least")]
     Empty,
-    /// There are too many frames.
+    /// The trace has too many frames.
     #[error("more than {most} frames")]
     TooLong {
         /// The maximum number of frames.
@@ -84,21 +84,22 @@ pub enum VideoErrorKind {
     },
 }
 
-/// Maximum number of frames, to bound memory: almost ten hours at 120 frames/s.
+/// Maximum number of frames, which limits the memory: almost ten hours at 120 frames/s.
 const MOST_FRAMES: usize = 1 << 22;
-/// Maximum distance between coding order and display order, in frames (our choice: the longest pyramid of B frames in
-/// use is 16).
+/// Maximum difference between the positions of a frame in coding order and in display order. Our choice: twice the
+/// longest pyramid of B frames in use, which has 16 frames.
 const REORDERED: usize = 32;
-/// Maximum size of a frame, larger than any coded frame: 16 MiB.
+/// Maximum size of a frame: 16 MiB, which is larger than any coded frame.
 const LARGEST_FRAME: u64 = 16 << 20;
-/// Tolerance for rounded times, as a part of a frame interval: rounding to 1 ms is an eighth of an interval of 8 ms.
+/// Tolerance for rounded display times, as a share of the frame interval. If times are truncated to whole milliseconds
+/// and the interval is 8 ms, the error is up to an eighth of the interval.
 const ROUNDING: f64 = 0.15;
 
-/// A line of a verbose trace.
+/// A parsed line of a verbose trace.
 struct Row<'t> {
     line: usize,
     number: u64,
-    /// `number` counts lines; otherwise it counts frames in display order.
+    /// Whether `number` counts the lines of the trace; if not, it counts frames in display order.
     counts_lines: bool,
     kind: FrameKind,
     time: &'t str,
@@ -107,19 +108,20 @@ struct Row<'t> {
 }
 
 impl Video {
-    /// Reads a trace of frame sizes. Three formats are distinguished by their columns; empty lines and lines that begin
-    /// with `#` are skipped:
+    /// Reads a trace of frame sizes. The number of columns determines which of three formats is read. Empty lines and
+    /// lines that begin with `#` are skipped:
     ///
-    /// - verbose (TU Berlin, Fitzek 2001): number of the line, type, display time in ms, bytes;
-    /// - verbose (Arizona State University, Seeling 2012): number in display order, display time in ms, type, bits, and
-    ///   columns of quality that are ignored;
-    /// - terse: bytes alone, one frame every `terse_interval`, in the order of the file.
+    /// - verbose (TU Berlin, Fitzek 2001): line number, frame type, display time in ms, size in bytes;
+    /// - verbose (Arizona State University, Seeling 2012): number in display order, display time in ms, frame type,
+    ///   size in bits, and columns of quality, which are ignored;
+    /// - terse: only the size in bytes, one frame every `terse_interval`, in the order of the file.
     ///
-    /// Verbose lines are in coding order, and so are the frames of the result. Each time must occur exactly once, and
-    /// no frame may be further from its place than reordering explains.
+    /// The lines of a verbose trace are in coding order, and the frames of the returned video are in the same order.
+    /// Each display time must occur exactly once. The position of a frame in coding order must not be too far from its
+    /// position in display order.
     ///
     /// # Errors
-    /// [`VideoError`], with the line.
+    /// [`VideoError`] with the line number of the error.
     pub fn parse<'t>(lines: impl IntoIterator<Item = &'t str>, terse_interval: Span) -> Result<Self, VideoError> {
         let (mut rows, mut terse): (Vec<Row<'t>>, Vec<Frame>) = (Vec::new(), Vec::new());
         let mut last = 0;
@@ -156,7 +158,7 @@ impl Video {
     }
 }
 
-/// Columns after this are ignored; no format has as many.
+/// Columns of a line after the first 16 are ignored; no format has more columns.
 const MOST_COLUMNS: usize = 16;
 
 fn row(
@@ -179,7 +181,7 @@ fn row(
     Ok(Row { line, number, counts_lines: true, kind, time, time_ms, size: size? })
 }
 
-/// A size in bytes, rounded up, from a text in units of 1/`per_byte` of a byte.
+/// Parses a size in bytes or, if `per_byte` is 8, in bits. Returns the size rounded up to whole bytes.
 fn size(text: &str, per_byte: u64) -> Result<Size, VideoErrorKind> {
     let units: Option<u64> = text.parse().ok();
     let bytes = units.map(|units| units.div_ceil(per_byte)).filter(|bytes| *bytes <= LARGEST_FRAME);
@@ -190,10 +192,11 @@ fn size(text: &str, per_byte: u64) -> Result<Size, VideoErrorKind> {
 /// Checks that every frame occurs exactly once. Returns the frame interval in ms.
 fn check(rows: &[Row<'_>], last: usize) -> Result<f64, VideoError> {
     let at_end = |kind| VideoError { line: last.max(1), kind };
-    // The first frames in display order are among the first in coding order.
+    // The first frames in display order are also among the first frames in coding order.
     let first = rows.iter().take(REORDERED).map(|row| row.time_ms).filter(|time| *time > 0.0).reduce(f64::min);
     let coarse = first.ok_or_else(|| at_end(VideoErrorKind::Empty))?;
-    // The rounding error of the first time is negligible over the whole length.
+    // The frame interval is computed from the longest time, because the first time has a larger relative rounding
+    // error.
     let intervals = rows.iter().map(|row| row.time_ms).fold(0.0, f64::max) / coarse;
     let whole = libm::round(intervals);
     let interval_ms = if (intervals - whole).abs() < ROUNDING { coarse * intervals / whole } else { coarse };
@@ -300,7 +303,8 @@ mod tests {
     }
 
     proptest! {
-        /// For any text: returns a video, or an error with a line of the text, and never panics.
+        /// For any text, the parser returns a video, or an error with the number of a line in the text; it never
+        /// panics.
         #[test]
         fn any_text_gives_a_video_or_a_line(text in "([0-9 \tIPB#.\n-]|IDR){0,200}") {
             match parse(&text) {

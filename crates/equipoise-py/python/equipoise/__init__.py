@@ -1,7 +1,7 @@
-"""Congestion control experiments from scenario files: simulate, compare, add your own control law.
+"""Congestion control experiments from scenario files: simulate and compare controllers, and add your own control law.
 
-The words and units are the same as in the scenario file and in the JSON that the command ``equipoise`` writes: a key ends with its
-unit, and ``None`` means not measured.
+The names and units are the same as in scenario files and in the JSON that the command ``equipoise`` writes. The name of
+a quantity ends with its unit, and the value ``None`` means that the quantity was not measured.
 """
 
 from ._errors import EquipoiseError, ScenarioError

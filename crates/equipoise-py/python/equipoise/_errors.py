@@ -2,14 +2,15 @@
 
 
 class EquipoiseError(Exception):
-    """A run, a comparison, a suite or an analysis is not possible; the message says why, and how to correct it."""
+    """A run, a comparison, a suite or an analysis is not possible. The message says why and how to correct it."""
 
 
 class ScenarioError(EquipoiseError, ValueError):
     """A scenario, or an override of one of its values, is wrong.
 
-    ``line`` and ``column`` count from 1 in the scenario's text; they are None for an override of ``set``, which has no line.
-    ``key`` is the wrong key, or the path of the override; None if the text is not valid TOML.
+    ``line`` and ``column`` are a position in the scenario's text, counted from 1. They are None if the error is in an
+    override of ``set``. ``key`` is the wrong key, or the path of the override; it is None if the text is not valid
+    TOML.
     """
 
     def __init__(self, message: str, line: int | None = None, column: int | None = None, key: str | None = None) -> None:

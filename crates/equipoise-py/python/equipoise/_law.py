@@ -10,28 +10,29 @@ if TYPE_CHECKING:
 
 
 class Law(Protocol):
-    """A control law that a session can run: it handles feedback, and returns the allowed rate.
+    """A control law that a session can use. The law processes feedback, and returns the allowed rate.
 
-    Two methods are required. If a law has any of these methods, they are called, too:
+    The methods ``on_feedback`` and ``allowance`` are required. A law may also have these methods:
 
-    - ``on_sent(now_s, packet)``: a packet was sent (``Sent``), if the law needs ``"packets"``;
-    - ``on_frame(now_s, frame)``: a frame of live media was added to the send queue (``Frame``);
-    - ``next_timer_s()``: returns the time at which to call ``on_timer(now_s)``, or None.
+    - ``on_sent(now_s, packet)``: called for each packet that was sent (a ``Sent``), if the law needs ``"packets"``;
+    - ``on_frame(now_s, frame)``: called for each frame of live media that is added to the send queue (a ``Frame``);
+    - ``next_timer_s()``: returns the time at which the session calls ``on_timer(now_s)``; None for no call.
 
     A law may also have these attributes, which are read once:
 
-    - ``needs``: what it needs from the session, one word or several: ``"intervals"`` (the default), ``"packets"``,
-      ``"packet-pairs"``, ``"playout"``, ``"ecn"``;
-    - ``lowest_rate_bps``: the minimum rate that it can choose; 1000 by default;
-    - ``target_s``: its target for the one-way delay, for reports.
+    - ``needs``: what the law needs from the session, as one word or several: ``"intervals"`` (the default),
+      ``"packets"``, ``"packet-pairs"``, ``"playout"``, ``"ecn"``;
+    - ``lowest_rate_bps``: the lowest rate that the law can choose; 1000 by default;
+    - ``target_s``: the law's target for the one-way delay, which is only used in the results.
 
-    Times count from the start of the run. The session limits every law: it sends at most twice the rate that was proved to arrive.
-    A law must not use a clock, and no random numbers except from its own seed; otherwise runs are not repeatable.
+    Times are in seconds since the start of the run. The session limits every law: it sends at most twice the rate at
+    which packets arrived according to feedback. So that runs are repeatable, a law must not read a clock, and must only
+    use random numbers from its own seed.
     """
 
     @abstractmethod
     def on_feedback(self, now_s: float, feedback: Interval | Packets | Silence) -> None:
-        """Handle feedback from the receiver, or its silence."""
+        """Process feedback from the receiver, or the information that no feedback arrives."""
 
     @abstractmethod
     def allowance(self) -> float | Allowance:

@@ -33,7 +33,7 @@ __all__ = [
 
 __version__: Final[str]
 DEMO: Final[str]
-"""The scenario of the demo: a session with background traffic that increases in steps, 40 s."""
+"""The text of the demo scenario: a session with background traffic that increases in steps, for 40 s."""
 
 _Scenario: TypeAlias = str | PathLike[str] | Mapping[str, Any]
 _Laws: TypeAlias = dict[str, Callable[[int], Law]]
@@ -50,21 +50,26 @@ def run(
     threads: int | None = None,
     progress: _Progress | None = None,
 ) -> Result:
-    """Run a scenario in the simulator, on all cores, without the GIL.
+    """Run a scenario in the simulator, on all cores. Other Python threads can run at the same time.
 
     :param scenario: a dict, a text of several lines in TOML, or the path of a file.
-    :param set: overrides: paths of keys such as ``"flow.media.controller.target"`` with their values; None removes a key.
-    :param seed: seed of the first run; later runs have the next seeds. The scenario's seed by default.
-    :param laws: laws that the scenario can use: names with functions that make a law for a flow, called with the size of its packets in bytes.
-    :param series: whether runs keep their values over time; by default only for a number of runs that fits into moderate memory.
-    :param threads: number of threads, which does not affect the results. All cores by default.
-    :param progress: True for a bar, or a function that is called with the completed share, 0 to 1, about ten times a second.
-    :raises ScenarioError: with line and key, for a wrong scenario or override.
-    :raises EquipoiseError: if a scenario cannot be simulated. An exception of a law, or of ``progress``, ends the runs and is raised.
+    :param set: a dict of overrides from key paths, such as ``"flow.media.controller.target"``, to values; the value
+        None removes the key.
+    :param seed: seed of the first run, by default the scenario's seed; later runs have the next seeds.
+    :param laws: control laws that the scenario can name: a dict from names to functions. A function creates a law for
+        one flow, and is called with the size of the flow's packets in bytes.
+    :param series: whether runs keep their values over time. By default only the first runs keep them, so that memory is
+        bounded.
+    :param threads: number of threads, by default one per core; it does not affect the results.
+    :param progress: True for a progress bar, or a function that is called about ten times a second with the completed
+        share, from 0 to 1.
+    :raises ScenarioError: if the scenario or an override is wrong; the exception has the line and the key.
+    :raises EquipoiseError: if the scenario cannot be simulated. In addition, an exception of a law or of ``progress``
+        ends the runs and is raised unchanged.
     """
 
 def explain(scenario: _Scenario, *, set: dict[str, Any] | None = None) -> str:
-    """Describe in words what a scenario would run, without running it."""
+    """Describe in words what a scenario would run. The scenario is not run."""
 
 def compare(
     scenario: _Scenario | Sequence[_Scenario] | dict[str, _Scenario],
@@ -78,10 +83,11 @@ def compare(
     threads: int | None = None,
     progress: _Progress | None = None,
 ) -> Comparison:
-    """Run one scenario with several controllers, or several scenarios, on the same seeds.
+    """Run one scenario with several controllers, or several scenarios, with the same seeds.
 
-    With ``controllers``, each of them replaces the controller of ``flow``; they may include names of ``laws``. Without it, ``scenario`` is
-    a list of scenarios with different names, or a dict of scenarios by name. The other variants are compared with the first one, seed by seed.
+    If ``controllers`` is set, each of its controllers replaces the controller of ``flow`` in one variant; names of
+    ``laws`` are allowed. Otherwise ``scenario`` is a list of scenarios with different names, or a dict from names to
+    scenarios, and each scenario is a variant. All variants are compared with the first variant, seed by seed.
     """
 
 def suite(
@@ -96,50 +102,56 @@ def suite(
     threads: int | None = None,
     progress: _Progress | None = None,
 ) -> Suite:
-    """Run cases of RFC 8867, such as ``"5.1"`` or ``"5.1/50ms-link"``, all by default, under several controllers.
+    """Run test cases of RFC 8867, such as ``"5.1"`` or ``"5.1/50ms-link"``, with several controllers. By default all
+    cases are run.
 
-    ``quick`` runs only the first variant of each case, with 3 seeds instead of 10. ``aqm`` sets all queues of bottleneck links to ``"codel"``,
-    ``"fq_codel"``, ``"pie"``, ``"dualpi2"`` or ``"drop-tail"``.
+    ``quick`` runs only the first variant of each case, with 3 seeds instead of 10. ``aqm`` sets the queue management of
+    all bottleneck links: ``"codel"``, ``"fq_codel"``, ``"pie"``, ``"dualpi2"`` or ``"drop-tail"``.
     """
 
 def capture_rtt(path: str | PathLike[str], *, acks: str = "pair", bin: str | None = None) -> Capture:
-    """Measure the round-trip times of TCP in a capture: pcap or pcapng, with or without gzip compression.
+    """Measure the round-trip times of TCP in a packet capture. The file is pcap or pcapng, with or without gzip
+    compression.
 
-    ``acks`` is ``"pair"`` for acknowledgements of two successive segments, which no delayed-ACK timer has sent, or ``"every"``. ``bin`` is the
-    width of the histogram's bars, such as ``"2 ms"``.
+    ``acks`` selects the acknowledgements that are used. ``"pair"`` uses those of two successive segments, because these
+    were not delayed by the receiver's delayed-ACK timer; ``"every"`` uses all. ``bin`` is the width of the histogram's
+    bars, such as ``"2 ms"``.
     """
 
 def capture_rtp(path: str | PathLike[str], *, clock_rate: int | None = None) -> RtpCapture:
-    """Analyse the RTP streams in a capture: pcap, pcapng or a dump of rtpdump, with or without gzip compression. No signalling is needed.
+    """Analyse the RTP streams in a packet capture. The file is pcap, pcapng or a dump of rtpdump, with or without gzip
+    compression. RTP streams are found without their signalling.
 
-    ``clock_rate`` is the rate of the media clock of dynamic payload types in ticks per second, such as 90000 for video; without it, their
-    jitter is unknown.
+    ``clock_rate`` is the clock rate of dynamic RTP payload types in Hz, such as 90000 for video. Without
+    ``clock_rate``, the jitter of streams with dynamic payload types is unknown.
     """
 
 def controllers() -> list[dict[str, Any]]:
-    """Return all rate controllers: name, summary, source, and the parameters with kind, default, range and meaning."""
+    """Return all rate controllers: name, summary, source, and parameters with kind, default, range and meaning."""
 
 @final
 class Table:
-    """Arrow columns; ``pandas.DataFrame.from_arrow``, ``polars.DataFrame`` and ``pyarrow.table`` accept a table as it is."""
+    """A table of Arrow columns. ``pandas.DataFrame.from_arrow``, ``polars.DataFrame`` and ``pyarrow.table`` accept it
+    directly.
+    """
 
     @property
     def columns(self) -> list[str]:
-        """Names of the columns; each name ends with the unit."""
+        """Names of the columns. The name of a quantity ends with its unit."""
 
     def __len__(self) -> int: ...
     def __getitem__(self, column: str, /) -> list[Any]:
-        """The values of a column; None for values that were not measured."""
+        """Return the values of a column; None for values that were not measured."""
 
     def where(self, **values: Any) -> Table:
-        """The rows whose columns have these values: ``intervals.where(flow="media", seed=1)``."""
+        """Return the rows whose columns have the given values, as in ``where(flow="media", seed=1)``."""
 
     def __arrow_c_stream__(self, requested_schema: object | None = None) -> object: ...
     def __arrow_c_schema__(self) -> object: ...
 
 @final
 class Result:
-    """All runs of a scenario. The keys are the same as in the JSON of ``equipoise sim --json``."""
+    """The results of all runs of a scenario. The keys are the same as in the JSON of ``equipoise sim --json``."""
 
     @property
     def scenario(self) -> str:
@@ -147,24 +159,24 @@ class Result:
 
     @property
     def scenario_text(self) -> str:
-        """The text of the whole scenario as it was run, with all changes."""
+        """The complete text of the scenario that was run, with all overrides applied."""
 
     @property
     def seed(self) -> int:
-        """Seed of the first run; run number n, from 0, has the seed ``seed + n``."""
+        """Seed of the first run. Run number n, counted from 0, has the seed ``seed + n``."""
 
     @property
     def summary(self) -> dict[str, Any]:
-        """The same as ``to_dict``, without the values over time."""
+        """All results as a dict, as from ``to_dict``, but without the values over time."""
 
     def to_dict(self) -> dict[str, Any]:
-        """All results as a dict."""
+        """Return all results as a dict."""
 
     def to_json(self) -> str:
-        """All results as JSON, as written by ``equipoise sim --json``."""
+        """Return all results as JSON, as ``equipoise sim --json`` writes them."""
 
     def to_html(self) -> str:
-        """The report as an HTML page."""
+        """Return the report on all runs as an HTML page."""
 
     @property
     def flows(self) -> Table:
@@ -180,7 +192,9 @@ class Result:
 
     @property
     def phases(self) -> Table:
-        """One row for each phase between planned changes of each run; a row covers all media flows."""
+        """One row for each phase of each run. Phases are the times between planned changes. The values are for all
+        media flows together.
+        """
 
     @property
     def steps(self) -> Table:
@@ -188,15 +202,15 @@ class Result:
 
     @property
     def means(self) -> Table:
-        """For several runs: mean and 95 % confidence interval for each flow and metric."""
+        """Mean over all runs and its 95 % confidence interval, for each flow and metric. Empty for a single run."""
 
     @property
     def intervals(self) -> Table:
-        """One row for each control interval of a flow, or report interval of one of its paths."""
+        """One row per control interval of a flow and, for flows with several paths, per report interval of a path."""
 
     @property
     def link_samples(self) -> Table:
-        """State of the links over time, in scenarios with TCP or playout buffers."""
+        """State of the links over time, only in scenarios with TCP flows or playout buffers."""
 
     @property
     def tcp_samples(self) -> Table:
@@ -204,11 +218,11 @@ class Result:
 
     @property
     def received(self) -> Table:
-        """Rates at the receivers over time, if the scenario requests them."""
+        """Rates at which packets arrive at the receivers, over time, if the scenario requests these values."""
 
     @property
     def beliefs(self) -> Table:
-        """Estimates of the path over time, for control laws that report them."""
+        """A control law's estimates of the path over time, for the laws that report their estimates."""
 
     @property
     def distribution(self) -> Table:
@@ -216,19 +230,21 @@ class Result:
 
 @final
 class Comparison:
-    """Variants of a scenario, run on the same seeds. The keys are the same as in the JSON of ``equipoise compare --json``."""
+    """Results of several variants of a scenario that were run with the same seeds. The keys are the same as in the JSON
+    of ``equipoise compare --json``.
+    """
 
     @property
     def flow(self) -> str:
-        """The flow whose delay is plotted against its rate."""
+        """Name of the flow whose delay and rate are plotted in the HTML page."""
 
     @property
     def metrics(self) -> Table:
-        """One row for each flow, metric and variant: mean, interval, and difference from the first variant."""
+        """One row per flow, metric and variant: mean, confidence interval, and difference from the first variant."""
 
     @property
     def values(self) -> Table:
-        """One row for each flow, metric, variant and seed."""
+        """The value of each single run: one row for each flow, metric, variant and seed."""
 
     def to_dict(self) -> dict[str, Any]: ...
     def to_json(self) -> str: ...
@@ -236,15 +252,19 @@ class Comparison:
 
 @final
 class Suite:
-    """Test cases under several controllers. The keys are the same as in the JSON of ``equipoise suite rfc8867 --json``."""
+    """Results of test cases with several controllers. The keys are the same as in the JSON of ``equipoise suite rfc8867
+    --json``.
+    """
 
     @property
     def metrics(self) -> Table:
-        """One row for each case, variant, controller and metric, of a whole run, flow, phase or bar: the rows and columns of ``to_csv``."""
+        """One row for each case, variant, controller and metric, for the scopes run, flow, phase and bar. The rows and
+        columns are those of ``to_csv``.
+        """
 
     @property
     def not_run(self) -> Table:
-        """The cases that a controller cannot run, with the reasons."""
+        """One row for each case that a controller cannot run, with the reason."""
 
     def to_dict(self) -> dict[str, Any]: ...
     def to_json(self) -> str: ...
@@ -253,11 +273,13 @@ class Suite:
 
 @final
 class Capture:
-    """Round-trip times in a capture. The keys are the same as in the JSON of ``equipoise capture rtt --json``."""
+    """Round-trip times of TCP in a packet capture. The keys are the same as in the JSON of ``equipoise capture rtt
+    --json``.
+    """
 
     @property
     def directions(self) -> Table:
-        """One row for each direction of a connection that has samples, sorted by decreasing number of samples."""
+        """One row per direction of a connection with round-trip samples; the one with the most samples is first."""
 
     def to_dict(self) -> dict[str, Any]: ...
     def to_json(self) -> str: ...
@@ -265,37 +287,40 @@ class Capture:
 
 @final
 class RtpCapture:
-    """RTP streams in a capture. The keys are the same as in the JSON of ``equipoise capture rtp --json``."""
+    """RTP streams in a packet capture. The keys are the same as in the JSON of ``equipoise capture rtp --json``."""
 
     @property
     def streams(self) -> Table:
-        """One row for each stream at each interface, in the order of first packets; payload types are separated by commas."""
+        """One row per stream and interface, sorted by the first packet's time; payload types are joined by commas."""
 
     @property
     def seconds(self) -> Table:
-        """One row for each second of a stream in which packets arrived."""
+        """One row for each second of each stream, except for seconds in which no packet arrived."""
 
     @property
     def round_trips(self) -> Table:
-        """One row for each round trip, measured from RTCP reports, with its time."""
+        """One row for each round-trip time that RTCP reports allow to compute, with the time of the report."""
 
     def to_dict(self) -> dict[str, Any]: ...
     def to_json(self) -> str: ...
 
 @final
 class Controller:
-    """A rate controller with its pacer, for the caller's own stack. Times are in seconds by any clock of the caller.
+    """A rate controller with its pacer, for a program with its own network code. Times are in seconds by any clock of
+    the caller.
 
-    As in this package's sessions, its rate is at most twice the rate that feedback proved to arrive, and falls if no feedback arrives.
+    The rate is at most twice the rate at which packets arrived according to feedback. It falls if no feedback arrives.
 
-    :param name: a controller of the catalogue. Its parameters are texts with units, or numbers: ``Controller("gcc", max_rate="5 Mbit/s")``.
-    :param feedback: ``"arrivals"`` for packets with arrival times, or ``"acks"`` for packets without them, both passed to ``feedback``;
-        ``"twcc"`` for transport-wide feedback, or ``"rfc8888"`` for RFC 8888, both passed to ``rtcp``.
-    :param packet_bytes: size of full IP packets.
-    :param pacing: the packets of a frame are sent at this multiple of the rate.
-    :param interval_s: interval length for controllers that decide once per interval.
-    :param has_ecn: whether packets are sent as ECN-capable and feedback reports their marks.
-    :param now_s: the present time.
+    :param name: the name of a built-in controller. Parameters of the controller are texts with units, or numbers:
+        ``Controller("gcc", max_rate="5 Mbit/s")``.
+    :param feedback: the kind of feedback. ``"arrivals"`` (packets with arrival times) and ``"acks"`` (packets without
+        arrival times) are passed to the method ``feedback``. ``"twcc"`` (transport-wide RTCP feedback) and
+        ``"rfc8888"`` (RTCP feedback of RFC 8888) are passed to the method ``rtcp``.
+    :param packet_bytes: size of a full IP packet, in bytes.
+    :param pacing: pacing rate of the packets of a frame, as a multiple of the controller's rate.
+    :param interval_s: time between two decisions, for controllers that decide once per interval.
+    :param has_ecn: whether packets are sent as ECN-capable and feedback reports their ECN marks.
+    :param now_s: the present time by the caller's clock.
     """
 
     def __new__(
@@ -312,26 +337,30 @@ class Controller:
         **parameters: str | float,
     ) -> Controller: ...
     def sent(self, now_s: float, number: int, size_bytes: int, *, ssrc: int = 0) -> None:
-        """Report a sent packet: the number that feedback will use, and its size with all headers. ``ssrc`` is used for RFC 8888 only."""
+        """Report a packet that was sent. ``number`` identifies the packet in feedback, and ``size_bytes`` is its size
+        with all headers. ``ssrc`` is only used for RFC 8888.
+        """
 
     def feedback(self, now_s: float, packets: Sequence[tuple[int, float | None]]) -> None:
-        """Report packets: number, and arrival time by the receiver's clock (``nan`` if the time is unknown, None if the packet was lost)."""
+        """Report packets as arrived or lost. Each tuple has the number of a packet and its arrival time by the
+        receiver's clock; ``nan`` means an unknown arrival time, and None means that the packet was lost.
+        """
 
     def rtcp(self, now_s: float, datagram: bytes) -> None:
-        """Handle a received RTCP datagram. Only feedback in the chosen format has an effect."""
+        """Process an RTCP datagram that arrived. Only feedback of the kind chosen at creation has an effect."""
 
     def idle(self, now_s: float) -> None:
-        """Report that nothing waits to be sent: the application limits the sender, not the rate."""
+        """Report that no packet waits to be sent, so that the application limits the sender, not the rate."""
 
     def timer(self, now_s: float) -> None:
-        """Advance the time; calling this too early or without need is harmless."""
+        """Advance the controller's time to ``now_s``. A call that is too early or not needed is harmless."""
 
     @property
     def next_timer_s(self) -> float | None:
-        """When to call ``timer``, in s, if nothing else happens before."""
+        """When to call ``timer``, in s, if no other call changes this time before; None if no call is needed."""
 
     def next_departure_s(self, now_s: float) -> float | None:
-        """When the next packet may be sent, in s; None while the window is full or the rate is 0."""
+        """Return when the next packet may be sent, in s; None while the window is full or the rate is 0."""
 
     @property
     def rate_bps(self) -> int:
@@ -339,27 +368,27 @@ class Controller:
 
     @property
     def pace_bps(self) -> int:
-        """The rate at which single packets may be sent, in bit/s."""
+        """The pacing rate, at which the packets of a frame may be sent, in bit/s."""
 
     @property
     def window_bytes(self) -> int | None:
-        """Maximum data in flight, in bytes; None if the controller sets no limit."""
+        """Maximum number of bytes in flight; None if the controller sets no limit."""
 
     @property
     def in_flight_bytes(self) -> int:
-        """Data in flight, in bytes."""
+        """Number of bytes that were sent and neither acknowledged nor reported as lost."""
 
     @property
     def round_trip_s(self) -> float:
-        """The last round-trip time, in s; before the first measurement, an assumed value."""
+        """The last measured round-trip time, in s; before the first measurement, an assumed value."""
 
     @property
     def why(self) -> str | None:
-        """The reason for the rate, such as ``"law"`` or ``"unproved"``; None before the first decision."""
+        """The reason for the present rate, such as ``"law"`` or ``"unproved"``; None before the first decision."""
 
 @final
 class SweepFolder:
-    """A sweep in its folder, for the function ``sweep``."""
+    """A sweep that is stored in a folder. The function ``sweep`` uses this class."""
 
     @staticmethod
     def open(path: str | PathLike[str]) -> SweepFolder: ...
@@ -386,7 +415,9 @@ class SweepFolder:
 
 @final
 class Allowance:
-    """The rate at which a session may send, in bit/s of IP packets, and the amount of data that may be in flight."""
+    """A decision of a control law: the rate of IP packets at which a session may send, and the amount of data that may
+    be in flight.
+    """
 
     def __new__(cls, rate_bps: float, *, window_bytes: int | None = None, pace_bps: float | None = None) -> Allowance: ...
     @property
@@ -395,11 +426,11 @@ class Allowance:
     def window_bytes(self) -> int | None: ...
     @property
     def pace_bps(self) -> float | None:
-        """The rate at which single packets may be sent, if the allowed data is sent in bursts, such as video frames."""
+        """Pacing rate of the packets of a burst, such as a video frame, in bit/s."""
 
 @final
 class Interval:
-    """The summary of a report interval, measured by the receiver; None for values that were not measured."""
+    """The summary of a report interval, as measured by the receiver. Values that were not measured are None."""
 
     @property
     def delay_mean_s(self) -> float | None: ...
@@ -407,35 +438,37 @@ class Interval:
     def delay_variance_s2(self) -> float | None: ...
     @property
     def fraction_lost(self) -> float | None:
-        """Share of packets that were lost, 0 to 1."""
+        """Share of the packets that were lost, from 0 to 1."""
 
     @property
     def fraction_marked(self) -> float | None:
-        """Share of ECN-capable packets that arrived with a congestion mark (RFC 3168), 0 to 1."""
+        """Share of the ECN-capable packets that arrived with a congestion mark (RFC 3168), from 0 to 1."""
 
     @property
     def packets(self) -> int | None:
-        """Number of packets sent in the report's interval, whether they arrived or not."""
+        """Number of packets sent in the report interval, including packets that were lost."""
 
     @property
     def delivered_bps(self) -> int | None:
-        """Rate at which packets arrived, in bit/s."""
+        """Rate at which packets arrived in the report interval, in bit/s."""
 
     @property
     def round_trip_s(self) -> float | None:
-        """Time from a report request to its report, in s."""
+        """Round-trip time, measured from the request for a report to the arrival of the report, in s."""
 
     @property
     def bottleneck_bps(self) -> int | None:
-        """Rate of the bottleneck from packet pairs, in bit/s."""
+        """Rate of the bottleneck, measured with packet pairs, in bit/s."""
 
     @property
     def app_limited(self) -> bool:
-        """The application sent less than the rate allowed, or the session's own limits did."""
+        """Whether less was sent than the control law allowed, because of the application or because of limits of the
+        session.
+        """
 
 @final
 class Packet:
-    """The result of a packet."""
+    """Feedback on one packet: whether and when it arrived."""
 
     @property
     def number(self) -> int: ...
@@ -447,15 +480,15 @@ class Packet:
     def lost(self) -> bool: ...
     @property
     def arrived_s(self) -> float | None:
-        """Arrival time by the receiver's clock, in s; None if the packet was lost or its time is unknown."""
+        """Arrival time by the receiver's clock, in s; None if the packet was lost or its arrival time is unknown."""
 
     @property
     def marked(self) -> bool:
-        """Whether the packet arrived with a congestion mark."""
+        """Whether the packet arrived with an ECN congestion mark."""
 
 @final
 class Packets:
-    """The results of single packets, in the order in which they were sent."""
+    """Feedback on single packets, in the order in which they were sent."""
 
     @property
     def packets(self) -> list[Packet]: ...
@@ -463,7 +496,7 @@ class Packets:
     def round_trip_s(self) -> float | None: ...
     @property
     def in_flight_bytes(self) -> int:
-        """Data in flight before this feedback arrived, in bytes; includes the packets in this feedback."""
+        """Number of bytes in flight before this feedback arrived, including the packets in this feedback."""
 
     @property
     def app_limited(self) -> bool: ...
@@ -471,7 +504,7 @@ class Packets:
 
 @final
 class Silence:
-    """No report arrived for this number of report intervals, at least three."""
+    """Feedback that no report arrived for ``reports`` report intervals, which is at least three."""
 
     @property
     def reports(self) -> int: ...
@@ -489,7 +522,7 @@ class Sent:
 
 @final
 class Frame:
-    """A frame of live media that is added to the send queue."""
+    """A frame of live media that the application adds to the send queue."""
 
     @property
     def size_bytes(self) -> int: ...

@@ -1,4 +1,4 @@
-"""The progress bar for ``progress=True``."""
+"""The progress bar that is shown for ``progress=True``."""
 
 import sys
 
@@ -6,7 +6,7 @@ _WIDTH = 40
 
 
 class Bar:
-    """A bar on standard error, if this is a terminal; it disappears at the end."""
+    """A progress bar on standard error, if this is a terminal. The bar is removed when the share reaches 1."""
 
     def __init__(self) -> None:
         self._shown = ""

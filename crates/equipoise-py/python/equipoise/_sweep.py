@@ -1,4 +1,4 @@
-"""Sweeps on one machine or many."""
+"""Sweeps, run on one machine or by workers on several machines."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from ._native import SweepFolder
 _MANIFEST = "sweep.json"
 _PARTS = "parts"
 _ROUND = 8
-"""Parts per worker in a round. At the end of a round, workers wait for its last part."""
+"""Number of parts per worker in a round. At the end of a round, workers wait until its last part is complete."""
 
 
 def sweep(
@@ -33,24 +33,30 @@ def sweep(
     n_jobs: int | None = None,
     progress: bool | Callable[[float], object] | None = None,
 ) -> Path:
-    """Run every combination of varied values, and of random values, into one Parquet file: one row for each flow of a run.
+    """Run a scenario with every combination of varied and random values. Write a Parquet file with one row per flow and
+    run.
 
-    The bytes of the file depend only on the runs, not on threads, backends, lost workers or interruptions.
+    The bytes of the file depend only on the runs. Threads, backends, lost workers and interruptions do not change them.
 
-    :param scenario: as for ``run``; ``set`` changes it first.
+    :param scenario: a scenario as for ``run``. The overrides of ``set`` are applied before the values of ``vary`` and
+        ``draw``.
     :param file: the Parquet file to write.
-    :param vary: keys, each with a list of values.
-    :param draw: keys, each with a distribution such as ``"uniform(2 ms, 8 ms)"``, whose values are drawn at ``points`` random points.
-    :param runs: number of runs at each point; their seeds begin with ``seed``.
-    :param folder: folder for the parts. The same call with the same folder continues after an interruption. Without it, the parts are
-        temporary files until the end.
-    :param threads: number of threads on this machine, without a backend; all cores by default.
-    :param backend: a backend of joblib, which must be installed: ``"loky"``, ``"threading"``, ``"dask"`` with a client, ``"ray"``, or a
-        registered one. Workers receive the scenario's text and the number of a part, and return the part's bytes, so they need no common
-        file system. If a worker is lost, the backend runs its part again; if the backend ends the call, the same call with ``folder``
-        continues.
-    :param n_jobs: number of jobs of the backend at the same time, as joblib counts them; all by default.
-    :return: ``file``.
+    :param vary: a dict from key paths to lists of values.
+    :param draw: a dict from key paths to distributions such as ``"uniform(2 ms, 8 ms)"``. Each distribution has
+        ``points`` random values.
+    :param runs: number of runs for each combination of values; the first run has the seed ``seed``, and later runs the
+        next seeds.
+    :param folder: folder for the results of the parts. After an interruption, the same call with the same folder
+        continues the sweep. Without ``folder``, the parts are temporary files, which are deleted at the end of the
+        call.
+    :param threads: number of threads on this machine if no backend is used; all cores by default.
+    :param backend: a backend of joblib: ``"loky"``, ``"threading"``, ``"dask"`` with a client, ``"ray"``, or the name
+        of a registered backend. joblib must be installed. Workers receive the scenario's text and the number of a part,
+        and return the part's bytes, so they need no common file system. If a worker is lost, the backend runs the part
+        of this worker again. If the backend ends the call instead, the same call with the same ``folder`` continues the
+        sweep.
+    :param n_jobs: number of jobs that the backend runs at the same time, as in joblib; by default as many as possible.
+    :return: the path ``file``.
     """
     with contextlib.ExitStack() as stack:
         kept = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="equipoise-")) if folder is None else folder)
@@ -59,13 +65,13 @@ def sweep(
             begun.run("1/1", threads=threads, progress=progress)
         else:
             _spread(begun, kept, backend, n_jobs, progress)
-        # The file appears under its final name only when it is complete.
+        # The file is written with a temporary name, so that a file with the final name is always complete.
         beside = Path(f"{os.fspath(file)}.{os.getpid()}.part")
         try:
             begun.merge(beside)
             beside.replace(file)
         finally:
-            # Repeated attempts must not fill a full disk.
+            # Delete an incomplete file, so that repeated calls do not fill the disk.
             beside.unlink(missing_ok=True)
     return Path(file)
 
@@ -77,7 +83,7 @@ def _spread(
     n_jobs: int | None,
     progress: bool | Callable[[float], object] | None,
 ) -> None:
-    """Let workers run the missing parts, one part per task, and store each result when it arrives."""
+    """Let workers run the parts that have no result yet, one part per task, and store each result when it arrives."""
     import joblib  # type: ignore[import-untyped]
 
     from ._progress import Bar
@@ -92,10 +98,10 @@ def _spread(
     with joblib.parallel_config(backend=backend, n_jobs=jobs):
         active, _ = joblib.parallel.get_active_backend()
         hands_on = active.supports_return_generator
-        # A backend that returns no result before all are complete gets a round of parts at a time: completed parts are
-        # kept, and memory is bounded.
+        # Some backends return no result before all tasks are complete. Such a backend receives one round of parts at a
+        # time, so that completed rounds are stored and memory is bounded.
         length = max(1, len(missing) if hands_on else _ROUND * joblib.effective_n_jobs(jobs))
-        # Each task is one part, so that a lost worker costs only one part.
+        # Each task is one part, so that only one part is run again if a worker is lost.
         with joblib.Parallel(return_as="generator_unordered" if hands_on else "list", batch_size=1) as parallel:
             for first in range(0, len(missing), length):
                 asked = missing[first : first + length]
@@ -108,7 +114,9 @@ def _spread(
 
 
 def _register_ray() -> None:
-    """Register ray as a backend of joblib, with the cluster that the caller or ``RAY_ADDRESS`` names, or one on this machine."""
+    """Register ray as a backend of joblib. The cluster is that to which the caller or ``RAY_ADDRESS`` connects,
+    otherwise a new one on this machine.
+    """
     import ray
     from ray.util.joblib import register_ray
 
@@ -118,7 +126,7 @@ def _register_ray() -> None:
 
 
 def part(manifest: str, number: int, parts: int) -> tuple[int, bytes]:
-    """Run one part of a sweep on a worker; return its number and its bytes."""
+    """Run one part of a sweep on a worker; return the number of the part and the bytes of its result."""
     with tempfile.TemporaryDirectory(prefix="equipoise-") as kept:
         (Path(kept) / _MANIFEST).write_text(manifest, encoding="utf-8")
         (Path(kept) / _PARTS).mkdir()

@@ -1,9 +1,9 @@
-"""An environment for gymnasium: an agent decides the rate of a session in the simulator.
+"""An environment for gymnasium in which an agent decides the rate of a session in the simulator.
 
     pip install "equipoise[gym]"
 
-A step is a report interval of the session. The simulator runs in a separate thread and waits for the agent at each report, so that the
-same seed and the same actions result in the same episode.
+A step of the environment is a report interval of the session. The simulator runs in a separate thread and waits for the
+agent at each report, so that the same seed and the same actions always result in the same episode.
 """
 
 from __future__ import annotations
@@ -34,18 +34,20 @@ SCENARIO: dict[str, Any] = {
         }
     ],
 }
-"""A session alone on a link of 2 Mbit/s and 20 ms with a queue of 300 ms."""
+"""The default scenario: a session without other traffic on a link of 2 Mbit/s with a delay of 20 ms and a queue of 300
+ms.
+"""
 
 Observation = NDArray[np.float32]
 _AGENT = "agent"
 
 
 class _Left(Exception):
-    """The agent abandoned the episode before its end."""
+    """The agent ended the episode before the run was complete."""
 
 
 class _Law:
-    """The agent as a control law: it passes feedback to the agent, and waits for the agent's decision."""
+    """A control law that passes feedback to the agent, and waits for the agent's decision."""
 
     def __init__(self, start_rate_bps: float) -> None:
         self.rate_bps = start_rate_bps
@@ -66,15 +68,16 @@ class _Law:
 
 
 class SessionEnv(gymnasium.Env[Observation, NDArray[np.float32]]):
-    """A session whose rate the agent decides at each report.
+    """A session in the simulator; the agent decides the rate of the session at each report.
 
-    The **action** is the binary logarithm of the factor by which the rate changes, -1 to 1. The **observation** has the mean one-way delay in
-    seconds, its standard deviation in seconds, the share of packets lost, and the delivered rate and the allowed rate as shares of
-    ``max_rate_bps``. Values that a report does not contain keep their last values; without reports, all packets count as lost. The **reward**
-    is the delivered share minus ``delay_weight`` times the delay in seconds and ``loss_weight`` times the lost share; override ``reward`` to
-    change it.
+    The **action** is the binary logarithm, from -1 to 1, of the factor by which the rate changes. The **observation**
+    has five values: the mean one-way delay in seconds, the standard deviation of the delay in seconds, the share of
+    packets lost, and the delivered rate and the allowed rate as shares of ``max_rate_bps``. A value that a report does
+    not contain keeps its last value; while no report arrives, all packets count as lost. The **reward** is the
+    delivered share, minus ``delay_weight`` times the delay in seconds, minus ``loss_weight`` times the lost share. A
+    subclass may override the method ``reward``.
 
-    :param scenario: as for ``equipoise.run``. The agent replaces the controller of ``flow``.
+    :param scenario: a scenario as for ``equipoise.run``. The agent replaces the controller of ``flow``.
     :param set: overrides, as for ``equipoise.run``.
     """
 
@@ -107,11 +110,11 @@ class SessionEnv(gymnasium.Env[Observation, NDArray[np.float32]]):
 
     @property
     def result(self) -> _native.Result | None:
-        """The result of the last episode that was completed."""
+        """The result of the last complete episode; None before the first."""
         return self._result
 
     def reward(self, observation: Observation) -> float:
-        """Return the reward for an observation."""
+        """Return the reward for the observation of a step."""
         delay_weight, loss_weight = self._weights
         delay_s, _, lost, delivered, _ = (float(value) for value in observation)
         return delivered - delay_weight * delay_s - loss_weight * lost
@@ -138,7 +141,7 @@ class SessionEnv(gymnasium.Env[Observation, NDArray[np.float32]]):
         return self._seen.copy(), self.reward(self._seen), False, is_over, {"rate_bps": rate_bps}
 
     def close(self) -> None:
-        """End the episode."""
+        """End the episode and its thread."""
         if self._law is not None and self._thread is not None:
             self._law.decided.put(None)
             self._thread.join()

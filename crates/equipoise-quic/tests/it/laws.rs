@@ -1,4 +1,4 @@
-//! Each controller over a bottleneck, compared with the stacks' own controllers.
+//! Tests each controller over a bottleneck, and compares it with the stacks' own controllers.
 #![allow(clippy::print_stdout, reason = "the table of the book")]
 
 use std::sync::Arc;
@@ -77,8 +77,8 @@ fn what_leaves_by_noq_is_the_rate() {
     }
 }
 
-/// quinn paces 25 % faster than one window per round trip, until the window is full. If it fails, the mean rate is not
-/// the controller's rate.
+/// quinn paces 25 % faster than one window per round trip, until the window is full. If it fails, the mean sending rate
+/// is not the controller's rate.
 #[test]
 fn what_leaves_by_quinn_is_the_rate_in_the_mean() {
     for bps in [2_000_000u64, 20_000_000] {

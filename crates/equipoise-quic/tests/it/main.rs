@@ -1,7 +1,7 @@
-//! Two endpoints of each stack in virtual time, with a bottleneck between them.
+//! Tests with two endpoints of each QUIC stack in virtual time, and a bottleneck between them.
 //!
 //! The client sends as much as possible on one stream, or frames as datagrams. Its packets pass a link with a queue;
-//! the return path has no limit. There are no sockets and no real clocks, so each run is identical.
+//! the return path has no rate limit. There are no sockets and no real clocks, so each run has the same result.
 
 mod laws;
 mod media;

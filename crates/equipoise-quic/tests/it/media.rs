@@ -1,4 +1,5 @@
-//! Frames sent as datagrams, whose size follows the controller's rate, and the trace of a connection.
+//! Tests of frames that are sent as datagrams and whose size follows the controller's rate, and of a connection's
+//! trace.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -9,7 +10,7 @@ use crate::pair::{Between, noq, quinn};
 
 const FRAME: Duration = Duration::from_millis(40);
 
-/// Runs the same test with both stacks.
+/// Defines a test of frames whose size follows the rate, with the given stack.
 macro_rules! frames_follow_the_rate_over_datagrams {
     ($name:ident, $stack:ident) => {
         #[test]
@@ -39,7 +40,7 @@ macro_rules! frames_follow_the_rate_over_datagrams {
 frames_follow_the_rate_over_datagrams!(frames_follow_the_rate_over_datagrams_by_noq, noq);
 frames_follow_the_rate_over_datagrams!(frames_follow_the_rate_over_datagrams_by_quinn, quinn);
 
-/// If it fails, a trace does not show the controller's decisions.
+/// If it fails, a trace in qlog format does not contain the controller's decisions.
 #[test]
 fn a_trace_in_qlog_has_the_laws_window_and_rate() {
     let folder = std::env::temp_dir().join(format!("equipoise-qlog-{}", std::process::id()));

@@ -1,4 +1,4 @@
-//! The two endpoints, and the path between them.
+//! The client, the server, and the path between them.
 
 use std::time::Duration;
 
@@ -12,7 +12,7 @@ pub(crate) struct Between {
     /// Round-trip time without queueing delay.
     pub(crate) round_trip: Duration,
     pub(crate) queue: Span,
-    /// One in this number of packets to the server is lost; zero for no loss.
+    /// One of this number of packets to the server is lost; zero if none is lost.
     pub(crate) lose_one_in: u64,
     /// Every tenth packet to the server is delayed by this time.
     pub(crate) late: Duration,
@@ -36,7 +36,7 @@ impl Default for Between {
     }
 }
 
-/// The path to the server, and a log of the packets sent over it.
+/// The path from the client to the server, and a log of the packets sent over it.
 pub(crate) struct Way {
     pub(crate) between: Between,
     link: FifoLink<ReceiverClock>,
@@ -53,7 +53,7 @@ impl Way {
         Self { between, link, count: 0, log: Vec::new() }
     }
 
-    /// The arrival time of a datagram sent at `at`; `None` if it is lost.
+    /// Returns the arrival time of a datagram that is sent at `at`; `None` if the datagram is lost.
     pub(crate) fn take(&mut self, at: Duration, bytes: usize) -> Option<Duration> {
         self.count += 1;
         let size = Size::from_bytes(bytes as u64 + 28);
@@ -68,12 +68,12 @@ impl Way {
         through.map(|through| through + self.between.round_trip / 2 + late)
     }
 
-    /// The rate sent between two times in s, in bit/s of IP packets.
+    /// Returns the sending rate between two times in s, in bit/s, counting whole IP packets.
     pub(crate) fn rate_bps(&self, from_s: f64, to_s: f64) -> f64 {
         self.bytes(from_s, to_s, false) as f64 * 8.0 / (to_s - from_s)
     }
 
-    /// The rate sent between two times in s, without lost packets, in bit/s of IP packets.
+    /// Returns the delivery rate of the packets sent between two times in s, in bit/s, counting whole IP packets.
     pub(crate) fn delivered_bps(&self, from_s: f64, to_s: f64) -> f64 {
         self.bytes(from_s, to_s, true) as f64 * 8.0 / (to_s - from_s)
     }
@@ -84,8 +84,8 @@ impl Way {
         of.map(|(_, bytes, _)| bytes).sum()
     }
 
-    /// The 95th percentile of the waiting time in ms, and the share of lost packets, of packets sent between two times
-    /// in s.
+    /// Returns, for the packets sent between two times in s, the 95th percentile of the waiting time in ms, and the
+    /// share of lost packets.
     pub(crate) fn waiting(&self, from_s: f64, to_s: f64) -> (f64, f64) {
         let within: Vec<_> = self.log.iter().filter(|it| (from_s..to_s).contains(&it.0.as_secs_f64())).collect();
         let mut waits: Vec<_> = within.iter().filter_map(|(_, _, waited)| *waited).collect();
@@ -95,7 +95,7 @@ impl Way {
     }
 }
 
-/// Defines the same endpoints for either stack; the interfaces of the stacks are nearly equal.
+/// Defines a client and a server for one of the stacks. The interfaces of both stacks are nearly equal.
 macro_rules! stack {
     ($stack:ident, $proto:ident, $endpoint:expr, $handle:expr, $one:expr, $moved:expr, $at_server:expr) => {
         pub(crate) mod $stack {
@@ -119,13 +119,13 @@ macro_rules! stack {
                 inbound: BTreeMap<(Duration, u64), (SocketAddr, IpAddr, BytesMut)>,
             }
 
-            /// Both endpoints.
+            /// A client and a server.
             pub(crate) struct Pair {
                 epoch: Instant,
                 pub(crate) now: Duration,
                 client: End,
                 server: End,
-                /// The client's address; a change is a migration.
+                /// The client's address. If it changes, the connection migrates.
                 pub(crate) client_address: SocketAddr,
                 pub(crate) way: Way,
                 /// The path to the server's other address, if a test uses it.
@@ -143,7 +143,7 @@ macro_rules! stack {
             /// The server's other address.
             pub(crate) const OTHER: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::new(198, 51, 100, 1)), 443);
 
-            /// Writes as much to the stream as the stack accepts.
+            /// Writes as many bytes to the stream as the stack accepts.
             fn fill(connection: &mut Connection, stream: &mut Option<StreamId>) {
                 *stream = stream.or_else(|| connection.streams().open(Dir::Uni));
                 if let Some(stream) = *stream {
@@ -151,7 +151,7 @@ macro_rules! stack {
                 }
             }
 
-            /// Reads all datagrams and all data of the stream. Returns the number of bytes.
+            /// Reads all datagrams and all data of the stream that have arrived. Returns the number of bytes.
             fn read(connection: &mut Connection, stream: &mut Option<StreamId>) -> u64 {
                 let mut bytes = 0;
                 while let Some(datagram) = connection.datagrams().recv() {
@@ -170,12 +170,12 @@ macro_rules! stack {
             }
 
             impl Pair {
-                /// Creates a client, whose connection uses this congestion control, and a server.
+                /// Creates a client, whose connection uses the congestion control of `factory`, and a server.
                 pub(crate) fn new(factory: Arc<dyn ControllerFactory + Send + Sync>, between: Between) -> Self {
                     Self::with(factory, between, |_| {})
                 }
 
-                /// Like `new`, with further settings of the client's transport.
+                /// The same as `new`, with further settings of the client's transport.
                 pub(crate) fn with(
                     factory: Arc<dyn ControllerFactory + Send + Sync>,
                     between: Between,
@@ -222,7 +222,7 @@ macro_rules! stack {
                     }
                 }
 
-                /// The client's connection.
+                /// Returns the client's connection.
                 pub(crate) fn client(&mut self) -> &mut Connection {
                     &mut self.client.connection.as_mut().expect("it was made at the beginning").1
                 }
@@ -338,7 +338,7 @@ macro_rules! stack {
                     }
                 }
 
-                /// Returns `now` as a time of the stack.
+                /// Returns the current simulated time as a time for the stack.
                 pub(crate) fn instant(&self) -> Instant {
                     self.epoch + self.now
                 }

@@ -1,4 +1,4 @@
-//! Several paths of one noq connection, among which a scheduler of Equipoise divides the rate.
+//! Tests of one noq connection with several paths, among which a scheduler of Equipoise divides the rate.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -13,8 +13,9 @@ use crate::pair::{Between, Way};
 const FRAME: Duration = Duration::from_millis(40);
 const TOTAL: Rate = Rate::from_bps(2_000_000);
 
-/// Sends frames of 2 Mbit/s in total over two paths, one with a short and one with a long delay; each could carry all
-/// frames. Returns the short path's share of the data from 20 s on, and the share of the sent rate that arrived.
+/// Sends frames of 2 Mbit/s in total over two paths, one with a short and one with a long delay; each path could carry
+/// all frames. Returns two values over the time from 20 s on: the short path's share of the arrived data, and the
+/// arrived rate as a share of the sent rate.
 fn divided(scheduler: &str) -> (f64, f64) {
     let split = Split::named(scheduler, &[]).expect("right");
     split.set_total(TOTAL);
@@ -40,7 +41,7 @@ fn divided(scheduler: &str) -> (f64, f64) {
     (short / (short + long), (short + long) / TOTAL.as_bps_f64())
 }
 
-/// If it fails, half of the frames arrive late although the short path could carry all.
+/// If it fails, half of the frames arrive late although the short path could carry all frames.
 #[test]
 fn the_short_way_carries_most_by_the_scheduler_and_half_without() {
     let (share, used) = divided("ap");

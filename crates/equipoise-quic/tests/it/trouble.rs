@@ -1,4 +1,4 @@
-//! Loss, reordering, other MTUs, changed addresses, and complete loss.
+//! Tests of loss, reordering, changed MTUs, changed addresses, and complete loss.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -13,7 +13,7 @@ fn seconds(seconds: u64) -> Duration {
     Duration::from_secs(seconds)
 }
 
-/// Runs the same test with both stacks.
+/// Defines a test that is run with both stacks.
 macro_rules! by_both {
     ($name:ident, $law:expr, $between:expr, |$pair:ident, $stack:ident| $test:block) => {
         mod $name {
@@ -83,7 +83,7 @@ by_both!(a_client_moves_to_another_address, "equipoise", Between::default(), |pa
     assert!(used > 0.6, "{stack}: {used} after the migration");
 });
 
-// If it fails, a stack with a controller of Equipoise floods a path that is interrupted.
+// If it fails, a stack with a controller of Equipoise keeps sending at a high rate on a path that is interrupted.
 by_both!(nothing_gets_through_for_ten_seconds, "equipoise", Between::default(), |pair, stack| {
     pair.run_until(seconds(8));
     pair.way.between.is_black = true;

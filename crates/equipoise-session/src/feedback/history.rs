@@ -8,25 +8,25 @@ use thiserror::Error;
 use crate::Ecn;
 use crate::wire::feedback::{ArrivalReport, PacketArrival, PacketStatus};
 
-/// A sender's record of the packets it sent, to join with per-packet reports.
+/// A sender's record of the packets that it sent, to be joined with per-packet reports.
 ///
 /// A report changes the state of packets, and each change is passed on once. A packet that a report covers has arrived
 /// or is assumed lost, until a later report corrects that. A packet that no report covers, although a report covers a
 /// later packet, is unknown: its report was lost, which says nothing about the path (RFC 8888, Sec. 5).
 ///
-/// A report takes effect as a whole or not at all. A report that acknowledges a packet that was never sent is rejected:
-/// it does not come from the receiver of the packets. Numbers that the sender skips on purpose
-/// ([`Traps`](super::Traps)) reveal a peer that acknowledges packets without receiving them (RFC 9000, Sec. 21.4); in
-/// our own reports, receipts serve this purpose. Skipped numbers do not prove that the arrival times in a report are
-/// true.
+/// A report takes effect as a whole or not at all. A report that acknowledges a packet that was never sent is rejected,
+/// because it does not come from the receiver of the packets. A sender may skip numbers on purpose
+/// ([`Traps`](super::Traps)), to detect a peer that acknowledges packets without receiving them (RFC 9000, Sec. 21.4).
+/// In our own report format, receipts detect such a peer. Skipped numbers do not prove that the arrival times in a
+/// report are true.
 #[derive(Clone, Debug)]
 pub struct History {
     scope: Scope,
     capacity: usize,
-    /// Packets by consecutive number, including skipped numbers; the first has the number `base`.
+    /// Packets by consecutive number, including skipped numbers. The first entry has the number `base`.
     packets: VecDeque<Packet>,
     base: u64,
-    /// The number of the first packet; `None` before it was sent.
+    /// The number of the first packet that was sent; `None` if no packet was sent yet.
     first: Option<u64>,
     /// All packets below this number have been reported or are unknown.
     covered: u64,
@@ -53,10 +53,10 @@ struct Packet {
     outcome: Outcome,
 }
 
-/// The state of a number.
+/// The state of a packet number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Outcome {
-    /// It was skipped on purpose.
+    /// The number was skipped on purpose, so that no packet has it.
     Skipped,
     /// The packet is in flight, as far as is known.
     UnderWay,
@@ -75,23 +75,23 @@ pub struct FeedbackCounts {
     pub reports: u64,
     /// Reports that were refused.
     pub refused: u64,
-    /// Packets first reported as lost, and later as received.
+    /// Packets that were first reported as lost, and later as received.
     pub repaired: u64,
     /// Packets that became unknown; a later report may have covered some of them.
     pub unknown: u64,
-    /// Statuses that repeat an earlier report.
+    /// Packet statuses that repeat an earlier report.
     pub repeated: u64,
-    /// Statuses of "not received" for packets that another report had acknowledged, as when reports arrive out of
-    /// order.
+    /// Packet statuses of "not received" for packets that another report had acknowledged. They occur if reports arrive
+    /// out of order.
     pub contradicted: u64,
-    /// Statuses of packets that the history no longer contains.
+    /// Packet statuses for packets that the history no longer contains.
     pub forgotten: u64,
     /// Skipped numbers that reports correctly stated as not received.
     pub traps: u64,
 }
 
 impl FeedbackCounts {
-    /// The sum of two counters, such as of two streams.
+    /// Returns the sum of both sets of counters, such as for two streams.
     #[must_use]
     pub const fn and(self, other: Self) -> Self {
         Self {
@@ -115,7 +115,7 @@ pub enum Refusal {
     Foreign {
         /// The synchronisation source in the report.
         found: u32,
-        /// The source that sends.
+        /// The synchronisation source of the stream that this history records.
         expected: u32,
     },
     /// The report acknowledges a packet before the first one sent.
@@ -133,31 +133,31 @@ pub enum Refusal {
     /// The report acknowledges a number that was skipped on purpose.
     #[error("a report that packet {sequence} arrived, which was left out on purpose")]
     Skipped {
-        /// The number.
+        /// The skipped sequence number.
         sequence: u16,
     },
 }
 
-/// A report joined with the packets sent.
+/// The result of joining a report with the packets that were sent.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Joined<'a> {
-    /// The packets with a new state, in the order of their numbers: those that arrived, and those that are now assumed
-    /// lost.
+    /// The packets whose state the report changed, in the order of their numbers: those that arrived, and those that
+    /// are now assumed lost.
     pub packets: &'a [PacketReport],
-    /// Round-trip time of the newest packet that arrived, minus the time for which the receiver is known to have held
-    /// the report; `None` if none arrived, or if the stated time is impossible.
+    /// Round-trip time of the newest packet in `packets` that arrived, minus the time for which the receiver is known
+    /// to have held the report. `None` if no packet in `packets` arrived, or if the report's times are impossible.
     pub round_trip: Option<Span>,
     /// Data in flight before the report arrived.
     pub in_flight: Size,
-    /// Number of packets that became unknown.
+    /// Number of packets that became unknown because of the report.
     pub unknown: u64,
-    /// Number of skipped numbers that the report correctly states as not received: the peer does not acknowledge
-    /// blindly.
+    /// Number of skipped numbers that the report correctly states as not received. This shows that the peer does not
+    /// acknowledge blindly.
     pub traps: u64,
 }
 
 impl<'a> Joined<'a> {
-    /// The report as feedback for controllers; `app_limited` says whether the application limited the sender.
+    /// Returns the report as feedback for controllers; `app_limited` says whether the application limited the sender.
     pub const fn feedback(&self, app_limited: bool) -> PacketFeedback<'a> {
         let mut feedback = PacketFeedback::new(self.packets, self.in_flight);
         feedback.round_trip = self.round_trip;
@@ -171,10 +171,11 @@ impl History {
     /// ambiguous.
     pub const MAX_CAPACITY: u16 = 1 << 15;
 
-    /// A history that remembers `capacity` numbers, clamped to the range 1 to [`MAX_CAPACITY`](Self::MAX_CAPACITY).
+    /// Creates a history that remembers `capacity` numbers, clamped to the range 1 to
+    /// [`MAX_CAPACITY`](Self::MAX_CAPACITY).
     ///
-    /// It takes 24 bytes per number. The capacity should cover several report intervals and round trips: 8192 packets
-    /// of 1000 bytes are 6.5 s at 10 Mbit/s.
+    /// The history takes 24 bytes per number. The capacity should cover several report intervals and round trips: 8192
+    /// packets of 1000 bytes are 6.5 s at 10 Mbit/s.
     pub fn new(scope: Scope, capacity: u16) -> Self {
         let capacity = usize::from(capacity.clamp(1, Self::MAX_CAPACITY));
         Self {
@@ -194,7 +195,7 @@ impl History {
     /// Records that packet `number` of this size was sent. Numbers between this packet and the previous one were
     /// skipped on purpose.
     ///
-    /// Ignored if the number is not higher than that of the previous packet.
+    /// The call is ignored if the number is not higher than that of the previous packet.
     pub fn on_sent(&mut self, number: u64, size: Size, departed: Instant<SenderClock>) {
         if self.first.is_none() {
             (self.first, self.base, self.covered) = (Some(number), number, number);
@@ -219,7 +220,7 @@ impl History {
         self.packets.push_back(packet);
     }
 
-    /// Removes the oldest number. Returns whether the history contained any.
+    /// Removes the oldest number. Returns false if the history was empty.
     fn forget_oldest(&mut self) -> bool {
         let Some(packet) = self.packets.pop_front() else { return false };
         self.base += 1;
@@ -230,18 +231,18 @@ impl History {
         true
     }
 
-    /// The number after the last recorded one.
+    /// Returns the number after that of the last recorded packet.
     fn next(&self) -> u64 {
         self.base + self.packets.len() as u64
     }
 
-    /// The state of a number; `None` if it was not used yet, or is forgotten.
+    /// Returns the state of a number; `None` if the number was not used yet, or if the history no longer contains it.
     pub fn outcome(&self, number: u64) -> Option<Outcome> {
         let place = usize::try_from(number.checked_sub(self.base)?).ok()?;
         self.packets.get(place).map(|packet| packet.outcome)
     }
 
-    /// Data in flight: sent, and neither reported nor unknown.
+    /// Returns the data in flight: packets that were sent and are neither reported nor unknown.
     pub const fn in_flight(&self) -> Size {
         self.in_flight
     }
@@ -251,12 +252,12 @@ impl History {
         self.counts
     }
 
-    /// A time on the receiver's clock close to the times in the next report; it resolves the wraps of the report's
-    /// times.
+    /// Returns a time on the receiver's clock that is close to the times in the next report. Parsing the report needs
+    /// it, because the times in a report wrap.
     ///
-    /// Before the first report it is `now`, as if the clocks agreed. All times of the receiver may then be wrong by the
-    /// same multiple of the format's range. Times before zero cannot be represented, so a clock that starts with the
-    /// session should start above that range, which is twelve days in transport-wide feedback.
+    /// Before the first report, the returned time is `now`, as if the clocks agreed. All times of the receiver may then
+    /// be wrong by the same multiple of the format's range. Times before zero cannot be represented, so a clock that
+    /// starts with the session should start above that range, which is twelve days in transport-wide feedback.
     pub fn reference(&self, now: Instant<SenderClock>) -> Instant<ReceiverClock> {
         self.heard.unwrap_or(now.assume_clock())
     }
@@ -282,7 +283,8 @@ impl History {
     /// Processes a report that arrived at `now`.
     ///
     /// # Errors
-    /// [`Refusal`] if it is about another stream, or acknowledges packets that were never sent. It has no effect then.
+    /// [`Refusal`] if the report is about another stream, or acknowledges packets that were never sent. A refused
+    /// report has no effect.
     pub fn on_report<I>(&mut self, now: Instant<SenderClock>, report: &ArrivalReport<I>) -> Result<Joined<'_>, Refusal>
     where
         I: Iterator<Item = PacketStatus> + Clone,
@@ -321,12 +323,13 @@ impl History {
         })
     }
 
-    /// Applies at `now` the fates of single packets from another protocol, each with its full number, in any order.
+    /// Applies the fates of single packets, which another protocol reported at `now`. Each packet is identified by its
+    /// full number, and the order does not matter.
     ///
-    /// No packet becomes unknown by this: packets that are not listed stay in flight.
+    /// This call makes no packet unknown: packets that are not listed stay in flight.
     ///
     /// # Errors
-    /// [`Refusal`] if a packet that was never sent is reported as arrived. Then nothing takes effect.
+    /// [`Refusal`] if `fates` reports the arrival of a packet that was never sent. Then none of `fates` takes effect.
     pub fn on_fates(&mut self, now: Instant<SenderClock>, fates: &[(u64, Fate)]) -> Result<Joined<'_>, Refusal> {
         let mut arrived = fates.iter().filter(|(_, fate)| *fate != Fate::Lost);
         if let Some(refusal) = arrived.find_map(|(number, _)| self.refusal(*number).err()) {
@@ -346,7 +349,8 @@ impl History {
         Ok(Joined { packets: &self.changes, round_trip, in_flight, unknown: 0, traps })
     }
 
-    /// Extends a 16-bit sequence number to the packet number nearest to the last one; `None` if that is below zero.
+    /// Extends a 16-bit sequence number to the packet number nearest to that of the last packet; `None` if no packet
+    /// was sent, or if the result is below zero.
     fn unwrap(&self, sequence: u16) -> Option<u64> {
         let newest = self.next().checked_sub(1)?;
         newest.checked_add_signed(i64::from(sequence.wrapping_sub(newest as u16).cast_signed()))
@@ -386,7 +390,8 @@ impl History {
         }
     }
 
-    /// Applies the start of a report: packets in flight below `begin` become unknown if no report covers them.
+    /// Marks the packets in flight with numbers below `begin` as unknown, because a report that starts at `begin`
+    /// skipped them.
     fn leap_to(&mut self, begin: u64) {
         for number in self.covered.max(self.base)..begin.min(self.next()) {
             let Some(packet) = self.packets.get_mut((number - self.base) as usize) else { return };
@@ -398,7 +403,7 @@ impl History {
         }
     }
 
-    /// Applies the status of one number.
+    /// Applies the reported fate of one packet.
     fn apply(&mut self, number: u64, fate: Fate) {
         let place = number.checked_sub(self.base).and_then(|place| usize::try_from(place).ok());
         let Some(packet) = place.and_then(|place| self.packets.get_mut(place)) else {
@@ -429,7 +434,8 @@ impl History {
         self.changes.push(PacketReport::new(number, packet.size, packet.departed, fate));
     }
 
-    /// The round-trip time of the newest packet among the changes that arrived; the report was made at `made`.
+    /// Returns the round-trip time of the newest packet that arrived, among the packets whose state the last report
+    /// changed. The receiver made that report at `made`.
     fn round_trip(&mut self, now: Instant<SenderClock>, made: Option<Instant<ReceiverClock>>) -> Option<Span> {
         let (departed, at) = self.changes.iter().rev().find_map(|packet| match packet.fate {
             Fate::Arrived { at, .. } => Some((packet.departed, at)),
@@ -446,7 +452,7 @@ const fn fate(arrival: PacketArrival) -> Fate {
     Fate::Arrived { at: arrival.time.measured(), ecn: mark(arrival.ecn) }
 }
 
-/// The ECN mark in the controllers' type.
+/// Converts an ECN field to the type that controllers use.
 const fn mark(ecn: Ecn) -> control::Ecn {
     match ecn {
         Ecn::NotCapable => control::Ecn::NotEct,

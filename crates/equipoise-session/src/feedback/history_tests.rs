@@ -12,10 +12,10 @@ use crate::wire::feedback::{ArrivalReport, ArrivalTime, PacketArrival, PacketSta
 const SSRC: u32 = 5;
 const PACKET: Size = Size::from_bytes(1000);
 const MILLI: Span = Span::from_millis(1);
-/// Time from departure to arrival on the two clocks.
+/// One-way delay of each packet, if both clocks agree.
 const WAY: Span = Span::from_millis(20);
 
-/// Packet `number` is sent at `number` milliseconds.
+/// Returns the time at which packet `number` is sent: `number` milliseconds.
 fn departure(number: u64) -> Instant<SenderClock> {
     Instant::ZERO + MILLI * number as i64
 }
@@ -35,15 +35,16 @@ fn status(number: u64, arrived: bool) -> PacketStatus {
     PacketStatus { sequence: number as u16, arrival: arrived.then_some(arrival) }
 }
 
-/// A report on the numbers from `begin` on, with a letter for each: arrived (`+`) or not (`-`). It is made 5 ms after
-/// the last of these packets could arrive.
+/// Returns a report on the numbers from `begin` on. Each letter of `said` is one packet's status: arrived (`+`) or not
+/// (`-`). The report is made 5 ms after the last of these packets would arrive.
 fn report(begin: u64, said: &str) -> ArrivalReport<alloc::vec::IntoIter<PacketStatus>> {
     let packets: Vec<_> = (begin..).zip(said.chars()).map(|(number, letter)| status(number, letter == '+')).collect();
     let made = arrival(begin + said.len() as u64 - 1) + MILLI * 5;
     ArrivalReport { ssrc: SSRC, made: Some(made), packets: packets.into_iter() }
 }
 
-/// The changes by a report: each number, and whether it arrived; and how many packets became unknown.
+/// Applies a report. Returns the number of each packet whose state changed and whether the packet arrived, and how many
+/// packets became unknown.
 fn told(history: &mut History, begin: u64, said: &str) -> (Vec<(u64, bool)>, u64) {
     let now = departure(begin + said.len() as u64) + MILLI * 45;
     let joined = history.on_report(now, &report(begin, said)).expect("an honest report");
@@ -79,7 +80,7 @@ fn a_late_arrival_repairs_an_earlier_loss_once() {
     assert_eq!((counts.repaired, counts.repeated, history.in_flight()), (1, 4, Size::from_bytes(6000)));
 }
 
-/// If it fails, a lost report looks like a burst of losses, or keeps a window full forever.
+/// If it fails, the loss of a report looks like a burst of lost packets, or keeps the sender's window full forever.
 #[test]
 fn packets_between_two_reports_are_unknown_until_the_missing_report_comes() {
     let mut history = history(0..10);
@@ -95,7 +96,8 @@ fn packets_between_two_reports_are_unknown_until_the_missing_report_comes() {
     assert_eq!((history.outcome(10), history.in_flight()), (None, Size::from_bytes(2000)));
 }
 
-/// If it fails, a window stays full forever when nothing arrives, because nothing is reported then.
+/// If it fails, the sender's window stays full forever if all packets in flight are lost, because the receiver then
+/// sends no report.
 #[test]
 fn what_is_given_up_is_under_way_no_more_and_may_still_be_reported_on() {
     let mut waiting = history(0..10);
@@ -107,7 +109,7 @@ fn what_is_given_up_is_under_way_no_more_and_may_still_be_reported_on() {
     assert_eq!((waiting.in_flight(), waiting.outcome(9)), (Size::ZERO, Some(Outcome::Unknown)));
 }
 
-/// If it fails, a dishonest receiver can empty the window again and again without any arrival.
+/// If it fails, a dishonest receiver can repeatedly empty the sender's window with reports that acknowledge no packet.
 #[test]
 fn a_report_that_nothing_came_frees_nothing_that_it_passes_over() {
     let mut history = history(0..10);
@@ -148,7 +150,8 @@ fn what_was_never_sent_has_not_yet_left_or_is_anothers_is_refused_without_effect
     assert_eq!(history.on_report(now, &foreign), Err(Refusal::Foreign { found: 6, expected: 5 }));
     assert_eq!(history.counts(), FeedbackCounts { refused: 4, ..before.counts() });
     assert!((10..20).all(|number| history.outcome(number) == Some(Outcome::UnderWay)));
-    // A report that such packets did not arrive is true, and has no effect.
+    // Reports may state that packets before the first one or after the last one did not arrive: this is true, and has
+    // no effect.
     assert_eq!(told(&mut history, 8, "--+").0, [(10, true)]);
     assert_eq!(told(&mut history, 18, "+-----").0, [(18, true), (19, false)]);
     assert_eq!(History::new(Scope::Transport, 9).on_report(now, &foreign), Err(Refusal::NeverSent { sequence: 10 }));
@@ -184,7 +187,7 @@ fn what_is_forgotten_is_counted_and_no_longer_under_way() {
     assert_eq!((history.outcome(1), history.in_flight()), (None, Size::from_bytes(4000)));
     assert_eq!(told(&mut history, 0, "+++++").0, [(2, true), (3, true), (4, true)]);
     assert_eq!((history.counts().forgotten, history.counts().unknown), (2, 2));
-    // A jump beyond the capacity, and a number that goes back.
+    // Number 1000 is further ahead than the capacity of 4. Number 999 is below the previous number, so it is ignored.
     history.on_sent(1000, PACKET, departure(7));
     history.on_sent(999, PACKET, departure(8));
     assert_eq!((history.outcome(999), history.outcome(1000)), (None, Some(Outcome::UnderWay)));
@@ -203,7 +206,8 @@ fn a_time_that_cannot_be_gives_no_round_trip() {
     assert_eq!(made(&mut history, 2, None), Some(MILLI * 38), "not known to have been held");
 }
 
-/// The fate of packet `number` and its report: lost, late, or duplicated.
+/// What the network does with one packet: whether the packet is lost, its additional delay in milliseconds, and whether
+/// the packet is duplicated.
 #[derive(Clone, Copy, Debug)]
 struct Course {
     is_lost: bool,
@@ -220,8 +224,8 @@ fn course() -> impl Strategy<Value = Course> {
 }
 
 proptest! {
-    /// The complete path: traps, a network with loss, reordering and duplication, a recorder, reports of which some are
-    /// lost, the history.
+    /// Tests all parts together: numbers that are skipped on purpose, a network with loss, reordering and duplication,
+    /// a recorder, reports of which some are lost, and the history.
     #[test]
     fn between_honest_ends_every_outcome_is_what_happened(
         courses in proptest::collection::vec(course(), 1..400), start: u16, seed: u64, overlap in 0u64..30,
@@ -242,7 +246,8 @@ proptest! {
             number += 1;
         }
         on_the_way.sort_unstable();
-        // For each number in a report that arrived: whether any of these reports acknowledged it.
+        // For each number that the reports cover that reached the sender: whether any of these reports acknowledged the
+        // number.
         let mut said = BTreeMap::new();
         let mut lost_reports = losses.iter().cycle();
         let mut made = 0;

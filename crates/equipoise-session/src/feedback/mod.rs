@@ -1,17 +1,17 @@
-//! The state of both ends for per-packet feedback: the receiver's record of arrivals and the sender's history of sent
-//! packets.
+//! The state of sender and receiver for per-packet feedback: the receiver's record of arrivals and the sender's history
+//! of sent packets.
 //!
 //! ```text
 //!   sender: History ── packets by number ──────────────▶ receiver: Recorder
 //!           PacketReport ◀── History ◀── ArrivalReport ◀── Recorder's Stretch, in the format of the wire
 //! ```
 //!
-//! Both are independent of the wire format: the recorder yields [`PacketStatus`](crate::wire::feedback::PacketStatus),
-//! and the history takes an [`ArrivalReport`](crate::wire::feedback::ArrivalReport), the parsed form of RFC 8888 and of
-//! transport-wide feedback. The history joins a report with the packets sent, into the
-//! [`PacketReport`](equipoise::control::PacketReport)s that controllers take. A [`Reporter`] contains a recorder,
-//! decides when a report is due and writes it; it is used by sessions and by adapters. All have bounded memory and
-//! accept any input from a peer.
+//! The record and the history are independent of the wire format: the recorder yields
+//! [`PacketStatus`](crate::wire::feedback::PacketStatus), and the history takes an
+//! [`ArrivalReport`](crate::wire::feedback::ArrivalReport), the parsed form of RFC 8888 and of transport-wide feedback.
+//! The history joins a report with the packets sent, into the [`PacketReport`](equipoise::control::PacketReport)s that
+//! controllers take. A [`Reporter`] contains a recorder, decides when a report is due and writes it; it is used by
+//! sessions and by adapters. All these types have bounded memory and accept any input from a peer.
 
 mod history;
 #[cfg(test)]

@@ -8,9 +8,10 @@ use crate::wire::feedback::{ArrivalTime, PacketArrival, PacketStatus};
 
 /// A receiver's record of arrivals, for per-packet reports.
 ///
-/// Source: RFC 8888, Sec. 3.1. If a packet arrives several times, its first arrival is reported, and congestion
-/// experienced if any copy has that mark. Consecutive reports cover consecutive ranges of numbers. If a packet arrives
-/// after it was reported as not received, or a copy brings a mark, the next report starts at or before that packet.
+/// Source: RFC 8888, Sec. 3.1. If a packet arrives several times, the time of its first arrival is reported, with the
+/// mark CE (congestion experienced) if any copy has that mark. Consecutive reports cover consecutive ranges of numbers.
+/// The next report starts at or before a packet that arrived after it was reported as not received, or of which a later
+/// copy had the first CE mark.
 ///
 /// Packets are identified by unwrapped numbers, as from [`SequenceTracker`](equipoise::measure::SequenceTracker).
 /// Numbers that are a window or more below the highest are forgotten: they are not reported any more, and packets that
@@ -30,26 +31,26 @@ struct Slot {
     ecn: Ecn,
 }
 
-/// The numbers that determine reports.
+/// The packet numbers that determine which range the next report covers.
 #[derive(Clone, Copy, Debug)]
 struct Numbers {
     /// The lowest number that has arrived; numbers below it may never have been sent.
     first: u64,
     highest: u64,
-    /// The number after the last one reported.
+    /// The number after the highest one that was reported.
     reported: u64,
-    /// The lowest number below `reported` with a new state.
+    /// The lowest number below `reported` whose state changed since the last report; `None` if no state changed.
     late: Option<u64>,
 }
 
-/// The result of an arrival.
+/// How the recorder classified an arrival.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Recorded {
-    /// The first copy.
+    /// The first copy of this packet.
     New,
-    /// A further copy. Its time is not reported.
+    /// A further copy of a packet that had arrived before. The arrival time of this copy is not reported.
     Duplicate,
-    /// The number is too far below the highest number.
+    /// The packet's number is too far below the highest number, so the packet was only counted.
     TooOld,
 }
 
@@ -57,9 +58,10 @@ impl Recorder {
     /// The maximum window: the number of packets that a report of RFC 8888 can cover.
     pub const MAX_WINDOW: u16 = 16_384;
 
-    /// A recorder that remembers `window` numbers, clamped to the range 1 to [`MAX_WINDOW`](Self::MAX_WINDOW).
+    /// Creates a recorder that remembers `window` numbers, clamped to the range 1 to [`MAX_WINDOW`](Self::MAX_WINDOW).
     ///
-    /// It takes 24 bytes per number. A wider window tolerates longer intervals between reports and more reordering.
+    /// The recorder takes 24 bytes per number. A wider window tolerates longer intervals between reports and more
+    /// reordering.
     pub fn new(window: u16) -> Self {
         let window = usize::from(window.clamp(1, Self::MAX_WINDOW));
         Self { slots: vec![None; window].into_boxed_slice(), span: None, too_old: 0 }
@@ -96,7 +98,7 @@ impl Recorder {
         recorded
     }
 
-    /// Whether something arrived that was not reported yet.
+    /// Whether an arrival or a mark has not been reported yet.
     pub fn has_news(&self) -> bool {
         self.span.is_some_and(|span| span.late.is_some() || span.highest >= span.reported)
     }
@@ -106,16 +108,17 @@ impl Recorder {
         self.span.map(|span| span.highest)
     }
 
-    /// Number of arrivals that were too far below the highest number.
+    /// Returns the number of arrivals whose packet number was too far below the highest number.
     pub const fn too_old(&self) -> u64 {
         self.too_old
     }
 
-    /// The packets that the next report must cover, up to the highest number.
+    /// Returns the packets that the next report must cover, up to the highest number.
     ///
-    /// They start after the last report, or `overlap` numbers earlier so that one lost report does no harm, or at the
-    /// lowest number with a new state if that is lower. The window limits their number. The caller must send all of
-    /// them, in several feedback packets if they do not fit into one.
+    /// The range starts after the last report, or `overlap` numbers earlier, so that the loss of one report does no
+    /// harm. It starts at the lowest number whose state changed, if that number is lower. The range is at most one
+    /// window long. The caller must send the statuses of all these packets, in several feedback packets if they do not
+    /// fit into one.
     pub fn report(&mut self, overlap: u64) -> Stretch<'_> {
         let window = self.window();
         let Some(span) = &mut self.span else { return Stretch { slots: &self.slots, next: 0, end: 0 } };
@@ -191,7 +194,7 @@ mod tests {
         }
     }
 
-    /// The next report: its first number, and for each number whether it arrived.
+    /// Makes the next report. Returns its first number and, for each number, whether the packet arrived.
     fn told(recorder: &mut Recorder, overlap: u64) -> (u64, Vec<bool>) {
         let stretch = recorder.report(overlap);
         (stretch.begin(), stretch.map(|status| status.arrival.is_some()).collect())
@@ -252,7 +255,7 @@ mod tests {
     }
 
     proptest! {
-        /// Compares with a map of all arrivals.
+        /// Compares the recorder's reports with a map of all arrivals.
         #[test]
         fn all_arrivals_are_reported_with_their_first_time_and_worst_mark(
             start in prop_oneof![Just(0u64), Just(65_500), any::<u32>().prop_map(u64::from)],

@@ -7,29 +7,32 @@ use crate::wire::feedback::{FeedbackError, TransportHead, encode_congestion_feed
 /// How a receiver sends per-packet reports.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Reporting {
-    /// The format.
+    /// The format of the reports.
     pub format: Format,
     /// The minimum time between reports, [`SHORTEST`](Self::SHORTEST) to [`LONGEST`](Self::LONGEST).
     pub interval: Span,
 }
 
 impl Reporting {
-    /// The shortest interval.
+    /// The shortest interval between reports that can be configured.
     pub const SHORTEST: Span = Span::from_millis(5);
-    /// The longest interval: per-packet control laws react slowly above half of it.
+    /// The longest interval between reports that can be configured: above half of this interval, per-packet control
+    /// laws react slowly.
     pub const LONGEST: Span = Span::from_millis(500);
-    /// The usual interval. Our choice: between the 40 ms of `SCReAM` and the 100 ms of NADA (RFC 8698, Table 2).
+    /// The usual interval between reports. Our choice: between the 40 ms of `SCReAM` and the 100 ms of NADA (RFC 8698,
+    /// Table 2).
     pub const INTERVAL: Span = Span::from_millis(50);
 }
 
 /// A format of per-packet feedback.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Format {
-    /// RFC 8888: by the sequence numbers of each stream, with congestion marks and times in 1/1024 s; packets may be
-    /// reported more than once.
+    /// RFC 8888. Packets are identified by the sequence numbers of each stream. Reports contain congestion marks, and
+    /// arrival times in units of 1/1024 s. A packet may be reported more than once.
     CongestionFeedback,
-    /// draft-holmer-rmcat-transport-wide-cc-extensions-01: by numbers of all packets of the transport, without marks,
-    /// with times in 250 µs; each packet is reported once.
+    /// draft-holmer-rmcat-transport-wide-cc-extensions-01. Packets are identified by numbers that count all packets of
+    /// the transport. Reports contain no congestion marks, and arrival times in units of 250 µs. Each packet is
+    /// reported once.
     TransportWide,
 }
 
@@ -45,9 +48,9 @@ impl Format {
 
 /// Decides when a report on the packets of one stream is due, and writes it.
 ///
-/// The first packet is reported at once. After a report, the next one follows an interval later, if anything has
-/// arrived by then. If the format allows it, a report repeats the last packets of the previous one, so that a single
-/// lost report does no harm.
+/// The first packet is reported immediately. After a report, the next report follows one interval later, if any packet
+/// has arrived by then. If the format allows it, a report repeats the last packets of the previous report, so that the
+/// loss of a single report does no harm.
 #[derive(Clone, Debug)]
 pub struct Reporter {
     reporting: Reporting,
@@ -56,23 +59,23 @@ pub struct Reporter {
     highest: Option<u64>,
     last: Option<Instant<ReceiverClock>>,
     due: Option<Instant<ReceiverClock>>,
-    /// Number of feedback packets so far; wraps.
+    /// Number of transport-wide feedback packets that were written so far, modulo 256.
     count: u8,
 }
 
-/// Number of packets that are remembered: half a second at 100 Mbit/s.
+/// Number of packets that a reporter remembers: half a second of 1500-byte packets at 100 Mbit/s.
 const WINDOW: u16 = 4096;
-/// Number of packets that are repeated in the next report.
+/// Number of packets of a report that the next report repeats.
 const OVERLAP: u64 = 16;
 
 impl Reporter {
-    /// A reporter without arrivals.
+    /// Creates a reporter without arrivals.
     pub fn new(reporting: Reporting) -> Self {
         Self { reporting, recorder: Recorder::new(WINDOW), highest: None, last: None, due: None, count: 0 }
     }
 
-    /// Records at `now` the arrival of a packet with this number in its stream and this transport-wide number. Returns
-    /// whether the packet has the number that reports in this format use.
+    /// Records that a packet arrived at `now`: `sequence` is the packet's number in its stream, `transport` its
+    /// transport-wide number. Returns whether the packet has the number that reports in this format use.
     pub fn on_arrival(
         &mut self,
         now: Instant<ReceiverClock>,
@@ -90,9 +93,10 @@ impl Reporter {
         true
     }
 
-    /// The number with these lower 16 bits that is nearest to the highest number so far.
+    /// Returns the number whose lower 16 bits are `sequence` and that is nearest to the highest number so far.
     fn unwrap(&mut self, sequence: u16) -> u64 {
-        // A first number that is not near zero leaves room for earlier packets that it overtook.
+        // The first number is extended to at least 2¹⁶, so that earlier packets that it overtook get numbers above
+        // zero.
         let highest = self.highest.unwrap_or(u64::from(sequence) + (1 << 16));
         let ahead = i64::from(sequence.wrapping_sub(highest as u16).cast_signed());
         let number = highest.saturating_add_signed(ahead);
@@ -105,13 +109,14 @@ impl Reporter {
         *self = Self { count: self.count, last: self.last, ..Self::new(self.reporting) };
     }
 
-    /// When the next report is due; `None` while there is nothing to report.
+    /// Returns when the next report is due; `None` while there is nothing to report.
     pub const fn due(&self) -> Option<Instant<ReceiverClock>> {
         self.due
     }
 
-    /// Writes the report that is due by `now`, if any, from `ssrc` on the stream `media`. It is split into feedback
-    /// packets of at most `limit` bytes; `emit` is called with a writer for each.
+    /// Writes the report that is due by `now`, if any. Its sender is `ssrc`, and it is about the packets of the stream
+    /// `media`. The report is split into feedback packets of at most `limit` bytes. `emit` is called once per feedback
+    /// packet, with a function that writes this packet.
     ///
     /// # Errors
     /// [`FeedbackError`] if not even one packet's status fits into the limit.
@@ -181,7 +186,7 @@ mod tests {
         all
     }
 
-    /// The numbers that arrived according to a datagram.
+    /// Returns the sequence numbers that a feedback datagram reports as arrived.
     fn arrived(datagram: &[u8]) -> Vec<u16> {
         let mut packets = parse_compound(datagram).expect("a compound");
         let feedback = ArrivalFeedback::of(&packets.next().expect("a packet")).expect("feedback").expect("whole");
@@ -222,7 +227,7 @@ mod tests {
         }
     }
 
-    /// If it fails, half of a fast stream is never acknowledged.
+    /// If it fails, packets that do not fit into the first feedback packet of a report are never acknowledged.
     #[test]
     fn what_does_not_fit_into_one_packet_goes_into_several() {
         for format in [Format::CongestionFeedback, Format::TransportWide] {

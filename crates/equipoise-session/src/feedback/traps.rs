@@ -8,28 +8,28 @@ use rand_core::{Rng, SeedableRng};
 /// [`History`](super::History) rejects a report that acknowledges one of them.
 ///
 /// Our reading: the RFC states neither how often nor when. Here the gap between two skipped numbers is drawn uniformly
-/// from 1 to twice `mean` minus one. An honest receiver reports a skipped number as not received, and the history does
-/// not count it as lost. A skipped RTP sequence number looks like a loss to a foreign receiver; a skipped
-/// transport-wide number does no harm.
+/// from 1 to 2 · `mean` − 1. An honest receiver reports a skipped number as not received, and the history does not
+/// count it as lost. A skipped RTP sequence number looks like a loss to a foreign receiver; a skipped transport-wide
+/// number does no harm.
 #[derive(Debug)]
 pub struct Traps {
     random: ChaCha12Rng,
     mean: u32,
-    /// Packets until the next number to skip.
+    /// Number of packets until the next number to skip.
     left: u32,
 }
 
 impl Traps {
-    /// Skips one number per `mean` packets on average, from 1 to 2³⁰, drawn from a stream of `seed`. The peer must not
-    /// know the seed.
+    /// Creates traps that skip one number per `mean` packets on average, at random. `mean` is clamped to the range 1 to
+    /// 2³⁰. The random numbers come from `seed`, which the peer must not know.
     pub fn new(seed: u64, mean: u32) -> Self {
         let mut traps = Self { random: ChaCha12Rng::seed_from_u64(seed), mean: mean.clamp(1, 1 << 30), left: 0 };
         traps.left = traps.draw();
         traps
     }
 
-    /// Returns whether to skip the next number; must be called before each packet. If so, the packet takes the number
-    /// after that.
+    /// Returns whether the sender must skip its next packet number. Must be called once before each packet. If it
+    /// returns true, the packet uses the number after the skipped one.
     pub fn skips(&mut self) -> bool {
         self.left = self.left.saturating_sub(1);
         let skips = self.left == 0;

@@ -1,4 +1,4 @@
-//! A guest with packet history and pacer, for stacks that have neither.
+//! A [`Guest`] with a packet history and a pacer, for protocol stacks that have neither.
 
 use equipoise::control::adapt::{IntervalConfig, Origin};
 use equipoise::control::{BoxedController, Fate, Needs, QueuedFrame, SentPacket};
@@ -13,7 +13,7 @@ use crate::wire::WireError;
 use crate::wire::feedback::ArrivalFeedback;
 use crate::wire::rtcp::parse_compound;
 
-/// Number of packets remembered if feedback refers to packets by number, as in RTCP.
+/// Number of packets that the history remembers if feedback identifies packets by their full numbers.
 const REMEMBERED: u16 = 1 << 13;
 /// Packet numbers must be below this limit, so that there is always a next number.
 const HIGHEST: u64 = 1 << 62;
@@ -23,22 +23,22 @@ const HIGHEST: u64 = 1 << 62;
 pub enum FeedbackKind {
     /// RTCP datagrams, from which feedback in one format is used.
     Rtcp(Format),
-    /// Packets by number, with arrival times.
+    /// Lists of packet numbers, with arrival times.
     Arrivals,
-    /// Packets by number, without arrival times, as in acknowledgements.
+    /// Lists of packet numbers, without arrival times, as in acknowledgements.
     Acks,
 }
 
 /// The configuration of a [`PacedGuest`].
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct PacedConfig {
-    /// The kind of feedback.
+    /// The kind of feedback that the guest accepts.
     pub feedback: FeedbackKind,
-    /// Pacing rate within a frame, as a multiple of the rate.
+    /// Pacing rate within a frame, as a multiple of the controller's rate.
     pub pacing: f64,
-    /// Length of an interval, for controllers of interval summaries.
+    /// Length of an interval, for controllers that need interval summaries.
     pub interval: Span,
-    /// Whether packets are sent as ECN-capable and feedback includes their marks.
+    /// Whether packets are sent as ECN-capable and feedback includes their ECN marks.
     pub has_ecn: bool,
 }
 
@@ -53,7 +53,7 @@ impl PacedConfig {
 #[derive(Clone, Debug, PartialEq, Error)]
 #[non_exhaustive]
 pub enum PacedError {
-    /// Packet numbers must increase.
+    /// The packet's number does not exceed the previous number, or is too high.
     #[error(
         "packet {number} does not follow the previous one, or is above 2^62; a packet that is sent again has a new number"
     )]
@@ -61,25 +61,25 @@ pub enum PacedError {
         /// The packet's number.
         number: u64,
     },
-    /// The guest was created for feedback on packets by number.
+    /// An RTCP datagram was passed to a guest that was created for lists of packet numbers.
     #[error("this controller was made for feedback in arrays, and not in RTCP")]
     NotRtcp,
-    /// The guest was created for RTCP.
+    /// A list of packet numbers was passed to a guest that was created for RTCP.
     #[error("this controller was made for feedback in RTCP, and not in arrays")]
     NotArrays,
     /// The datagram is not RTCP.
     #[error(transparent)]
     Malformed(#[from] WireError),
-    /// The feedback refers to packets that were never sent.
+    /// The feedback acknowledges packets that were never sent.
     #[error(transparent)]
     Refused(#[from] Refusal),
-    /// A report in a datagram refers to packets that were never sent.
+    /// A report in an RTCP datagram acknowledges packets that were never sent.
     #[error("the report covers packets that were never sent")]
     NeverSent,
 }
 
-/// A controller with its pacer and the state of the packets sent. Calls may come in any order; times that go back do no
-/// harm.
+/// A controller with its pacer and the state of the packets sent. Calls may come in any order; a time before that of an
+/// earlier call does no harm.
 #[derive(Debug)]
 pub struct PacedGuest {
     guest: Guest,
@@ -106,10 +106,10 @@ impl Sent {
 }
 
 impl PacedGuest {
-    /// A guest that starts at `now`. A pacing below 1 counts as 1.
+    /// Creates a guest that starts at `now`. If `config.pacing` is below 1, the guest uses 1.
     ///
     /// # Errors
-    /// As [`Guest::new`].
+    /// The same errors as [`Guest::new`].
     pub fn new(
         controller: BoxedController,
         config: PacedConfig,
@@ -131,22 +131,22 @@ impl PacedGuest {
         Ok(Self { guest, pacer, pacing, sent })
     }
 
-    /// The guest, to read its decisions.
+    /// Returns the guest, to read its decisions.
     pub const fn guest(&self) -> &Guest {
         &self.guest
     }
 
-    /// The pacing rate of single packets.
+    /// Returns the rate at which single packets are paced.
     pub const fn pace(&self) -> Rate {
         self.pacer.rate()
     }
 
-    /// Data in flight.
+    /// Returns the data in flight.
     pub fn in_flight(&self) -> Size {
         self.sent.in_flight()
     }
 
-    /// The feedback counters so far.
+    /// Returns the feedback counters so far.
     pub fn counts(&self) -> FeedbackCounts {
         match &self.sent {
             Sent::Rtcp(reports) => reports.counts(),
@@ -154,18 +154,18 @@ impl PacedGuest {
         }
     }
 
-    /// Applies a possible new decision of the controller to the pacer.
+    /// Sets the pacer to the controller's current decision.
     fn decided(&mut self) {
         self.pacer.set_rate(self.guest.pace(self.pacing));
     }
 
-    /// Current pacing rate as a multiple of the rate.
+    /// Returns the current pacing rate as a multiple of the controller's rate.
     fn pacing_now(&self) -> f64 {
         self.pacer.rate().as_bps_f64() / self.guest.rate().as_bps_f64().max(1.0)
     }
 
-    /// Records a packet that was sent at `now`, with the number to which feedback will refer. `ssrc` is used only for
-    /// RFC 8888; for RTCP the lower 16 bits of the number are used.
+    /// Records that a packet was sent at `now`. Feedback will identify the packet by `number`; feedback in RTCP uses
+    /// the lower 16 bits. `ssrc` is used only for feedback as in RFC 8888.
     ///
     /// # Errors
     /// [`PacedError::Number`] if the number is invalid.
@@ -192,7 +192,7 @@ impl PacedGuest {
         self.decided();
     }
 
-    /// Records that nothing is queued since `now`: the sender is app-limited.
+    /// Records that no packet has been queued since `now`, so that the application limits the rate.
     pub fn on_idle(&mut self, now: Instant<SenderClock>) {
         let from = if let Readiness::At(due) = self.pacer.poll(now) { due } else { now };
         self.guest.on_idle(from);
@@ -229,11 +229,12 @@ impl PacedGuest {
         }
     }
 
-    /// Applies at `now` the fates of packets, each with its number, in any order.
+    /// Applies the fates of packets, which became known at `now`. Each packet is identified by its number, and the
+    /// order does not matter.
     ///
     /// # Errors
-    /// [`PacedError::NotArrays`], and [`PacedError::Refused`] if a packet that was never sent is reported as arrived;
-    /// then nothing takes effect.
+    /// [`PacedError::NotArrays`]; [`PacedError::Refused`] if `fates` reports the arrival of a packet that was never
+    /// sent. After an error, none of `fates` takes effect.
     pub fn on_fates(&mut self, now: Instant<SenderClock>, fates: &[(u64, Fate)]) -> Result<(), PacedError> {
         let pacing = self.pacing_now();
         let Sent::Arrays(history, _) = &mut self.sent else { return Err(PacedError::NotArrays) };
@@ -243,7 +244,7 @@ impl PacedGuest {
         Ok(())
     }
 
-    /// When [`on_timer`](Self::on_timer) must be called, if nothing else happens before; `None` for never.
+    /// Returns when [`on_timer`](Self::on_timer) must be called, if no other call changes this time; `None` for never.
     pub fn next_timer(&self) -> Option<Instant<SenderClock>> {
         self.guest.next_timer()
     }
@@ -261,8 +262,8 @@ impl PacedGuest {
         }
     }
 
-    /// Whether the next packet may leave at `now`, or when. `Never` while the window is full or the rate is 0; feedback
-    /// or the timer changes that.
+    /// Returns whether the next packet may be sent at `now`, or the time at which it may be sent. Returns `Never` while
+    /// the window is full or the rate is 0, until feedback or the timer changes that.
     pub fn next_departure(&self, now: Instant<SenderClock>) -> Readiness<SenderClock> {
         // One packet may always be in flight, because without it no feedback would ever arrive.
         let is_full = self.guest.window().is_some_and(|window| self.in_flight() >= window.max(Size::from_bytes(1)));

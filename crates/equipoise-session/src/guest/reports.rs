@@ -11,35 +11,36 @@ use equipoise::units::{Instant, SenderClock, Size, Span};
 use crate::feedback::{FeedbackCounts, Format, History, Joined, Scope};
 use crate::wire::feedback::ArrivalFeedback;
 
-/// The sender's side of per-packet feedback in one of the two formats, for all streams of a transport.
+/// A sender's state for per-packet feedback in one of the two formats, for all streams of a transport.
 ///
-/// It accepts any input from a peer, in bounded memory: 64 streams, and the last 8192 packets of each.
+/// The state accepts any input from a peer, in bounded memory: 64 streams, and the last 8192 packets of each stream.
 #[derive(Debug)]
 pub struct Reports(Kind);
 
 #[derive(Debug)]
 enum Kind {
-    /// All packets share one number sequence.
+    /// Transport-wide feedback: all packets share one sequence of numbers.
     Transport { history: History, last: Option<u64> },
-    /// Each stream has its own number sequence, by its source (RFC 8888, Sec. 3.1).
+    /// Feedback as in RFC 8888, Sec. 3.1: each stream, identified by its synchronisation source, has its own sequence
+    /// of numbers.
     Streams { streams: BTreeMap<u32, Stream>, next: u64 },
 }
 
-/// A stream's history, by its own sequence numbers.
+/// The packet history of one stream, by the stream's own sequence numbers.
 #[derive(Debug)]
 struct Stream {
     history: History,
     last: Option<u64>,
-    /// The newest packets of the stream: number in the stream and number on the path.
+    /// For each of the stream's newest packets: its number in the stream, and its number among all packets of the path.
     numbers: VecDeque<(u64, u64)>,
 }
 
-/// Number of packets remembered: 0.8 s at 100 Mbit/s.
+/// Number of packets that a history remembers: 0.8 s of packets at 100 Mbit/s.
 const REMEMBERED: u16 = 1 << 13;
 /// Maximum number of streams of one connection.
 const STREAMS: usize = 64;
 
-/// Packets with a new state, in sending order.
+/// The packets whose state a feedback message changed, in sending order.
 #[derive(Debug, Default)]
 pub struct News {
     packets: Vec<PacketReport>,
@@ -48,7 +49,7 @@ pub struct News {
 }
 
 impl News {
-    /// The changes as feedback for controllers.
+    /// Returns the changes as feedback for controllers.
     pub fn feedback(&self) -> PacketFeedback<'_> {
         let mut feedback = PacketFeedback::new(&self.packets, self.in_flight);
         feedback.round_trip = self.round_trip;
@@ -67,7 +68,7 @@ impl News {
 }
 
 impl Reports {
-    /// State without packets, for feedback in this format.
+    /// Creates a state without packets, for feedback in `format`.
     pub fn new(format: Format) -> Self {
         Self(match format {
             Format::TransportWide => {
@@ -77,9 +78,9 @@ impl Reports {
         })
     }
 
-    /// Records at `now` a packet of stream `ssrc` with this sequence number, of the stream or of the transport. Returns
-    /// `None` for a packet that cannot be reported: a retransmission with its original number, or a stream beyond the
-    /// maximum.
+    /// Records that a packet of stream `ssrc` was sent at `now`. `sequence` is the packet's number in its stream or,
+    /// with transport-wide feedback, in the transport. Returns `None` for a packet on which feedback is impossible: a
+    /// retransmission with its original number, or a packet of a stream beyond the maximum number of streams.
     pub fn on_sent(&mut self, now: Instant<SenderClock>, ssrc: u32, sequence: u16, size: Size) -> Option<SentPacket> {
         let number = match &mut self.0 {
             Kind::Transport { history, last } => {
@@ -101,8 +102,8 @@ impl Reports {
         Some(SentPacket::new(number, size, self.in_flight()))
     }
 
-    /// Processes feedback that arrived at `now`, and returns the changes. Impossible reports are counted and have no
-    /// effect.
+    /// Processes feedback that arrived at `now`, and returns the changes. Reports that acknowledge packets that were
+    /// never sent are counted and have no effect.
     pub fn on_feedback(&mut self, now: Instant<SenderClock>, feedback: ArrivalFeedback<'_>) -> News {
         let mut news = News { in_flight: self.in_flight(), ..News::default() };
         match (&mut self.0, feedback) {
@@ -137,7 +138,7 @@ impl Reports {
         self.histories().for_each(History::on_silence);
     }
 
-    /// Data in flight.
+    /// Returns the data in flight, over all streams.
     pub fn in_flight(&self) -> Size {
         match &self.0 {
             Kind::Transport { history, .. } => history.in_flight(),
@@ -147,7 +148,7 @@ impl Reports {
         }
     }
 
-    /// The counters over all reports.
+    /// Returns the counters, summed over all streams.
     pub fn counts(&self) -> FeedbackCounts {
         match &self.0 {
             Kind::Transport { history, .. } => history.counts(),
@@ -190,7 +191,8 @@ impl Stream {
     }
 }
 
-/// The number nearest to `last` with these lower 16 bits; `None` if it would be below zero.
+/// Returns the number whose lower 16 bits are `sequence` and that is nearest to `last`; `None` if that number would be
+/// below zero.
 fn unwrapped(last: Option<u64>, sequence: u16) -> Option<u64> {
     match last {
         None => Some(u64::from(sequence)),

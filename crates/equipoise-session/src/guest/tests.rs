@@ -11,7 +11,8 @@ use crate::Event;
 use crate::harm::{Datagram, GRACE, Harm, LOWEST, MILLI, PACKET, SECOND, Told, adaptive, build};
 
 const PROVIDED: Needs = Needs::PACKETS;
-/// What the stack provides through the adapter, which derives intervals from packets.
+/// The feedback that the stack provides through the adapter, which computes interval summaries from per-packet
+/// feedback.
 const ADAPTED: Needs = PROVIDED.and(Needs::INTERVALS);
 const REPORTS: u64 = 50 * MILLI;
 
@@ -23,14 +24,14 @@ fn at<C>(nanos: u64) -> Instant<C> {
     Instant::from_nanos(nanos)
 }
 
-/// A stack with a guest, and the fate of its packets.
+/// A protocol stack with a guest, and the state of the packets that it sent. Times are in ns.
 struct Stack<F> {
     guest: Guest,
     pacer: Pacer<SenderClock>,
     path: F,
-    /// Packets in flight to the receiver: arrival time, number, departure time.
+    /// Packets that have not arrived yet: arrival time and number, and departure time.
     under_way: BTreeMap<(u64, u64), u64>,
-    /// Packets without feedback so far: number, departure, arrival.
+    /// Packets without feedback so far: number, departure time, and arrival time; `None` for a lost packet.
     unreported: VecDeque<(u64, u64, Option<u64>)>,
     feedback: VecDeque<(u64, Vec<PacketReport>)>,
     events: Vec<(u64, Event)>,
@@ -125,7 +126,7 @@ fn run(entry: &Entry, start: &str, harm: Harm) -> Told {
     Told::by(entry.name, 40, stack.events.iter().map(|(at, event)| (*at, event)))
 }
 
-/// If it fails, a foreign stack with one of our laws floods a path that our own sessions would not.
+/// If it fails, one of our control laws in a foreign protocol stack overloads a path.
 #[test]
 fn every_adaptive_controller_stays_within_twice_what_arrives() {
     let names: Vec<_> = adaptive(ADAPTED).map(|entry| entry.name).collect();
@@ -164,8 +165,8 @@ fn our_own_law_uses_a_link_as_a_guest_too() {
     assert!((3.4e6..4.1e6).contains(&told.rate(10, 40)), "{}", told.rate(10, 40));
 }
 
-/// Packets of 1000 bytes are sent every 20 ms and arrive every 40 ms. The ten that follow the first one arrive within
-/// 400 ms, which proves a rate of 0.2 Mbit/s.
+/// Packets of 1000 bytes are sent every 20 ms and arrive every 40 ms. The ten packets after the first packet arrive
+/// within 400 ms, which proves a rate of 0.2 Mbit/s.
 #[test]
 fn a_proof_is_what_arrived_over_the_time_in_which_it_did() {
     let mut tally = Tally::default();
@@ -231,7 +232,7 @@ fn silence_halves_the_rate_after_three_reports_and_a_round_trip() {
     assert!(guest.rate().as_bps() <= 200_000, "{}", guest.rate());
 }
 
-/// Twenty packets, one per 20 ms, that arrived 20 ms later.
+/// Returns reports on twenty packets. They were sent one per 20 ms, and each arrived 20 ms after it was sent.
 fn arrived() -> Vec<PacketReport> {
     let packet = |number| {
         let fate = Fate::Arrived { at: Some(at((20 * number + 20) * MILLI)), ecn: Ecn::NotEct };

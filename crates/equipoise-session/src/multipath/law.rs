@@ -12,20 +12,21 @@ use crate::rtp::{Payload, SenderConfig, SessionError};
 use crate::wire::feedback::StreamFeedback;
 use crate::{DropReason, Event};
 
-/// The control law of one path, if each path has its own. It uses per-packet reports on that path, and is limited by
-/// what answers to requests on the path prove, like the law of a session over that path alone.
+/// The control law of one path, in a session in which each path has its own law. As in a session over this path alone,
+/// the law uses per-packet reports on the path, and its rate is limited by the delivery rate that the answers to
+/// requests on the path prove.
 #[derive(Debug)]
 pub(super) struct Law {
     governor: Governor,
     by_packet: ByPacket,
-    /// Packets sent before this time do not concern the controller.
+    /// The controller gets no feedback on packets sent before this time.
     begun: Instant<SenderClock>,
-    /// When the last answered request was sent: an answer covers the packets since then.
+    /// When the last answered request was sent. An answer covers the packets that were sent after this time.
     answered: Instant<SenderClock>,
     /// When the first packet was sent under this law.
     first: Option<Instant<SenderClock>>,
-    /// When the path was last asked for a report, and the total time until then for which the pacer waited for the
-    /// application.
+    /// When the last report request was sent on the path, and the total time until then for which the pacer waited for
+    /// data from the application.
     asked: (Instant<SenderClock>, Span),
     /// Number of the probe that is being sent.
     probe: Option<u64>,
@@ -34,13 +35,14 @@ pub(super) struct Law {
 }
 
 impl Law {
-    /// Feedback that a path's reports provide to its controller.
+    /// The feedback that a path's reports provide to the path's controller.
     pub(super) const PROVIDES: Needs = Needs::PACKETS;
 
-    /// A law that starts at `now`, at its controller's initial rate.
+    /// Creates a law that starts at `now`, with its controller's initial rate.
     ///
     /// # Errors
-    /// [`SessionError`] if the controller needs other feedback, or if the configuration has no per-packet reports.
+    /// [`SessionError`] if the controller needs feedback other than [`Law::PROVIDES`], or if the configuration has no
+    /// per-packet reports.
     pub(super) fn new(config: &SenderConfig, laws: &PathLaws, now: Instant<SenderClock>) -> Result<Self, SessionError> {
         let by_packet = ByPacket::new(config)?.ok_or(SessionError::ByPacket)?;
         let controller = (laws.make)().ok_or(SessionError::NoController)?;
@@ -57,7 +59,8 @@ impl Law {
         })
     }
 
-    /// Restarts the law at the lowest rate, because the path is back and nothing is known of it.
+    /// Restarts the law at the lowest rate, because the path is usable again and earlier measurements say nothing about
+    /// it.
     pub(super) fn begin_anew(&mut self, laws: &PathLaws, now: Instant<SenderClock>) {
         let controller = (laws.make)().map(|controller| self.by_packet.adapt(controller));
         if let Some(Ok(governor)) = controller.map(|controller| Governor::new(controller, Self::PROVIDES)) {
@@ -68,7 +71,7 @@ impl Law {
         (self.begun, self.first, self.probe) = (now, None, None);
     }
 
-    /// Maximum rate of the path.
+    /// Returns the maximum rate of the path.
     pub(super) const fn rate(&self) -> Rate {
         self.governor.rate()
     }
@@ -82,8 +85,9 @@ impl Law {
         self.governor.snapshot()
     }
 
-    /// Pacing rate for this share of the total. Packets of frames are paced faster than the share if the controller
-    /// allows that. Other payload is paced at the share: it always has a next packet, so its pacing rate is its rate.
+    /// Returns the pacing rate if the path has this share of the total rate. If the application sends frames and the
+    /// controller allows it, packets are paced faster than `share`. Other payload is paced at `share`, because it
+    /// always has a next packet.
     pub(super) fn pace(&self, share: Rate) -> Rate {
         let used = share.as_bps_f64() / self.rate().as_bps_f64().max(1.0);
         let pace = Rate::from_bps_f64(self.governor.pace(1.0).as_bps_f64() * used).filter(|_| self.has_frames);
@@ -93,19 +97,19 @@ impl Law {
         probe.map_or(pace, |probe| probe.rate.max(pace))
     }
 
-    /// Whether the data in flight is at its limit.
+    /// Whether the data in flight has reached the controller's window.
     pub(super) fn is_window_full(&self) -> bool {
         // One packet may always be in flight, because without it no feedback would ever arrive.
         self.governor.window().is_some_and(|window| self.by_packet.in_flight() >= window.max(Size::from_bytes(1)))
     }
 
-    /// When the controller's timer is due.
+    /// Returns when the controller's timer is due.
     pub(super) fn next_timer(&self) -> Option<Instant<SenderClock>> {
         self.governor.next_timer()
     }
 
-    /// Performs everything due at `now`. Returns whether a probe has begun or ended; the path must then be asked for a
-    /// report.
+    /// Performs everything due at `now`. Returns whether a probe has begun or ended; if so, the sender must request a
+    /// report on the path.
     pub(super) fn tend(&mut self, now: Instant<SenderClock>, report_interval: Span) -> bool {
         let since_first = self.first.map_or(Span::ZERO, |first| now - first);
         self.governor.on_unproved(since_first, report_interval);
@@ -121,20 +125,21 @@ impl Law {
         self.governor.on_sent(now, packet);
     }
 
-    /// Records a report request at `now`. `waited` is the total time for which the pacer waited for the application;
-    /// packets were paced at `pace`. Returns whether the application, or the total, limited the rate since the last
-    /// request.
+    /// Records a report request that is sent at `now`. `waited` is the total time for which the pacer waited for data
+    /// from the application; `pace` is the pacing rate. Returns whether the application, or the path's share of the
+    /// total rate, limited the rate since the last request.
     pub(super) fn on_asked(&mut self, now: Instant<SenderClock>, waited: Span, pace: Rate) -> bool {
         let (since, before) = core::mem::replace(&mut self.asked, (now, waited));
         Application::limits(now - since, waited - before, self.pacing(pace))
     }
 
-    /// Pacing rate relative to the law's rate; below 1 if the path's share is lower.
+    /// Returns the pacing rate as a multiple of the law's rate. The result is below 1 if the path's share is below the
+    /// law's rate.
     fn pacing(&self, pace: Rate) -> f64 {
         pace.as_bps_f64() / self.rate().as_bps_f64().max(1.0)
     }
 
-    /// Records that the last request is unanswered after the time for an answer.
+    /// Records that the last request was not answered in time.
     pub(super) fn on_unanswered(&mut self) {
         self.governor.on_unanswered();
     }
@@ -150,8 +155,8 @@ impl Law {
         self.governor.on_further_silence();
     }
 
-    /// Processes the answer to the request sent at `asked`; `proof` says what arrived. `summary` is `None` if a clock
-    /// was set.
+    /// Processes the answer to the request sent at `asked`. `proof` counts the packets that were sent and that arrived.
+    /// `summary` is `None` if a clock was set.
     pub(super) fn on_answer(
         &mut self,
         now: Instant<SenderClock>,
@@ -161,17 +166,17 @@ impl Law {
     ) {
         self.by_packet.on_answer(asked);
         let since = core::mem::replace(&mut self.answered, asked);
-        // Packets sent before the law started prove nothing about the rate that it allows.
+        // Packets that were sent before the law started prove nothing about the rate that the law allows.
         if let Some(summary) = summary.filter(|_| since >= self.begun) {
             self.governor.on_interval(now, summary, proof);
         }
     }
 
-    /// Processes a per-packet report. `waited` is the total time for which the pacer waited for the application.
-    /// Returns an event with the report's content.
+    /// Processes a per-packet report. `waited` is the total time for which the pacer waited for data from the
+    /// application. Returns an event with the report's content.
     ///
     /// # Errors
-    /// [`DropReason`] if the report is about packets that were never sent.
+    /// [`DropReason`] if the report acknowledges packets that were never sent, or is about another stream.
     pub(super) fn on_report(
         &mut self,
         now: Instant<SenderClock>,
@@ -192,8 +197,8 @@ impl Law {
         Ok(event)
     }
 
-    /// Restarts the law at the lowest rate after a circuit breaker stopped the path. Packets sent until now prove
-    /// nothing any more.
+    /// Restarts the law at the lowest rate after a circuit breaker stopped the path. Packets sent until `now` no longer
+    /// prove a delivery rate.
     pub(super) fn on_stopped(&mut self, now: Instant<SenderClock>) {
         self.begin_again();
         self.begun = now;

@@ -1,4 +1,5 @@
-//! One media session over several paths: RTP packets with a sequence number in the session and another on their path.
+//! One media session over several paths. Each RTP packet has a sequence number in the session and another sequence
+//! number on its path.
 //!
 //! ```text
 //!              ┌─ path 0: pacer, requests, reports ─┐
@@ -17,9 +18,9 @@
 //! paths once per period. The pacers decide on which path a packet is sent: when the pacer of a path allows it, the
 //! path takes the next packet.
 //!
-//! Paths have numbers. A sender is told which paths exist ([`Input::Path`](crate::Input::Path)). A receiver learns of
-//! paths from arriving packets. It answers a request on the path on which it arrived, whatever number that path has at
-//! the receiving end; the receiver's events have the sender's path number.
+//! Paths have numbers. The driver informs a sender of the paths that exist ([`Input::Path`](crate::Input::Path)). A
+//! receiver learns of paths from arriving packets. The receiver answers a request on the path on which the request
+//! arrived, whatever number this path has at the receiver. The receiver's events contain the sender's path number.
 
 mod law;
 mod path;
@@ -34,5 +35,6 @@ pub use receiver::Receiver;
 pub use sender::Sender;
 pub use total::{PathLaws, Total};
 
-/// Maximum number of paths of a session. Our choice: more than a host has interfaces; it bounds a receiver's memory.
+/// Maximum number of paths of a session. Our choice: more than a host has interfaces. The limit bounds a receiver's
+/// memory.
 pub const MAX_PATHS: usize = 16;

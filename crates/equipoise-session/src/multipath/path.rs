@@ -18,7 +18,7 @@ use equipoise::pace::{Pacer, Readiness};
 use equipoise::random::stream_seed;
 use equipoise::units::{Instant, Rate, SenderClock, Span};
 
-/// One path of a session, at the sending end.
+/// The sender's state of one path of a session.
 #[derive(Debug)]
 pub(super) struct Path {
     id: PathId,
@@ -26,27 +26,27 @@ pub(super) struct Path {
     pub(super) pacer: Pacer<SenderClock>,
     /// The path's share of the total rate.
     share: Rate,
-    /// `None` if all paths together have one control law.
+    /// The path's control law; `None` if all paths together have one control law.
     law: Option<Law>,
-    /// The rate that the path's law allowed when the total was last divided.
+    /// The rate that the path's law allowed when the total rate was last divided among the paths.
     divided_at: Rate,
-    /// Whether the path was announced as usable.
+    /// Whether the driver announced the path as usable.
     pub(super) is_up: bool,
-    /// Whether the path does not answer.
+    /// Whether no answer on the path arrived for three report intervals.
     is_silent: bool,
     breakers: Breakers,
-    /// When the path last answered, or came up.
+    /// When an answer on the path last arrived, or the path became usable.
     heard: Instant<SenderClock>,
-    /// Since when the path has its current rate; an answer to an earlier request concerns another rate.
+    /// Since when the path has its current rate. Answers to requests before this time concern an earlier rate.
     begun: Instant<SenderClock>,
-    /// Whether the path has reported on the period that is being closed.
+    /// Whether a report has arrived that covers the path's part of the ended period.
     pub(super) has_told: bool,
-    /// Time that the data sent since the last split takes at the path's rate.
+    /// Time that it takes to send the data of the present period at the path's share of the total rate.
     served: Span,
     /// Number of the next packet on the path; the packet carries its lower 16 bits.
     next_number: u64,
     pub(super) counts: Counts,
-    /// The path's delay in this period, and the other statistics from its reports.
+    /// The path's delay in this period, and the other statistics from reports on the path.
     pool: PeriodDelay,
     told: Told,
     copies: VecDeque<Waiting>,
@@ -59,23 +59,23 @@ pub(super) struct Path {
 pub(super) struct Session<'a> {
     pub(super) config: &'a SenderConfig,
     pub(super) period: Span,
-    /// `None` if all paths together have one controller.
+    /// What creates the controllers of the paths; `None` if all paths together have one controller.
     pub(super) laws: Option<&'a PathLaws>,
 }
 
-/// The sums of the reports on a period.
+/// The totals of all reports on one path and one period.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Told {
     /// The packets that were sent and that arrived.
     pub(super) proof: Proof,
     /// The longest round-trip time.
     pub(super) round_trip: Option<Span>,
-    /// Of the packets that arrived: the number of ECN-capable packets, and the number of marked packets.
+    /// Numbers of packets that arrived ECN-capable, and that arrived with a congestion mark.
     pub(super) capable: f64,
     pub(super) marked: f64,
 }
 
-/// A copy of a packet that was sent on another path, to be sent here too.
+/// A copy of a packet that was sent on another path. The copy is queued to be sent on this path, too.
 #[derive(Debug)]
 pub(super) struct Waiting {
     pub(super) sequence: u64,
@@ -83,13 +83,14 @@ pub(super) struct Waiting {
 }
 
 impl Path {
-    /// Maximum number of queued copies; the oldest is dropped. Our choice: later copies would arrive too late to help.
+    /// Maximum number of queued copies. If another copy is queued, the oldest one is dropped. Our choice: in a longer
+    /// queue, copies would wait for too long to help.
     const COPIES: usize = 32;
 
-    /// A path that is usable from `now` on; `first` is the number of its first packet.
+    /// Creates a path that is usable from `now` on; `first` is the number of its first packet.
     ///
     /// # Errors
-    /// [`SessionError`] if the path needs its own law and none can be created.
+    /// [`SessionError`] if each path has its own law and this path's law cannot be created.
     pub(super) fn new(
         id: PathId,
         Session { config, period, laws }: Session<'_>,
@@ -126,17 +127,17 @@ impl Path {
         self.id
     }
 
-    /// Whether the path does not answer.
+    /// Whether no answer on the path arrived for three report intervals.
     pub(super) const fn is_silent(&self) -> bool {
         self.is_silent
     }
 
-    /// Whether the path answers, and no circuit breaker has stopped its media.
+    /// Whether answers on the path arrive, and no circuit breaker has stopped the path's media.
     pub(super) const fn is_alive(&self) -> bool {
         !self.is_silent && !self.breakers.has_stopped()
     }
 
-    /// Records that the path is usable again. Earlier measurements of the path no longer count.
+    /// Records that the path is usable again. Earlier measurements of the path are ignored.
     pub(super) fn comes_up(&mut self, now: Instant<SenderClock>, laws: Option<&PathLaws>) {
         (self.is_up, self.is_silent, self.heard) = (true, false, now);
         self.exchange.forget_strays();
@@ -144,7 +145,7 @@ impl Path {
         self.comes_back(now, laws);
     }
 
-    /// Records that the path answers again; its law restarts.
+    /// Records that answers on the path arrive again. The path's law restarts.
     pub(super) fn comes_back(&mut self, now: Instant<SenderClock>, laws: Option<&PathLaws>) {
         self.begin(now);
         if let (Some(law), Some(laws)) = (&mut self.law, laws) {
@@ -152,7 +153,8 @@ impl Path {
         }
     }
 
-    /// From `now` on, only requests sent later count, and only for packets sent later.
+    /// Discards earlier measurements: from `now` on, an answer counts only if its request was sent later, and only for
+    /// packets sent later.
     pub(super) fn begin(&mut self, now: Instant<SenderClock>) {
         self.begun = now;
         self.pool = PeriodDelay::default();
@@ -161,8 +163,8 @@ impl Path {
 
     /// Sets the path's share of the total rate from `now` on. Returns whether the share changed.
     ///
-    /// A law of the path changes the share all the time, so with a law the delay of a period covers all packets of the
-    /// period.
+    /// If the path has no law of its own, measurements at the previous share are discarded. If the path has its own
+    /// law, the share changes often, so the delay of a period covers all packets of the period.
     pub(super) fn set_share(&mut self, now: Instant<SenderClock>, share: Rate) -> bool {
         let is_other = share != core::mem::replace(&mut self.share, share);
         match &self.law {
@@ -174,18 +176,18 @@ impl Path {
         is_other
     }
 
-    /// Starts a period: data sent earlier no longer counts against the share.
+    /// Starts a period: data sent earlier no longer counts as a part of the path's share.
     pub(super) const fn begin_period(&mut self) {
         self.served = Span::ZERO;
     }
 
-    /// If the path has its own law, it starts at its lowest rate: packets sent on other paths prove nothing about this
-    /// path.
+    /// Starts the path's law, if the path has its own, at the lowest rate: packets sent on other paths prove nothing
+    /// about this path.
     pub(super) fn begin_low(&mut self) {
         self.law.iter_mut().for_each(Law::begin_low);
     }
 
-    /// Sets the pacing rate that the path's share and its law allow.
+    /// Sets the pacer to the rate that the path's share and the path's law allow.
     fn keep_pace(&mut self) {
         self.pacer.set_rate(self.law.as_ref().map_or(self.share, |law| law.pace(self.share)));
     }
@@ -203,7 +205,7 @@ impl Path {
         self.law.as_mut()
     }
 
-    /// Whether the rate that the path's law allows has changed since the total was last divided.
+    /// Whether the rate that the path's law allows has changed since the total rate was last divided among the paths.
     pub(super) fn has_other_rate(&self) -> bool {
         self.law.as_ref().is_some_and(|law| law.rate() != self.divided_at)
     }
@@ -212,14 +214,14 @@ impl Path {
     pub(super) fn tend(&mut self, now: Instant<SenderClock>, report_interval: Span) {
         let Some(law) = &mut self.law else { return };
         if law.tend(now, report_interval) {
-            // Requests before and after a probe let the answers prove the rate of the probe alone.
+            // One request before and one after a probe make the answer in between prove the rate of the probe alone.
             self.exchange.hurry(now);
         }
         self.keep_pace();
     }
 
-    /// Handles a request that is due at `now`. Returns its number and extension, or `None` if the last three are
-    /// unanswered and this one is skipped.
+    /// Makes a report request that is due at `now`. Returns the request's number and its extension. If the last three
+    /// requests are unanswered, skips this request and returns `None`.
     pub(super) fn turn(
         &mut self,
         now: Instant<SenderClock>,
@@ -242,8 +244,8 @@ impl Path {
         asked
     }
 
-    /// Processes a per-packet report on this path. `waited` is the total time for which the sender waited for the
-    /// application.
+    /// Processes a per-packet report on this path. `waited` is the total time for which the sender waited for data from
+    /// the application.
     pub(super) fn on_feedback(
         &mut self,
         now: Instant<SenderClock>,
@@ -265,7 +267,7 @@ impl Path {
         Ok(())
     }
 
-    /// Records that the path is not usable.
+    /// Records that the path is not usable, and drops the queued copies.
     pub(super) fn goes_down(&mut self) {
         self.is_up = false;
         while let Some(copy) = self.copies.pop_front() {
@@ -273,13 +275,13 @@ impl Path {
         }
     }
 
-    /// Records that the path answered.
+    /// Records that an answer on the path arrived.
     pub(super) const fn on_heard(&mut self, now: Instant<SenderClock>) {
         (self.heard, self.is_silent) = (now, false);
     }
 
-    /// Processes a report that proves which packets arrived on this path. Returns the event of its circuit breaker, if
-    /// any. If no other path is alive, the session's circuit breaker acts instead of this one.
+    /// Processes a report that proves which packets arrived on this path. Returns the event of the path's circuit
+    /// breaker, if any. If no other path is alive, the session's circuit breaker acts instead of the path's.
     pub(super) fn on_proof(
         &mut self,
         now: Instant<SenderClock>,
@@ -304,7 +306,8 @@ impl Path {
         self.stopped_by(now, trip)
     }
 
-    /// If the breaker stopped the path, its law restarts at the lowest rate, in case media returns to the path.
+    /// If the circuit breaker stopped the path, restarts the path's law at the lowest rate, in case media is sent on
+    /// the path again.
     fn stopped_by(&mut self, now: Instant<SenderClock>, trip: Option<Trip>) -> Option<Event> {
         let Some(Trip::Stop(breaker)) = trip else { return None };
         self.law.iter_mut().for_each(|law| law.on_stopped(now));
@@ -320,7 +323,7 @@ impl Path {
         proof: Proof,
         closing: Option<Instant<SenderClock>>,
     ) {
-        // What arrived counts as proved, whatever the rate was.
+        // Packets that arrived count for the session's proof at whatever rate they were sent.
         self.told.proof = self.told.proof.and(proof);
         if asked <= self.begun || !self.is_alive() {
             return;
@@ -336,10 +339,10 @@ impl Path {
         self.has_told |= closing.is_some_and(|closing| asked >= closing);
     }
 
-    /// Declares the path dead if it was silent for three report intervals (Waki 2013, Sec. 5.1); returns whether it
-    /// did.
+    /// Declares the path dead if no answer on it arrived for three report intervals (Waki 2013, Sec. 5.1). Returns
+    /// whether the path has just died.
     ///
-    /// The limit is a time and not a number of requests: after a long queue, answers are late, but they arrive.
+    /// The limit is a time and not a number of requests, because behind a long queue answers are late but do arrive.
     pub(super) fn dies(&mut self, now: Instant<SenderClock>, report_interval: Span) -> bool {
         let limit = report_interval * Exchange::MISSING as i64;
         let dies = self.is_up && !self.is_silent && now - self.heard > limit;
@@ -350,14 +353,15 @@ impl Path {
         dies
     }
 
-    /// The state of the path for the scheduler; if a period `ends`, including its delay.
+    /// Returns the state of the path for the scheduler. If a period `ends`, the state includes the path's delay in that
+    /// period.
     pub(super) fn view(&mut self, ends: bool) -> PathView {
         let delay = if ends { self.pool.take() } else { None };
         let most = self.law.as_ref().map(Law::rate);
         PathView { path: self.id, alive: self.is_alive(), rate: self.share, delay, most }
     }
 
-    /// Takes the sums of the reports on the period that ends.
+    /// Returns the totals of the path's reports on the period that ends, and resets them.
     pub(super) fn take_told(&mut self) -> Told {
         core::mem::take(&mut self.told)
     }
@@ -367,18 +371,20 @@ impl Path {
         self.readiness(now) == Readiness::Now
     }
 
-    /// When a packet may be sent, according to the path's state, its law and its pacer.
+    /// Returns when a packet may be sent, according to the path's state, its law and its pacer.
     pub(super) fn readiness(&self, now: Instant<SenderClock>) -> Readiness<SenderClock> {
         let is_full = self.law.as_ref().is_some_and(Law::is_window_full);
         if self.is_up && !is_full { self.pacer.poll(now) } else { Readiness::Never }
     }
 
-    /// How much of its share the path has sent, as a time; the path that has sent least is next.
+    /// Returns how much of its share the path has sent in this period, as a time. Of several paths, the one with the
+    /// lowest value sends next.
     pub(super) const fn served(&self) -> Span {
         self.served
     }
 
-    /// Records a packet sent on this path. Returns how late it was, if the pacer therefore started a new schedule.
+    /// Records a packet sent on this path. If the packet was so late that the pacer started a new schedule, returns how
+    /// late it was.
     pub(super) fn on_sent(&mut self, now: Instant<SenderClock>, sent: Sent) -> Option<Span> {
         self.counts.add(sent);
         self.exchange.on_media(now, sent.size, self.next_number);
@@ -391,14 +397,14 @@ impl Path {
         late
     }
 
-    /// Sub-flow and number of the path's next packet.
+    /// Returns the sub-flow number and the sequence number for the path's next packet.
     pub(super) const fn next_subflow(&mut self) -> Subflow {
         let sequence = self.next_number as u16;
         self.next_number += 1;
         Subflow { id: self.id.0, sequence }
     }
 
-    /// Keeps a copy of a packet until the path may send it.
+    /// Queues a copy of a packet until the path may send it.
     pub(super) fn keep(&mut self, sequence: u64, plain: &[u8]) {
         let oldest = if self.copies.len() >= Self::COPIES { self.copies.pop_front() } else { None };
         let mut buffer = oldest.map(|copy| copy.plain).or_else(|| self.spare.pop()).unwrap_or_default();

@@ -12,19 +12,20 @@ use equipoise::control::scheduler::PathView;
 use equipoise::pace::Readiness;
 use equipoise::units::{Instant, Rate, SenderClock, Span};
 
-/// The paths of a session at the sending end, in the order of their numbers.
+/// All paths of a session at the sender, in the order of their numbers.
 #[derive(Debug, Default)]
 pub(super) struct Paths(Vec<Path>);
 
-/// The sums of the reports of all paths on a period.
+/// The totals of the reports of all paths on one period.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct AllTold {
     pub(super) proof: Proof,
-    /// The longest round-trip time.
+    /// The longest of the paths' round-trip times.
     pub(super) round_trip: Option<Span>,
-    /// Share of marked packets among ECN-capable packets; `None` if no packet is ECN-capable.
+    /// Share of marked packets among the ECN-capable packets that arrived; `None` if none of them is ECN-capable.
     pub(super) fraction_marked: Option<f64>,
-    /// The shortest round-trip time of the paths that carried at least a tenth of the packets; zero if it is not known.
+    /// The shortest round-trip time of the paths that carried at least a tenth of the packets; zero if no such time is
+    /// known.
     pub(super) shortest: Span,
 }
 
@@ -38,22 +39,22 @@ impl Paths {
         self.0.get_mut(at)
     }
 
-    /// The usable paths.
+    /// Returns the usable paths.
     pub(super) fn up(&self) -> impl Iterator<Item = &Path> {
         self.0.iter().filter(|path| path.is_up)
     }
 
-    /// The usable paths, for changes.
+    /// Returns the usable paths, mutably.
     pub(super) fn up_mut(&mut self) -> impl Iterator<Item = &mut Path> {
         self.0.iter_mut().filter(|path| path.is_up)
     }
 
-    /// The usable paths that answer and that no circuit breaker has stopped.
+    /// Returns the usable paths on which answers arrive and whose media no circuit breaker has stopped.
     pub(super) fn alive(&self) -> impl Iterator<Item = &Path> {
         self.up().filter(|path| path.is_alive())
     }
 
-    /// The path with this number, if it is usable.
+    /// Returns the path with this number, if it is usable.
     pub(super) fn find_mut(&mut self, id: PathId) -> Option<&mut Path> {
         self.up_mut().find(|path| path.id() == id)
     }
@@ -61,8 +62,8 @@ impl Paths {
     /// Applies a change of a path's state. The first packet number of a new path is drawn from `random`.
     ///
     /// # Errors
-    /// [`DropReason::Full`] if there are too many paths; [`DropReason::Stray`] if the path is not known or cannot have
-    /// a law.
+    /// [`DropReason::Full`] if there are too many paths; [`DropReason::Stray`] if the path is not known or its law
+    /// cannot be created.
     pub(super) fn change(
         &mut self,
         now: Instant<SenderClock>,
@@ -78,7 +79,8 @@ impl Paths {
             }
             (PathChange::Up, Err(_)) if self.0.len() >= MAX_PATHS => return Err(DropReason::Full),
             (PathChange::Up, Err(at)) => {
-                // The first number is in the lower half of the range, like the session's sequence numbers.
+                // The path's first packet number is in the lower half of the 16-bit range, like the session's first
+                // sequence number.
                 let first = (random.next_u32() & 0x7FFF) as u16;
                 let mut path = Path::new(id, session, now, first).map_err(|_| DropReason::Stray)?;
                 if self.0.iter().any(|other| other.exchange.receiver_ssrc().is_some()) {
@@ -99,23 +101,23 @@ impl Paths {
         Ok(())
     }
 
-    /// The total rate of all usable paths.
+    /// Returns the total rate of all usable paths.
     pub(super) fn rate(&self) -> Rate {
         sum(self.up().map(Path::share))
     }
 
-    /// Whether the rate that a path's law allows has changed since the total was last divided.
+    /// Whether, on any path, the rate that the path's law allows has changed since the total rate was last divided.
     pub(super) fn has_other_rate(&self) -> bool {
         self.up().any(Path::has_other_rate)
     }
 
-    /// Whether no usable path answers.
+    /// Whether no answer arrived on any usable path for three report intervals.
     pub(super) fn are_silent(&self) -> bool {
         self.up().all(Path::is_silent)
     }
 
-    /// The state of the paths for the scheduler; if a period `ends`, including their delays. If no path is alive, all
-    /// are treated as alive, because none is known to be better than another.
+    /// Returns the states of the paths for the scheduler. If a period `ends`, the states include the paths' delays. If
+    /// no path is alive, all paths are treated as alive, because none is known to be better than another.
     pub(super) fn views(&mut self, ends: bool) -> Vec<PathView> {
         let mut views: Vec<PathView> = self.up_mut().map(|path| path.view(ends)).collect();
         if views.iter().all(|view| !view.alive) {
@@ -133,7 +135,7 @@ impl Paths {
         }
     }
 
-    /// Takes the sums of the paths' reports on the period that ends.
+    /// Returns the totals of all paths' reports on the period that ends, and resets them.
     pub(super) fn take_told(&mut self) -> AllTold {
         let all: Vec<_> = self.up_mut().map(Path::take_told).collect();
         let proof = all.iter().fold(Proof::default(), |proof, told| proof.beside(told.proof));
@@ -148,27 +150,28 @@ impl Paths {
         }
     }
 
-    /// The live path that carries most.
+    /// Returns the live path with the largest share of the rate.
     pub(super) fn best(&self) -> Option<PathId> {
         self.alive().max_by_key(|path| path.share()).map(Path::id)
     }
 
-    /// The live path that carries most, except path number `at`; the first of several.
+    /// Returns the live path with the largest share of the rate, except the path at index `at`. If several paths have
+    /// the same share, returns the first of them.
     pub(super) fn best_beside(&mut self, at: usize) -> Option<&mut Path> {
         let others = self.0.iter_mut().enumerate();
         let others = others.filter(|(other, path)| *other != at && path.is_up && path.is_alive());
         others.max_by_key(|(at, path)| (path.share(), core::cmp::Reverse(*at))).map(|(_, path)| path)
     }
 
-    /// Of the paths that may send at `now`, the one that has sent least of its share. Without `has_payload`, only paths
-    /// with queued copies count.
+    /// Returns the index of the path that sends next: of the paths that may send at `now`, the one that has sent least
+    /// of its share. If `has_payload` is false, only paths with queued copies may send.
     pub(super) fn next_ready(&self, now: Instant<SenderClock>, has_payload: bool) -> Option<usize> {
         let ready = self.0.iter().enumerate();
         let ready = ready.filter(|(_, path)| path.is_ready(now) && (has_payload || path.has_copies()));
         ready.min_by_key(|(_, path)| path.served()).map(|(at, _)| at)
     }
 
-    /// When the first path may send, not before `soonest`; `has_payload` as in [`Self::next_ready`].
+    /// Returns when the first path may send, but no time before `soonest`; `has_payload` is as in [`Self::next_ready`].
     pub(super) fn next_departure(
         &self,
         now: Instant<SenderClock>,

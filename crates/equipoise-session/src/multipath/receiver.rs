@@ -16,26 +16,27 @@ use crate::{DropReason, Ecn, Endpoint, Event, Input, Output, PathId, Transmit, W
 use equipoise::measure::{Arrival, SequenceTracker};
 use equipoise::units::{Instant, ReceiverClock, SenderClock, Size, Span};
 
-/// The receiving end of a session over several paths: measures each path, answers its requests, and delivers packets in
-/// sending order, each once.
+/// The receiving end of a session over several paths. It measures each path, answers requests on each path, and
+/// delivers packets in sending order, each once.
 ///
-/// A packet that arrives on two paths counts for both of them, but is delivered once. A missing packet, which a slower
-/// path may still bring, is awaited for at most [`ReorderConfig::hold`](crate::rtp::ReorderConfig::hold). This should
-/// therefore be longer than the difference of the paths' delays.
+/// A packet that arrives on two paths counts for both of them, but is delivered once. A missing packet may still arrive
+/// on a slower path; the receiver waits for it for at most [`ReorderConfig::hold`](crate::rtp::ReorderConfig::hold).
+/// This time should therefore be longer than the difference of the paths' delays.
 ///
-/// With per-packet reports, each sub-flow has its own [`Reporter`]; its reports are sent on the path that brought the
-/// packets.
+/// With per-packet reports, each sub-flow has its own [`Reporter`], whose reports are sent on the path on which the
+/// last packet of the sub-flow arrived.
 ///
-/// After each answer, the receiver also reports on the other paths that brought something since the last time. So the
-/// sender does not consider a path dead if only reports are lost on it.
+/// After each answer on one path, the receiver also reports on each other path on which anything arrived since the last
+/// such report. So the sender does not consider a path dead if only the answers on this path are lost.
 ///
-/// Reports cover the packets sent after the time in the request, because the sender knows when its rates took effect.
-/// The report of a compound covers all paths together and is for other RTP tools; it measures no jitter.
+/// Each answer covers the packets sent after the time that is stated in the request, because the sender knows when its
+/// rates took effect. The receiver report in a regular RTCP compound covers all paths together and is for other RTP
+/// tools; it contains no measured jitter.
 pub struct Receiver {
     config: ReceiverConfig,
     timeline: Timeline,
     subflows: BTreeMap<PathId, Subflow>,
-    /// All paths together: the packet order, and the data of plain sender reports.
+    /// State of all paths together: the order of packets, and the data for the regular report.
     order: Option<SequenceTracker>,
     whole: Reception,
     compound: CompoundTimer<ReceiverClock>,
@@ -43,7 +44,7 @@ pub struct Receiver {
     key_frames: KeyFrameAsker<ReceiverClock>,
     /// The path on which the last request arrived; regular reports and key frame requests are sent there.
     heard_on: PathId,
-    /// When the sender's BYE arrived: packets that it overtook are still expected.
+    /// When the sender's BYE arrived. Packets that the BYE overtook are still expected.
     goodbye: Option<Instant<ReceiverClock>>,
     handled: Instant<ReceiverClock>,
     ended: bool,
@@ -54,10 +55,10 @@ pub struct Receiver {
 struct Subflow {
     reception: Reception,
     heard: Instant<ReceiverClock>,
-    /// Whether something arrived on the sub-flow since the sender was last informed of it.
+    /// Whether anything arrived on the sub-flow since the receiver last reported on it.
     is_news: bool,
-    /// The reporter for the sub-flow's packets, `None` without per-packet reports; and the path that brought the last
-    /// packet.
+    /// The per-packet reporter for the sub-flow, `None` without per-packet reports; and the path on which the
+    /// sub-flow's last packet arrived.
     reporter: Option<Reporter>,
     came_by: PathId,
 }
@@ -73,16 +74,17 @@ impl Subflow {
     }
 }
 
-/// A sub-flow that was silent for longer than this is removed if a new one needs its place. Our choice: a path that
-/// comes back is usually away for a shorter time.
+/// If a new sub-flow exceeds the maximum number, a sub-flow on which nothing arrived for longer than this is removed.
+/// Our choice: a path that becomes usable again was usually unusable for a shorter time.
 const FORGOTTEN: Span = Span::from_secs(60);
 
 impl Receiver {
-    /// A receiver that waits for its sender.
+    /// Creates a receiver that waits for its sender.
     ///
     /// # Errors
-    /// [`SessionError::Cname`] if the canonical name is too long; [`SessionError::FeedbackInterval`];
-    /// [`SessionError::TransportWide`], because per-packet reports use the numbers of each sub-flow.
+    /// [`SessionError::Cname`] if the canonical name is too long; [`SessionError::FeedbackInterval`] if the interval of
+    /// per-packet reports is too short or too long; [`SessionError::TransportWide`] for transport-wide feedback,
+    /// because per-packet reports use the numbers of each sub-flow.
     pub fn new(config: ReceiverConfig) -> Result<Self, SessionError> {
         check_cname(&config.cname)?;
         check_reporting(config.reporting)?;
@@ -106,7 +108,7 @@ impl Receiver {
         })
     }
 
-    /// The source of its reports.
+    /// Returns the synchronisation source of this receiver's reports.
     pub const fn ssrc(&self) -> u32 {
         self.config.ssrc
     }
@@ -162,7 +164,7 @@ impl Receiver {
         };
         let far = (sequence.wrapping_sub(order.highest() as u16) as i16).unsigned_abs();
         if !follows && u64::from(far) >= SequenceTracker::WINDOW {
-            // The sender restarted, and this is the first path that shows it.
+            // The sender restarted, and no packet on another path has shown this before.
             self.reorder.begin_anew();
             return Ok(order.restart(sequence));
         }
@@ -176,7 +178,7 @@ impl Receiver {
         }
     }
 
-    /// The sub-flow with this number; a new one is created.
+    /// Returns the sub-flow with this number. If there is none, creates it.
     fn subflow(&mut self, now: Instant<ReceiverClock>, id: PathId) -> Result<&mut Subflow, DropReason> {
         if !self.subflows.contains_key(&id) && self.subflows.len() >= MAX_PATHS {
             let silent = self.subflows.iter().filter(|(_, subflow)| now - subflow.heard > FORGOTTEN);
@@ -253,8 +255,8 @@ impl Receiver {
         Ok(())
     }
 
-    /// After the answer on one sub-flow, reports on the others on which something arrived: a path whose requests or
-    /// answers are lost is not dead while its media arrives.
+    /// After the answer on one sub-flow, reports on the other sub-flows on which anything arrived: even if requests or
+    /// answers on a path are lost, the path is not dead while its media arrives.
     fn tell_of_others(&mut self, now: Instant<ReceiverClock>, answered: PathId) {
         let (ssrc, sender_ssrc) = (self.config.ssrc, self.config.sender_ssrc);
         for (id, subflow) in &mut self.subflows {
@@ -270,7 +272,8 @@ impl Receiver {
         }
     }
 
-    /// Sends the per-packet reports that are due by `now`, each on the path that brought the packets.
+    /// Sends the per-packet reports that are due by `now`, each on the path on which the sub-flow's last packet
+    /// arrived.
     fn report_packets(&mut self, now: Instant<ReceiverClock>) {
         let (ssrc, sender_ssrc) = (self.config.ssrc, self.config.sender_ssrc);
         for (id, subflow) in &mut self.subflows {
@@ -284,7 +287,7 @@ impl Receiver {
         }
     }
 
-    /// Processes the sender report of a regular compound, which covers all paths together.
+    /// Processes the sender report in a regular RTCP compound, which covers all paths together.
     fn on_plain_report(&mut self, now: Instant<ReceiverClock>, report: &SenderReport<'_>) -> Result<(), DropReason> {
         if report.ssrc != self.config.sender_ssrc || !report.extension.is_empty() {
             return Err(DropReason::Foreign);
@@ -293,7 +296,7 @@ impl Receiver {
         self.whole.on_sender_report(now, report, timed, (&self.timeline, Cut::AsAsked)).map(|_| ())
     }
 
-    /// Sends a compound that any RTP tool understands: RR, SDES with CNAME, and BYE at the end.
+    /// Sends an RTCP compound that any RTP tool understands: RR, SDES with CNAME and, if `goodbye` is true, BYE.
     fn send_compound(&mut self, now: Instant<ReceiverClock>, goodbye: bool) {
         let config = &self.config;
         let mut block = self.whole.regular_block(config.sender_ssrc, now);
@@ -312,7 +315,7 @@ impl Receiver {
         });
     }
 
-    /// Ends the session when nothing more can arrive.
+    /// Ends the session if packets that the sender's BYE overtook can no longer arrive.
     fn end_if_due(&mut self, now: Instant<ReceiverClock>) {
         if self.goodbye.is_some_and(|said| now - said >= self.config.reorder.hold) {
             self.end(true);

@@ -24,26 +24,27 @@ use equipoise::units::{Instant, Rate, SenderClock, Span};
 
 /// The sending end of a session over several paths.
 ///
-/// Each path is asked for a report once per report interval. At the end of each period of one or more intervals,
-/// the controller decides on the total rate from all reports of the period, and the scheduler divides the total
-/// (Asvarujanon 2014, Sec. 4.3). Reports are more frequent than periods, so that a dead path is noticed early.
+/// The sender requests a report on each path once per report interval. At the end of each period of one or more
+/// intervals, the controller decides on the total rate from all reports of the period, and the scheduler divides the
+/// total rate among the paths (Asvarujanon 2014, Sec. 4.3). Reports are more frequent than periods, so that a dead path
+/// is noticed early.
 ///
-/// A path is dead if no answer about it arrived on any path for three report intervals; its traffic moves to the other
-/// paths at once. Requests on it continue, and with the first answer it is alive again, at the scheduler's initial
-/// rate. If a path answers, but its losses trip a circuit breaker while other paths are alive, its media stops and is
-/// not moved: the total falls by the path's share. If all paths are dead, all are treated as alive, because none is
-/// better than another. Then the total is halved for each report interval without an answer, and after
-/// [`Sender::CIRCUIT_S`] the media stops.
+/// A path is dead if no answer about it arrived on any path for three report intervals. Its traffic then moves to the
+/// other paths at once. Requests on the dead path continue. With the first answer, the path is alive again and starts
+/// at the scheduler's initial rate. If answers on a path arrive, but its losses trip a circuit breaker while other
+/// paths are alive, the path's media stops and does not move to the other paths: the total rate decreases by the path's
+/// share. If all paths are dead, all are treated as alive, because none is better than another. Then the total rate is
+/// halved for each report interval without an answer, and after [`Sender::CIRCUIT_S`] the media stops.
 ///
-/// With [`Total::Pooled`], one controller sees the delay of all paths as that of one path: mean `Σ w_i x_i` and
-/// variance `Σ w_i² σ_i²`, with the shares `w_i` of the rate. If the controller has a delay target, the same control
-/// law applies to this delay.
+/// With [`Total::Pooled`], one controller gets the delay of all paths as if it were the delay of one path: mean `Σ w_i
+/// x_i` and variance `Σ w_i² σ_i²`, with the shares `w_i` of the rate. If the controller has a delay target, the same
+/// control law applies to this delay.
 ///
 /// With [`Total::PerPath`], each path has its own controller, as in a session over this path alone. The controller gets
-/// reports on the path's packets (RFC 8888, by sub-flow sequence number). Its rate is limited by what answers on the
-/// path prove, and is halved if answers are missing. The total is the sum over the live paths' controllers, at most
-/// [`PathLaws::highest`](super::PathLaws::highest); the scheduler assigns no path more than its controller allows. When
-/// a path comes back, its controller restarts at the lowest rate.
+/// reports on the path's packets (RFC 8888, by sub-flow sequence number). The controller's rate is limited by the
+/// delivery rate that answers on the path prove, and is halved if answers are missing. The total is the sum over the
+/// live paths' controllers, at most [`PathLaws::highest`](super::PathLaws::highest); the scheduler assigns no path more
+/// than its controller allows. When a path is usable again, its controller restarts at the lowest rate.
 pub struct Sender {
     config: SenderConfig,
     period: Span,
@@ -56,9 +57,9 @@ pub struct Sender {
     scheduler: BoxedScheduler,
     paths: Paths,
     period_ends: Instant<SenderClock>,
-    /// When the last period ended, while the paths' reports on it are awaited.
+    /// The end of the last period, while the sender waits for the paths' reports on it.
     closing: Option<Instant<SenderClock>>,
-    /// When the rate was last halved because of silence.
+    /// When the total rate was last halved because no answer arrived.
     halved: Option<Instant<SenderClock>>,
     compound: CompoundTimer<SenderClock>,
     breakers: Breakers,
@@ -73,20 +74,20 @@ pub struct Sender {
 impl Sender {
     /// Feedback that a session over several paths provides to one controller of the total ([`Total::Pooled`]).
     pub const PROVIDES: Needs = Needs::INTERVALS;
-    /// Feedback that it provides to the controller of each path ([`Total::PerPath`]).
+    /// Feedback that a session over several paths provides to the controller of each path ([`Total::PerPath`]).
     pub const PROVIDES_PER_PATH: Needs = Law::PROVIDES;
-    /// Time between two divisions of the total in the paper (Asvarujanon 2014, Sec. 4.3).
+    /// Time between two divisions of the total rate among the paths, as in the paper (Asvarujanon 2014, Sec. 4.3).
     pub const PERIOD: Span = Span::from_secs(5);
-    /// Seconds without a report on any path after which no media is sent (RFC 8083, Sec. 4.1).
+    /// Time in seconds without a report on any path after which no media is sent (RFC 8083, Sec. 4.1).
     pub const CIRCUIT_S: i64 = Breakers::SECONDS;
 
-    /// A sender without paths yet. It starts at `config.start` with the rate of the controllers in `total`, and divides
-    /// the total again after each `period`.
+    /// Creates a sender that has no paths yet. It starts at `config.start` with the rate of the controllers in `total`,
+    /// and divides the total rate among the paths again after each `period`.
     ///
     /// # Errors
     /// [`SessionError`] if RTP cannot carry the configuration; [`SessionError::Period`] if the period is shorter than a
-    /// report interval; [`SessionError::ByPacket`] for per-packet reports without a controller for each path;
-    /// [`SessionError::Needs`] for a controller for each path without per-packet reports.
+    /// report interval; [`SessionError::ByPacket`] if there are per-packet reports but no controller for each path;
+    /// [`SessionError::Needs`] if there is a controller for each path but no per-packet reports.
     pub fn new(
         config: SenderConfig,
         period: Span,
@@ -126,7 +127,7 @@ impl Sender {
         })
     }
 
-    /// Performs everything due at `now`.
+    /// Performs everything that is due at `now`.
     fn run(&mut self, now: Instant<SenderClock>) {
         if now < self.config.start {
             return;
@@ -164,8 +165,8 @@ impl Sender {
         }
     }
 
-    /// Halves the pooled rate, unless it is fixed, in each report interval without any answer. Returns whether the rate
-    /// fell.
+    /// Halves the total rate of [`Total::Pooled`], unless it is fixed, once per report interval while no answer arrives
+    /// on any path. Returns whether the rate decreased.
     fn halve_if_silent(&mut self, now: Instant<SenderClock>) -> bool {
         let Control::Pooled(governor) = &mut self.control else { return false };
         let is_silent = self.paths.len() > 0 && self.paths.are_silent();
@@ -178,7 +179,8 @@ impl Sender {
         governor.rate() < before
     }
 
-    /// Ends a period: all paths are asked for a report on it, and the split follows their answers.
+    /// Ends a period. A report on the period is then requested on all paths, and the total rate is divided again when
+    /// the answers have arrived.
     fn close_period(&mut self, now: Instant<SenderClock>) {
         self.closing = Some(now);
         self.period_ends = self.period_ends + self.period;
@@ -188,19 +190,20 @@ impl Sender {
         self.paths.up_mut().for_each(|path| path.has_told = false);
     }
 
-    /// Whether an ended period can be closed: all live paths have reported on it, or had a report interval to do so.
+    /// Whether an ended period can be closed: reports on all live paths have arrived, or a report interval has passed
+    /// since the period ended.
     fn has_closed(&self, now: Instant<SenderClock>) -> bool {
         let have_told = self.paths.alive().all(|path| path.has_told);
         self.closing.is_some() && (have_told || self.closes_by().is_some_and(|by| now >= by))
     }
 
-    /// When an ended period is closed at the latest.
+    /// Returns the latest time at which an ended period is closed.
     fn closes_by(&self) -> Option<Instant<SenderClock>> {
         self.closing.map(|closing| closing + self.config.report_interval)
     }
 
-    /// Requests a report on path number `at`, if a request is due or a period `ends`. Returns whether the path has
-    /// died.
+    /// Requests a report on the path at index `at`, if a request is due or a period `ends`. Returns whether the path
+    /// has just died.
     fn ask_if_due(&mut self, now: Instant<SenderClock>, at: usize, ends: bool) -> bool {
         let interval = self.config.report_interval;
         let is_due = |path: &&mut Path| path.is_up && (ends || now >= path.exchange.due());
@@ -226,7 +229,7 @@ impl Sender {
         path.dies(now, interval)
     }
 
-    /// Divides the total again; if a period `ends`, with the statistics of the period.
+    /// Divides the total rate among the paths again. If a period `ends`, applies the period's statistics first.
     fn split(&mut self, now: Instant<SenderClock>, ends: bool) {
         let mut views = self.paths.views(ends);
         if views.is_empty() {
@@ -247,7 +250,7 @@ impl Sender {
         };
         let shares = self.scheduler.split(total, &views);
         let has_laws = self.control.laws().is_some();
-        // A part of the total that the scheduler assigns to no path, because no path may carry it, is not sent.
+        // A part of the total rate that the scheduler assigns to no path, because no path may carry it, is not used.
         let total = if has_laws { sum(shares.iter().map(|share| share.rate)) } else { total };
         self.outbox.event(Event::RateDecided { rate: total, snapshot });
         for (path, Share { rate, snapshot }) in self.paths.up_mut().zip(shares) {
@@ -282,7 +285,7 @@ impl Sender {
         self.note(trip);
     }
 
-    /// If a circuit breaker has tripped, the rate is divided again.
+    /// Applies the trip of a circuit breaker, if any. If the trip cuts the rate to a tenth, divides the rate again.
     fn trips(&mut self, now: Instant<SenderClock>, trip: Option<Trip>) {
         self.note(trip);
         if trip == Some(Trip::Tenth) {
@@ -290,7 +293,7 @@ impl Sender {
         }
     }
 
-    /// Applies the trip of a circuit breaker, if any.
+    /// Applies the trip of a circuit breaker, if any, but does not divide the rate again.
     fn note(&mut self, trip: Option<Trip>) {
         self.outbox.about(None);
         match trip {
@@ -306,28 +309,29 @@ impl Sender {
         }
     }
 
-    /// Sends the packets that the paths' pacers release. Of the paths that may send, the one that has sent least of its
-    /// share is first.
+    /// Sends the packets that the paths' pacers release. If several paths may send, the one that has sent least of its
+    /// share sends first.
     fn send_media(&mut self, now: Instant<SenderClock>) {
         if self.breakers.has_stopped() {
             return;
         }
-        // At most two packets per path: the packet that is due, and the next one if the first was late by a packet
-        // interval.
+        // Sends at most two packets per path: the packet that is due, and the next one if the first was late by a
+        // packet interval.
         for _ in 0..2 * self.paths.len() {
             let Some(at) = self.paths.next_ready(now, self.has_payload()) else { break };
             self.send(now, at);
         }
         self.outbox.about(None);
         if !self.has_payload() {
-            // The pacer waits for the application from the time at which the first path would have sent.
+            // The pacer waits for the application from the time at which the first path would have sent the next
+            // packet.
             if let Some(due) = self.paths.next_departure(now, now, true) {
                 self.application.waits(due);
             }
         }
     }
 
-    /// Sends a packet on path number `at`: a queued copy, or the next packet.
+    /// Sends a packet on the path at index `at`: a queued copy, or the next packet.
     fn send(&mut self, now: Instant<SenderClock>, at: usize) {
         let Self { packetiser, queue, plain, outbox, paths, .. } = self;
         let Some(path) = paths.get_mut(at) else { return };
@@ -358,7 +362,7 @@ impl Sender {
         }
     }
 
-    /// Keeps a copy of the packet just sent for the best of the other paths.
+    /// Queues a copy of the packet just sent on the live path with the largest share, other than `sent_on`.
     fn keep_copy(&mut self, sent_on: usize, sequence: u64) {
         if let Some(path) = self.paths.best_beside(sent_on) {
             path.keep(sequence, &self.plain);
@@ -369,7 +373,7 @@ impl Sender {
         !self.breakers.has_stopped() && (self.config.payload == Payload::Generated || self.queue.waiting() > 0)
     }
 
-    /// Sends a regular compound on the path that carries most, or a BYE on every path.
+    /// Sends a regular RTCP compound on the live path with the largest share, or a BYE on every usable path.
     fn send_compound(&mut self, now: Instant<SenderClock>, goodbye: bool) {
         let best = self.paths.best();
         for path in self.paths.up().filter(|path| goodbye || Some(path.id()) == best) {
@@ -395,7 +399,7 @@ impl Sender {
         Ok(())
     }
 
-    /// The total rate from now on.
+    /// Returns the total rate from now on.
     fn rate(&self) -> Rate {
         match &self.control {
             Control::Pooled(governor) => governor.rate(),
@@ -409,7 +413,7 @@ impl Sender {
         self.outbox.event(Event::Ended { by_peer });
     }
 
-    /// When the next request, report or split is due.
+    /// Returns when the next request, RTCP compound, timer of a law or division of the rate is due.
     fn next_report(&self) -> Instant<SenderClock> {
         let requests = self.paths.up().map(|path| path.exchange.due());
         let soonest = self.handled + Span::from_nanos(1);
@@ -417,7 +421,7 @@ impl Sender {
         requests.chain(timers).chain(self.compound.due()).chain(self.closes_by()).fold(self.period_ends, Instant::min)
     }
 
-    /// When the next packet is due; [`Instant::MAX`] if there is none.
+    /// Returns when the next packet is due; [`Instant::MAX`] if no packet is due.
     fn next_media(&self) -> Instant<SenderClock> {
         if self.breakers.has_stopped() {
             return Instant::MAX;
@@ -428,7 +432,7 @@ impl Sender {
     }
 }
 
-/// The summary of a period, with all paths taken as one.
+/// Returns the interval summary of a period, with all paths taken as one path.
 fn summary(app_limited: bool, views: &[PathView], told: &AllTold) -> IntervalSummary {
     let mut summary = IntervalSummary::unmeasured();
     summary.app_limited = app_limited;
@@ -448,7 +452,7 @@ impl Endpoint for Sender {
         if self.ended {
             return;
         }
-        // An arrival may have a kernel timestamp from before the last timer; time must not go back here.
+        // A datagram's kernel timestamp may be earlier than the last timer call, but time must not go backwards here.
         let now = now.max(self.handled);
         self.handled = now;
         self.outbox.about(None);

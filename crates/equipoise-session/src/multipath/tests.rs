@@ -1,4 +1,4 @@
-//! Two ends and several paths, in simulated time.
+//! Tests of a sender and a receiver with several paths, in simulated time.
 
 mod bench;
 mod ecn;

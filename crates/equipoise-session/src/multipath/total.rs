@@ -13,43 +13,45 @@ use equipoise::units::Rate;
 
 /// How the total rate of a session over several paths is decided.
 pub enum Total {
-    /// One controller for all paths together, which gets interval summaries of their combined reports, as of one path.
+    /// One controller for all paths together. It gets interval summaries that combine the reports on all paths, as if
+    /// they were one path.
     Pooled(BoxedController),
-    /// A controller for each path, which gets per-packet reports on that path.
+    /// One controller for each path. It gets per-packet reports on its path.
     PerPath(PathLaws),
 }
 
-/// The controllers of a session's paths, one for each. The total rate is the sum of the rates that they allow on live
-/// paths.
+/// What creates one controller for each path of a session. The total rate is the sum of the rates that the controllers
+/// of the live paths allow.
 pub struct PathLaws {
-    /// Creates the controller of a path that is new or has come back: the same kind each time. If it returns `None`, a
-    /// new path is rejected, and a path that has come back keeps its controller.
+    /// Creates the controller of a path that is new or is usable again. Must create the same kind of controller each
+    /// time. If it returns `None`, a new path is rejected, and a path that is usable again keeps its old controller.
     pub make: Box<dyn Fn() -> Option<BoxedController> + Send + Sync>,
     /// Maximum total rate; `None` for no limit.
     pub highest: Option<Rate>,
 }
 
 impl PathLaws {
-    /// Controllers created by `make`, for a session with a total rate of at most `highest`.
+    /// Creates the value for a session whose controllers are created by `make` and whose total rate is at most
+    /// `highest`.
     pub fn new(make: impl Fn() -> Option<BoxedController> + Send + Sync + 'static, highest: Option<Rate>) -> Self {
         Self { make: Box::new(make), highest }
     }
 
-    /// The total rate that the live paths' controllers allow, at most [`highest`](Self::highest).
+    /// Returns the total rate that the live paths' controllers allow, at most [`highest`](Self::highest).
     pub(super) fn allowed(&self, views: &[PathView]) -> Rate {
         let all = sum(views.iter().filter(|view| view.alive).filter_map(|view| view.most));
         self.highest.map_or(all, |highest| all.min(highest))
     }
 }
 
-/// The sum of these rates.
+/// Returns the sum of these rates.
 pub(super) fn sum(rates: impl Iterator<Item = Rate>) -> Rate {
     Rate::from_bps(rates.fold(0, |sum, rate| sum.saturating_add(rate.as_bps())))
 }
 
 impl Total {
-    /// The total for `controller`: if it uses per-packet reports, a controller for each path, created by `laws`;
-    /// otherwise `controller` itself for all paths.
+    /// Returns `PerPath` with `laws` if `controller` uses per-packet reports, otherwise `Pooled` with `controller`
+    /// itself.
     pub fn of(controller: BoxedController, laws: PathLaws) -> Self {
         if controller.needs().contains(Needs::PACKETS) { Self::PerPath(laws) } else { Self::Pooled(controller) }
     }
@@ -70,16 +72,16 @@ impl fmt::Debug for Total {
     }
 }
 
-/// What decides on the total rate, once the session has started.
+/// What decides on the total rate of a session that has started.
 #[derive(Debug)]
 pub(super) enum Control {
     Pooled(Governor),
-    /// Each path has its own law; these are the data to create them.
+    /// Each path has its own law, which this value creates.
     PerPath(PathLaws),
 }
 
 impl Control {
-    /// The decision for a session with this configuration.
+    /// Creates what decides on the total rate of a session with this configuration.
     ///
     /// # Errors
     /// [`SessionError`] if the controllers do not fit the session's reports.
@@ -92,14 +94,14 @@ impl Control {
             (Total::PerPath(laws), format) => {
                 let provided = if format.is_some() { Law::PROVIDES } else { Needs::NOTHING };
                 Needs::PACKETS.met_by(provided)?;
-                // Create a law once here, so that the creation for a later path cannot fail.
+                // This creates a law once as a test, so that creating the law of a later path cannot fail.
                 Law::new(config, &laws, config.start)?;
                 Ok(Self::PerPath(laws))
             }
         }
     }
 
-    /// The laws of the paths, if each path has its own.
+    /// Returns what creates the laws of the paths, if each path has its own law.
     pub(super) const fn laws(&self) -> Option<&PathLaws> {
         match self {
             Self::Pooled(_) => None,
@@ -107,7 +109,7 @@ impl Control {
         }
     }
 
-    /// The law of all paths together, if there is one.
+    /// Returns the law of all paths together, if there is one.
     pub(super) const fn pooled_mut(&mut self) -> Option<&mut Governor> {
         match self {
             Self::Pooled(governor) => Some(governor),

@@ -1,18 +1,19 @@
 use equipoise::units::{Instant, SenderClock, Span};
 
-/// Detects whether the application uses its full rate.
+/// Detects whether the application uses the full rate that it is allowed.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Application {
-    /// Since when the pacer waits for the application; may be in the future.
+    /// The time since which the pacer waits for data from the application, which may be in the future; `None` while
+    /// data is queued.
     waits_since: Option<Instant<SenderClock>>,
-    /// Total waiting time so far, and its value at the end of the last interval.
+    /// The pacer's total waiting time so far, and its value at the end of the last interval.
     waited: Span,
     ended: Span,
 }
 
 impl Application {
-    /// An interval is app-limited if less than this share of the rate was used. Our choice: encoders follow a rate to
-    /// within a few percent.
+    /// An interval is app-limited if the application used less than this share of its rate. Our choice: the output of
+    /// encoders follows their target rate to within a few percent.
     const LIMITED: f64 = 0.9;
 
     /// Records that the pacer has nothing to send from `from` on.
@@ -29,8 +30,8 @@ impl Application {
         since.is_some()
     }
 
-    /// Records that the pacer sends a retransmission from `now` to `until`. No feedback proves its arrival, so this
-    /// time does not count as use of the rate by the application.
+    /// Records that the pacer sends a retransmission from `now` to `until`. Reports do not prove that a retransmission
+    /// arrived, so this time does not count as use of the rate by the application.
     pub(crate) fn lends(&mut self, now: Instant<SenderClock>, until: Instant<SenderClock>) {
         let waits = self.goes_on(now);
         self.waited = self.waited + (until - now).max(Span::ZERO);
@@ -39,7 +40,8 @@ impl Application {
         }
     }
 
-    /// Total time by `now` for which the pacer has waited, since the session began.
+    /// Returns the total time from the start of the session until `now` for which the pacer has waited for the
+    /// application.
     pub(crate) fn waited_by(&mut self, now: Instant<SenderClock>) -> Span {
         if let Some(since) = self.waits_since {
             self.goes_on(now);
@@ -80,7 +82,7 @@ mod tests {
         assert_eq!([950, 850].map(|from| is_limited(from, 1.0)), [false, true]);
     }
 
-    /// If it fails, a session whose frames leave in bursts never raises its rate.
+    /// If it fails, a session that sends its frames in bursts never raises its rate.
     #[test]
     fn pauses_between_bursts_are_no_limit() {
         assert_eq!([650, 550].map(|from| is_limited(from, 1.5)), [false, true]);

@@ -9,7 +9,8 @@ use equipoise_path::source::Source;
 
 /// Sends an RTP stream on the schedule of a traffic model, without reports or rate control, and ends it with a BYE.
 ///
-/// A timer that is late by more than 5 ms postpones the schedule: the sender never bursts to catch up.
+/// A timer call that is late by more than 5 ms postpones the schedule, so that the sender never sends a long burst to
+/// catch up.
 #[derive(Debug)]
 pub struct Background {
     packetiser: Packetiser,
@@ -18,12 +19,12 @@ pub struct Background {
     outbox: Outbox,
 }
 
-/// Lateness above which the host is assumed to have stalled. Our choice: more than timers cause, and less than the
-/// delay of a queue of a few packets.
+/// If a timer call is later than this, the host is assumed to have stalled. Our choice: more than the usual lateness of
+/// timers, and less than the delay of a queue of a few packets.
 const STALL: Span = Span::from_millis(5);
 
 impl Background {
-    /// A stream of the source's packets.
+    /// Creates a sender of the packets that `source` schedules.
     ///
     /// # Errors
     /// [`SessionError`] if RTP cannot carry the configuration.
@@ -49,8 +50,8 @@ impl Endpoint for Background {
             return;
         }
         while let Some(due) = self.source.next_departure().filter(|due| *due <= now) {
-            // Small lateness is made up for, to keep the planned load. A stall is not, because its burst would be an
-            // unplanned load.
+            // After a small lateness, all packets that are due are sent, to keep the planned load. After a stall, they
+            // are not, because the burst would be an unplanned load.
             let late = now - due;
             if late > STALL {
                 self.source.postpone(now);
@@ -78,7 +79,7 @@ mod tests {
     use equipoise::units::{Rate, Schedule, Size};
     use equipoise_path::source::Traffic;
 
-    /// Number of packets and of schedule resets after a timer call at `millis`.
+    /// Calls the timer at `millis`. Returns how many packets this sent and how often it reset the schedule.
     fn ring(background: &mut Background, millis: u64) -> (usize, usize) {
         background.handle(Instant::from_nanos(millis * 1_000_000), Input::Timer);
         let (mut sent, mut resets) = (0, 0);

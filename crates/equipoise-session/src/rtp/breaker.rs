@@ -9,16 +9,16 @@ use equipoise::units::{Instant, SenderClock, Size, Span};
 pub enum Breaker {
     /// No report arrives (RFC 8083, Sec. 4.1).
     Reports,
-    /// Reports arrive and state that no media does (RFC 8083, Sec. 4.2).
+    /// Reports arrive, but state that no media arrives (RFC 8083, Sec. 4.2).
     Media,
-    /// The rate is more than ten times TCP's at the same loss (RFC 8083, Sec. 4.3).
+    /// The rate is more than ten times TCP's throughput at the same loss (RFC 8083, Sec. 4.3).
     Congestion,
     /// Our addition: reports come from a peer that did not receive the media, or answer requests that were never sent.
     Receipts,
 }
 
 impl Breaker {
-    /// The breaker in lower-case words joined by hyphens.
+    /// Returns the breaker's name: lower-case words joined by hyphens.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Reports => "no-reports",
@@ -41,22 +41,22 @@ pub(crate) enum Trip {
 /// The circuit breakers of a session (RFC 8083, Sec. 4), which act independently of its controller.
 ///
 /// Stopped media restarts after three consecutive reports that answer a request. Unless missing reports were the cause,
-/// a pause must also have passed, which doubles each time.
+/// a pause must also have passed, which doubles with each stop.
 #[derive(Debug)]
 pub(crate) struct Breakers {
-    /// Whether they are enabled.
+    /// Whether the circuit breakers are enabled.
     act: bool,
     /// Whether congestion reduces the rate to a tenth before it stops media.
     warn: bool,
     report_interval: Span,
-    /// Time between two decisions of the controller, which must act first.
+    /// Time between two decisions of the controller, which must be able to react before a breaker trips.
     period: Span,
     packet: Size,
-    /// When something was last received from the receiver, or the session began.
+    /// When any packet from the receiver last arrived, or the session began.
     heard: Instant<SenderClock>,
     /// Number of consecutive reports that state that no media arrived.
     without_media: u32,
-    /// The last reports, for the congestion breaker.
+    /// What the last reports state, for the congestion breaker.
     window: VecDeque<Proof>,
     /// Whether the rate was reduced to a tenth and has not fully recovered since.
     was_cut: bool,
@@ -67,28 +67,29 @@ pub(crate) struct Breakers {
 
 #[derive(Clone, Copy, Debug)]
 struct Stopped {
-    /// The earliest restart time.
+    /// The earliest time at which media may restart.
     until: Instant<SenderClock>,
-    /// Number of consecutive reports that answered a request.
+    /// Number of reports since the stop that answered a request.
     answers: u32,
 }
 
 impl Breakers {
-    /// Seconds without a report after which media stops: three regular RTCP intervals of 5 s each (RFC 8083, Sec. 4.1;
-    /// RFC 3550, Sec. 6.2).
+    /// Time in seconds without a report after which media stops: three regular RTCP intervals of 5 s each (RFC 8083,
+    /// Sec. 4.1; RFC 3550, Sec. 6.2).
     pub(crate) const SECONDS: i64 = 15;
-    /// Number of reports without media that trip the breaker: k of RFC 8083, Sec. 4.2.
+    /// Number of consecutive reports that no media arrived that trip the breaker: k of RFC 8083, Sec. 4.2.
     const WITHOUT_MEDIA: i64 = 5;
     /// Maximum rate as a multiple of TCP's throughput (RFC 8083, Sec. 4.3).
     const TIMES_TCP: f64 = 10.0;
-    /// Consecutive answers after which media restarts. Our choice.
+    /// Number of answered requests after which stopped media restarts. Our choice.
     const ANSWERS: u32 = 3;
     /// The first and the longest pause after a stop. Our choice: a person who redials takes longer than the first
     /// pause.
     const PAUSE: Span = Span::from_secs(5);
     const LONGEST_PAUSE: Span = Span::from_secs(300);
 
-    /// Breakers of a session that starts at `start`, with packets of at most `packet`, and decides at each report.
+    /// Creates the breakers of a session that starts at `start` and sends packets of at most `packet`. Its controller
+    /// decides at each report.
     pub(crate) fn new(act: bool, (report_interval, packet): (Span, Size), start: Instant<SenderClock>) -> Self {
         Self {
             act,
@@ -105,8 +106,8 @@ impl Breakers {
         }
     }
 
-    /// The breakers of one of several paths, whose session decides once per `period`. Congestion stops the path at
-    /// once, because the others continue.
+    /// Changes the breakers to those of one of several paths, in a session whose controller decides once per `period`.
+    /// Congestion stops the path without first reducing the rate to a tenth, because the other paths continue.
     pub(crate) fn of_path(self, period: Span) -> Self {
         Self { warn: false, period, ..self }
     }
@@ -116,13 +117,13 @@ impl Breakers {
         self.stopped.is_some()
     }
 
-    /// Trips if no report has arrived for too long at `now`.
+    /// Trips if, at `now`, no report has arrived for too long.
     pub(crate) fn check(&mut self, now: Instant<SenderClock>) -> Option<Trip> {
         let limit = Span::from_secs(Self::SECONDS).max(self.report_interval * 3);
         (self.act && !self.has_stopped() && now - self.heard > limit).then(|| self.stop(now, Breaker::Reports))
     }
 
-    /// Records a sign that the receiver is alive.
+    /// Records that a packet from the receiver arrived at `now`.
     pub(crate) const fn on_heard(&mut self, now: Instant<SenderClock>) {
         self.heard = now;
     }
@@ -132,7 +133,7 @@ impl Breakers {
         (self.act && !self.has_stopped()).then(|| self.stop(now, Breaker::Receipts))
     }
 
-    /// Records a report that proves what arrived.
+    /// Records a report that states how many packets arrived.
     pub(crate) fn on_report(&mut self, now: Instant<SenderClock>, proof: Proof, round_trip: Span) -> Option<Trip> {
         self.heard = now;
         if let Some(stopped) = &mut self.stopped {
@@ -153,14 +154,15 @@ impl Breakers {
         let begins = self.stopped.is_some_and(|it| it.answers >= Self::ANSWERS && now >= it.until);
         if begins {
             self.stopped = None;
-            // At the lowest rate, earlier reports mean nothing.
+            // Media restarts at the lowest rate, so earlier reports say nothing about it.
             self.window.clear();
             self.without_media = 0;
         }
         begins
     }
 
-    /// Records that the controller has its full rate. Clears the stops if a full window of reports shows no problem.
+    /// Records that no breaker limits the controller's rate. If a full window of reports has arrived since the last
+    /// trip, forgets all earlier trips.
     pub(crate) fn on_whole(&mut self) {
         if self.window.len() >= self.reports(Span::ZERO, Span::ZERO) {
             (self.was_cut, self.stops) = (false, 0);
@@ -177,7 +179,7 @@ impl Breakers {
 
     fn stop(&mut self, now: Instant<SenderClock>, breaker: Breaker) -> Trip {
         let pause = match breaker {
-            // No pause, because a receiver that answers again was only away.
+            // There is no pause, because a receiver whose reports arrive again was only unreachable.
             Breaker::Reports => Span::ZERO,
             Breaker::Media | Breaker::Congestion | Breaker::Receipts => {
                 self.stops = self.stops.saturating_add(1);
@@ -189,8 +191,8 @@ impl Breakers {
         Trip::Stop(breaker)
     }
 
-    /// Whether media does not arrive (RFC 8083, Sec. 4.2). The time between two packets replaces the frame interval,
-    /// which is not known here.
+    /// Whether no media arrives (RFC 8083, Sec. 4.2). The time between two packets replaces the frame interval, which
+    /// is not known here.
     fn is_without_media(&mut self, proof: &Proof, round_trip: Span) -> bool {
         if proof.arrived > 0 {
             self.without_media = 0;
@@ -220,8 +222,8 @@ impl Breakers {
         if self.window.len() < reports || gap > self.report_interval.max(round_trip) {
             return false;
         }
-        // Our reading: all packets have equal weight, although the RFC weights reports by time. So late packets do not
-        // count as lost.
+        // Our reading: all packets have equal weight, although the RFC weights reports by time. So packets that arrive
+        // after their report do not count as lost.
         let whole = self.window.iter().fold(Proof::default(), |whole, it| whole.and(*it));
         let tcp = tcp_throughput_bps(self.packet, round_trip, whole.fraction_lost());
         whole.sent_size.over(whole.sending).is_some_and(|rate| rate.as_bps_f64() > Self::TIMES_TCP * tcp)
@@ -258,7 +260,7 @@ mod tests {
         Instant::ZERO + SECOND * seconds
     }
 
-    /// One second in which `sent` packets were sent and `arrived` packets arrived.
+    /// Returns what a report states on one second in which `sent` packets were sent and `arrived` packets arrived.
     fn proof(sent: u64, arrived: u64) -> Proof {
         let size = |packets: u64| Size::from_bytes(1000 * packets);
         let (sent_size, arrived_size) = (size(sent), size(arrived));
@@ -269,7 +271,7 @@ mod tests {
         Breakers::new(true, (SECOND, PACKET), Instant::ZERO)
     }
 
-    /// The first trip and its time in seconds, if one report per second arrives and all are equal.
+    /// Returns the first trip and its time in seconds, if one report per second arrives and all reports are equal.
     fn first_trip(breakers: &mut Breakers, (sent, arrived): (u64, u64), millis: i64) -> Option<(i64, Trip)> {
         let round_trip = Span::from_millis(millis);
         (1..100).find_map(|second| Some((second, breakers.on_report(at(second), proof(sent, arrived), round_trip)?)))
@@ -294,7 +296,8 @@ mod tests {
         assert_eq!(first_trip(&mut breakers(), (0, 0), 20), None, "what was not sent cannot come");
     }
 
-    /// By hand: 1000 bytes, 20 ms, p = 0.06: 8000 / (0.02 · sqrt(0.04)) = 2 Mbit/s, so the limit is 20 Mbit/s.
+    /// The limit is calculated by hand: for 1000 bytes, 20 ms and p = 0.06, TCP's throughput is 8000 / (0.02 ·
+    /// sqrt(0.04)) = 2 Mbit/s, so the limit is 20 Mbit/s.
     #[test]
     fn ten_times_tcps_throughput_is_too_much() {
         assert!((tcp_throughput_bps(PACKET, Span::from_millis(20), 0.06) - 2e6).abs() < 1.0);

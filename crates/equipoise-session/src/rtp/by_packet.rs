@@ -1,4 +1,4 @@
-//! A sender's per-packet feedback: the history of sent packets, and how reports change it.
+//! A sender's state for per-packet feedback: the history of sent packets, which reports change.
 
 use alloc::boxed::Box;
 
@@ -25,29 +25,32 @@ pub(crate) struct ByPacket {
     /// The transport-wide number of the next packet, which is independent of the RTP sequence number.
     next_transport: u64,
     traps: Option<Traps>,
-    /// When the last report arrived, and the total time by then for which the pacer had waited for the application.
+    /// When the last report arrived, and the total time until then for which the pacer waited for data from the
+    /// application.
     reported: (Instant<SenderClock>, Span),
     /// Time between two reports.
     interval: Span,
     /// When the last answered request was sent.
     answered: Instant<SenderClock>,
-    /// How per-packet feedback is summarised for an interval law.
+    /// How per-packet feedback is combined into interval summaries, for laws that need such summaries.
     intervals: IntervalConfig,
 }
 
-/// Number of packets remembered: 0.8 s at 100 Mbit/s.
+/// Number of packets that the history remembers: 0.8 s of packets at 100 Mbit/s.
 const REMEMBERED: u16 = 1 << 13;
-/// One number is skipped per this many transport-wide numbers.
+/// One of this many transport-wide numbers is skipped, on average.
 const TRAP_EVERY: u32 = 64;
-/// Streams of the session's seed for its transport-wide numbers and traps.
+/// Numbers of the random streams that are derived from the session's seed: for the first transport-wide number, and for
+/// the skipped numbers.
 const NUMBER_STREAM: u64 = 3;
 const TRAP_STREAM: u64 = 4;
 
 impl ByPacket {
-    /// The state for `config`; `None` if its session has no per-packet feedback.
+    /// Creates the state for a session with `config`; `None` if that session has no per-packet feedback.
     ///
     /// # Errors
-    /// [`SessionError::FeedbackInterval`] and [`SessionError::TransportWide`].
+    /// [`SessionError::FeedbackInterval`] if reports would be too rare or too frequent; [`SessionError::TransportWide`]
+    /// for transport-wide feedback if the payload is not generated.
     pub(crate) fn new(config: &SenderConfig) -> Result<Option<Self>, SessionError> {
         let Some(Reporting { format, interval }) = config.reporting else { return Ok(None) };
         check_reporting(config.reporting)?;
@@ -78,7 +81,8 @@ impl ByPacket {
         }))
     }
 
-    /// A sample transport-wide number, if packet headers carry one.
+    /// Returns an example of a transport-wide number if packet headers carry such a number. The length of headers is
+    /// computed from it.
     pub(crate) const fn like(&self) -> Option<u16> {
         match self.format {
             Format::CongestionFeedback => None,
@@ -86,7 +90,8 @@ impl ByPacket {
         }
     }
 
-    /// Adapts `controller` to per-packet feedback: an interval law gets summaries of the packets.
+    /// Adapts `controller` to per-packet feedback. A law that needs interval summaries gets summaries of the per-packet
+    /// feedback.
     pub(crate) fn adapt(&self, controller: BoxedController) -> BoxedController {
         let needs = controller.needs();
         if needs.contains(Needs::INTERVALS) && !needs.contains(Needs::PLAYOUT) {
@@ -96,7 +101,7 @@ impl ByPacket {
         }
     }
 
-    /// The transport-wide number of the next packet, if its header carries one.
+    /// Returns the transport-wide number of the next packet, if its header carries such a number.
     pub(crate) fn number(&mut self) -> Option<u16> {
         if self.format == Format::CongestionFeedback {
             return None;
@@ -125,14 +130,14 @@ impl ByPacket {
         self.format
     }
 
-    /// A time close to the times in the next report ([`History::reference`]).
+    /// Returns a time close to the times in the next report ([`History::reference`]).
     pub(crate) fn reference(&self, now: Instant<SenderClock>) -> Instant<ReceiverClock> {
         self.history.reference(now)
     }
 
-    /// Processes a report that arrived at `now`. `waited` is the total time for which the pacer has waited for the
-    /// application, `pacing` the pacing rate relative to the rate. Returns the feedback for the controller and the
-    /// event for observers.
+    /// Processes a report that arrived at `now`. `waited` is the total time for which the pacer waited for data from
+    /// the application; `pacing` is the pacing rate as a multiple of the rate. Returns the feedback for the controller
+    /// and the event for observers.
     pub(crate) fn on_report<I>(
         &mut self,
         now: Instant<SenderClock>,
@@ -155,14 +160,14 @@ impl ByPacket {
         Ok((feedback, event))
     }
 
-    /// Data in flight.
+    /// Returns the data in flight.
     pub(crate) const fn in_flight(&self) -> Size {
         self.history.in_flight()
     }
 
-    /// Records that the request sent at `asked` was answered. Packets sent before the previously answered request are
-    /// no longer in flight, if there was enough time for their reports. If nothing arrives, no per-packet report
-    /// arrives either, and nothing else would empty the window.
+    /// Records that the request sent at `asked` was answered. Packets that were sent more than two report intervals
+    /// before the previously answered request no longer count as in flight, because reports on them are overdue. This
+    /// empties the window if all packets are lost: then no per-packet report is sent.
     pub(crate) fn on_answer(&mut self, asked: Instant<SenderClock>) {
         let before = core::mem::replace(&mut self.answered, asked);
         self.history.give_up_before(before - self.interval * 2);

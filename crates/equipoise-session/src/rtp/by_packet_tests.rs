@@ -1,4 +1,5 @@
-//! Sessions with per-packet feedback: what laws get from it, and that forged feedback gains nothing.
+//! Tests of sessions with per-packet feedback: which feedback control laws get, and that forged feedback does not raise
+//! the rate.
 
 use alloc::boxed::Box;
 use alloc::vec;
@@ -34,7 +35,7 @@ fn config(format: Format) -> SenderConfig {
     SenderConfig { reporting: Some(reporting(format)), delays: Delays::Queueing, ..base }
 }
 
-/// Both ends of a session with per-packet feedback over `path`.
+/// Creates the sender and the receiver of a session with per-packet feedback over `path`.
 fn ends<F: FnMut(&Passing) -> Vec<u64>>(format: Format, controller: BoxedController, path: F) -> TwoEnds<F> {
     let mut ends = TwoEnds::cbr(Payload::Generated, path);
     ends.sender = Sender::new(config(format), controller).expect("valid");
@@ -51,7 +52,7 @@ fn link(mbps: f64, queue: Span) -> impl FnMut(&Passing) -> Vec<u64> {
     }
 }
 
-/// Rate of the media that arrived between two times in ms, in bit/s.
+/// Returns the rate, in bit/s, at which media arrived between two times in ms.
 fn arrived<F>(ends: &TwoEnds<F>, from: u64, to: u64) -> f64 {
     let sizes =
         ends.events.iter().filter(|(at, _)| (from * MILLI..to * MILLI).contains(at)).map(|(_, event)| match event {
@@ -61,7 +62,8 @@ fn arrived<F>(ends: &TwoEnds<F>, from: u64, to: u64) -> f64 {
     sizes.sum::<u64>() as f64 * 1e3 / (to - from) as f64
 }
 
-/// A controller that records its feedback: packets arrived and lost, and intervals. Its allowance is configured.
+/// A controller that asserts that it gets only per-packet feedback, and that its probe's packets are sent. Its
+/// allowance and its probe are configured.
 #[derive(Debug)]
 struct Told {
     allowance: Allowance,
@@ -105,7 +107,8 @@ fn entry(name: &str) -> &'static Entry {
     find(name).expect("in the catalogue")
 }
 
-/// Per-packet laws directly, and interval laws through the adapter, use a link of 2 Mbit/s well and do not exceed it.
+/// Both per-packet laws and interval laws, which use the adapter, must use a link of 2 Mbit/s well and not exceed its
+/// rate.
 #[test]
 fn every_law_fills_a_link_by_either_format() {
     let provided = config(Format::TransportWide).provides();
@@ -126,8 +129,8 @@ fn every_law_fills_a_link_by_either_format() {
     }
 }
 
-/// A path that loses every third report of the far end, and delays every fifth by 300 ms, so that two or more later
-/// reports overtake it. If it fails, a per-packet law depends on reports that may not arrive.
+/// Returns a path that loses every third report of the receiver and delays every fifth report by 300 ms, so that two or
+/// more later reports overtake it.
 fn with_bad_feedback(mut path: impl FnMut(&Passing) -> Vec<u64>) -> impl FnMut(&Passing) -> Vec<u64> {
     let mut reports = 0;
     move |passing: &Passing| {
@@ -144,7 +147,7 @@ fn with_bad_feedback(mut path: impl FnMut(&Passing) -> Vec<u64>) -> impl FnMut(&
     }
 }
 
-/// If it fails, packets whose report was lost count as lost, and media falls to almost nothing.
+/// If it fails, packets whose report was lost count as lost packets, and the rate of media falls to almost zero.
 #[test]
 fn packets_of_lost_and_late_reports_are_unknown_and_not_lost() {
     for format in FORMATS {
@@ -167,8 +170,8 @@ fn packets_of_lost_and_late_reports_are_unknown_and_not_lost() {
             let mut ends = ends(format, law, with_bad_feedback(link(2.0, Span::from_millis(200))));
             ends.run_until(40_000);
             let share = arrived(&ends, 20_000, 40_000) / 2e6;
-            // Laws that use the reported packets as the delivery rate lose a part of their rate with lost reports, if
-            // no report repeats another.
+            // Laws that compute the delivery rate from the number of reported packets reduce their rate if reports are
+            // lost, unless later reports repeat the packets of lost reports.
             let counts_reports = matches!(name, "gcc" | "nada") && format == Format::TransportWide;
             let least = if counts_reports { 0.05 } else { 0.4 };
             assert!((least..1.01).contains(&share), "{name} by {format:?}: {share}");
@@ -196,8 +199,9 @@ fn what_cannot_be_is_refused_with_what_would_be_right() {
     assert!(Sender::new(stream, Box::new(Told::default())).is_ok());
 }
 
-/// A window of four packets over 100 ms forward and 10 ms back; all reports are lost from 2 s to 8 s. If it fails, the
-/// window of a law has no effect, or a session never sends again after its reports were lost.
+/// The controller's window is four packets, the delay is 100 ms for media and 10 ms for RTCP, and all RTCP packets are
+/// lost from 2 s to 8 s. If it fails, the window of a law has no effect, or a session stops sending forever after its
+/// reports were lost.
 #[test]
 fn no_more_is_under_way_than_the_window_and_silence_empties_it() {
     for format in FORMATS {
@@ -220,7 +224,7 @@ fn no_more_is_under_way_than_the_window_and_silence_empties_it() {
     }
 }
 
-/// A probe is a number of packets at the probe's rate, or at the allowed rate if that is higher.
+/// A probe consists of a number of packets that are sent at the probe's rate, or at the allowed rate if that is higher.
 #[test]
 fn a_probe_is_sent_at_its_rate_and_within_what_a_session_may_send_unproved() {
     let probe = |packets| Probe::new(7, Rate::from_bps(4_000_000), packets, Size::ZERO);
@@ -229,14 +233,16 @@ fn a_probe_is_sent_at_its_rate_and_within_what_a_session_may_send_unproved() {
         let mut ends = ends(Format::TransportWide, Box::new(told), link(20.0, Span::from_millis(100)));
         ends.run_until(500);
         let sent = ends.events.iter().filter(|(_, event)| matches!(event, Event::MediaSent { .. }));
-        // Packets 2 ms apart: the budget is 14 600 bytes, and half a second at 800 kbit/s.
+        // Packets of the probe are 2 ms apart. The probe budget is 14 600 bytes plus the data of half a second at 800
+        // kbit/s.
         let times: Vec<_> = sent.map(|(at, _)| *at).collect();
         let burst = times.windows(2).take_while(|pair| pair[1] - pair[0] < 3 * MILLI).count() + 1;
         assert!(burst.abs_diff(leave) <= 1, "{packets}: {burst}");
     }
 }
 
-/// A sender, and the sequence numbers and transport-wide numbers of the packets that it sent.
+/// Runs a sender for `millis` ms without a receiver. Returns the sender, and the sequence number and transport-wide
+/// number of each packet that it sent.
 fn sender_after(millis: u64, format: Format) -> (Sender, Vec<(u16, Option<u16>)>) {
     let mut sender = Sender::new(config(format), build(entry("gcc"), "300 kbit/s")).expect("valid");
     let mut numbers = Vec::new();
@@ -254,7 +260,8 @@ fn sender_after(millis: u64, format: Format) -> (Sender, Vec<(u16, Option<u16>)>
     (sender, numbers)
 }
 
-/// A report that `count` consecutive packets from `begin` on arrived, one millisecond apart.
+/// Returns a report of the source `from` on the media of `about`, which states that `count` consecutive packets from
+/// number `begin` on arrived, one millisecond apart.
 fn report(format: Format, (from, about): (u32, u32), begin: u16, count: u16) -> Vec<u8> {
     let mut packets = (0..count).map(|offset| {
         let time = ArrivalTime::At(Instant::from_nanos(EPOCH + u64::from(offset) * MILLI));
@@ -278,7 +285,8 @@ fn report(format: Format, (from, about): (u32, u32), begin: u16, count: u16) -> 
     bytes
 }
 
-/// A sender's reaction to a datagram: number of reports applied, drop reasons, and whether media stops.
+/// Passes a datagram to a sender. Returns how many reports the sender applied, why it dropped packets, and whether it
+/// stopped its media.
 fn heard(sender: &mut Sender, datagram: &[u8]) -> (usize, Vec<DropReason>, bool) {
     sender.handle(Instant::from_nanos(EPOCH + 1100 * MILLI), Input::datagram(datagram));
     let (mut taken, mut ignored, mut stopped) = (0, Vec::new(), false);
@@ -293,7 +301,8 @@ fn heard(sender: &mut Sender, datagram: &[u8]) -> (usize, Vec<DropReason>, bool)
     (taken, ignored, stopped)
 }
 
-/// Feedback on packets never sent, from the future, from another source, in another format, and duplicated.
+/// The false feedback is on packets that were never sent or not sent yet, from another source, in another format, cut
+/// short, or a duplicate.
 #[test]
 fn invented_feedback_is_counted_and_changes_nothing() {
     for format in FORMATS {
@@ -326,7 +335,8 @@ fn invented_feedback_is_counted_and_changes_nothing() {
     }
 }
 
-/// RFC 9000, Sec. 21.4. If it fails, a peer that acknowledges everything makes the sender as fast as its law allows.
+/// RFC 9000, Sec. 21.4. If it fails, a peer that acknowledges all numbers, without receiving packets, raises the
+/// sender's rate to the maximum of its law.
 #[test]
 fn who_acknowledges_numbers_that_were_left_out_stops_the_media() {
     let (mut sender, numbers) = sender_after(8000, Format::TransportWide);
@@ -339,8 +349,8 @@ fn who_acknowledges_numbers_that_were_left_out_stops_the_media() {
     assert!(sender.is_circuit_broken());
 }
 
-/// The actions of a hostile or broken receiver: each waits for some ms, and sends a report that begins at some distance
-/// from the first number.
+/// Generates the actions of a hostile or faulty receiver. Each action waits for some ms, and then sends a report: its
+/// first number, relative to the session's first number, and its number of packets.
 fn mischief() -> impl Strategy<Value = Vec<(u64, u16, u16)>> {
     let begin = prop_oneof![60_000u16..=u16::MAX, 5000u16..40_000];
     proptest::collection::vec((0u64..400, begin, 1u16..60), 1..20)
@@ -349,7 +359,8 @@ fn mischief() -> impl Strategy<Value = Vec<(u64, u16, u16)>> {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(24))]
 
-    /// For any law: without feedback, and with feedback that contradicts the packets sent, the rate does not rise.
+    /// With any law, the rate must not increase if there is no feedback, or if the feedback contradicts the packets
+    /// sent.
     #[test]
     fn no_rate_rises_on_silence_or_on_feedback_that_contradicts_what_was_sent(
         law in 0usize..9,
@@ -360,7 +371,7 @@ proptest! {
         let entry = adaptive(config(format).provides()).nth(law).expect("nine");
         let mut ends = ends(format, build(entry, "300 kbit/s"), link(2.0, Span::from_millis(200)));
         ends.run_until(4000);
-        // From now on, no packet sent arrives anywhere.
+        // From here on, no packet of the sender arrives.
         let first = first_number(format);
         let (mut sender, mut now, mut highest) = (ends.sender, ends.now, None);
         for (passes, begin, count) in mischief {
@@ -384,7 +395,7 @@ fn drain(sender: &mut Sender) {
     while sender.poll().is_some() {}
 }
 
-/// The number of the first packet of every session in this file, as in reports of this format.
+/// Returns the number that the first packet of every session in this file has in reports of this format.
 fn first_number(format: Format) -> u16 {
     let (_, numbers) = sender_after(100, format);
     let (sequence, transport) = numbers[0];

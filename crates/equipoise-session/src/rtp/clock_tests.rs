@@ -1,4 +1,4 @@
-//! Sessions between hosts with unsynchronised clocks.
+//! Tests of sessions between hosts with unsynchronised clocks.
 
 use alloc::vec;
 use alloc::vec::Vec;
@@ -11,19 +11,21 @@ use equipoise::units::Size;
 
 const HOUR_NS: i64 = 3_600_000_000_000;
 
-/// AP with a target of 12 ms, for any kind of delay.
+/// Creates the controller AP with a target of 12 ms, which is suitable for one-way delays and for queueing delays.
 fn ap() -> BoxedController {
     let given = [("target", "12 ms"), ("min_rate", "1 Mbit/s"), ("max_rate", "8 Mbit/s")];
     let ap = find("ap").expect("in the catalogue");
     ap.build(&ap.parse(&given).expect("right"), Size::from_bytes(1000)).expect("right")
 }
 
-/// A path of 20 ms forward and 5 ms back, with up to 9 ms of queue that hardly depends on the session.
+/// Returns the delay of media packet `number` in ms: 20 ms, plus a queueing delay of 0 to 9 ms that does not depend on
+/// the session's rate.
 fn path(number: u64, _: bool) -> Vec<u64> {
     vec![20 + number * 7_919 % 10]
 }
 
-/// Every reported mean in ms and every rate in bit/s, with its time in ms.
+/// Every reported mean delay in ms and every decided rate in bit/s, each with its time in ms; and every clock step in
+/// s.
 struct Story {
     means: Vec<(u64, f64)>,
     rates: Vec<(u64, f64)>,
@@ -54,7 +56,7 @@ fn mean(values: impl Iterator<Item = f64> + Clone) -> f64 {
     values.clone().sum::<f64>() / values.count() as f64
 }
 
-/// Queueing delays of 0 to 9 ms have a mean of 4.5 ms.
+/// The queueing delays are 0 to 9 ms, so their mean is 4.5 ms.
 #[test]
 fn a_queueing_delay_needs_no_clock() {
     for ahead in [|_: u64| 0i64, |_| 7 * HOUR_NS, |_| -7 * HOUR_NS] {
@@ -65,7 +67,8 @@ fn a_queueing_delay_needs_no_clock() {
     }
 }
 
-/// The true value is 24.5 ms. The round trip of the empty path is 10 ms, because reports take 5 ms each way.
+/// The true mean of the one-way delay is 24.5 ms. The round-trip time of a request and its report is 10 ms, because
+/// both take 5 ms.
 #[test]
 fn an_estimated_one_way_delay_is_off_by_no_more_than_it_says() {
     let mut bench = TwoEnds::between(Delays::Estimated, Payload::Generated, ap(), media(path));
@@ -77,7 +80,8 @@ fn an_estimated_one_way_delay_is_off_by_no_more_than_it_says() {
     });
     let offset = compared.expect("many reports");
     let off = (offset.receiver_ahead.as_secs_f64() - 7200.0).abs();
-    // Media takes 15 ms longer than reports, which an estimate from the reports' round trips cannot detect.
+    // Media packets take 15 ms longer than requests. An estimate from the round-trip times of requests and reports
+    // cannot detect this.
     assert!(off <= offset.uncertainty.as_secs_f64() + 0.015, "{off} s of {}", offset.uncertainty);
 }
 

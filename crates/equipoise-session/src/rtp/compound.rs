@@ -3,11 +3,11 @@ use rand_pcg::Pcg64Mcg;
 
 use equipoise::units::{Instant, Span};
 
-/// When the next full compound packet is due.
+/// Determines when the next full RTCP compound packet is due.
 ///
-/// Source: RFC 3550, Sec. 6.2 and 6.3.1, for the two members of a session: the minimum of 5 s, spread over 0.5 to 1.5
-/// times and divided by e − 3/2. Our reading: 5 % of a session's bandwidth would need a longer interval only below
-/// 1 kbit/s, which no controller reaches, so the minimum always applies.
+/// Source: RFC 3550, Sec. 6.2 and 6.3.1, for a session with two members. The interval is the minimum of 5 s, multiplied
+/// by a random factor from 0.5 to 1.5 and divided by e − 3/2. Our reading: the limit of 5 % of the session's bandwidth
+/// would need a longer interval only below 1 kbit/s, which no controller reaches, so the minimum always applies.
 #[derive(Clone, Debug)]
 pub(crate) struct CompoundTimer<C> {
     due: Option<Instant<C>>,
@@ -20,12 +20,12 @@ impl<C> CompoundTimer<C> {
     /// e − 3/2: compensates for the shorter interval caused by reconsideration (RFC 3550, Sec. 6.3.1).
     const COMPENSATION: f64 = core::f64::consts::E - 1.5;
 
-    /// A timer that is not running yet.
+    /// Creates a timer that is not running yet.
     pub(crate) fn new(seed: u64) -> Self {
         Self { due: None, random: Pcg64Mcg::seed_from_u64(seed) }
     }
 
-    /// Restarts the timer.
+    /// Starts the timer at `now`, with a new random interval.
     pub(crate) fn restart(&mut self, now: Instant<C>) {
         let spread = 0.5 + f64::from(self.random.next_u32()) / f64::from(u32::MAX);
         let interval = Self::MINIMUM_S * spread / Self::COMPENSATION;
@@ -42,7 +42,7 @@ impl<C> CompoundTimer<C> {
         self.due
     }
 
-    /// Whether a compound is due at `now`; if so, restarts the timer.
+    /// Returns whether a compound is due at `now`. If so, restarts the timer.
     pub(crate) fn fires(&mut self, now: Instant<C>) -> bool {
         let fires = self.due.is_some_and(|due| due <= now);
         if fires {
@@ -51,7 +51,7 @@ impl<C> CompoundTimer<C> {
         fires
     }
 
-    /// The random number generator, for other uses in a session.
+    /// Returns the timer's random number generator, for other uses in a session.
     pub(crate) const fn random(&mut self) -> &mut Pcg64Mcg {
         &mut self.random
     }

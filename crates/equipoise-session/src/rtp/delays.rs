@@ -3,7 +3,7 @@ use crate::wire::DelayReport;
 use equipoise::measure::{DelaySummary, Notice, PathClock};
 use equipoise::units::{Instant, SenderClock, Span};
 
-/// The kind of delay that control uses.
+/// The kind of delay that the controller uses.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Delays {
@@ -19,16 +19,16 @@ pub enum Delays {
     Queueing,
 }
 
-/// Converts reports across two clocks into delays for control.
+/// Converts the delays in reports, which are differences of two clocks, into delays for the controller.
 #[derive(Debug)]
 pub(super) struct DelayReader {
     delays: Delays,
     clock: PathClock,
 }
 
-/// The delay of a report, for control.
+/// The delay that a report provides for the controller.
 pub(super) enum Reading {
-    /// Delay statistics; `None` for too few samples.
+    /// Delay statistics; `None` if the report has too few samples.
     Delay(Option<DelaySummary>),
     /// No value, because a clock was set during the interval.
     Spoilt,
@@ -39,12 +39,14 @@ impl DelayReader {
         Self { delays, clock: PathClock::new() }
     }
 
-    /// Whether the receiver selects the interval's packets by its own one-way delay estimate (Waki 2013, Eq. 13).
+    /// Whether the receiver selects the packets of an interval by its own estimate of the one-way delay (Waki 2013, Eq.
+    /// 13).
     pub(super) fn receiver_cuts(&self) -> bool {
         self.delays == Delays::Agreed
     }
 
-    /// Processes a report that arrived at `now`. Calls `tell` with events about clocks and path.
+    /// Processes a report that arrived at `now`. Calls `tell` with an event if a clock was set, and with an event on
+    /// the relation of the clocks.
     pub(super) fn read(
         &mut self,
         now: Instant<SenderClock>,
@@ -75,7 +77,8 @@ impl DelayReader {
             Delays::Queueing => self.clock.base(now),
         };
         let from_zero = |delay: DelaySummary| {
-            // The two large numbers are subtracted before they are converted to seconds, to keep the precision.
+            // Both `origin` and `zero` may be large, so they are subtracted before the result is converted to seconds,
+            // to keep the precision.
             Some(DelaySummary { mean_s: delay.mean_s + (origin.origin - zero?).as_secs_f64(), ..delay })
         };
         Reading::Delay(report.delay.and_then(from_zero))

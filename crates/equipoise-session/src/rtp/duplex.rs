@@ -15,28 +15,29 @@ use equipoise::control::BoxedController;
 use equipoise::random::stream_seed;
 use equipoise::units::{Instant, Rate, SenderClock};
 
-/// The configuration of an end that sends and receives media, in addition to its controller.
+/// The configuration of an endpoint that sends and receives media, except for its controller.
 #[derive(Clone, Debug)]
 pub struct DuplexConfig {
-    /// The sending role; source number and canonical name are those of the whole end. The peer has no playout buffer.
+    /// The configuration of the sending role. Its synchronisation source and canonical name are those of the whole
+    /// endpoint. [`SenderConfig::reports_playout`] is ignored, because the peer has no playout buffer.
     pub sending: SenderConfig,
     /// The peer's synchronisation source, as agreed beforehand; packets from any other source are foreign.
     pub peer: u32,
-    /// The relation of the peer's clock to this end's clock, for the delays of received media.
+    /// The relation of the peer's clock to this endpoint's clock, for the delays of received media.
     pub clocks: Clocks,
-    /// The payload of received media; generated payload is not delivered.
+    /// What the received media contains. Generated payload is not delivered to the application.
     pub receives: Payload,
-    /// How payload is delivered.
+    /// How received packets are put into order and delivered.
     pub reorder: ReorderConfig,
 }
 
 impl DuplexConfig {
-    /// An end that sends as in `sending`, and receives generated media from `peer`.
+    /// Creates the configuration of an endpoint that sends as in `sending`, and receives generated media from `peer`.
     pub fn new(sending: SenderConfig, peer: u32, clocks: Clocks) -> Self {
         Self { sending, peer, clocks, receives: Payload::Generated, reorder: ReorderConfig::default() }
     }
 
-    /// The configuration of its receiving role.
+    /// Returns the configuration of the receiving role.
     fn receiving(&self) -> ReceiverConfig {
         let StreamConfig { ssrc, overhead, ref cname, .. } = self.sending.stream;
         ReceiverConfig {
@@ -54,33 +55,34 @@ impl DuplexConfig {
     }
 }
 
-/// The stream of the seed for the receiving role; the sending role uses the seed and its stream 1.
+/// The number of the random stream that is derived from the seed for the receiving role. The sending role uses the seed
+/// itself and stream 1.
 const RECEIVING_STREAM: u64 = 2;
 
-/// An end of a session that both sends and receives media: a [`Sender`] and a [`Receiver`] with one source number.
+/// An endpoint that both sends and receives media: a [`Sender`] and a [`Receiver`] with one synchronisation source.
 ///
-/// Source: RFC 3550, Sec. 6.4. An end that has sent media since its second-last report sends a sender report (SR) with
-/// a block on what it received; otherwise a receiver report (RR). Each direction has its own controller and report
-/// interval, as in Waki 2013, Sec. 5.1, and each role keeps its checks. A request is answered at once; a request and an
-/// answer at the same time share a datagram.
+/// Source: RFC 3550, Sec. 6.4. If an endpoint has sent media since its second-last report, it sends a sender report
+/// (SR), with a report block if it received media; otherwise it sends a receiver report (RR). Each direction has its
+/// own controller and report interval, as in Waki 2013, Sec. 5.1, and each role checks received packets as in a one-way
+/// session. A request is answered at once. A request and an answer that are due at the same time share a datagram.
 ///
-/// Our readings: an end that has sent nothing for two report intervals requests no report, and its circuit breaker does
-/// not count that time. An answer always has a block; any other report has a block if media arrived since the last
-/// block. After [`Input::Stop`], media in flight to this end is accepted until the peer's BYE; nothing is sent, and no
-/// wake-up is needed.
+/// Our readings: an endpoint that has sent no media for two report intervals requests no report, and its circuit
+/// breaker does not count that time. An answer always has a report block; any other report has a block if media arrived
+/// since the last block. After [`Input::Stop`], media in flight to this endpoint is accepted until the peer's BYE, but
+/// the endpoint sends nothing and needs no wake-up.
 ///
-/// `C` is the clock of this end, for sending and receiving.
+/// `C` is this endpoint's clock, both for sending and for receiving.
 pub struct Duplex<C> {
     sender: Sender,
     receiver: Receiver,
     peer: u32,
     start: Instant<SenderClock>,
     compound: CompoundTimer<SenderClock>,
-    /// Whether anything was received from the peer.
+    /// Whether any packet from the peer has arrived.
     is_heard: bool,
-    /// The answer to send now.
+    /// The answer to the peer's request, until it is sent.
     answer: Option<Answered>,
-    /// Number of packets that had arrived when the last block was written.
+    /// Number of media packets that had arrived when the last report block was written.
     blocked: u32,
     phase: Phase,
     outbox: Outbox,
@@ -92,16 +94,18 @@ enum Phase {
     Open,
     /// The peer sent a BYE; packets that the BYE overtook may still arrive.
     PeerLeft,
-    /// This end sent a BYE; packets in flight may still arrive.
+    /// This endpoint sent a BYE; packets in flight to it may still arrive.
     Left,
     Over,
 }
 
 impl<C> Duplex<C> {
-    /// An end that sends at the controller's rate from `config.sending.start` on, and answers requests from the start.
+    /// Creates an endpoint that sends at the controller's rate from `config.sending.start` on, and answers requests
+    /// even before this time.
     ///
     /// # Errors
-    /// [`SessionError`] if RTP cannot carry its configuration, or if both ends have the same source number.
+    /// [`SessionError`] if RTP cannot carry the configuration, if both endpoints have the same synchronisation source,
+    /// or if per-packet reports are configured.
     pub fn new(config: DuplexConfig, controller: BoxedController) -> Result<Self, SessionError> {
         let found = config.sending.stream.ssrc;
         if found == config.peer {
@@ -129,20 +133,20 @@ impl<C> Duplex<C> {
         })
     }
 
-    /// Replaces the controller of this end's sending role; the new one starts at its own rate.
+    /// Replaces the controller of the sending role. The new controller starts at its own initial rate.
     ///
     /// # Errors
-    /// As [`Sender::set_controller`].
+    /// The same errors as [`Sender::set_controller`].
     pub fn set_controller(&mut self, controller: BoxedController) -> Result<(), SessionError> {
         self.sender.set_controller(controller)
     }
 
-    /// The current rate of the media that this end sends.
+    /// Returns the current rate of the media that this endpoint sends.
     pub const fn rate(&self) -> Rate {
         self.sender.rate()
     }
 
-    /// Whether a circuit breaker has stopped the media that this end sends (RFC 8083, Sec. 4).
+    /// Whether a circuit breaker has stopped the media that this endpoint sends (RFC 8083, Sec. 4).
     pub const fn is_circuit_broken(&self) -> bool {
         self.sender.is_circuit_broken()
     }
@@ -180,7 +184,8 @@ impl<C> Duplex<C> {
         }
     }
 
-    /// Both roles process their parts of the report; an error in one part does not affect the other.
+    /// Processes a sender report of the peer: the receiving role answers its request, and the sending role applies its
+    /// report block. An error in one part does not affect the other part.
     fn on_sender_report(&mut self, now: Instant<SenderClock>, report: &SenderReport<'_>) -> Result<(), DropReason> {
         let joint = self.part(report.ssrc, report.extension)?;
         if self.phase != Phase::Open {
@@ -200,13 +205,13 @@ impl<C> Duplex<C> {
     fn on_receiver_report(&mut self, now: Instant<SenderClock>, report: &ReceiverReport<'_>) -> Result<(), DropReason> {
         let joint = self.part(report.ssrc, report.extension)?;
         if !joint.request.is_empty() {
-            // Only a sender may request a report.
+            // Only an endpoint that sends media may request a report, and such an endpoint sends SRs.
             return Err(DropReason::Malformed);
         }
         if self.phase == Phase::Open { self.sender.on_report(now, report) } else { Ok(()) }
     }
 
-    /// Splits the extension of a report from `ssrc` into its parts.
+    /// Splits the extension of a report from `ssrc` into a report and a request.
     fn part<'a>(&mut self, ssrc: u32, extension: &'a [u8]) -> Result<JointExtension<'a>, DropReason> {
         if ssrc != self.peer {
             return Err(DropReason::Foreign);
@@ -237,7 +242,7 @@ impl<C> Duplex<C> {
         self.phase = if self.phase == Phase::Open { Phase::Left } else { Phase::Over };
     }
 
-    /// Performs everything due at `now`.
+    /// Performs everything that is due at `now`.
     fn run(&mut self, now: Instant<SenderClock>) {
         self.receiver.tend(now.assume_clock());
         if self.receiver.has_ended() {
@@ -256,7 +261,7 @@ impl<C> Duplex<C> {
         }
     }
 
-    /// Sends a pending request and a pending answer, in one datagram if that is short enough.
+    /// Sends a pending request and a pending answer, in one datagram if this is short enough.
     fn report(&mut self, now: Instant<SenderClock>) {
         let (Draft { request }, answer) = (self.sender.take_draft(), self.answer.take());
         let Some(answer) = answer else {
@@ -273,7 +278,8 @@ impl<C> Duplex<C> {
                 self.write(Some(info), block, &[&answer.extension, &asked]);
             }
             request => {
-                // The request is sent first: after a report with the same time, it would look like a duplicate.
+                // The request is sent first. If it were sent after a report with the same time, it would look like a
+                // duplicate.
                 if let Some((info, asked)) = request {
                     self.write(Some(info), None, &[&asked]);
                 }
@@ -284,14 +290,14 @@ impl<C> Duplex<C> {
         self.outbox.event(Event::ReportSent { delay: answer.delay });
     }
 
-    /// Length of an SR with a block and both extensions, in bytes.
+    /// Returns the length, in bytes, of an SR with one report block and both extensions.
     const fn joint_len(answer: usize, request: usize) -> usize {
-        /// Header, sender information and a block (RFC 3550, Sec. 6.4.1).
+        /// Length in bytes of the header, the sender information and one report block (RFC 3550, Sec. 6.4.1).
         const PLAIN: usize = 28 + 24;
         PLAIN + answer + request
     }
 
-    /// Sends a compound that any RTP tool understands: SR or RR, SDES with CNAME, and BYE at the end.
+    /// Sends an RTCP compound that any RTP tool understands: SR or RR, SDES with CNAME and, if `goodbye` is true, BYE.
     fn send_compound(&mut self, now: Instant<SenderClock>, goodbye: bool) {
         let (info, block) = (self.sender_info(now), self.fresh_block(now));
         let StreamConfig { ssrc, ref cname, .. } = *self.sender.packetiser().config();
@@ -304,12 +310,12 @@ impl<C> Duplex<C> {
         });
     }
 
-    /// The sender information for this end; `None` if it is currently not a sender.
+    /// Returns the sender information of this endpoint; `None` if it has sent no media recently.
     fn sender_info(&self, now: Instant<SenderClock>) -> Option<SenderInfo> {
         self.sender.is_active().then(|| self.sender.packetiser().sender_info(now))
     }
 
-    /// A block on the peer's media, if any arrived since the last block.
+    /// Returns a report block on the peer's media, if any media arrived since the last block.
     fn fresh_block(&mut self, now: Instant<SenderClock>) -> Option<ReportBlock> {
         let before = core::mem::replace(&mut self.blocked, self.receiver.arrived());
         (before != self.blocked).then(|| self.receiver.regular_block(now.assume_clock()))
@@ -321,7 +327,7 @@ impl<C> Duplex<C> {
     }
 }
 
-/// Appends the report of `ssrc`: an SR with this information, or an RR without it.
+/// Appends a report of `ssrc` to `out`: an SR if there is sender information, otherwise an RR.
 fn encode_report(
     ssrc: u32,
     info: Option<SenderInfo>,
@@ -364,7 +370,8 @@ impl<C> Endpoint for Duplex<C> {
         if self.receiver.has_output() {
             return self.receiver.poll();
         }
-        // Reports are sent before media of the same time, because they cover what was sent before.
+        // Reports are sent before media that is due at the same time, because a report covers the packets sent before
+        // it.
         if !self.outbox.is_empty() {
             return self.outbox.poll();
         }
@@ -379,7 +386,8 @@ impl<C> Endpoint for Duplex<C> {
         let regular = regular.map(|at| Wake { at: at.assume_clock(), reason: WakeReason::Report });
         let sending = self.sender.wake().map(|Wake { at, reason }| Wake { at: at.assume_clock(), reason });
         let receiving = self.receiver.wake().map(|Wake { at, reason }| Wake { at: at.assume_clock(), reason });
-        // If two are due at the same time, the first one counts: media must be punctual.
+        // Of several wake-ups at the same time, the first in this array is returned, so that the driver treats media as
+        // urgent.
         [sending, receiving, regular].into_iter().flatten().min_by_key(|wake| wake.at)
     }
 

@@ -1,4 +1,4 @@
-//! Two ends that both send and receive, over a path in simulated time.
+//! Tests of two endpoints that both send and receive, over a path in simulated time.
 
 mod ends;
 
@@ -23,7 +23,7 @@ use equipoise::units::{Instant, SenderClock, Size, Span};
 fn both_ends_ask_and_answer_as_senders_with_a_block_on_the_other() {
     let mut ends = Ends::plain();
     ends.run(2500);
-    // Both send a request at the same time, and each answers when the other's request arrives.
+    // Both endpoints send a request at the same time, and each answers when the peer's request arrives.
     let second = ["0 near SR1 request", "0 far SR1 request", "10 far SR1 report", "10 near SR1 report"];
     let expected: Vec<_> = [1000, 2000]
         .into_iter()
@@ -35,13 +35,14 @@ fn both_ends_ask_and_answer_as_senders_with_a_block_on_the_other() {
         })
         .collect();
     assert_eq!(ends.exchange(0), expected);
-    // As in a one-way session: packets that were sent after 20 ms, up to the request.
+    // The samples are as in a one-way session: packets that were sent between 20 ms after the previous request and the
+    // request.
     assert_eq!([applied(&ends, 0), applied(&ends, 1)], [vec![(97, 0.0), (97, 0.0)], vec![(97, 0.0), (97, 0.0)]]);
     assert_eq!(ends.ignored(), []);
 }
 
-/// A request and an answer at the same time share a datagram: here the far end's request is due when the near end's
-/// request arrives.
+/// A request and an answer that are due at the same time share a datagram. Here the request of the endpoint `far` is
+/// due when the request of the endpoint `near` arrives.
 #[test]
 fn a_request_that_is_due_stands_in_the_answer() {
     let mut far = config(1);
@@ -57,11 +58,11 @@ fn a_request_that_is_due_stands_in_the_answer() {
     assert_eq!((ends.ignored(), applied(&ends, 0).len(), applied(&ends, 1).len()), (vec![], 1, 1));
 }
 
-/// RFC 3550, Sec. 6.4: an end that has not sent media since its second-last report is not a sender.
+/// RFC 3550, Sec. 6.4: an endpoint that has sent no media since its second-last report is not a sender.
 #[test]
 fn a_silent_end_reports_as_a_receiver_and_asks_for_nothing() {
     let mut far = config(1);
-    // The far end sends for 2.5 s and pauses for 4 s.
+    // The endpoint `far` sends for 2.5 s and then pauses for 4 s.
     let at = |millis| far.sending.start + Span::from_millis(millis);
     far.sending.pauses = vec![Pause { from: at(2500), until: Some(at(6500)) }];
     let mut ends = Ends::new([config(0), far], [cbr(800_000), cbr(800_000)], Box::new(|_, _, _| vec![10]));
@@ -76,8 +77,8 @@ fn a_silent_end_reports_as_a_receiver_and_asks_for_nothing() {
             "2010 far SR1 report",
             "3000 far SR1 request",
             "3010 far SR1 report",
-            // At 4 s the far end is still a sender, because it sent media after its request of 2 s. It sent none after
-            // its request of 3 s.
+            // At 4 s the endpoint `far` is still a sender, because it sent media after its request of 2 s. It sent no
+            // media after its request of 3 s.
             "4000 far SR1 request",
             "4010 far RR1 report",
             "5010 far RR1 report",
@@ -90,14 +91,15 @@ fn a_silent_end_reports_as_a_receiver_and_asks_for_nothing() {
             "9010 far SR1 report",
         ]
     );
-    // The near end has nothing to report while nothing arrives, and its own media continues.
+    // The endpoint `near` sends no report block while no media arrives, and its own media continues.
     let of_near = |at: &str| ends.exchange(0).into_iter().find(|line| line.starts_with(at)).expect("a request");
     assert_eq!([of_near("5000 near"), of_near("8000 near")], ["5000 near SR0 request", "8000 near SR1 request"]);
     assert_eq!(applied(&ends, 0).len(), 9);
     assert_eq!((ends.count(1, |event| matches!(event, Event::CircuitBroken(_))), ends.ignored()), (0, vec![]));
 }
 
-/// A quiet participant is not dead: its circuit breaker must not count the time in which it requested nothing.
+/// An endpoint that sends no media is not dead: its circuit breaker must not count the time in which it requested no
+/// report.
 #[test]
 fn after_a_minute_of_silence_media_goes_on_at_once() {
     let mut far = config(1);
@@ -133,7 +135,7 @@ fn a_goodbye_of_one_end_ends_both_directions() {
     };
     assert_eq!(ended(0), [(1500, Event::Ended { by_peer: false })]);
     assert_eq!(ended(1), [(1510, Event::Ended { by_peer: true })]);
-    // Packets in flight to the end that left are counted.
+    // Packets in flight to the endpoint that left are still received and counted.
     let [sent, received] = [
         ends.count(1, |event| matches!(event, Event::MediaSent { .. })),
         ends.count(0, |event| matches!(event, Event::MediaReceived { .. })),
@@ -157,14 +159,14 @@ fn goodbyes_that_cross_end_each_end_once() {
     assert_eq!(ends.lines(1500), ["1500 near SR1 + SDES + BYE", "1500 far SR1 + SDES + BYE"]);
 }
 
-/// Both roles check the source: packets from a source other than the peer change nothing.
+/// Both roles check the source of packets: packets from a source other than the peer have no effect.
 #[test]
 fn strangers_and_echoes_are_only_counted() {
     let mut ends = Ends::plain();
     ends.run(1005);
     let (at_rates, request) = ((ends.near.rate(), ends.far.rate()), ends.reports.last().expect("a request").clone());
     ends.events.clear();
-    // A request, a report and a BYE from a stranger, and this end's own packets.
+    // The datagrams are a request, a report and a BYE from an unknown source, and packets of the endpoint itself.
     let mut stranger = Vec::new();
     let info = crate::wire::rtcp::SenderInfo {
         ssrc: 0xDEAD,
@@ -208,7 +210,7 @@ fn strangers_and_echoes_are_only_counted() {
 
 #[test]
 fn what_comes_twice_or_late_is_taken_once() {
-    // Each report is duplicated 300 ms later.
+    // A copy of each report arrives 300 ms after the report.
     let way = |_: usize, _: u64, bytes: &[u8]| if is_rtcp(bytes) { vec![10, 310] } else { vec![10] };
     let mut ends = Ends::new([config(0), config(1)], [cbr(800_000), cbr(800_000)], Box::new(way));
     ends.run(5500);
@@ -221,19 +223,19 @@ fn what_comes_twice_or_late_is_taken_once() {
 /// If it fails, loss in one direction slows or stops the other direction.
 #[test]
 fn a_direction_that_breaks_leaves_the_other_alone() {
-    // The far end's media is lost from 3 s on; reports arrive.
+    // All media of the endpoint `far` is lost from 3 s on, but its reports arrive.
     let way = |from: usize, at_ms: u64, bytes: &[u8]| {
         if from == 1 && at_ms >= 3000 && !is_rtcp(bytes) { vec![] } else { vec![10] }
     };
     let mut ends = Ends::new([config(0), config(1)], [cbr(800_000), cbr(800_000)], Box::new(way));
     ends.run(30_000);
-    // No media arrives (RFC 8083, Sec. 4.2).
+    // The breaker trips because no media arrives (RFC 8083, Sec. 4.2).
     let broken = |event: &Event| matches!(event, Event::CircuitBroken(Breaker::Media));
     let first = ends.events.iter().find(|(.., event)| broken(event)).map(|(at, end, _)| (*at, *end));
     assert_eq!((first, ends.count(0, broken)), (Some((8020, 1)), 0));
     assert!(applied(&ends, 0).iter().all(|(samples, lost)| *samples >= 97 && *lost == 0.0));
     assert_eq!(applied(&ends, 0).len(), 29);
-    // Requests continue as sender reports while media is stopped, so that media can restart.
+    // While media is stopped, requests continue in sender reports, so that media can restart.
     assert!(ends.exchange(0).contains(&"10000 far SR1 request".into()), "{:?}", ends.exchange(8000));
 }
 
@@ -252,7 +254,7 @@ fn payload_goes_both_ways_and_comes_out_in_order() {
         receives: Payload::Stream,
         ..config
     });
-    // Every tenth packet is overtaken.
+    // Later packets overtake every tenth media packet.
     let mut count = 0u64;
     let way = move |_: usize, _: u64, bytes: &[u8]| {
         count += u64::from(!is_rtcp(bytes));
@@ -280,8 +282,8 @@ fn one_source_number_for_two_ends_is_refused_and_a_playout_buffer_is_not_promise
     assert!(matches!(Duplex::<SenderClock>::new(tq, law).err(), Some(SessionError::Needs(_))));
 }
 
-/// Receipts, unsynchronised clocks and marks make the longest reports. Each datagram stays within the head size that
-/// drivers support, as [`Ends::tell`] asserts, and each is answered.
+/// Reports are longest with receipts, unsynchronised clocks and ECN marks. [`Ends::tell`] asserts that each datagram is
+/// at most as long as the head that drivers support, and this test that each request is answered.
 #[test]
 fn the_longest_reports_fit_in_a_datagram_or_in_two() {
     let long = |end| DuplexConfig {
@@ -303,7 +305,8 @@ fn the_longest_reports_fit_in_a_datagram_or_in_two() {
     assert!(ends.exchange(0).iter().filter(|line| line.ends_with("report request")).count() > 15);
     assert_eq!([applied(&ends, 0).len(), applied(&ends, 1).len()], [19, 19]);
     assert_eq!(ends.ignored(), []);
-    // Without marks the joint report has 28 + 24 + 12 + 16 + 20 + 8 + 12 = 120 bytes; with marks it would exceed 128.
+    // Without ECN marks, a datagram with a report and a request has 28 + 24 + 12 + 16 + 20 + 8 + 12 = 120 bytes. With
+    // marks it would exceed 128 bytes, so the report and the request are sent in two datagrams.
     let longest = ends.reports.iter().map(|said| said.bytes.len()).max();
     assert_eq!(longest, Some(120));
 }
@@ -314,7 +317,7 @@ fn ap() -> BoxedController {
     entry.build(&parameters, Size::from_bytes(1000)).expect("right")
 }
 
-/// The rates that an end's controller decided, with times.
+/// Returns the rates that an endpoint's controller decided, in bit/s, with their times in ms.
 fn rates(ends: &Ends, end: usize) -> Vec<(u64, u64)> {
     let rate = |(at, from, event): &(u64, usize, Event)| match event {
         Event::RateDecided { rate, .. } if *from == end => Some((*at, rate.as_bps())),
@@ -326,14 +329,14 @@ fn rates(ends: &Ends, end: usize) -> Vec<(u64, u64)> {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(24))]
 
-    /// Whatever happens to the media of one direction, the controller of the other direction decides the same: the
-    /// directions share only report datagrams.
+    /// Whatever happens to the media of one direction, the controller of the other direction decides the same rates,
+    /// because the directions share only report datagrams.
     #[test]
     fn the_controllers_of_the_two_directions_do_not_mix(
         ways in proptest::collection::vec(5u64..60, 1..20), lost in 2u64..20, constant in 5u64..40,
     ) {
-        // Delay and loss of the far end's media are random, those of the near end's are constant; reports always take
-        // the same time.
+        // Delay and loss are random for the media of the endpoint `far`, and constant for the media of the endpoint
+        // `near`. All reports have the same delay.
         let run = |disturbed: bool| {
             let ways = ways.clone();
             let mut number = 0;
@@ -354,14 +357,14 @@ proptest! {
         let (plain, disturbed) = (run(false), run(true));
         prop_assert_eq!(rates(&plain, 0), rates(&disturbed, 0));
         prop_assert_ne!(applied(&plain, 1), applied(&disturbed, 1), "the other one is disturbed");
-        // The events of each role belong to its own direction.
+        // Each event belongs to the role that the endpoint has in the event's direction.
         for (_, _, event) in &disturbed.events {
             let receives = matches!(event, Event::MediaReceived { .. } | Event::ReportSent { .. } | Event::Ignored(_));
             prop_assert_eq!(event.half() == Half::Receiving, receives);
         }
     }
 
-    /// Arbitrary bytes, after any number of valid datagrams, leave both ends running.
+    /// If it fails, datagrams of arbitrary bytes disturb a running session.
     #[test]
     fn any_bytes_do_no_harm(datagrams in proptest::collection::vec(proptest::collection::vec(any::<u8>(), 0..80), 0..20), kind in 200u8..206) {
         let mut ends = Ends::plain();

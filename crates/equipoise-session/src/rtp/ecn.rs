@@ -1,44 +1,46 @@
-//! Detects from reports whether a path passes ECN marks, at its sending end.
+//! Detects from reports whether ECN marks survive a path. Used by the sender on the path.
 
 use super::proof::Proof;
 use crate::Ecn;
 use crate::wire::MarkReport;
 
-/// The ECN field of a path's media packets, and whether it survives the path.
+/// The ECN field with which a path's media packets are sent, and whether the field survives the path.
 ///
 /// Source: RFC 6679, Sec. 7.2.3 (all packets may be ECN-capable from the first on, if failures are detected), 7.4.2 (a
 /// path clears the field if all packets arrive as Not-ECT) and 7.4.1 (then packets are sent as Not-ECT).
 ///
-/// Our readings: a path fails if, by the reports, none of [`PathEcn::ENOUGH`] consecutive packets arrived with ECT or
-/// CE. Until the first packet arrives with ECT or CE, lost packets count as well, because some hosts drop all ECT
-/// packets. After that they do not count, because then an outage is the likely cause. A receiver that reports no marks
-/// is treated like a path that clears them. After a failure, ECN is not tried again.
+/// Our readings: ECN fails on a path if, according to the reports, none of [`PathEcn::ENOUGH`] consecutive packets
+/// arrived with ECT or CE. Until a first packet arrives with ECT or CE, lost packets count as well, because some hosts
+/// drop all ECT packets. After that, lost packets do not count, because an outage is then the likely cause of the loss.
+/// A receiver whose reports contain no mark counters is treated like a path that clears the field. After a failure, ECN
+/// is not tried again.
 #[derive(Debug)]
 pub(crate) struct PathEcn {
     says: Ecn,
-    /// The marks in the last report that had any.
+    /// The mark counters in the last report that contained such counters.
     marks: MarkReport,
     /// Whether any packet has arrived with ECT or CE.
     has_passed: bool,
-    /// Packets since the last report in which some had arrived with ECT or CE.
+    /// Number of packets since the last report according to which some packets had arrived with ECT or CE.
     without: u64,
 }
 
 impl PathEcn {
-    /// Our choice: more packets than congestion or a single odd report would affect, and half a second at 1 Mbit/s.
+    /// Number of packets without ECT or CE after which ECN has failed. Our choice: more packets than congestion or a
+    /// single unusual report would affect, and about half a second of packets at 1 Mbit/s.
     const ENOUGH: u64 = 50;
 
-    /// A path whose media packets carry `says`.
+    /// Creates the state of a path whose media packets are sent with the ECN field `says`.
     pub(crate) const fn new(says: Ecn) -> Self {
         Self { says, marks: MarkReport { capable: 0, marked: 0 }, has_passed: false, without: 0 }
     }
 
-    /// The ECN field for media packets.
+    /// Returns the ECN field with which media packets are sent.
     pub(crate) const fn says(&self) -> Ecn {
         self.says
     }
 
-    /// Applies the `marks` of a report and the `proof` of the packets since the last one. Returns the share of marked
+    /// Applies a report: its `marks` and the `proof` of the packets since the last report. Returns the share of marked
     /// packets; `None` if no packet is ECN-capable.
     pub(crate) fn on_report(&mut self, marks: Option<MarkReport>, proof: &Proof) -> Option<f64> {
         if self.says == Ecn::NotCapable {
@@ -54,7 +56,8 @@ impl PathEcn {
         marks.share_since(before)
     }
 
-    /// If the path failed at the last report, returns the number of packets, and sends Not-ECT from now on.
+    /// If ECN failed with the last report, returns the number of packets without ECT or CE; from now on, packets are
+    /// sent as Not-ECT.
     pub(crate) const fn take_failure(&mut self) -> Option<u64> {
         if self.without < Self::ENOUGH {
             return None;
@@ -70,14 +73,16 @@ mod tests {
 
     use super::*;
 
-    /// Packets sent before a report, packets arrived, and whether they arrived with their ECN field intact.
+    /// One report interval: number of packets sent, number of packets that arrived, and whether those arrived with
+    /// their ECN field intact.
     type Interval = (u64, u64, bool);
 
     fn interval() -> impl Strategy<Value = Interval> {
         (0u64..40, any::<bool>()).prop_flat_map(|(sent, passes)| (Just(sent), 0..=sent, Just(passes)))
     }
 
-    /// Applies the reports of these intervals up to a failure, and returns the interval in which it failed.
+    /// Applies the reports on these intervals until ECN fails, and returns the index of the interval in which it
+    /// failed.
     fn failure(path: &mut PathEcn, intervals: &[Interval]) -> Option<usize> {
         let mut marks = None;
         for (number, (sent, arrived, passes)) in intervals.iter().enumerate() {
@@ -109,7 +114,7 @@ mod tests {
             let without = before.take_while(|(_, arrived, passes)| !passes || *arrived == 0);
             let sent: u64 = without.map(|(sent, ..)| sent).sum();
             prop_assert!(sent >= PathEcn::ENOUGH, "{} packets", sent);
-            // Packets are Not-ECT from now on, so reported marks are ignored.
+            // From the failure on, packets are Not-ECT, so reported marks are ignored.
             prop_assert_eq!(path.on_report(Some(MarkReport { capable: 9, marked: 9 }), &Proof::default()), None);
             prop_assert_eq!(path.take_failure(), None);
         }

@@ -1,4 +1,4 @@
-//! Paths that pass marks, clear them, or drop ECN-capable packets.
+//! Tests of paths that preserve ECN marks, clear them, or drop ECN-capable packets.
 
 use alloc::boxed::Box;
 use alloc::vec;
@@ -10,7 +10,8 @@ use crate::{Ecn, Event};
 use equipoise::control::Cbr;
 use equipoise::units::{Instant, Rate, Size, Span};
 
-/// A session with ECT(0), at 25 packets/s with a report every 500 ms, over a path of 5 ms that `drops` some packets.
+/// Creates a session with ECT(0), 25 packets/s and a report every 500 ms, over a path with a delay of 5 ms. Packets for
+/// which `drops` returns true are lost.
 fn bench(drops: fn(&Passing) -> bool) -> TwoEnds<impl FnMut(&Passing) -> Vec<u64>> {
     let cbr = || Box::new(Cbr::new(Rate::from_bps(200_000)));
     let path = move |passing: &Passing| if drops(passing) { vec![] } else { vec![5 * MILLI] };
@@ -21,7 +22,7 @@ fn bench(drops: fn(&Passing) -> bool) -> TwoEnds<impl FnMut(&Passing) -> Vec<u64
     ends
 }
 
-/// When ECN failed, in ms, and after how many packets.
+/// Returns when ECN failed, in ms, and after how many packets.
 fn failures<F>(ends: &TwoEnds<F>) -> Vec<(u64, u64)> {
     let of = |(at, event): &(u64, Event)| match event {
         Event::EcnFailed { packets } => Some((at / MILLI, *packets)),
@@ -30,7 +31,7 @@ fn failures<F>(ends: &TwoEnds<F>) -> Vec<(u64, u64)> {
     ends.events.iter().filter_map(of).collect()
 }
 
-/// ECN fields of packets that arrived between two times, in ms.
+/// Returns the ECN fields of the packets that arrived between two times in ms, with consecutive equal values merged.
 fn came<F>(ends: &TwoEnds<F>, from: u64, to: u64) -> Vec<Ecn> {
     let of = |(at, event): &(u64, Event)| match event {
         Event::MediaReceived { ecn, .. } if (from..to).contains(&(at / MILLI)) => Some(*ecn),
@@ -41,7 +42,7 @@ fn came<F>(ends: &TwoEnds<F>, from: u64, to: u64) -> Vec<Ecn> {
     all
 }
 
-/// Shares of marked packets in reports.
+/// Returns the share of marked packets in each report.
 fn shares<F>(ends: &TwoEnds<F>) -> Vec<Option<f64>> {
     let of = |(_, event): &(u64, Event)| match event {
         Event::ReportApplied { fraction_marked, .. } => Some(*fraction_marked),
@@ -65,13 +66,14 @@ fn a_path_that_lets_the_field_pass_is_told_of_its_marks_and_of_no_failure() {
     assert!(shares[22..].iter().all(|share| *share == Some(1.0)), "{shares:?}");
 }
 
-/// If it fails, a sender assumes no congestion although no mark can reach it.
+/// If it fails, a sender assumes that there is no congestion, although the path clears every congestion mark.
 #[test]
 fn a_path_that_clears_the_field_gets_packets_that_ask_for_no_mark() {
     let mut ends = bench(|_| false);
     ends.field = |passing| if passing.at < 10_000 * MILLI { Ecn::NotCapable } else { passing.ecn };
     ends.run_until(20_000);
-    // 13 packets in the first report, 12.5 in each further one: the fourth makes 50.
+    // The first report covers 13 packets and each further report 12.5 packets on average, so the 50th packet is in the
+    // fourth report.
     assert_eq!(failures(&ends), [(2010, 50)]);
     assert_eq!(came(&ends, 10_010, 20_000), [Ecn::NotCapable], "it is not tried again");
     assert_eq!(shares(&ends).into_iter().flatten().count(), 0);
@@ -90,7 +92,8 @@ fn a_path_that_begins_to_clear_the_field_is_found_out() {
     assert_eq!((came(&ends, 0, 5000), came(&ends, 9010, 15_000)), (vec![Ecn::Ect0], vec![Ecn::NotCapable]));
 }
 
-/// Both paths drop packets for a while, but a host that drops ECN-capable packets does so from the start.
+/// Both paths drop packets for a while. A host that drops ECN-capable packets does so from the start, but an outage
+/// begins later.
 #[test]
 fn a_host_that_drops_what_may_be_marked_is_told_from_an_outage() {
     let mut ends = bench(|passing| passing.ecn != Ecn::NotCapable);

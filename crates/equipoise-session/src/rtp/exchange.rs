@@ -14,45 +14,46 @@ use equipoise::control::IntervalSummary;
 use equipoise::measure::PlayoutSummary;
 use equipoise::units::{Instant, Rate, SenderClock, Size, Span};
 
-/// The requests and reports of one path, at the sending end (Waki 2013, Sec. 5.1).
+/// The sender's state of the report requests and reports on one path (Waki 2013, Sec. 5.1).
 #[derive(Debug)]
 pub(crate) struct Exchange {
     interval: Span,
     next_due: Instant<SenderClock>,
     next_number: u64,
-    /// Content of the next request: the start of its interval.
+    /// Start of the interval that the next request will state.
     interval_start: Instant<SenderClock>,
     /// The latest requests, oldest first; at most [`Exchange::KEPT`].
     asked: VecDeque<Request>,
-    /// When the last request was sent, or the session began.
+    /// When the last request was sent; the start of the session if no request was sent yet.
     asked_last: Instant<SenderClock>,
-    /// Media sent since the session began.
+    /// Number and size of the media packets sent since the session began.
     media: Sent,
     /// Number of the next media packet.
     next_sequence: u64,
     last_applied: Option<u64>,
     skipped: bool,
-    /// Requests since the last answer while no media is sent.
+    /// Number of requests sent since the last answer while media is stopped.
     backed_off: u32,
     /// Number of consecutive reports that answer no request.
     strays: u32,
     /// Whether the network reported the destination as unreachable, and no report has arrived since.
     unreachable: bool,
-    /// When the last report was applied.
+    /// When the last report was applied; the start of the session before the first report.
     heard: Instant<SenderClock>,
     arrivals: Arrivals,
-    /// `None` if both ends belong to one program.
+    /// The receipts that the receiver must return; `None` with [`Delays::Agreed`], for which sender and receiver belong
+    /// to one program.
     receipts: Option<Receipts>,
     delays: DelayReader,
     ecn: PathEcn,
-    /// Source of the reports, known after one of them answered a request.
+    /// The receiver's synchronisation source; `None` until a report has answered a request.
     receiver_ssrc: Option<u32>,
 }
 
 #[derive(Clone, Copy, Debug)]
 struct Request {
     number: u64,
-    /// When the request was sent, and what media had been sent before it.
+    /// When the request was sent, and which media packets had been sent before it.
     departed: Departed,
     /// Whether the interval of the request was app-limited.
     app_limited: bool,
@@ -62,15 +63,15 @@ struct Request {
     receipt: Option<Asked>,
 }
 
-/// The result of a report.
+/// What a report contains for the sender.
 #[derive(Debug)]
 #[expect(clippy::large_enum_variant, reason = "there is one at a time, on the stack")]
 pub(crate) enum Told {
     /// The report contains nothing new.
     Nothing,
-    /// The receiver is alive.
+    /// The report shows only that the receiver is alive.
     Alive,
-    /// The receiver is alive, and the report contains the statistics of the requested interval.
+    /// The report contains the statistics of the requested interval.
     Interval {
         /// When the request was sent.
         asked: Instant<SenderClock>,
@@ -84,21 +85,24 @@ pub(crate) enum Told {
 }
 
 impl Exchange {
-    /// Number of requests for which an answer is accepted; older answers are stray. Enough for a round trip of 6 s and
-    /// a report every 100 ms.
+    /// Number of the latest requests for which an answer is accepted; an answer to an older request counts as stray.
+    /// Our choice: enough for a round trip of 6 s and a request every 100 ms.
     const KEPT: usize = 64;
-    /// Number of consecutive stray reports that cannot be an accident.
+    /// Number of consecutive stray reports from which they are assumed to be guesses of an attacker.
     const STRAYS: u32 = 64;
-    /// Maximum factor of the request interval while no media is sent; it doubles with each unanswered request.
+    /// Maximum factor by which the request interval is lengthened while media is stopped; the factor doubles with each
+    /// unanswered request.
     const RAREST: i64 = 8;
-    /// If the destination is reported as unreachable, the receiver counts as silent after this time.
+    /// If the network reports the destination as unreachable, the receiver counts as silent after this time without a
+    /// report.
     const UNREACHABLE: Span = Span::from_secs(1);
     /// Number of missing reports after which the rate is halved (Waki 2013, Sec. 5.1).
     pub(crate) const MISSING: u64 = 3;
-    /// The shortest report interval.
+    /// The shortest report interval that can be configured.
     pub(crate) const SHORTEST: Span = Span::from_millis(1);
 
-    /// The exchange of a session with this configuration. The first request follows an interval after `start`.
+    /// Creates the state for a session with this configuration. The first request is due one report interval after
+    /// `start`.
     pub(crate) fn new(config: &SenderConfig, start: Instant<SenderClock>, seed: u64) -> Self {
         let SenderConfig { delays, report_interval: interval, ecn, .. } = *config;
         Self {
@@ -124,12 +128,12 @@ impl Exchange {
         }
     }
 
-    /// When the next request is due.
+    /// Returns when the next request is due.
     pub(crate) const fn due(&self) -> Instant<SenderClock> {
         self.next_due
     }
 
-    /// Source of the reports, known after one of them answered a request.
+    /// Returns the receiver's synchronisation source; `None` until a report has answered a request.
     pub(crate) const fn receiver_ssrc(&self) -> Option<u32> {
         self.receiver_ssrc
     }
@@ -139,17 +143,18 @@ impl Exchange {
         self.next_due = self.next_due.min(now);
     }
 
-    /// The ECN field for media packets.
+    /// Returns the ECN field with which media packets are sent.
     pub(crate) const fn ecn(&self) -> Ecn {
         self.ecn.says()
     }
 
-    /// Whether the receiver selects the interval's packets by its own one-way delay estimate (Waki 2013, Eq. 13).
+    /// Whether the receiver selects the packets of an interval by its own estimate of the one-way delay (Waki 2013, Eq.
+    /// 13).
     pub(crate) fn receiver_cuts(&self) -> bool {
         self.delays.receiver_cuts()
     }
 
-    /// Restricts the interval to packets sent from `now` on.
+    /// Restricts the present interval to packets sent from `now` on.
     pub(crate) const fn begin(&mut self, now: Instant<SenderClock>) {
         self.interval_start = now;
     }
@@ -168,7 +173,7 @@ impl Exchange {
         self.unreachable = true;
     }
 
-    /// Whether enough consecutive reports answered no request to show that a peer is guessing.
+    /// Whether so many consecutive reports answered no request that a peer must be guessing.
     pub(crate) const fn is_guessed_at(&self) -> bool {
         self.strays >= Self::STRAYS
     }
@@ -178,14 +183,16 @@ impl Exchange {
         self.strays = 0;
     }
 
-    /// Packets newly known to be lost, in the network or in the playout buffer, since the last call.
+    /// Returns the number of packets that are newly known to be lost, in the network or in the playout buffer, since
+    /// the last call.
     pub(crate) const fn take_lost(&mut self) -> u64 {
         self.arrivals.take_news()
     }
 
-    /// Handles a request that is due at `now`. Returns its number and extension, or `None` if the last three are
-    /// unanswered and this one is skipped. `limited` says whether the interval was app-limited. While media is stopped,
-    /// no request is skipped; instead the interval grows with each unanswered request.
+    /// Makes the request that is due at `now`. Returns the request's number and extension. If the last three requests
+    /// are unanswered, skips this request and returns `None`. `limited` returns whether the application limited the
+    /// rate in the interval. While media is stopped, no request is skipped; instead the request interval grows with
+    /// each unanswered request.
     pub(crate) fn turn(
         &mut self,
         now: Instant<SenderClock>,
@@ -228,13 +235,13 @@ impl Exchange {
         Some((request.number, extension.to_bytes()))
     }
 
-    /// Skips the request at `now`, because no media was sent for a while.
+    /// Skips the request that is due at `now`, because no media was sent recently.
     pub(crate) fn rest(&mut self, now: Instant<SenderClock>) {
         self.put_off(now, self.interval);
         self.begin(now);
     }
 
-    /// Sets the next request to be due after `wait`.
+    /// Makes the next request due `wait` after the previous one was due, or after `now` if that time has passed.
     fn put_off(&mut self, now: Instant<SenderClock>, wait: Span) {
         self.next_due = self.next_due + wait;
         if self.next_due <= now {
@@ -250,7 +257,7 @@ impl Exchange {
         first.is_some_and(|first| now - first.departed.at >= round_trip * 2)
     }
 
-    /// Whether the last three requests are unanswered, and another round-trip time has passed.
+    /// Whether the last three requests are unanswered, and a round-trip time has passed since the last of them.
     fn misses_reports(&self, now: Instant<SenderClock>) -> bool {
         let answered = self.last_applied.map_or(0, |number| number + 1);
         let unanswered = self.next_number - answered;
@@ -259,14 +266,14 @@ impl Exchange {
         unanswered >= Self::MISSING && first.is_some_and(|first| now - first.departed.at >= patience)
     }
 
-    /// Whether three reports are missing, or one is missing and the network reports the destination as unreachable. The
-    /// network's report alone does not count, because anyone can forge it.
+    /// Whether three reports are missing; or a report is missing and the network reports the destination as
+    /// unreachable. The network's message alone does not count, because anyone can forge it.
     pub(crate) fn is_silent(&self, now: Instant<SenderClock>) -> bool {
         let is_gone = self.unreachable && self.is_unanswered(now) && now - self.heard > Self::UNREACHABLE;
         is_gone || self.misses_reports(now)
     }
 
-    /// The request that a report answers, if the report may still be applied.
+    /// Returns the request that a report answers, if the report may still be applied.
     fn answered(&self, last_sr: u32, nonce: Option<u32>) -> Result<Request, DropReason> {
         let is_asked = |request: &&Request| NtpTime::from_instant(request.departed.at).middle() == last_sr;
         let request = self
@@ -292,7 +299,8 @@ impl Exchange {
         our_ssrc: u32,
         outbox: &mut Outbox,
     ) -> Result<Told, DropReason> {
-        // A restarted receiver has a new source; while the old one is active, the new one is foreign.
+        // A restarted receiver has a new synchronisation source. Reports from a new source are foreign until three
+        // reports of the old source are missing.
         if self.receiver_ssrc.is_some_and(|ssrc| ssrc != report.ssrc) && !self.misses_reports(now) {
             return Err(DropReason::Foreign);
         }
@@ -300,7 +308,8 @@ impl Exchange {
             return if report.extension.is_empty() { Ok(Told::Nothing) } else { Err(DropReason::Foreign) };
         };
         if report.extension.is_empty() {
-            // The regular report of a compound: useful for other RTP tools, but without the statistics for control.
+            // This is the report of a regular compound. It is useful for other RTP tools, but does not contain the
+            // statistics for the controller.
             return Ok(if self.receiver_ssrc.is_some() { Told::Alive } else { Told::Nothing });
         }
         let said = DelayReport::parse(report.extension).map_err(|_| DropReason::Malformed)?;
@@ -366,7 +375,7 @@ impl Exchange {
 /// Resolution of the time that a report was held: 1/65536 s, rounded up (RFC 3550, Sec. 6.4.1).
 const CLOCK_GRAIN: Span = Span::from_nanos(15_259);
 
-/// How long the receiver held the report back (RFC 3550, Sec. 6.4.1).
+/// Returns how long the receiver held the report back after the request arrived (RFC 3550, Sec. 6.4.1).
 fn held(block: &ReportBlock) -> Span {
     let nanos = u64::from(block.delay_since_last_sr) * 1_000_000_000 / 65_536;
     Span::from_nanos(i64::try_from(nanos).unwrap_or(i64::MAX))

@@ -1,5 +1,5 @@
-//! Effects of broken networks on a session, in simulated time: each fault with many seeds. The command's tests do the
-//! same with real sockets across network namespaces, with one seed.
+//! Tests of how network faults affect a session, in simulated time. Each fault is tested with many seeds. The tests of
+//! the command line tool test the same faults with real sockets across network namespaces, with one seed.
 
 use alloc::boxed::Box;
 use alloc::vec;
@@ -22,8 +22,9 @@ const MAX: f64 = 4e6;
 const WAY: u64 = 10 * MILLI;
 const SECOND: u64 = 1000 * MILLI;
 
-/// A session under AP over 5 Mbit/s and 10 ms each way, with a report every 250 ms. `fate` decides about each datagram,
-/// given a random number: `[]` loses it, `[0]` passes it, `[0, 7]` duplicates it, `[50]` delays it by 50 ms.
+/// Creates a session with the controller AP over a path with 5 Mbit/s and 10 ms each way, and a report every 250 ms.
+/// `fate` decides on each datagram, given a random number: `[]` loses it, `[0]` delivers it, `[0, 7]` delivers it and a
+/// copy 7 ms later, `[50]` delays it by 50 ms.
 fn bench(
     seed: u64,
     payload: Payload,
@@ -62,14 +63,14 @@ fn bench(
 
 /// The result of a whole session.
 struct Story {
-    /// Rate at the end of each half second, in bit/s.
+    /// The decided rate at the end of each half second, in bit/s.
     rates: Vec<f64>,
     sent: u64,
     received: u64,
 }
 
 impl Story {
-    /// Checks the invariants: the rate is within its limits, and no packet arrives without having been sent.
+    /// Collects the result. Asserts that the rate is within its limits, and that no more packets arrive than were sent.
     fn of<F>(ends: &TwoEnds<F>) -> Self {
         let count = |is: fn(&Event) -> bool| ends.events.iter().filter(|(_, event)| is(event)).count() as u64;
         let (mut rates, mut rate) = (Vec::new(), MIN);
@@ -94,7 +95,8 @@ impl Story {
         1.0 - self.received as f64 / self.sent as f64
     }
 
-    /// Number of half seconds from `from` on until the rate is at least `share` of its previous average.
+    /// Returns how many half seconds after index `from`, but at least 4, the rate is at least `share` of its mean over
+    /// the 8 half seconds before `from`.
     fn recovery(&self, from: usize, share: f64) -> Option<usize> {
         let before = &self.rates[from - 8..from];
         let level = share * before.iter().sum::<f64>() / before.len() as f64;
@@ -110,8 +112,8 @@ fn run(seed: u64, seconds: u64, fate: impl FnMut(&Passing, f64) -> Vec<u64>) -> 
     Story::of(&ends)
 }
 
-/// A sender cannot know whether packets are lost by chance or by a policer; so it tolerates few losses and yields to
-/// many.
+/// A sender cannot know whether packets are lost by chance or by a policer. So it tolerates few losses, and reduces its
+/// rate with many.
 #[test]
 fn up_to_a_third_of_all_packets_may_be_lost_each_way() {
     for seed in 0..SEEDS {
@@ -140,7 +142,7 @@ fn lost_requests_and_lost_reports_slow_the_session_down_and_nothing_more() {
     }
 }
 
-/// A stream through a network without loss arrives complete.
+/// Tests that a stream arrives complete through a network that loses no packets.
 fn intact(fate: fn(&Passing, f64) -> Vec<u64>) {
     let stream: Vec<u8> = (0..200_000u32).flat_map(u32::to_le_bytes).collect();
     for seed in 0..SEEDS {
@@ -172,7 +174,7 @@ fn packets_that_come_twice_count_once() {
 #[test]
 fn an_outage_of_ten_seconds_ends_no_session() {
     for seed in 0..SEEDS {
-        // The start of the outage within a report interval varies.
+        // The outage starts at a different time within the report interval for each seed.
         let start = 8 * SECOND + seed * 31 * MILLI;
         let told = run(
             seed,
@@ -187,8 +189,8 @@ fn an_outage_of_ten_seconds_ends_no_session() {
     }
 }
 
-/// If it fails, an outage of more than 3000 packets is a gap in the stream of which the reader is not told, and the
-/// loss is wrong by a multiple of 65 536 packets.
+/// If it fails, the application is not informed of the gap in the stream after an outage of more than 3000 packets, and
+/// the number of lost packets is wrong by a multiple of 65 536.
 #[test]
 fn an_outage_of_any_number_of_packets_is_told_to_the_reader_and_counted() {
     for millis in [500, 4300, 6800] {

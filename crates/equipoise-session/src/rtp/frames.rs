@@ -8,15 +8,15 @@ use equipoise_path::video::Encoder;
 use super::outbox::Outbox;
 use super::stream::Generated;
 
-/// Live media: an encoder's frames, which are queued at the sender until the pacer releases their packets.
+/// Live media: the frames of encoders, which are queued at the sender until the pacer releases their packets.
 ///
 /// Lost packets are not retransmitted. A packet carries a part of one frame; its RTP timestamp is the capture time of
-/// the frame, and the last packet of a frame has the marker bit (RFC 3551, Sec. 4.1). Audio has priority: it waits at
-/// most for the video packet that is being sent. Audio packets have their own payload type but share sequence numbers
-/// with the video, so that one report covers both.
+/// the frame, and the last packet of a frame has the marker bit (RFC 3551, Sec. 4.1). Audio has priority: an audio
+/// packet waits at most for the video packet that is being sent. Audio packets have their own payload type but share
+/// sequence numbers with the video, so that one report covers both.
 #[derive(Clone, Debug)]
 pub struct LiveMedia {
-    /// The video encoder; it follows the rate minus the rate of audio.
+    /// The video encoder. Its target is the session's rate minus the rate of audio.
     pub video: Option<Encoder>,
     /// The audio encoder, usually with a constant rate.
     pub audio: Option<Encoder>,
@@ -29,7 +29,8 @@ pub struct LiveMedia {
 }
 
 impl LiveMedia {
-    /// Our choice, and also the value of `SCReAM` v2: a frame is sent within two thirds of the time until the next one.
+    /// The usual value of [`pacing`](Self::pacing). Our choice, and also the value of `SCReAM` v2: a frame is sent
+    /// within two thirds of the time until the next frame.
     pub const PACING: f64 = 1.5;
 }
 
@@ -47,7 +48,7 @@ pub(super) struct FrameQueue {
 struct Waiting {
     medium: Medium,
     frames: VecDeque<Frame>,
-    /// Total bytes of the frames.
+    /// Bytes of these frames that are not sent yet.
     bytes: u64,
     /// Number of frames captured so far, including skipped ones.
     captured: u64,
@@ -57,22 +58,22 @@ struct Waiting {
 struct Frame {
     number: u64,
     captured: Instant<SenderClock>,
-    /// Bytes not sent yet.
+    /// Bytes of the frame that are not sent yet.
     left: u64,
 }
 
-/// State of the session as input of the encoders.
+/// What the encoders need to know about the session.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Room {
-    /// The rate available for media, in IP packets.
+    /// The rate available for media, counting whole IP packets.
     pub(super) rate: Rate,
-    /// Size of a full packet, and of the media in it.
+    /// Size of a full IP packet, and size of the media in it.
     pub(super) packet: Size,
     pub(super) media: Size,
 }
 
-/// Maximum number of queued frames of a medium; further frames are skipped. It bounds memory, and is about half a
-/// minute of video, which is useless by then.
+/// Maximum number of queued frames of a medium; further frames are skipped. The limit bounds memory. Our choice: about
+/// half a minute of video, after which a frame is useless.
 const MOST_FRAMES: usize = 1024;
 
 impl FrameQueue {
@@ -81,7 +82,7 @@ impl FrameQueue {
         Self { media, start, audio: waiting(Medium::Audio), video: waiting(Medium::Video) }
     }
 
-    /// Pacing rate as a multiple of the encoders' rate.
+    /// Returns the pacing rate as a multiple of the encoders' rate.
     pub(super) const fn pacing(&self) -> f64 {
         self.media.pacing.max(1.0)
     }
@@ -90,14 +91,14 @@ impl FrameQueue {
         self.audio.frames.is_empty() && self.video.frames.is_empty()
     }
 
-    /// When the next frame is captured; `None` after the last one.
+    /// Returns when the next frame is captured; `None` after the last frame.
     pub(super) fn next_at(&self) -> Option<Instant<SenderClock>> {
         let encoders = [&self.media.audio, &self.media.video].into_iter().flatten();
         encoders.filter_map(Encoder::next_frame).min().map(|at| self.start + at)
     }
 
-    /// Captures the frames due by `now`. Calls `tell` for each video frame that is queued, or for each audio frame if
-    /// there is no video.
+    /// Captures the frames that are due by `now`. Calls `tell` for each video frame that is queued; if there is no
+    /// video, for each audio frame.
     pub(super) fn capture(
         &mut self,
         now: Instant<SenderClock>,
@@ -129,7 +130,7 @@ impl FrameQueue {
         }
     }
 
-    /// Skips the frames due by `now`.
+    /// Skips the frames that are due by `now`.
     pub(super) fn pass_over(&mut self, now: Instant<SenderClock>) {
         for encoder in [&mut self.media.audio, &mut self.media.video] {
             while let Some((encoder, _)) = due(encoder, self.start, now) {
@@ -138,13 +139,13 @@ impl FrameQueue {
         }
     }
 
-    /// The next packet's content, of at most `most` bytes.
+    /// Returns the content of the next packet, with at most `most` bytes of media.
     pub(super) fn next(&mut self, most: usize) -> Option<Generated> {
         self.audio.next(most).or_else(|| self.video.next(most))
     }
 
-    /// The rate for video frames, without headers. Half a packet header per frame is subtracted, because a frame's last
-    /// packet is not full.
+    /// Returns the rate for video frames, without packet headers. For each frame, half a packet header is subtracted,
+    /// because the last packet of a frame is not full.
     fn video_target(&self, room: Room) -> Rate {
         let header = (room.packet - room.media).as_bits() as f64;
         let frames_per_second = |encoder: &Encoder| Some(1.0 / encoder.frame_interval()?.as_secs_f64());
@@ -161,7 +162,8 @@ impl FrameQueue {
 }
 
 impl Waiting {
-    /// A frame of this size captured at `at`, and the data queued before it.
+    /// Returns the description of a frame of this size that was captured at `at`, including the amount of data queued
+    /// before it.
     fn before(&self, size: Size, at: Instant<SenderClock>) -> QueuedFrame {
         let waited = self.frames.front().map_or(Span::ZERO, |oldest| at - oldest.captured);
         QueuedFrame::new(size, Size::from_bytes(self.bytes), waited)
@@ -193,7 +195,7 @@ impl Waiting {
     }
 }
 
-/// The encoder, if its next frame is captured by `now`, and the time of that frame.
+/// Returns the encoder and the capture time of its next frame, if this time is at or before `now`.
 fn due(
     encoder: &mut Option<Encoder>,
     start: Instant<SenderClock>,

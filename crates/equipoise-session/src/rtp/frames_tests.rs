@@ -1,4 +1,4 @@
-//! Frames of live media, packet by packet.
+//! Tests of how frames of live media are sent in packets.
 
 use alloc::boxed::Box;
 use alloc::vec;
@@ -15,7 +15,7 @@ use equipoise_path::video::Encoder;
 const MBPS: Rate = Rate::from_bps(1_000_000);
 const FRAME: Span = Span::from_millis(40);
 
-/// A media packet that was sent: its time, header, bytes of media, and event.
+/// A media packet that was sent: its time in ms, its header, the bytes of media in it, and the content of its event.
 struct Left {
     millis: f64,
     header: RtpHeader,
@@ -35,7 +35,7 @@ fn of_law(law: BoxedController, supply: Supply, pauses: Vec<Pause>) -> Sender {
     Sender::new(config, law).expect("a valid configuration")
 }
 
-/// A constant rate, with a pacing rate of twice that rate.
+/// A controller with a constant rate, and a pacing rate of twice that rate.
 #[derive(Debug)]
 struct Paced(Rate);
 
@@ -46,7 +46,7 @@ impl Controller for Paced {
         Allowance::rate(self.0).with_pace(Rate::from_bps(2 * self.0.as_bps()))
     }
 
-    /// There is no receiver in these tests, so nothing can prove arrivals.
+    /// These tests have no receiver, so no report can prove a delivery rate.
     fn is_held_to_proof(&self) -> bool {
         false
     }
@@ -56,7 +56,7 @@ impl Controller for Paced {
     }
 }
 
-/// Runs a sender without a receiver. Returns its packets and its other events.
+/// Runs a sender without a receiver. Returns the packets that it sent, and its events other than `MediaSent`.
 fn run(mut sender: Sender, until: Span) -> (Vec<Left>, Vec<(f64, Event)>) {
     let (mut left, mut events) = (Vec::new(), Vec::new());
     let mut event_of = None;
@@ -90,7 +90,7 @@ fn run(mut sender: Sender, until: Span) -> (Vec<Left>, Vec<(f64, Event)>) {
     (both.collect(), events)
 }
 
-/// Frames of 5000 bytes, 25 per second: 1 Mbit/s without headers.
+/// Creates an encoder that makes 25 frames of 5000 bytes per second: 1 Mbit/s without headers.
 fn video() -> Encoder {
     Encoder::constant(MBPS, FRAME)
 }
@@ -99,8 +99,8 @@ fn live(video: Encoder, audio: Option<Encoder>) -> LiveMedia {
     LiveMedia { video: Some(video), audio, pacing: LiveMedia::PACING, skip_after: None }
 }
 
-/// 5000 bytes in packets of 944: five full ones and one of 280, all with the capture time, the last one with the marker
-/// bit.
+/// A frame of 5000 bytes is sent in packets with at most 944 bytes of media: five full packets and one with 280 bytes.
+/// All have the frame's capture time, and the last one has the marker bit.
 #[test]
 fn a_packet_has_a_part_of_one_frame_and_the_time_of_its_capture() {
     let (left, _) =
@@ -128,7 +128,7 @@ fn audio_goes_first() {
     assert_eq!(of(Medium::Audio).count(), 50);
     for packet in of(Medium::Audio) {
         assert_eq!((packet.media, packet.header.payload_type, packet.header.marker), (50, 97, true));
-        // Only one full packet at 750 kbit/s may be sent before it.
+        // At most one full video packet, at 750 kbit/s, may be sent before the audio packet.
         assert!(packet.waited.as_millis_f64() < 10.7, "{:?}", packet.waited);
     }
     assert!(of(Medium::Video).any(|it| it.waited > FRAME * 5), "the video is more than the rate allows");
@@ -136,7 +136,8 @@ fn audio_goes_first() {
     assert!(numbers.windows(2).all(|pair| pair[1] == pair[0] + 1), "one numbering for both");
 }
 
-/// Video at twice the allowed rate: at most about 80 ms of video are queued, and about every second frame is skipped.
+/// The video encoder's rate is twice the allowed rate. At most about 80 ms of video are queued, and about every second
+/// frame is skipped.
 #[test]
 fn frames_are_skipped_while_what_waits_takes_too_long() {
     let media = LiveMedia { skip_after: Some(Span::from_millis(60)), ..live(video(), None) };
@@ -149,7 +150,8 @@ fn frames_are_skipped_while_what_waits_takes_too_long() {
     assert_eq!(frames(|_| true), 50);
     let skipped = frames(Option::is_none);
     assert!((10..35).contains(&skipped), "{skipped}");
-    // A frame encoded while 60 ms are queued at 500 kbit/s, and its own 5000 bytes at 750 kbit/s.
+    // The longest wait is that of a frame that is encoded while 60 ms of data at 500 kbit/s are queued, plus the time
+    // to send its own 5000 bytes at 750 kbit/s.
     let longest = left.iter().map(|it| it.waited).max().expect("packets");
     assert!(longest < Span::from_millis(60 + 64), "{longest}");
 }
@@ -177,7 +179,7 @@ fn nothing_is_captured_in_a_pause() {
     assert_eq!(after, [710.0, 718.0], "at the rate from the first packet on");
 }
 
-/// If it fails, `--max-rate 8M` sends 10.8 Mbit/s.
+/// If it fails, a sender with `--max-rate 8M` sends at 10.8 Mbit/s.
 #[test]
 fn what_has_no_end_leaves_at_the_rate_and_frames_at_their_pace() {
     let (left, _) = run(of_law(Box::new(Paced(MBPS)), Supply::Unlimited, vec![]), Span::from_secs(2));

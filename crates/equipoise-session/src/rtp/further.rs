@@ -3,20 +3,22 @@ use equipoise::units::{Instant, Rate, SenderClock, Span};
 use super::payload::{Payload, PayloadQueue};
 use crate::DropReason;
 
-/// Packets of one further source that a session carries in addition to its own, such as an audio encoder next to a
-/// video encoder. They have priority.
+/// The queued packets of one further RTP source, which a session carries in addition to its main source: for example an
+/// audio encoder in addition to a video encoder. Packets of the further source are sent first.
 #[derive(Debug)]
 pub(crate) struct FurtherSource {
     pub(crate) queue: PayloadQueue,
-    /// The source, and when its last packet was received.
+    /// The further source's SSRC, and when its last packet was received.
     source: Option<(u32, Instant<SenderClock>)>,
 }
 
-/// After this time of silence, another source may take the place: a restarted program draws a new SSRC.
+/// If no packet of the further source was received for this time, another source may replace it. This is necessary
+/// because a restarted program chooses a new SSRC.
 const FORGOTTEN: Span = Span::from_secs(2);
 
 impl FurtherSource {
-    /// State without a source so far. Packets are dropped when they have been queued for longer than `patience`.
+    /// Creates the state, without a source so far. Packets that have been queued for longer than `patience` are
+    /// dropped.
     pub(crate) fn new(patience: Span) -> Self {
         Self { queue: PayloadQueue::new(None, patience), source: None }
     }
@@ -24,7 +26,8 @@ impl FurtherSource {
     /// Queues a packet of the source `ssrc`; the first source seen becomes the further source.
     ///
     /// # Errors
-    /// As [`PayloadQueue::offer`].
+    /// [`DropReason::Foreign`] if another source is the further source; otherwise the same errors as
+    /// [`PayloadQueue::offer`].
     pub(crate) fn offer(
         &mut self,
         now: Instant<SenderClock>,
@@ -43,7 +46,7 @@ impl FurtherSource {
     }
 }
 
-/// The source of an RTP packet.
+/// Returns the SSRC of an RTP packet; `None` if the packet is too short.
 pub(crate) fn source_of(packet: &[u8]) -> Option<u32> {
     packet.get(8..12)?.try_into().ok().map(u32::from_be_bytes)
 }

@@ -1,4 +1,4 @@
-//! Packets of two programs in one session: audio next to video.
+//! Tests of a session that carries the packets of two programs: audio in addition to video.
 
 use alloc::boxed::Box;
 use alloc::vec;
@@ -19,7 +19,7 @@ fn packet(source: u32, number: u16, length: usize) -> Vec<u8> {
     [&head[..], &vec![7; length]].concat()
 }
 
-/// A session at 1 Mbit/s that may have a further source.
+/// Creates a session at 1 Mbit/s; `has_further_source` says whether it accepts a further source.
 fn ends<F: FnMut(&Passing) -> Vec<u64>>(has_further_source: bool, path: F) -> TwoEnds<F> {
     let stream = StreamConfig::new(VIDEO, 96, Size::from_bytes(1200), "sender@test");
     let base = SenderConfig::new(stream, Span::from_millis(500), Instant::from_nanos(EPOCH), 1);
@@ -47,7 +47,7 @@ fn audio_leaves_before_the_video_that_waits_and_both_come_out_as_they_were() {
         bench.packets.iter().filter(|packet| packet[8..12] == source.to_be_bytes()).cloned().collect()
     };
     assert!(of(AUDIO) == audio && of(VIDEO) == video, "{} and {}", of(AUDIO).len(), of(VIDEO).len());
-    // A video packet takes 9 ms at this rate, and each audio packet waits for at most one.
+    // A video packet takes 9 ms at this rate, and each audio packet waits for at most one video packet.
     let waits: Vec<_> = bench
         .events
         .iter()
@@ -69,7 +69,7 @@ fn audio_does_not_wait_for_video_that_is_lost() {
         bench.tell(true, Input::payload(&packet(VIDEO, number, 400)));
         bench.tell(true, Input::payload(&packet(AUDIO, number, 80)));
     }
-    // A video packet was lost about 20 ms after the start, and the receiver waits 100 ms for it.
+    // A video packet was lost about 20 ms after the start, and the receiver waits for it for 100 ms.
     bench.run_until(100);
     let given = |source: u32| bench.packets.iter().filter(|packet| packet[8..12] == source.to_be_bytes()).count();
     assert!(given(AUDIO) == 5 && given(VIDEO) <= 1, "{} and {}", given(AUDIO), given(VIDEO));

@@ -10,47 +10,49 @@ use super::SessionError;
 use super::probe_budget::ProbeBudget;
 use super::proof::Proof;
 
-/// A session's controller, and the limit on its decisions.
+/// A session's controller, and a limit on the rates that it decides.
 ///
-/// Whatever the controller allows, the rate is at most twice the rate that reports prove to arrive, at most the arrival
-/// rate if a tenth or more is lost, and halved for each interval of silence. Our choice, after RFC 5348, Sec. 4.3
-/// (twice the receive rate) and RFC 8083, Sec. 4.3. A fixed rate, or a control law that must act as printed, is limited
-/// only after silence and by the circuit breakers.
+/// Whatever rate the controller allows, the session's rate is at most twice the delivery rate that reports prove. It is
+/// at most the delivery rate itself if a tenth or more of the packets is lost, and is halved for each interval in which
+/// no report arrives. Our choice, after RFC 5348, Sec. 4.3 (twice the receive rate) and RFC 8083, Sec. 4.3. A fixed
+/// rate, or a control law that must act as printed, is limited only after missing reports and by the circuit breakers.
 #[derive(Debug)]
 pub(crate) struct Governor {
     controller: BoxedController,
     rate: Rate,
-    /// Maximum rate; `None` for no limit.
+    /// Maximum rate that the reports allow; `None` for no limit.
     cap: Option<Rate>,
-    /// What arrived according to the latest reports.
+    /// How much was sent and how much arrived, according to the latest reports.
     proofs: VecDeque<Proof>,
-    /// Whether a report has proved that something arrived.
+    /// Whether any report has proved that a packet arrived.
     is_proved: bool,
     /// Whether a circuit breaker set the cap.
     is_broken: bool,
     probes: ProbeBudget,
 }
 
-/// Proofs are combined over this time. The rate of a single short interval is too noisy, because its report's delay
-/// varies.
+/// The delivery rate is computed from the reports of this time. The delivery rate of a single short interval is too
+/// noisy, because the delay of its report varies.
 const PROVED_OVER: Span = Span::from_millis(900);
-/// Shorter time for per-packet laws; the higher of the two rates counts.
+/// For per-packet laws, the delivery rate is also computed over this shorter time. The higher of both rates counts.
 const PROVED_BY_PACKETS: Span = Span::from_millis(200);
-/// Number of arrived packets that prove their own rate, if fewer than a tenth of the packets are lost.
+/// If at least this number of packets of an interval arrived, and fewer than a tenth were lost, the rate of these
+/// packets is proved even if the interval is short.
 const PEAK_PACKETS: u64 = 5;
-/// Share of lost packets from which, with at least `LOSSES` lost packets, the rate is at most the arrival rate.
+/// If at least this share of the packets and at least `LOSSES` packets are lost, the rate is at most the delivery rate.
 const LOSSY: f64 = 0.1;
 const LOSSES: u64 = 3;
-/// Without any proof, the initial rate is kept for this time, or for two report intervals and a usual round-trip time,
-/// if that is longer.
+/// If no report has proved an arrival, the initial rate is kept for this time; or for two report intervals and a usual
+/// round-trip time, if that is longer.
 const UNPROVED: Span = Span::from_secs(2);
 const USUAL_ROUND_TRIP: Span = Span::from_millis(250);
 
 impl Governor {
-    /// A governor for `controller` in a session that provides this feedback.
+    /// Creates a governor for `controller` in a session that provides the feedback `provided`.
     ///
     /// # Errors
-    /// [`SessionError::Needs`] if the controller needs more than that, and [`SessionError::NoRate`] if it sets no rate.
+    /// [`SessionError::Needs`] if the controller needs feedback that is not `provided`, and [`SessionError::NoRate`] if
+    /// the controller decides on no rate.
     pub(crate) fn new(controller: BoxedController, provided: Needs) -> Result<Self, SessionError> {
         controller.needs().met_by(provided)?;
         let rate = controller.allowance().rate.ok_or(SessionError::NoRate)?;
@@ -66,32 +68,35 @@ impl Governor {
         })
     }
 
-    /// The current rate.
+    /// Returns the current rate.
     pub(crate) const fn rate(&self) -> Rate {
         self.rate
     }
 
-    /// Pacing rate for the packets of frames, if the encoder keeps to [`rate`](Self::rate) on average: `pacing` times
-    /// that rate, within what was proved. Not for an unlimited source, which would always send at the pacing rate.
+    /// Returns the pacing rate for the packets of frames, if the encoder's average rate is [`rate`](Self::rate):
+    /// `pacing` times that rate, but at most the proved maximum. Must not be used for a source that always has data,
+    /// because such a source would send at the pacing rate all the time.
     ///
-    /// If the controller sets its own pacing rate, that is used instead, within the same limit.
+    /// If the controller sets its own pacing rate, that rate replaces `pacing` times the rate, with the same maximum.
     pub(crate) fn pace(&self, pacing: f64) -> Rate {
         let pace = self.controller.allowance().pace.or(Rate::from_bps_f64(self.rate.as_bps_f64() * pacing));
         let pace = pace.unwrap_or(self.rate);
         self.cap.map_or(pace, |cap| pace.min(cap)).max(self.rate)
     }
 
-    /// Maximum data in flight.
+    /// Returns the maximum data in flight; `None` for no limit.
     pub(crate) fn window(&self) -> Option<Size> {
         self.controller.allowance().window
     }
 
-    /// The probe to send now, if any: none after a circuit breaker cut the rate, and none beyond the probe budget.
+    /// Returns the probe to send now, if any. There is no probe after a circuit breaker cut the rate, and none beyond
+    /// the probe budget.
     pub(crate) fn probe(&self) -> Option<Probe> {
         self.controller.wanted_probe().filter(|_| !self.is_broken && self.probes.allows(self.rate))
     }
 
-    /// Records a packet sent at `now`, as part of the wanted probe, if any. Returns whether the rate changes.
+    /// Records a packet sent at `now`, which belongs to the wanted probe, if there is one. Returns whether the rate
+    /// changed.
     pub(crate) fn on_sent(&mut self, now: Instant<SenderClock>, packet: SentPacket) -> bool {
         let packet = match self.probe() {
             Some(probe) => {
@@ -111,7 +116,7 @@ impl Governor {
         self.controller.on_frame(now, frame);
     }
 
-    /// When the controller's timer is due.
+    /// Returns when the controller's timer is due.
     pub(crate) fn next_timer(&self) -> Option<Instant<SenderClock>> {
         self.controller.next_timer()
     }
@@ -132,12 +137,12 @@ impl Governor {
         !self.is_broken
     }
 
-    /// Whether packets are to be sent in pairs.
+    /// Whether the controller needs packets that are sent in pairs.
     pub(crate) fn wants_packet_pairs(&self) -> bool {
         self.controller.needs().contains(Needs::PACKET_PAIRS)
     }
 
-    /// The controller's explanation of its last decision, or the reason why it is overridden.
+    /// Returns the controller's explanation of its last decision, or the reason why that decision is overridden.
     pub(crate) fn snapshot(&self) -> Snapshot {
         let mut snapshot = self.controller.snapshot();
         if self.allowed() > self.rate {
@@ -146,14 +151,15 @@ impl Governor {
         snapshot
     }
 
-    /// The controller's estimates of the path.
+    /// Returns the controller's estimates of the path, if it has any.
     pub(crate) fn beliefs(&self) -> Option<Beliefs> {
         self.controller.beliefs()
     }
 
-    /// Processes a report; `proof` says which packets arrived.
+    /// Processes a report on an interval; `proof` counts the packets that were sent and that arrived.
     pub(crate) fn on_interval(&mut self, now: Instant<SenderClock>, mut summary: IntervalSummary, proof: Proof) {
-        // Held down by a tenth or more: encoders miss their rate by less than that, too.
+        // Whether the limit reduced the rate by a tenth or more. A smaller reduction is ignored, because encoders miss
+        // their target rate by as much.
         let was_held = self.allowed().as_bps() / 10 * 9 > self.rate.as_bps();
         self.prove(proof, summary.app_limited);
         summary.app_limited |= was_held;
@@ -163,14 +169,14 @@ impl Governor {
         self.decide();
     }
 
-    /// Processes a per-packet report. Proof of arrival comes with the next answer to a request.
+    /// Processes a per-packet report. Such a report proves no delivery rate; the next answer to a request does.
     pub(crate) fn on_packets(&mut self, now: Instant<SenderClock>, feedback: &PacketFeedback<'_>) {
         self.probes.come_to(now);
         self.controller.on_feedback(now, &Feedback::Packets(feedback));
         self.decide();
     }
 
-    /// Records that this number of consecutive reports is missing. Notifies the controller, and halves the rate, unless
+    /// Records that this number of consecutive reports is missing. Notifies the controller and halves the rate, unless
     /// the controller uses no feedback.
     pub(crate) fn on_silence(&mut self, now: Instant<SenderClock>, reports: u64) {
         self.controller.on_feedback(now, &Feedback::Silent { reports });
@@ -180,8 +186,8 @@ impl Governor {
         self.decide();
     }
 
-    /// Records that the last request is unanswered: the rate falls back to the delivery rate of the last proof. Returns
-    /// whether the rate falls.
+    /// Records that the last request was not answered in time. Reduces the rate to the delivery rate that the last
+    /// report proved. Returns whether the rate decreased.
     pub(crate) fn on_unanswered(&mut self) -> bool {
         let delivered = self.proofs.back().and_then(Proof::delivered).filter(|_| self.controller.is_held_to_proof());
         let before = self.rate;
@@ -192,8 +198,8 @@ impl Governor {
         self.rate < before
     }
 
-    /// Records another interval of silence, of which the controller is not notified. The rate is halved all the same,
-    /// unless the controller must act as printed.
+    /// Records another interval in which no report arrived. The controller is not notified, but the rate is halved
+    /// again, unless the controller must act as printed.
     pub(crate) fn on_further_silence(&mut self) {
         if self.controller.is_held_to_proof() {
             self.lower_to(self.rate.halved());
@@ -201,13 +207,13 @@ impl Governor {
         }
     }
 
-    /// Records that something is proved to have arrived.
+    /// Records that a report proved the arrival of a packet.
     pub(crate) const fn on_arrival(&mut self) {
         self.is_proved = true;
     }
 
-    /// Lowers the rate if nothing was ever proved to arrive, and this time since the controller's first packet is too
-    /// long. Returns whether the rate falls.
+    /// Lowers the rate to the lowest rate if no report has proved any arrival, and the time `since_first` since the
+    /// controller's first packet is too long. Returns whether the rate decreased.
     pub(crate) fn on_unproved(&mut self, since_first: Span, report_interval: Span) -> bool {
         let lowest = self.controller.lowest_rate();
         let falls = !self.is_proved
@@ -228,8 +234,8 @@ impl Governor {
         self.decide();
     }
 
-    /// A circuit breaker stopped a path that carried `part` of the rate: the other paths must not carry that load in
-    /// addition.
+    /// Reduces the rate by `part`, because a circuit breaker stopped a path that carried `part`: the other paths must
+    /// not carry that load in addition to their own.
     pub(crate) fn give_up(&mut self, part: Rate) {
         if self.controller.is_held_to_proof() {
             self.lower_to(Rate::from_bps(self.rate.as_bps().saturating_sub(part.as_bps())));
@@ -244,7 +250,8 @@ impl Governor {
         self.decide();
     }
 
-    /// Starts at the controller's lowest rate, because nothing is known of the path yet; proof of arrival allows more.
+    /// Starts at the controller's lowest rate, because the path is new and has no measurements. Reports that prove a
+    /// delivery rate allow higher rates.
     pub(crate) fn begin_low(&mut self) {
         self.lower_to(self.controller.lowest_rate());
         self.decide();
@@ -260,15 +267,15 @@ impl Governor {
         self.cap = Some(self.cap.map_or(cap, |before| before.min(cap)));
     }
 
-    /// Applies what a report proves. The cap follows it, up and down; if the application limits the rate, only up,
-    /// except for losses.
+    /// Applies what a report proves: the maximum rate follows the delivery rate, up and down. If the application
+    /// limited the rate, the maximum rate only increases, unless many packets were lost.
     fn prove(&mut self, proof: Proof, app_limited: bool) {
         if proof.sent == 0 {
             return;
         }
         self.is_proved |= proof.arrived > 0;
         self.proofs.push_back(proof);
-        // Drop the oldest proof as long as the others cover the time.
+        // Drop the oldest proof while the others together cover at least `PROVED_OVER`.
         while self.proofs.iter().skip(1).fold(Span::ZERO, |time, it| time + it.arriving) >= PROVED_OVER {
             self.proofs.pop_front();
         }
@@ -282,8 +289,9 @@ impl Governor {
         self.cap = Some(proved.max(self.controller.lowest_rate()));
     }
 
-    /// Recent delivery rate, for per-packet laws: their proofs cover many packets, and they may double the rate within
-    /// round trips.
+    /// For per-packet laws, returns the delivery rate over the last `PROVED_BY_PACKETS`, or zero if it is not known. A
+    /// short time is enough, because proofs cover many packets, and such laws may double their rate within a few round
+    /// trips.
     fn lately(&self) -> Rate {
         if !self.controller.needs().contains(Needs::PACKETS) {
             return Rate::ZERO;
@@ -298,8 +306,8 @@ impl Governor {
         Rate::ZERO
     }
 
-    /// For per-packet laws: the highest rate at which several packets were recently sent and arrived, as those of a
-    /// probe.
+    /// For per-packet laws, returns the highest rate at which the packets of one recent interval were sent and arrived,
+    /// such as those of a probe.
     fn peak(&self) -> Rate {
         if !self.controller.needs().contains(Needs::PACKETS) {
             return Rate::ZERO;
@@ -330,7 +338,7 @@ mod tests {
 
     use super::*;
 
-    /// A minimal controller: it reacts to neither silence nor loss.
+    /// A minimal controller, which reacts neither to missing reports nor to losses.
     #[derive(Debug)]
     struct Deaf(Rate);
 
@@ -348,7 +356,7 @@ mod tests {
         Governor::new(Box::new(Deaf(Rate::from_bps(8_000_000))), Needs::INTERVALS).expect("its needs are met")
     }
 
-    /// A second at `rate`, of which `share` arrived.
+    /// Returns the proof of one second in which media was sent at `rate` and this share of it arrived.
     fn second(rate: Rate, share: f64) -> Proof {
         let sent = rate.as_bps() / 8000;
         let arrived = (sent as f64 * share) as u64;
@@ -364,8 +372,8 @@ mod tests {
         governor.rate().as_bps()
     }
 
-    /// If it fails, a controller that ignores silence keeps sending at its rate into a dead path, or at once after the
-    /// path is back.
+    /// If it fails, a controller that ignores missing reports sends at its full rate on a dead path, or at its full
+    /// rate as soon as the path works again.
     #[test]
     fn silence_halves_a_controller_that_does_not_answer_it_and_proof_lets_it_come_back() {
         let mut governor = deaf();
@@ -390,7 +398,7 @@ mod tests {
         assert_eq!(after(&mut governor, 0.0), 1_000, "nothing is proved");
     }
 
-    /// If it fails, an application that is idle for a while has to raise its rate again from a low value.
+    /// If it fails, an application that paused for a while restarts at a low rate.
     #[test]
     fn what_an_application_leaves_unused_takes_nothing_off_the_limit() {
         let mut governor = deaf();
@@ -423,7 +431,8 @@ mod tests {
         assert!(governor.is_whole());
     }
 
-    /// If it fails, TQ runs without the occupancy that it needs, and sends at its highest rate forever.
+    /// If it fails, the controller `tq` runs without reports of the playout buffer's occupancy, which it needs, and
+    /// sends at its highest rate forever.
     #[test]
     fn a_controller_whose_needs_are_not_met_is_refused_and_the_lack_is_named() {
         let entry = find("tq").expect("in the catalogue");

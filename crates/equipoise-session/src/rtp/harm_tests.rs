@@ -1,5 +1,5 @@
-//! No controller of the catalogue does harm on any path: whatever it decides, the sending rate stays within twice the
-//! delivery rate, falls with losses, and recovers.
+//! Tests that no controller of the catalogue harms other traffic on any path: whatever the controller decides, the
+//! sending rate stays within twice the delivery rate, decreases with losses, and recovers.
 
 use alloc::boxed::Box;
 use alloc::vec::Vec;
@@ -15,7 +15,7 @@ use equipoise::control::{BoxedController, Entry, Needs, entries};
 use equipoise::measure::{ClockMap, DelaySummary};
 use equipoise::units::{Instant, Rate, Span};
 
-/// Feedback of a session whose receiver sends per-packet reports.
+/// The feedback that a session provides if its receiver sends per-packet reports.
 const PROVIDED: Needs = Sender::PROVIDES.and(Needs::PACKETS);
 
 fn run(entry: &Entry, start: &str, harm: Harm) -> Told {
@@ -78,7 +78,8 @@ fn every_adaptive_controller_yields_to_losses_and_comes_back() {
     }
 }
 
-/// A fixed rate and a law as printed are not limited by proof: the breakers stop them.
+/// A fixed rate, or the rate of a law that must act as printed, is not limited by the proved delivery rate, but the
+/// circuit breakers stop it.
 #[test]
 fn what_is_not_adaptive_is_stopped_by_the_breakers() {
     for (name, rate) in [("cbr", 8_000_000u64), ("ap-printed", 0)] {
@@ -99,15 +100,15 @@ fn what_is_not_adaptive_is_stopped_by_the_breakers() {
             .events
             .iter()
             .filter(|(at, event)| (13 * SECOND..18 * SECOND).contains(at) && matches!(event, Event::MediaSent { .. }));
-        // At 1000 packets per second, five seconds would have 5000 packets; here there are only trials at the lowest
-        // rate.
+        // At the full rate of 1000 packets per second, 5000 packets would be sent in these five seconds. Only a few
+        // packets are sent at the lowest rate, when media restarts for a trial.
         assert!(sent.count() < 250, "{name}");
     }
 }
 
-/// A receiver that gets requests but no media, and sends `reports` copies of each report, with a receipt that `lie`
-/// makes from the nonce and the number of packets sent so far. Returns the breaker that stopped the sender, the time,
-/// and the highest rate until then.
+/// Runs a sender whose peer gets requests but no media. The peer sends `reports` copies of each report. `lie` makes the
+/// receipt in the report from the request's nonce and the number of packets sent so far. Returns the breaker that
+/// stopped the sender, the time in s, and the highest rate until then in bit/s.
 fn lied_to(lie: impl Fn(u32, u32) -> Receipt, reports: usize) -> Option<(Breaker, u64, f64)> {
     let entry = entries().iter().find(|entry| entry.name == "ap").expect("in the catalogue");
     let stream = StreamConfig::new(7, 96, PACKET, "sender@test");
@@ -157,20 +158,21 @@ fn lied_to(lie: impl Fn(u32, u32) -> Receipt, reports: usize) -> Option<(Breaker
     None
 }
 
-/// If it fails, an attacker with the key can direct a flood at a third party, by reports of a fortieth of its rate.
+/// If it fails, an attacker who has the session's key can make the sender flood a third party with media, by sending
+/// false reports of only a fortieth of that rate.
 #[test]
 fn who_reports_on_media_that_it_does_not_get_is_found_out() {
-    // The attacker does not see the requests, and makes 100 guesses per interval.
+    // This attacker does not see the requests, and makes 100 guesses per interval.
     let guess = lied_to(|_, sent| Receipt { nonce: 0xBAD, arrived: sent, stamp: None }, 100);
     let (breaker, second, highest) = guess.expect("it stops");
     assert!(breaker == Breaker::Receipts && second < 2 && highest <= LOWEST, "{breaker:?} {second} {highest}");
-    // The attacker sees the requests.
+    // This attacker sees the requests.
     let (breaker, second, highest) =
         lied_to(|nonce, arrived| Receipt { nonce, arrived, stamp: None }, 1).expect("it stops");
     assert!(breaker == Breaker::Receipts && second < 10, "{breaker:?} after {second} s at {highest}");
     let invented = lied_to(|nonce, arrived| Receipt { nonce, arrived, stamp: Some(1) }, 1).expect("it stops");
     assert!(invented.0 == Breaker::Receipts && invented.1 < 2, "{invented:?}");
-    // More arrivals than were sent are implausible, which counts like no report at all.
+    // A report that more packets arrived than were sent is implausible, and has the same effect as a missing report.
     let flood = lied_to(|nonce, sent| Receipt { nonce, arrived: sent + 1, stamp: None }, 1).expect("it stops");
     assert!(flood.0 == Breaker::Reports && flood.2 <= LOWEST, "{flood:?}");
 }

@@ -1,4 +1,4 @@
-//! Requests for key frames: from a receiver to its sender, and their processing at the sender.
+//! Requests for key frames: how a receiver sends them, and how a sender processes them.
 
 use equipoise::units::{Instant, SenderClock, Span};
 
@@ -7,14 +7,15 @@ use crate::wire::key_frames::{KeyFrameFeedback, KeyFrameRequest, encode_key_fram
 use crate::wire::rtcp::RtcpPacket;
 use crate::{DropReason, Event};
 
-/// Minimum time between two requests of a receiver. Our choice: a key frame takes the bits of some tenths of a second,
-/// and needs a round trip to arrive. A request in the meantime is sent when this time has passed.
+/// Minimum time between two requests that a receiver sends. Our choice: a key frame has the size of some tenths of a
+/// second of video, and needs a round trip to arrive. A request that the application makes within this time is sent
+/// when the time has passed.
 const SPACING: Span = Span::from_millis(300);
-/// Minimum time between two requests that a sender accepts. Our choice: the network may bring two requests closer
-/// together.
+/// Minimum time between two requests that a sender accepts. Our choice: less than the minimum time between two requests
+/// of a receiver, because the delay of the network varies.
 const LEAST: Span = Span::from_millis(100);
 
-/// The key frame request of a receiver's application.
+/// A receiver's state for the key frame requests of its application.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct KeyFrameAsker<C> {
     wanted: Option<KeyFrameRequest>,
@@ -28,18 +29,18 @@ impl<C> KeyFrameAsker<C> {
         Self { wanted: None, last: None, number: 0 }
     }
 
-    /// Records a request of the application; of two requests the stronger one counts.
+    /// Records a request of the application. If a weaker request waits to be sent, the stronger one replaces it.
     pub(crate) fn want(&mut self, request: KeyFrameRequest) {
         self.wanted = self.wanted.max(Some(request));
     }
 
-    /// When a request is due; `None` for never.
+    /// Returns when the application's request is due to be sent; `None` if there is no request.
     pub(crate) fn due(&self) -> Option<Instant<C>> {
         self.wanted?;
         Some(self.last.map_or(Instant::ZERO, |last| last + SPACING))
     }
 
-    /// Sends the request that is due at `now`, if any, from `ssrc` to the source `media_ssrc`.
+    /// Sends the request that is due at `now`, if any: from the source `ssrc`, on the media of `media_ssrc`.
     pub(crate) fn ask(&mut self, now: Instant<C>, (ssrc, media_ssrc): (u32, u32), outbox: &mut Outbox) {
         if self.due().is_none_or(|due| now < due) {
             return;
@@ -52,7 +53,7 @@ impl<C> KeyFrameAsker<C> {
     }
 }
 
-/// The key frame requests at a sender.
+/// A sender's state for the key frame requests that it receives.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct KeyFrameTaker {
     last: Option<Instant<SenderClock>>,
@@ -61,11 +62,13 @@ pub(crate) struct KeyFrameTaker {
 }
 
 impl KeyFrameTaker {
-    /// Processes a packet of a compound for the source `ssrc` at `now`. If it is a request, adds an event to `outbox`.
+    /// Processes one packet of an RTCP compound at `now`. If the packet requests a key frame from the source `ssrc`,
+    /// adds an event to `outbox`.
     ///
     /// # Errors
-    /// [`DropReason::Malformed`]; [`DropReason::Foreign`] if it is not from the receiver or not for this source;
-    /// [`DropReason::Duplicate`] for a repetition; [`DropReason::Full`] if it follows another request too soon.
+    /// [`DropReason::Malformed`] if the request does not parse; [`DropReason::Foreign`] if it does not come from the
+    /// receiver or is not for this source; [`DropReason::Duplicate`] if it repeats an earlier request;
+    /// [`DropReason::Full`] if it follows another request too soon.
     pub(crate) fn take(
         &mut self,
         now: Instant<SenderClock>,

@@ -1,4 +1,4 @@
-//! Requests for key frames, from a receiver's application to the encoder at the sender.
+//! Tests of key frame requests from a receiver's application to the sender's encoder.
 
 use alloc::boxed::Box;
 use alloc::vec;
@@ -22,7 +22,7 @@ struct Ends {
     /// Requests that reached the sender's encoder, with times in ms.
     wanted: Vec<(u64, KeyFrameRequest)>,
     ignored: Vec<DropReason>,
-    /// The receiver's datagrams with a key frame request.
+    /// The receiver's datagrams that contain a key frame request, with times in ms.
     asked: Vec<(u64, Vec<u8>)>,
 }
 
@@ -36,7 +36,7 @@ impl Ends {
         Self { sender, receiver, wanted: Vec::new(), ignored: Vec::new(), asked: Vec::new() }
     }
 
-    /// Passes an input to the receiver at `millis`; its requests are then in flight.
+    /// Passes an input to the receiver at `millis`, and stores the key frame requests that the receiver sends.
     fn at_receiver(&mut self, millis: u64, input: Input<'_>) {
         self.receiver.handle(Instant::from_nanos(millis * 1_000_000), input);
         while let Some(output) = self.receiver.poll() {
@@ -70,8 +70,8 @@ fn a_request_of_the_application_comes_to_the_encoder() {
     assert_eq!((ends.wanted, ends.ignored), (vec![(20, PictureLoss)], vec![]));
 }
 
-/// If it fails, a decoder that requests a key frame for every lost packet fills the reverse path, and the encoder
-/// produces nothing but key frames.
+/// If it fails, a decoder that requests a key frame for every lost packet fills the path from receiver to sender with
+/// requests, and the encoder produces only key frames.
 #[test]
 fn a_flood_of_requests_becomes_few_and_the_last_is_not_forgotten() {
     let mut ends = Ends::new();
@@ -80,7 +80,7 @@ fn a_flood_of_requests_becomes_few_and_the_last_is_not_forgotten() {
     }
     let times: Vec<_> = ends.asked.iter().map(|(at, _)| *at).collect();
     assert_eq!(times, [0, 300, 600, 900]);
-    // The last request waits for its time, and the wake-up says when that is.
+    // The last request waits until the minimum time has passed, and the receiver's wake-up is at that time.
     let wake = ends.receiver.wake().expect("something is due");
     assert_eq!(wake.at, Instant::from_nanos(1_200_000_000));
     ends.at_receiver(1200, Input::Timer);

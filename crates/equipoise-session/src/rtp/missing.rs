@@ -1,4 +1,4 @@
-//! Missing packets at a receiver, and when to request them.
+//! A receiver's list of missing packets, and when it requests their retransmission.
 
 use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
@@ -9,48 +9,50 @@ use super::outbox::Outbox;
 use crate::Event;
 use crate::wire::nack::encode_nack;
 
-/// How long to wait before a packet that was overtaken is requested. Our choice: shorter reordering causes no requests.
+/// How long the receiver waits before it requests a packet that a later packet overtook. Our choice: reordering by less
+/// than this causes no requests.
 const SETTLES: Span = Span::from_millis(5);
-/// Time between two requests for a packet, until the first answer shows the response time.
+/// Time between two requests for the same packet, until a first retransmission has shown how long an answer takes.
 const FIRST_RETRY: Span = Span::from_millis(50);
-/// Minimum time between two requests.
+/// Minimum time between two requests, of any packets.
 const SPACING: Span = Span::from_millis(5);
-/// Maximum number of requests per packet.
+/// Maximum number of requests for the same packet.
 const TIMES: u8 = 3;
-/// Maximum number of missing packets. Our choice: more is an outage, which retransmissions do not repair.
+/// Maximum number of missing packets in the list. Our choice: a larger number of missing packets is an outage, which
+/// retransmissions do not repair.
 const MOST: usize = 256;
-/// Entries per request, each for up to seventeen packets: 76 bytes of RTCP.
+/// Number of entries per request; each entry is for up to seventeen packets. A request has at most 76 bytes of RTCP.
 const ENTRIES: usize = 16;
 
-/// How long a packet is remembered after the receiver stopped waiting for it: a late answer shows the receiver that its
-/// requests are too late.
+/// How long a missing packet stays in the list after the receiver stopped waiting for it. A retransmission in this time
+/// shows the receiver that its requests are too late.
 const LINGERS: Span = Span::from_secs(1);
-/// How long a measured response time is used before it is measured again. Our choice, because paths change.
+/// How long a measured response time is used. Our choice, because paths change.
 const BELIEVED: Span = Span::from_secs(10);
 
-/// The missing packets that may still arrive in time.
+/// The missing packets of a stream that may still arrive in time.
 #[derive(Debug)]
 pub(crate) struct MissingPackets {
-    /// How long the receiver waits for a packet.
+    /// How long the receiver waits for a missing packet before it delivers later ones.
     hold: Span,
     highest: Option<u64>,
     missing: BTreeMap<u64, Missing>,
-    /// Smoothed time from a request to its answer, and when it was last updated.
+    /// Smoothed time from a request to the arrival of the retransmission, and when this time was last updated.
     round_trip: Option<(Span, Instant<ReceiverClock>)>,
-    /// When requests were last considered: they were sent, or it was too late for them.
+    /// When the receiver last checked for due requests; whether it then sent a request or not.
     turn: Option<Instant<ReceiverClock>>,
 }
 
 #[derive(Clone, Copy, Debug)]
 struct Missing {
     since: Instant<ReceiverClock>,
-    /// When the packet was first and last requested.
+    /// When the packet was first requested, and when it was last requested.
     asked: Option<(Instant<ReceiverClock>, Instant<ReceiverClock>)>,
     times: u8,
 }
 
 impl MissingPackets {
-    /// State for a receiver that waits for `hold`.
+    /// Creates the list for a receiver that waits for a missing packet for `hold`.
     pub(crate) const fn new(hold: Span) -> Self {
         Self { hold, highest: None, missing: BTreeMap::new(), round_trip: None, turn: None }
     }
@@ -67,26 +69,27 @@ impl MissingPackets {
         }
         self.highest = Some(sequence);
         let between = highest + 1..sequence;
-        // If a gap is too long, none of its packets are requested.
+        // If there would be too many missing packets, none of this gap are requested.
         if sequence - highest <= MOST as u64 && self.missing.len() + (sequence - highest) as usize <= MOST {
             self.missing.extend(between.map(|sequence| (sequence, Missing { since: now, asked: None, times: 0 })));
         }
     }
 
-    /// Resets the state, because the sender's numbers restart.
+    /// Empties the list, because the sender restarted with other sequence numbers.
     pub(crate) fn begin_anew(&mut self) {
         self.missing.clear();
         self.highest = None;
     }
 
-    /// Records a retransmission by the lower 16 bits of its number. Returns its number; `None` if it was not requested.
+    /// Records that a retransmission arrived; `number` is the lower 16 bits of its sequence number. Returns the full
+    /// sequence number; `None` if the packet was not requested.
     pub(crate) fn on_repetition(&mut self, now: Instant<ReceiverClock>, number: u16) -> Option<u64> {
         let highest = self.highest?;
         let sequence = highest.checked_sub(u64::from((highest as u16).wrapping_sub(number)))?;
         let (first, _) = self.missing.get(&sequence)?.asked?;
         let missing = self.missing.remove(&sequence)?;
-        // After several requests it is ambiguous which one was answered; before the first measurement, assume the
-        // first.
+        // After several requests, it is unknown which of them caused the retransmission. In this case the time is
+        // measured only if there is no measurement yet, from the first request.
         if missing.times == 1 || self.round_trip(now).is_none() {
             let took = (now - first).max(Span::ZERO);
             let smoothed = |before: Span| before + Span::from_nanos((took - before).as_nanos() / 4);
@@ -95,12 +98,12 @@ impl MissingPackets {
         Some(sequence)
     }
 
-    /// The response time, as far as it is known at `at`.
+    /// Returns the measured response time, if the measurement is recent enough at the time `at`.
     fn round_trip(&self, at: Instant<ReceiverClock>) -> Option<Span> {
         self.round_trip.filter(|(_, learned)| at - *learned < BELIEVED).map(|(round_trip, _)| round_trip)
     }
 
-    /// When to request a missing packet: at least `SPACING` after requests were last considered.
+    /// Returns when to request a missing packet: at least `SPACING` after the receiver last checked for due requests.
     fn due_of(&self, missing: &Missing) -> Instant<ReceiverClock> {
         let longer = |round_trip: Span| Span::from_nanos(round_trip.as_nanos() / 2 * 3) + SPACING;
         let due = match missing.asked {
@@ -110,18 +113,18 @@ impl MissingPackets {
         self.turn.map_or(due, |turn| due.max(turn + SPACING))
     }
 
-    /// Whether a packet that is requested at `at` can still arrive in time.
+    /// Whether a retransmission that is requested at `at` can still arrive in time.
     fn is_in_time(&self, missing: &Missing, at: Instant<ReceiverClock>) -> bool {
         missing.times < TIMES && at + self.round_trip(at).unwrap_or(Span::ZERO) < missing.since + self.hold
     }
 
-    /// When a request is due; `None` for never.
+    /// Returns when the next request is due; `None` if no request is due at any time.
     pub(crate) fn due(&self) -> Option<Instant<ReceiverClock>> {
         let due = self.missing.values().map(|missing| (missing, self.due_of(missing)));
         due.filter(|(missing, at)| self.is_in_time(missing, *at)).map(|(_, at)| at).min()
     }
 
-    /// Sends the request that is due at `now`, from `ssrc` to the source `media_ssrc`.
+    /// Sends the request that is due at `now`, if any: from the source `ssrc`, for packets of the source `media_ssrc`.
     pub(crate) fn ask(&mut self, now: Instant<ReceiverClock>, (ssrc, media_ssrc): (u32, u32), outbox: &mut Outbox) {
         if self.missing.is_empty() {
             return;
@@ -134,7 +137,7 @@ impl MissingPackets {
         let is_due = |missing: &Missing| self.due_of(missing) <= now && self.is_in_time(missing, now);
         let due: Vec<u64> = self.missing.iter().filter(|(_, it)| is_due(it)).map(|(sequence, _)| *sequence).collect();
         self.turn = Some(now);
-        // For packets that were due while no request was possible, it may be too late now.
+        // If the requests for all due packets are now too late, there is nothing to send.
         if due.is_empty() {
             return;
         }
@@ -163,7 +166,8 @@ mod tests {
         Instant::ZERO + Span::from_micros(micros)
     }
 
-    /// The second missing packet becomes due only when it is too late. If it fails, the receiver wakes up for nothing.
+    /// When the request for the second missing packet is due, the retransmission would be too late. If the test fails,
+    /// the receiver wakes up although it has nothing to send.
     #[test]
     fn what_cannot_be_asked_for_in_time_wakes_nobody() {
         let mut missing = MissingPackets::new(Span::from_millis(100));
@@ -178,7 +182,7 @@ mod tests {
     }
 
     proptest! {
-        /// If it fails, a caller that waits for the due time wakes up endlessly.
+        /// If it fails, a caller that waits for the due time wakes up again and again without time passing.
         #[test]
         fn behind_a_turn_nothing_is_due_that_was_due_before(
             hold in 1i64..300_000,

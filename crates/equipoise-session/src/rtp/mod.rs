@@ -7,12 +7,12 @@
 //! ```
 //!
 //! [`Sender`] paces media at the rate of a controller and requests reports. [`Receiver`] measures and answers.
-//! [`Background`] sends media on a traffic model's schedule, without feedback. [`Duplex`] is an end with both roles in
-//! one session, which share a source number and the RTCP datagrams.
+//! [`Background`] sends media on a traffic model's schedule, without feedback. [`Duplex`] is an endpoint with both
+//! roles in one session; the roles share a synchronisation source and RTCP datagrams.
 //!
 //! Requests and their answers are reduced-size RTCP (RFC 5506): a single SR, a single RR, each with a profile-specific
-//! extension. In addition, a full compound with a CNAME is sent at the interval of RFC 3550, Sec. 6.2. The report
-//! interval is agreed between the ends, like early feedback in RFC 4585.
+//! extension. In addition, a full compound with a CNAME is sent at the interval of RFC 3550, Sec. 6.2. Sender and
+//! receiver agree on the report interval, like on early feedback in RFC 4585.
 
 pub(super) mod application;
 mod background;

@@ -7,14 +7,14 @@ use crate::{Carrier, DropReason, Ecn, Event, Output, PathId, Transmit};
 
 /// The pending outputs of a state machine, in order.
 ///
-/// Media packets are kept as headers and encoded when they are taken, into one reused buffer. The buffers of whole
-/// datagrams are reused, too, so there is no allocation per packet.
+/// Of a media packet, only the header is stored; it is encoded when the packet is taken, into a single reused buffer.
+/// The buffers of whole datagrams are reused, too, so there is no allocation per packet.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Outbox {
     items: VecDeque<(Option<PathId>, Item)>,
-    /// The path of the following outputs; `None` in a session over one path.
+    /// The path of the outputs that are added next; `None` in a session over one path.
     path: Option<PathId>,
-    /// ECN field of the following media packets.
+    /// ECN field of the media packets that are added next.
     ecn: Ecn,
     buffer: Vec<u8>,
     /// Buffers for reuse.
@@ -37,7 +37,7 @@ impl Outbox {
         self.event(Event::Ignored(reason));
     }
 
-    /// Reports that `packets` packets of payload were dropped.
+    /// Adds the event that `packets` packets of payload were dropped, if there are any.
     pub(crate) fn expired(&mut self, packets: u64) {
         if packets > 0 {
             self.event(Event::PayloadExpired { packets });
@@ -48,22 +48,22 @@ impl Outbox {
         self.push(Item::Media { header, media, ecn: self.ecn });
     }
 
-    /// Adds a whole datagram, encoded by `write` into an empty buffer.
+    /// Adds a datagram without generated media, which `write` encodes into an empty buffer.
     pub(crate) fn whole(&mut self, write: impl FnOnce(&mut Vec<u8>)) {
         let mut bytes = self.spare.pop().unwrap_or_else(|| Vec::with_capacity(Transmit::MAX_HEAD));
         bytes.clear();
         write(&mut bytes);
-        // Reports are never marked (RFC 6679, Sec. 7.3.1).
+        // RTCP packets are never ECN-capable (RFC 6679, Sec. 7.3.1).
         let ecn = if is_rtcp(&bytes) { Ecn::NotCapable } else { self.ecn };
         self.push(Item::Whole(bytes, ecn));
     }
 
-    /// Sets the path of the following outputs.
+    /// Sets the path of the outputs that are added next.
     pub(crate) const fn about(&mut self, path: Option<PathId>) {
         self.path = path;
     }
 
-    /// Sets the ECN field of the following media packets.
+    /// Sets the ECN field of the media packets that are added next.
     pub(crate) const fn media_says(&mut self, ecn: Ecn) {
         self.ecn = ecn;
     }

@@ -8,15 +8,15 @@ use crate::wire::{NtpTime, relay};
 use equipoise::measure::{Novelty, ReplayWindow};
 use equipoise::units::{Instant, Rate, SenderClock, Span};
 
-/// The payload of a session.
+/// The kind of payload that a session carries.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Payload {
-    /// Zeros, as many as the rate allows: a load for measurements.
+    /// Zeros, as many as the rate allows: load for measurements.
     #[default]
     Generated,
     /// A byte stream, cut into packets as the rate allows. The receiver delivers it in order.
     Stream,
-    /// RTP packets of another program, each unchanged except for the added sending time.
+    /// RTP packets of another program. Each packet is delivered unchanged, and carries its sending time on the network.
     Rtp,
 }
 
@@ -24,17 +24,19 @@ pub enum Payload {
 #[derive(Debug)]
 pub(crate) struct PayloadQueue {
     bytes: VecDeque<u8>,
-    /// The packets in `bytes`, or the parts of a stream that are sent alike, on one path or on two.
+    /// The lengths of the packets in `bytes`; for a stream, the lengths of its parts that are sent in the same way: on
+    /// one path or on two paths.
     pieces: VecDeque<Piece>,
-    /// Set if packets are stamped with a sub-flow in addition to their sending time.
+    /// Set if packets are sent with a sub-flow number in addition to their sending time.
     subflow: Option<Subflow>,
     /// Maximum queueing time of another program's packets.
     patience: Span,
-    /// Packets dropped because they waited too long, since the last call.
+    /// Number of packets that were dropped since the last call of `take_expired`, because they waited too long or the
+    /// queue was full.
     expired: u64,
     /// Sequence numbers that the other program has used.
     numbers: ReplayWindow,
-    /// Buffer to check that a packet can be stamped.
+    /// Buffer for the check that the header of a packet has room for our extensions.
     scratch: Vec<u8>,
 }
 
@@ -43,22 +45,22 @@ struct Piece {
     /// When the first byte of the piece was queued.
     came: Instant<SenderClock>,
     length: usize,
-    /// Whether to send it on two paths.
+    /// Whether to send the piece on two paths.
     twice: bool,
 }
 
 impl PayloadQueue {
-    /// Maximum number of queued bytes, to bound memory.
+    /// Maximum number of queued bytes, which bounds memory.
     pub(crate) const MOST: usize = 256 << 10;
     /// Maximum number of queued pieces.
     const MOST_PIECES: usize = 1024;
-    /// Bytes of a stream that may be queued at any rate, however low.
+    /// Number of bytes of a stream that may be queued even at the lowest rate.
     const LEAST: usize = 4 << 10;
-    /// Bytes of a stream that arrive within this time form one piece.
+    /// Bytes of a stream that the application passes in within this time form one piece.
     const GRAIN: Span = Span::from_millis(1);
 
-    /// An empty queue. Its packets will be stamped with their sending time and with a sub-flow if `subflow` is set, and
-    /// dropped when they have been queued for longer than `patience`.
+    /// Creates an empty queue. Its packets will be sent with their sending time and, if `subflow` is set, a sub-flow
+    /// number. Packets that have been queued for longer than `patience` are dropped.
     pub(crate) fn new(subflow: Option<Subflow>, patience: Span) -> Self {
         Self {
             bytes: VecDeque::new(),
@@ -71,19 +73,20 @@ impl PayloadQueue {
         }
     }
 
-    /// Number of bytes that the queue would accept now. A stream may queue as much as `rate` sends within the patience;
-    /// then the application has to wait. Packets are always accepted, because they replace the oldest ones.
+    /// Returns the number of bytes that the queue would accept now. A stream may queue as much as `rate` sends within
+    /// the patience; then the application has to wait. RTP packets are always accepted, because they replace the oldest
+    /// packets.
     pub(crate) fn room(&self, payload: Payload, rate: Rate) -> usize {
         if payload == Payload::Rtp {
             return Self::MOST;
         }
         let timely = rate.as_bps_f64() / 8.0 * self.patience.as_secs_f64();
-        // At least one packet, because otherwise nothing would ever leave at a low rate.
+        // There is room for at least one packet, because otherwise nothing would be sent at a low rate.
         let most = Self::MOST.min((timely as usize).max(Self::LEAST));
         if self.pieces.len() >= Self::MOST_PIECES { 0 } else { most.saturating_sub(self.bytes.len()) }
     }
 
-    /// Drops packets that have been queued for longer than the patience at `now`.
+    /// Drops RTP packets that, at `now`, have been queued for longer than the patience.
     pub(crate) fn expire(&mut self, now: Instant<SenderClock>, payload: Payload) {
         while payload == Payload::Rtp && self.pieces.front().is_some_and(|piece| now - piece.came > self.patience) {
             self.pop_oldest();
@@ -97,12 +100,12 @@ impl PayloadQueue {
         }
     }
 
-    /// Number of packets dropped since the last call.
+    /// Returns the number of packets dropped since the last call.
     pub(crate) const fn take_expired(&mut self) -> u64 {
         core::mem::replace(&mut self.expired, 0)
     }
 
-    /// How long the next payload has been queued at `now`.
+    /// Returns how long, at `now`, the next payload has been queued.
     pub(crate) fn waited(&self, now: Instant<SenderClock>) -> Span {
         self.pieces.front().map_or(Span::ZERO, |piece| now - piece.came)
     }
@@ -116,20 +119,20 @@ impl PayloadQueue {
         self.pieces.front().is_some_and(|piece| piece.twice)
     }
 
-    /// Timestamp of the next packet, if it is an RTP packet; `None` if nothing is queued.
+    /// Returns the RTP timestamp of the next packet, if the queue contains RTP packets; `None` if nothing is queued.
     pub(crate) fn next_timestamp(&self) -> Option<u32> {
         self.pieces.front()?;
         let byte = |at: usize| u32::from(self.bytes.get(at).copied().unwrap_or(0));
         Some((4..8).fold(0, |word, at| word << 8 | byte(at)))
     }
 
-    /// Queues payload from the application: bytes of its stream, or a packet of the source `ssrc`.
+    /// Queues payload from the application: bytes of its stream, or an RTP packet of the source `ssrc`.
     ///
     /// # Errors
     /// [`DropReason::Stray`] if the session generates its own payload; [`DropReason::Malformed`] if the payload is not
-    /// an RTP packet or its header has no room for the stamp; [`DropReason::Foreign`] for another source;
-    /// [`DropReason::Duplicate`] if the packet's number was used before; [`DropReason::Full`] if there is no room for
-    /// all of it.
+    /// an RTP packet or its header has no room for our extensions; [`DropReason::Foreign`] if the packet has another
+    /// source; [`DropReason::Duplicate`] if the packet's number was used before; [`DropReason::Full`] if there is no
+    /// room for all of the payload.
     pub(crate) fn offer(
         &mut self,
         now: Instant<SenderClock>,
@@ -163,17 +166,17 @@ impl PayloadQueue {
         Ok(())
     }
 
-    /// Forgets the numbers, because the following packets come from another program.
+    /// Forgets the sequence numbers used so far, because the next packets come from another program.
     pub(crate) fn forget_numbers(&mut self) {
         self.numbers = ReplayWindow::default();
     }
 
-    /// The number of another program's packet, which must be new.
+    /// Returns the sequence number of another program's packet, which must be new.
     fn number_of(&mut self, packet: &[u8], ssrc: u32) -> Result<u16, DropReason> {
         let &[_, _, high, low, _, _, _, _, s0, s1, s2, s3, ..] = packet else { return Err(DropReason::Malformed) };
         let number = u16::from_be_bytes([high, low]);
         self.scratch.clear();
-        // A retransmission from a source other than the session's needs the most room.
+        // A retransmission whose SSRC and number differ from the session's needs the most room in the header.
         let stamp = Stamp {
             ssrc: !ssrc,
             number: !number,
@@ -187,21 +190,23 @@ impl PayloadQueue {
         }
         match self.numbers.novelty(number) {
             Novelty::Repeated => return Err(DropReason::Duplicate),
-            // An old number shows that the program restarted and drew a new number (RFC 3550, Sec. 5.1).
+            // A number that is far below the highest one shows that the program restarted and chose a new first number
+            // (RFC 3550, Sec. 5.1).
             Novelty::Old => self.numbers = ReplayWindow::default(),
             Novelty::New => {}
         }
         Ok(number)
     }
 
-    /// Takes the first packet and appends it to `out`.
+    /// Removes the first packet and appends it to `out`.
     pub(crate) fn take_packet(&mut self, out: &mut Vec<u8>) {
         if let Some(piece) = self.pieces.pop_front() {
             out.extend(self.bytes.drain(..piece.length.min(self.bytes.len())));
         }
     }
 
-    /// Takes up to `most` bytes of a stream that are sent alike, on one path or on two, and appends them to `out`.
+    /// Removes up to `most` bytes of a stream and appends them to `out`. All of them are sent in the same way: on one
+    /// path or on two paths.
     pub(crate) fn take(&mut self, most: usize, out: &mut Vec<u8>) {
         let twice = self.is_twice();
         let mut left = most;

@@ -1,4 +1,4 @@
-//! Payload from one application to the other, over a path with loss, duplication and reordering.
+//! Tests of payload that an application sends over a path with loss, duplication and reordering.
 
 use alloc::vec;
 use alloc::vec::Vec;
@@ -17,7 +17,7 @@ fn bytes(count: usize) -> Vec<u8> {
 
 #[test]
 fn a_stream_comes_out_as_it_went_in_though_the_path_reorders_and_doubles() {
-    // Every seventh packet takes 50 ms longer, every fifth is duplicated.
+    // Every seventh packet takes 50 ms longer than the others, and every fifth is duplicated.
     let path = media(|number, _| match number {
         n if n % 7 == 0 => vec![55],
         n if n % 5 == 0 => vec![5, 9],
@@ -76,15 +76,16 @@ fn another_programs_packets_come_out_byte_by_byte() {
     assert_eq!(bench.count(|event| *event == Event::Ignored(DropReason::Malformed)), 1);
 }
 
-/// If it fails, an encoder that sends less than allowed finds its rate at the upper limit when it needs more.
+/// If it fails, the rate of an encoder that uses only a part of it rises to the upper limit, so the encoder overloads
+/// the path when it needs more.
 #[test]
 fn an_application_that_does_not_fill_its_rate_does_not_raise_it() {
     let given = [("target", "50 ms"), ("min_rate", "1 Mbit/s"), ("max_rate", "50 Mbit/s")];
     let ap = find("ap").expect("in the catalogue");
     let controller = ap.build(&ap.parse(&given).expect("right"), Size::from_bytes(1000)).expect("right");
-    // The delay varies a little, because the law needs a variance.
+    // The delay varies a little, because the control law needs a variance.
     let mut bench = TwoEnds::new(Payload::Stream, controller, media(|number, _| vec![5 + number % 3]));
-    // 0.4 Mbit/s of the allowed 1 Mbit/s.
+    // The application sends 0.4 Mbit/s, and 1 Mbit/s is allowed.
     for at in 0..1000 {
         bench.feed(&bytes(500));
         bench.run_until((at + 1) * 10);
@@ -100,7 +101,7 @@ fn an_application_that_does_not_fill_its_rate_does_not_raise_it() {
     assert_eq!(bench.count(|event| matches!(event, Event::PacingReset { .. })), 0, "a pause is not a late timer");
 }
 
-/// Times after `from` at which media was sent, in ms.
+/// Returns the times after `from` at which media was sent, in ms.
 fn sent_since<F>(bench: &TwoEnds<F>, from: u64) -> Vec<u64> {
     let media = bench.events.iter().filter(|(_, event)| matches!(event, Event::MediaSent { .. }));
     media.map(|(at, _)| at / MILLI).filter(|at| *at > from).collect()
@@ -110,7 +111,7 @@ fn sent_since<F>(bench: &TwoEnds<F>, from: u64) -> Vec<u64> {
 fn without_any_report_the_media_stops_and_three_answers_let_it_begin_again() {
     let mut bench = TwoEnds::cbr(Payload::Generated, media(|_, _| vec![5]));
     bench.run_until(3000);
-    // The receiver is gone.
+    // The sender's packets now reach a receiver of another session, which ignores them.
     let receiver = core::mem::replace(&mut bench.receiver, {
         let foreign = ReceiverConfig::new(9, "receiver@test", 77, ClockMap::SYNCHRONISED, 2);
         Receiver::new(foreign).expect("a valid configuration")
@@ -141,7 +142,7 @@ fn payload_beyond_the_room_is_refused_whole_and_counted() {
     assert!(bench.sender.room() < 2000, "full except for the packets that left at once");
 }
 
-/// A packet of another program: 1000 bytes in total.
+/// Returns an RTP packet of another program, which is sent in an IP packet of about 1000 bytes.
 fn foreign(sequence: u16) -> Vec<u8> {
     let header = RtpHeader { payload_type: 96, sequence, ssrc: 0x0102_0304, ..RtpHeader::default() };
     let mut packet = Vec::new();
@@ -150,12 +151,12 @@ fn foreign(sequence: u16) -> Vec<u8> {
     packet
 }
 
-/// If it fails, a program that sends above the rate is delayed by seconds, and the packets dropped here look like
-/// losses of the path.
+/// If it fails, the packets of a program that sends above the rate are delayed by seconds, and packets dropped at the
+/// sender look like losses of the path.
 #[test]
 fn what_has_waited_for_too_long_is_given_up_and_is_no_loss_of_the_path() {
     let mut bench = TwoEnds::cbr(Payload::Rtp, media(|_, _| vec![5]));
-    // 8 Mbit/s into a session of 4 Mbit/s.
+    // The program sends 8 Mbit/s through a session with 4 Mbit/s.
     for number in 0..3000u64 {
         bench.tell(true, Input::payload(&foreign(number as u16)));
         bench.run_until(number + 1);
@@ -189,8 +190,8 @@ fn what_has_waited_for_too_long_is_given_up_and_is_no_loss_of_the_path() {
     assert!(gaps >= expired - 10, "and the other program knows by its own numbers: {gaps}");
 }
 
-/// A restarted encoder repeats its numbers or draws new ones. If this fails, that looks like an outage of thousands of
-/// packets.
+/// An encoder that restarts repeats its sequence numbers or chooses new ones. If the test fails, this looks like an
+/// outage of thousands of packets.
 #[test]
 fn another_programs_numbers_may_repeat_jump_and_begin_anew() {
     let mut bench = TwoEnds::cbr(Payload::Rtp, media(|_, _| vec![5]));

@@ -5,28 +5,29 @@ use crate::wire::PlayoutReport;
 use equipoise::units::{Instant, Rate, ReceiverClock, Size};
 use equipoise_path::link::FifoLink;
 
-/// A buffer after the network. A session's packets wait in it until they are served: played out, or forwarded over an
+/// A buffer at the receiver. A session's packets wait in it until they are served: played out, or forwarded over an
 /// outgoing link.
 ///
-/// Several sessions may share a buffer; each session counts its own packets.
+/// Several sessions may share a buffer. Each session counts only its own packets.
 pub trait PlayoutBuffer: Send {
-    /// Offers a packet of `size` at `now`. Returns when its service is complete, or `None` if there is no room for it.
+    /// Offers a packet of `size` at `now`. Returns when the packet's service is complete, or `None` if the buffer has
+    /// no room for the packet.
     fn offer(&mut self, now: Instant<ReceiverClock>, size: Size) -> Option<Instant<ReceiverClock>>;
 }
 
-/// A drop-tail buffer before a link. The link's propagation delay is ignored.
+/// A drop-tail buffer in front of a link. The link's propagation delay is ignored.
 impl PlayoutBuffer for FifoLink<ReceiverClock> {
     fn offer(&mut self, now: Instant<ReceiverClock>, size: Size) -> Option<Instant<ReceiverClock>> {
         Some(Self::offer(self, now, size)?.arrives_at - self.config().propagation_delay)
     }
 }
 
-/// A session's part of a playout buffer.
+/// One session's statistics of a playout buffer.
 pub(super) struct PlayoutMeter {
     playout: Box<dyn PlayoutBuffer>,
-    /// The session's packets in the buffer: when the service of each is complete, and its size.
+    /// For each of the session's packets in the buffer: when its service is complete, and its size.
     waiting: VecDeque<(Instant<ReceiverClock>, Size)>,
-    /// Time of the last report, or of the first packet.
+    /// Time of the last report; of the first packet, if there was no report yet.
     since: Option<Instant<ReceiverClock>>,
     arrived: Size,
     served: Size,
@@ -34,14 +35,15 @@ pub(super) struct PlayoutMeter {
 }
 
 impl PlayoutMeter {
-    /// Maximum number of packets tracked; a buffer that holds more is not a playout buffer.
+    /// Maximum number of packets that are tracked. A buffer with more packets is not a playout buffer.
     const MOST: usize = 1 << 16;
 
     pub(super) const fn new(playout: Box<dyn PlayoutBuffer>) -> Self {
         Self { playout, waiting: VecDeque::new(), since: None, arrived: Size::ZERO, served: Size::ZERO, discarded: 0 }
     }
 
-    /// Records a packet. Returns when its service is complete, or `None` if it was discarded.
+    /// Records that a packet arrived at `now`. Returns when the packet's service is complete, or `None` if the packet
+    /// was discarded.
     pub(super) fn on_packet(&mut self, now: Instant<ReceiverClock>, size: Size) -> Option<Instant<ReceiverClock>> {
         self.serve(now);
         self.since.get_or_insert(now);
@@ -55,7 +57,7 @@ impl PlayoutMeter {
         served
     }
 
-    /// The content of the report at `now`.
+    /// Returns the buffer statistics for a report at `now`, and restarts the interval over which rates are measured.
     pub(super) fn report(&mut self, now: Instant<ReceiverClock>) -> PlayoutReport {
         self.serve(now);
         let rate = |size: Size| size.over(now - self.since.unwrap_or(now));
@@ -88,7 +90,7 @@ mod tests {
         Instant::ZERO + Span::from_millis(millis)
     }
 
-    /// A meter whose buffer serves a packet every 10 ms and has room for three more.
+    /// Creates a meter whose buffer serves one packet every 10 ms and has room for three more.
     fn meter() -> PlayoutMeter {
         let config = LinkConfig {
             rate: Schedule::constant(Rate::from_bps(800_000)),
@@ -104,7 +106,7 @@ mod tests {
         let served = [0, 1, 2, 3, 4, 5].map(|millis| meter.on_packet(at(millis), PACKET));
         assert_eq!(served, [Some(at(10)), Some(at(20)), Some(at(30)), Some(at(40)), None, None]);
         let report = meter.report(at(20));
-        // Six packets arrived and two were served in 20 ms.
+        // In 20 ms, six packets arrived and two were served.
         assert_eq!((report.occupancy, report.discarded), (2, 2));
         assert_eq!((report.arrival, report.service), (Rate::from_bps(2_400_000), Rate::from_bps(800_000)));
         let report = meter.report(at(60));

@@ -1,4 +1,4 @@
-//! Sessions with a playout buffer at the receiver, and senders with finite content.
+//! Tests of sessions with a playout buffer at the receiver, and of senders with finite content.
 
 use alloc::boxed::Box;
 use alloc::vec;
@@ -20,7 +20,8 @@ fn mbps(mbps: u64) -> Rate {
     Rate::from_bps(mbps * 1_000_000)
 }
 
-/// Two ends under TQ with reports every 100 ms; the receiver's buffer holds ten packets.
+/// Creates a sender with the controller TQ and a receiver, with reports every 100 ms. The receiver's playout buffer
+/// holds ten packets.
 fn session<F: FnMut(&Passing) -> Vec<u64>>(
     supply: Supply,
     payload: Payload,
@@ -47,7 +48,7 @@ fn session<F: FnMut(&Passing) -> Vec<u64>>(
     ends
 }
 
-/// When the playout of the buffered packets is complete, in ms.
+/// Returns when the playout of each buffered packet is complete, in ms.
 fn served<F>(ends: &TwoEnds<F>) -> Vec<f64> {
     let buffered = ends.events.iter().filter_map(|(at, event)| match event {
         Event::Buffered { wait, .. } => Some(*at as f64 / 1e6 + wait.as_millis_f64()),
@@ -56,8 +57,8 @@ fn served<F>(ends: &TwoEnds<F>) -> Vec<f64> {
     buffered.collect()
 }
 
-/// 1000 packets at 4 Mbit/s, one in ten lost in the network, through a buffer that serves 2 Mbit/s: at least 4 s. The
-/// law mistakes the losses for a growing queue, and is slower.
+/// A sender has 1000 packets at 4 Mbit/s, one in ten is lost in the network, and the buffer serves 2 Mbit/s, so the
+/// transfer takes at least 4 s. It takes longer because the control law mistakes the losses for a growing queue.
 #[test]
 fn a_transfer_is_complete_when_all_has_arrived_however_much_was_lost() {
     let content = Content::constant(mbps(4), PACKET, Span::from_secs(2));
@@ -71,8 +72,8 @@ fn a_transfer_is_complete_when_all_has_arrived_however_much_was_lost() {
     assert!((4000.0..12_000.0).contains(&last), "{last} ms");
 }
 
-/// The buffer's service rate falls from 4 to 1 Mbit/s at 1 s. If it fails, TQ does not limit a session to its playout
-/// rate.
+/// The buffer's service rate falls from 4 to 1 Mbit/s at 1 s. If it fails, the controller TQ does not limit a session's
+/// rate to the rate of the playout.
 #[test]
 fn tq_keeps_to_what_the_buffer_serves_and_loses_only_in_the_transient() {
     let service = Schedule::new(mbps(4), vec![(Span::from_secs(1), mbps(1))]);
@@ -85,7 +86,7 @@ fn tq_keeps_to_what_the_buffer_serves_and_loses_only_in_the_transient() {
         .map(|(at, _)| *at / 1_000_000)
         .collect();
     assert!(!discarded.is_empty() && discarded.iter().all(|at| (1000..1500).contains(at)), "{discarded:?}");
-    // From then on 125 packets/s: the buffer is never empty for long.
+    // At 1 Mbit/s the buffer serves 125 packets/s, and it is never empty for long.
     let late = served(&ends).iter().filter(|at| (5000.0..10_000.0).contains(*at)).count();
     assert!((600..=626).contains(&late), "{late} packets in 5 s");
 }
@@ -99,7 +100,7 @@ fn payload_waits_in_the_buffer_and_comes_out_in_order() {
     assert_eq!((ends.given == text, ends.missing), (true, 0));
     ends.feed(&text);
     ends.run_until(1030);
-    // Eight packets arrive within 21 ms; serving each takes 8 ms.
+    // Eight packets arrive within 21 ms, and the buffer serves one packet in 8 ms.
     assert_eq!(ends.given.len(), (8 + 3) * 944, "those of 1013, 1021 and 1029 ms");
     ends.run_until(1200);
     assert_eq!((ends.given == [&text[..], &text].concat(), ends.missing), (true, 0));
@@ -108,7 +109,7 @@ fn payload_waits_in_the_buffer_and_comes_out_in_order() {
     assert_eq!(ends.count(|event| matches!(event, Event::Ended { by_peer: true })), 1);
 }
 
-/// 3 Mbit/s of video through a buffer that serves 1 Mbit/s.
+/// The encoder's video has 3 Mbit/s, and the playout buffer serves 1 Mbit/s.
 #[test]
 fn an_encoder_follows_the_rate() {
     let frames = vec!["15000"; 250];
@@ -118,7 +119,7 @@ fn an_encoder_follows_the_rate() {
     let mut ends = session(supply, Payload::Generated, Schedule::constant(mbps(1)), media(|_, _| vec![5]));
     ends.run_until(12_000);
     let sent = ends.count(|event| matches!(event, Event::MediaSent { .. }));
-    // Ten seconds at 1 Mbit/s are 1250 packets; the whole video would be 3973.
+    // Ten seconds at 1 Mbit/s are 1250 packets. The whole video at its full rate would be 3973 packets.
     assert!((900..1400).contains(&sent), "{sent}");
     let late = served(&ends).iter().filter(|at| **at > 10_500.0).count();
     assert!(late < 30, "it does not lag behind: {late}");

@@ -1,36 +1,36 @@
 use equipoise::units::{Instant, Rate, SenderClock, Size, Span};
 
-/// Limits the probe data sent per second.
+/// Limits how much probe data is sent per second.
 ///
-/// A probe is sent before anything proves that its rate arrives, so a session limits a controller's probes. Our choice:
-/// per second it allows an initial window, which may be sent into an unknown path (RFC 6928, Sec. 2), plus half of what
-/// the rate allows.
+/// The rate of a probe is higher than the rate that reports have proved, so a session limits the probes of its
+/// controller. Our choice: probes may use, per second, an initial window, which may be sent on an unknown path (RFC
+/// 6928, Sec. 2), plus half of the data that the rate allows.
 #[derive(Debug, Default)]
 pub(super) struct ProbeBudget {
     began: Option<Instant<SenderClock>>,
     sent: Size,
 }
 
-/// Ten segments of the largest size (RFC 6928, Sec. 2).
+/// Size of an initial window: ten segments of maximum size (RFC 6928, Sec. 2).
 const INITIAL_WINDOW: Size = Size::from_bytes(14_600);
 const SECOND: Span = Span::from_secs(1);
 
 impl ProbeBudget {
-    /// Records that `size` of a probe was sent at `now`.
+    /// Records that a packet of `size`, which is part of a probe, was sent at `now`.
     pub(super) fn take(&mut self, now: Instant<SenderClock>, size: Size) {
         self.come_to(now);
         self.began.get_or_insert(now);
         self.sent = self.sent + size;
     }
 
-    /// Resets the budget after a second. The next second begins with the next packet of a probe.
+    /// Resets the budget when a second has passed. The next second begins with the next packet of a probe.
     pub(super) fn come_to(&mut self, now: Instant<SenderClock>) {
         if self.began.is_some_and(|began| now - began >= SECOND) {
             *self = Self::default();
         }
     }
 
-    /// Whether another packet may be part of a probe at this media rate.
+    /// Whether another packet may be sent as part of a probe, if the session's rate is `rate`.
     pub(super) fn allows(&self, rate: Rate) -> bool {
         self.sent.as_bytes() < INITIAL_WINDOW.as_bytes() + rate.as_bps() / 16
     }
@@ -54,7 +54,7 @@ mod tests {
             }
             packets
         };
-        // 14 600 bytes of the initial window, and 10 000 bytes of the rate.
+        // The budget per second is 14 600 bytes for the initial window, plus 10 000 bytes for half of the rate.
         assert_eq!([0, 500, 999, 1000].map(&mut sent_by), [21, 0, 0, 21]);
     }
 }

@@ -2,22 +2,23 @@ use crate::wire::Receipt;
 use crate::wire::rtcp::ReportBlock;
 use equipoise::units::{Instant, Rate, SenderClock, Size, Span};
 
-/// The part of an interval's packets that provably arrived.
+/// How many packets were sent in an interval, and how many arrived according to reports.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(crate) struct Proof {
-    /// Number of packets sent, and of packets arrived. More may arrive than were sent if earlier packets arrive late.
+    /// Number of packets that were sent, and number of packets that arrived. The second can exceed the first if packets
+    /// of an earlier interval arrive late.
     pub(crate) sent: u64,
     pub(crate) arrived: u64,
-    /// Total sizes of these packets.
+    /// Total size of the packets that were sent, and of those that arrived.
     pub(crate) sent_size: Size,
     pub(crate) arrived_size: Size,
-    /// Time over which the packets were sent, and over which they arrived.
+    /// Time over which the packets were sent, and time over which they arrived.
     pub(crate) sending: Span,
     pub(crate) arriving: Span,
 }
 
 impl Proof {
-    /// The sum of two successive proofs.
+    /// Returns the sum of two proofs of successive intervals.
     #[must_use]
     pub(crate) fn and(self, other: Self) -> Self {
         Self {
@@ -30,7 +31,8 @@ impl Proof {
         }
     }
 
-    /// The sum of the proofs of two paths over the same time; of two durations, the longer one counts.
+    /// Returns the sum of the proofs of two paths over the same time. The duration of the sum is the longer of both
+    /// durations.
     #[must_use]
     pub(crate) fn beside(self, other: Self) -> Self {
         Self {
@@ -40,36 +42,36 @@ impl Proof {
         }
     }
 
-    /// Number of packets that did not arrive.
+    /// Returns the number of packets that did not arrive.
     pub(crate) const fn lost(&self) -> u64 {
         self.sent.saturating_sub(self.arrived)
     }
 
-    /// Share of the packets that were lost, 0 to 1.
+    /// Returns the share of the packets that were lost, 0 to 1.
     pub(crate) fn fraction_lost(&self) -> f64 {
         if self.sent == 0 { 0.0 } else { self.lost() as f64 / self.sent as f64 }
     }
 
-    /// Mean time between two packets at sending; zero if nothing was sent.
+    /// Returns the mean time between sending two packets; zero if none was sent.
     pub(crate) fn gap(&self) -> Span {
         let packets = i64::try_from(self.sent).unwrap_or(i64::MAX);
         Span::from_nanos(self.sending.as_nanos().checked_div(packets).unwrap_or(0))
     }
 
-    /// Rate of the arrivals; `None` if nothing was sent.
+    /// Returns the delivery rate; `None` if no packet was sent.
     pub(crate) fn delivered(&self) -> Option<Rate> {
         if self.sent == 0 { None } else { self.arrived_size.over(self.arriving) }
     }
 }
 
-/// Number of media packets, and their total size.
+/// Number and total size of media packets.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Sent {
     pub(crate) packets: u64,
     pub(crate) size: Size,
 }
 
-/// The media sent until a given time.
+/// How much media was sent before a given time.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Departed {
     pub(crate) at: Instant<SenderClock>,
@@ -81,24 +83,24 @@ pub(crate) struct Departed {
 /// How many of the packets sent have arrived, according to all reports so far.
 #[derive(Debug)]
 pub(crate) struct Arrivals {
-    /// The media sent until the last answered request, and the round-trip time of that request.
+    /// The media sent before the last answered request, and the round-trip time of that request.
     departed: Departed,
     round_trip: Option<Span>,
     /// The receiver's counter of arrivals, which wraps; `None` before the first packet.
     count: Option<u32>,
-    /// Number of packets sent that have not arrived.
+    /// Number of packets sent since the start that have not arrived.
     lost: u64,
-    /// The largest `lost` so far. Only a rise above it is news: a packet that arrives late lowers `lost`, but was
-    /// already reported as lost.
+    /// The largest value of `lost` so far. Only packets above this value are newly lost: if a packet arrives late,
+    /// `lost` decreases, but that packet was already reported as lost.
     most: u64,
     /// The receiver's counter of discarded packets.
     discarded: u32,
-    /// Newly lost or discarded packets that were not passed on yet.
+    /// Number of lost or discarded packets that `take_news` has not returned yet.
     news: u64,
 }
 
 impl Arrivals {
-    /// State without arrivals, in a session that starts at `start`.
+    /// Creates the state, without arrivals, for a session that starts at `start`.
     pub(crate) fn new(start: Instant<SenderClock>) -> Self {
         Self {
             departed: Departed { at: start, media: Sent::default(), next_sequence: 0 },
@@ -111,23 +113,24 @@ impl Arrivals {
         }
     }
 
-    /// The round-trip time of the last answered request.
+    /// Returns the round-trip time of the last answered request.
     pub(crate) const fn round_trip(&self) -> Option<Span> {
         self.round_trip
     }
 
-    /// Packets sent since the start that have not arrived.
+    /// Returns the number of packets sent since the start that have not arrived.
     pub(crate) const fn lost(&self) -> u64 {
         self.lost
     }
 
-    /// Packets newly known to be lost, in the network or in the playout buffer, since the last call.
+    /// Returns the number of packets that are newly known to be lost, in the network or in the playout buffer, since
+    /// the last call.
     pub(crate) const fn take_news(&mut self) -> u64 {
         core::mem::replace(&mut self.news, 0)
     }
 
-    /// The proof for the packets sent between the last answered request and the request at `departed`. `block` and
-    /// `receipt` are the answer to the latter, which arrived after `round_trip`.
+    /// Returns the proof for the packets sent between the last answered request and the request at `departed`. `block`
+    /// and `receipt` are from the answer to the request at `departed`, whose round-trip time is `round_trip`.
     pub(crate) fn prove(
         &mut self,
         departed: Departed,
@@ -145,7 +148,8 @@ impl Arrivals {
             (None, Some(_), Some(receipt)) => receipt.arrived,
             (None, Some(_), None) => (sent as u32).saturating_sub(missing(departed, block)),
         };
-        // At most as many as were missing. A counter that goes back, which duplicates can cause, is ignored.
+        // No more packets can have arrived than were missing. A counter that decreases, which duplicates can cause, is
+        // ignored.
         let arrived = u64::from(if arrived.cast_signed() < 0 { 0 } else { arrived }).min(sent + self.lost);
         let sending = departed.at - before.at;
         let stretched = self.round_trip.map_or(Span::ZERO, |before| round_trip - before);
@@ -162,8 +166,8 @@ impl Arrivals {
             sent_size,
             arrived_size: Size::from_bytes((sent_size.as_bytes() as f64 * share) as u64),
             sending,
-            // A longer round trip is attributed to the forward path: the packets arrived over a longer time than they
-            // were sent.
+            // If the round-trip time has increased, the increase is attributed to the path to the receiver: the packets
+            // arrived over a longer time than they were sent.
             arriving: (sending + stretched).max(Span::from_nanos(sending.as_nanos() / 4)),
         }
     }
@@ -175,20 +179,20 @@ impl Arrivals {
     }
 }
 
-/// The receiver's count of arrivals; `None` before the first. Our reading: without a receipt, this is the highest
-/// number minus the lost packets. It counts duplicates and losses before the first packet as arrivals (RFC 3550, App.
-/// A.3).
+/// Returns the receiver's count of packets that arrived; `None` before the first packet. Our reading: if there is no
+/// receipt, the count is the highest sequence number minus the number of lost packets. This counts duplicates, and
+/// losses before the first packet, as arrivals (RFC 3550, App. A.3).
 fn count(block: &ReportBlock, receipt: Option<&Receipt>) -> Option<u32> {
     let by_numbers = block.extended_highest.wrapping_sub(block.cumulative_lost.cast_unsigned());
-    // Before the first packet the receiver knows no number.
+    // Before the first packet arrives, the receiver has no sequence number to report.
     receipt.map(|receipt| receipt.arrived).or((block.extended_highest > 0).then_some(by_numbers))
 }
 
-/// Number of packets sent before a request that have not arrived, according to the first block with arrivals: the
-/// packets after the highest number, and the packets lost before it.
+/// Returns the number of packets sent before a request that have not arrived, according to the first report block after
+/// an arrival: the packets after the highest number, plus the packets lost before it.
 fn missing(departed: Departed, block: &ReportBlock) -> u32 {
     let behind = (departed.next_sequence as u32).wrapping_sub(block.extended_highest).wrapping_sub(1);
-    // A highest number above the request's belongs to a packet that overtook the request.
+    // If the highest number was sent after the request, its packet overtook the request.
     let behind = if behind.cast_signed() > 0 { behind } else { 0 };
     behind.saturating_add(block.cumulative_lost.max(0).cast_unsigned())
 }

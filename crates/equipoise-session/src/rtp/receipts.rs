@@ -1,8 +1,9 @@
 //! Checks that reports come from the receiver of the media: each request asks for the sending time of one random
 //! packet.
 //!
-//! A nonce alone only proves that the request was read. A peer that reads requests but no media could still claim that
-//! everything arrives. Skipped sequence numbers would reveal this, too, but they look like losses to other receivers.
+//! A nonce alone only proves that the peer read the request. A peer that receives requests but no media could still
+//! claim that all media arrives. Skipped sequence numbers would also reveal such a peer, but they look like losses to
+//! other receivers.
 
 use alloc::boxed::Box;
 
@@ -11,7 +12,7 @@ use rand_core::{Rng, SeedableRng};
 
 use crate::wire::{NtpTime, Receipt, ReceiptRequest};
 
-/// Sending times of the latest packets by sequence number, as both ends remember them.
+/// Sending times of the latest packets by sequence number. Sender and receiver both remember the same number of them.
 #[derive(Clone, Debug)]
 pub(crate) struct Stamps {
     ring: Box<[Option<(u16, u32)>; Stamps::KEPT as usize]>,
@@ -25,67 +26,68 @@ impl Stamps {
         Self { ring: Box::new([None; Self::KEPT as usize]) }
     }
 
-    /// Records that packet `sequence` left at `sent`.
+    /// Records that packet `sequence` was sent at `sent`.
     pub(crate) fn keep(&mut self, sequence: u16, sent: NtpTime) {
         if let Some(place) = self.ring.get_mut(usize::from(sequence % Self::KEPT)) {
             *place = Some((sequence, sent.as_bits() as u32));
         }
     }
 
-    /// The lower 32 bits of the sending time of packet `sequence`, if it is remembered.
+    /// Returns the lower 32 bits of the sending time of packet `sequence`, if this packet is remembered.
     pub(crate) fn find(&self, sequence: u16) -> Option<u32> {
         let (kept, stamp) = (*self.ring.get(usize::from(sequence % Self::KEPT))?)?;
         (kept == sequence).then_some(stamp)
     }
 }
 
-/// Requests receipts and checks them.
+/// A sender's state to request receipts and to check them.
 #[derive(Debug)]
 pub(crate) struct Receipts {
     random: ChaCha12Rng,
     stamps: Stamps,
-    /// Accumulated excess of missing packets over the reported losses.
+    /// How many more of the queried packets are missing than the reported losses explain, accumulated over all
+    /// receipts.
     doubt: f64,
     /// Share of lost packets in the last report.
     lost: f64,
 }
 
-/// A receipt request.
+/// A receipt request that was sent, and the correct answer to it.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Asked {
     pub(crate) request: ReceiptRequest,
-    /// The sending time in the queried packet; `None` if there is no packet to query.
+    /// The sending time of the queried packet; `None` if there was no packet to query.
     stamp: Option<u32>,
 }
 
-/// The report does not come from the receiver of the media.
+/// The error that a report does not come from the receiver of the media.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Contradiction;
 
 impl Receipts {
-    /// Each queried packet changes the doubt: by 1 if the packet is missing, minus the reported loss share, minus this
-    /// benefit. The benefit keeps chance from accumulating; smaller differences go undetected.
+    /// After each receipt, `doubt` increases by 1 if the queried packet is missing, and decreases by the reported loss
+    /// share plus this value. So chance does not accumulate, but small differences are not detected.
     const BENEFIT: f64 = 0.2;
-    /// A doubt above this limit, in missing packets, is a contradiction. With half of the packets lost, chance alone
-    /// exceeds the limit once in 10⁷ times.
+    /// If `doubt` exceeds this number of missing packets, the reports are false. If half of the packets are lost,
+    /// chance alone exceeds the limit once in 10⁷ times.
     const LIMIT: f64 = 10.0;
 
-    /// State whose nonces are drawn from a stream of `seed`.
+    /// Creates the state. Its nonces are random numbers that depend on `seed`.
     pub(crate) fn new(seed: u64) -> Self {
         Self { random: ChaCha12Rng::seed_from_u64(seed), stamps: Stamps::new(), doubt: 0.0, lost: 0.0 }
     }
 
-    /// Records that packet `sequence` leaves at `sent`.
+    /// Records that packet `sequence` is sent at `sent`.
     pub(crate) fn on_media(&mut self, sequence: u16, sent: NtpTime) {
         self.stamps.keep(sequence, sent);
     }
 
-    /// The receipt request. `next` is the number of the next packet; `before` has the numbers of the next packet at the
-    /// last two requests, the older first.
+    /// Returns a receipt request. `next` is the number of the next packet to be sent. `before` has the numbers of the
+    /// next packet at the last two requests, the older first.
     ///
-    /// The queried packet was sent between these two requests: it has arrived by now or is lost, and the last report
-    /// includes its loss. If the ends no longer remember these packets, one of the older half of the remembered packets
-    /// is queried.
+    /// The queried packet is chosen from those sent between these two requests: it has arrived by now or is lost, and
+    /// the last report includes its loss. If sender and receiver no longer remember these packets, one of the older
+    /// half of the remembered packets is chosen.
     pub(crate) fn ask(&mut self, before: (u32, u32), next: u32) -> Asked {
         let half = u32::from(Stamps::KEPT / 2);
         let oldest = next.wrapping_sub(u32::from(Stamps::KEPT) - 1);
@@ -103,11 +105,11 @@ impl Receipts {
         Asked { request, stamp }
     }
 
-    /// Checks the receipt of a report that states a share of `lost` packets, 0 to 1.
+    /// Checks the receipt in a report which states that the share `lost` of the packets, 0 to 1, was lost.
     ///
     /// # Errors
-    /// [`Contradiction`] if the receipt states a wrong sending time, or if queried packets are missing too often for
-    /// the reported losses.
+    /// [`Contradiction`] if the receipt states a wrong sending time, or if more of the queried packets are missing than
+    /// the reported losses explain.
     pub(crate) fn read(&mut self, asked: &Asked, receipt: &Receipt, lost: f64) -> Result<(), Contradiction> {
         let admitted = core::mem::replace(&mut self.lost, lost).max(lost);
         match (asked.stamp, receipt.stamp) {
@@ -125,7 +127,7 @@ impl Receipts {
 mod tests {
     use super::*;
 
-    /// State in which packets 0 to 999 were sent, 100 since the last request.
+    /// Creates the state after packets 0 to 999 were sent, the last 100 of them since the last request.
     fn receipts(seed: u64) -> Receipts {
         let mut receipts = Receipts::new(seed);
         (0..1000).for_each(|number| receipts.on_media(number, stamp(number)));
@@ -141,8 +143,8 @@ mod tests {
         Receipt { nonce: asked.request.nonce, arrived: 0, stamp: arrived.then_some(stamp) }
     }
 
-    /// Number of requests, of 1000, until the answers are rejected, if `arriving` of 100 packets arrive and the share
-    /// `admitted` is reported as lost.
+    /// Returns how many of 1000 requests are answered before an answer is rejected, if `arriving` of 100 packets arrive
+    /// and the share `admitted` is reported as lost.
     fn believed(arriving: u32, admitted: f64) -> usize {
         let mut receipts = receipts(7);
         (0..1000)
@@ -170,8 +172,8 @@ mod tests {
         assert_eq!(receipts.read(&asked, &wrong, 0.0), Err(Contradiction));
     }
 
-    /// If it fails, a stopped session never restarts, because every request asks about its last packets, which are
-    /// lost.
+    /// If it fails, a session whose media was stopped never restarts, because every request queries one of the last
+    /// packets, which are lost.
     #[test]
     fn where_nothing_has_left_since_nothing_is_doubted() {
         let mut receipts = receipts(1);

@@ -24,31 +24,31 @@ use equipoise::units::{Instant, ReceiverClock, Size, Span};
 /// The configuration of a receiver.
 #[derive(Clone, Debug)]
 pub struct ReceiverConfig {
-    /// Its own synchronisation source, for its reports.
+    /// The receiver's own synchronisation source, for its reports.
     pub ssrc: u32,
     /// Canonical name for SDES; at most [`StreamConfig::MAX_CNAME`](super::StreamConfig::MAX_CNAME) bytes.
     pub cname: String,
     /// The sender's synchronisation source, as agreed beforehand; packets from any other source are foreign.
     pub sender_ssrc: u32,
-    /// How the two clocks relate.
+    /// How the sender's and the receiver's clocks relate.
     pub clocks: Clocks,
-    /// The payload of the session; generated payload is not delivered.
+    /// What the session's media contains. Generated payload is not delivered to the application.
     pub payload: Payload,
-    /// How payload is delivered.
+    /// How received packets are put into order and delivered.
     pub reorder: ReorderConfig,
-    /// Overhead of the layers below per datagram ([`StreamConfig::overhead`](super::StreamConfig::overhead)).
+    /// Overhead per datagram below the session ([`StreamConfig::overhead`](super::StreamConfig::overhead)).
     pub overhead: Size,
-    /// Seed of the random intervals of compound packets (RFC 3550, Sec. 6.3.1).
+    /// Seed of the random intervals between regular RTCP compounds (RFC 3550, Sec. 6.3.1).
     pub seed: u64,
-    /// Per-packet reports in addition to its answers; `None` to send none.
+    /// How the receiver sends per-packet reports in addition to its answers; `None` if it sends none.
     pub reporting: Option<Reporting>,
-    /// Whether to request missing packets that may still arrive within [`ReorderConfig::hold`]; never for generated
-    /// media.
+    /// Whether to request missing packets that may still arrive within [`ReorderConfig::hold`]. Generated media is
+    /// never requested.
     pub repairs: bool,
 }
 
 impl ReceiverConfig {
-    /// A receiver of generated media over bare UDP and IPv4.
+    /// Creates the configuration of a receiver of generated media over UDP and IPv4 without further overhead.
     pub fn new(ssrc: u32, cname: impl Into<String>, sender_ssrc: u32, clocks: ClockMap, seed: u64) -> Self {
         let clocks = Clocks::Known(clocks);
         let (payload, reorder, overhead) = (Payload::Generated, ReorderConfig::default(), Size::ZERO);
@@ -57,12 +57,12 @@ impl ReceiverConfig {
     }
 }
 
-/// The receiving end of a session: measures one-way delay and loss, and answers each request with a report.
+/// The receiving end of a session. It measures one-way delay and loss, and answers each request with a report.
 ///
-/// Source: Waki 2013, Sec. 5.1. A report covers the packets received so far that left at the sender's current rate.
-/// That rate took effect when the previous report reached the sender. The receiver estimates this time as `t + 2d`: t,
-/// which the request contains, is when the previous request left, and d is the one-way delay of that previous request
-/// (Eq. 13) or, if it was lost, of the present one (Eq. 14).
+/// Source: Waki 2013, Sec. 5.1. A report covers the packets received so far that were sent at the sender's current
+/// rate. That rate took effect when the previous report reached the sender. The receiver estimates this time as `t +
+/// 2d`. Here t, which the request contains, is the time at which the previous request was sent, and d is the one-way
+/// delay of that previous request (Eq. 13) or, if that request was lost, of the present request (Eq. 14).
 pub struct Receiver {
     config: ReceiverConfig,
     timeline: Timeline,
@@ -72,11 +72,11 @@ pub struct Receiver {
     playout: Option<PlayoutMeter>,
     reporter: Option<Reporter>,
     key_frames: KeyFrameAsker<ReceiverClock>,
-    /// `None` if the receiver requests no missing packets.
+    /// The missing packets and their requests; `None` if the receiver requests no missing packets.
     missing: Option<MissingPackets>,
-    /// Packets with payload in the playout buffer: when its playout is complete, its number, its bytes.
+    /// Packets with payload in the playout buffer: when the packet's playout is complete, its number, its bytes.
     held: VecDeque<(Instant<ReceiverClock>, u64, Vec<u8>)>,
-    /// When the sender's BYE arrived: packets that it overtook are still expected.
+    /// When the sender's BYE arrived. Packets that the BYE overtook are still expected.
     goodbye: Option<Instant<ReceiverClock>>,
     handled: Instant<ReceiverClock>,
     ended: bool,
@@ -93,10 +93,11 @@ pub(super) struct Answered {
 }
 
 impl Receiver {
-    /// A receiver that waits for its sender.
+    /// Creates a receiver that waits for its sender.
     ///
     /// # Errors
-    /// [`SessionError::Cname`] if the canonical name is too long, and [`SessionError::FeedbackInterval`].
+    /// [`SessionError::Cname`] if the canonical name is too long, and [`SessionError::FeedbackInterval`] if the
+    /// interval of per-packet reports is too short or too long.
     pub fn new(config: ReceiverConfig) -> Result<Self, SessionError> {
         check_cname(&config.cname)?;
         check_reporting(config.reporting)?;
@@ -119,14 +120,14 @@ impl Receiver {
         })
     }
 
-    /// Adds a playout buffer: packets are delivered when their playout is complete, packets that arrive while it is
-    /// full are discarded, and reports include its state.
+    /// Adds a playout buffer. Packets are then delivered when their playout is complete, packets that arrive while the
+    /// buffer is full are discarded, and reports include the buffer's state.
     #[must_use]
     pub fn with_playout_buffer(self, playout: Box<dyn PlayoutBuffer>) -> Self {
         Self { playout: Some(PlayoutMeter::new(playout)), ..self }
     }
 
-    /// The source of its reports.
+    /// Returns the synchronisation source of this receiver's reports.
     pub const fn ssrc(&self) -> u32 {
         self.config.ssrc
     }
@@ -189,7 +190,7 @@ impl Receiver {
         self.reorder.play(now, self.config.payload, Came { sequence, payload, datagram })
     }
 
-    /// Processes a retransmitted packet: it fills its gap, and no measurement counts it.
+    /// Processes a retransmitted packet: delivers it in place of the missing packet. No measurement includes it.
     fn on_repetition(
         &mut self,
         now: Instant<ReceiverClock>,
@@ -225,7 +226,7 @@ impl Receiver {
         }
     }
 
-    /// Ends the session when nothing more can arrive.
+    /// Ends the session if, after the sender's BYE, no further packets are expected or buffered.
     fn end_if_due(&mut self, now: Instant<ReceiverClock>) {
         if self.held.is_empty() && self.goodbye.is_some_and(|said| now - said >= self.linger()) {
             self.reorder.flush();
@@ -234,7 +235,7 @@ impl Receiver {
         }
     }
 
-    /// How long packets may arrive after a BYE.
+    /// Returns how long after the sender's BYE packets may still arrive.
     fn linger(&self) -> Span {
         if self.config.payload == Payload::Generated { Span::ZERO } else { self.config.reorder.hold }
     }
@@ -280,7 +281,7 @@ impl Receiver {
         Ok(())
     }
 
-    /// Processes a sender report. Returns the answer, if it contains a request.
+    /// Processes a sender report. If the report contains a request, returns the answer.
     pub(super) fn answer(
         &mut self,
         now: Instant<ReceiverClock>,
@@ -298,28 +299,28 @@ impl Receiver {
         }))
     }
 
-    /// A block for a regular report.
+    /// Returns a report block for a regular report.
     pub(super) fn regular_block(&self, now: Instant<ReceiverClock>) -> ReportBlock {
         self.reception.regular_block(self.config.sender_ssrc, now)
     }
 
-    /// Number of packets that arrived, each counted once; wraps.
+    /// Returns the number of packets that arrived, each counted once, modulo 2³².
     pub(super) const fn arrived(&self) -> u32 {
         self.reception.arrived()
     }
 
-    /// Whether there is a pending output.
+    /// Whether an output is pending.
     pub(super) fn has_output(&self) -> bool {
         self.reorder.is_ready() || !self.outbox.is_empty()
     }
 
-    /// Releases all buffered payload.
+    /// Releases all buffered payload for delivery.
     pub(super) fn give_out(&mut self) {
         self.release_held(Instant::MAX);
         self.reorder.flush();
     }
 
-    /// Whether it has ended.
+    /// Whether the session has ended.
     pub(super) const fn has_ended(&self) -> bool {
         self.ended
     }
@@ -329,7 +330,7 @@ impl Receiver {
         self.goodbye.get_or_insert(now);
     }
 
-    /// Performs everything due at `now`, except for regular reports.
+    /// Performs everything that is due at `now`, except for reports.
     pub(super) fn tend(&mut self, now: Instant<ReceiverClock>) {
         self.handled = self.handled.max(now);
         self.release_held(self.handled);
@@ -344,14 +345,14 @@ impl Receiver {
         }
     }
 
-    /// Records a key frame request of the application; ignored after the sender's BYE.
+    /// Records a key frame request of the application. After the sender's BYE, requests are ignored.
     pub(super) fn want_key_frame(&mut self, request: KeyFrameRequest) {
         if self.goodbye.is_none() {
             self.key_frames.want(request);
         }
     }
 
-    /// Sends a compound that any RTP tool understands: RR, SDES with CNAME, and BYE at the end.
+    /// Sends an RTCP compound that any RTP tool understands: RR, SDES with CNAME and, if `goodbye` is true, BYE.
     fn send_compound(&mut self, now: Instant<ReceiverClock>, goodbye: bool) {
         let block = self.regular_block(now);
         let config = &self.config;

@@ -9,25 +9,26 @@ use equipoise::measure::{
 };
 use equipoise::units::{Instant, ReceiverClock, SenderClock, Size, Span};
 
-/// What a receiver knows about the two clocks.
+/// What a receiver knows about the relation of the sender's and its own clock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Clocks {
-    /// The relation of the clocks is known: reports contain one-way delays.
+    /// The relation of the clocks is known, so reports contain one-way delays.
     Known(ClockMap),
-    /// Nothing is known: reports contain the differences of the two clocks, and an origin for them.
+    /// The relation of the clocks is unknown, so reports contain the differences of the clocks, relative to an origin.
     Apart,
 }
 
-/// The relation of the two clocks. If it is not known, the receiver assumes that the first delay is zero.
+/// The relation of the sender's and the receiver's clock. If it is not known, the receiver assumes that the one-way
+/// delay of the first packet is zero.
 #[derive(Debug)]
 pub(crate) struct Timeline {
     clocks: Clocks,
     map: Option<ClockMap>,
-    /// The last packet's delay, if it was implausible.
+    /// The delay of the last packet, if that delay was implausible.
     astray: Option<Span>,
 }
 
-/// When a packet was sent, according to its timestamp, and its delay.
+/// When a packet was sent, according to its timestamp, and its one-way delay.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Timed {
     pub(crate) sent: Instant<SenderClock>,
@@ -36,9 +37,9 @@ pub(crate) struct Timed {
     pub(crate) anew: bool,
 }
 
-/// Maximum plausible delay: a report cannot express more than ±128 s. If the clocks disagree by more, they are wrong.
+/// Maximum plausible one-way delay. A report cannot express more than ±128 s. If the delay is longer, a clock is wrong.
 const PLAUSIBLE_DELAY: Span = Span::from_secs(100);
-/// Two packets whose delays differ by less than this show the same clock step.
+/// If the implausible delays of two packets differ by less than this, the same step of a clock caused both.
 const SAME_STEP: Span = Span::from_secs(1);
 
 impl Timeline {
@@ -59,7 +60,8 @@ impl Timeline {
         }
         let agrees = self.astray.replace(delay).is_some_and(|last| (delay - last).abs() < SAME_STEP);
         if agrees && self.clocks == Clocks::Apart {
-            // Two consecutive packets agree: a clock was set, by minutes or more.
+            // The implausible delays of two consecutive packets agree, so a clock was set, by more than the maximum
+            // plausible delay.
             self.map = Some(ClockMap::receiver_ahead(shown));
             self.astray = None;
             return Ok(Timed { sent: ntp.to_instant_near(now.assume_clock()), delay: Span::ZERO, anew: true });
@@ -67,7 +69,7 @@ impl Timeline {
         Err(DropReason::Implausible)
     }
 
-    /// The origin of reported delays; `None` if both ends know the relation of the clocks.
+    /// Returns the origin of reported delays; `None` if the relation of the clocks is known.
     fn origin(&self, least: Option<Span>) -> Option<DelayOrigin> {
         let origin = self.map.filter(|_| self.clocks == Clocks::Apart)?.ahead();
         Some(DelayOrigin { origin, least })
@@ -81,13 +83,13 @@ pub(crate) struct Reception {
     delays: DelayMeter,
     jitter: InterarrivalJitter,
     pairs: PacketPairs,
-    /// Number of packets that arrived, each counted once; wraps.
+    /// Number of packets that arrived, each counted once, modulo 2³².
     arrived: u32,
     marks: MarkReport,
     stamps: Stamps,
     /// When the newest sender report was sent, and when it arrived.
     last_sr: Option<SrTimes>,
-    /// The newest sender report with a request.
+    /// When the newest sender report that contains a request was sent, and when it arrived.
     last_request: Option<SrTimes>,
 }
 
@@ -109,9 +111,10 @@ pub(crate) struct Answer {
 /// Which packets an answer covers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Cut {
-    /// Packets sent after the rate of the interval took effect, as estimated by the receiver (Waki 2013, Eq. 13, 14).
+    /// Packets sent after the rate of the interval took effect. The receiver estimates this time from the one-way delay
+    /// (Waki 2013, Eq. 13, 14).
     ByWay,
-    /// Packets sent after the time in the request: the sender knows when its rate took effect.
+    /// Packets sent after the time that the request states, because the sender knows when its rate took effect.
     AsAsked,
 }
 
@@ -131,8 +134,8 @@ impl Reception {
         }
     }
 
-    /// Counts a media packet with number `sequence` that was sent at `sent`. Returns its extended number, and whether
-    /// the numbers continue the previous ones.
+    /// Counts a media packet with number `sequence` that was sent at `sent`. Returns its number, extended beyond 16
+    /// bits, and false if the sender restarted with other numbers.
     pub(crate) fn count(&mut self, sequence: u16, sent: Instant<SenderClock>) -> Result<(u64, bool), DropReason> {
         let Some(tracker) = &mut self.tracker else {
             let tracker = self.tracker.insert(SequenceTracker::new(sequence, sent));
@@ -145,8 +148,8 @@ impl Reception {
         }
     }
 
-    /// Measures the first copy of packet `sequence`, which was sent at `sent` (`ntp` in the packet) and arrived after
-    /// `delay`.
+    /// Measures the first copy of packet `sequence`. It was sent at `sent`, carries this time as `ntp`, and arrived
+    /// after `delay`.
     pub(crate) fn measure(&mut self, sequence: u16, ntp: NtpTime, (sent, delay): (Instant<SenderClock>, Span)) {
         self.arrived = self.arrived.wrapping_add(1);
         self.stamps.keep(sequence, ntp);
@@ -164,7 +167,7 @@ impl Reception {
         }
     }
 
-    /// Records packet `sequence` of `size` at `now`, which may be half of a packet pair.
+    /// Records that packet `sequence` of `size` arrived at `now`. The packet may be one of a packet pair.
     pub(crate) fn pair_up(
         &mut self,
         sequence: u64,
@@ -175,12 +178,12 @@ impl Reception {
         self.pairs.push(sequence, sent, now, size);
     }
 
-    /// Removes the delays, because the clocks have changed.
+    /// Removes the measured delays, because a clock was set.
     pub(crate) fn forget(&mut self) {
         self.delays.clear();
     }
 
-    /// Number of packets that arrived, each counted once; wraps.
+    /// Returns the number of packets that arrived, each counted once, modulo 2³².
     pub(crate) const fn arrived(&self) -> u32 {
         self.arrived
     }
@@ -190,7 +193,7 @@ impl Reception {
         self.last_sr.is_some()
     }
 
-    /// Processes a sender report that `timeline` has `timed`. Returns the answer, if it contains a request.
+    /// Processes a sender report with the timing `timed`. If the report contains a request, returns the answer.
     pub(crate) fn on_sender_report(
         &mut self,
         now: Instant<ReceiverClock>,
@@ -200,7 +203,8 @@ impl Reception {
     ) -> Result<Option<Answer>, DropReason> {
         if let Some(last) = &self.last_sr {
             if last.ntp == report.ntp {
-                // A compound without a request may have the time of a request, but a request must not arrive twice.
+                // A regular compound, which has no request, may have the same time as a request. But a request must not
+                // arrive twice.
                 return if report.extension.is_empty() { Ok(None) } else { Err(DropReason::Duplicate) };
             }
             if timed.sent < last.sent {
@@ -217,7 +221,7 @@ impl Reception {
             tracker.align(asked.number);
         }
         let (delay, least) = self.interval(request, times, cut);
-        // The next request contains the time of this request or a later time, so older delays are not needed.
+        // The next request contains the time of this request or a later time, so older delays are no longer needed.
         self.delays.forget_until(times.sent);
         self.last_request = Some(times);
         let loss = self.tracker.as_mut().map(SequenceTracker::report);
@@ -239,11 +243,11 @@ impl Reception {
         Receipt { nonce: asked.nonce, arrived: self.arrived, stamp: self.stamps.find(asked.number as u16) }
     }
 
-    /// The delay of the interval that a request asks about, and its minimum.
+    /// Returns the delay statistics of the interval that a request asks for, and the interval's minimum delay.
     fn interval(&self, request: ReportRequest, times: SrTimes, cut: Cut) -> (Option<DelaySummary>, Option<Span>) {
         let start = NtpTime::from_middle_near(request.interval_start, times.ntp).to_instant_near(times.sent);
         let cut = if cut == Cut::ByWay {
-            // Eq. 13 if the request at the start of the interval did arrive, Eq. 14 otherwise.
+            // Eq. 13 applies if the request at the start of the interval arrived, otherwise Eq. 14.
             let previous = self.last_request.filter(|previous| previous.ntp.middle() == request.interval_start);
             let way = previous.map_or(times.way, |previous| previous.way).max(Span::ZERO);
             start + way + way
@@ -253,7 +257,8 @@ impl Reception {
         (self.delays.summary_after(cut), self.delays.least_after(cut))
     }
 
-    /// A block for a regular report. It does not reset the losses since the last answer, which the next answer needs.
+    /// Returns a report block for a regular report. This does not reset the count of losses since the last answer,
+    /// which the next answer needs.
     pub(crate) fn regular_block(&self, sender_ssrc: u32, now: Instant<ReceiverClock>) -> ReportBlock {
         let loss = self.tracker.clone().map(|mut tracker| tracker.report());
         self.block(sender_ssrc, now, loss)

@@ -6,20 +6,21 @@ use crate::DropReason;
 use crate::wire::relay;
 use equipoise::units::{Instant, ReceiverClock, Span};
 
-/// How payload is delivered.
+/// How received payload is put into order and delivered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ReorderConfig {
     /// How long to wait for a missing packet before the packets after it are delivered.
     pub hold: Span,
-    /// Maximum number of bytes that wait for a missing packet; above this, the receiver stops waiting.
+    /// Maximum number of bytes that are buffered while a packet is missing. Above this, the receiver stops waiting for
+    /// the packet.
     pub most: usize,
-    /// Whether payload is delivered in sending order; otherwise it is delivered on arrival, for an application that
-    /// reorders it itself.
+    /// Whether payload is delivered in sending order. Otherwise it is delivered on arrival, for an application that
+    /// reorders packets itself.
     pub in_order: bool,
 }
 
 impl Default for ReorderConfig {
-    /// 100 ms (our choice: twice the reordering that a session should tolerate) and 256 kB.
+    /// Waits for 100 ms (our choice: twice the reordering that a session should tolerate), and buffers at most 256 kB.
     fn default() -> Self {
         Self { hold: Span::from_millis(100), most: 256 << 10, in_order: true }
     }
@@ -28,46 +29,47 @@ impl Default for ReorderConfig {
 /// A media packet that arrived.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Came<'a> {
-    /// The packet's extended number.
+    /// The packet's sequence number, extended beyond 16 bits.
     pub(crate) sequence: u64,
     pub(crate) payload: &'a [u8],
     /// The whole datagram.
     pub(crate) datagram: &'a [u8],
 }
 
-/// When payload is delivered.
+/// When the payload of a packet is delivered: in sending order, or on arrival.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Place {
     InOrder,
     AtOnce,
 }
 
-/// Minimum weight of an entry in bytes, so that the number of entries without payload is bounded, too.
+/// Minimum size, in bytes, with which a buffer entry counts. It bounds the number of entries without payload, too.
 const KEPT_PLACE: usize = 64;
 
-/// The weight of an entry, in bytes.
+/// Returns the size, in bytes, with which a buffer entry counts.
 fn weight(payload: Option<&[u8]>) -> usize {
     payload.map_or(0, <[u8]>::len).max(KEPT_PLACE)
 }
 
-/// Reorders payload by sequence number.
+/// A receiver's buffer that puts payload into the order of sequence numbers.
 #[derive(Debug)]
 pub(crate) struct ReorderBuffer {
     config: ReorderConfig,
-    /// The next number to deliver; `None` at the start, when a packet before the first one may still arrive.
+    /// The next sequence number to deliver. `None` at the start: the first packet that arrives need not be the first
+    /// that was sent.
     next: Option<u64>,
-    /// Packets that arrived early: arrival time and payload. The payload is `None` if it was delivered at once and the
-    /// entry only records the arrival.
+    /// Packets that arrived before a missing packet, by number: arrival time and payload. The payload is `None` if it
+    /// was delivered on arrival; then the entry only records that the packet is not missing.
     early: BTreeMap<u64, (Instant<ReceiverClock>, Option<Vec<u8>>)>,
-    /// Bytes in `early`.
+    /// Total size of the entries of `early`, in bytes.
     held: usize,
-    /// Number of packets missing before the next payload.
+    /// Number of packets that are missing before the next payload.
     missing: u64,
     /// Buffers for reuse.
     spare: Vec<Vec<u8>>,
-    /// Payload to deliver, in order, and the number of packets missing before it.
+    /// Payload that is ready to be delivered, in order, each with the number of packets that are missing before it.
     ready: VecDeque<(u64, Vec<u8>)>,
-    /// The last payload delivered.
+    /// The payload that was delivered last.
     given: Vec<u8>,
 }
 
@@ -88,11 +90,11 @@ impl ReorderBuffer {
         }
     }
 
-    /// Processes a media packet, in a session with payload of this kind. A packet of a further source is delivered at
-    /// once: it has its own order, and missing packets of the session's source do not concern it.
+    /// Processes a media packet, in a session with payload of this kind. A packet of a further source is delivered on
+    /// arrival: it has its own order, so missing packets of the session's main source do not delay it.
     ///
     /// # Errors
-    /// [`DropReason::Late`] if a later packet was already delivered, or if it is a duplicate.
+    /// [`DropReason::Late`] if a packet with a higher number was already delivered, or if the packet is a duplicate.
     pub(crate) fn play(
         &mut self,
         now: Instant<ReceiverClock>,
@@ -106,7 +108,7 @@ impl ReorderBuffer {
                 Place::InOrder
             }),
             Payload::Rtp => self.push(now, sequence, |out| {
-                // The datagram parsed as RTP, so it can be unstamped.
+                // The datagram was parsed as RTP, so removing our extensions cannot fail.
                 let _ = relay::unstamp(datagram, out);
                 if out.get(8..12) == datagram.get(8..12) { Place::InOrder } else { Place::AtOnce }
             }),
@@ -114,7 +116,8 @@ impl ReorderBuffer {
         if in_time { Ok(()) } else { Err(DropReason::Late) }
     }
 
-    /// Adds a packet. Returns false if it is too late: it is a duplicate, or a later packet was already delivered.
+    /// Adds a packet. Returns false if the packet is a duplicate, or if a packet with a higher number was already
+    /// delivered.
     fn push(&mut self, now: Instant<ReceiverClock>, sequence: u64, write: impl FnOnce(&mut Vec<u8>) -> Place) -> bool {
         if !self.config.in_order {
             let mut payload = self.spare.pop().unwrap_or_default();
@@ -143,13 +146,14 @@ impl ReorderBuffer {
         true
     }
 
-    /// Restarts the numbers: buffered packets are delivered, and nothing is missing before the next ones.
+    /// Prepares for a sender that restarts with other numbers: releases all buffered packets, and treats no packet
+    /// before the next one as missing.
     pub(crate) fn begin_anew(&mut self) {
         self.flush();
         self.next = None;
     }
 
-    /// When to stop waiting for a missing packet.
+    /// Returns when to stop waiting for the missing packet; `None` if no packet is missing.
     pub(crate) fn due(&self) -> Option<Instant<ReceiverClock>> {
         let came = if self.next.is_some() {
             self.early.values().map(|(came, _)| *came).next()
@@ -159,7 +163,7 @@ impl ReorderBuffer {
         came.map(|came| came + self.config.hold)
     }
 
-    /// Releases the packets that are in order, or that have waited long enough.
+    /// Releases for delivery the packets that are in order, and those that have waited long enough.
     pub(crate) fn release(&mut self, now: Instant<ReceiverClock>) {
         while let Some((&sequence, _)) = self.early.first_key_value() {
             let waits = self.next != Some(sequence) && self.due().is_some_and(|due| due > now);
@@ -170,19 +174,19 @@ impl ReorderBuffer {
         }
     }
 
-    /// Releases all early packets for delivery, without waiting for those that are missing.
+    /// Releases all buffered packets for delivery, without waiting for missing packets.
     pub(crate) fn flush(&mut self) {
         while !self.early.is_empty() {
             self.pop_first();
         }
     }
 
-    /// Whether there is payload to deliver now.
+    /// Whether payload is ready to be delivered.
     pub(crate) fn is_ready(&self) -> bool {
         !self.ready.is_empty()
     }
 
-    /// The next payload and how many packets are missing before it.
+    /// Returns the number of packets that are missing before the next payload, and the payload.
     pub(crate) fn pop(&mut self) -> Option<(u64, &[u8])> {
         let (missing, payload) = self.ready.pop_front()?;
         let before = core::mem::replace(&mut self.given, payload);
@@ -215,7 +219,7 @@ mod tests {
         Instant::ZERO + Span::from_millis(millis)
     }
 
-    /// A buffer that holds for 50 ms and has delivered everything before packet 10.
+    /// Creates a buffer that waits for 50 ms for a missing packet, and has delivered everything before packet 10.
     fn reorder() -> ReorderBuffer {
         let mut reorder =
             ReorderBuffer::new(ReorderConfig { hold: Span::from_millis(50), most: 100 * KEPT_PLACE, in_order: true });
@@ -230,7 +234,8 @@ mod tests {
         })
     }
 
-    /// The delivered payload: its number (as in the payload), and the number of packets missing before it.
+    /// Returns, for each delivered packet, its number (which its payload contains) and the number of packets missing
+    /// before it.
     fn drain(reorder: &mut ReorderBuffer) -> Vec<(u8, u64)> {
         core::iter::from_fn(|| reorder.pop().map(|(missing, payload)| (payload[0], missing))).collect()
     }
@@ -303,8 +308,8 @@ mod tests {
     }
 
     proptest! {
-        /// For any order of arrival, numbers are delivered in increasing order, each once, and no packet that arrived
-        /// in time is lost.
+        /// For any order of arrival, packets are delivered in the order of their numbers, each once, and no packet that
+        /// arrived in time is dropped.
         #[test]
         fn the_order_is_that_of_the_numbers(shifts in proptest::collection::vec(0u64..20, 1..200)) {
             let mut arrivals: Vec<_> = shifts.iter().enumerate().map(|(number, shift)| (number as u64 + shift, number as u64)).collect();

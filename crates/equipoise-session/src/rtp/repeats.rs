@@ -1,4 +1,4 @@
-//! A sender's recent packets, for retransmission.
+//! A sender's store of recent packets, for retransmission.
 
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;
@@ -8,37 +8,38 @@ use equipoise::units::{Instant, SenderClock, Span};
 /// How a sender answers requests for missing packets.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Repeating {
-    /// Maximum number of bytes kept.
+    /// Maximum number of bytes of recent packets that are stored.
     pub most: usize,
-    /// How long a packet is kept.
+    /// How long a packet is stored.
     pub age: Span,
-    /// Maximum share of retransmitted data, relative to data sent for the first time: 0 to 1.
+    /// Maximum amount of retransmitted data, as a share of the data sent for the first time: 0 to 1.
     pub share: f64,
 }
 
 impl Default for Repeating {
-    /// 256 kB, 500 ms (our choice: 4 Mbit/s, and longer than a receiver waits) and an eighth. Higher losses are
-    /// congestion, which retransmissions would increase.
+    /// Stores 256 kB and 500 ms (our choice: enough for 4 Mbit/s, and longer than a receiver waits). Retransmits at
+    /// most an eighth: higher losses are congestion, which retransmissions would increase.
     fn default() -> Self {
         Self { most: 256 << 10, age: Span::from_millis(500), share: 0.125 }
     }
 }
 
-/// Maximum number of retransmissions of a packet.
+/// Maximum number of retransmissions of the same packet.
 const TIMES: u8 = 3;
-/// Minimum time between two retransmissions of a packet. Our choice: a request may be duplicated.
+/// Minimum time between two retransmissions of the same packet. Our choice: the network may duplicate a request.
 const APART: Span = Span::from_millis(10);
-/// Maximum credit in bytes after a time without losses. Our choice: enough to answer a burst of some losses completely.
+/// Maximum number of bytes that may be retransmitted after a time without losses. Our choice: enough to retransmit all
+/// packets of a burst of some losses.
 const SAVED: f64 = 20_000.0;
-/// The recent packets, and which of them to retransmit.
+/// The recent packets of a sender, and which of them must be retransmitted.
 #[derive(Debug)]
 pub(crate) struct RepeatQueue {
     config: Repeating,
-    /// The recent packets, by increasing number.
+    /// The stored packets, by increasing sequence number.
     kept: VecDeque<Kept>,
     bytes: usize,
     wanted: VecDeque<u64>,
-    /// Number of bytes that may be retransmitted.
+    /// Number of bytes that may be retransmitted now.
     credit: f64,
     /// Buffers for reuse.
     spare: Vec<Vec<u8>>,
@@ -47,7 +48,7 @@ pub(crate) struct RepeatQueue {
 #[derive(Debug)]
 struct Kept {
     sequence: u64,
-    /// When the packet was first and last sent.
+    /// When the packet was first sent, and when it was last sent.
     sent: Instant<SenderClock>,
     last: Instant<SenderClock>,
     times: u8,
@@ -56,19 +57,19 @@ struct Kept {
 }
 
 impl RepeatQueue {
-    /// Maximum number of packets kept, however short they are.
+    /// Maximum number of stored packets, however short they are.
     pub(crate) const MOST_PACKETS: usize = 4096;
     /// Maximum number of buffers kept for reuse.
     const SPARE: usize = 64;
 
     pub(crate) fn new(config: Repeating) -> Self {
-        // NaN allows nothing; above 1, as much as was sent for the first time is allowed.
+        // If the share is `NaN`, nothing is retransmitted. A share above 1 counts as 1.
         let share = if config.share.is_nan() { 0.0 } else { config.share.clamp(0.0, 1.0) };
         let config = Repeating { share, ..config };
         Self { config, kept: VecDeque::new(), bytes: 0, wanted: VecDeque::new(), credit: SAVED, spare: Vec::new() }
     }
 
-    /// Records a packet sent for the first time, as it was before stamping.
+    /// Stores a packet that is sent for the first time; `plain` is the packet without our extensions.
     pub(crate) fn keep(&mut self, now: Instant<SenderClock>, sequence: u64, plain: &[u8]) {
         self.credit = (self.credit + plain.len() as f64 * self.config.share).min(SAVED);
         let mut bytes = self.spare.pop().unwrap_or_default();
@@ -86,7 +87,7 @@ impl RepeatQueue {
         }
     }
 
-    /// Records a request for the packet whose number has these lower 16 bits.
+    /// Records a request for the packet whose sequence number has the lower 16 bits `number`.
     pub(crate) fn want(&mut self, now: Instant<SenderClock>, number: u16) {
         let Some(last) = self.kept.back() else { return };
         let back = (last.sequence as u16).wrapping_sub(number);
@@ -98,7 +99,7 @@ impl RepeatQueue {
         }
     }
 
-    /// Removes requests for packets that are no longer kept at `now`.
+    /// Removes requests for packets that, at `now`, are no longer stored or are too old.
     pub(crate) fn expire(&mut self, now: Instant<SenderClock>) {
         while let Some(sequence) = self.wanted.front().copied() {
             let age = self.config.age;
@@ -109,12 +110,12 @@ impl RepeatQueue {
         }
     }
 
-    /// Whether there is a packet to retransmit, and credit for it.
+    /// Whether a packet must be retransmitted and the limit allows it.
     pub(crate) fn is_ready(&self) -> bool {
         !self.wanted.is_empty() && self.credit > 0.0
     }
 
-    /// Writes the next packet to retransmit to `plain`, and returns its number.
+    /// Writes the next packet to be retransmitted to `plain`, and returns its sequence number.
     pub(crate) fn take(&mut self, now: Instant<SenderClock>, plain: &mut Vec<u8>) -> Option<u64> {
         if !self.is_ready() {
             return None;
@@ -179,7 +180,7 @@ mod tests {
         assert!(!queue.is_ready());
     }
 
-    /// If it fails, a path that drops half of the packets gets half as much data in addition.
+    /// If it fails, retransmissions on a path that drops half of the packets increase the load by half.
     #[test]
     fn no_more_than_its_share_is_sent_again() {
         let mut queue = RepeatQueue::new(Repeating::default());

@@ -1,4 +1,4 @@
-//! Lost packets that are requested and retransmitted.
+//! Tests of lost packets that the receiver requests and the sender retransmits.
 
 use alloc::boxed::Box;
 use alloc::sync::Arc;
@@ -15,7 +15,7 @@ use super::{Payload, Receiver, ReceiverConfig, Repeating, Sender, SenderConfig, 
 use crate::wire::nack::encode_nack;
 use crate::{DropReason, Event, Input};
 
-/// Two ends at 1 Mbit/s over `path`; the sender retransmits the packets that the receiver requests.
+/// Creates a session at 1 Mbit/s over `path`, in which the sender retransmits the packets that the receiver requests.
 fn ends<F: FnMut(&Passing) -> Vec<u64>>(payload: Payload, path: F) -> TwoEnds<F> {
     let stream = StreamConfig::new(0x0102_0304, 96, Size::from_bytes(1000), "sender@test");
     let config = SenderConfig {
@@ -36,7 +36,7 @@ fn ends<F: FnMut(&Passing) -> Vec<u64>>(payload: Payload, path: F) -> TwoEnds<F>
     }
 }
 
-/// A path with a delay of `millis` that loses one media packet in ten.
+/// Returns a path with a delay of `millis` ms that loses one media packet in ten.
 fn lossy(millis: u64) -> impl FnMut(&Passing) -> Vec<u64> {
     move |passing| {
         let is_lost = !passing.is_rtcp && passing.number % 10 == 3;
@@ -44,7 +44,7 @@ fn lossy(millis: u64) -> impl FnMut(&Passing) -> Vec<u64> {
     }
 }
 
-/// A second of another program's packets, 80 in total, and half a second more.
+/// Sends 80 packets of another program within about a second, and waits half a second more. Returns the packets.
 fn second_of_packets<F: FnMut(&Passing) -> Vec<u64>>(bench: &mut TwoEnds<F>) -> Vec<Vec<u8>> {
     let packets: Vec<Vec<u8>> = (0..80u8)
         .map(|number| {
@@ -67,7 +67,7 @@ fn what_is_lost_takes_its_place_byte_by_byte_in_time_and_no_measure_knows_of_it(
     let repeated = bench.count(|event| matches!(event, Event::MediaRepeated { .. }));
     let repaired = bench.count(|event| matches!(event, Event::MediaRepaired { .. }));
     assert!(bench.missing == 0 && bench.packets == packets, "{} came, {} missing", bench.packets.len(), bench.missing);
-    // Some of the retransmissions are lost, too.
+    // Some of the retransmissions are lost as well.
     assert!((6..=12).contains(&repaired) && repeated >= repaired, "{repaired} of {repeated}");
     assert_eq!(bench.count(|event| matches!(event, Event::MediaSent { .. })), packets.len());
     let received = bench.count(|event| matches!(event, Event::MediaReceived { .. }));
@@ -98,8 +98,7 @@ fn a_stream_is_repaired_like_packets() {
     assert!(bench.given == stream && bench.missing == 0, "{} bytes, {} missing", bench.given.len(), bench.missing);
 }
 
-/// If it fails, the reverse path carries requests for packets that will be late, and the forward path carries useless
-/// retransmissions.
+/// If it fails, the receiver requests packets that will arrive too late, and the sender retransmits them.
 #[test]
 fn over_a_path_too_long_for_it_the_asking_ends() {
     let mut bench = ends(Payload::Rtp, lossy(80));
@@ -111,7 +110,7 @@ fn over_a_path_too_long_for_it_the_asking_ends() {
         .iter()
         .filter_map(|(at, event)| matches!(event, Event::RepetitionAsked { .. }).then_some(at / MILLI))
         .collect();
-    // At first the response time is not known.
+    // The receiver sends some requests at the start, when the response time is not known yet.
     assert!(!asked.is_empty() && asked.iter().all(|at| *at < 500), "asked at {asked:?} ms");
 }
 
@@ -145,12 +144,12 @@ fn a_flood_of_requests_gets_no_more_than_an_eighth_and_strangers_get_nothing() {
         }
     }
     let repeated = bench.count(|event| matches!(event, Event::MediaRepeated { .. }));
-    // An eighth of 200 packets, plus the credit from the start: 22 packets.
+    // The limit is an eighth of 200 packets plus the credit at the start, which is enough for 22 packets.
     assert!((10..=48).contains(&repeated), "{repeated} packets were sent again");
     assert_eq!(bench.count(|event| *event == Event::Ignored(DropReason::Foreign)), 1);
 }
 
-/// A fixed rate that counts its intervals, and how many of them were app-limited.
+/// A controller with a fixed rate that counts the intervals reported to it, and how many of them were app-limited.
 #[derive(Debug)]
 struct Counting(Cbr, Arc<[AtomicU32; 2]>);
 
@@ -175,7 +174,8 @@ impl Controller for Counting {
     }
 }
 
-/// If it fails, a receiver that requests packets it already has makes a law believe that the application uses the rate.
+/// If it fails, a receiver that requests packets it already has makes the controller assume that the application uses
+/// the full rate.
 #[test]
 fn what_is_sent_again_is_no_use_that_the_application_makes_of_the_rate() {
     let heard = Arc::new([AtomicU32::new(0), AtomicU32::new(0)]);
@@ -197,7 +197,8 @@ fn what_is_sent_again_is_no_use_that_the_application_makes_of_the_rate() {
         let [high, low] = number.to_be_bytes();
         let packet = [&[0x80, 96, high, low, 0, 0, 0, 0, 1, 2, 3, 4][..], &[7; 930]].concat();
         bench.tell(true, Input::payload(&packet));
-        // Every 10 ms: four fifths of the rate including headers. All packets in flight are requested.
+        // One packet every 10 ms is four fifths of the rate, including headers. All packets in flight are requested
+        // again.
         bench.run_until(u64::from(number + 1) * 10);
         for first in (0..0x1_0000u32).step_by(17 * 16) {
             let mut all = Vec::new();

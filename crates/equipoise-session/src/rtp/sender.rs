@@ -33,17 +33,19 @@ pub(super) use half::Draft;
 pub struct SenderConfig {
     /// The stream that the sender sends.
     pub stream: StreamConfig,
-    /// The kind of payload.
+    /// The kind of payload that the sender sends.
     pub payload: Payload,
-    /// The source of generated media.
+    /// The source of the media, if the payload is generated.
     pub supply: Supply,
-    /// How the controller's delays are obtained; the receiver must also know whether the clocks are synchronised.
+    /// How the delays for the controller are obtained. The receiver must be configured accordingly
+    /// ([`Clocks`](super::Clocks)).
     pub delays: Delays,
-    /// Time between two requests for a report: I of Waki 2013, Sec. 5.1; at least 1 ms.
+    /// Time between two requests for a report, at least 1 ms: I of Waki 2013, Sec. 5.1.
     pub report_interval: Span,
     /// When the first packet is sent; the first request follows one report interval later.
     pub start: Instant<SenderClock>,
-    /// Seed of the random numbers of RFC 3550: first sequence number, timestamp offset, intervals of compound packets.
+    /// Seed of the random numbers of RFC 3550: first sequence number, timestamp offset, and intervals between regular
+    /// RTCP compounds.
     pub seed: u64,
     /// Maximum time for which payload is queued. Packets of another program that have waited longer are dropped, the
     /// oldest first. A stream is accepted only as fast as it can be sent within this time.
@@ -51,27 +53,27 @@ pub struct SenderConfig {
     /// Whether the circuit breakers of RFC 8083, Sec. 4 are enabled. Disable them only if no other traffic can suffer:
     /// in a simulator, or on a private link.
     pub circuit_breakers: bool,
-    /// Whether the receiver has a playout buffer and reports its state ([`Needs::PLAYOUT`]).
+    /// Whether the receiver has a playout buffer and reports the buffer's state ([`Needs::PLAYOUT`]).
     pub reports_playout: bool,
     /// ECN field of media packets: whether queues may mark packets instead of dropping them. If the path does not
     /// preserve the field, [`Event::EcnFailed`] is reported, and media is sent as [`Ecn::NotCapable`] from then on.
     pub ecn: Ecn,
     /// The pauses of generated media, in order of time.
     pub pauses: Vec<Pause>,
-    /// How the receiver sends per-packet reports; `None` if it sends none. The controller then uses these reports, and
-    /// the answers to requests prove what arrives.
+    /// How the receiver sends per-packet reports; `None` if it sends none. The controller then uses the per-packet
+    /// reports, while the answers to requests still prove the delivery rate.
     pub reporting: Option<Reporting>,
-    /// How the sender answers requests for missing packets; `None` if it does not. Generated media is never
-    /// retransmitted.
+    /// How the sender answers requests for missing packets; `None` if it ignores such requests. Generated media is
+    /// never retransmitted.
     pub repeating: Option<Repeating>,
     /// Whether the session also carries another program's packets from one further source, such as audio in addition to
-    /// video. Its packets are sent before all others, and the receiver delivers them on arrival. It is the first
-    /// further source that sends; another source replaces it if it was silent for 2 s.
+    /// video. Packets of the further source are sent before all others, and the receiver delivers them on arrival. The
+    /// further source is the first one that sends packets; after 2 s without packets, another source may replace it.
     pub has_further_source: bool,
 }
 
 impl SenderConfig {
-    /// A sender of generated media.
+    /// Creates the configuration of a sender of generated media.
     pub const fn new(stream: StreamConfig, report_interval: Span, start: Instant<SenderClock>, seed: u64) -> Self {
         let (payload, supply, delays) = (Payload::Generated, Supply::Unlimited, Delays::Agreed);
         Self {
@@ -93,10 +95,10 @@ impl SenderConfig {
         }
     }
 
-    /// Default of `patience`: later payload is of no use to a conversation. Our choice.
+    /// Default of `patience`. Our choice: payload that is later than this is of no use to a conversation.
     pub const PATIENCE: Span = Span::from_millis(400);
 
-    /// The feedback that the session provides to its controller.
+    /// Returns the feedback that the session provides to its controller.
     pub const fn provides(&self) -> Needs {
         let playout = if self.reports_playout { Needs::PLAYOUT } else { Needs::NOTHING };
         let packets = if self.reporting.is_some() { Needs::PACKETS } else { Needs::NOTHING };
@@ -110,28 +112,29 @@ impl SenderConfig {
     }
 }
 
-/// The sending end of a session: paces media at the controller's rate, requests reports and passes them to the
+/// The sending end of a session. It paces media at the controller's rate, requests reports and passes them to the
 /// controller.
 ///
 /// Source: Waki 2013, Sec. 5.1. A request contains the time of the previous request, so that the receiver can select
 /// the packets sent at the current rate. If none of the last three requests has been answered when the next one is due,
 /// the controller is notified and the request is skipped. The request one interval later contains the time of the
-/// skipped request, so that only packets sent at the lower rate count. (The text's `t_i + 1 + I` is garbled; this is
-/// our reading.)
+/// skipped request, so that only packets sent at the lower rate count. (The expression `t_i + 1 + I` in the paper is
+/// garbled; this is our reading.)
 ///
-/// Our reading: a report that arrives after a later request was sent is applied if no newer report was applied. So the
-/// interval may be shorter than the round-trip time.
+/// Our reading: a report that arrives after a later request was sent is applied, unless a newer report was already
+/// applied. So the report interval may be shorter than the round-trip time.
 ///
-/// Beyond the paper: the rate is at most twice the rate that reports prove to arrive, and the circuit breakers of RFC
-/// 8083, Sec. 4 stop the media, whatever the controller decides ([`Event::CircuitBroken`]). Requests continue, less
-/// often the longer no answer arrives; after three consecutive answers, media restarts at the lowest rate.
+/// In addition to the paper: whatever the controller decides, the rate is at most twice the delivery rate that reports
+/// prove, and the circuit breakers of RFC 8083, Sec. 4 can stop the media ([`Event::CircuitBroken`]). Requests then
+/// continue, but less often the longer no answer arrives. After three consecutive answers, media restarts at the lowest
+/// rate.
 pub struct Sender {
     packetiser: Packetiser,
     payload: Payload,
     queue: PayloadQueue,
-    /// `None` if the session carries only its own source.
+    /// The further source; `None` if the session carries only its main source.
     further: Option<FurtherSource>,
-    /// `None` if nothing is retransmitted.
+    /// The packets for retransmission; `None` if nothing is retransmitted.
     repeats: Option<RepeatQueue>,
     /// The packet that is being sent, without our extensions.
     plain: Vec<u8>,
@@ -141,7 +144,7 @@ pub struct Sender {
     /// Number of the probe that is being sent.
     probe: Option<u64>,
     provided: Needs,
-    /// `None` if the receiver sends no per-packet reports.
+    /// The state for per-packet reports; `None` if the receiver sends no such reports.
     by_packet: Option<ByPacket>,
     pacer: Pacer<SenderClock>,
     report_interval: Span,
@@ -152,11 +155,12 @@ pub struct Sender {
     singles: u32,
     breakers: Breakers,
     key_frames: KeyFrameTaker,
-    /// When the first packet was sent under this controller.
+    /// When the first packet was sent under the present controller.
     first_media: Option<Instant<SenderClock>>,
     /// Number of the next media packet when the last two report requests were due, the older first.
     turns: [u64; 2],
-    /// The sender's part of an RTCP datagram shared with a receiving role; `None` if the sender has its own datagrams.
+    /// The sender's part of an RTCP datagram that it shares with a receiving role; `None` if the sender sends its own
+    /// RTCP datagrams.
     shared: Option<Draft>,
     handled: Instant<SenderClock>,
     ended: bool,
@@ -164,19 +168,19 @@ pub struct Sender {
 }
 
 impl Sender {
-    /// If the controller needs packet pairs, one pair is sent in this number of packets. Our choice: some pairs in each
-    /// report interval, but not enough to make the stream bursty.
+    /// If the controller needs packet pairs, one pair is sent per this number of packets. Our choice: some pairs in
+    /// each report interval, but not enough to make the stream bursty.
     const PAIR_EVERY: u32 = 8;
     /// Feedback that a session over one path provides to its controller; [`Needs::PLAYOUT`] is added if the receiver
     /// has a playout buffer.
     pub const PROVIDES: Needs = Needs::INTERVALS.and(Needs::PACKET_PAIRS);
-    /// Seconds without a report after which no media is sent (RFC 8083, Sec. 4.1).
+    /// Time in seconds without a report after which no media is sent (RFC 8083, Sec. 4.1).
     pub const CIRCUIT_S: i64 = Breakers::SECONDS;
 
-    /// A sender that starts at `config.start` at the controller's rate.
+    /// Creates a sender that starts at `config.start` at the controller's rate.
     ///
     /// # Errors
-    /// [`SessionError`] if RTP cannot carry the configuration.
+    /// [`SessionError`] if RTP cannot carry the configuration, or if the session does not meet the controller's needs.
     pub fn new(config: SenderConfig, controller: BoxedController) -> Result<Self, SessionError> {
         config.check()?;
         let provided = config.provides();
@@ -226,10 +230,11 @@ impl Sender {
         Ok(sender)
     }
 
-    /// Replaces the controller; the new one starts at its own rate.
+    /// Replaces the controller. The new controller starts at its own initial rate.
     ///
     /// # Errors
-    /// [`SessionError::Needs`] and [`SessionError::NoRate`]; then the current controller stays.
+    /// [`SessionError::Needs`] if the new controller needs feedback that the session does not provide, and
+    /// [`SessionError::NoRate`] if it decides on no rate. After an error, the current controller stays.
     pub fn set_controller(&mut self, controller: BoxedController) -> Result<(), SessionError> {
         self.governor = Governor::new(adapted(self.by_packet.as_ref(), controller), self.provided)?;
         self.first_media = None;
@@ -237,7 +242,7 @@ impl Sender {
         Ok(())
     }
 
-    /// The current rate limit of the media.
+    /// Returns the current maximum rate of the media.
     pub const fn rate(&self) -> Rate {
         self.governor.rate()
     }
@@ -264,7 +269,7 @@ impl Sender {
         self.pacer.set_rate(self.governor.probe().map_or(pace, |probe| probe.rate.max(pace)));
     }
 
-    /// Performs everything due at `now`.
+    /// Performs everything that is due at `now`.
     pub(super) fn run(&mut self, now: Instant<SenderClock>) {
         if now < self.start {
             return;
@@ -292,7 +297,8 @@ impl Sender {
         if self.governor.on_timer(now) {
             self.decided();
         }
-        // At most two packets: the packet that is due, and the next one if the first was late by a packet interval.
+        // Sends at most two packets: the packet that is due, and the next one if the first was late by a packet
+        // interval.
         for _ in 0..2 {
             if self.breakers.has_stopped() || self.is_window_full() || self.pacer.poll(now) != Readiness::Now {
                 break;
@@ -314,7 +320,7 @@ impl Sender {
         self.ask_about_probe(now);
     }
 
-    /// Makes a request due before and after a probe, so that the answers prove the rate of the probe alone.
+    /// Makes a report request due before and after a probe, so that the answers prove the rate of the probe alone.
     fn ask_about_probe(&mut self, now: Instant<SenderClock>) {
         let probe = self.governor.probe().map(|probe| probe.number);
         if core::mem::replace(&mut self.probe, probe) != probe {
@@ -322,23 +328,23 @@ impl Sender {
         }
     }
 
-    /// Retransmits a missing packet and returns its size; `None` if there is none, or if a packet of the further source
-    /// is queued.
+    /// Retransmits a requested packet and returns its size. Returns `None` if no packet must be retransmitted, or if a
+    /// packet of the further source is queued.
     ///
-    /// A retransmission is sent before other media because the receiver waits for it. No measurement includes it: it
-    /// has no number and no sending time of its own.
+    /// A retransmission is sent before other media, because the receiver waits for it. No measurement includes a
+    /// retransmission, because it has neither a new number nor a sending time.
     fn repeat(&mut self, now: Instant<SenderClock>) -> Option<Size> {
         let Self { packetiser, plain, outbox, repeats, further, .. } = self;
         if further.as_ref().is_some_and(|further| further.queue.waiting() > 0) {
             return None;
         }
         let sequence = repeats.as_mut()?.take(now, plain)?;
-        // The receiver would not report a mark on this packet.
+        // The receiver does not report congestion marks on retransmissions.
         outbox.media_says(Ecn::NotCapable);
         Some(packetiser.repeat(now, sequence, plain, outbox))
     }
 
-    /// Sends the next packet and returns its size; `None` if there is none.
+    /// Sends the next packet and returns its size; `None` if there is no packet.
     fn send(&mut self, now: Instant<SenderClock>) -> Option<Size> {
         let Self { packetiser, queue, stock, plain, exchange, outbox, repeats, further, .. } = self;
         let further = further.as_mut().map(|further| &mut further.queue).filter(|queue| queue.waiting() > 0);
@@ -376,7 +382,7 @@ impl Sender {
         }
     }
 
-    /// Whether the data in flight is at its limit.
+    /// Whether the data in flight has reached the controller's window.
     fn is_window_full(&self) -> bool {
         let window = self.governor.window();
         let in_flight = self.by_packet.as_ref().map_or(Size::ZERO, ByPacket::in_flight);
@@ -384,7 +390,7 @@ impl Sender {
         window.is_some_and(|window| in_flight >= window.max(Size::from_bytes(1)))
     }
 
-    /// Sends the second packet of a pair if a pair is due. Returns its size, or zero.
+    /// If a packet pair is due, sends the second packet of the pair. Returns the size of that packet, or zero.
     fn send_second(&mut self, now: Instant<SenderClock>) -> Size {
         self.singles += 1;
         if self.singles < Self::PAIR_EVERY || !self.governor.wants_packet_pairs() {
@@ -407,7 +413,7 @@ impl Sender {
         }
     }
 
-    /// Restarts media at the lowest rate after enough answers.
+    /// Restarts stopped media at the lowest rate, if enough requests were answered.
     fn begin_again_if_due(&mut self, now: Instant<SenderClock>) {
         if self.breakers.begins_again(now) {
             self.governor.begin_again();
@@ -427,14 +433,14 @@ impl Sender {
         Ok(())
     }
 
-    /// Records that there is something to send from `now` on.
+    /// Records that there is a packet to send from `now` on.
     fn on_supply(&mut self, now: Instant<SenderClock>) {
         if self.application.goes_on(now) {
             self.pacer.rested_until(now);
         }
     }
 
-    /// Captures generated media that is due at `now`, and checks whether there is something to send.
+    /// Captures generated media that is due at `now`, and checks whether there is a packet to send.
     fn refill(&mut self, now: Instant<SenderClock>) {
         if self.payload == Payload::Generated {
             let (packet, media) = (self.packetiser.config().packet_size, self.packetiser.media());
@@ -447,12 +453,12 @@ impl Sender {
         }
     }
 
-    /// Bytes of queued payload of all sources.
+    /// Returns the number of bytes of queued payload, over all sources.
     fn unsent(&self) -> usize {
         self.queue.waiting() + self.further.as_ref().map_or(0, |further| further.queue.waiting())
     }
 
-    /// Whether there is a packet to send.
+    /// Whether there is a packet to send, including retransmissions.
     fn has_payload(&self) -> bool {
         let repeats = self.repeats.as_ref().is_some_and(RepeatQueue::is_ready);
         !self.breakers.has_stopped() && (repeats || self.has_media())
@@ -471,13 +477,13 @@ impl Sender {
         self.outbox.event(Event::Ended { by_peer });
     }
 
-    /// Stops sending for good.
+    /// Ends sending permanently.
     pub(super) const fn fall_silent(&mut self) {
         self.ended = true;
     }
 }
 
-/// The controller, adapted to the session's kind of feedback.
+/// Returns the controller, adapted to the session's kind of feedback.
 fn adapted(by_packet: Option<&ByPacket>, controller: BoxedController) -> BoxedController {
     match by_packet {
         Some(by_packet) => by_packet.adapt(controller),
@@ -493,7 +499,7 @@ impl Endpoint for Sender {
         if self.ended || matches!(input, Input::Path { .. }) {
             return;
         }
-        // An arrival may have a kernel timestamp from before the last timer; time must not go back here.
+        // A datagram's kernel timestamp may be earlier than the last timer call, but time must not go backwards here.
         let now = self.come_to(now);
         match input {
             Input::Datagram { datagram, .. } => self.on_datagram(now, datagram),

@@ -20,12 +20,13 @@ use equipoise::units::{Instant, SenderClock, Size, Span};
 pub struct StreamConfig {
     /// Synchronisation source.
     pub ssrc: u32,
-    /// RTP payload type, 0 to 63 or 96 to 127: the others collide with RTCP on one port (RFC 5761, Sec. 4).
+    /// RTP payload type, 0 to 63 or 96 to 127: all other types collide with RTCP on the same port (RFC 5761, Sec. 4).
     pub payload_type: u8,
-    /// Size of every IPv4 packet including headers; of the largest packet if an application provides the payload.
+    /// Size of every IPv4 packet, including headers. If an application provides the payload, size of the largest
+    /// packet.
     pub packet_size: Size,
-    /// Overhead per datagram in addition to the IPv4 and UDP headers: that of encryption, and 20 bytes for IPv6.
-    /// `packet_size` includes it.
+    /// Overhead per datagram in addition to the IPv4 and UDP headers: the overhead of encryption, and 20 bytes for
+    /// IPv6. `packet_size` includes this overhead.
     pub overhead: Size,
     /// Canonical name for SDES (RFC 3550, Sec. 6.5.1); at most [`StreamConfig::MAX_CNAME`] bytes.
     pub cname: String,
@@ -35,52 +36,52 @@ pub struct StreamConfig {
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum SessionError {
-    /// The packets have no room for their own headers, or do not fit into an IPv4 packet.
+    /// The packet size has no room for the headers, or exceeds that of an IPv4 packet.
     #[error("a packet of {found} cannot carry this session; it must have {min} to {max}")]
     PacketSize {
-        /// The size that was given.
+        /// The configured packet size.
         found: Size,
-        /// The smallest packet: headers alone.
+        /// The minimum packet size: that of the headers alone.
         min: Size,
-        /// The largest IPv4 packet.
+        /// The maximum size of an IPv4 packet.
         max: Size,
     },
     /// The payload type collides with RTCP, or does not fit into seven bits.
     #[error("payload type {found} cannot share a port with RTCP; use 0 to 63 or 96 to 127")]
     PayloadType {
-        /// The payload type that was given.
+        /// The configured payload type.
         found: u8,
     },
     /// The canonical name does not fit into a datagram together with the reports.
     #[error("the canonical name has {found} bytes; at most {max} fit")]
     Cname {
-        /// Length of the name that was given, in bytes.
+        /// Length of the configured name, in bytes.
         found: usize,
-        /// The maximum length.
+        /// The maximum length of a name, in bytes.
         max: usize,
     },
     /// The report interval is too short, zero or negative.
     #[error("the report interval is {found}; it must be {min} or more")]
     ReportInterval {
-        /// The interval that was given.
+        /// The configured report interval.
         found: Span,
-        /// The shortest interval.
+        /// The shortest report interval that is accepted.
         min: Span,
     },
-    /// Both ends of a duplex session have the same source number.
+    /// Both endpoints of a duplex session have the same synchronisation source.
     #[error("both ends have the source number {found:#010x}; each needs one of its own")]
     Source {
-        /// The source number that was given.
+        /// The synchronisation source of both endpoints.
         found: u32,
     },
     /// The interval of per-packet feedback is too long for any law, or too short for the overhead of its packets.
     #[error("the interval of feedback by packet is {found}; it must be {min} to {max}")]
     FeedbackInterval {
-        /// The interval that was given.
+        /// The configured interval.
         found: Span,
-        /// The shortest interval.
+        /// The shortest interval that is accepted.
         min: Span,
-        /// The longest interval.
+        /// The longest interval that is accepted.
         max: Span,
     },
     /// Duplex sessions, and sessions over several paths with one controller for the total, support only interval
@@ -99,33 +100,33 @@ pub enum SessionError {
     /// There is no controller for a path.
     #[error("there is no controller for a path")]
     NoController,
-    /// The controller sets no rate, but a session paces by a rate.
+    /// The controller decides on a window only, but a session needs a rate for its pacer.
     #[error("the controller has a window and no rate; a session paces by a rate")]
     NoRate,
-    /// The rate would be split among the paths again before the first report.
+    /// The total rate would be divided among the paths more often than reports arrive.
     #[error("the time between two divisions of the rate is {found}; it must be a report interval, {min}, or more")]
     Period {
-        /// The period that was given.
+        /// The configured time between two divisions.
         found: Span,
-        /// The report interval.
+        /// The configured report interval.
         min: Span,
     },
 }
 
 impl StreamConfig {
-    /// A stream directly over UDP and IPv4.
+    /// Creates the configuration of a stream over UDP and IPv4 without further overhead.
     pub fn new(ssrc: u32, payload_type: u8, packet_size: Size, cname: impl Into<String>) -> Self {
         Self { ssrc, payload_type, packet_size, overhead: Size::ZERO, cname: cname.into() }
     }
 
-    /// Maximum length of the canonical name in bytes, so that a compound with SR, SDES and BYE fits into
+    /// Maximum length of the canonical name in bytes. With such a name, a compound with SR, SDES and BYE fits into
     /// [`Transmit::MAX_HEAD`](crate::Transmit::MAX_HEAD).
     pub const MAX_CNAME: usize = 48;
-    /// Ticks of the RTP timestamp per second, as is usual for video (RFC 3551, Sec. 5).
+    /// Number of RTP timestamp ticks per second, as is usual for video (RFC 3551, Sec. 5).
     pub const MEDIA_CLOCK_HZ: u32 = 90_000;
 }
 
-/// Makes the packets of one RTP stream: numbers, timestamps, counts.
+/// Makes the packets of one RTP stream, with their numbers and timestamps, and counts them.
 #[derive(Clone, Debug)]
 pub(crate) struct Packetiser {
     config: StreamConfig,
@@ -142,7 +143,7 @@ pub(crate) struct Counts {
     pub(crate) octets: u32,
 }
 
-/// The numbers of a packet in addition to its sequence number in the stream.
+/// The numbers that a packet carries in addition to its sequence number in the stream.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Numbers {
     /// Sub-flow and number on the path, in a session over several paths.
@@ -151,24 +152,24 @@ pub(crate) struct Numbers {
     pub(crate) transport: Option<u16>,
 }
 
-/// A packet that has its number in the session, but neither its sending time nor its place in a sub-flow.
+/// A packet that has its number in the session, but not yet its sending time and its sub-flow number.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Plain<'a> {
     pub(crate) sequence: u64,
     /// The packet without our extensions.
     pub(crate) bytes: &'a [u8],
-    /// How long its payload has been queued.
+    /// How long the packet's payload has been queued.
     pub(crate) waited: Span,
 }
 
 /// The content of a packet of generated media.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Generated {
-    /// Bytes of media, at most those of a full packet.
+    /// Number of bytes of media, at most those of a full packet.
     pub(crate) media: usize,
     /// When the media was captured.
     pub(crate) captured: Instant<SenderClock>,
-    /// The part of a live media frame that the packet carries.
+    /// The part of a live media frame that the packet carries; `None` for other media.
     pub(crate) fragment: Option<Fragment>,
 }
 
@@ -178,7 +179,7 @@ pub(crate) struct Sent {
     /// Size of the IP packet.
     pub(crate) size: Size,
     octets: usize,
-    /// How long its payload had been queued.
+    /// How long the packet's payload had been queued.
     waited: Span,
     fragment: Option<Fragment>,
 }
@@ -193,7 +194,7 @@ impl Counts {
 impl Packetiser {
     const LARGEST: Size = Size::from_bytes(65_535);
 
-    /// A stream whose first sequence number and timestamp are drawn from `random` (RFC 3550, Sec. 5.1), and whose
+    /// Creates a stream. Its first sequence number and timestamp are chosen with `random` (RFC 3550, Sec. 5.1), and its
     /// packets carry the same kinds of further numbers as `like`.
     pub(crate) fn new(config: StreamConfig, like: Numbers, random: &mut impl Rng) -> Result<Self, SessionError> {
         let Numbers { subflow, transport } = like;
@@ -214,12 +215,12 @@ impl Packetiser {
         Ok(Self { config, media, next_sequence, timestamp_offset: random.next_u32(), counts: Counts::default() })
     }
 
-    /// Media in a full packet.
+    /// Returns the size of the media in a full packet.
     pub(super) const fn media(&self) -> Size {
         Size::from_bytes(self.media as u64)
     }
 
-    /// The number of the next packet.
+    /// Returns the sequence number of the next packet, extended beyond 16 bits.
     pub(super) const fn next_sequence(&self) -> u64 {
         self.next_sequence
     }
@@ -228,7 +229,7 @@ impl Packetiser {
         &self.config
     }
 
-    /// The sender information at `now`.
+    /// Returns the sender information for a report at `now`.
     pub(crate) fn sender_info(&self, now: Instant<SenderClock>) -> SenderInfo {
         SenderInfo {
             ssrc: self.config.ssrc,
@@ -239,7 +240,8 @@ impl Packetiser {
         }
     }
 
-    /// Adds a compound that any RTP tool understands to `outbox`: SR, SDES with CNAME, and BYE at the end.
+    /// Adds an RTCP compound that any RTP tool understands to `outbox`: SR, SDES with CNAME and, if `goodbye` is true,
+    /// BYE.
     pub(crate) fn send_compound(&self, now: Instant<SenderClock>, goodbye: bool, outbox: &mut Outbox) {
         let info = self.sender_info(now);
         outbox.whole(|out| {
@@ -251,24 +253,24 @@ impl Packetiser {
         });
     }
 
-    /// Size of the IP packet with a datagram of this length.
+    /// Returns the size of the IP packet that carries a datagram of this length.
     fn size_around(&self, datagram: usize) -> Size {
         Size::IPV4_UDP + self.config.overhead + Size::from_bytes(datagram as u64)
     }
 
-    /// The RTP timestamp of the time `at`.
+    /// Returns the RTP timestamp for the time `at`.
     fn timestamp(&self, at: Instant<SenderClock>) -> u32 {
         self.timestamp_offset.wrapping_add(Self::ticks(at))
     }
 
-    /// Ticks of the media clock from its zero to the time `at`.
+    /// Returns the number of ticks of the media clock from time zero to `at`.
     fn ticks(at: Instant<SenderClock>) -> u32 {
         let (seconds, nanos) = (at.as_nanos() / 1_000_000_000, at.as_nanos() % 1_000_000_000);
         let hz = u64::from(StreamConfig::MEDIA_CLOCK_HZ);
         (seconds * hz + nanos * hz / 1_000_000_000) as u32
     }
 
-    /// The header of the next packet, with media captured at `captured`.
+    /// Returns the header of the next packet, whose media was captured at `captured`.
     fn header(&self, captured: Instant<SenderClock>) -> RtpHeader {
         RtpHeader {
             marker: false,
@@ -282,7 +284,7 @@ impl Packetiser {
         }
     }
 
-    /// A full packet of generated media, with its sending time as its capture time.
+    /// Returns the content of a full packet of generated media. The media is captured at `now`, when it is sent.
     pub(crate) const fn full(&self, now: Instant<SenderClock>) -> Generated {
         Generated { media: self.media, captured: now, fragment: None }
     }
@@ -300,7 +302,7 @@ impl Packetiser {
         let is_audio = fragment.is_some_and(|it| it.medium == Medium::Audio);
         let header = RtpHeader {
             marker: fragment.is_some_and(|it| it.is_last),
-            // The neighbouring payload type for audio; it does not collide with RTCP either.
+            // Audio has the neighbouring payload type, which does not collide with RTCP either.
             payload_type: self.config.payload_type ^ u8::from(is_audio),
             send_time: Some(NtpTime::from_instant(now)),
             subflow: numbers.subflow,
@@ -314,8 +316,9 @@ impl Packetiser {
         self.on_sent(self.next_sequence - 1, sent, outbox)
     }
 
-    /// Makes the next packet from `queue`, with as much of a stream as fits or with another program's packet. Writes it
-    /// to `plain`, without our number and extensions, and returns its number; `None` if nothing is queued.
+    /// Makes the next packet from `queue`: with as much of a stream as fits, or another program's packet. Writes the
+    /// packet to `plain`, without our number and extensions, and returns its sequence number; `None` if nothing is
+    /// queued.
     pub(crate) fn number(
         &mut self,
         now: Instant<SenderClock>,
@@ -327,7 +330,7 @@ impl Packetiser {
         let timestamp = queue.next_timestamp()?;
         if payload == Payload::Rtp {
             queue.take_packet(plain);
-            // A packet of a further source has its own media clock.
+            // A packet of a further source has its own media clock, so it does not change this stream's timestamps.
             if plain.get(8..12) == Some(&self.config.ssrc.to_be_bytes()) {
                 self.timestamp_offset = timestamp.wrapping_sub(Self::ticks(now));
             }
@@ -339,7 +342,7 @@ impl Packetiser {
         Some(self.next_sequence - 1)
     }
 
-    /// Adds a numbered packet, sent at `now`, to `outbox`.
+    /// Adds a packet that already has a number, and is sent at `now`, to `outbox`.
     pub(crate) fn stamp(
         &mut self,
         now: Instant<SenderClock>,
@@ -356,8 +359,8 @@ impl Packetiser {
         self.on_sent(sequence, Sent { size: self.size_around(length), octets, waited, fragment: None }, outbox)
     }
 
-    /// Adds a retransmission with the packet's original number to `outbox`, and returns its size. The counters ignore
-    /// it.
+    /// Adds a retransmission with the packet's original number to `outbox`, and returns the size of the IP packet. The
+    /// packet counters do not count retransmissions.
     pub(super) fn repeat(&self, now: Instant<SenderClock>, sequence: u64, plain: &[u8], outbox: &mut Outbox) -> Size {
         let mut length = 0;
         outbox.whole(|out| {
@@ -369,7 +372,7 @@ impl Packetiser {
         size
     }
 
-    /// Appends a packet, sent at `now`, with this number.
+    /// Appends to `out` a packet that is sent at `now` with the number `sequence`.
     fn stamp_into(
         &self,
         now: Instant<SenderClock>,
@@ -378,7 +381,7 @@ impl Packetiser {
         out: &mut Vec<u8>,
     ) {
         let (ssrc, number, time) = (self.config.ssrc, sequence as u16, NtpTime::from_instant(now));
-        // Another program's packet was checked for room when it was queued.
+        // When another program's packet was queued, it was checked that its header has room for our extensions.
         if relay::stamp(plain, Stamp { ssrc, number, time, subflow, is_repetition }, out).is_err() {
             out.extend_from_slice(plain);
         }
@@ -392,13 +395,13 @@ impl Packetiser {
     }
 }
 
-/// Rejects a canonical name that does not fit.
+/// Rejects a canonical name that is too long.
 pub(crate) fn check_cname(cname: &str) -> Result<(), SessionError> {
     let (found, max) = (cname.len(), StreamConfig::MAX_CNAME);
     if found > max { Err(SessionError::Cname { found, max }) } else { Ok(()) }
 }
 
-/// Rejects an interval of per-packet feedback outside its limits.
+/// Rejects an interval of per-packet feedback that is too short or too long.
 pub(crate) fn check_reporting(reporting: Option<Reporting>) -> Result<(), SessionError> {
     let (min, max) = (Reporting::SHORTEST, Reporting::LONGEST);
     match reporting {

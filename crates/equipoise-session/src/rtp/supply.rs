@@ -12,17 +12,17 @@ use super::stream::{Generated, Packetiser};
 /// The source of generated media.
 #[derive(Clone, Debug, Default)]
 pub enum Supply {
-    /// As much as the rate allows, without end: a load for measurements.
+    /// Unlimited media, sent as fast as the rate allows: load for measurements.
     #[default]
     Unlimited,
-    /// A finite content; each packet becomes available at its own time. Packets reported as lost are sent again as new
-    /// packets; the transmission is complete when everything has arrived.
+    /// A finite content, of which each packet becomes available at a given time. The content of packets that are
+    /// reported as lost is sent again in new packets. The transmission is complete when all of the content has arrived.
     Content(Content),
-    /// Frames of encoders that follow the rate. Lost packets are not sent again.
+    /// Frames of encoders whose target follows the rate. Lost packets are not sent again.
     Live(Box<LiveMedia>),
 }
 
-/// A time in which the application has nothing to send: muted, on hold, or finished.
+/// A time in which the application has no media to send, because it is muted, on hold, or finished.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Pause {
     /// When the pause begins.
@@ -31,13 +31,13 @@ pub struct Pause {
     pub until: Option<Instant<SenderClock>>,
 }
 
-/// The state of a supply.
+/// The state of a source of generated media.
 #[derive(Clone, Debug)]
 pub(super) struct Stock {
     kind: Kind,
     pauses: Vec<Pause>,
     start: Instant<SenderClock>,
-    /// Number of packets sent, and number of these that are known to be lost.
+    /// Number of packets that were sent, and number of these that are known to be lost.
     sent: u64,
     lost: u64,
 }
@@ -59,12 +59,12 @@ impl Stock {
         Self { kind, pauses, start, sent: 0, lost: 0 }
     }
 
-    /// Total number of packets of a finite content.
+    /// Returns the total number of packets of a finite content; `None` for other media.
     pub(super) fn packets(&self) -> Option<u64> {
         if let Kind::Content(content) = &self.kind { Some(content.packets()) } else { None }
     }
 
-    /// Pacing rate of frames as a multiple of the rate; `None` if there are no frames.
+    /// Returns the pacing rate of frames as a multiple of the rate; `None` if there are no frames.
     pub(super) fn pacing(&self) -> Option<f64> {
         if let Kind::Live(queue) = &self.kind { Some(queue.pacing()) } else { None }
     }
@@ -97,8 +97,8 @@ impl Stock {
         }
     }
 
-    /// When the next packet may be available, from `now` on, if there is none now; `None` if there will be none unless
-    /// a packet is lost.
+    /// If no packet is available now, returns the first time from `now` on at which a packet may be available; `None`
+    /// if there will be none unless a packet is lost.
     pub(super) fn next_at(&self, now: Instant<SenderClock>) -> Option<Instant<SenderClock>> {
         let at = match &self.kind {
             Kind::Unlimited => Some(self.start),
@@ -112,7 +112,7 @@ impl Stock {
         Some(at)
     }
 
-    /// The content of the next packet, sent at `now`; `None` if there is none.
+    /// Returns the content of the next packet, which is sent at `now`; `None` if no packet is available.
     pub(super) fn take(&mut self, now: Instant<SenderClock>, packetiser: &Packetiser) -> Option<Generated> {
         let full = packetiser.full(now);
         if !self.has(now) {
@@ -130,12 +130,12 @@ impl Stock {
         self.lost = self.lost.saturating_add(packets).min(self.sent);
     }
 
-    /// Packets sent and not known to be lost.
+    /// Returns the number of packets that were sent and are not known to be lost.
     fn outstanding(&self) -> u64 {
         self.sent - self.lost
     }
 
-    /// The pause that contains `at`.
+    /// Returns the pause that contains the time `at`, if any.
     fn covering(&self, at: Instant<SenderClock>) -> Option<&Pause> {
         self.pauses.iter().find(|pause| pause.from <= at && pause.until.is_none_or(|until| at < until))
     }

@@ -1,4 +1,4 @@
-//! Transcripts between a sender and a receiver over a path with configured delay, loss and duplication.
+//! Tests that compare transcripts of a sender and a receiver, over a path with configured delay, loss and duplication.
 
 use alloc::boxed::Box;
 use alloc::format;
@@ -14,7 +14,8 @@ use equipoise::control::{Allowance, Controller, Feedback};
 use equipoise::measure::ClockMap;
 use equipoise::units::{Instant, Rate, SenderClock, Size, Span};
 
-/// 100 packets of 1000 bytes per second until reports are missing.
+/// A controller with a constant rate. At the rate in these tests, 100 packets of 1000 bytes are sent per second, until
+/// missing reports halve the rate.
 #[derive(Debug)]
 struct Steady(Rate);
 
@@ -42,10 +43,11 @@ fn receiver() -> Receiver {
     Receiver::new(config).expect("a valid configuration")
 }
 
-/// A Friday in 2026, so that NTP times look as in real use.
+/// A day in November 2026, so that NTP times have realistic values.
 const EPOCH: u64 = 1_795_000_000_000_000_000;
 
-/// The kind of a datagram, for the path's decision on its fate.
+/// The kind of a datagram and its number among datagrams of this kind. The path decides by it what happens to the
+/// datagram.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Kind {
     Media(u64),
@@ -57,9 +59,9 @@ enum Kind {
 struct Dialogue<F> {
     sender: Sender,
     receiver: Receiver,
-    /// Delays in ms of the copies of a datagram; none if it is lost.
+    /// Returns the delays, in ms, of a datagram's copies; no delay if the datagram is lost.
     path: F,
-    /// Datagrams in flight: arrival time, order, whether to the receiver, bytes.
+    /// Datagrams in flight: arrival time in ns, sequential number, whether the datagram goes to the receiver, bytes.
     in_flight: Vec<(u64, usize, bool, Vec<u8>)>,
     order: usize,
     counts: [u64; 3],
@@ -94,7 +96,8 @@ impl<F: FnMut(Kind) -> Vec<u64>> Dialogue<F> {
         }
     }
 
-    /// Takes the outputs of an end at `now`, and puts them on the path or into the transcript.
+    /// Takes the outputs of the sender or the receiver at `now`: passes datagrams to the path, and writes events into
+    /// the transcript.
     fn drain(&mut self, now: u64, is_sender: bool) {
         loop {
             let output = if is_sender { self.sender.poll() } else { self.receiver.poll() };
@@ -171,7 +174,7 @@ impl<F: FnMut(Kind) -> Vec<u64>> Dialogue<F> {
     }
 }
 
-/// Runs for `until_ms` and compares with the expected transcript.
+/// Runs a session for `until_ms` ms and compares its transcript with the expected one.
 fn transcript(until_ms: u64, path: impl FnMut(Kind) -> Vec<u64>, expected: &[&str]) {
     let mut dialogue = Dialogue::new(path);
     let lines: Vec<_> = dialogue.run(until_ms).iter().map(|line| line.trim_start().to_string()).collect();
@@ -180,8 +183,9 @@ fn transcript(until_ms: u64, path: impl FnMut(Kind) -> Vec<u64>, expected: &[&st
 
 #[test]
 fn every_request_is_answered_and_applied() {
-    // Packets are sent every 10 ms. Packets sent after 20 ms = t + 2 (r - t) and up to the request count: 30 to 990 ms,
-    // then 1030 to 1990 ms.
+    // Packets are sent every 10 ms, and the one-way delay is 10 ms. A report covers the packets sent later than twice
+    // the one-way delay after the previous request, up to the present request: those sent from 30 to 990 ms, then from
+    // 1030 to 1990 ms.
     transcript(
         2500,
         |_| vec![10],
@@ -198,8 +202,8 @@ fn every_request_is_answered_and_applied() {
 
 #[test]
 fn a_lost_report_leaves_the_cut_of_eq_13() {
-    // Request 1 takes 40 ms, but its interval began with request 0, which took 10 ms: packets after 1020 ms count.
-    // Packets sent from 2010 to 2030 ms have arrived by then, too.
+    // Request 1 takes 40 ms. Its interval began with request 0, which took 10 ms, so the report covers packets sent
+    // after 1020 ms. Packets sent from 2010 to 2030 ms have also arrived before request 1.
     transcript(
         2500,
         |kind| match kind {
@@ -219,7 +223,8 @@ fn a_lost_report_leaves_the_cut_of_eq_13() {
 
 #[test]
 fn a_lost_request_makes_the_cut_that_of_eq_14() {
-    // The delay of request 0 is not known, so the 40 ms of request 1 are used: packets after 1080 ms count.
+    // The delay of request 0 is not known, so the 40 ms of request 1 are used: the report covers packets sent after
+    // 1080 ms.
     transcript(
         2500,
         |kind| match kind {
@@ -238,8 +243,8 @@ fn a_lost_request_makes_the_cut_that_of_eq_14() {
 
 #[test]
 fn three_missing_reports_halve_skip_and_then_ask_about_the_lower_rate_alone() {
-    // At 4000 ms three reports are missing. From then on packets are sent every 20 ms, at 4010, 4030 and so on. The
-    // request at 5000 ms contains 4000 ms, and counts packets sent after 4020 ms.
+    // At 4000 ms three reports are missing. From then on packets are sent every 20 ms: at 4010 ms, 4030 ms and so on.
+    // The request at 5000 ms states the time 4000 ms, so its report covers packets sent after 4020 ms.
     transcript(
         5500,
         |kind| match kind {
@@ -291,7 +296,7 @@ fn two_missing_reports_and_a_third_in_time_halve_nothing() {
 
 #[test]
 fn a_late_report_is_applied_if_nothing_newer_was_and_dropped_otherwise() {
-    // Report 0 arrives after request 1 was sent and is applied; report 1 arrives after report 2 and is not.
+    // Report 0 arrives after request 1 was sent, and is applied. Report 1 arrives after report 2, and is not applied.
     transcript(
         3500,
         |kind| match kind {
@@ -492,7 +497,8 @@ fn compounds_carry_the_names_and_disturb_no_interval() {
     let answers = dialogue.lines.iter().filter(|line| line.contains("answers with 97 packets")).count();
     assert_eq!(answers, 20, "{:?}", dialogue.lines);
     assert!(dialogue.ignored.is_empty());
-    // The BYE is sent in a compound, too: SR, SDES and BYE within the head size that drivers support.
+    // The BYE is also sent in a compound, with SR and SDES. The compound must be at most as long as the head that
+    // drivers support.
     dialogue.sender.handle(Instant::from_nanos(EPOCH + 20_600_000_000), Input::Stop);
     while let Some(output) = dialogue.sender.poll() {
         if let Output::Transmit { transmit, .. } = output {

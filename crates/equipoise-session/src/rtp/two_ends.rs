@@ -1,4 +1,4 @@
-//! The two ends of a session and the path between them, in simulated time.
+//! A sender, a receiver, and the path between them, in simulated time.
 
 use alloc::boxed::Box;
 use alloc::collections::BinaryHeap;
@@ -16,16 +16,16 @@ use equipoise::units::{Instant, Rate, Size, Span};
 pub(super) const EPOCH: u64 = 1_700_000_000_000_000_000;
 pub(super) const MILLI: u64 = 1_000_000;
 
-/// Arrival time of a datagram, its order among datagrams with that time, whether it goes to the sender, its ECN bits,
-/// and its bytes.
+/// A datagram in flight: arrival time in ns, order among the datagrams that arrive at this time, whether it goes to the
+/// sender, bits of the ECN field, bytes.
 type UnderWay = (u64, u64, bool, u8, Vec<u8>);
 
 /// A datagram that is about to enter the network.
 pub(super) struct Passing {
-    /// Number among the datagrams of both directions, from 1.
+    /// Number of the datagram, from 1, counted over both directions.
     pub(super) number: u64,
     pub(super) from_sender: bool,
-    /// Whether it is a request or a report.
+    /// Whether the datagram is RTCP: a request or a report.
     pub(super) is_rtcp: bool,
     /// Time since the start, in ns.
     pub(super) at: u64,
@@ -35,8 +35,8 @@ pub(super) struct Passing {
     pub(super) ecn: Ecn,
 }
 
-/// A network that affects media only: `path` returns the delay in ms of each copy of packet n. Requests and reports
-/// take 5 ms.
+/// Returns a network that affects only media: `path` returns the delay, in ms, of each copy of the datagram with a
+/// given number. Requests and reports take 5 ms.
 pub(super) fn media(mut path: impl FnMut(u64, bool) -> Vec<u64>) -> impl FnMut(&Passing) -> Vec<u64> {
     move |passing| {
         let ways = if passing.is_rtcp { vec![5] } else { path(passing.number, passing.from_sender) };
@@ -44,7 +44,7 @@ pub(super) fn media(mut path: impl FnMut(u64, bool) -> Vec<u64>) -> impl FnMut(&
     }
 }
 
-/// Both ends, and the effect of the network on a datagram: the delay of each copy, in ns.
+/// A sender, a receiver, and the effect of the network on a datagram: `path` returns the delay of each copy, in ns.
 pub(super) struct TwoEnds<F> {
     pub(super) now: u64,
     pub(super) sender: Sender,
@@ -56,9 +56,9 @@ pub(super) struct TwoEnds<F> {
     pub(super) packets: Vec<Vec<u8>>,
     pub(super) missing: u64,
     pub(super) events: Vec<(u64, Event)>,
-    /// How far the receiver's clock is ahead at a given time, in ns.
+    /// Returns, for a time in ns since the start, how far the receiver's clock is ahead of the sender's, in ns.
     pub(super) ahead: fn(u64) -> i64,
-    /// ECN field of a datagram's header on arrival.
+    /// Returns the ECN field that a datagram's IP header has on arrival.
     pub(super) field: fn(&Passing) -> Ecn,
 }
 
@@ -164,7 +164,7 @@ impl<F: FnMut(&Passing) -> Vec<u64>> TwoEnds<F> {
         self.now = end;
     }
 
-    /// Pushes as much of `payload` as there is room for.
+    /// Queues as many bytes of `payload` as the sender accepts. Returns this number of bytes.
     pub(super) fn feed(&mut self, payload: &[u8]) -> usize {
         let length = payload.len().min(self.sender.room());
         self.tell(true, Input::payload(&payload[..length]));

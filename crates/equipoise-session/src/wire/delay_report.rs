@@ -8,15 +8,17 @@ use super::receipt::{Receipt, ReceiptRequest};
 use equipoise::measure::DelaySummary;
 use equipoise::units::{Rate, Span};
 
-/// The profile-specific extension that makes a sender report a request: 8 bytes, and 12 more if it requests a receipt.
+/// The profile-specific extension that makes a sender report a request for a delay report: 8 bytes, and 12 more if it
+/// requests a receipt.
 ///
-/// Source: Waki 2013, Sec. 5.1. The request is about the packets sent since the last rate decision, which was made when
-/// the report for the request of this time arrived.
+/// Source: Waki 2013, Sec. 5.1. The extension contains the time of the previous request. The rate was last decided when
+/// the report on that previous request arrived, and the present request asks for the statistics of packets sent since
+/// that decision.
 ///
 /// Our reading: packet analysers parse the data after the report blocks as a list of elements, each with a 16-bit type,
-/// a 16-bit length that includes both fields, and content. They would take the first bits of a bare 64-bit time for a
-/// length beyond the packet, and show the packet as malformed. So the time is in its short form, after a type and a
-/// length.
+/// a 16-bit length (including type and length), and content. If the extension were only a 64-bit time, they would take
+/// its first bits for a length beyond the packet, and show the packet as malformed. So the extension has a type and a
+/// length, followed by the time in its short form.
 ///
 /// | bits | content |
 /// | --- | --- |
@@ -25,14 +27,14 @@ use equipoise::units::{Rate, Span};
 /// | 32 | when the interval began: the middle 32 bits of the NTP time, 1/65 536 s |
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ReportRequest {
-    /// Start of the interval, as [`NtpTime::middle`]: the time of the previous request (the paper's t with index i −
-    /// 1).
+    /// Start of the interval, as [`NtpTime::middle`]: the time of the previous request (t with index i − 1 in the
+    /// paper).
     pub interval_start: u32,
     /// The receipt request, if any.
     pub receipt: Option<ReceiptRequest>,
 }
 
-/// Upper bit of our element types; other formats use small types.
+/// This bit is set in all our element types. Other formats use small types.
 pub(super) const OURS: u16 = 0x8000;
 const REQUEST_TYPE: u16 = OURS | 1;
 const REQUEST_LEN: u16 = 8;
@@ -46,7 +48,7 @@ const BOTTLENECK_LEN: u16 = 8;
 const MARKS_TYPE: u16 = OURS | 5;
 const MARKS_LEN: u16 = 12;
 
-/// Whether a request starts here.
+/// Whether `bytes` begins with the first element of a request.
 pub(super) fn is_request(bytes: &[u8]) -> bool {
     let [high, low] = REQUEST_TYPE.to_be_bytes();
     let [long, short] = REQUEST_LEN.to_be_bytes();
@@ -54,7 +56,7 @@ pub(super) fn is_request(bytes: &[u8]) -> bool {
 }
 
 impl ReportRequest {
-    /// The encoded extension.
+    /// Returns the encoded extension.
     pub fn to_bytes(self) -> Vec<u8> {
         let head = u32::from(REQUEST_TYPE) << 16 | u32::from(REQUEST_LEN);
         let mut out = (u64::from(head) << 32 | u64::from(self.interval_start)).to_be_bytes().to_vec();
@@ -67,7 +69,7 @@ impl ReportRequest {
     /// Reads the extension of a sender report.
     ///
     /// # Errors
-    /// [`WireError::Extension`] if it has another format.
+    /// [`WireError::Extension`] if the extension has another format.
     pub fn parse(extension: &[u8]) -> Result<Self, WireError> {
         let refused = WireError::Extension { extension: "report request", found: extension.len(), need: 8 };
         let mut reader = Reader::new(extension, 0);
@@ -93,10 +95,10 @@ impl ReportRequest {
 /// | 32 | mean one-way delay, signed, in 2⁻²⁴ s: ±128 s in steps of 0.06 µs |
 /// | 32 | variance in s², IEEE 754 binary32 |
 ///
-/// Too few samples are encoded as a count of zero, `0x8000_0000`, `0x7FC0_0000`. The report block (last SR) identifies
-/// the request.
+/// If there are too few samples, the three fields are a count of zero, `0x8000_0000` and `0x7FC0_0000`. The last SR
+/// field of the report block identifies the request.
 ///
-/// Next, if the clocks are unsynchronised:
+/// The next element is present if the clocks are unsynchronised:
 ///
 /// | bits | content |
 /// | --- | --- |
@@ -105,7 +107,7 @@ impl ReportRequest {
 /// | 64 | origin, signed, in ns: subtracted from every delay |
 /// | 32 | minimum delay of the interval, minus the origin, encoded as the mean; `0x8000_0000` for none |
 ///
-/// Next, if there is a playout buffer:
+/// The next element is present if the receiver has a playout buffer:
 ///
 /// | bits | content |
 /// | --- | --- |
@@ -116,7 +118,7 @@ impl ReportRequest {
 /// | 32 | service rate since the last report, in the same unit |
 /// | 32 | packets discarded since the start; wraps |
 ///
-/// Next, if packet pairs arrived:
+/// The next element is present if packet pairs arrived:
 ///
 /// | bits | content |
 /// | --- | --- |
@@ -124,8 +126,8 @@ impl ReportRequest {
 /// | 16 | 8, the length |
 /// | 32 | rate of the bottleneck in bit/s, IEEE 754 binary32 |
 ///
-/// Next, if ECN-capable packets arrived (RFC 3168; the counters of RFC 6679, Sec. 5.2, except those that are also in
-/// the report block):
+/// The next element is present if ECN-capable packets arrived (RFC 3168). It has the counters of RFC 6679, Sec. 5.2,
+/// except those that are also in the report block:
 ///
 /// | bits | content |
 /// | --- | --- |
@@ -137,21 +139,22 @@ impl ReportRequest {
 /// The [`Receipt`] is last, if it was requested.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct DelayReport {
-    /// The interval's statistics; `None` for too few samples.
+    /// The interval's delay statistics; `None` if there are too few samples.
     pub delay: Option<DelaySummary>,
-    /// The origin of the delays; `None` if both ends know the relation of the clocks.
+    /// The origin of the delays; `None` if sender and receiver know the relation of their clocks.
     pub origin: Option<DelayOrigin>,
-    /// The playout buffer; `None` if there is none.
+    /// The state of the playout buffer; `None` if the receiver has no such buffer.
     pub playout: Option<PlayoutReport>,
     /// The bottleneck's rate, to 24 bits of precision; `None` if too few packet pairs arrived.
     pub bottleneck: Option<Rate>,
-    /// Marked packets; `None` if no packet is ECN-capable.
+    /// Counters of ECN-capable and of marked packets; `None` if no packet is ECN-capable.
     pub marks: Option<MarkReport>,
     /// The receipt, if it was requested.
     pub receipt: Option<Receipt>,
 }
 
-/// Number of ECN-capable packets and of marked packets (RFC 3168) since the start; both wrap.
+/// Number of ECN-capable packets and number of marked packets (RFC 3168) that have arrived since the start, both modulo
+/// 2³².
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct MarkReport {
     /// Packets that arrived with ECT(0), ECT(1) or CE.
@@ -161,8 +164,8 @@ pub struct MarkReport {
 }
 
 impl MarkReport {
-    /// The share of packets marked since `before`; `None` if no ECN-capable packet arrived, or if more packets were
-    /// marked than arrived.
+    /// Returns the share of marked packets among the ECN-capable packets that arrived since the report `before`; `None`
+    /// if no such packet arrived, or if more packets were marked than arrived.
     pub fn share_since(self, before: Self) -> Option<f64> {
         let [capable, marked] = [self.capable.wrapping_sub(before.capable), self.marked.wrapping_sub(before.marked)];
         (capable > 0 && marked <= capable).then(|| f64::from(marked) / f64::from(capable))
@@ -178,20 +181,20 @@ pub struct PlayoutReport {
     pub arrival: Rate,
     /// Rate at which the buffer played out packets since the last report.
     pub service: Rate,
-    /// Packets that arrived while the buffer was full, since the start; wraps.
+    /// Number of packets since the start that arrived while the buffer was full, modulo 2³².
     pub discarded: u32,
 }
 
 /// The origin of the delays in a report, if the relation of the clocks is not known.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct DelayOrigin {
-    /// Subtracted from the delays, which are differences of the two clocks.
+    /// The origin, which was subtracted from the reported delays. These delays are differences of the two clocks.
     pub origin: Span,
     /// The interval's minimum delay, minus the origin; `None` if no packet arrived.
     pub least: Option<Span>,
 }
 
-/// Units per second of the mean delay.
+/// Units of the encoded mean delay per second.
 const MEAN_SCALE: f64 = (1u32 << 24) as f64;
 const NO_MEAN: u32 = 0x8000_0000;
 const NO_VARIANCE: u32 = 0x7FC0_0000;
@@ -200,12 +203,12 @@ impl DelayReport {
     /// Maximum number of samples in a report; a larger count is encoded as this maximum.
     pub const MAX_SAMPLES: u16 = 0x7FFF;
 
-    /// A report for synchronised clocks.
+    /// Creates a report for synchronised clocks, with delay statistics only.
     pub const fn agreed(delay: Option<DelaySummary>) -> Self {
         Self { delay, origin: None, playout: None, bottleneck: None, marks: None, receipt: None }
     }
 
-    /// The encoded extension.
+    /// Returns the encoded extension.
     pub fn to_bytes(&self) -> Vec<u8> {
         let mut out = self.statistics().to_vec();
         if let Some(DelayOrigin { origin, least }) = self.origin {
@@ -253,8 +256,8 @@ impl DelayReport {
     /// Reads the extension of a receiver report.
     ///
     /// # Errors
-    /// [`WireError::Extension`] if it has another format or a rate is invalid; [`WireError::Statistics`] if the
-    /// variance is negative or not finite, or if there are statistics of fewer than two samples.
+    /// [`WireError::Extension`] if the extension has another format or a rate is invalid; [`WireError::Statistics`] if
+    /// the variance is negative or not finite, or if there are statistics of fewer than two samples.
     pub fn parse(extension: &[u8]) -> Result<Self, WireError> {
         let refused = WireError::Extension { extension: "delay report", found: extension.len(), need: 12 };
         let mut reader = Reader::new(extension, 0);
@@ -327,7 +330,7 @@ impl MarkReport {
     }
 }
 
-/// A rate in bytes per second, rounded and saturating.
+/// Converts a rate to bytes per second, rounded; a rate that is too high becomes the maximum.
 fn bytes_per_second(rate: Rate) -> u32 {
     u32::try_from(rate.as_bps().saturating_add(4) / 8).unwrap_or(u32::MAX)
 }
@@ -343,7 +346,8 @@ fn read_bottleneck(reader: &mut Reader<'_>) -> Result<Rate, WireError> {
     Rate::from_bps_f64(f64::from(bps)).ok_or(refused)
 }
 
-/// Encodes seconds in steps of 2⁻²⁴ s. The conversion saturates; the lowest code is reserved.
+/// Encodes seconds in steps of 2⁻²⁴ s. Values out of range become the nearest value in range. The lowest code is
+/// reserved.
 fn fixed(seconds: f64) -> u32 {
     (libm::round(seconds * MEAN_SCALE) as i32).max(-i32::MAX).cast_unsigned()
 }
@@ -356,7 +360,7 @@ mod tests {
 
     #[test]
     fn the_example_of_the_book() {
-        // 5000 samples, mean 9.07 ms = 152 169 units, variance 3.23 ms².
+        // The report has 5000 samples, a mean of 9.07 ms (152 169 units), and a variance of 3.23 ms².
         let delay = DelaySummary { mean_s: 9.07e-3, variance_s2: 3.23e-6, samples: 5000 };
         let bytes = DelayReport::agreed(Some(delay)).to_bytes();
         assert_eq!(bytes, [0x93, 0x88, 0x00, 0x0C, 0x00, 0x02, 0x52, 0x69, 0x36, 0x58, 0xC2, 0xFA]);
@@ -373,7 +377,7 @@ mod tests {
         let origin = DelayOrigin { origin: Span::from_secs(-3600), least: Some(Span::from_millis(-500)) };
         let report = DelayReport { origin: Some(origin), ..DelayReport::agreed(None) };
         let bytes = report.to_bytes();
-        // -3600 s = -3 600 000 000 000 ns; -0.5 s = -2²³ units.
+        // The origin is -3600 s = -3 600 000 000 000 ns; the minimum delay is -0.5 s = -2²³ units.
         assert_eq!(bytes[12..], [0x80, 2, 0, 16, 0xFF, 0xFF, 0xFC, 0xB9, 0xCF, 0x47, 0x60, 0x00, 0xFF, 0x80, 0, 0]);
         assert_eq!(DelayReport::parse(&bytes), Ok(report));
         for end in 13..bytes.len() {
@@ -416,7 +420,7 @@ mod tests {
         for origin in [None, Some(origin)] {
             let report = DelayReport { origin, playout: Some(playout), ..DelayReport::agreed(None) };
             let bytes = report.to_bytes();
-            // 200 000 and 180 000 bytes/s.
+            // The rates are 200 000 and 180 000 bytes/s.
             let expected = [0x80, 3, 0, 20, 0, 0, 0, 12, 0, 3, 0x0D, 0x40, 0, 2, 0xBF, 0x20, 0, 0, 0, 39];
             assert_eq!(bytes[bytes.len() - 20..], expected);
             assert_eq!(DelayReport::parse(&bytes), Ok(report));
@@ -433,7 +437,7 @@ mod tests {
 
     #[test]
     fn the_bottleneck_stands_last() {
-        // 1.2 Mbit/s: 1 200 000 = 1.1444092 * 2^20.
+        // The rate 1.2 Mbit/s is 1 200 000 = 1.1444092 · 2²⁰ as a binary32 number.
         let element = [0x80, 4, 0, 8, 0x49, 0x92, 0x7C, 0x00];
         let agreed = DelayReport { bottleneck: Some(Rate::from_bps(1_200_000)), ..DelayReport::agreed(None) };
         let bytes = agreed.to_bytes();
@@ -469,7 +473,7 @@ mod tests {
 
     #[test]
     fn other_peoples_extensions_are_refused() {
-        // An element of type 1, as in Microsoft's RTP, and one whose length field is wrong.
+        // The first is an element of type 1, as in Microsoft's RTP. The second has a wrong length field.
         for foreign in [[0, 1, 0, 12, 0, 0, 0, 0, 0, 0, 0, 0], [0x80, 9, 0, 16, 0, 0, 0, 5, 0x3F, 0x80, 0, 0]] {
             assert!(matches!(DelayReport::parse(&foreign), Err(WireError::Extension { .. })), "{foreign:?}");
             assert!(ReportRequest::parse(&foreign[..8]).is_err());

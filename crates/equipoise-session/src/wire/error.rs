@@ -4,22 +4,22 @@ use thiserror::Error;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum WireError {
-    /// The bytes end before the field does.
+    /// The bytes end before the end of a field.
     #[error("{field} at byte {offset} needs {need} bytes, {have} are left")]
     Truncated {
         /// The field that was read.
         field: &'static str,
-        /// Where the field starts.
+        /// Offset of the field's first byte.
         offset: usize,
-        /// Length of the field.
+        /// Length of the field in bytes.
         need: usize,
-        /// Bytes available.
+        /// Number of bytes that are available for the field.
         have: usize,
     },
-    /// The version is not that of RTP.
+    /// The version is not 2, the version of RTP and RTCP.
     #[error("version {found} at byte {offset}, where RTP and RTCP have 2")]
     Version {
-        /// The version found.
+        /// The version in the packet.
         found: u8,
         /// Offset of the byte with the version.
         offset: usize,
@@ -27,9 +27,9 @@ pub enum WireError {
     /// The padding is longer than the packet, zero, or not on the last packet of a compound.
     #[error("padding of {found} bytes does not fit into {have}")]
     Padding {
-        /// The padding found.
+        /// The length of the padding that the packet states, in bytes.
         found: usize,
-        /// Bytes available for it.
+        /// Number of bytes in the packet that could be padding.
         have: usize,
     },
     /// An extension does not have the expected format.
@@ -37,33 +37,33 @@ pub enum WireError {
     Extension {
         /// The expected format.
         extension: &'static str,
-        /// The length found.
+        /// The actual length in bytes.
         found: usize,
-        /// The length of that format.
+        /// The length that the expected format has, in bytes.
         need: usize,
     },
-    /// A header extension does not consist of elements, or has no room for another one.
+    /// A header extension does not consist of elements, or has no room for a further element.
     #[error(
         "a header extension of profile {found:#06x} takes no further element; RFC 8285's 0xbede or 0x1000 would, with room"
     )]
     Profile {
-        /// The profile found.
+        /// The profile of the header extension.
         found: u16,
     },
-    /// Another element already uses the identifier of the sending time.
+    /// Another element of the header extension already has an identifier that we need.
     #[error("extension identifier {id} is in use; let the other program use another one")]
     IdentifierInUse {
-        /// The identifier.
+        /// The identifier in question.
         id: u8,
     },
-    /// A count is larger than its format allows.
+    /// A count is larger than the format allows.
     #[error("{field} at byte {offset} is {found}, {most} are allowed")]
     Count {
-        /// The count field.
+        /// The name of the count field.
         field: &'static str,
         /// Offset of the count field.
         offset: usize,
-        /// The count found.
+        /// The count in the packet.
         found: usize,
         /// The maximum count.
         most: usize,
@@ -71,9 +71,9 @@ pub enum WireError {
     /// The statistics of a delay report are invalid.
     #[error("a delay report of {samples} samples with variance bits {variance_bits:#010x}")]
     Statistics {
-        /// The count of samples found.
+        /// The number of samples in the report.
         samples: u16,
-        /// The variance as found.
+        /// The bits of the variance in the report.
         variance_bits: u32,
     },
 }

@@ -1,28 +1,28 @@
-//! The report extension of an end that sends and receives: its answer and its request.
+//! The report extension of an endpoint that sends and receives: its answer and its request.
 
 use super::WireError;
 use super::delay_report::is_request;
 use super::reader::Reader;
 
-/// The profile-specific report extension of an end that sends and receives, split into its parts: a
+/// The profile-specific report extension of an endpoint that sends and receives, split into its two parts: a
 /// [`DelayReport`](super::DelayReport) on received media, followed by a [`ReportRequest`](super::ReportRequest) on sent
-/// media. Either may be missing.
+/// media. Each part may be missing.
 ///
-/// Our reading: the report comes first, because the types of its elements show where it ends: no element of a report
-/// has the type and the length of a request's first element.
+/// Our reading: the report is the first part, because it is known where it ends: no element of a report has both the
+/// type and the length of a request's first element.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct JointExtension<'a> {
-    /// The bytes of the report; empty for none.
+    /// The bytes of the report; empty if there is no report.
     pub report: &'a [u8],
-    /// The bytes of the request; empty for none.
+    /// The bytes of the request; empty if there is no request.
     pub request: &'a [u8],
 }
 
 impl<'a> JointExtension<'a> {
-    /// Splits an extension, without parsing the parts.
+    /// Splits an extension into its parts, without parsing them.
     ///
     /// # Errors
-    /// [`WireError::Truncated`] and [`WireError::Extension`] if it is not a list of elements.
+    /// [`WireError::Truncated`] and [`WireError::Extension`] if the extension is not a list of elements.
     pub fn parse(extension: &'a [u8]) -> Result<Self, WireError> {
         let mut reader = Reader::new(extension, 0);
         while !reader.rest().is_empty() && !is_request(reader.rest()) {
@@ -78,8 +78,8 @@ mod tests {
     }
 
     proptest! {
-        /// If it fails, an end mistakes a part of its own report for a request, or the other way round: a report with
-        /// five samples and a receipt request start alike.
+        /// If it fails, a part of a report is taken for a request, or a request for a part of a report. A report with
+        /// five samples and a receipt request start with the same bytes.
         #[test]
         fn a_report_and_a_request_are_told_apart_whatever_they_have(
             report in proptest::option::of(reports()), request in proptest::option::of(requests()),

@@ -1,4 +1,5 @@
-//! Key frame requests: picture loss indication (PLI) and full intra request (FIR), both payload-specific feedback.
+//! Key frame requests: picture loss indication (PLI) and full intra request (FIR). Both are RTCP payload-specific
+//! feedback.
 
 use alloc::vec::Vec;
 
@@ -6,17 +7,17 @@ use super::WireError;
 use super::reader::Reader;
 use super::rtcp::{RtcpPacket, packet};
 
-/// A decoder's request to the encoder.
+/// A decoder's request for a key frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum KeyFrameRequest {
-    /// The decoder has lost pictures, and must restart (PLI; RFC 4585, Sec. 6.3.1).
+    /// The decoder has lost pictures and must restart (PLI; RFC 4585, Sec. 6.3.1).
     PictureLoss,
     /// The decoder needs a starting point, because a participant has joined (FIR; RFC 5104, Sec. 4.3.1).
     FullIntra,
 }
 
 impl KeyFrameRequest {
-    /// The request in lower-case words.
+    /// Returns the request's name: lower-case words joined by hyphens.
     pub const fn name(self) -> &'static str {
         match self {
             Self::PictureLoss => "picture-loss",
@@ -35,34 +36,34 @@ pub struct KeyFrameFeedback<'a> {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Asked<'a> {
-    /// The source from which a key frame is requested.
+    /// The synchronisation source from which a key frame is requested.
     PictureLoss(u32),
-    /// Entries, one per source.
+    /// The encoded entries, one per source from which a key frame is requested.
     FullIntra(&'a [u8]),
 }
 
-/// The request to one source.
+/// The request for a key frame from one source.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct AskedOf {
     /// Synchronisation source of the media.
     pub media_ssrc: u32,
-    /// The request.
+    /// The kind of request.
     pub request: KeyFrameRequest,
-    /// Number of the command; repetitions of the command have the same number. `None` for a picture loss indication.
+    /// Number of the request; a repetition of the request has the same number. `None` for a picture loss indication.
     pub number: Option<u8>,
 }
 
-/// PSFB, payload-specific feedback (RFC 4585, Sec. 6.1).
+/// RTCP packet type of payload-specific feedback, PSFB (RFC 4585, Sec. 6.1).
 const PAYLOAD_FEEDBACK: u8 = 206;
-/// FMT of a picture loss indication (RFC 4585, Sec. 6.3.1).
+/// Format number (FMT) of a picture loss indication (RFC 4585, Sec. 6.3.1).
 const PICTURE_LOSS_FORMAT: u8 = 1;
-/// FMT of a full intra request (RFC 5104, Sec. 4.3.1.1).
+/// Format number (FMT) of a full intra request (RFC 5104, Sec. 4.3.1.1).
 const FULL_INTRA_FORMAT: u8 = 4;
-/// An entry of a full intra request: SSRC, command number, 24 reserved bits.
+/// Length in bytes of an entry of a full intra request: SSRC, command number, 24 reserved bits.
 const ENTRY: usize = 8;
 
 impl<'a> KeyFrameFeedback<'a> {
-    /// Reads a packet of a compound; `None` if it is a packet of another kind.
+    /// Parses a packet of an RTCP compound; `None` if the packet is not a key frame request.
     ///
     /// # Errors
     /// [`WireError`] if the packet is too short, if a picture loss indication is too long, or if a full intra request
@@ -77,7 +78,7 @@ impl<'a> KeyFrameFeedback<'a> {
                 }))
             }
             RtcpPacket::Other { packet_type: PAYLOAD_FEEDBACK, count: FULL_INTRA_FORMAT, body } => {
-                // The media source in the header is unused (RFC 5104, Sec. 4.3.1.2).
+                // The media source in the packet's header is unused (RFC 5104, Sec. 4.3.1.2).
                 Some(Self::parse(body, |_, mut rest| {
                     let entries = rest.rest();
                     loop {
@@ -101,7 +102,7 @@ impl<'a> KeyFrameFeedback<'a> {
         Ok(Self { ssrc, asked: asked(media_ssrc, reader)? })
     }
 
-    /// The requests, one per source.
+    /// Returns the requests, one per source.
     pub fn asked(&self) -> impl Iterator<Item = AskedOf> + use<'a> {
         let (loss, entries) = match self.asked {
             Asked::PictureLoss(media_ssrc) => (Some(media_ssrc), &[][..]),
@@ -118,8 +119,8 @@ impl<'a> KeyFrameFeedback<'a> {
     }
 }
 
-/// Appends a packet in which `ssrc` requests a key frame from the source `media_ssrc`: 12 bytes, or 20 for a full intra
-/// request with this number.
+/// Appends a packet in which `ssrc` requests a key frame from the source `media_ssrc`: 12 bytes for a picture loss
+/// indication, or 20 bytes for a full intra request, whose number is `number`.
 pub fn encode_key_frame_request(
     ssrc: u32,
     media_ssrc: u32,
@@ -185,7 +186,8 @@ mod tests {
         assert!(matches!(read(&no_entry), Some(Err(WireError::Truncated { offset: 12, need: 8, have: 0, .. }))));
         let cut = [0x84, 206, 0, 3, 0, 0, 0, 2, 0, 0, 0, 0, 0, 0, 0, 1];
         assert!(matches!(read(&cut), Some(Err(WireError::Truncated { offset: 12, need: 8, have: 4, .. }))));
-        // A slice loss indication, and transport layer feedback of the same format.
+        // The first is a slice loss indication, the second is transport layer feedback with the format number of a
+        // picture loss indication.
         assert_eq!(read(&[0x82, 206, 0, 2, 0, 0, 0, 2, 0, 0, 0, 1]), None);
         assert_eq!(read(&[0x81, 205, 0, 2, 0, 0, 0, 2, 0, 0, 0, 1]), None);
     }

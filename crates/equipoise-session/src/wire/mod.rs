@@ -1,7 +1,7 @@
 //! Wire formats: RTP, RTCP, the extensions for delay statistics, and per-packet feedback.
 //!
-//! All input may be hostile: lengths are checked before reading, counts come from count fields, and parsing neither
-//! panics nor allocates. Only sessions know these formats.
+//! All input may be hostile: lengths are checked before anything is read, and parsing neither panics nor allocates.
+//! Code outside the sessions does not depend on these formats.
 #![cfg_attr(not(test), warn(clippy::indexing_slicing, clippy::arithmetic_side_effects))]
 
 mod delay_report;
@@ -25,7 +25,7 @@ pub use receipt::{Receipt, ReceiptRequest};
 
 /// Whether a datagram on a port that RTP and RTCP share is RTCP.
 ///
-/// Source: RFC 5761, Sec. 4: the second byte is between 192 and 223.
+/// Source: RFC 5761, Sec. 4. A datagram is RTCP if its second byte is between 192 and 223.
 pub fn is_rtcp(datagram: &[u8]) -> bool {
     datagram.get(1).is_some_and(|packet_type| (192..=223).contains(packet_type))
 }

@@ -1,4 +1,4 @@
-//! Requests for missing packets: generic NACK.
+//! Requests for missing packets: the generic NACK of RTCP.
 
 use alloc::vec::Vec;
 
@@ -17,18 +17,18 @@ pub struct Nack<'a> {
     entries: &'a [u8],
 }
 
-/// FMT of a generic NACK (RFC 4585, Sec. 6.2.1).
+/// Format number (FMT) of a generic NACK (RFC 4585, Sec. 6.2.1).
 const NACK_FORMAT: u8 = 1;
-/// An entry: a packet's number, and a bit for each of the sixteen that follow.
+/// Length of an entry in bytes: a packet's number, and one bit for each of the sixteen packets after it.
 const ENTRY: usize = 4;
-/// Number of packets covered by the bits of an entry.
+/// Number of packets for which an entry has a bit.
 const FOLLOWING: u16 = 16;
 
 impl<'a> Nack<'a> {
-    /// Reads a packet of a compound; `None` if it is a packet of another kind.
+    /// Parses a packet of an RTCP compound; `None` if the packet is not a generic NACK.
     ///
     /// # Errors
-    /// [`WireError`] if it has no entry. Offsets count from the packet's first byte.
+    /// [`WireError`] if the NACK has no entry. Offsets count from the packet's first byte.
     pub fn of(packet: &RtcpPacket<'a>) -> Option<Result<Self, WireError>> {
         let RtcpPacket::Other { packet_type: TRANSPORT_LAYER_FEEDBACK, count: NACK_FORMAT, body } = *packet else {
             return None;
@@ -37,14 +37,14 @@ impl<'a> Nack<'a> {
             let mut reader = Reader::new(body, 4);
             let (ssrc, media_ssrc) = (reader.u32("SSRC of the NACK")?, reader.u32("media SSRC of the NACK")?);
             let entries = reader.rest();
-            // An RTCP packet has whole words, so the rest has whole entries.
+            // An RTCP packet consists of whole 32-bit words, so the rest consists of whole entries.
             reader.bytes(ENTRY, "entry of a NACK")?;
             Ok(Self { ssrc, media_ssrc, entries })
         };
         Some(parse())
     }
 
-    /// The numbers of the packets, in packet order.
+    /// Returns the sequence numbers of the requested packets, in the order of the entries.
     pub fn numbers(&self) -> impl Iterator<Item = u16> + use<'a> {
         self.entries.chunks_exact(ENTRY).flat_map(|entry| {
             let mut reader = Reader::new(entry, 0);
@@ -55,9 +55,8 @@ impl<'a> Nack<'a> {
     }
 }
 
-/// Appends a packet in which `ssrc` requests packets with these increasing numbers from the source `media_ssrc`, with
-/// at most `most` entries. Each entry takes four bytes, after the first twelve. Returns how many of the numbers it
-/// includes.
+/// Appends a packet in which `ssrc` requests the packets `numbers`, in increasing order, from the source `media_ssrc`.
+/// The packet has at most `most` entries, and 12 + 4 · `most` bytes. Returns how many of the numbers it contains.
 pub fn encode_nack(
     ssrc: u32,
     media_ssrc: u32,

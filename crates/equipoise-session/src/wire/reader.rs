@@ -1,6 +1,6 @@
 use super::WireError;
 
-/// Reads big-endian fields from the front of a slice and tracks its offset.
+/// Reads big-endian fields from the front of a slice, and tracks the offset of the next field.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Reader<'a> {
     rest: &'a [u8],
@@ -8,12 +8,12 @@ pub(super) struct Reader<'a> {
 }
 
 impl<'a> Reader<'a> {
-    /// A reader of `bytes`, which are at `offset` in their datagram.
+    /// Creates a reader of `bytes`, which start at `offset` in their datagram.
     pub(super) const fn new(bytes: &'a [u8], offset: usize) -> Self {
         Self { rest: bytes, offset }
     }
 
-    /// The bytes not read yet.
+    /// Returns the bytes that were not read yet.
     pub(super) const fn rest(&self) -> &'a [u8] {
         self.rest
     }

@@ -1,5 +1,5 @@
-//! Proof that a report comes from the receiver of the media: an element after a request, and an element after the
-//! report.
+//! Receipts prove that a report comes from the receiver of the media: an element of the request asks for a receipt, and
+//! an element of the report is the receipt.
 
 use alloc::vec::Vec;
 
@@ -7,7 +7,7 @@ use super::WireError;
 use super::delay_report::OURS;
 use super::reader::Reader;
 
-/// Requests a receipt, after a request's first element: 12 bytes.
+/// The element that requests a receipt: 12 bytes after the first element of a request.
 ///
 /// | bits | content |
 /// | --- | --- |
@@ -18,9 +18,9 @@ use super::reader::Reader;
 /// the path |
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ReceiptRequest {
-    /// Drawn for this request, so that only a peer that saw the request can answer.
+    /// A random number that is chosen for this request, so that only a peer that saw the request can answer it.
     pub nonce: u32,
-    /// The sender's number of the queried packet; the lower 16 bits are the packet's sequence number.
+    /// The sender's number of the queried packet. Its lower 16 bits are the packet's sequence number.
     pub number: u32,
 }
 
@@ -38,9 +38,9 @@ pub struct ReceiptRequest {
 pub struct Receipt {
     /// The request's nonce.
     pub nonce: u32,
-    /// Packets that have arrived since the session began, each counted once; wraps.
+    /// Number of packets that have arrived since the session began, each counted once, modulo 2³².
     pub arrived: u32,
-    /// The lower 32 bits of the NTP timestamp in the packet; `None` if the packet did not arrive.
+    /// The lower 32 bits of the NTP timestamp in the queried packet; `None` if the packet did not arrive.
     pub stamp: Option<u32>,
 }
 
@@ -48,14 +48,14 @@ const REQUEST_HEAD: u32 = ((OURS as u32 | 5) << 16) + 12;
 const RECEIPT_HEAD: u32 = ((OURS as u32 | 6) << 16) + 20;
 
 impl ReceiptRequest {
-    /// Appends the element.
+    /// Appends the element to `out`.
     pub(super) fn write(self, out: &mut Vec<u8>) {
         for word in [REQUEST_HEAD, self.nonce, self.number] {
             out.extend_from_slice(&word.to_be_bytes());
         }
     }
 
-    /// Reads the element, which is the last one; `None` if there is none.
+    /// Reads the element, which must be the last one of the extension; `None` if no element is left.
     pub(super) fn read(reader: &mut Reader<'_>) -> Result<Option<Self>, WireError> {
         let found = reader.rest().len();
         if found == 0 {
@@ -71,7 +71,7 @@ impl ReceiptRequest {
 }
 
 impl Receipt {
-    /// Appends the element.
+    /// Appends the element to `out`.
     pub(super) fn write(self, out: &mut Vec<u8>) {
         let Self { nonce, arrived, stamp } = self;
         for word in [RECEIPT_HEAD, nonce, arrived, u32::from(stamp.is_some()), stamp.unwrap_or(0)] {
@@ -79,7 +79,7 @@ impl Receipt {
         }
     }
 
-    /// Reads the element, which is the last one; `None` if there is none.
+    /// Reads the element, which must be the last one of the extension; `None` if no element is left.
     pub(super) fn read(reader: &mut Reader<'_>) -> Result<Option<Self>, WireError> {
         let found = reader.rest().len();
         if found == 0 {

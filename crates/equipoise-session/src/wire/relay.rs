@@ -1,9 +1,9 @@
-//! Adds the session's number and source, the sending time, and the sub-flow to another program's RTP packet, and
-//! restores the original packet from the result.
+//! Adds the session's sequence number and synchronisation source, the sending time, and the sub-flow to another
+//! program's RTP packet, and restores the original packet from the result.
 //!
 //! The rest of the packet is unchanged: payload type, timestamp, contributors, other extension elements, padding (RFC
-//! 3550, Sec. 5.1; RFC 8285, Sec. 4). If its own number and source differ from the session's, a further element carries
-//! them.
+//! 3550, Sec. 5.1; RFC 8285, Sec. 4). If the packet's original number and source differ from the session's, a further
+//! extension element contains the original ones.
 
 use alloc::vec::Vec;
 
@@ -11,29 +11,29 @@ use super::reader::Reader;
 use super::rtp::{Elements, OwnElements, Relayed, RtpHeader, Subflow};
 use super::{NtpTime, WireError};
 
-/// Maximum size of our three elements in bytes, including their heads and padding to whole words.
+/// Maximum size of our three extension elements in bytes, including their heads and the padding to whole 32-bit words.
 const ELEMENTS_MAX: usize = 28;
-/// The header of an extension: profile and length (RFC 3550, Sec. 5.3.1).
+/// Length in bytes of the head of a header extension: profile and length (RFC 3550, Sec. 5.3.1).
 const EXTENSION_HEAD: usize = 4;
-/// The profile of an extension that we add.
+/// The profile of a header extension that we add to a packet without an extension.
 const ONE_BYTE_PROFILE: [u8; 2] = [0xBE, 0xDE];
 const EXTENSION: u8 = 0x10;
 const CSRC_COUNT: u8 = 0x0F;
 
-/// Maximum increase of a packet's length by [`stamp`], in bytes.
+/// Maximum number of bytes by which [`stamp`] lengthens a packet.
 pub const STAMP_MAX: usize = EXTENSION_HEAD + ELEMENTS_MAX;
 
-/// A packet in its three parts.
+/// An RTP packet, split into three parts.
 struct Parts<'a> {
     /// Fixed header and contributors.
     fixed: &'a [u8],
-    /// Profile and data of the extension.
+    /// Profile and data of the header extension, if there is one.
     extension: Option<([u8; 2], &'a [u8])>,
     /// Payload and padding.
     rest: &'a [u8],
 }
 
-/// The data stamped into a packet.
+/// The data that [`stamp`] adds to a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Stamp {
     /// Synchronisation source of the session.
@@ -42,19 +42,19 @@ pub struct Stamp {
     pub number: u16,
     /// The sending time.
     pub time: NtpTime,
-    /// The packet's sub-flow and its number there, if the session has several paths.
+    /// The packet's sub-flow and its number in that sub-flow, if the session has several paths.
     pub subflow: Option<Subflow>,
-    /// Whether the packet was already sent with this number.
+    /// Whether the packet is a retransmission, which was already sent with this number.
     pub is_repetition: bool,
 }
 
 /// Appends `packet` to `out` with the source and number of `stamp`. The other fields of the stamp are added as
-/// extension elements, and so are the packet's own number and source if they differ.
+/// extension elements. So are the packet's original number and source, if they differ from those of the stamp.
 ///
 /// # Errors
-/// [`WireError`] if `packet` is not an RTP packet, or if its header extension has no room for an element: a profile
-/// other than RFC 8285's, elements that end before their extension, our identifier in use, or a full extension. Nothing
-/// is appended then.
+/// [`WireError`] if `packet` is not an RTP packet, or if no element can be added to its header extension: the extension
+/// has a profile other than those of RFC 8285, its elements end before its end, it uses one of our identifiers, or it
+/// is full. After an error, nothing is appended.
 pub fn stamp(packet: &[u8], stamp: Stamp, out: &mut Vec<u8>) -> Result<(), WireError> {
     let Stamp { ssrc, number, time, subflow, is_repetition } = stamp;
     let parts = Parts::of(packet)?;
@@ -80,7 +80,8 @@ pub fn stamp(packet: &[u8], stamp: Stamp, out: &mut Vec<u8>) -> Result<(), WireE
     out.extend_from_slice(&profile);
     out.extend_from_slice(&words.to_be_bytes());
     out.extend_from_slice(data);
-    // Leading padding shows that there was an extension, even if it was empty.
+    // If the packet had an empty extension, the padding is put before our elements. This shows that there was an
+    // extension.
     let was_empty = parts.extension.is_some() && data.is_empty();
     out.extend_from_slice(if was_empty { own.padding() } else { &[] });
     out.extend_from_slice(own.bytes());
@@ -89,17 +90,18 @@ pub fn stamp(packet: &[u8], stamp: Stamp, out: &mut Vec<u8>) -> Result<(), WireE
     Ok(())
 }
 
-/// Appends `packet` to `out` as it was before [`stamp`]; a packet without a sending time is appended unchanged.
+/// Appends `packet` to `out` as it was before [`stamp`]. A packet without a sending time is appended unchanged.
 ///
 /// # Errors
-/// [`WireError`] if `packet` is not an RTP packet. Nothing is appended then.
+/// [`WireError`] if `packet` is not an RTP packet. Then nothing is appended.
 pub fn unstamp(packet: &[u8], out: &mut Vec<u8>) -> Result<(), WireError> {
     let parts = Parts::of(packet)?;
     let stamped = parts.extension.and_then(|(profile, data)| {
         let elements = Elements::of(u16::from_be_bytes(profile), data)?;
         let time = elements.clone().send_time()?;
         let (subflow, relayed) = (elements.clone().subflow(), elements.clone().relayed());
-        // If the elements end exactly as we would have written them, we added them; at most one form matches.
+        // If the extension ends exactly with the elements that we would have written, we added them. Of the four
+        // combinations below, at most one matches.
         let before = |(subflow, relayed): (Option<Subflow>, Option<Relayed>)| {
             let own = OwnElements::new(elements.form(), Some(time), subflow, relayed);
             let before = data.len().checked_sub(own.padded_len())?;
@@ -152,7 +154,7 @@ impl<'a> Parts<'a> {
         Ok(Self { fixed, extension, rest: reader.rest() })
     }
 
-    /// The packet's sequence number.
+    /// Returns the packet's sequence number.
     fn number(&self) -> u16 {
         match self.fixed {
             [_, _, high, low, ..] => u16::from_be_bytes([*high, *low]),
@@ -160,7 +162,7 @@ impl<'a> Parts<'a> {
         }
     }
 
-    /// The packet's synchronisation source.
+    /// Returns the packet's synchronisation source.
     fn source(&self) -> u32 {
         match self.fixed {
             [_, _, _, _, _, _, _, _, source @ ..] => {
@@ -170,7 +172,8 @@ impl<'a> Parts<'a> {
         }
     }
 
-    /// Appends the fixed part with this number and source, with or without the extension bit.
+    /// Appends the fixed header and the contributors to `out`, with this number and source. `extended` says whether the
+    /// extension bit is set.
     fn append_fixed(&self, extended: bool, (number, source): (u16, u32), out: &mut Vec<u8>) {
         if let [first, second, _, _, t0, t1, t2, t3, _, _, _, _, contributors @ ..] = self.fixed {
             out.extend_from_slice(&[if extended { first | EXTENSION } else { first & !EXTENSION }, *second]);
@@ -193,7 +196,7 @@ mod tests {
 
     const TIME: NtpTime = NtpTime::from_bits(0xEE9A_3C00_8000_0001);
 
-    /// A stamp with the packet's own number and source.
+    /// Returns a stamp whose number and source are those of the packet.
     fn unmoved(packet: &[u8], subflow: Option<Subflow>) -> Stamp {
         let number = packet.get(2..4).map_or(0, |bytes| u16::from_be_bytes([bytes[0], bytes[1]]));
         let ssrc = packet.get(8..12).map_or(0, |bytes| u32::from_be_bytes(bytes.try_into().expect("four")));
@@ -206,7 +209,7 @@ mod tests {
         out
     }
 
-    /// A packet with marker, payload type 97, two contributors, and padding.
+    /// Returns a packet with the marker bit, payload type 97, two contributors, and padding.
     fn packet(extension: &[u8], payload: &[u8]) -> Vec<u8> {
         let sign = if extension.is_empty() { 0 } else { EXTENSION };
         let mut packet = vec![0xA2 | sign, 0xE1, 0x12, 0x34, 1, 2, 3, 4, 5, 6, 7, 8, 9, 9, 9, 1, 9, 9, 9, 2];
@@ -231,9 +234,9 @@ mod tests {
 
     #[test]
     fn other_elements_of_either_form_stay() {
-        // An empty extension of the one-byte form, and one of the two-byte form. Then, in the one-byte form, an element
-        // with ID 1 (an audio level) and padding; in the two-byte form, an element of five bytes with ID 3, an empty
-        // element with ID 4, and padding.
+        // The extensions are: an empty one of the one-byte form; an empty one of the two-byte form; one of the one-byte
+        // form with an element with ID 1 (an audio level) and padding; one of the two-byte form with an element of five
+        // bytes with ID 3, an empty element with ID 4, and padding.
         let extensions: [&[u8]; 4] = [
             &[0xBE, 0xDE, 0, 0],
             &[0x10, 0x00, 0, 0],

@@ -6,14 +6,14 @@ use super::feedback::is_padded_to_the_word;
 use super::reader::Reader;
 use super::{NtpTime, WireError};
 
-/// One packet of a datagram.
+/// One RTCP packet of a datagram.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RtcpPacket<'a> {
-    /// SR (RFC 3550, Sec. 6.4.1).
+    /// Sender report, SR (RFC 3550, Sec. 6.4.1).
     SenderReport(SenderReport<'a>),
-    /// RR (RFC 3550, Sec. 6.4.2).
+    /// Receiver report, RR (RFC 3550, Sec. 6.4.2).
     ReceiverReport(ReceiverReport<'a>),
-    /// SDES (RFC 3550, Sec. 6.5).
+    /// Source description, SDES (RFC 3550, Sec. 6.5).
     SourceDescription(SourceDescription<'a>),
     /// BYE (RFC 3550, Sec. 6.6).
     Goodbye(Goodbye<'a>),
@@ -21,9 +21,9 @@ pub enum RtcpPacket<'a> {
     Subflows(SubflowReports<'a>),
     /// Any other packet, unparsed, so that it can be counted or passed on.
     Other {
-        /// Packet type.
+        /// RTCP packet type.
         packet_type: u8,
-        /// The five bits with a count or a format.
+        /// The five bits of the first byte that contain a count or a format number.
         count: u8,
         /// The packet after the common header.
         body: &'a [u8],
@@ -37,11 +37,11 @@ pub struct SenderInfo {
     pub ssrc: u32,
     /// When the report was sent.
     pub ntp: NtpTime,
-    /// The same time on the media clock.
+    /// The time at which the report was sent, on the media clock.
     pub rtp_timestamp: u32,
-    /// Media packets sent since the start; wraps.
+    /// Number of media packets sent since the start, modulo 2³².
     pub packet_count: u32,
-    /// Payload octets sent since the start; wraps.
+    /// Number of payload octets sent since the start, modulo 2³².
     pub octet_count: u32,
 }
 
@@ -52,11 +52,11 @@ pub struct SenderReport<'a> {
     pub ssrc: u32,
     /// When the report was sent.
     pub ntp: NtpTime,
-    /// The same time on the media clock.
+    /// The time at which the report was sent, on the media clock.
     pub rtp_timestamp: u32,
-    /// Media packets sent since the start; wraps.
+    /// Number of media packets sent since the start, modulo 2³².
     pub packet_count: u32,
-    /// Payload octets sent since the start; wraps.
+    /// Number of payload octets sent since the start, modulo 2³².
     pub octet_count: u32,
     blocks: &'a [u8],
     /// The data after the report blocks, of any size.
@@ -76,23 +76,23 @@ pub struct ReceiverReport<'a> {
 /// Reception statistics of one source (RFC 3550, Sec. 6.4.1).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ReportBlock {
-    /// The source.
+    /// Synchronisation source of the media.
     pub ssrc: u32,
     /// Share of packets lost since the last report, in units of 1/256.
     pub fraction_lost: u8,
-    /// Packets lost since the start; signed, 24 bits on the wire.
+    /// Number of packets lost since the start: signed, 24 bits in the packet.
     pub cumulative_lost: i32,
     /// Sequence number cycles in the upper 16 bits, highest sequence number in the lower 16 bits.
     pub extended_highest: u32,
     /// Interarrival jitter in ticks of the media clock.
     pub jitter: u32,
-    /// Middle 32 bits of the last sender report's NTP time; 0 for none.
+    /// Middle 32 bits of the NTP time in the last sender report; 0 if none arrived.
     pub last_sr: u32,
     /// Time from the arrival of the last sender report to this report, in 1/65 536 s.
     pub delay_since_last_sr: u32,
 }
 
-/// Descriptions of sources.
+/// A parsed source description: items such as the canonical name for each source.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SourceDescription<'a> {
     count: u8,
@@ -103,11 +103,11 @@ pub struct SourceDescription<'a> {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Goodbye<'a> {
     sources: &'a [u8],
-    /// The reason as text; empty if none is given.
+    /// The reason for leaving, as text; empty if no reason is stated.
     pub reason: &'a [u8],
 }
 
-/// Packets that each refer to one sub-flow of a session with several paths.
+/// A parsed MPRTCP packet: RTCP packets that each refer to one sub-flow of a session with several paths.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SubflowReports<'a> {
     /// Synchronisation source of the reporter.
@@ -117,7 +117,7 @@ pub struct SubflowReports<'a> {
     blocks: Reader<'a>,
 }
 
-/// The packets of a datagram, all of them validated.
+/// An iterator over the RTCP packets of a datagram, all of which are already validated.
 #[derive(Clone, Debug)]
 pub struct Compound<'a> {
     reader: Reader<'a>,
@@ -129,22 +129,22 @@ const SENDER_REPORT: u8 = 200;
 const RECEIVER_REPORT: u8 = 201;
 const SOURCE_DESCRIPTION: u8 = 202;
 const GOODBYE: u8 = 203;
-/// MPRTCP (draft-ietf-avtcore-mprtp-03, Sec. 9).
+/// RTCP packet type of MPRTCP (draft-ietf-avtcore-mprtp-03, Sec. 9).
 const SUBFLOWS: u8 = 211;
-/// Block type for an RTCP packet about the block's sub-flow.
+/// Type of an MPRTCP block that contains an RTCP packet about the block's sub-flow.
 const SUBFLOW_REPORT: u8 = 0;
 const BLOCK_LEN: usize = 24;
-/// SDES item of the canonical name (RFC 3550, Sec. 6.5.1).
+/// Type of the SDES item with the canonical name (RFC 3550, Sec. 6.5.1).
 const CNAME: u8 = 1;
 
-/// Reads a whole datagram.
+/// Parses a datagram.
 ///
-/// The framing and every packet that this module knows are validated first, so that a datagram is accepted as a whole
-/// or not at all.
+/// The lengths of all packets, and the content of packets of known types, are validated first, so that a datagram is
+/// accepted as a whole or not at all.
 ///
 /// # Errors
-/// [`WireError`] for an empty datagram, another version, a length or count that does not fit, and padding on any packet
-/// but the last.
+/// [`WireError`] if the datagram is empty, if a version is not 2, if a length or count is wrong, or if a packet other
+/// than the last has padding.
 pub fn parse_compound(datagram: &[u8]) -> Result<Compound<'_>, WireError> {
     let whole = Compound { reader: Reader::new(datagram, 0) };
     let mut reader = whole.reader;
@@ -160,12 +160,13 @@ impl<'a> Iterator for Compound<'a> {
     type Item = RtcpPacket<'a>;
 
     fn next(&mut self) -> Option<RtcpPacket<'a>> {
-        // All packets were validated before, so an error can only be the end of the datagram.
+        // All packets were validated when the datagram was parsed, so an error can only mean that there is no further
+        // packet.
         next_packet(&mut self.reader).ok()
     }
 }
 
-/// Reads the first packet.
+/// Reads the next packet.
 fn next_packet<'a>(reader: &mut Reader<'a>) -> Result<RtcpPacket<'a>, WireError> {
     let start = reader.offset();
     let first = reader.u8("RTCP version")?;
@@ -229,10 +230,11 @@ fn parse_body(packet_type: u8, count: u8, mut reader: Reader<'_>) -> Result<Rtcp
     })
 }
 
-/// The content of a block in an MPRTCP packet: the sub-flow, and a packet about it if the block type is known.
+/// The content of a block in an MPRTCP packet: the number of the sub-flow, and a packet about it if the block has a
+/// known type.
 type SubflowBlock<'a> = (u16, Option<RtcpPacket<'a>>);
 
-/// Reads one block of an MPRTCP packet; `None` at the end.
+/// Reads one block of an MPRTCP packet; `None` after the last block.
 fn next_subflow<'a>(reader: &mut Reader<'a>) -> Result<Option<SubflowBlock<'a>>, WireError> {
     if reader.rest().is_empty() {
         return Ok(None);
@@ -241,13 +243,13 @@ fn next_subflow<'a>(reader: &mut Reader<'a>) -> Result<Option<SubflowBlock<'a>>,
     let id = reader.u16("MPRTCP sub-flow")?;
     let at = reader.offset();
     let body = reader.bytes(usize::from(words).saturating_mul(4), "MPRTCP block")?;
-    // An MPRTCP packet within another one is returned unparsed, so that nothing nests deeper.
+    // An MPRTCP packet within another MPRTCP packet is not parsed, so that packets cannot be nested deeper.
     let is_report = kind == SUBFLOW_REPORT && body.get(1) != Some(&SUBFLOWS);
     let packet = if is_report { Some(next_packet(&mut Reader::new(body, at))?) } else { None };
     Ok(Some((id, packet)))
 }
 
-/// Reads one item of a chunk; `None` for the null that ends it.
+/// Reads one item of an SDES chunk; `None` for the null byte that ends the chunk.
 fn next_item<'a>(reader: &mut Reader<'a>) -> Result<Option<(u8, &'a [u8])>, WireError> {
     let kind = reader.u8("SDES item type")?;
     if kind == 0 {
@@ -257,8 +259,8 @@ fn next_item<'a>(reader: &mut Reader<'a>) -> Result<Option<(u8, &'a [u8])>, Wire
     Ok(Some((kind, reader.bytes(length, "SDES item")?)))
 }
 
-/// Skips the nulls up to the next word boundary. Packets start at a word boundary, so the offset shows how many there
-/// are.
+/// Skips the null bytes up to the next 32-bit word. Packets start at a word boundary of the datagram, so the number of
+/// null bytes follows from the offset.
 fn align(reader: &mut Reader<'_>) -> Result<(), WireError> {
     let nulls = reader.offset().wrapping_neg() % 4;
     reader.bytes(nulls, "SDES padding").map(|_| ())
@@ -274,26 +276,27 @@ fn check_chunks(count: u8, mut reader: Reader<'_>) -> Result<(), WireError> {
 }
 
 impl<'a> SenderReport<'a> {
-    /// The report blocks.
+    /// Returns the report blocks.
     pub fn blocks(&self) -> impl Iterator<Item = ReportBlock> + 'a {
         self.blocks.chunks_exact(BLOCK_LEN).filter_map(ReportBlock::parse)
     }
 
-    /// The report blocks as a receiver report, with `extension`, which is a part of this report's extension.
+    /// Returns a receiver report with the report blocks of this report and with `extension`, which is a part of this
+    /// report's extension.
     pub const fn reception(&self, extension: &'a [u8]) -> ReceiverReport<'a> {
         ReceiverReport { ssrc: self.ssrc, blocks: self.blocks, extension }
     }
 }
 
 impl<'a> ReceiverReport<'a> {
-    /// The report blocks.
+    /// Returns the report blocks.
     pub fn blocks(&self) -> impl Iterator<Item = ReportBlock> + 'a {
         self.blocks.chunks_exact(BLOCK_LEN).filter_map(ReportBlock::parse)
     }
 }
 
 impl<'a> SourceDescription<'a> {
-    /// Every source's canonical name as bytes: UTF-8 if the peer conforms to RFC 3550.
+    /// Returns each source and its canonical name as bytes: UTF-8 if the peer conforms to RFC 3550.
     pub fn cnames(&self) -> impl Iterator<Item = (u32, &'a [u8])> + 'a {
         let mut reader = Reader::new(self.chunks, 0);
         (0..self.count).filter_map(move |_| {
@@ -309,17 +312,18 @@ impl<'a> SourceDescription<'a> {
 }
 
 impl<'a> SubflowReports<'a> {
-    /// The number of each sub-flow, and a packet about it.
+    /// Returns the packets, each with the number of its sub-flow.
     pub fn packets(&self) -> impl Iterator<Item = (u16, RtcpPacket<'a>)> + 'a {
         let mut reader = self.blocks;
-        // All blocks were validated before, so an error can only be the end.
+        // All blocks were validated when the datagram was parsed, so an error can only mean that there is no further
+        // block.
         core::iter::from_fn(move || next_subflow(&mut reader).ok().flatten())
             .filter_map(|(id, packet)| packet.map(|packet| (id, packet)))
     }
 }
 
 impl<'a> Goodbye<'a> {
-    /// The sources that leave.
+    /// Returns the synchronisation sources that leave the session.
     pub fn ssrcs(&self) -> impl Iterator<Item = u32> + 'a {
         self.sources.chunks_exact(4).filter_map(|word| word.try_into().ok().map(u32::from_be_bytes))
     }
@@ -333,7 +337,7 @@ impl ReportBlock {
         Some(Self {
             ssrc,
             fraction_lost: (losses >> 24) as u8,
-            // Shifting left and right again extends the sign of the 24 bits.
+            // Shifting left and then right extends the sign of the 24-bit value.
             cumulative_lost: (losses << 8).cast_signed() >> 8,
             extended_highest: reader.u32("extended highest sequence number").ok()?,
             jitter: reader.u32("interarrival jitter").ok()?,
@@ -353,7 +357,7 @@ impl ReportBlock {
 }
 
 impl SenderInfo {
-    /// Appends an SR with these report blocks (the first 31) and this extension, padded to whole words.
+    /// Appends an SR with these report blocks (at most the first 31) and this extension, padded to whole 32-bit words.
     pub fn encode(&self, blocks: &[ReportBlock], extension: &[u8], out: &mut Vec<u8>) {
         packet(SENDER_REPORT, blocks.len(), out, |out| {
             out.extend_from_slice(&self.ssrc.to_be_bytes());
@@ -367,7 +371,8 @@ impl SenderInfo {
     }
 }
 
-/// Appends an RR of `ssrc` with these report blocks (the first 31) and this extension, padded to whole words.
+/// Appends an RR of `ssrc` with these report blocks (at most the first 31) and this extension, padded to whole 32-bit
+/// words.
 pub fn encode_receiver_report(ssrc: u32, blocks: &[ReportBlock], extension: &[u8], out: &mut Vec<u8>) {
     packet(RECEIVER_REPORT, blocks.len(), out, |out| {
         out.extend_from_slice(&ssrc.to_be_bytes());
@@ -384,7 +389,7 @@ pub fn encode_cname(ssrc: u32, cname: &str, out: &mut Vec<u8>) {
         out.extend_from_slice(&ssrc.to_be_bytes());
         out.extend_from_slice(&[CNAME, name.len() as u8]);
         out.extend_from_slice(name);
-        // At least one null ends the chunk; padding to the word adds the others.
+        // A null byte ends the chunk. `packet` adds further null bytes to complete the 32-bit word.
         out.push(0);
     });
 }
@@ -394,11 +399,11 @@ pub fn encode_goodbye(ssrc: u32, out: &mut Vec<u8>) {
     packet(GOODBYE, 1, out, |out| out.extend_from_slice(&ssrc.to_be_bytes()));
 }
 
-/// Bytes of an MPRTCP packet before the packet that it contains.
+/// Number of bytes in an MPRTCP packet before the contained packet.
 pub(crate) const SUBFLOW_HEAD: usize = 16;
 
-/// Appends an MPRTCP packet of `ssrc` about the sub-flow `id` of the media of `media_ssrc`. `write` appends the packet
-/// that it contains, of at most 1020 bytes.
+/// Appends an MPRTCP packet of the reporter `ssrc` about sub-flow `id` of the media of `media_ssrc`. `write` appends
+/// the contained RTCP packet, which has at most 1020 bytes.
 pub fn encode_subflow(ssrc: u32, media_ssrc: u32, id: u16, out: &mut Vec<u8>, write: impl FnOnce(&mut Vec<u8>)) {
     packet(SUBFLOWS, 0, out, |out| {
         out.extend_from_slice(&ssrc.to_be_bytes());
@@ -415,17 +420,17 @@ pub fn encode_subflow(ssrc: u32, media_ssrc: u32, id: u16, out: &mut Vec<u8>, wr
     });
 }
 
-/// Maximum value of the five-bit count.
+/// Maximum value of the five-bit count in an RTCP header.
 const MAX_COUNT: usize = 31;
 
-/// Appends a packet whose body is written by `write`; pads it to whole words and fills in its length.
+/// Appends a packet whose body `write` appends. Pads the packet to whole 32-bit words and sets its length field.
 pub(super) fn packet<R>(packet_type: u8, count: usize, out: &mut Vec<u8>, write: impl FnOnce(&mut Vec<u8>) -> R) -> R {
     let start = out.len();
     out.extend_from_slice(&[VERSION | count.min(MAX_COUNT) as u8, packet_type, 0, 0]);
     let result = write(out);
     let length = out.len().saturating_sub(start);
     out.resize(start.saturating_add(length.next_multiple_of(4)), 0);
-    // The length counts words minus one, so the common header alone has length 0.
+    // The length field contains the number of 32-bit words minus one, so the header alone has length 0.
     let words = length.div_ceil(4).saturating_sub(1) as u16;
     if let Some(field) = out.get_mut(start.saturating_add(2)..start.saturating_add(4)) {
         field.copy_from_slice(&words.to_be_bytes());

@@ -1,5 +1,5 @@
-//! RTP packets (RFC 3550, Sec. 5.1) with their sending time in a header extension (RFC 6051, Sec. 3.3; RFC 8285), and
-//! with their sub-flow, if a session has several paths (draft-ietf-avtcore-mprtp-03, Sec. 9).
+//! RTP packets (RFC 3550, Sec. 5.1) that carry their sending time in a header extension (RFC 6051, Sec. 3.3; RFC 8285)
+//! and, if a session has several paths, their sub-flow (draft-ietf-avtcore-mprtp-03, Sec. 9).
 
 use alloc::vec::Vec;
 
@@ -13,27 +13,28 @@ pub struct RtpHeader {
     pub marker: bool,
     /// Payload type, 0 to 127.
     pub payload_type: u8,
-    /// Sequence number; it wraps.
+    /// Sequence number, modulo 2¹⁶.
     pub sequence: u16,
-    /// Sampling time in ticks of the media clock; it wraps.
+    /// Sampling time in ticks of the media clock, modulo 2³².
     pub timestamp: u32,
     /// Synchronisation source.
     pub ssrc: u32,
     /// Sending time, if the 64-bit NTP extension is present.
     pub send_time: Option<NtpTime>,
-    /// The packet's sub-flow and its number there, if the multipath extension is present.
+    /// The packet's sub-flow and its number in that sub-flow, if the multipath extension is present.
     pub subflow: Option<Subflow>,
-    /// The packet's number among all packets of its transport, if the extension of
-    /// draft-holmer-rmcat-transport-wide-cc-extensions-01, Sec. 2 is present; it wraps.
+    /// The packet's number among all packets of its transport, modulo 2¹⁶, if the extension of
+    /// draft-holmer-rmcat-transport-wide-cc-extensions-01, Sec. 2 is present.
     pub transport_sequence: Option<u16>,
 }
 
-/// A packet's sub-flow, which one path carries, and its number there (draft-ietf-avtcore-mprtp-03, Sec. 9).
+/// A packet's sub-flow, which is the part of a stream that one path carries, and the packet's number in that sub-flow
+/// (draft-ietf-avtcore-mprtp-03, Sec. 9).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Subflow {
     /// The sub-flow's number.
     pub id: u16,
-    /// Sequence number within the sub-flow; it wraps.
+    /// Sequence number within the sub-flow, modulo 2¹⁶.
     pub sequence: u16,
 }
 
@@ -46,40 +47,41 @@ pub struct RtpPacket<'a> {
     pub payload: &'a [u8],
 }
 
-/// Version 2 in the two upper bits (RFC 3550, Sec. 5.1).
+/// RTP version 2, in the two upper bits of the first byte (RFC 3550, Sec. 5.1).
 const VERSION: u8 = 0x80;
 const PADDING: u8 = 0x20;
 const EXTENSION: u8 = 0x10;
 const CSRC_COUNT: u8 = 0x0F;
 const MARKER: u8 = 0x80;
-/// Profile of one-byte extension elements (RFC 8285, Sec. 4.2).
+/// Profile of a header extension whose elements have one-byte heads (RFC 8285, Sec. 4.2).
 const ONE_BYTE_ELEMENTS: u16 = 0xBEDE;
-/// Profile of two-byte extension elements, without its lowest four bits (RFC 8285, Sec. 4.3).
+/// Profile of a header extension whose elements have two-byte heads, without the profile's lowest four bits (RFC 8285,
+/// Sec. 4.3).
 const TWO_BYTE_ELEMENTS: u16 = 0x1000;
-/// First byte of the multipath element with a packet's sub-flow and number: type 0, length 4 bytes.
+/// First byte of the extension element with a packet's sub-flow and number: type 0, length 4 bytes.
 const SUBFLOW_HEAD: u8 = 0x04;
-/// Identifier after which no further element is read (RFC 8285, Sec. 4.2).
+/// Element identifier after which no further element is read (RFC 8285, Sec. 4.2).
 const STOP: u8 = 15;
 
 impl RtpHeader {
-    /// Extension element identifier of the sending time (RFC 8285, Sec. 4.2). It is the last one, because other
-    /// programs, whose packets a session may carry, number their elements from 1.
+    /// Extension element identifier of the sending time (RFC 8285, Sec. 4.2). It is the highest possible identifier,
+    /// because other programs, whose packets a session may carry, number their elements from 1.
     pub const NTP_EXTENSION_ID: u8 = 14;
 
-    /// Extension element identifier of the packet's sub-flow and its number there.
+    /// Extension element identifier of the packet's sub-flow and its number in that sub-flow.
     pub const SUBFLOW_EXTENSION_ID: u8 = 13;
 
-    /// Extension element identifier of the original number of another program's packet, if the session carries the
-    /// packet under its own number. A third byte, 1, follows if the packet is a retransmission, and then the packet's
-    /// source if that differs from the session's source.
+    /// Extension element identifier of the original number of another program's packet, which the session carries under
+    /// its own number. After the number, the element has a byte of value 1 if the packet is a retransmission, and the
+    /// packet's source if it differs from the session's source.
     pub const RELAYED_EXTENSION_ID: u8 = 12;
 
     /// Extension element identifier of the transport-wide sequence number. Other programs negotiate their identifier by
     /// SDP.
     pub const TRANSPORT_SEQUENCE_EXTENSION_ID: u8 = 11;
 
-    /// Length of the header in bytes: 12, 16 more with a sending time, and 4 more if a sub-flow or a transport-wide
-    /// sequence number is added.
+    /// Returns the length of the header in bytes: 12, plus 16 with a sending time, plus 4 if a sub-flow or a
+    /// transport-wide sequence number is added.
     pub fn encoded_len(&self) -> usize {
         let own = self.own_elements();
         if own.is_empty() { 12 } else { own.padded_len().saturating_add(16) }
@@ -94,7 +96,7 @@ impl RtpHeader {
         own
     }
 
-    /// Appends the header.
+    /// Appends the encoded header to `out`.
     pub fn encode(&self, out: &mut Vec<u8>) {
         let own = self.own_elements();
         let extension = if own.is_empty() { 0 } else { EXTENSION };
@@ -113,12 +115,12 @@ impl RtpHeader {
 }
 
 impl<'a> RtpPacket<'a> {
-    /// Reads a whole datagram.
+    /// Parses a datagram.
     ///
-    /// Contributing sources and foreign extension elements are skipped.
+    /// Contributing sources, and extension elements of other programs, are skipped.
     ///
     /// # Errors
-    /// [`WireError`] for another version, truncated data, and invalid padding.
+    /// [`WireError`] if the version is not 2, if data is missing, or if the padding is invalid.
     pub fn parse(datagram: &'a [u8]) -> Result<Self, WireError> {
         let mut reader = Reader::new(datagram, 0);
         let first = reader.u8("RTP version")?;
@@ -152,7 +154,7 @@ impl<'a> RtpPacket<'a> {
     }
 }
 
-/// Returns the data before the padding; the padding's last byte is its length.
+/// Returns the data before the padding. The last byte of the padding is its length.
 fn without_padding(padded: &[u8]) -> Result<&[u8], WireError> {
     let found = usize::from(padded.last().copied().unwrap_or(0));
     let wrong = WireError::Padding { found, have: padded.len() };
@@ -160,14 +162,14 @@ fn without_padding(padded: &[u8]) -> Result<&[u8], WireError> {
     padded.get(..payload).ok_or(wrong)
 }
 
-/// The elements of a header extension (RFC 8285, Sec. 4); reading ends at a truncated element.
+/// An iterator over the elements of a header extension (RFC 8285, Sec. 4). It ends at a truncated element.
 #[derive(Clone, Debug)]
 pub(super) struct Elements<'a> {
     form: Form,
     data: &'a [u8],
 }
 
-/// The original number of another program's packet, which also has a number in the session.
+/// The original number and source of another program's packet, which the session carries under its own number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Relayed {
     pub(super) number: u16,
@@ -177,17 +179,18 @@ pub(super) struct Relayed {
     pub(super) source: Option<u32>,
 }
 
-/// The format of an element's head.
+/// The format of an extension element's head.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Form {
-    /// Identifier and length in one byte (RFC 8285, Sec. 4.2).
+    /// Identifier and length share one byte (RFC 8285, Sec. 4.2).
     OneByte,
-    /// One byte each for identifier and length (RFC 8285, Sec. 4.3).
+    /// Identifier and length have one byte each (RFC 8285, Sec. 4.3).
     TwoByte,
 }
 
 impl<'a> Elements<'a> {
-    /// The elements of an extension with this profile; `None` if it has none.
+    /// Returns the elements of a header extension with this profile; `None` if an extension with this profile has no
+    /// elements.
     pub(super) fn of(profile: u16, data: &'a [u8]) -> Option<Self> {
         let form = match profile {
             ONE_BYTE_ELEMENTS => Form::OneByte,
@@ -201,27 +204,28 @@ impl<'a> Elements<'a> {
         self.form
     }
 
-    /// Whether the elements fill the extension. Only then would a parser find another element after them.
+    /// Whether the elements fill the extension up to its end. Only in this case would a parser find a further element
+    /// after them.
     pub(super) fn are_whole(&self) -> bool {
         let mut rest = self.clone();
         while rest.next().is_some() {}
         rest.data.is_empty()
     }
 
-    /// The sending time, if present.
+    /// Returns the sending time, if present.
     pub(super) fn send_time(mut self) -> Option<NtpTime> {
         let (_, element) = self.find(|(id, _)| *id == RtpHeader::NTP_EXTENSION_ID)?;
         element.try_into().ok().map(|bytes| NtpTime::from_bits(u64::from_be_bytes(bytes)))
     }
 
-    /// The packet's sub-flow and its number there, if present.
+    /// Returns the packet's sub-flow and its number in that sub-flow, if present.
     pub(super) fn subflow(mut self) -> Option<Subflow> {
         let (_, element) = self.find(|(id, _)| *id == RtpHeader::SUBFLOW_EXTENSION_ID)?;
         let [SUBFLOW_HEAD, id @ .., high, low] = *<&[u8; 5]>::try_from(element).ok()? else { return None };
         Some(Subflow { id: u16::from_be_bytes(id), sequence: u16::from_be_bytes([high, low]) })
     }
 
-    /// The packet's original number, if present.
+    /// Returns the packet's original number and source, if present.
     pub(super) fn relayed(mut self) -> Option<Relayed> {
         let (_, element) = self.find(|(id, _)| *id == RtpHeader::RELAYED_EXTENSION_ID)?;
         let (is_repetition, source) = match *element {
@@ -235,13 +239,13 @@ impl<'a> Elements<'a> {
         Some(Relayed { number, is_repetition, source: source.map(u32::from_be_bytes) })
     }
 
-    /// The 16-bit number with this identifier.
+    /// Returns the 16-bit number in the element with this identifier.
     fn number(mut self, wanted: u8) -> Option<u16> {
         let (_, element) = self.find(|(id, _)| *id == wanted)?;
         element.try_into().ok().map(u16::from_be_bytes)
     }
 
-    /// Identifier and length of the first element, and the data after them.
+    /// Returns the identifier and the length of the first element, and the data after its head.
     fn head(&self) -> Option<(u8, usize, &'a [u8])> {
         let (&first, rest) = self.data.split_first()?;
         match self.form {
@@ -282,8 +286,8 @@ pub(super) struct OwnElements {
 }
 
 impl OwnElements {
-    /// Maximum length in bytes: sub-flow, sending time, and original number and source of a retransmission, with
-    /// two-byte heads. A transport-wide number never occurs together with an original number.
+    /// Maximum length in bytes: sub-flow, sending time, and original number and source of a retransmission, each with a
+    /// two-byte head. A transport-wide number never occurs together with an original number.
     const MOST: usize = 26;
 
     pub(super) fn new(form: Form, time: Option<NtpTime>, subflow: Option<Subflow>, relayed: Option<Relayed>) -> Self {
@@ -336,14 +340,14 @@ impl OwnElements {
         self.bytes.get(..self.length).unwrap_or_default()
     }
 
-    /// The padding up to whole words.
+    /// Returns the padding up to a whole number of 32-bit words.
     pub(super) fn padding(&self) -> &'static [u8] {
         let padding: &'static [u8] = &[0; 4];
         padding.get(..self.padded_len().saturating_sub(self.length)).unwrap_or_default()
     }
 
-    /// Length including padding. If there are elements, there is at least one byte of padding, because its position
-    /// carries information.
+    /// Returns the length in bytes, including the padding. If there are elements, there is at least one byte of
+    /// padding, because the padding's position carries information.
     pub(super) const fn padded_len(&self) -> usize {
         if self.length == 0 { 0 } else { self.length.saturating_add(1).next_multiple_of(4) }
     }
@@ -382,14 +386,15 @@ mod tests {
             0x9A, 0x3C, 0x00, 0x80, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00,
         ];
         assert_eq!(encoded(&header, &[]), bytes);
-        // The same packet with number 0x0102 in sub-flow 3.
+        // This is the same packet, with number 0x0102 in sub-flow 3.
         let header = RtpHeader { subflow: Some(Subflow { id: 3, sequence: 0x0102 }), ..header };
         let (fixed, time) = (&bytes[..12], &bytes[16..25]);
         let expected = [fixed, &[0xBE, 0xDE, 0, 4, 0xD4, 0x04, 0, 3, 1, 2], time, &[0]].concat();
         assert_eq!(encoded(&header, &[]), expected);
     }
 
-    /// draft-holmer-rmcat-transport-wide-cc-extensions-01, Sec. 2: identifier, length field 1, 16 bits, a zero byte.
+    /// draft-holmer-rmcat-transport-wide-cc-extensions-01, Sec. 2: the element has an identifier, the length field 1,
+    /// and 16 bits. A zero byte of padding follows.
     #[test]
     fn a_transport_wide_number_alone_is_one_word() {
         let header = RtpHeader { payload_type: 96, transport_sequence: Some(0x0102), ..RtpHeader::default() };
@@ -400,8 +405,8 @@ mod tests {
 
     #[test]
     fn foreign_elements_contributors_and_padding_are_passed_over() {
-        // CSRC count 1, extension of two words: a foreign element of two bytes, a padding byte, then half of our
-        // element.
+        // The packet has one contributing source, and an extension with a foreign element of two bytes, a padding byte,
+        // and our element with the sending time.
         let mut bytes = vec![0xB1, 0x60, 0, 1, 0, 0, 0, 2, 0, 0, 0, 3, 0, 0, 0, 4, 0xBE, 0xDE, 0, 4];
         bytes.extend_from_slice(&[0x21, 0xAA, 0xBB, 0x00, 0xE7, 1, 2, 3, 4, 5, 6, 7, 8, 0, 0, 0]);
         bytes.extend_from_slice(&[7, 7, 0, 2]);
@@ -442,7 +447,7 @@ mod tests {
             let header = RtpHeader { marker, payload_type, sequence, timestamp, ssrc, send_time: time.map(NtpTime::from_bits), subflow, transport_sequence };
             let bytes = encoded(&header, &payload);
             prop_assert_eq!(RtpPacket::parse(&bytes), Ok(RtpPacket { header, payload: &payload }));
-            // A header truncated anywhere is rejected, and nothing panics.
+            // A header that is truncated at any byte is rejected, and nothing panics.
             for end in 0..header.encoded_len() {
                 prop_assert!(RtpPacket::parse(&bytes[..end]).is_err());
             }

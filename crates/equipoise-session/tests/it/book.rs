@@ -1,11 +1,12 @@
-//! The bytes printed in the book are the bytes sent.
+//! Tests that the bytes in the book's examples are the bytes that the encoders write.
 
 use std::fs;
 use std::path::Path;
 
 use crate::samples;
 
-/// The bytes of the example with this name: the lines of a code block after `# NAME`, with comments after `#`.
+/// Returns the bytes of the book's example `name`: the lines of a code block after `# NAME`, without the comments after
+/// `#`.
 fn example(name: &str) -> Vec<u8> {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/src/wire.md");
     let page = fs::read_to_string(&path).expect("the book has a chapter on wire formats");
@@ -44,8 +45,8 @@ fn every_example_of_the_book_is_what_the_encoder_writes() {
 
 #[test]
 fn the_lengths_that_the_book_states_hold() {
-    // RFC 3550, Sec. 6.4.1: the length field counts words minus one. Waki 2013 states 64 and 72 bytes, including 28 of
-    // IPv4 and UDP.
+    // RFC 3550, Sec. 6.4.1: the length field is the number of 32-bit words minus one. Waki 2013 states 64 and 72 bytes
+    // for request and report, including 28 bytes of IPv4 and UDP headers.
     for (datagram, length, field) in [
         (samples::request(), 64 - 28, [0, 8]),
         (samples::answer(), 72 - 28, [0, 10]),

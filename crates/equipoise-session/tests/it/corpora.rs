@@ -1,6 +1,8 @@
-//! Packets of other implementations, well formed and malformed, from a folder that is not part of the project.
+//! Tests with packets of other implementations, well formed and malformed, from a folder that is not part of the
+//! project.
 //!
-//! The folder is given by the variable `EQUIPOISE_TEST_DATA`; the default is `../shared/data` next to the project.
+//! The environment variable `EQUIPOISE_TEST_DATA` names the folder. Its default is `../shared/data`, relative to the
+//! project's folder.
 
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
@@ -12,7 +14,7 @@ use equipoise_session::wire::feedback::ArrivalFeedback;
 use equipoise_session::wire::rtcp::{RtcpPacket, parse_compound};
 use equipoise_session::wire::rtp::RtpPacket;
 
-/// A folder of the test data; `None`, with the reason printed, if it does not exist.
+/// Returns a folder of the test data; `None`, with the reason printed, if the folder does not exist.
 #[expect(clippy::print_stdout, reason = "a test that is skipped says why")]
 fn folder(name: &str) -> Option<PathBuf> {
     let default = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/data");
@@ -29,7 +31,7 @@ fn read(folder: &Path, name: &str) -> Vec<u8> {
     fs::read(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
 }
 
-/// Every file of the folder with its name, without files that only accompany the packets.
+/// Returns the name and content of every file of the folder, except for the license.
 fn files(folder: &Path) -> Vec<(String, Vec<u8>)> {
     let entries = fs::read_dir(folder).expect("the folder can be read");
     let mut paths: Vec<_> = entries.map(|entry| entry.expect("the folder can be read").path()).collect();
@@ -42,7 +44,7 @@ fn files(folder: &Path) -> Vec<(String, Vec<u8>)> {
     paths.into_iter().map(named).collect()
 }
 
-/// A summary of a datagram: the kind of each packet with its counts.
+/// Returns a summary of a datagram: the kind of each packet and a count of its parts.
 fn outline(datagram: &[u8]) -> Result<String, WireError> {
     let describe = |packet| match packet {
         RtcpPacket::SenderReport(report) => format!("SR {}", report.blocks().count()),
@@ -55,7 +57,7 @@ fn outline(datagram: &[u8]) -> Result<String, WireError> {
     Ok(parse_compound(datagram)?.map(describe).collect::<Vec<_>>().join(", "))
 }
 
-/// Whether packets follow one another to the very end, judged by version and length fields alone.
+/// Whether the datagram consists of packets without a gap or a rest, judged by version and length fields alone.
 fn is_framed(datagram: &[u8]) -> bool {
     match datagram {
         [first, _, high, low, rest @ ..] if first >> 6 == 2 => {
@@ -78,7 +80,7 @@ fn rtcp_of_an_asyncio_stack_is_read_or_refused_as_its_name_says() {
         ("rtcp_bye_padding.bin", "BYE 0"),
         ("rtcp_rtpfb.bin", "205/1"),
         ("rtcp_psfb_pli.bin", "206/1"),
-        // Feedback is passed on unparsed: its own parser detects errors inside.
+        // These packets are returned unparsed. The parser of feedback would detect the errors inside.
         ("rtcp_rtpfb_invalid.bin", "205/1"),
         ("rtcp_psfb_invalid.bin", "206/1"),
     ] {
@@ -135,7 +137,7 @@ fn rtcp_that_browsers_send_a_gateway_is_read_and_what_crashed_it_does_no_harm() 
     }
 }
 
-/// Ten consecutive packets, with the first delta relative to the reference time.
+/// The report has ten consecutive packets. Its first delta is relative to the reference time.
 #[test]
 fn transport_feedback_that_a_browser_sends_a_gateway_is_read_to_its_times() {
     let Some(folder) = folder("rtp/janus-corpora/rtcp_fuzzer/1meetecho") else { return };
@@ -159,7 +161,7 @@ fn of_the_rtcp_seeds_of_webrtc_those_are_refused_whose_contents_do_not_fit() {
         .filter_map(|(name, datagram)| outline(&datagram).err().map(|error| (name, error)))
         .collect();
     let names: Vec<_> = refused.iter().map(|(name, _)| name.trim_end_matches(".rtcp")).collect();
-    // Unterminated lists of SDES items, fewer sources than counted, more padding than data.
+    // These have unterminated lists of SDES items, fewer sources than their count states, or more padding than data.
     assert_eq!(names, ["25", "32", "35", "37", "66", "9"], "{refused:?}");
     for (name, datagram) in files(&folder) {
         assert!(outline(&datagram).is_err() || is_framed(&datagram), "{name}");

@@ -1,4 +1,4 @@
-//! Reports of ends that send and receive, as parsed by another implementation.
+//! Tests that another implementation can parse the reports of endpoints that send and receive.
 
 use equipoise::control::Cbr;
 use equipoise::measure::ClockMap;
@@ -23,10 +23,11 @@ fn config(end: usize) -> DuplexConfig {
     DuplexConfig::new(sending, SSRCS[1 - end], Clocks::Known(ClockMap::SYNCHRONISED))
 }
 
-/// An RTCP datagram and the end that sent it.
+/// The index of an endpoint (0 is near, 1 is far), and an RTCP datagram that it sent.
 type Said = (usize, Vec<u8>);
 
-/// Passes an input to an end. Returns its datagrams, and its next wake-up.
+/// Passes an input to an endpoint. Returns the datagrams that the endpoint sends, and the time of its next wake-up in
+/// ns.
 fn turn<C>(end: &mut Duplex<C>, now: u64, input: Input<'_>) -> (Vec<Vec<u8>>, u64) {
     end.handle(Instant::from_nanos(now), input);
     let mut sent = Vec::new();
@@ -40,8 +41,8 @@ fn turn<C>(end: &mut Duplex<C>, now: u64, input: Input<'_>) -> (Vec<Vec<u8>>, u6
     (sent, end.wake().map_or(u64::MAX, |wake| wake.at.as_nanos()))
 }
 
-/// Seven seconds of a session whose far end pauses from the third second on, with a delay of 20 ms; at the end the near
-/// end sends a BYE.
+/// Runs a session for seven seconds over a path with a delay of 20 ms. The endpoint `far` pauses from the third second
+/// on, and the endpoint `near` sends a BYE at the end. Returns all RTCP datagrams.
 fn session() -> Vec<Said> {
     let rate = |bps| Box::new(Cbr::new(Rate::from_bps(bps)));
     let mut far = config(1);
@@ -79,7 +80,7 @@ fn session() -> Vec<Said> {
     }
 }
 
-/// Another implementation's view of a report: whether it is an SR, its source, its blocks and its extension.
+/// Returns a report as another implementation parsed it: whether it is an SR, its source, its blocks and its extension.
 fn read(packet: &dyn Packet) -> (bool, u32, &[ReceptionReport], &[u8]) {
     if let Some(report) = packet.as_any().downcast_ref::<SenderReport>() {
         return (true, report.ssrc, &report.reports, &report.profile_extensions);
@@ -89,7 +90,8 @@ fn read(packet: &dyn Packet) -> (bool, u32, &[ReceptionReport], &[u8]) {
     (false, report.ssrc, &report.reports, &report.profile_extensions)
 }
 
-/// If it fails, tools that only know RFC 3550 do not recognise that the reports of the two ends belong together.
+/// If it fails, tools that only support RFC 3550 do not recognise that the reports of both endpoints belong to one
+/// session.
 #[test]
 fn another_implementation_reads_the_reports_of_both_directions() {
     let (mut senders, mut receivers, mut names, mut goodbyes) = ([0; 2], [0; 2], [0; 2], Vec::new());
@@ -121,7 +123,8 @@ fn another_implementation_reads_the_reports_of_both_directions() {
     }
     assert_eq!(receivers[0], 0, "the near end sends all the time");
     assert!(receivers[1] >= 7 && senders[1] >= 10, "{receivers:?} {senders:?}");
-    // The far end sends requests up to the second report interval of its pause, and answers all the time.
+    // The endpoint `far` sends requests until the second report interval of its pause, and answers requests all the
+    // time.
     assert_eq!((requests, answers), ([14, 7], [7, 13]), "{both} in one datagram");
     assert!(names[0] >= 2 && names[1] >= 1, "{names:?}");
     assert_eq!(goodbyes, [SSRCS[0]]);

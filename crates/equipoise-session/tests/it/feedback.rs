@@ -1,5 +1,5 @@
-//! Per-packet feedback against other implementations: recorded packets of one, and packets of another in both
-//! directions.
+//! Compares per-packet feedback with two other implementations: with recorded packets of the first (pion), and with the
+//! second (rtc-rtcp) in both directions.
 
 use equipoise::units::{Instant, ReceiverClock, Span};
 use equipoise_session::Ecn;
@@ -21,7 +21,7 @@ use rtc_rtcp::transport_feedbacks::transport_layer_cc::{
 
 type At = Instant<ReceiverClock>;
 
-/// A time whose timestamp in the format of RFC 8888 is `0x1C20_8000`.
+/// A time that has the report timestamp `0x1C20_8000` in the format of RFC 8888.
 const MADE: At = Instant::from_nanos((0xEE9A_1C20 - 2_208_988_800) * 1_000_000_000 + 500_000_000);
 const TIMESTAMP: u32 = 0x1C20_8000;
 const AMPLE: usize = 100_000;
@@ -31,7 +31,7 @@ fn parsed(datagram: &[u8]) -> ArrivalFeedback<'_> {
     ArrivalFeedback::of(&packet).expect("feedback by packet").expect("well formed")
 }
 
-/// The content of a packet: each source with its packets.
+/// Returns the content of a feedback packet: each reported source with the statuses of its packets.
 fn said(datagram: &[u8], near: At) -> Vec<(u32, Vec<PacketStatus>)> {
     match parsed(datagram) {
         ArrivalFeedback::Congestion(feedback) => {
@@ -48,7 +48,7 @@ const fn arrived(time: ArrivalTime, ecn: Ecn) -> PacketArrival {
     PacketArrival { time, ecn }
 }
 
-/// Consecutive packets.
+/// Returns the statuses of consecutive packets from number `begin` on.
 fn packets(begin: u16, arrivals: &[Option<PacketArrival>]) -> Vec<PacketStatus> {
     let status = |(offset, arrival): (usize, &Option<PacketArrival>)| PacketStatus {
         sequence: begin.wrapping_add(offset as u16),
@@ -62,7 +62,7 @@ fn bytes(hex: &str) -> Vec<u8> {
     digits.chunks_exact(2).map(|pair| pair[0] << 4 | pair[1]).collect()
 }
 
-/// An arrival time from an offset in 1/1024 s, as in RFC 8888, including the two special offsets.
+/// Returns the arrival time that an offset in 1/1024 s means, as in RFC 8888, including the two special offsets.
 fn by_offset(offset: u16) -> ArrivalTime {
     let ago = |offset: u16| MADE - Span::from_nanos(i64::from(offset) * 1_000_000_000 / 1024);
     match offset {
@@ -72,16 +72,17 @@ fn by_offset(offset: u16) -> ArrivalTime {
     }
 }
 
-/// An arrival at a time of `ticks` units of 250 µs.
+/// Returns an arrival at the time of `ticks` units of 250 µs.
 fn by_ticks(ticks: u64) -> PacketArrival {
     arrived(ArrivalTime::At(Instant::from_nanos(ticks * 250_000)), Ecn::NotCapable)
 }
 
-// The packets below come from pion/rtcp v1.2.20: a Go program calls `Marshal` on the values stated in the comments
-// (`go get github.com/pion/rtcp@v1.2.20; go run .`), and prints the result with `%X`.
+// The packets below were made with pion/rtcp v1.2.20. A Go program calls `Marshal` on the values that the comments
+// state (`go get github.com/pion/rtcp@v1.2.20; go run .`), and prints the result with `%X`.
 
-/// `CCFeedbackReport` on three sources: three packets from 65535 on (CE and offset 512, lost, ECT(1) and offset 8189),
-/// no packets, and two packets (ECT(0) and 0x1FFE, Not-ECT and 0x1FFF).
+/// The packet is a `CCFeedbackReport` on three sources: source 2 with three packets from 65535 on (CE and offset 512,
+/// lost, ECT(1) and offset 8189), source 3 without packets, and source 4 with two packets (ECT(0) and 0x1FFE, Not-ECT
+/// and 0x1FFF).
 #[test]
 fn congestion_feedback_of_pion_is_read_and_written_alike() {
     let theirs =
@@ -100,9 +101,10 @@ fn congestion_feedback_of_pion_is_read_and_written_alike() {
     assert_eq!(ours, theirs);
 }
 
-/// `TransportLayerCC`, three packets. The first has a run of three, a run of 20 lost and one more; the second a vector
-/// of two-bit symbols with deltas of both sizes; the third a vector of one-bit symbols and a run. The first two have
-/// the padding bit for less than a word.
+/// The three packets are of type `TransportLayerCC`. The first has a run of three received packets, a run of 20 lost
+/// packets, and one received packet; the second has a vector of two-bit symbols with deltas of both sizes; the third
+/// has a vector of one-bit symbols and a run. The first two have the padding bit set for padding that is shorter than a
+/// 32-bit word.
 #[test]
 fn transport_feedback_of_pion_is_read_and_written_alike() {
     let mut lost_in_between = [1281, 1281, 1536].map(by_ticks).map(Some).to_vec();
@@ -128,25 +130,27 @@ fn transport_feedback_of_pion_is_read_and_written_alike() {
         let mut ours = Vec::new();
         encode_transport_feedback(&head, &mut expected.iter().copied(), AMPLE, &mut ours).expect("room");
         assert_eq!(said(&ours, near), [(2, expected)]);
-        // We fill the last word with zeros without the padding bit, because RFC 3550 requires padding in whole words.
+        // We fill the last 32-bit word with zeros without setting the padding bit, because RFC 3550 requires padding in
+        // whole words.
         let length = theirs.len();
         if theirs[0] & 0x20 != 0 {
             let padding = usize::from(theirs[length - 1]);
             theirs[0] &= !0x20;
             theirs[length - padding..].fill(0);
         }
-        // Our encoding of the first packet needs one chunk less: a vector for the symbols before the last 16 losses.
+        // Our encoding of the first packet needs one chunk less: it uses a vector for the symbols before the last 16
+        // losses.
         assert!(ours == theirs || ours.len() < length, "{ours:02X?} for {theirs:02X?}");
     }
 }
 
-/// The other implementation's reading of our packet.
+/// Parses our packet with the other implementation.
 fn read_by_them<P: Packet + Clone + 'static>(mut datagram: &[u8]) -> P {
     let packets = unmarshal(&mut datagram).expect("they read what we write");
     packets[0].as_any().downcast_ref::<P>().expect("of that kind").clone()
 }
 
-/// A metric block: an offset and the ECN bits, or a loss.
+/// Generates a metric block: an offset and the ECN bits, or `None` for a lost packet.
 fn metric() -> impl Strategy<Value = Option<(u16, u8)>> {
     prop_oneof![4 => (0u16..0x2000, 0u8..4).prop_map(Some), 1 => Just(None)]
 }
@@ -157,7 +161,7 @@ fn their_metric(metric: Option<(u16, u8)>) -> CcFeedbackMetricBlock {
     CcFeedbackMetricBlock { received: true, ecn, arrival_time_offset }
 }
 
-/// A chunk in the other implementation's type, and its symbols.
+/// Generates a chunk in the other implementation's type, and the chunk's symbols.
 fn their_chunks() -> impl Strategy<Value = (PacketStatusChunk, Vec<SymbolTypeTcc>)> {
     let symbol = || {
         prop_oneof![
@@ -183,7 +187,7 @@ fn their_chunks() -> impl Strategy<Value = (PacketStatusChunk, Vec<SymbolTypeTcc
     prop_oneof![run, ones, twos]
 }
 
-/// The symbols of chunks in the other implementation's type.
+/// Returns the symbols of chunks in the other implementation's type.
 fn symbols(chunks: &[PacketStatusChunk]) -> impl Iterator<Item = SymbolTypeTcc> + '_ {
     chunks.iter().flat_map(|chunk| match chunk {
         PacketStatusChunk::RunLengthChunk(run) => vec![run.packet_status_symbol; usize::from(run.run_length)],
@@ -191,7 +195,7 @@ fn symbols(chunks: &[PacketStatusChunk]) -> impl Iterator<Item = SymbolTypeTcc> 
     })
 }
 
-/// The content of a packet in the other implementation's type, from its symbols and deltas.
+/// Returns the statuses in a packet of the other implementation's type, computed from its symbols and deltas.
 fn by_their_account(packet: &TransportLayerCc, near: u64) -> Vec<PacketStatus> {
     let mut ticks = near & !0xFFFF_FFFF | u64::from(packet.reference_time) << 8;
     let mut deltas = packet.recv_deltas.iter();

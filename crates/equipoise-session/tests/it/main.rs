@@ -1,4 +1,5 @@
-//! The wire formats against packets of other implementations, another implementation, and the book's examples.
+//! Compares the wire formats with packets of other implementations, with another implementation itself, and with the
+//! book's examples.
 
 mod book;
 mod corpora;

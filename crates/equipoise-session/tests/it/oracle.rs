@@ -1,4 +1,4 @@
-//! Every packet that we write is read by another implementation, and every packet that it writes is read by us.
+//! Tests that another implementation reads every packet that we write, and that we read every packet that it writes.
 
 use equipoise_session::wire::NtpTime;
 use equipoise_session::wire::rtcp::{self, ReportBlock, RtcpPacket, SenderInfo, parse_compound};
@@ -11,7 +11,8 @@ use rtc_rtcp::reception_report::ReceptionReport;
 use rtc_rtcp::sender_report::SenderReport;
 use rtc_rtcp::source_description::{SdesType, SourceDescription, SourceDescriptionChunk, SourceDescriptionItem};
 
-/// The other implementation's form of a block; it holds the cumulative loss as 24 bits without a sign.
+/// Converts a report block to the other implementation's type, which stores the cumulative loss as 24 bits without a
+/// sign.
 fn theirs(block: &ReportBlock) -> ReceptionReport {
     ReceptionReport {
         ssrc: block.ssrc,
@@ -52,7 +53,7 @@ fn their_sdes(names: &[(u32, String)]) -> SourceDescription {
     SourceDescription { chunks: names.iter().map(chunk).collect() }
 }
 
-/// The other implementation's reading of our datagram.
+/// Parses our datagram with the other implementation.
 fn read_by_them(mut datagram: &[u8]) -> Vec<Box<dyn Packet>> {
     unmarshal(&mut datagram).expect("they read what we write")
 }
@@ -74,13 +75,14 @@ fn blocks() -> impl Strategy<Value = ReportBlock> {
     })
 }
 
-/// Profile-specific extensions are whole words.
+/// Generates profile-specific extensions, which consist of whole 32-bit words.
 fn extensions() -> impl Strategy<Value = Vec<u8>> {
     vec(any::<[u8; 4]>(), 0..8).prop_map(|words| words.concat())
 }
 
-/// BYE reasons that fill their last word. For other reasons, and without a reason, the other implementation sets the
-/// padding bit for less than a word, although RFC 3550, Sec. 6.6 requires plain nulls; we reject that.
+/// A pattern for BYE reasons that end at a 32-bit word. For other reasons, and without a reason, the other
+/// implementation sets the padding bit for padding that is shorter than a word, although RFC 3550, Sec. 6.6 requires
+/// null bytes without the padding bit. We reject such packets.
 const REASON: &str = "[a-z ]{3}([a-z ]{4}){0,14}";
 
 proptest! {

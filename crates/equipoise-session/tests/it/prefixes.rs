@@ -1,4 +1,4 @@
-//! Datagrams truncated anywhere: rejected or read, never a panic.
+//! Tests that truncated datagrams are rejected or parsed, but never cause a panic.
 
 use equipoise_session::wire::rtcp::{RtcpPacket, parse_compound};
 use equipoise_session::wire::rtp::RtpPacket;
@@ -10,7 +10,7 @@ use crate::samples;
 fn a_compound_counts_from_its_first_packet_to_the_end_of_one_and_nowhere_else() {
     let farewell = samples::farewell();
     let ends: Vec<_> = (0..=farewell.len()).filter(|&end| parse_compound(&farewell[..end]).is_ok()).collect();
-    // SR, then SDES, then BYE.
+    // The valid lengths are those of SR, of SR and SDES, and of SR, SDES and BYE.
     assert_eq!(ends, [28, 28 + samples::description().len(), farewell.len()]);
 }
 

@@ -1,4 +1,4 @@
-//! One of each datagram that Equipoise sends, as in the examples of the book.
+//! An example of each kind of datagram that Equipoise sends. The book has the same examples.
 
 use equipoise::measure::DelaySummary;
 use equipoise::units::{Instant, Rate, ReceiverClock, Span};
@@ -17,10 +17,10 @@ pub(crate) const SENDER: u32 = 0x0E5F_0001;
 pub(crate) const RECEIVER: u32 = 0x0E5F_0002;
 pub(crate) const CNAME: &str = "studio@192.0.2.1";
 
-/// A time whose fraction shows where the seconds end.
+/// A time whose fraction is not zero, so that the bytes show where the seconds end.
 const NOW: NtpTime = NtpTime::from_bits(0xEE9A_3C01_4000_0000);
 
-/// A second before [`NOW`].
+/// The time one second before [`NOW`].
 const BEFORE: NtpTime = NtpTime::from_bits(0xEE9A_3C00_4000_0000);
 
 pub(crate) fn info() -> SenderInfo {
@@ -59,7 +59,7 @@ pub(crate) fn delay_report() -> DelayReport {
 
 pub(crate) const TOO_FEW: DelayReport = DelayReport::agreed(None);
 
-/// The report of a playout buffer.
+/// Returns the report element of a playout buffer.
 pub(crate) fn playout() -> Vec<u8> {
     let (arrival, service) = (Rate::from_bps(1_600_000), Rate::from_bps(1_440_000));
     let playout = Some(PlayoutReport { occupancy: 12, arrival, service, discarded: 39 });
@@ -86,7 +86,7 @@ pub(crate) fn request() -> Vec<u8> {
     written(|out| info().encode(&[], &ReportRequest { interval_start: BEFORE.middle(), receipt: None }.to_bytes(), out))
 }
 
-/// The report of an end that sends and receives: its block is on the media of [`RECEIVER`].
+/// Returns the report of an endpoint that sends and receives. Its report block is on the media of [`RECEIVER`].
 pub(crate) fn both() -> Vec<u8> {
     let block =
         ReportBlock { ssrc: RECEIVER, fraction_lost: 0, cumulative_lost: 0, last_sr: BEFORE.middle(), ..block() };
@@ -106,11 +106,12 @@ pub(crate) fn goodbye() -> Vec<u8> {
     written(|out| rtcp::encode_goodbye(SENDER, out))
 }
 
-/// When per-packet reports are made: the time of [`NOW`] on the receiver's clock.
+/// When the per-packet reports are made: the time [`NOW`] on the receiver's clock.
 const REPORTED: Instant<ReceiverClock> =
     Instant::from_nanos((0xEE9A_3C01 - 2_208_988_800) * 1_000_000_000 + 250_000_000);
 
-/// Consecutive packets from 0x1234 on, given by the time from [`REPORTED`] to their arrival.
+/// Returns the statuses of consecutive packets from 0x1234 on. `millis` has each arrival time in ms relative to
+/// [`REPORTED`], and the ECN field; `None` for a packet that did not arrive.
 fn arrivals<const N: usize>(millis: [Option<(i64, Ecn)>; N]) -> impl Iterator<Item = PacketStatus> + Clone {
     let arrival = |(millis, ecn)| PacketArrival { time: ArrivalTime::At(REPORTED + Span::from_millis(millis)), ecn };
     (0x1234..).zip(millis).map(move |(sequence, millis)| PacketStatus { sequence, arrival: millis.map(arrival) })
@@ -134,20 +135,20 @@ pub(crate) fn transport_feedback() -> Vec<u8> {
     })
 }
 
-/// A receiver's two requests for a key frame, the second with the number 7.
+/// Returns a receiver's two kinds of key frame request; the full intra request has the number 7.
 pub(crate) fn key_frame_requests() -> [Vec<u8>; 2] {
     [KeyFrameRequest::PictureLoss, KeyFrameRequest::FullIntra]
         .map(|request| written(|out| encode_key_frame_request(RECEIVER, SENDER, (request, 7), out)))
 }
 
-/// A receiver's request for missing packets.
+/// Returns a receiver's request for missing packets.
 pub(crate) fn nack() -> Vec<u8> {
     written(|out| {
         encode_nack(RECEIVER, SENDER, [0x1234, 0x1235, 0x1244, 0x1250], 16, out);
     })
 }
 
-/// The last datagram of a sender.
+/// Returns the last datagram of a sender, which ends with a BYE.
 pub(crate) fn farewell() -> Vec<u8> {
     let report = written(|out| info().encode(&[], &[], out));
     [report, description(), goodbye()].concat()

@@ -2,31 +2,33 @@ use std::hint::select_unpredictable;
 
 use super::Packet;
 
-/// A batch of packets for a link: one run in time order per feeder; the runs are then merged.
+/// A batch of packets for a link. At first the batch has one run per feeder; a run is a sequence in time order. Then
+/// the runs are merged.
 #[derive(Debug, Default)]
 pub(super) struct Lot {
     pub(super) packets: Vec<Packet>,
-    /// Start index of each run.
+    /// Start index of each run in `packets`.
     runs: Vec<usize>,
-    /// Merged runs; kept as a buffer.
+    /// Buffer for the merged packets; reused to avoid allocations.
     merged: Vec<Packet>,
 }
 
 impl Lot {
-    /// Starts a new run for the packets added from now on. Returns its start index.
+    /// Starts a new run, which contains the packets that are added after this call. Returns the start index of the run.
     pub(super) fn begin_run(&mut self) -> usize {
         let begin = self.packets.len();
-        // An empty run does not count.
+        // If the previous run is empty, the new run replaces it.
         if self.runs.last() != Some(&begin) {
             self.runs.push(begin);
         }
         begin
     }
 
-    /// Sorts the packets by time; of packets at the same time, those of the first run come first.
+    /// Merges the runs, so that the packets are in time order. Packets with the same time are in the order of their
+    /// runs.
     ///
-    /// Neighbouring runs are merged in pairs until one is left. A sort that must find the runs takes four times as
-    /// long.
+    /// Neighbouring runs are merged in pairs until one run is left. A general sort, which must find the runs, takes
+    /// four times as long.
     pub(super) fn merge_runs(&mut self) {
         while self.runs.len() > 1 {
             self.merged.clear();
@@ -50,9 +52,9 @@ impl Lot {
     }
 }
 
-/// Appends two merged runs to the result.
+/// Merges two runs and appends the result to `merged`.
 ///
-/// Which run has the next packet is unpredictable, so a branch would dominate the time.
+/// Which run has the next packet is unpredictable, so a branch would take most of the computing time.
 fn merge(mut left: &[Packet], mut right: &[Packet], merged: &mut Vec<Packet>) {
     while let ([first, ..], [second, ..]) = (left, right) {
         let is_right = second.at < first.at;

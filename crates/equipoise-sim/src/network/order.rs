@@ -1,4 +1,4 @@
-//! The order in which links are served, and how far they may be ahead of the sessions' time.
+//! The order in which links are computed, and how far their arrivals are known ahead of the sessions' time.
 
 use equipoise::units::Span;
 
@@ -7,15 +7,15 @@ use crate::observer::Time;
 use crate::world::TICK;
 
 impl Network {
-    /// Orders the links after all routes were added.
+    /// Computes the order of the links. Must be called after all routes were added.
     ///
     /// # Errors
-    /// A link of a ring without delay, in which no packet order is defined.
+    /// A link in a cycle of links without delay. In such a cycle, the order of packets is undefined.
     pub(crate) fn arrange(&mut self) -> Result<(), LinkId> {
         (self.order, self.has_ring) = (Vec::new(), false);
         let mut marks = vec![Mark::New; self.links.len()];
         for link in 0..self.links.len() {
-            // Packets never arrive at a link without feeders.
+            // A link without feeders is skipped, because no packet ever arrives at it.
             if !self.links[link].feeders.is_empty() {
                 self.visit(link, &mut marks, &mut Vec::new())?;
             }
@@ -31,8 +31,8 @@ impl Network {
         Ok(())
     }
 
-    /// Depth-first search against the direction of the packets; `trail` has the delays from each visited link to this
-    /// one.
+    /// Visits links by depth-first search against the direction of the packets. `trail` has the links from the start of
+    /// the search to this link, each with its minimum delay.
     fn visit(&mut self, link: usize, marks: &mut [Mark], trail: &mut Vec<(usize, Span)>) -> Result<(), LinkId> {
         match marks[link] {
             Mark::Done => return Ok(()),
@@ -60,10 +60,12 @@ impl Network {
         self.links[link].carrier.least_delay()
     }
 
-    /// How far beyond the known time of the sessions all arrivals at sessions are known; `None` without sessions.
+    /// How much later than the known time of the sessions all arrivals at sessions are known; `None` if there are no
+    /// sessions.
     ///
-    /// This is the minimum time between sending and arrival of a session's packet, or less: packets that sessions send
-    /// directly into a link in the middle of a route may arrive before packets still in flight to it.
+    /// This is at most the minimum time from the sending to the arrival of a session's packet. It may be less: if some
+    /// sessions send directly into a link in the middle of a route, their packets may arrive before packets that are
+    /// still in flight towards this link.
     pub(crate) fn look_ahead(&self) -> Option<Span> {
         let sessions = self.routes.iter().filter(|route| route.thing.is_some());
         let last = sessions.filter_map(|route| route.hops.last()).map(|hop| hop.link);
@@ -79,9 +81,10 @@ impl Network {
         ahead
     }
 
-    /// For networks with rings: computes the time before which all arrivals at each link are known. No packet leaves a
-    /// link before the packets that wait there, or may still arrive, have passed the link. The computation uses
-    /// shortest paths, because iterating around a ring with a short delay would take one round per nanosecond.
+    /// For networks with cycles of links: computes the time before which all arrivals at each link are known. No packet
+    /// leaves a link before the packets that are queued there, or may still arrive, have passed the link. The times are
+    /// computed as shortest paths, because iterating around a cycle with a short delay would take one round per
+    /// nanosecond.
     pub(super) fn all_known(&self, known: &mut Vec<Time>) {
         known.clear();
         known.resize(self.links.len(), Time::MAX);
@@ -91,9 +94,9 @@ impl Network {
         });
     }
 
-    /// Lowers the value of each link to the minimum over its feeders, until nothing changes. Sessions have the value
-    /// `sessions`, and a feeding link has `over` of its own value. Without rings, one pass in the order of feeders is
-    /// enough.
+    /// Sets the value of each link to the minimum over its feeders, and repeats this until nothing changes. A session
+    /// as feeder counts with the value `sessions`, a link as feeder with `over` of its value. Without cycles of links,
+    /// one pass in the order of the links is enough.
     fn lower<T: Ord + Copy>(&self, values: &mut [T], sessions: T, over: impl Fn(usize, T) -> T) {
         for _ in 0..=self.links.len() {
             let mut changed = false;
@@ -108,8 +111,9 @@ impl Network {
         }
     }
 
-    /// The minimum over a link's feeders: `sessions` for sessions, and `of_link` for links. Streams do not count,
-    /// because no other packets affect them. But a link that only streams feed must not be advanced to the end of time.
+    /// Returns the minimum over a link's feeders: `sessions` for sessions, and `of_link` for links. Streams do not
+    /// count, because no other packets affect when a stream sends. If only streams feed the link, the result is
+    /// `sessions`, because otherwise the link would be advanced to the end of time.
     fn feeders_at<T: Ord + Copy>(&self, link: usize, sessions: T, of_link: impl Fn(usize) -> T) -> T {
         let Link { feeders, is_adrift, .. } = &self.links[link];
         let least = feeders.iter().filter_map(|feeder| match feeder.from {
@@ -120,8 +124,8 @@ impl Network {
         least.chain(is_adrift.then_some(sessions)).min().unwrap_or(sessions)
     }
 
-    /// For networks without rings: the time up to which a link's feeders, which were already served, have delivered all
-    /// their packets.
+    /// For networks without cycles of links: the time up to which all arrivals at a link are known. The feeders of the
+    /// link must already be computed.
     pub(super) fn feeders_known(&self, link: usize) -> Time {
         self.feeders_at(link, self.known, |feeding| self.links[feeding].known + self.least_delay(feeding))
     }
@@ -130,7 +134,7 @@ impl Network {
 #[derive(Clone, Copy)]
 enum Mark {
     New,
-    /// The link's feeders are being visited.
+    /// The search is visiting the feeders of the link.
     Open,
     Done,
 }

@@ -7,36 +7,37 @@ use crate::observer::{Arrival, Time};
 /// A packet in flight.
 #[derive(Clone, Copy, Debug)]
 pub struct Packet {
-    /// When it arrives at its next link, or at the end of its route.
+    /// When the packet arrives at the next link on its route, or at the end of its route.
     pub at: Time,
-    /// When it left its source.
+    /// When the packet left its source.
     pub sent: Time,
-    /// For a stream's packet its sequence number, for a session's packet the slot of its datagram.
+    /// For a packet of a stream: its sequence number. For a packet of a session: the number of the slot with its
+    /// datagram.
     pub number: u64,
     /// Size of the IP packet.
     pub size: Size,
-    /// ECN field.
+    /// ECN field of the packet.
     pub ecn: Ecn,
-    /// Total waiting time in the queues of all links passed.
+    /// Total time that the packet waited in the queues of the links it has passed.
     pub waited: Span,
     pub(crate) route: u32,
-    /// Number of links passed.
+    /// Number of links that the packet has passed.
     pub(crate) hop: u16,
 }
 
 impl Packet {
-    /// The event of a stream's packet leaving its source.
+    /// The event that a packet of a stream has left its source.
     pub const fn departure(&self) -> Event {
         Event::MediaSent { sequence: self.number, size: self.size, waited: Span::ZERO, fragment: None }
     }
 
-    /// The event of a stream's packet arriving at the end of its route.
+    /// The event that a packet of a stream has arrived at the end of its route.
     pub fn reception(&self) -> Event {
         let Self { at, sent, number: sequence, size, ecn, .. } = *self;
         Event::MediaReceived { sequence, sent: sent.assume_clock(), delay: at - sent, size, ecn }
     }
 
-    /// The network's data about the packet's arrival.
+    /// The size and the total waiting time of the packet, for observers of its arrival.
     pub const fn arrival(&self) -> Arrival {
         Arrival { size: self.size, waited: self.waited }
     }

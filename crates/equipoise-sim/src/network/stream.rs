@@ -5,7 +5,7 @@ use equipoise_path::source::Source;
 use super::Packet;
 use crate::observer::{SimClock, Time};
 
-/// A stream: a source, and the number of packets sent.
+/// A stream: its source of packets, its route, and the number of packets sent.
 pub(super) struct StreamState {
     source: Source<SimClock>,
     pub(super) route: usize,
@@ -18,13 +18,13 @@ impl StreamState {
         Self { source, route, sent: 0, stopped: false }
     }
 
-    /// When the next packet leaves.
+    /// When the next packet of the stream leaves; `None` if the stream is stopped or has ended.
     #[inline]
     pub(super) fn next_departure(&self) -> Option<Time> {
         self.source.next_departure().filter(|_| !self.stopped)
     }
 
-    /// Adds the stream's packets that leave before `until`.
+    /// Appends the packets of the stream that leave before `until` to `lot`.
     pub(super) fn send_before(&mut self, until: Time, lot: &mut Vec<Packet>) {
         if self.stopped {
             return;

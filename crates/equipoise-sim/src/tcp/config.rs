@@ -7,14 +7,14 @@ use thiserror::Error;
 use super::{HEADER, KnownBandwidth};
 use crate::Time;
 
-/// The configuration of a sender.
+/// The configuration of a TCP sender.
 #[derive(Clone, Debug)]
 pub struct SenderConfig {
     /// Size of the IP packet of a full segment.
     pub packet: Size,
-    /// When the connection opens.
+    /// When the sender opens the connection.
     pub start: Time,
-    /// When the application stops sending; `None` for never.
+    /// When the application stops sending; `None` if it never stops.
     pub stop: Option<Time>,
     /// The data that the application sends.
     pub supply: Supply,
@@ -22,22 +22,24 @@ pub struct SenderConfig {
     pub recovery: LossRecovery,
     /// Whether the first two duplicate acknowledgements each allow a new segment (RFC 3042).
     pub limited_transmit: bool,
-    /// Whether the window of a window law is reset to its initial size after idleness (RFC 5681, Sec. 4.1).
+    /// Whether the congestion window of a window law is reset to its initial size after idleness (RFC 5681, Sec. 4.1).
     pub idle_restart: bool,
-    /// Whether a SYN and a SYN-ACK precede the data. Otherwise the receive window is unlimited until the first
-    /// acknowledgement.
+    /// Whether the connection begins with a SYN and a SYN-ACK. Without them, the sender assumes an unlimited receive
+    /// window until the first acknowledgement.
     pub handshake: bool,
     /// Minimum retransmission timeout (RFC 6298, Sec. 2.4).
     pub min_rto: Span,
-    /// Measures the path's bandwidth with the connection's own segments; the results are passed to the window law.
+    /// Measures the bandwidth of the path with the connection's own segments, and passes the results to the window law;
+    /// `None` for no measurement.
     pub measurement: Option<InlineConfig>,
-    /// A cell into which the simulator writes the exact bandwidth of the path, for the window law.
+    /// Shared value into which the simulator writes the exact bandwidth of the path, for the window law; `None` if
+    /// unused.
     pub bandwidth: Option<KnownBandwidth>,
 }
 
 impl SenderConfig {
-    /// A bulk sender from time zero on, with all recommendations of the standards: SACK, limited transmit, restart
-    /// after idleness, a handshake, and a minimum timeout of 1 s.
+    /// A sender with unlimited data that starts at time zero and uses all recommendations of the standards: SACK,
+    /// limited transmit, restart after idleness, a handshake, and a minimum retransmission timeout of 1 s.
     pub const fn new(packet: Size) -> Self {
         Self {
             packet,
@@ -54,45 +56,45 @@ impl SenderConfig {
         }
     }
 
-    /// The data in a full segment.
+    /// The size of the data in a full segment.
     pub(super) fn payload(&self) -> Result<Size, TcpError> {
         let payload = self.packet - HEADER;
         if payload == Size::ZERO { Err(TcpError::NoPayload { packet: self.packet }) } else { Ok(payload) }
     }
 }
 
-/// The data that an application provides for its connection.
+/// The data that an application sends over a connection.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Supply {
-    /// Unlimited.
+    /// Unlimited data, all available at once.
     Unlimited,
-    /// A finite amount of data.
+    /// A finite amount of data, all available at once.
     Transfer(Size),
-    /// Data at a rate, from the start on.
+    /// Unlimited data that becomes available at a rate, from the start of the connection.
     Rate(Rate),
-    /// Data written by [`write`](super::Sender::write).
+    /// Data that becomes available when [`write`](super::Sender::write) is called.
     Written,
-    /// A finite number of full segments, each available from its time on.
+    /// A finite number of full segments, each available from its own time on.
     Content(Content),
 }
 
 /// How lost segments are detected and retransmitted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LossRecovery {
-    /// By duplicate acknowledgements, one lost segment per round trip (RFC 6582).
+    /// Duplicate acknowledgements: one lost segment per round-trip time is detected (RFC 6582).
     NewReno,
-    /// By selective acknowledgements (RFC 6675).
+    /// Selective acknowledgements (RFC 6675).
     Sack,
 }
 
-/// The configuration of a receiver.
+/// The configuration of a TCP receiver.
 #[derive(Clone, Copy, Debug)]
 pub struct ReceiverConfig {
-    /// Receive window, in segments after the next expected one.
+    /// Receive window: number of segments that the receiver accepts, counted from the next expected segment.
     pub window: u64,
-    /// Delayed acknowledgements; `None` to acknowledge every segment.
+    /// When acknowledgements are delayed; `None` to acknowledge every segment at once.
     pub delayed_acks: Option<DelayedAcks>,
-    /// Whether to report segments after a gap, which a sender with [`LossRecovery::Sack`] requires.
+    /// Whether acknowledgements report segments after a gap (SACK). A sender with [`LossRecovery::Sack`] requires this.
     pub sack: bool,
 }
 
@@ -109,34 +111,34 @@ impl Default for ReceiverConfig {
     }
 }
 
-/// When to send a delayed acknowledgement (RFC 5681, Sec. 4.2).
+/// How long an acknowledgement may be delayed (RFC 5681, Sec. 4.2).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct DelayedAcks {
-    /// After this number of segments at the latest.
+    /// The acknowledgement is sent after this number of segments at the latest.
     pub segments: u64,
-    /// After this time at the latest.
+    /// The acknowledgement is sent after this time at the latest.
     pub timeout: Span,
 }
 
 impl DelayedAcks {
-    /// Every second segment, after 200 ms at the latest, as in most systems.
+    /// An acknowledgement for every second segment, and after 200 ms at the latest, as in most operating systems.
     pub const STANDARD: Self = Self { segments: 2, timeout: Span::from_millis(200) };
 }
 
-/// Why a TCP host cannot be created.
+/// Why a TCP host cannot be created from its configuration.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum TcpError {
-    /// The header leaves no room for data.
+    /// The packet is not larger than the header, so it has no room for data.
     #[error("a packet of {packet} has no room for data; it must be larger than {HEADER}")]
     NoPayload {
-        /// The packet's size.
+        /// The configured size of the packet.
         packet: Size,
     },
-    /// The receiver could never accept a segment.
+    /// The receive window is zero, so the receiver could never accept a segment.
     #[error("a receive window of zero segments lets nothing through; it must be at least one")]
     NoWindow,
-    /// Acknowledgements do not provide what the controller needs.
+    /// The controller needs feedback that TCP acknowledgements do not contain.
     #[error(transparent)]
     Needs(#[from] UnmetNeeds),
 }

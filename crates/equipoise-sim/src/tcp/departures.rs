@@ -4,7 +4,7 @@ use equipoise::units::{Rate, Size};
 
 use crate::{SimClock, Time};
 
-/// Decides when segments allowed by the windows leave: pacing, and the streams of the measurement.
+/// Decides when segments leave that the windows allow. Segments are paced, or are spaced by the bandwidth measurement.
 pub(super) struct Departures {
     pacer: Pacer<SimClock>,
     measurement: Option<InlineMeasurement>,
@@ -17,23 +17,23 @@ impl Departures {
         Self { pacer: Pacer::new(Rate::ZERO), measurement, measured: None, held: None }
     }
 
-    /// Holds segments until `at`, which becomes a wake-up time.
+    /// Delays all segments until `at`, which becomes the wake-up time; `None` to end the delay.
     pub(super) const fn hold(&mut self, at: Option<Time>) {
         self.held = at;
     }
 
-    /// The wake-up time.
+    /// The wake-up time: when the next delayed segment may leave.
     pub(super) const fn wake(&self) -> Option<Time> {
         self.held
     }
 
-    /// Handles the wake-up.
+    /// Handles the wake-up: ends the delay if its time has come.
     pub(super) fn on_timer(&mut self, now: Time) {
         self.held = self.held.filter(|held| *held > now);
     }
 
-    /// Whether a segment may leave at a pace of `rate`. `room` is the number of new segments that windows and
-    /// application allow.
+    /// Whether a segment may leave at `now` if the pacing rate is `rate`. `room` is the number of new segments that the
+    /// windows and the application allow.
     pub(super) fn allow(&mut self, now: Time, rate: Option<Rate>, room: Option<u64>) -> bool {
         if let (Some(measurement), Some(room)) = (&mut self.measurement, room) {
             let at: Time = measurement.next_departure(now.assume_clock(), room).assume_clock();
@@ -55,10 +55,11 @@ impl Departures {
         false
     }
 
-    /// Records that segment `number` was sent, and whether it was a retransmission.
+    /// Records that segment `number` was sent. `again` says whether it was a retransmission.
     pub(super) fn on_sent(&mut self, now: Time, (number, again): (u64, bool), size: Size, rate: Option<Rate>) {
         if rate.is_some() {
-            // A segment is late only because there was nothing to send before it, so no time is recovered.
+            // A segment leaves late only because there was no data before, so the pacer must not send faster to
+            // compensate.
             self.pacer.rested_until(now);
             self.pacer.on_departure(now, size);
         }
@@ -67,7 +68,7 @@ impl Departures {
         }
     }
 
-    /// Records that all segments below `next` are acknowledged. Returns a new measurement result, if any.
+    /// Records that all segments below `next` are acknowledged. Returns a new bandwidth estimate, if there is one.
     pub(super) fn on_ack(&mut self, now: Time, next: u64) -> Option<BandwidthEstimate> {
         let measurement = self.measurement.as_mut()?;
         measurement.on_ack(now.assume_clock(), next);
@@ -76,7 +77,7 @@ impl Departures {
         estimate
     }
 
-    /// The newest measurement result.
+    /// The latest bandwidth estimate.
     pub(super) const fn measured(&self) -> Option<BandwidthEstimate> {
         self.measured
     }

@@ -22,7 +22,8 @@ impl Endpoint for Sender {
                 self.on_timer(now);
             }
             Input::Stop => self.stop(now),
-            // No other inputs occur: the application is a supply, and the path never changes.
+            // No other inputs occur, because the application is part of the sender (`Supply`) and the path never
+            // changes.
             _ => {}
         }
     }
@@ -51,8 +52,8 @@ impl Endpoint for Receiver {
             _ => None,
         };
         if let Some(answer) = answer {
-            // The simulator takes an answer before the next segment arrives. Even if it did not, a later answer
-            // includes all of an earlier one.
+            // The simulator takes this acknowledgement before the next segment arrives. Even if it did not, a later
+            // acknowledgement includes the content of an earlier one.
             self.answer = Some(answer.encode());
         }
     }

@@ -3,13 +3,14 @@ use std::collections::VecDeque;
 use equipoise::control::{Ecn, Fate, PacketReport};
 use equipoise::units::{Instant, SenderClock, Size};
 
-/// The packets that carry the segments in flight, and the fates of packets since the last report to a controller.
+/// The packets that carried the segments in flight, and which packets arrived or were lost since the last report to a
+/// controller.
 ///
-/// A retransmitted segment is a new packet with its own number. The scoreboard determines the fate of a segment; the
-/// journal applies it to the last packet that carried the segment.
+/// If a segment is retransmitted, the new packet has its own number. The scoreboard determines whether a segment has
+/// arrived or is lost; the journal records this for the last packet that carried the segment.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Journal {
-    /// The last packet of each segment in flight, in scoreboard order.
+    /// The last packet that carried each segment in flight, in the order of the segments.
     flight: VecDeque<Packet>,
     /// Number of packets sent so far.
     sent: u64,
@@ -24,7 +25,7 @@ struct Packet {
     known: Known,
 }
 
-/// What was reported about a packet.
+/// What was already reported about a packet to the controller.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Known {
     Nothing,
@@ -32,11 +33,12 @@ enum Known {
     Arrived,
 }
 
-/// TCP acknowledgements have no arrival times, and the hosts are not ECN-capable.
+/// TCP acknowledgements contain no arrival times, and the hosts of this module are not ECN-capable.
 const ARRIVED: Fate = Fate::Arrived { at: None, ecn: Ecn::NotEct };
 
 impl Journal {
-    /// Records that the segment at `place` is sent or retransmitted. Returns its packet number.
+    /// Records that the segment at index `place` in the flight is sent or retransmitted. Returns the number of the new
+    /// packet.
     pub(super) fn on_sent(&mut self, place: usize, departed: Instant<SenderClock>, size: Size) -> u64 {
         let number = self.sent;
         self.sent += 1;
@@ -48,7 +50,7 @@ impl Journal {
         number
     }
 
-    /// Records that the segment at `place` has arrived.
+    /// Records that the segment at index `place` in the flight has arrived.
     pub(super) fn on_arrived(&mut self, place: usize) {
         if let Some(packet) = self.flight.get_mut(place).filter(|packet| packet.known != Known::Arrived) {
             packet.known = Known::Arrived;
@@ -56,7 +58,7 @@ impl Journal {
         }
     }
 
-    /// Records that the segment at `place` is assumed lost.
+    /// Records that the segment at index `place` in the flight is assumed to be lost.
     pub(super) fn on_lost(&mut self, place: usize) {
         if let Some(packet) = self.flight.get_mut(place).filter(|packet| packet.known == Known::Nothing) {
             packet.known = Known::Lost;
@@ -64,13 +66,13 @@ impl Journal {
         }
     }
 
-    /// Records that the first segment is acknowledged.
+    /// Records that the first segment in flight is cumulatively acknowledged, and removes it.
     pub(super) fn pop_front(&mut self) {
         self.on_arrived(0);
         self.flight.pop_front();
     }
 
-    /// The fates of packets since the last [`clear`](Self::clear), in sending order.
+    /// Reports on all packets that arrived or were lost since the last [`clear`](Self::clear), in sending order.
     pub(super) fn reports(&mut self) -> &[PacketReport] {
         self.reports.sort_unstable_by_key(|report| report.number);
         &self.reports

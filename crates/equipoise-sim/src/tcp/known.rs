@@ -3,8 +3,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use equipoise::measure::BandwidthEstimate;
 
-/// The bandwidth of a connection's path, as known to the simulator: a cell that the simulator writes and the sender
-/// reads when its timer fires.
+/// The bandwidth of a connection's path, computed by the simulator. The simulator writes this shared value, and the
+/// sender reads it when its timer fires.
 #[derive(Clone, Debug, Default)]
 pub struct KnownBandwidth(Arc<Cell>);
 
@@ -15,25 +15,26 @@ struct Cell {
 }
 
 impl KnownBandwidth {
-    /// Sets the bandwidth.
+    /// Sets the bandwidth, which the sender will read.
     pub fn set(&self, estimate: BandwidthEstimate) {
         *self.0.written.lock().unwrap_or_else(PoisonError::into_inner) = Some(estimate);
     }
 
-    /// Takes the bandwidth, if it was written since the last call.
+    /// Returns the bandwidth if a new one was written since the last call.
     pub fn take(&self) -> Option<BandwidthEstimate> {
         self.0.written.lock().unwrap_or_else(PoisonError::into_inner).take()
     }
 
-    /// Records that the sender had a timeout: earlier measurements are invalid, and measuring restarts.
+    /// Records that the sender had a timeout: earlier measurements are invalid, and the measurement must restart.
     pub fn discard(&self) {
         self.take();
         self.0.discarded.store(true, Ordering::Relaxed);
     }
 
-    /// Whether measurements were discarded since the last call.
+    /// Whether the sender discarded the measurements since the last call.
     pub fn take_discarded(&self) -> bool {
-        // Loads before swapping, because this is called after each turn of the sender and the flag is rarely set.
+        // The flag is loaded first and swapped only if it is set: this runs after each action of the sender, and the
+        // flag is rarely set.
         self.0.discarded.load(Ordering::Relaxed) && self.0.discarded.swap(false, Ordering::Relaxed)
     }
 }

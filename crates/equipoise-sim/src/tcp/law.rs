@@ -3,19 +3,19 @@ use equipoise::control::{BoxedController, Feedback};
 use equipoise::measure::BandwidthEstimate;
 use equipoise::units::{Instant, Rate, SenderClock, Size};
 
-/// The control law of a sender.
+/// The congestion control of a TCP sender.
 ///
-/// A window law counts segments and acknowledgements as in the TCP standards, and leaves loss recovery to its host, as
-/// in the papers on window laws, in ns-2 and in the kernel. A controller gets packets as in any other session, and
-/// reacts to losses itself. The two are not equivalent: an acknowledgement that covers two segments is one step of
-/// TCP's Reno but two steps of [`Windowed`](equipoise::control::adapt::Windowed), whose recovery also ends at another
-/// point.
+/// A window law counts segments and acknowledgements as in the TCP standards. It leaves loss recovery to the TCP host,
+/// as in the papers on window laws, in ns-2 and in the kernel. A controller gets reports about packets, as in any other
+/// session, and reacts to losses itself. The two variants are not equivalent: if an acknowledgement covers two
+/// segments, TCP's Reno makes one step, but [`Windowed`](equipoise::control::adapt::Windowed) makes two steps. Also,
+/// the recovery of `Windowed` ends at another time.
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum Law {
-    /// A window law.
+    /// A window law, which sets the congestion window in segments.
     Window(BoxedWindowController),
-    /// A controller that needs no feedback, or [`Needs::PACKETS`](equipoise::control::Needs::PACKETS).
+    /// A controller that needs no feedback, or needs [`Needs::PACKETS`](equipoise::control::Needs::PACKETS).
     Controller(BoxedController),
 }
 
@@ -31,7 +31,7 @@ impl From<BoxedController> for Law {
     }
 }
 
-/// Calls for a window law only; a controller gets packets instead.
+/// Events that are passed only to a window law. A controller gets reports about packets instead.
 impl Law {
     pub(super) fn on_ack(&mut self, now: Instant<SenderClock>, ack: &Acknowledged) {
         if let Self::Window(law) = self {
@@ -64,10 +64,10 @@ impl Law {
     }
 }
 
-/// Calls for both kinds of law.
+/// Events that are passed to both kinds of congestion control.
 impl Law {
-    /// Records that the retransmission timer expired, with `in_flight` segments of the window and `under_way` data on
-    /// the path.
+    /// Records that the retransmission timer expired. `in_flight` is the number of unacknowledged segments, `under_way`
+    /// the size of the data that is assumed to be on the path.
     pub(super) fn on_timeout(&mut self, now: Instant<SenderClock>, in_flight: u64, under_way: Size) {
         match self {
             Self::Window(law) => law.on_timeout(now, in_flight),
@@ -75,7 +75,7 @@ impl Law {
         }
     }
 
-    /// The window in segments of `packet`; infinite if a controller sets none.
+    /// The congestion window in segments of size `packet`; infinite if a controller sets no window.
     pub(super) fn window(&self, packet: Size) -> f64 {
         match self {
             Self::Window(law) => law.window(),

@@ -1,15 +1,16 @@
-//! TCP hosts: the parts of TCP around a window law.
+//! TCP hosts: all parts of TCP except for the window law.
 //!
-//! A controller that uses per-packet feedback can replace the window law ([`Law`]): acknowledgements are its feedback.
+//! Instead of a window law, a controller with per-packet feedback can be used ([`Law`]); its feedback is computed from
+//! acknowledgements.
 //!
-//! A [`Sender`] and a [`Receiver`] are sans-IO state machines of a connection that carries data in one direction. They
-//! count in full-sized segments, like the window laws, so the first segment is number 0 and sequence numbers never
-//! wrap; the last segment of a transfer may be shorter. Segments are plain values: their sizes are those of IPv4
-//! packets (header of 40 bytes, with TCP's options), but their payload is never written.
+//! A [`Sender`] and a [`Receiver`] are sans-IO state machines of a connection that carries data in one direction. Like
+//! the window laws, they count full-sized segments instead of bytes. The first segment has the number 0, and numbers
+//! never wrap around; the last segment of a transfer may be shorter. The size of a segment is that of an IPv4 packet
+//! (40 bytes of headers, and TCP's options), but its payload is never written.
 //!
 //! Sources: loss recovery RFC 6582 (NewReno) or RFC 6675 (SACK), retransmission timer RFC 6298, limited transmit RFC
-//! 3042, acknowledgements RFC 5681, Sec. 4.2 and RFC 2018, restart after idleness RFC 5681, Sec. 4.1. There are no
-//! timestamps, no ECN, and no detection of spurious retransmissions.
+//! 3042, acknowledgements RFC 5681, Sec. 4.2 and RFC 2018, restart after idleness RFC 5681, Sec. 4.1. Not implemented:
+//! timestamps, ECN, and the detection of spurious retransmissions.
 
 mod config;
 mod departures;
@@ -38,40 +39,40 @@ pub use stats::SenderStats;
 
 use equipoise::units::Size;
 
-/// A TCP segment, reduced to what the other end needs.
+/// A TCP segment, reduced to the content that the remote host needs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Segment {
-    /// Opens the connection.
+    /// A SYN, which opens the connection.
     Syn,
-    /// Answers a SYN.
+    /// A SYN-ACK, which answers a SYN.
     SynAck {
-        /// Receive window, in segments.
+        /// Receive window: number of segments that the receiver accepts.
         window: u64,
     },
-    /// Carries data.
+    /// A segment with data.
     Data {
         /// Segment number in the connection, from 0.
         number: u64,
-        /// Size of its data.
+        /// Size of the segment's data.
         payload: Size,
     },
-    /// Acknowledges data.
+    /// An acknowledgement of data.
     Ack(Ack),
 }
 
 /// An acknowledgement.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Ack {
-    /// The next expected segment: all earlier segments were received.
+    /// Number of the next expected segment: all earlier segments were received.
     pub next: u64,
-    /// Receive window, in segments after `next`.
+    /// Receive window: number of segments that the receiver accepts, counted from segment `next`.
     pub window: u64,
-    /// Segments received after the gap.
+    /// Ranges of segments that were received after a gap.
     pub sacked: SackBlocks,
 }
 
-/// Up to three ranges of segments, each from its first segment to the segment after its last, the most recent range
-/// first (RFC 2018, Sec. 4).
+/// Up to three ranges of segments that were received after a gap. Each range has its first segment and the segment
+/// after its last segment. The most recently extended range is first (RFC 2018, Sec. 4).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct SackBlocks {
     ranges: [(u64, u64); Self::MOST],
@@ -79,12 +80,12 @@ pub struct SackBlocks {
 }
 
 impl SackBlocks {
-    /// Maximum number of blocks, which fit into a header with few other options.
+    /// Maximum number of ranges: three fit into a TCP header with few other options.
     pub const MOST: usize = 3;
-    /// No blocks.
+    /// No ranges: nothing was received after a gap.
     pub const NONE: Self = Self { ranges: [(0, 0); Self::MOST], count: 0 };
 
-    /// The first three of `ranges`.
+    /// Creates the value from the first three of `ranges`.
     pub fn new(ranges: impl IntoIterator<Item = (u64, u64)>) -> Self {
         let mut blocks = Self::NONE;
         for (place, range) in blocks.ranges.iter_mut().zip(ranges) {
@@ -94,26 +95,26 @@ impl SackBlocks {
         blocks
     }
 
-    /// The ranges.
+    /// The ranges, each as its first segment and the segment after its last segment.
     pub fn iter(&self) -> impl Iterator<Item = (u64, u64)> + '_ {
         self.ranges.iter().copied().take(usize::from(self.count))
     }
 }
 
-/// IPv4 and TCP headers without options (RFC 791, Sec. 3.1; RFC 9293, Sec. 3.1).
+/// Size of an IPv4 header and a TCP header without options (RFC 791, Sec. 3.1; RFC 9293, Sec. 3.1).
 pub const HEADER: Size = Size::from_bytes(40);
-/// Options of a SYN: segment size, SACK permitted, window scale, padded (RFC 9293, RFC 2018, RFC 7323).
+/// Size of the options of a SYN: segment size, SACK permitted, window scale, padding (RFC 9293, RFC 2018, RFC 7323).
 const SYN_OPTIONS: Size = Size::from_bytes(12);
 
 impl Segment {
-    /// Size of the IP packet.
+    /// Size of the IP packet that carries the segment.
     pub fn size(&self) -> Size {
         match self {
             Self::Syn | Self::SynAck { .. } => HEADER + SYN_OPTIONS,
             Self::Data { payload, .. } => HEADER + *payload,
             Self::Ack(ack) => match u64::from(ack.sacked.count) {
                 0 => HEADER,
-                // Two bytes of option head, two of padding, eight for each block (RFC 2018, Sec. 3).
+                // Two bytes of option header, two bytes of padding, and eight bytes for each range (RFC 2018, Sec. 3).
                 count => HEADER + Size::from_bytes(4 + 8 * count),
             },
         }

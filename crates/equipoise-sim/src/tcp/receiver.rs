@@ -5,46 +5,46 @@ use super::timer::Timer;
 use super::{Ack, DelayedAcks, ReceiverConfig, SackBlocks, Segment, TcpError};
 use crate::Time;
 
-/// The receiving end of a connection.
+/// The receiver of a TCP connection.
 ///
-/// Source: RFC 5681, Sec. 4.2: an acknowledgement after every second segment or when its timer expires, and at once for
-/// a segment out of order or one that fills part of a gap; SACK blocks by RFC 2018, Sec. 4. The application reads data
-/// as soon as it is in order.
+/// Source: RFC 5681, Sec. 4.2. The receiver sends an acknowledgement after every second segment, or when its timer
+/// expires. If a segment is out of order or fills part of a gap, the receiver acknowledges it at once. SACK blocks are
+/// sent by RFC 2018, Sec. 4. The application reads data as soon as the data is in order.
 #[derive(Clone, Debug)]
 pub struct Receiver {
     window: u64,
     delayed_acks: Option<DelayedAcks>,
     sack: bool,
     next: u64,
-    /// Ranges received after the gap, in order.
+    /// Ranges of segments that were received after a gap, in ascending order.
     held: Vec<Held>,
-    /// One segment of each of the most recently extended ranges, the latest first.
+    /// One segment of each of the most recently extended ranges, the most recent range first.
     recent: [Option<u64>; SackBlocks::MOST],
-    /// Number of segments in order that are not acknowledged yet.
+    /// Number of segments that were received in order and are not acknowledged yet.
     untold: u64,
     timer: Timer,
     delivered: Size,
     received: u64,
     duplicates: u64,
-    /// For the endpoint: the pending answer, and the one being sent.
+    /// The acknowledgement that the endpoint will send next, and the acknowledgement that it is sending.
     pub(super) answer: Option<Encoded>,
     pub(super) encoded: Encoded,
 }
 
-/// Segments from `first` up to, but not including, `end`.
+/// A range of received segments, from `first` up to, but not including, `end`.
 #[derive(Clone, Copy, Debug)]
 struct Held {
     first: u64,
     end: u64,
-    /// The count of received segments when this range was last extended.
+    /// The value of `received` when this range was last extended.
     last: u64,
 }
 
 impl Receiver {
-    /// A receiver before the first segment.
+    /// A receiver that has not received a segment.
     ///
     /// # Errors
-    /// [`TcpError::NoWindow`].
+    /// [`TcpError::NoWindow`] if the receive window is zero.
     pub fn new(config: ReceiverConfig) -> Result<Self, TcpError> {
         let ReceiverConfig { window, delayed_acks, sack } = config;
         if window == 0 {
@@ -67,7 +67,7 @@ impl Receiver {
         })
     }
 
-    /// Processes a segment. Returns an immediate answer, if any.
+    /// Processes a received segment. Returns the segment to send in reply at once, if any.
     pub fn on_segment(&mut self, now: Time, segment: Segment) -> Option<Segment> {
         match segment {
             Segment::Syn => Some(Segment::SynAck { window: self.window }),
@@ -76,32 +76,32 @@ impl Receiver {
         }
     }
 
-    /// Called at the time of [`wake`](Self::wake). Returns the segment to send.
+    /// Must be called at the time of [`wake`](Self::wake). Returns the acknowledgement to send, if it is due.
     pub fn on_timer(&mut self, now: Time) -> Option<Segment> {
         self.timer.is_due(now).then(|| self.acknowledge())
     }
 
-    /// When to call [`on_timer`](Self::on_timer).
+    /// When to call [`on_timer`](Self::on_timer); `None` if no acknowledgement is delayed.
     pub const fn wake(&self) -> Option<Time> {
         self.timer.wake()
     }
 
-    /// The next expected segment: all earlier segments were received.
+    /// Number of the next expected segment: all earlier segments were received.
     pub const fn next(&self) -> u64 {
         self.next
     }
 
-    /// Data received, each byte once, in order or not.
+    /// Size of all data received, in order or not; duplicates count once.
     pub const fn delivered(&self) -> Size {
         self.delivered
     }
 
-    /// Number of segments received, and how many of them were duplicates.
+    /// Number of segments received, including duplicates, and number of duplicates.
     pub const fn received(&self) -> (u64, u64) {
         (self.received, self.duplicates)
     }
 
-    /// Processes data. Returns whether the segment requires an immediate acknowledgement.
+    /// Processes a data segment. Returns whether the segment must be acknowledged at once.
     fn on_data(&mut self, now: Time, number: u64, payload: Size) -> bool {
         self.received += 1;
         let held = self.place_of(number);
@@ -112,7 +112,8 @@ impl Receiver {
             self.duplicates += 1;
             return true;
         }
-        // The last number is never used, because it could not be acknowledged.
+        // The highest segment number is never accepted, because the number after it does not exist, so it could not be
+        // acknowledged.
         if number - self.next >= self.window.min(u64::MAX - self.next) {
             return true;
         }
@@ -137,13 +138,13 @@ impl Receiver {
         false
     }
 
-    /// The index of the held range that contains segment `number`.
+    /// The index of the range in `held` that contains segment `number`; `None` if no range contains it.
     fn place_of(&self, number: u64) -> Option<usize> {
         let place = self.held.partition_point(|held| held.end <= number);
         self.held.get(place).filter(|held| held.first <= number).map(|_| place)
     }
 
-    /// Holds segment `number`, which is early and new.
+    /// Adds segment `number`, which was received after a gap for the first time, to the ranges in `held`.
     fn hold(&mut self, number: u64) {
         let place = self.held.partition_point(|held| held.end < number);
         match self.held.get_mut(place) {
@@ -151,7 +152,7 @@ impl Receiver {
             Some(held) if held.first == number + 1 => held.first = number,
             _ => self.held.insert(place, Held { first: number, end: number + 1, last: 0 }),
         }
-        // The segment may have closed the gap to the next range.
+        // The new segment may connect its range to the next range.
         if let [.., first, second] = self.held.get_mut(..place + 2).unwrap_or_default()
             && first.end == second.first
         {
@@ -161,7 +162,7 @@ impl Receiver {
         self.tell_first(place, number);
     }
 
-    /// Records that a held range was extended, which is then reported first (RFC 2018, Sec. 4).
+    /// Records that a range was extended, so that it is reported first in acknowledgements (RFC 2018, Sec. 4).
     fn tell_first(&mut self, place: usize, number: u64) {
         let Some(held) = self.held.get_mut(place) else { return };
         held.last = self.received;
@@ -182,7 +183,7 @@ impl Receiver {
         Segment::Ack(Ack { next: self.next, window: self.window, sacked })
     }
 
-    /// The most recently extended ranges, as many as fit.
+    /// The ranges for an acknowledgement: the most recently extended ranges, at most three.
     fn blocks(&mut self) -> SackBlocks {
         let known = self.recent.iter().flatten().filter(|number| self.place_of(**number).is_some()).count();
         if known < self.held.len().min(SackBlocks::MOST) {
@@ -192,7 +193,7 @@ impl Receiver {
         SackBlocks::new(places.filter_map(|place| self.held.get(place)).map(|held| (held.first, held.end)))
     }
 
-    /// Searches all ranges for the most recently extended ranges, if a known range is gone and an older range moves up.
+    /// Searches all ranges for the most recently extended ones. Needed if a range in `recent` no longer exists.
     fn search(&self) -> [Option<u64>; SackBlocks::MOST] {
         let mut found: [Option<&Held>; SackBlocks::MOST] = [None; SackBlocks::MOST];
         for held in &self.held {

@@ -6,36 +6,36 @@ use super::SackBlocks;
 use super::journal::Journal;
 use crate::Time;
 
-/// The state of each segment in flight, and the number of segments still on the path.
+/// The scoreboard of a TCP sender: the state of each segment in flight, and the number of segments on the path.
 ///
-/// Source: RFC 6675, Sec. 3 and 4, in segments. A segment is lost if three later segments were selectively
-/// acknowledged, that is if it is before the third-highest selectively acknowledged segment. The number of segments on
-/// the path (`pipe`) is updated instead of recounted. Without SACK, each duplicate acknowledgement stands for one
-/// segment that has arrived.
+/// Source: RFC 6675, Sec. 3 and 4, in segments instead of bytes. A segment is lost if three later segments were
+/// selectively acknowledged: if it is before the third-highest selectively acknowledged segment. The number of segments
+/// on the path (`pipe`) is updated at each change instead of being recounted. Without SACK, each duplicate
+/// acknowledgement counts as the arrival of one segment.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Scoreboard {
-    /// Number of the first unacknowledged segment.
+    /// Number of the first segment that is not cumulatively acknowledged.
     first: u64,
     flight: VecDeque<Sent>,
     sacked: u64,
     lost: u64,
-    /// Number of segments that were lost and not retransmitted since.
+    /// Number of segments that are marked as lost and were not retransmitted after that.
     unrepaired: u64,
-    /// Number of segments that were retransmitted and not selectively acknowledged since.
+    /// Number of segments that were retransmitted and are not selectively acknowledged.
     resent: u64,
-    /// The ranges in the last acknowledgement.
+    /// The ranges in the last selective acknowledgement.
     told: SackBlocks,
     /// The three highest selectively acknowledged segments, highest first.
     highest_sacked: [Option<u64>; DUP_THRESH],
-    /// All segments before this one that can be marked as lost are marked.
+    /// All segments before this one were already checked for loss and, if lost, marked.
     marked: u64,
-    /// All segments before this one that could be retransmitted were retransmitted (`HighRxt`).
+    /// All segments before this one are selectively acknowledged or were retransmitted in this recovery (`HighRxt`).
     looked_at: u64,
-    /// Present if the sender's controller needs packets.
+    /// Records packets for the sender's controller; `None` if a window law is used.
     journal: Option<Journal>,
 }
 
-/// A segment is lost if this number of later segments were selectively acknowledged (`DupThresh`; RFC 6675, Sec. 2).
+/// A segment is lost if this number of later segments was selectively acknowledged (`DupThresh`; RFC 6675, Sec. 2).
 pub(super) const DUP_THRESH: usize = 3;
 
 #[derive(Clone, Copy, Debug)]
@@ -44,39 +44,40 @@ struct Sent {
     at: Time,
     sacked: bool,
     lost: bool,
-    /// Retransmitted since all segments were last marked as lost.
+    /// Whether the segment was retransmitted after the last start of a recovery or timeout.
     resent: bool,
-    /// Sent more than once: its round-trip time is ambiguous (Karn 1987).
+    /// Whether the segment was sent more than once, so that an acknowledgement does not determine its round-trip time
+    /// (Karn 1987).
     ambiguous: bool,
 }
 
-/// The segments that an acknowledgement newly covers.
+/// The segments that a cumulative acknowledgement covers for the first time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Covered {
     pub(super) segments: u64,
-    /// When the last covered segment was sent, if its acknowledgement measures a round-trip time.
+    /// When the last covered segment was sent, if the acknowledgement is a valid measurement of the round-trip time.
     pub(super) sent: Option<Time>,
 }
 
 impl Scoreboard {
-    /// A scoreboard that keeps a journal of packets.
+    /// A scoreboard with a journal of packets, for a controller.
     pub(super) fn with_journal() -> Self {
         Self { journal: Some(Journal::default()), ..Self::default() }
     }
 
-    /// The journal, if there is one.
+    /// The journal of packets; `None` if the scoreboard has no journal.
     pub(super) const fn journal(&mut self) -> Option<&mut Journal> {
         self.journal.as_mut()
     }
 
-    /// Records that segment `number` was sent as a packet of `size`. Returns the packet's number, if there is a
-    /// journal.
+    /// Records in the journal that segment `number` was sent as a packet of `size`. Returns the number of the packet,
+    /// or `None` if the scoreboard has no journal.
     pub(super) fn note(&mut self, number: u64, at: Time, size: Size) -> Option<u64> {
         let place = (number - self.first) as usize;
         self.journal.as_mut().map(|journal| journal.on_sent(place, at.assume_clock(), size))
     }
 
-    /// Number of the first unacknowledged segment.
+    /// Number of the first segment that is not cumulatively acknowledged.
     pub(super) const fn first(&self) -> u64 {
         self.first
     }
@@ -86,22 +87,22 @@ impl Scoreboard {
         self.first + self.flight.len() as u64
     }
 
-    /// Number of segments sent and not cumulatively acknowledged.
+    /// Number of segments that were sent and are not cumulatively acknowledged.
     pub(super) fn in_flight(&self) -> u64 {
         self.flight.len() as u64
     }
 
-    /// Number of segments assumed on the path, without selectively acknowledged ones (`pipe`).
+    /// Number of segments that are assumed to be on the path; selectively acknowledged segments do not count (`pipe`).
     pub(super) fn pipe(&self) -> u64 {
         (self.in_flight() + self.resent).saturating_sub(self.sacked + self.lost)
     }
 
-    /// Whether the first segment is assumed lost.
+    /// Whether the first unacknowledged segment is assumed to be lost.
     pub(super) fn first_is_lost(&self) -> bool {
         self.flight.front().is_some_and(|sent| sent.lost)
     }
 
-    /// Records the first transmission of the next segment.
+    /// Records the first transmission of a new segment.
     pub(super) fn push(&mut self, at: Time) {
         self.flight.push_back(Sent { at, sacked: false, lost: false, resent: false, ambiguous: false });
     }
@@ -114,14 +115,15 @@ impl Scoreboard {
         (sent.at, sent.resent, sent.ambiguous) = (at, true, true);
     }
 
-    /// Records a retransmission of segment `number` by rule 4, which does not update `HighRxt` (RFC 6675, Sec. 4).
+    /// Records a retransmission of segment `number` by rule 4 of `NextSeg`, which does not update `HighRxt` (RFC 6675,
+    /// Sec. 4).
     pub(super) fn push_rescue(&mut self, number: u64, at: Time) {
         if let Some(sent) = Self::sent(&mut self.flight, self.first, number) {
             (sent.at, sent.ambiguous) = (at, true);
         }
     }
 
-    /// A segment in flight that is not selectively acknowledged.
+    /// The entry of a segment in flight; `None` if the segment is selectively acknowledged or not in flight.
     fn sent(flight: &mut VecDeque<Sent>, first: u64, number: u64) -> Option<&mut Sent> {
         let place = usize::try_from(number.checked_sub(first)?).ok()?;
         flight.get_mut(place).filter(|sent| !sent.sacked)
@@ -152,12 +154,12 @@ impl Scoreboard {
         covered
     }
 
-    /// Records selective acknowledgements.
+    /// Records the ranges of a selective acknowledgement.
     pub(super) fn mark_sacked(&mut self, blocks: &SackBlocks) {
         let next = self.next();
         let blocks = SackBlocks::new(blocks.iter().map(|(begin, end)| (begin, end.min(next))));
         for (begin, end) in blocks.iter() {
-            // A range grows at its end; its known part need not be visited again.
+            // If the range was already in the last acknowledgement, only its new segments, at its end, are visited.
             let known = self.told.iter().find(|(first, _)| *first == begin).map_or(begin, |(_, end)| end.max(begin));
             for number in known.max(self.first)..end {
                 let place = (number - self.first) as usize;
@@ -191,8 +193,8 @@ impl Scoreboard {
         }
     }
 
-    /// Marks all segments before the third-highest selectively acknowledged one as lost, unless they were acknowledged,
-    /// too.
+    /// Marks all segments before the third-highest selectively acknowledged segment as lost, except for those that are
+    /// selectively acknowledged.
     fn mark_lost(&mut self) {
         let Some(third) = self.highest_sacked[DUP_THRESH - 1] else { return };
         while self.marked < third {
@@ -201,8 +203,8 @@ impl Scoreboard {
         }
     }
 
-    /// Starts a recovery: the first segment is lost, and nothing was retransmitted yet (RFC 6675, Sec. 5, step 4.3:
-    /// `HighRxt` restarts).
+    /// Starts a recovery: marks the first segment as lost, and all segments as not retransmitted (RFC 6675, Sec. 5,
+    /// step 4.3: `HighRxt` restarts).
     pub(super) fn begin_recovery(&mut self) {
         if self.resent > 0 {
             for sent in self.flight.iter_mut().filter(|sent| !sent.sacked) {
@@ -215,7 +217,7 @@ impl Scoreboard {
         self.mark_first_lost();
     }
 
-    /// Marks the first segment as lost.
+    /// Marks the first unacknowledged segment as lost.
     pub(super) fn mark_first_lost(&mut self) {
         self.mark_lost_one(self.first);
     }
@@ -231,10 +233,11 @@ impl Scoreboard {
         }
     }
 
-    /// Marks all segments that were not selectively acknowledged as lost, including retransmitted ones.
+    /// Marks all segments that are not selectively acknowledged as lost, including retransmitted segments.
     ///
-    /// Selective acknowledgements stay valid, unless the first segment has one: then the receiver has reneged, and all
-    /// of them are discarded (RFC 2018, Sec. 8; RFC 6675, Sec. 5.1 on tests for this).
+    /// Selective acknowledgements stay valid unless the first unacknowledged segment has one. In this case the receiver
+    /// has reneged, and all selective acknowledgements are discarded (RFC 2018, Sec. 8; detection by RFC 6675, Sec.
+    /// 5.1).
     pub(super) fn mark_all_lost(&mut self) {
         if self.flight.front().is_some_and(|sent| sent.sacked) {
             self.flight.iter_mut().for_each(|sent| sent.sacked = false);
@@ -251,7 +254,8 @@ impl Scoreboard {
         self.looked_at = self.first;
     }
 
-    /// The first lost segment that was not retransmitted since (RFC 6675, Sec. 4, `NextSeg`, rule 1).
+    /// Number of the first lost segment that was not retransmitted in this recovery (RFC 6675, Sec. 4, `NextSeg`, rule
+    /// 1).
     pub(super) fn next_lost(&mut self) -> Option<u64> {
         if self.unrepaired == 0 {
             return None;
@@ -259,23 +263,23 @@ impl Scoreboard {
         self.seek()
     }
 
-    /// The first segment below the highest selectively acknowledged one that was neither acknowledged nor retransmitted
-    /// (rule 3).
+    /// Number of the first segment that was neither selectively acknowledged nor retransmitted, if it is below the
+    /// highest selectively acknowledged segment (RFC 6675, Sec. 4, `NextSeg`, rule 3).
     pub(super) fn next_below_highest(&mut self) -> Option<u64> {
         let highest = self.highest_sacked[0]?;
         self.seek().filter(|&number| number < highest)
     }
 
-    /// The last segment that was not selectively acknowledged (rule 4).
+    /// Number of the last segment that was not selectively acknowledged (RFC 6675, Sec. 4, `NextSeg`, rule 4).
     ///
-    /// Our choice: `None` if it was already retransmitted in this recovery, because the rule would send it twice within
-    /// a round trip.
+    /// Our choice: `None` if this segment was already retransmitted in this recovery. The rule would send it twice
+    /// within a round-trip time.
     pub(super) fn last_unsacked(&self) -> Option<u64> {
         let place = self.flight.iter().rposition(|sent| !sent.sacked)?;
         self.flight.get(place).filter(|sent| !sent.resent).map(|_| self.first + place as u64)
     }
 
-    /// The first segment that was neither selectively acknowledged nor retransmitted.
+    /// Number of the first segment that was neither selectively acknowledged nor retransmitted.
     fn seek(&mut self) -> Option<u64> {
         loop {
             let sent = self.flight.get((self.looked_at - self.first) as usize)?;

@@ -1,24 +1,26 @@
-//! Encodes segments as bytes, with the content and the length of a TCP header.
+//! Encodes TCP segments as bytes, with the content and the length of a TCP header.
 //!
-//! Numbers count segments, not bytes, and have 64 bits, so this is not a format for a real network; packet sizes are
-//! realistic. The first byte distinguishes a segment from RTP and RTCP, whose first byte is above 127.
+//! Segment numbers count segments, not bytes, and have 64 bits. Therefore this format is not usable on a real network,
+//! but packet sizes are realistic. The first byte distinguishes a TCP segment from RTP and RTCP, whose first byte is
+//! above 127.
 
 use equipoise::units::Size;
 use equipoise_session::{Carrier, Ecn, Transmit};
 
 use super::{Ack, SackBlocks, Segment};
 
-/// A TCP header without options (RFC 9293, Sec. 3.1).
+/// Size of a TCP header without options, in bytes (RFC 9293, Sec. 3.1).
 const HEADER: usize = 20;
-/// Options of a SYN: segment size, SACK permitted, window scale, padded (RFC 9293, RFC 2018, RFC 7323).
+/// Size of the options of a SYN, in bytes: segment size, SACK permitted, window scale, padding (RFC 9293, RFC 2018, RFC
+/// 7323).
 const SYN_OPTIONS: usize = 12;
-/// Head of a SACK option and its padding; each block takes 8 bytes (RFC 2018, Sec. 3).
+/// Size of the header and the padding of a SACK option, in bytes. Each range adds 8 bytes (RFC 2018, Sec. 3).
 const SACK_HEAD: usize = 4;
 const SACK_BLOCK: usize = 8;
-/// The maximum header length.
+/// The maximum header length, in bytes.
 const LONGEST: usize = HEADER + SACK_HEAD + SACK_BLOCK * SackBlocks::MOST;
 
-/// Offset of the connection number, which distinguishes successive connections on one path.
+/// Offset of the connection number in bytes. This number distinguishes successive connections on one path.
 const TAG: usize = 18;
 
 const SYN: u8 = 0;
@@ -26,7 +28,7 @@ const SYN_ACK: u8 = 1;
 const DATA: u8 = 2;
 const ACK: u8 = 3;
 
-/// A segment's header, encoded.
+/// The encoded header of a segment, and the size of its payload.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Encoded {
     bytes: [u8; LONGEST],
@@ -35,11 +37,11 @@ pub(crate) struct Encoded {
 }
 
 impl Encoded {
-    /// An empty header.
+    /// The value before a header is encoded.
     pub(crate) const EMPTY: Self = Self { bytes: [0; LONGEST], len: 0, payload: 0 };
 
-    /// The header with a connection number, which distinguishes successive connections on one path; the default is
-    /// number 0.
+    /// Returns the header with a connection number, which distinguishes successive connections on one path. Without
+    /// this call, the number is 0.
     #[must_use]
     pub(crate) fn tagged(mut self, tag: u16) -> Self {
         if let Some(place) = self.bytes.get_mut(TAG..TAG + 2) {
@@ -48,7 +50,7 @@ impl Encoded {
         self
     }
 
-    /// The segment as an output of its host.
+    /// The segment as an output of a TCP host.
     pub(crate) fn transmit(&self) -> Transmit<'_> {
         Transmit {
             head: self.bytes.get(..self.len).unwrap_or_default(),
@@ -83,7 +85,7 @@ impl Segment {
                 put(10, &ack.window.to_be_bytes());
                 let mut blocks = 0;
                 for (place, (first, end)) in ack.sacked.iter().enumerate() {
-                    // Blocks are relative to `next`; 32 bits are enough for the receive window of a host.
+                    // Ranges are relative to `next`; 32 bits are enough for the receive window of a host.
                     let at = HEADER + SACK_HEAD + SACK_BLOCK * place;
                     put(at, &(first.wrapping_sub(ack.next) as u32).to_be_bytes());
                     put(at + 4, &(end.wrapping_sub(ack.next) as u32).to_be_bytes());
@@ -98,17 +100,18 @@ impl Segment {
         Encoded { len, payload, ..encoded }
     }
 
-    /// Whether a packet contains a segment.
+    /// Whether a packet contains a TCP segment.
     pub(crate) fn is_segment(packet: &[u8]) -> bool {
         packet.first().is_some_and(|kind| *kind <= ACK)
     }
 
-    /// The connection number in a segment's packet, which distinguishes successive connections on one path.
+    /// The connection number in a packet with a TCP segment. This number distinguishes successive connections on one
+    /// path.
     pub(crate) fn tag(packet: &[u8]) -> u16 {
         packet.get(TAG..TAG + 2).and_then(|bytes| bytes.try_into().ok()).map_or(0, u16::from_be_bytes)
     }
 
-    /// Decodes a segment from a packet; `None` if no host of the simulator has sent it.
+    /// Decodes a segment from a packet; `None` if the packet was not sent by a TCP host of the simulator.
     pub(crate) fn decode(packet: &[u8]) -> Option<Self> {
         let u64_at = |at: usize| packet.get(at..at + 8).and_then(|bytes| bytes.try_into().ok()).map(u64::from_be_bytes);
         let u32_at = |at: usize| packet.get(at..at + 4).and_then(|bytes| bytes.try_into().ok()).map(u32::from_be_bytes);
@@ -166,7 +169,7 @@ mod tests {
     }
 
     proptest! {
-        /// If it fails, hosts of the simulator misread each other.
+        /// If it fails, TCP hosts of the simulator misread each other's segments.
         #[test]
         fn a_segment_comes_out_as_it_went_in_and_its_packet_has_its_size(segment in segment()) {
             prop_assert_eq!(Segment::decode(&packet(&segment)), Some(segment));

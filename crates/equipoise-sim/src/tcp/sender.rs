@@ -14,10 +14,10 @@ use super::timer::{RoundTrips, Timer};
 use super::{Ack, Law, LossRecovery, Segment, SenderConfig, SenderStats, TcpError};
 use crate::Time;
 
-/// The sending end of a connection.
+/// The sender of a TCP connection.
 ///
-/// Call [`on_segment`](Self::on_segment) or [`on_timer`](Self::on_timer), then [`poll`](Self::poll) until there is
-/// nothing to send, then query the next [`wake`](Self::wake).
+/// Call [`on_segment`](Self::on_segment) or [`on_timer`](Self::on_timer). Then call [`poll`](Self::poll) until it
+/// returns `None`, and query [`wake`](Self::wake) for the time of the next timer.
 #[expect(clippy::struct_excessive_bools, reason = "each is a mark of its own, in any combination")]
 pub struct Sender {
     pub(super) config: SenderConfig,
@@ -25,22 +25,24 @@ pub struct Sender {
     application: Application,
     phase: Phase,
     board: Scoreboard,
-    /// Number of consecutive duplicate acknowledgements, which NewReno uses instead of SACK.
+    /// Number of consecutive duplicate acknowledgements. NewReno uses this number instead of SACK.
     duplicates: u64,
-    /// Whether the first lost segment is sent even if the window has no room.
+    /// Whether the first lost segment may be sent although the window is full.
     pressing: bool,
-    /// End of the last recovery. Duplicate acknowledgements start no fast retransmit until an acknowledgement exceeds
-    /// this number, because unnecessary retransmissions may have caused them (RFC 6582, Sec. 3.2, steps 2 and 4).
+    /// The number of the next new segment when the last recovery began. Until an acknowledgement exceeds this number,
+    /// duplicate acknowledgements start no fast retransmit, because unnecessary retransmissions may have caused them
+    /// (RFC 6582, Sec. 3.2, steps 2 and 4).
     recover: Option<u64>,
-    /// Whether the timer has expired since the last progress.
+    /// Whether the retransmission timer has expired since new segments were last acknowledged.
     timed_out: bool,
-    /// No retransmission by rule 4 until an acknowledgement exceeds this number (`RescueRxt`).
+    /// No retransmission by rule 4 of `NextSeg` until an acknowledgement exceeds this number (`RescueRxt`).
     rescued: Option<u64>,
-    /// Whether the timer was already restarted in this recovery (RFC 6582, Sec. 4, the impatient variant).
+    /// Whether the retransmission timer was already restarted in this recovery (RFC 6582, Sec. 4, the impatient
+    /// variant).
     restarted: bool,
     /// Whether the window limited the sender at the last transmission.
     window_limited: bool,
-    /// Whether pacing limited the sender.
+    /// Whether pacing delayed the next segment at the last attempt to send.
     paced: bool,
     /// When the controller's timer last fired.
     timer_served: Option<Time>,
@@ -58,40 +60,40 @@ pub struct Sender {
     acknowledged: u64,
     last_round_trip: Option<Span>,
     finished: Option<Time>,
-    /// For the endpoint: the last time handled, and the segment being sent.
+    /// For the endpoint: the time of the last input, and the segment that is being sent.
     pub(super) handled: Time,
     pub(super) encoded: Encoded,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Phase {
-    /// Before the start.
+    /// The connection does not open until its start time.
     Closed,
-    /// A SYN was sent or must be sent.
+    /// A SYN was sent or must be sent now.
     Opening { sent: Option<Time>, again: bool },
-    /// No known loss.
+    /// The connection is open, and no loss is known.
     Open,
-    /// Segments before `end` were lost and are retransmitted.
+    /// Fast recovery: segments before `end` may be lost and are retransmitted.
     Recovery { end: u64 },
-    /// The timer expired: segments before `end` are retransmitted in slow start.
+    /// The retransmission timer expired: segments before `end` are retransmitted in slow start.
     Loss { end: u64 },
 }
 
-/// Minimum receive window: a closed window is probed with one segment at each retransmission timeout (RFC 9293, Sec.
-/// 3.8.6.1).
+/// Minimum receive window that the sender assumes, in segments. If the receive window is closed, one segment is sent at
+/// each retransmission timeout as a probe (RFC 9293, Sec. 3.8.6.1).
 const LEAST_PEER_WINDOW: u64 = 1;
-/// Initial window after a lost SYN, in segments (RFC 5681, Sec. 3.1).
+/// Initial congestion window after a lost SYN, in segments (RFC 5681, Sec. 3.1).
 const WINDOW_AFTER_LOST_SYN: f64 = 1.0;
 
 impl Sender {
-    /// What a connection provides to a controller. Its acknowledgements have no arrival times.
+    /// The feedback that a connection provides to a controller. TCP acknowledgements contain no arrival times.
     pub const PROVIDES: Needs = Needs::PACKETS;
 
-    /// A sender that opens its connection at the configured time.
+    /// Creates a sender that opens its connection at the configured time.
     ///
     /// # Errors
-    /// [`TcpError::NoPayload`], and [`TcpError::Needs`] for a controller that needs more than
-    /// [`PROVIDES`](Self::PROVIDES).
+    /// [`TcpError::NoPayload`] if a packet has no room for data, and [`TcpError::Needs`] if the controller needs more
+    /// than [`PROVIDES`](Self::PROVIDES).
     pub fn new(config: SenderConfig, law: impl Into<Law>) -> Result<Self, TcpError> {
         let law = law.into();
         let board = match &law {
@@ -136,7 +138,7 @@ impl Sender {
         })
     }
 
-    /// Processes a segment.
+    /// Processes a segment from the receiver.
     pub fn on_segment(&mut self, now: Time, segment: Segment) {
         match segment {
             Segment::SynAck { window } => self.open(now, window),
@@ -145,7 +147,7 @@ impl Sender {
         }
     }
 
-    /// Called at the time of [`wake`](Self::wake).
+    /// Must be called at the time of [`wake`](Self::wake).
     pub fn on_timer(&mut self, now: Time) {
         self.departures.on_timer(now);
         self.serve_controller(now);
@@ -165,45 +167,45 @@ impl Sender {
         }
     }
 
-    /// When the connection opens; `None` if it has opened or needs not open.
+    /// When the connection opens; `None` if it has already opened or will not open.
     fn opens_at(&self) -> Option<Time> {
         (self.phase == Phase::Closed && self.finished.is_none()).then_some(self.config.start)
     }
 
-    /// Stops the application; a connection that was not opened stays closed.
+    /// Stops the application. If the connection is not open yet, it stays closed.
     pub fn stop(&mut self, now: Time) {
         self.config.stop = None;
         self.application.stop(self.board.next());
         self.finish(now);
     }
 
-    /// Writes `bytes` of application data, if the supply is [`Supply::Written`](super::Supply::Written).
+    /// Adds `bytes` of application data to be sent, if the supply is [`Supply::Written`](super::Supply::Written).
     pub fn write(&mut self, bytes: u64) {
         self.application.written_mut().write(bytes);
     }
 
-    /// Whether partial segments are sent at once (`TCP_NODELAY`).
+    /// Sets whether partial segments are sent at once (`TCP_NODELAY`).
     pub fn set_no_delay(&mut self, on: bool) {
         self.application.written_mut().set_no_delay(on);
     }
 
-    /// Bytes written and cumulatively acknowledged, and bytes written and not sent yet.
+    /// Number of written bytes that are cumulatively acknowledged, and number of written bytes that are not sent yet.
     pub fn written(&self) -> (u64, u64) {
         let written = self.application.written();
         (written.bytes_before(self.board.first()), written.bytes_from(self.board.next()))
     }
 
-    /// Sets the window of the window law to `segments`, at least one. A controller keeps its own window.
+    /// Sets the congestion window of a window law to `segments`, at least one. No effect on a controller.
     pub fn reset_to(&mut self, segments: f64) {
         self.law.reset_to(segments);
     }
 
-    /// Passes a measurement of the path's bandwidth to the law.
+    /// Passes an estimate of the path's bandwidth to the congestion control.
     pub fn on_bandwidth(&mut self, now: Time, estimate: &BandwidthEstimate) {
         self.law.on_bandwidth(now.assume_clock(), estimate);
     }
 
-    /// The next segment to send now; call it until it returns `None`.
+    /// Returns the next segment to send at `now`. Call this until it returns `None`.
     pub fn poll(&mut self, now: Time) -> Option<Segment> {
         match self.phase {
             Phase::Closed | Phase::Opening { sent: Some(_), .. } => None,
@@ -220,21 +222,21 @@ impl Sender {
         }
     }
 
-    /// When to call [`on_timer`](Self::on_timer).
+    /// When to call [`on_timer`](Self::on_timer); `None` if no timer is set.
     pub fn wake(&self) -> Option<Time> {
         let law = self.controller_timer();
         let own = [self.opens_at(), self.config.stop, self.timer.wake(), self.departures.wake()];
         own.into_iter().chain([law]).flatten().min()
     }
 
-    /// When the last data of a finite transfer was acknowledged.
+    /// When the last data of a finite transfer was acknowledged; `None` before.
     pub const fn finished(&self) -> Option<Time> {
         self.finished
     }
 
-    /// State and counters.
+    /// The state and the counters of the sender.
     pub fn stats(&self) -> SenderStats {
-        // A law reports only a measurement that it uses, but the connection may still measure.
+        // A window law reports a bandwidth only if it uses the bandwidth, but the connection may measure in any case.
         let mut law = self.law.snapshot();
         law.bandwidth = law.bandwidth.or(self.departures.measured());
         let window = self.law.window(self.config.packet);
@@ -261,7 +263,7 @@ impl Sender {
         (self.phase, self.peer_window) = (Phase::Open, window.max(LEAST_PEER_WINDOW));
         self.timer.set(None);
         if again {
-            // RFC 6298, Sec. 5.7; RFC 5681, Sec. 3.1: a lost SYN counts as a loss, too.
+            // A lost SYN counts as a loss, too (RFC 6298, Sec. 5.7; RFC 5681, Sec. 3.1).
             self.round_trips.syn_was_lost();
             self.restart_window = WINDOW_AFTER_LOST_SYN;
             self.law.on_restart(now.assume_clock(), self.restart_window);
@@ -297,7 +299,7 @@ impl Sender {
         self.report(now, sample, under_way);
     }
 
-    /// Handles an acknowledgement of the first segments in flight.
+    /// Handles an acknowledgement that newly covers the first `segments` segments in flight.
     fn on_progress(&mut self, now: Time, segments: u64, sample: Option<Span>, in_flight: u64) {
         self.acknowledged += segments;
         self.timed_out = false;
@@ -308,9 +310,10 @@ impl Sender {
         match self.phase {
             Phase::Recovery { end } if self.board.first() < end => {
                 if self.config.recovery == LossRecovery::NewReno {
-                    // RFC 6582, Sec. 3.2, step 3: a partial acknowledgement. The window is deflated by the segments
-                    // that it covers, less one. Our choice: it never falls below its value at the start of recovery,
-                    // because duplicates may be lost.
+                    // RFC 6582, Sec. 3.2, step 3: a partial acknowledgement. The inflated window is reduced by the
+                    // number of segments that the acknowledgement covers, less one. Our choice: the window never
+                    // becomes smaller than at the start of the recovery, because duplicate acknowledgements may be
+                    // lost.
                     self.duplicates = self.duplicates.saturating_sub(segments - 1);
                     self.board.mark_first_lost();
                     self.pressing = true;
@@ -344,11 +347,11 @@ impl Sender {
         self.finish(now);
     }
 
-    /// Starts fast recovery if a loss is detected (RFC 6675, Sec. 5; RFC 6582, Sec. 3.2, step 2).
+    /// Starts a fast recovery if a loss is detected (RFC 6675, Sec. 5; RFC 6582, Sec. 3.2, step 2).
     ///
-    /// Reading: a loss known at the end of a recovery starts the next recovery at once, without another duplicate. The
-    /// timer restarts with the first retransmission (RFC 6675, Sec. 6), because it could otherwise expire before the
-    /// retransmission is acknowledged.
+    /// Reading: if a loss is known when a recovery ends, the next recovery starts at once, without another duplicate
+    /// acknowledgement. The retransmission timer restarts with the first retransmission (RFC 6675, Sec. 6), because it
+    /// could otherwise expire before the retransmission is acknowledged.
     fn look_for_loss(&mut self, now: Time) {
         if self.phase != Phase::Open {
             return;
@@ -373,15 +376,17 @@ impl Sender {
         self.law.on_loss(now.assume_clock(), self.flight_of_window());
     }
 
-    /// Segments in flight, without those that limited transmit sent beyond the window (RFC 5681, Sec. 3.2, step 2).
+    /// Number of segments in flight, at most the window: segments that limited transmit sent beyond the window do not
+    /// count (RFC 5681, Sec. 3.2, step 2).
     fn flight_of_window(&self) -> u64 {
         self.board.in_flight().min(self.window())
     }
 
-    /// The congestion window in whole segments, with limits that apply to any law.
+    /// The congestion window in whole segments, at least one.
     ///
-    /// After a timeout it is one segment until the next acknowledgement (RFC 5681, Sec. 3.1), even if a controller does
-    /// not react to [`TimedOut`](equipoise::control::Feedback::TimedOut) or has no window.
+    /// After a timeout, a controller's window is one segment until the next acknowledgement (RFC 5681, Sec. 3.1). This
+    /// applies even if the controller does not react to [`TimedOut`](equipoise::control::Feedback::TimedOut) or sets no
+    /// window.
     fn window(&self) -> u64 {
         if self.timed_out && matches!(self.law, Law::Controller(_)) {
             return 1;
@@ -401,7 +406,8 @@ impl Sender {
         self.timeouts += 1;
         self.round_trips.back_off();
         let under_way = self.under_way();
-        // A timer that expires again for the same segment is not reported to the law again (RFC 5681, Sec. 3.1).
+        // If the timer expires again for the same segment, this is not reported to the congestion control again (RFC
+        // 5681, Sec. 3.1).
         if !self.timed_out {
             self.law.on_timeout(now.assume_clock(), self.flight_of_window(), under_way);
             self.timed_out = true;

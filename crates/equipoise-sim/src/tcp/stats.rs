@@ -3,35 +3,35 @@ use equipoise::units::Span;
 
 use crate::Time;
 
-/// A sender's state and its counters since the start; packet counts are in full segments.
+/// The state of a TCP sender, and its counters since the start. Counters are in segments.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct SenderStats {
-    /// Congestion window, in segments; the segments in flight if a controller sets no window.
+    /// Congestion window, in segments; if a controller sets no window, the number of segments in flight.
     pub window: f64,
     /// Slow start threshold, in segments; `None` before the first loss.
     pub slow_start_threshold: Option<f64>,
-    /// Segments sent and not cumulatively acknowledged.
+    /// Number of segments that were sent and are not cumulatively acknowledged.
     pub in_flight: u64,
-    /// The last measured round-trip time.
+    /// The last measured round-trip time; `None` before the first measurement.
     pub round_trip: Option<Span>,
     /// Smoothed round-trip time.
     pub smoothed_round_trip: Option<Span>,
-    /// Least round-trip time.
+    /// Minimum measured round-trip time.
     pub min_round_trip: Option<Span>,
-    /// Segments sent, including retransmissions.
+    /// Number of segments sent, including retransmissions.
     pub sent: u64,
-    /// Segments cumulatively acknowledged.
+    /// Number of segments that were cumulatively acknowledged.
     pub acknowledged: u64,
-    /// Retransmissions in fast recovery.
+    /// Number of retransmissions in fast recovery.
     pub resent_in_recovery: u64,
-    /// Retransmissions after a timeout.
+    /// Number of retransmissions after a timeout.
     pub resent_after_timeout: u64,
     /// Number of fast recoveries.
     pub recoveries: u64,
     /// Number of retransmission timeouts.
     pub timeouts: u64,
-    /// When the last data of a finite transfer was acknowledged.
+    /// When the last data of a finite transfer was acknowledged; `None` before.
     pub finished: Option<Time>,
-    /// The window law's state.
+    /// The state of the window law.
     pub law: WindowSnapshot,
 }

@@ -4,17 +4,17 @@ use super::Supply;
 use super::written::Written;
 use crate::Time;
 
-/// The data provided by the application so far, in segments.
+/// The data that the application has provided so far, in segments.
 #[derive(Clone, Debug)]
 pub(super) struct Application {
     supply: Supply,
-    /// The stream of [`Supply::Written`].
+    /// The bytes that the application has written, for [`Supply::Written`].
     written: Written,
     payload: Size,
     start: Time,
-    /// The total number of segments, if it is known.
+    /// The total number of segments; `None` if it is unlimited or not known yet.
     end: Option<u64>,
-    /// Size of the data in the last segment, if the last segment is known.
+    /// Size of the data in the last segment, if the number of the last segment is known.
     last: Size,
 }
 
@@ -32,12 +32,12 @@ impl Application {
         Self { supply, written: Written::new(payload), payload, start, end, last }
     }
 
-    /// Whether segment `number` can be sent at `now`.
+    /// Whether the data of segment `number` is available at `now`.
     pub(super) fn has(&self, number: u64, now: Time) -> bool {
         self.end.is_none_or(|end| number < end) && self.ready_at(number).is_some_and(|at| at <= now)
     }
 
-    /// Number of segments from `number` on that can be sent at `now`.
+    /// Number of segments from segment `number` on whose data is available at `now`.
     pub(super) fn available(&self, number: u64, now: Time) -> u64 {
         let ready = match &self.supply {
             Supply::Unlimited | Supply::Transfer(_) => u64::MAX,
@@ -51,17 +51,17 @@ impl Application {
         ready.min(self.end.unwrap_or(u64::MAX)).saturating_sub(number)
     }
 
-    /// The written stream.
+    /// The bytes that the application has written.
     pub(super) const fn written(&self) -> &Written {
         &self.written
     }
 
-    /// The written stream, for writing.
+    /// The bytes that the application has written; the caller can add bytes.
     pub(super) const fn written_mut(&mut self) -> &mut Written {
         &mut self.written
     }
 
-    /// When segment `number` is available, if that is known.
+    /// When the data of segment `number` is available, if this is known.
     pub(super) fn next_at(&self, number: u64) -> Option<Time> {
         if self.end.is_none_or(|end| number < end) { self.ready_at(number) } else { None }
     }
@@ -79,14 +79,14 @@ impl Application {
         Some(self.start + wait.unwrap_or(Span::MAX))
     }
 
-    /// Ends the data before segment `next`.
+    /// Ends the data: segment `next` and all later segments will not exist.
     pub(super) fn stop(&mut self, next: u64) {
         if self.end.is_none_or(|end| next < end) {
             (self.end, self.last) = (Some(next), self.payload);
         }
     }
 
-    /// Data of segment `number`.
+    /// Size of the data in segment `number`.
     pub(super) fn payload(&self, number: u64) -> Size {
         match self.supply {
             Supply::Written => self.written.payload(number),
@@ -95,7 +95,7 @@ impl Application {
         }
     }
 
-    /// Whether segment `next` and all later ones will never exist.
+    /// Whether segment `next` and all later segments will never exist.
     pub(super) fn ends_at(&self, next: u64) -> bool {
         self.end.is_some_and(|end| end <= next)
     }

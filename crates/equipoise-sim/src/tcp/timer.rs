@@ -2,9 +2,10 @@ use equipoise::units::Span;
 
 use crate::Time;
 
-/// A timer that is moved later far more often than it expires.
+/// A timer whose deadline is moved to a later time much more often than the timer expires.
 ///
-/// Moving it later costs nothing: it still wakes at the time that was set first, and then waits for the new time.
+/// Moving the deadline to a later time does not change the wake-up time. At the wake-up, the timer checks whether the
+/// deadline has passed; if not, the deadline is the next wake-up time.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Timer {
     deadline: Option<Time>,
@@ -12,7 +13,7 @@ pub(super) struct Timer {
 }
 
 impl Timer {
-    /// Sets the time at which it expires; `None` for never.
+    /// Sets the time at which the timer expires; `None` to stop the timer.
     pub(super) fn set(&mut self, deadline: Option<Time>) {
         self.deadline = deadline;
         self.wake = match (self.wake, deadline) {
@@ -22,7 +23,7 @@ impl Timer {
         };
     }
 
-    /// Whether it has expired at `now`; must be called at every wake-up.
+    /// Whether the timer has expired at `now`; if so, it is stopped. Must be called at every wake-up.
     pub(super) fn is_due(&mut self, now: Time) -> bool {
         let due = self.deadline.is_some_and(|deadline| deadline <= now);
         if self.wake.is_some_and(|wake| wake <= now) {
@@ -34,37 +35,37 @@ impl Timer {
         due
     }
 
-    /// Whether it is running.
+    /// Whether the timer is running.
     pub(super) const fn is_set(&self) -> bool {
         self.deadline.is_some()
     }
 
-    /// The wake-up time, which may be before its deadline.
+    /// The wake-up time, which may be before the time at which the timer expires.
     pub(super) const fn wake(&self) -> Option<Time> {
         self.wake
     }
 }
 
-/// Round-trip times, and the timeout computed from them.
+/// Measured round-trip times, and the retransmission timeout that is computed from them.
 ///
-/// Source: RFC 6298, Sec. 2 and 5.5; the clock granularity is 1 ms.
+/// Source: RFC 6298, Sec. 2 and 5.5, with a clock granularity of 1 ms.
 #[derive(Clone, Debug)]
 pub(super) struct RoundTrips {
     smoothed: Option<Span>,
     variation: Span,
     least: Option<Span>,
     min_rto: Span,
-    /// Number of timeouts since the last sample; each doubles the timeout.
+    /// Number of timeouts since the last measured round-trip time; each timeout doubles the retransmission timeout.
     backoff: u32,
-    /// The timeout before the first sample.
+    /// The retransmission timeout before the first measured round-trip time.
     initial_rto: Span,
 }
 
-/// Timeout before the first sample (RFC 6298, Sec. 2.1).
+/// Retransmission timeout before the first measured round-trip time (RFC 6298, Sec. 2.1).
 const INITIAL_RTO: Span = Span::from_secs(1);
-/// Timeout after a lost SYN (RFC 6298, Sec. 5.7).
+/// Retransmission timeout after a lost SYN (RFC 6298, Sec. 5.7).
 const RTO_AFTER_LOST_SYN: Span = Span::from_secs(3);
-/// Maximum timeout (RFC 6298, Sec. 2.5).
+/// Maximum retransmission timeout (RFC 6298, Sec. 2.5).
 const MAX_RTO: Span = Span::from_secs(60);
 /// Clock granularity G (RFC 6298, Sec. 4).
 const GRANULARITY: Span = Span::from_millis(1);
@@ -74,7 +75,7 @@ impl RoundTrips {
         Self { smoothed: None, variation: Span::ZERO, least: None, min_rto, backoff: 0, initial_rto: INITIAL_RTO }
     }
 
-    /// Records the round-trip time of a segment that was sent once.
+    /// Records the measured round-trip time of a segment that was sent only once.
     pub(super) fn push(&mut self, sample: Span) {
         let nanos = sample.as_nanos();
         // RFC 6298, Eq. 2.2 and 2.3: alpha = 1/8, beta = 1/4.
@@ -90,7 +91,7 @@ impl RoundTrips {
         self.backoff = 0;
     }
 
-    /// Records that the timer expired.
+    /// Records that the retransmission timer expired.
     pub(super) const fn back_off(&mut self) {
         self.backoff = self.backoff.saturating_add(1);
     }

@@ -2,20 +2,20 @@ use std::collections::VecDeque;
 
 use equipoise::units::Size;
 
-/// A byte stream as its application writes it, cut into segments.
+/// The byte stream that an application has written, divided into segments.
 ///
-/// A partial segment waits for more data, or until all data in flight is acknowledged (RFC 9293, Sec. 3.7.4, Nagle's
-/// algorithm), unless that is disabled.
+/// A partial segment is not sent until more data is written or all data in flight is acknowledged (RFC 9293, Sec.
+/// 3.7.4, Nagle's algorithm), unless `no_delay` is set.
 #[derive(Clone, Debug)]
 pub(super) struct Written {
     payload: Size,
-    /// Number of segments cut so far.
+    /// Number of segments into which the stream was divided so far.
     cut: u64,
-    /// Bytes after the last segment.
+    /// Number of bytes after the last complete segment.
     rest: u64,
-    /// Partial segments, which may be needed for retransmission.
+    /// Numbers and sizes of the partial segments that are not acknowledged; a retransmission needs the size.
     short: VecDeque<(u64, Size)>,
-    /// Total number of bytes that acknowledged partial segments lacked for full segments.
+    /// Total number of bytes by which acknowledged partial segments were smaller than full segments.
     lacking: u64,
     no_delay: bool,
 }
@@ -36,7 +36,7 @@ impl Written {
         self.rest %= full;
     }
 
-    /// Cuts a partial segment, if it need not wait.
+    /// Makes a partial segment of the remaining bytes, if Nagle's algorithm allows this.
     pub(super) fn flush(&mut self, nothing_under_way: bool) {
         if self.rest > 0 && (self.no_delay || nothing_under_way) {
             self.short.push_back((self.cut, Size::from_bytes(self.rest)));
@@ -44,18 +44,18 @@ impl Written {
         }
     }
 
-    /// Number of segments cut so far.
+    /// Number of segments into which the stream was divided so far.
     pub(super) const fn segments(&self) -> u64 {
         self.cut
     }
 
-    /// Data of segment `number`.
+    /// Size of the data in segment `number`.
     pub(super) fn payload(&self, number: u64) -> Size {
         let place = self.short.partition_point(|(short, _)| *short < number);
         self.short.get(place).filter(|(short, _)| *short == number).map_or(self.payload, |(_, size)| *size)
     }
 
-    /// Records that all segments before `number` are acknowledged and no longer needed.
+    /// Records that all segments before `number` are acknowledged, so their sizes are no longer needed.
     pub(super) fn acknowledge(&mut self, number: u64) {
         while let Some((_, size)) = self.short.front().filter(|(short, _)| *short < number) {
             self.lacking += (self.payload - *size).as_bytes();
@@ -63,14 +63,14 @@ impl Written {
         }
     }
 
-    /// Bytes of the stream before segment `number`, which is not acknowledged.
+    /// Number of bytes of the stream before segment `number`, which must not be acknowledged yet.
     pub(super) fn bytes_before(&self, number: u64) -> u64 {
         let short = self.short.iter().take_while(|(short, _)| *short < number);
         let lacking: u64 = short.map(|(_, size)| (self.payload - *size).as_bytes()).sum();
         number.saturating_mul(self.payload.as_bytes()).saturating_sub(self.lacking + lacking)
     }
 
-    /// Bytes of the stream from segment `number` on.
+    /// Number of bytes of the stream from segment `number` on.
     pub(super) fn bytes_from(&self, number: u64) -> u64 {
         self.bytes_before(self.cut).saturating_sub(self.bytes_before(number)) + self.rest
     }

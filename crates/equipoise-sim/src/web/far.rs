@@ -7,13 +7,13 @@ use super::{Fetched, Request, Requests};
 use crate::Time;
 use crate::tcp::{Encoded, Receiver, ReceiverConfig, Segment, TcpError};
 
-/// The receiving end of web traffic.
+/// The receiving endpoint of web traffic.
 pub struct WebFar {
     host: ReceiverConfig,
     requests: Requests,
-    /// The last connection on each path.
+    /// The last connection on each path, by path number.
     connections: Vec<Option<Connection>>,
-    /// Pending answers, each with the path of its connection.
+    /// Acknowledgements to be sent, each with the path of its connection.
     answers: VecDeque<(usize, Encoded)>,
     delivered: Size,
     /// Number of data segments received.
@@ -30,7 +30,7 @@ struct Connection {
 
 impl WebFar {
     pub(super) fn new(host: ReceiverConfig, places: usize, requests: Requests) -> Result<Self, TcpError> {
-        // If one receiver can be created, all others can, too.
+        // All receivers have the same configuration, so if one can be created, all can.
         Receiver::new(host)?;
         Ok(Self {
             host,
@@ -44,22 +44,23 @@ impl WebFar {
         })
     }
 
-    /// Data received over all connections, each byte once.
+    /// Size of the data received over all connections; duplicates count once.
     pub const fn delivered(&self) -> Size {
         self.delivered
     }
 
-    /// Data segments received over all connections.
+    /// Number of data segments received over all connections.
     pub const fn received(&self) -> u64 {
         self.received
     }
 
-    /// Takes the fetches completed since the last call, in order of completion. They are kept until the next call.
+    /// Returns the fetches completed since the last call, in order of completion. The list grows until this is called.
     pub fn take_fetched(&mut self) -> Vec<Fetched> {
         std::mem::take(&mut self.fetched)
     }
 
-    /// The connection on path `place` whose segments have this tag; `None` for late segments of an older connection.
+    /// Returns the connection on path `place` whose segments have the number `tag`. Returns `None` for late segments of
+    /// an older connection on this path.
     fn connection(&mut self, place: usize, tag: u16) -> Option<&mut Connection> {
         let found = self.connections.get_mut(place)?;
         if found.as_ref().is_none_or(|connection| connection.request.tag != tag) {
@@ -104,7 +105,7 @@ impl Endpoint for WebFar {
         let now = now.assume_clock();
         match input {
             Input::Datagram { path: PathId(place), datagram, .. } => {
-                // Segments without a connection are not answered.
+                // If no connection matches, the segment is ignored.
                 let _ = self.on_segment(now, usize::from(place), datagram);
             }
             Input::Timer => self.on_timer(now),
@@ -115,7 +116,7 @@ impl Endpoint for WebFar {
     fn poll(&mut self) -> Option<Output<'_>> {
         let (place, encoded) = self.answers.pop_front()?;
         self.encoded = encoded;
-        // The cast loses nothing: there are fewer paths than path numbers.
+        // The cast is exact, because path numbers have 16 bits and there are no more paths than path numbers.
         Some(Output::Transmit { path: PathId(place as u16), transmit: self.encoded.transmit() })
     }
 

@@ -1,8 +1,8 @@
-//! Web traffic: TCP connections that on/off flows open for one fetch each (RFC 8868, Sec. 5.1).
+//! Web traffic: flows that are ON or OFF. For each fetch, a flow opens a TCP connection (RFC 8868, Sec. 5.1).
 //!
-//! All connections form one flow of the simulation, and each place for a connection is a path of that flow, so that
-//! per-flow queues separate the connections. The near host has the data and opens the connections; each starts without
-//! knowledge of the path.
+//! In the simulation, all connections form one flow, and each connection is a path of this flow, so that per-flow
+//! queues separate the connections. The near host has the data and opens the connections. Each connection starts
+//! without knowledge of the path from earlier connections.
 
 mod far;
 mod near;
@@ -23,16 +23,18 @@ pub use near::WebNear;
 
 /// The configuration of web traffic.
 pub struct WebParts {
-    /// The sizes and times of fetches.
+    /// The sizes and times of the fetches.
     pub web: WebConfig,
-    /// Seed of its random numbers.
+    /// Seed of the random numbers for the fetches.
     pub seed: u64,
-    /// The near host of each connection, except for its start and supply. The traffic begins at `start`, and no burst
-    /// begins after `stop`. Connections have a handshake, and neither measure their path nor get its bandwidth.
+    /// The TCP configuration of the near host, for each connection. The traffic begins at the field `start`, and no
+    /// burst begins after the field `stop`. The field `supply` is ignored. Connections have a handshake; they do not
+    /// measure the bandwidth of their path, and are not told it.
     pub near: SenderConfig,
-    /// The far host of each connection.
+    /// The TCP configuration of the far host, for each connection.
     pub far: ReceiverConfig,
-    /// Creates the control law of a connection from its number among all connections opened; `None` if there is no law.
+    /// Creates the congestion control of a connection. The argument is the number of connections opened before; the
+    /// result `None` is an error.
     pub law: Box<dyn FnMut(u64) -> Option<Law> + Send>,
 }
 
@@ -40,17 +42,17 @@ pub struct WebParts {
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum WebTrafficError {
-    /// The fetches are invalid.
+    /// The configuration of the fetches is invalid.
     #[error("the web traffic cannot be set up: its {}", source.field())]
     Web {
-        /// The error in the fetches.
+        /// The error in the configuration of the fetches.
         #[from]
         source: WebError,
     },
-    /// The hosts are invalid.
+    /// The configuration of the TCP hosts is invalid.
     #[error(transparent)]
     Tcp(#[from] TcpError),
-    /// Its connections have no congestion control.
+    /// The function `law` returned no congestion control.
     #[error("the web traffic has no law for its connections")]
     NoLaw,
 }
@@ -58,18 +60,18 @@ pub enum WebTrafficError {
 /// A fetch that is complete.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Fetched {
-    /// When its connection was opened.
+    /// When the fetch's connection was opened.
     pub opened: Time,
-    /// When its last data arrived at the far host.
+    /// When the last data of the fetch arrived at the far host.
     pub completed: Time,
-    /// Its size.
+    /// The size of the fetched data.
     pub size: Size,
 }
 
-/// Both ends of web traffic, each an [`Endpoint`](equipoise_session::Endpoint).
+/// Creates the two endpoints of web traffic, each an [`Endpoint`](equipoise_session::Endpoint).
 ///
 /// # Errors
-/// [`WebTrafficError`] if the fetches, the hosts or the law are invalid.
+/// [`WebTrafficError`] if the configuration of the fetches, the hosts or the congestion control is invalid.
 pub fn web(parts: WebParts) -> Result<(WebNear, WebFar), WebTrafficError> {
     let far = parts.far;
     let requests = Requests::default();
@@ -78,22 +80,23 @@ pub fn web(parts: WebParts) -> Result<(WebNear, WebFar), WebTrafficError> {
     Ok((near, far))
 }
 
-/// The last fetch on a path.
+/// The last fetch that started on a path.
 #[derive(Clone, Copy, Debug)]
 struct Request {
-    /// Distinguishes its segments from those of earlier fetches.
+    /// A number in each segment, which distinguishes the segments of this fetch from those of earlier fetches on the
+    /// path.
     tag: u16,
     opened: Time,
     size: Size,
 }
 
-/// The last fetch on each path, shared by both ends, because the simulator's TCP carries only sizes.
+/// The last fetch on each path. Both endpoints share this list, because the simulator's TCP carries only sizes.
 #[derive(Clone, Debug, Default)]
 struct Requests(Arc<Mutex<Vec<Option<Request>>>>);
 
 impl Requests {
     fn lock(&self) -> MutexGuard<'_, Vec<Option<Request>>> {
-        // The list is consistent between any two changes, so a poisoned lock is harmless.
+        // After each change the list is consistent, so it can still be used if another thread panicked with the lock.
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 

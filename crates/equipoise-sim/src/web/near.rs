@@ -9,21 +9,21 @@ use super::{Request, Requests, WebParts, WebTrafficError};
 use crate::Time;
 use crate::tcp::{Encoded, Law, Segment, Sender, SenderConfig, SenderStats, Supply};
 
-/// The sending end of web traffic: it opens a connection for each fetch.
+/// The sending endpoint of web traffic. It opens a connection for each fetch.
 pub struct WebNear {
     web: Web<SenderClock>,
-    /// Configuration of a connection, except for its start and supply.
+    /// Configuration of each connection; its start and supply are replaced for each fetch.
     host: SenderConfig,
     law: Box<dyn FnMut(u64) -> Option<Law> + Send>,
     requests: Requests,
-    /// The connection on each path, if there is one.
+    /// The open connection on each path, by path number; `None` if there is none.
     connections: Vec<Option<Box<Connection>>>,
-    /// The paths of open connections.
+    /// The numbers of the paths with an open connection.
     open: Vec<usize>,
-    /// Paths of connections that may have something to send.
+    /// The paths of connections that may have a segment to send.
     pending: VecDeque<usize>,
     opened: u64,
-    /// Counters of closed connections.
+    /// Total counters of all closed connections.
     closed: SenderStats,
     stop: Option<Time>,
     handled: Time,
@@ -39,7 +39,7 @@ impl WebNear {
     pub(super) fn new(parts: WebParts, requests: Requests) -> Result<Self, WebTrafficError> {
         let WebParts { web, seed, near: host, mut law, .. } = parts;
         let web = Web::new(web, host.start.assume_clock(), seed)?;
-        // If one sender can be created, all others can, too.
+        // All senders have the same configuration, so if one can be created, all can.
         Sender::new(host.clone(), law(0).ok_or(WebTrafficError::NoLaw)?)?;
         let stop = host.stop;
         let host = SenderConfig { stop: None, handshake: true, measurement: None, bandwidth: None, ..host };
@@ -59,23 +59,23 @@ impl WebNear {
         })
     }
 
-    /// Number of places for connections; each is a path of the flow, by number.
+    /// Maximum number of simultaneous connections. Each connection is a path of the flow, numbered from 0.
     pub const fn places(&self) -> usize {
         self.web.connections()
     }
 
-    /// Number of connections opened so far, each for one fetch.
+    /// Number of connections opened so far. Each connection serves one fetch.
     pub const fn opened(&self) -> u64 {
         self.opened
     }
 
-    /// Total ON time of all on/off flows until `now`.
+    /// Total time until `now` that flows were ON, as the sum over all flows.
     pub fn time_on(&self, now: Time) -> Span {
         self.web.time_on(now.assume_clock())
     }
 
-    /// Total counters of all connections. Window and segments in flight are sums over open connections. Of the
-    /// round-trip times, only the minimum is included.
+    /// Total counters of all connections. The window and the number of segments in flight are sums over the open
+    /// connections. Of the round-trip times, only the minimum is set.
     pub fn stats(&self) -> SenderStats {
         let connections = self.open.iter().filter_map(|&place| self.connections.get(place)?.as_ref());
         connections.fold(self.closed, |sum, connection| {
@@ -85,7 +85,7 @@ impl WebNear {
         })
     }
 
-    /// Opens connections for the fetches that start.
+    /// Opens connections for all fetches that start at `now`.
     fn begin(&mut self, now: Time) {
         while let Some(fetch) = self.web.begin(now.assume_clock()) {
             let place = fetch.connection;
@@ -95,13 +95,14 @@ impl WebNear {
         }
     }
 
-    /// Opens a connection for a fetch. Returns whether that was possible.
+    /// Opens a connection for a fetch. Returns whether the connection could be opened.
     fn open(&mut self, now: Time, fetch: &Fetch) -> bool {
         let Fetch { connection: place, burst, size } = *fetch;
         let config = SenderConfig { start: now, supply: Supply::Transfer(size), ..self.host.clone() };
         let sender = (self.law)(self.opened).and_then(|law| Sender::new(config, law).ok());
         let (Some(mut sender), Some(free)) = (sender, self.connections.get_mut(place)) else { return false };
-        // Bursts whose tags are equal are so far apart that their segments are never in flight at the same time.
+        // The tag has only 16 bits. Bursts with the same tag are so far apart in time that their segments are never in
+        // flight together.
         let tag = burst as u16;
         self.requests.set(place, Request { tag, opened: now, size });
         sender.on_timer(now);
@@ -145,7 +146,7 @@ impl WebNear {
         }
     }
 
-    /// Stops the application: no fetch starts, and open connections send no new data.
+    /// Stops the application: no more fetches start, and open connections send no new data.
     fn end(&mut self, now: Time) {
         self.web.stop();
         for connection in self.connections.iter_mut().flatten() {
@@ -155,7 +156,7 @@ impl WebNear {
 }
 
 impl SenderStats {
-    /// Counters without connections.
+    /// Counters that are all zero, without a connection.
     const NONE: Self = Self {
         window: 0.0,
         slow_start_threshold: None,
@@ -173,7 +174,7 @@ impl SenderStats {
         law: WindowSnapshot { gamma: None, bandwidth: None },
     };
 
-    /// The sum of these counters and those of one more connection, with the minimum round-trip time of all.
+    /// Adds the counters of another connection. The minimum round-trip time is the minimum of both.
     fn and(&self, more: &Self) -> Self {
         Self {
             sent: self.sent + more.sent,
@@ -200,7 +201,7 @@ impl Endpoint for WebNear {
             }
             Input::Timer => self.on_timer(now),
             Input::Stop => self.end(now),
-            // No other inputs occur: the application is built in, and the paths never change.
+            // No other inputs occur, because the application is part of this endpoint and the paths never change.
             _ => {}
         }
         self.begin(now);
@@ -213,7 +214,7 @@ impl Endpoint for WebNear {
                 && let Some(segment) = connection.sender.poll(self.handled)
             {
                 self.encoded = segment.encode().tagged(connection.tag);
-                // The cast loses nothing: there is a place for each path, and paths are numbered in 16 bits.
+                // The cast is exact, because each connection is a path, and path numbers have 16 bits.
                 let path = PathId(place as u16);
                 return Some(Output::Transmit { path, transmit: self.encoded.transmit() });
             }

@@ -6,7 +6,7 @@ use equipoise_path::source::WebConfig;
 use super::*;
 use crate::{Flow, FlowId, LinkId, PathLinks, Side, World};
 
-/// Size of a full segment's packet.
+/// Size of the IP packet of a full segment.
 const PACKET: Size = Size::from_bytes(1500);
 
 fn link(mbps: u64, delay_ms: i64) -> LinkConfig {
@@ -23,7 +23,7 @@ fn traffic(config: WebConfig, seed: u64) -> (WebNear, WebFar) {
     web(WebParts { web: config, seed, near, far, law: Box::new(law) }).expect("right")
 }
 
-/// A simulation of this traffic over a link in each direction.
+/// Creates a simulation of web traffic with one link in each direction.
 fn world(config: WebConfig, links: [PipeConfig; 2], seed: u64) -> (World, FlowId) {
     let mut world = World::seeded(seed);
     let [there, back]: [LinkId; 2] = links.map(|link| world.add_link(link).expect("right"));
@@ -44,8 +44,8 @@ fn wide() -> [PipeConfig; 2] {
     [link(1000, 50), link(1000, 50)].map(Into::into)
 }
 
-/// RFC 8868, Sec. 5.1 read as one connection per burst: ten flows fetch 40 kB every 10 s plus the time of the fetch,
-/// which is 0.30 to 0.32 Mbit/s.
+/// RFC 8868, Sec. 5.1 with one connection per burst: each of ten flows fetches 40 kB, is idle for 10 s on average, and
+/// repeats this. The offered rate is 0.30 to 0.32 Mbit/s, depending on the duration of a fetch.
 #[test]
 fn ten_flows_of_one_connection_offer_0_31_mbit_a_second_on_a_path_that_is_wide_enough() {
     let (mut world, flow) = world(WebConfig::STANDARD, wide(), 1);
@@ -55,18 +55,20 @@ fn ten_flows_of_one_connection_offer_0_31_mbit_a_second_on_a_path_that_is_wide_e
     let (near, far) = (world.near::<WebNear>(flow).expect("its end"), world.far::<WebFar>(flow).expect("its end"));
     let offered = far.delivered().as_bits() as f64 / lasts as f64 / 1e6;
     assert!((0.30..0.32).contains(&offered), "{offered} Mbit/s");
-    // A flow is ON until the last acknowledgement arrives: half a round trip after the last data, plus the receiver's
-    // timer if the acknowledgement is delayed.
+    // A flow is ON until the last acknowledgement arrives. This is half a round-trip time after the arrival of the last
+    // data, plus the receiver's timer if the acknowledgement is delayed.
     let took = fetched.iter().map(|fetch| (fetch.completed - fetch.opened).as_secs_f64()).sum::<f64>();
     let mean = took / fetched.len() as f64;
     let share = near.time_on(world.now()).as_secs_f64() / (10.0 * lasts as f64);
     let renewal = |on: f64| on / (on + 10.0);
     assert!((renewal(mean + 0.05) * 0.97..renewal(mean + 0.25) * 1.03).contains(&share), "{share} for {mean} s");
-    // SYN, SYN-ACK, and slow start over 21 to 35 segments: two to four more round trips of 100 ms.
+    // A fetch takes a SYN, a SYN-ACK, and slow start over 21 to 35 segments, which is two to four more round-trip times
+    // of 100 ms.
     assert!((0.24..0.45).contains(&mean), "{mean} s");
 }
 
-/// A fetch of one segment: SYN, SYN-ACK and the segment, each with its time on a link of 1 Mbit/s and 10 ms.
+/// A fetch of one segment: SYN, SYN-ACK and one data segment, each with its transmission time at 1 Mbit/s and a
+/// propagation delay of 10 ms.
 #[test]
 fn a_fetch_takes_the_time_of_its_packets_to_the_nanosecond_and_each_begins_anew() {
     let size = Size::from_bytes(1210);
@@ -75,10 +77,11 @@ fn a_fetch_takes_the_time_of_its_packets_to_the_nanosecond_and_each_begins_anew(
     run(&mut one, 500);
     let fetched = one.far_mut::<WebFar>(flow).expect("its end").take_fetched();
     assert!(fetched.len() > 30, "{}", fetched.len());
-    // Packets of 52, 52 and 1250 bytes.
+    // The IP packets have 52, 52 and 1250 bytes.
     let expected = Span::from_millis(30) + Span::from_micros(416 + 416 + 10_000);
     assert!(fetched.iter().all(|fetch| fetch.completed - fetch.opened == expected), "{fetched:?}");
-    // 40 kB: what a connection learned about the path is discarded with it.
+    // Fetches of 40 kB: each connection must start without knowledge of the path from earlier connections, so all take
+    // the same time.
     let size = Size::from_bytes(40_000);
     let (mut many, flow) = world(WebConfig { smallest: size, largest: size, ..config }, wide(), 1);
     run(&mut many, 500);
@@ -87,7 +90,7 @@ fn a_fetch_takes_the_time_of_its_packets_to_the_nanosecond_and_each_begins_anew(
     assert!(fetched.len() > 30 && fetched.iter().all(|fetch| fetch.completed - fetch.opened == first), "{fetched:?}");
 }
 
-/// If it fails, segments of one fetch are mistaken for another's, or data is counted twice.
+/// If it fails, segments of one fetch are mistaken for segments of another fetch, or data is counted twice.
 #[test]
 fn no_byte_is_lost_or_counted_twice_over_links_that_lose_repeat_and_reorder() {
     for (seed, connections) in [(1, 1), (2, 7), (3, 30)] {

@@ -10,28 +10,29 @@ use crate::network::{LinkId, Packet};
 use crate::observer::{Arrival, Datagram, Way};
 use crate::packets::PacketId;
 
-/// The end of a flow that sends media or data: any [`Endpoint`] on the sender's clock.
+/// The endpoint of a flow that sends media or data: any [`Endpoint`] that uses the sender's clock.
 pub trait NearEnd: Endpoint<Clock = SenderClock> + Any + Send {}
 
 impl<E: Endpoint<Clock = SenderClock> + Any + Send> NearEnd for E {}
 
-/// The end of a flow that receives: any [`Endpoint`] on the receiver's clock.
+/// The endpoint of a flow that receives media or data: any [`Endpoint`] that uses the receiver's clock.
 pub trait FarEnd: Endpoint<Clock = ReceiverClock> + Any + Send {}
 
 impl<E: Endpoint<Clock = ReceiverClock> + Any + Send> FarEnd for E {}
 
-/// A flow: two ends and the paths between them, numbered from 0.
+/// A flow: two endpoints, and the paths between them, numbered from 0.
 pub struct Flow {
-    /// The sending end.
+    /// The sending endpoint.
     pub near: Box<dyn NearEnd>,
-    /// The receiving end.
+    /// The receiving endpoint.
     pub far: Box<dyn FarEnd>,
-    /// The paths between them, all present from the start.
+    /// The paths between the endpoints. All paths exist from the start.
     pub paths: Vec<PathLinks>,
 }
 
 impl Flow {
-    /// A flow over one path, with the links for the packets of `near` and for those of `far`, in order.
+    /// A flow over one path. `forward` has the links for the packets of `near`, in order; `backward` those for the
+    /// packets of `far`.
     pub fn new(near: impl NearEnd, far: impl FarEnd, forward: Vec<LinkId>, backward: Vec<LinkId>) -> Self {
         Self { near: Box::new(near), far: Box::new(far), paths: vec![PathLinks::new(forward, backward)] }
     }
@@ -40,12 +41,12 @@ impl Flow {
 /// The links of one path.
 #[derive(Clone, Debug, Default)]
 pub struct PathLinks {
-    /// Links for the near end's packets, in order; empty for a route without delay.
+    /// Links for the packets of the near endpoint, in order; empty for a route without delay.
     pub forward: Vec<LinkId>,
-    /// Links for the far end's packets, in order.
+    /// Links for the packets of the far endpoint, in order; empty for a route without delay.
     pub backward: Vec<LinkId>,
-    /// Later changes of the path as seen by the near host: an interface goes down or up. Packets in flight still
-    /// arrive.
+    /// Changes of the path that the near host is told, with their times: a network interface goes down or up. Packets
+    /// in flight still arrive.
     pub changes: Vec<(Time, PathChange)>,
 }
 
@@ -60,31 +61,32 @@ impl PathLinks {
 pub(super) struct FlowState {
     pub(super) near: Box<dyn NearEnd>,
     pub(super) far: Box<dyn FarEnd>,
-    /// The route numbers of each path, from the near and from the far side.
+    /// For each path, the numbers of the routes from the near and from the far endpoint.
     pub(super) routes: Vec<[usize; 2]>,
-    /// The timers' event numbers.
+    /// The event numbers of the timers of the near and of the far endpoint.
     pub(super) timers: [usize; 2],
-    /// The next wake-up of each side.
+    /// When the timers of the near and of the far endpoint expire; `None` for no timer.
     pub(super) wakes: [Option<Time>; 2],
-    /// The flow number of the far end's media; `None` if only the near end sends.
+    /// The number of the flow with the media that the far endpoint sends; `None` if only the near endpoint sends media.
     pub(super) back: Option<usize>,
-    /// The number of the flow's load oracle, if there is one.
+    /// The index of the flow's load oracle, if it has one.
     pub(super) oracle: Option<usize>,
-    /// The number of the flow's bandwidth oracle, if there is one.
+    /// The index of the flow's bandwidth oracle, if it has one.
     pub(super) bandwidth: Option<usize>,
 }
 
 impl World {
-    /// Adds a flow. A path whose link has rate zero for a while is dead for that time, without notice to the ends.
+    /// Adds a flow. While a link of a path has rate zero, the path delivers nothing, and the endpoints are not
+    /// notified.
     ///
     /// # Errors
-    /// [`FlowError`] if a path names an unknown link, or if the simulation has started.
+    /// [`FlowError`] if a path has an unknown link or no links at all, or if the simulation has started.
     pub fn add_flow(&mut self, flow: Flow) -> Result<FlowId, FlowError> {
         let Flow { mut near, far, paths } = flow;
         for path in &paths {
             self.check(&path.forward)?;
             self.check(&path.backward)?;
-            // On a path without links, two ends could answer each other endlessly without time passing.
+            // On a path without links, the endpoints could answer each other endlessly without time passing.
             if path.forward.is_empty() && path.backward.is_empty() {
                 return Err(FlowError::NoLink);
             }
@@ -112,12 +114,13 @@ impl World {
         Ok(FlowId(flow))
     }
 
-    /// Adds a session whose ends both send and receive media, such as [`Duplex`](equipoise_session::rtp::Duplex). It is
-    /// two flows with two numbers: that of the near end's media and that of the far end's media. In the second flow the
-    /// far end of the session is the near side, which sends.
+    /// Adds a session whose endpoints both send and receive media, such as [`Duplex`](equipoise_session::rtp::Duplex).
+    /// The session consists of two flows, each with its own number: the flow with the media of the near endpoint, and
+    /// the flow with the media of the far endpoint. In the second flow, the far endpoint of the session is the near
+    /// side, which sends.
     ///
     /// # Errors
-    /// As [`World::add_flow`].
+    /// [`FlowError`] as for [`World::add_flow`].
     pub fn add_duplex(&mut self, flow: Flow) -> Result<[FlowId; 2], FlowError> {
         let there = self.add_flow(flow)?;
         let back = self.flows.len();
@@ -128,7 +131,7 @@ impl World {
         Ok([there, FlowId(back)])
     }
 
-    /// Creates the route of one direction of a path, which ends at `side`.
+    /// Creates the route for one direction of a path. The route leads to `side`.
     fn route(&mut self, links: &[LinkId], flow: usize, side: Side, path: usize) -> usize {
         let event = self.add_event(EventKind::Arrival { route: 0, flow, side, path });
         let route = self.network.add_route(links, FlowId(flow), event);
@@ -136,26 +139,26 @@ impl World {
         route
     }
 
-    /// The sending end of a flow, if it is an `E`.
+    /// The sending endpoint of a flow, if its type is `E`.
     pub fn near<E: 'static>(&self, flow: FlowId) -> Option<&E> {
         let near: &dyn Any = self.flows.get(flow.0)?.as_ref()?.near.as_ref();
         near.downcast_ref()
     }
 
-    /// The receiving end of a flow, if it is an `E`.
+    /// The receiving endpoint of a flow, if its type is `E`.
     pub fn far<E: 'static>(&self, flow: FlowId) -> Option<&E> {
         let far: &dyn Any = self.flows.get(flow.0)?.as_ref()?.far.as_ref();
         far.downcast_ref()
     }
 
-    /// The receiving end of a flow for mutation, to take data that it keeps for the caller. The end sends nothing
-    /// before its next turn.
+    /// The receiving endpoint of a flow for mutation, if its type is `E`; used to take data that the endpoint stores
+    /// for the caller. If the endpoint has new output after this, the output is sent only at its next event.
     pub fn far_mut<E: 'static>(&mut self, flow: FlowId) -> Option<&mut E> {
         let far: &mut dyn Any = self.flows.get_mut(flow.0)?.as_mut()?.far.as_mut();
         far.downcast_mut()
     }
 
-    /// Delivers a packet that has arrived at one side of a flow.
+    /// Delivers a packet to the endpoint at one side of a flow.
     pub(super) fn deliver(
         &mut self,
         packet: &Packet,
@@ -167,7 +170,8 @@ impl World {
         let mut scratch = std::mem::take(&mut self.scratch);
         let datagram = self.packets.remove(packet.number as PacketId, &mut scratch);
         let back = self.flows.get(flow).and_then(Option::as_ref).and_then(|state| state.back);
-        // RTCP packets are for the sending role of a duplex end.
+        // In a duplex session, received RTCP packets belong to the media that the endpoint sends, other packets to the
+        // media that it receives.
         let half = if back.is_some() && is_rtcp(datagram) { Half::Sending } else { Half::Receiving };
         let (of, seen) = back.map_or((flow, side), |back| direction([flow, back], side, half));
         observer.on_arrival(self.now, FlowId(of), seen, Arrival { size: packet.size, waited: packet.waited });
@@ -188,7 +192,7 @@ impl World {
         self.scratch = scratch;
     }
 
-    /// One turn of a flow's end: performs all its outputs, and sets its timer.
+    /// Passes an input, if any, to an endpoint of a flow. Then performs all outputs of the endpoint and sets its timer.
     pub(super) fn turn(&mut self, flow: usize, side: Side, input: Option<Input<'_>>, observer: &mut impl Observer) {
         let now = self.now;
         let Self { flows, packets, outgoing, .. } = self;
@@ -210,7 +214,7 @@ impl World {
                     Some(path) => observer.on_path_event(now, FlowId(of), seen, path, &event),
                 }
             }
-            // No application takes the payload; generated media has none.
+            // The payload of media is generated and has no content, so it is discarded.
             Output::Payload { .. } => {}
         };
         let wake = match side {
@@ -232,12 +236,13 @@ impl World {
         self.send(flow, side, observer);
     }
 
-    /// Sends the datagrams of an end's turn.
+    /// Sends the datagrams that an endpoint has just output.
     fn send(&mut self, flow: usize, side: Side, observer: &mut impl Observer) {
         if self.outgoing.is_empty() {
             return;
         }
-        // A turn of the peer, on a route without links, may send in between: each turn takes only its own packets.
+        // If a route has no links, a datagram is delivered at once, and the peer may send datagrams in this loop.
+        // Therefore each endpoint's datagrams are in their own list.
         let mut outgoing = std::mem::take(&mut self.outgoing);
         for (PathId(path), id) in outgoing.drain(..) {
             let path = usize::from(path);
@@ -259,14 +264,14 @@ impl World {
 
     fn set_timer(&mut self, flow: usize, side: Side, asked: Option<Time>) {
         let Some(Some(state)) = self.flows.get_mut(flow) else { return };
-        // An end may request a time in the past, but time does not go back.
+        // An endpoint may request a wake-up time in the past; in this case it is called at the current time.
         let asked = asked.map(|at| at.max(self.now));
         if asked != std::mem::replace(&mut state.wakes[side as usize], asked) {
             self.events.set(state.timers[side as usize], asked);
         }
     }
 
-    /// Fires a side's timer.
+    /// Calls an endpoint of a flow because its timer has expired.
     pub(super) fn wake(&mut self, flow: usize, side: Side, observer: &mut impl Observer) {
         if let Some(Some(state)) = self.flows.get_mut(flow) {
             state.wakes[side as usize] = None;
@@ -276,7 +281,8 @@ impl World {
     }
 }
 
-/// For a role of the end at `side` of a duplex session: the flow of its media, and the end's side in that flow.
+/// The flow that a role of the endpoint at `side` of a duplex session belongs to, and the side of the endpoint in this
+/// flow.
 fn direction([there, back]: [usize; 2], side: Side, half: Half) -> (usize, Side) {
     match (side, half) {
         (Side::Near, Half::Sending) => (there, Side::Near),
@@ -286,15 +292,16 @@ fn direction([there, back]: [usize; 2], side: Side, half: Half) -> (usize, Side)
     }
 }
 
-/// The path number of this index; a session never has more paths than there are numbers.
+/// The path number for an index. A session never has more paths than there are path numbers.
 fn path_id(place: usize) -> PathId {
     PathId(u16::try_from(place).unwrap_or(u16::MAX))
 }
 
-/// One turn of an end in simulated time: passes `input`, if any, to the end, passes on all its outputs, and returns its
-/// next wake-up.
+/// One step of an endpoint in simulated time: passes `input`, if any, to the endpoint, calls `take` with each of its
+/// outputs, and returns its next wake-up time.
 ///
-/// This is all that a [`World`] does with its ends. The end's clock is assumed to agree with the simulation's clock.
+/// A [`World`] calls its endpoints only by this function. The endpoint's clock is assumed to show the simulation's
+/// time.
 pub fn turn<E: Endpoint + ?Sized>(
     end: &mut E,
     now: Time,

@@ -19,12 +19,12 @@ use crate::network::{LinkId, Network, Outside};
 use crate::observer::{FlowId, Observer, Side, SimClock, Time};
 use crate::packets::{PacketId, Packets};
 
-/// A stream without feedback, such as background traffic: packets on a source's schedule, without content.
+/// A stream without feedback, such as background traffic: packets without content, at the times of a source.
 ///
-/// Its events are those of a session's media. No datagrams are created or parsed for it, which would otherwise take
-/// most of the time in a simulated network.
+/// A stream has the same events as the media of a session. No datagrams are created or parsed for its packets, because
+/// this would take most of the computing time of a simulated network.
 pub struct Stream {
-    /// The times and size of its packets.
+    /// The source, which determines the times and the size of the packets.
     pub source: Source<SimClock>,
     /// The links that the packets pass, in order; at least one.
     pub forward: Vec<LinkId>,
@@ -34,10 +34,10 @@ pub struct Stream {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum FlowError {
-    /// A path names a link of another world.
+    /// A path has a link of another world.
     #[error("link {link} is not one of this world's {links} links")]
     UnknownLink {
-        /// The link's number.
+        /// The number of the unknown link.
         link: usize,
         /// The number of links.
         links: usize,
@@ -45,48 +45,51 @@ pub enum FlowError {
     /// A stream or a path has no link.
     #[error("a stream must pass at least one link, and a path at least one in either direction")]
     NoLink,
-    /// There is no such flow with ends; a stream has no ends.
+    /// No flow of this world has this number, or the flow is a stream, which has no endpoints.
     #[error("flow {flow} is not one of this world's flows with two ends")]
     UnknownFlow {
-        /// The flow's number.
+        /// The number of the flow.
         flow: usize,
     },
-    /// The measuring interval is zero, so the simulator would measure endlessly without time passing.
+    /// The interval between measurements is zero, so the simulator would measure endlessly without time passing.
     #[error("bandwidth measured every {interval}; the time between two measurements must be above zero")]
     MeasuringInterval {
-        /// The interval that was given.
+        /// The configured interval.
         interval: Span,
     },
-    /// The simulation has started, and the network may be computed ahead of its time.
+    /// The simulation has started, and some links may already be computed ahead of the current time.
     #[error("the simulation has started; flows must be added before, with a later start if that is intended")]
     Running,
-    /// The flows' paths form a ring of links without delay, in which no packet order is defined.
+    /// Links of the flows' paths form a cycle without delay. In such a cycle, the order of packets is undefined.
     #[error("link {link} is part of a ring of links without propagation delay; give one of them a delay")]
     Ring {
-        /// The number of one of its links.
+        /// The number of a link in the cycle.
         link: usize,
     },
 }
 
-/// A simulation: hosts, links, and future events.
+/// A simulation: hosts, network links, and future events.
 ///
-/// Sessions are driven by events. The network between the ends has no events: a session's packet takes a minimum time
-/// to reach its peer, and the network can be computed that far ahead at once (a conservative window, Nicol 1993).
+/// Events drive the sessions. The network between the endpoints has no events: a session's packet takes a minimum time
+/// to reach its peer, so the network can be computed ahead by this time in one step (a conservative window, Nicol
+/// 1993).
 #[derive(Default)]
 pub struct World {
     seed: u64,
     now: Time,
-    /// The time after the end of the current call of `run`.
+    /// One nanosecond after the end of the current call of `run`.
     end: Time,
     running: bool,
-    /// For how long after the known time of the sessions no unknown packet can arrive.
+    /// For this time after the known time of the sessions, no packet arrives that is not sent yet; `None` without
+    /// sessions.
     look_ahead: Option<Span>,
     network: Network,
-    /// `None` for a stream, and for the reverse media of the session before it.
+    /// The state of each flow. `None` for a stream, and for the second flow of a duplex session, which directly follows
+    /// the first.
     flows: Vec<Option<FlowState>>,
     oracles: Vec<Oracle>,
     events: EventQueue,
-    /// The meaning of the event numbers.
+    /// For each event number, the meaning of the event.
     kinds: Vec<EventKind>,
     packets: Packets,
     scratch: Vec<u8>,
@@ -96,32 +99,33 @@ pub struct World {
 /// The kinds of events.
 #[derive(Clone, Copy, Debug)]
 enum EventKind {
-    /// A packet reaches the end of a route.
+    /// A packet arrives at the end of a route.
     Arrival { route: usize, flow: usize, side: Side, path: usize },
-    /// The timer of one side of a flow.
+    /// The timer of one endpoint of a flow expires.
     Timer { flow: usize, side: Side },
-    /// An oracle measures.
+    /// An oracle measures the bandwidth of a path.
     Measurement { oracle: usize },
-    /// The state of a path changes.
+    /// The near host is told that the state of a path changes.
     PathChange { flow: usize, path: PathId, change: PathChange },
 }
 
-/// How far the network is computed at once if no session limits it: about a hundred packets, which fit into a cache.
+/// How far ahead the network is computed in one step if no session limits this: about a hundred packets, which fit into
+/// a processor cache.
 const WINDOW: Span = Span::from_millis(200);
 pub(crate) const TICK: Span = Span::from_nanos(1);
 
 impl World {
-    /// An empty world at time zero.
+    /// A simulation without links and flows, at time zero.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// An empty world with a seed for the randomness on its links.
+    /// A simulation without links and flows, with a seed for the random numbers of its links.
     pub fn seeded(seed: u64) -> Self {
         Self { seed, ..Self::default() }
     }
 
-    /// Adds a link for one direction, whose schedules and traces start at time zero.
+    /// Adds a link for one direction. Its schedules and traces start at time zero.
     ///
     /// # Errors
     /// [`PipeError`] if the configuration is invalid.
@@ -133,7 +137,7 @@ impl World {
     /// Adds a stream.
     ///
     /// # Errors
-    /// As [`World::add_flow`], and [`FlowError::NoLink`].
+    /// [`FlowError`] as for [`World::add_flow`], and [`FlowError::NoLink`] if the stream has no links.
     pub fn add_stream(&mut self, stream: Stream) -> Result<FlowId, FlowError> {
         self.check(&stream.forward)?;
         if stream.forward.is_empty() {
@@ -161,14 +165,14 @@ impl World {
         Ok(())
     }
 
-    /// Adds an event, and returns its number.
+    /// Adds an event without a time, and returns its number.
     fn add_event(&mut self, kind: EventKind) -> usize {
         self.kinds.push(kind);
         self.events.reserve(self.kinds.len());
         self.kinds.len() - 1
     }
 
-    /// The current time.
+    /// The current time of the simulation.
     pub const fn now(&self) -> Time {
         self.now
     }
@@ -178,12 +182,12 @@ impl World {
         (0..self.network.len()).map(LinkId)
     }
 
-    /// A link's counters until now; `None` for a link of another world.
+    /// The counters of a link from time zero until now; `None` for a link of another world.
     pub fn link_stats(&self, link: LinkId) -> Option<LinkStats> {
         self.network.stats(link, self.now)
     }
 
-    /// Runs up to and including `until`; may be called again with a later time.
+    /// Runs the simulation up to and including `until`. May be called again with a later time.
     pub fn run(&mut self, until: Time, observer: &mut impl Observer) {
         (self.running, self.end) = (true, until + TICK);
         self.set_horizon(observer);
@@ -218,10 +222,12 @@ impl World {
         self.now = self.now.max(until);
     }
 
-    /// Advances the network as far as possible. No session acts before `next`, except on packets that may still arrive.
+    /// Advances the network as far as possible. Before `next`, a session acts only if a packet arrives that is still in
+    /// the network.
     fn advance(&mut self, next: Time, observer: &mut impl Observer) {
         let window = self.network.known() + self.look_ahead.unwrap_or(WINDOW).min(WINDOW);
-        // No packet that is still unknown arrives anywhere before the next known packet.
+        // Until the next packet in the network is processed, no packet arrives at a session, so no session sends a
+        // packet.
         let to = self.network.next_known().unwrap_or(next).max(window).min(next);
         self.advance_to(to, observer);
     }
@@ -231,8 +237,8 @@ impl World {
         network.advance(to, &mut Outside { events, packets, observer });
     }
 
-    /// Makes every sending end stop its session now, and both ends of a duplex session. Their last packets are then in
-    /// flight, so run for some more time.
+    /// Makes the sending endpoint of each session stop now, and both endpoints of a duplex session. Their last packets
+    /// are then in flight, so the caller should run the simulation for some more time.
     pub fn stop(&mut self, observer: &mut impl Observer) {
         for flow in self.network.stop_streams() {
             observer.on_event(self.now, flow, Side::Near, &Event::Ended { by_peer: false });

@@ -4,9 +4,10 @@ use rand_core::SeedableRng;
 use rand_distr::{Distribution, StandardNormal};
 use rand_pcg::Pcg64Mcg;
 
-/// A configurable measurement error, for an available bandwidth that is known exactly.
+/// A configurable measurement error, which is added to an exactly known available bandwidth.
 ///
-/// Source: Kodama 2009, Eq. 12: `K - A' = (1 + n) (K - A)`; n is normal and white, and A' is kept between 0 and K.
+/// Source: Kodama 2009, Eq. 12: `K - A' = (1 + n) (K - A)`. The noise n is normal and white. A' is limited to the range
+/// from 0 to K.
 #[derive(Clone, Debug)]
 pub struct WhiteNoise {
     deviation: Schedule<f64>,
@@ -14,12 +15,12 @@ pub struct WhiteNoise {
 }
 
 impl WhiteNoise {
-    /// Noise whose n has this standard deviation over time, drawn from `seed`.
+    /// Noise n with the given standard deviation over time; the random numbers are drawn from `seed`.
     pub fn new(deviation: Schedule<f64>, seed: u64) -> Self {
         Self { deviation, random: Pcg64Mcg::seed_from_u64(seed) }
     }
 
-    /// The result of a noisy measurement at `elapsed` after the start, if the true value is `truth`.
+    /// The result of a noisy measurement at `elapsed` after the start of the simulation, if the true value is `truth`.
     pub fn blur(&mut self, elapsed: Span, truth: BandwidthEstimate) -> BandwidthEstimate {
         let deviation = self.deviation.at(elapsed);
         let normal: f64 = StandardNormal.sample(&mut self.random);

@@ -1,4 +1,5 @@
-//! Information that only the simulator has about its links: controllers with it show how much the information is worth.
+//! Oracles: they give controllers exact information about links, which only the simulator has. The results show how
+//! much this information would improve a controller.
 
 use equipoise::control::PathLoad;
 use equipoise::measure::{BandwidthEstimate, Measured};
@@ -9,34 +10,35 @@ use super::noise::WhiteNoise;
 use super::{EventKind, FlowError, FlowId, Observer, Side, Time, World};
 use crate::tcp::KnownBandwidth;
 
-/// Passes the exact bandwidth of a flow's path to its near end.
+/// Passes the exact bandwidth of a flow's path to the flow's near endpoint.
 ///
-/// The capacity is that of the forward link with the least available bandwidth over the last interval; the available
-/// bandwidth is what cross traffic left there.
+/// The result is for the forward link with the least available bandwidth in the last interval: the link's capacity, and
+/// the bandwidth that cross traffic left on this link.
 #[derive(Debug)]
 pub struct BandwidthOracle {
-    /// When measuring starts; the first result follows an interval later. Measuring restarts after each timeout of the
-    /// near end, which discards the measurements (Kodama 2009, Sec. 2.2.2).
+    /// When the measurement starts; the first result is available one interval later. After each timeout of the near
+    /// endpoint, the measurement restarts, because the endpoint discards earlier measurements (Kodama 2009, Sec.
+    /// 2.2.2).
     pub start: Time,
-    /// Time between two measurements, which is also the period that each covers; above zero.
+    /// Time between two measurements, above zero. Each measurement covers the interval since the previous measurement.
     pub interval: Span,
-    /// The error added to each measurement.
+    /// The error that is added to each measurement.
     pub noise: WhiteNoise,
-    /// The cell to which measurements are written, and from which the near end reads them.
+    /// The shared value into which measurements are written. The near endpoint reads this value.
     pub told: KnownBandwidth,
 }
 
-/// The oracle of a flow.
+/// An oracle for one flow.
 pub(super) enum Oracle {
     Load(Load),
     Bandwidth(Bandwidth),
 }
 
-/// Writes the load of a flow's path whenever its near end has sent a report request.
+/// Writes the load of a flow's path each time the flow's near endpoint has sent a report request.
 pub(super) struct Load {
     flow: usize,
     cell: PathLoad,
-    /// When the load was last written, and each forward link's offered bytes at that time.
+    /// When the load was last written; `offered` has the bytes that had arrived at each forward link by this time.
     since: Time,
     offered: Vec<Size>,
 }
@@ -44,21 +46,21 @@ pub(super) struct Load {
 pub(super) struct Bandwidth {
     flow: usize,
     config: BandwidthOracle,
-    /// Its event number.
+    /// The number of the measurement event.
     event: usize,
-    /// The time of the last measurement, or of the start.
+    /// The time of the last measurement, or of the start of the measurement; `None` before.
     since: Option<Time>,
     next: Time,
-    /// Bytes offered to each forward link by all packets and by this flow until `since`.
+    /// For each forward link, the bytes that had arrived until `since`: of all packets, and of this flow's own packets.
     offered: Vec<(Size, Size)>,
 }
 
 impl World {
-    /// At each report request of the near end of `flow`, writes to `cell` the offered load of its most loaded forward
-    /// link since the last request (Waki 2013, Sec. 6.1.2).
+    /// At each report request of the near endpoint of `flow`, writes the load of the flow's path to `cell`: the offered
+    /// load of the most loaded forward link since the last request (Waki 2013, Sec. 6.1.2).
     ///
     /// # Errors
-    /// [`FlowError`] for an unknown flow, or if the simulation has started.
+    /// [`FlowError`] if the flow is unknown or the simulation has started.
     pub fn share_load(&mut self, flow: FlowId, cell: PathLoad) -> Result<(), FlowError> {
         let route = self.forward_route(flow)?;
         let offered = vec![Size::ZERO; self.network.offered(route).count()];
@@ -70,10 +72,10 @@ impl World {
         Ok(())
     }
 
-    /// Periodically passes the bandwidth of the first path of `flow` to its near end.
+    /// Periodically measures the bandwidth of the first path of `flow`, and passes it to the near endpoint of `flow`.
     ///
     /// # Errors
-    /// [`FlowError`] for an unknown flow, an interval of zero, or if the simulation has started.
+    /// [`FlowError`] if the flow is unknown, the interval is zero, or the simulation has started.
     pub fn share_bandwidth(&mut self, flow: FlowId, config: BandwidthOracle) -> Result<(), FlowError> {
         let interval = config.interval;
         if interval <= Span::ZERO {
@@ -92,7 +94,7 @@ impl World {
         Ok(())
     }
 
-    /// The route of the near end's packets on a flow's first path.
+    /// The number of the route for the near endpoint's packets on the first path of a flow.
     fn forward_route(&self, flow: FlowId) -> Result<usize, FlowError> {
         if self.running {
             return Err(FlowError::Running);
@@ -102,14 +104,14 @@ impl World {
         route.map(|routes| routes[Side::Near as usize]).ok_or(FlowError::UnknownFlow { flow: flow.0 })
     }
 
-    /// Sets the network's horizon: the end of the run, or the next time at which an oracle reads the links, if that is
-    /// earlier.
+    /// Sets the time up to which the network may be computed (the horizon): the end of the run, or the next time at
+    /// which an oracle reads the counters of links, if that is earlier.
     ///
-    /// Packets held back by the old horizon are processed at once: no packet may enter a time span whose arrivals are
-    /// not yet known.
+    /// The packets that waited because of the old horizon are processed at once. Otherwise a packet could be sent into
+    /// a period that was already computed.
     pub(super) fn set_horizon(&mut self, observer: &mut impl Observer) {
         let looks = self.oracles.iter().filter_map(|oracle| match oracle {
-            // An end sends a request when it wakes up, or after a later arrival.
+            // An endpoint sends a report request when its timer expires, or at an arrival after this time.
             Oracle::Load(load) => self.flows[load.flow].as_ref()?.wakes[Side::Near as usize],
             Oracle::Bandwidth(bandwidth) => Some(bandwidth.next),
         });
@@ -117,7 +119,7 @@ impl World {
         self.advance_to(self.network.known(), observer);
     }
 
-    /// Handles a report request of a flow's near end.
+    /// Handles a report request that a flow's near endpoint has sent: writes the load of the flow's path.
     pub(super) fn write_load(&mut self, oracle: usize, observer: &mut impl Observer) {
         self.advance_to(self.now, observer);
         let Self { oracles, flows, network, now, .. } = self;
@@ -135,19 +137,20 @@ impl World {
         }
     }
 
-    /// Restarts measuring if the near end has discarded the measurements.
+    /// Restarts the measurement if the near endpoint has discarded the measurements.
     pub(super) fn restart_measuring(&mut self, oracle: usize, observer: &mut impl Observer) {
         let Some(Oracle::Bandwidth(bandwidth)) = self.oracles.get_mut(oracle) else { return };
         if !bandwidth.config.told.take_discarded() {
             return;
         }
-        // The links may be computed ahead of the sessions: their counters can be read only at the end of that time.
+        // The links may be computed ahead of the sessions. Their counters can be read only at the end of the computed
+        // period.
         (bandwidth.since, bandwidth.next) = (None, self.network.known().max(self.now));
         self.events.set(bandwidth.event, Some(bandwidth.next));
         self.set_horizon(observer);
     }
 
-    /// Measures the bandwidth of a flow's path and passes it to the near end.
+    /// Measures the bandwidth of a flow's path and passes the result to the flow's near endpoint.
     pub(super) fn measure(&mut self, oracle: usize, observer: &mut impl Observer) {
         let now = self.now;
         self.advance_to(now, observer);

@@ -1,4 +1,4 @@
-//! Controllers that get per-packet feedback do not allocate after their time windows have been full.
+//! Tests that controllers with per-packet feedback allocate no memory after their measurement windows have been filled.
 
 use equipoise::control::{Ecn, Fate, Feedback, PacketFeedback, PacketReport, SentPacket, find};
 use equipoise::units::{Instant, SenderClock, Size, Span};
@@ -6,7 +6,7 @@ use equipoise::units::{Instant, SenderClock, Size, Span};
 use crate::ALLOCATIONS;
 
 const PACKET: Size = Size::from_bytes(1000);
-/// Packets per report, at one report per 50 ms and 4.8 Mbit/s.
+/// Number of packets per report: 4.8 Mbit/s and one report every 50 ms.
 const REPORTED: u64 = 30;
 
 #[test]
@@ -17,7 +17,7 @@ fn reports_on_packets_are_taken_without_allocation() {
     let (mut now, mut before) = (Instant::<SenderClock>::ZERO, 0);
     let mut reports = Vec::with_capacity(REPORTED as usize);
     for round in 0..1200 {
-        // After half a minute all windows have reached their size.
+        // After half a minute, all measurement windows of the controller are full.
         if round == 600 {
             before = ALLOCATIONS.get();
         }
@@ -25,7 +25,7 @@ fn reports_on_packets_are_taken_without_allocation() {
         for number in round * REPORTED..(round + 1) * REPORTED {
             now = now + Span::from_nanos(50_000_000 / REPORTED as i64);
             law.on_sent(now, &SentPacket::new(number, PACKET, PACKET));
-            // A queue of 10 ms builds up and drains, and sometimes a packet is lost.
+            // The delay grows by up to 12 ms and then drops again, like that of a queue. One packet in 200 is lost.
             let arrived = now + Span::from_micros(25_000 + (number % 600) as i64 * 20);
             let fate = match number % 200 {
                 0 => Fate::Lost,

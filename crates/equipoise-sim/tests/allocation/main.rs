@@ -1,4 +1,4 @@
-//! A simulation whose paths have been full once uses no more memory, and no packet causes an allocation.
+//! Tests that a simulation allocates no memory for packets after its queues have once been full, and does not grow.
 
 mod laws;
 mod sessions;
@@ -18,7 +18,8 @@ use equipoise_session::rtp::{Receiver, ReceiverConfig, Sender, SenderConfig, Str
 use equipoise_sim::tcp::{self, LossRecovery};
 use equipoise_sim::{Flow, FlowId, LinkId, Side, Stream, Time, World};
 
-/// Counts every allocation of each thread, and the bytes held: each test, and so each simulation, has its own thread.
+/// Counts the allocations of each thread, and the bytes it has allocated. Each test runs in its own thread, and so does
+/// each simulation.
 struct Counting;
 
 thread_local! {
@@ -27,7 +28,7 @@ thread_local! {
 }
 
 fn hold(bytes: i64) {
-    // A thread may free memory after its counters are destroyed.
+    // A thread may free memory after its own counters are destroyed; such memory is not counted.
     let _ = HELD_BYTES.try_with(|held| held.set(held.get() + bytes));
 }
 
@@ -37,12 +38,12 @@ unsafe impl GlobalAlloc for Counting {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         let _ = ALLOCATIONS.try_with(|count| count.set(count.get() + 1));
         hold(layout.size() as i64);
-        // SAFETY: the caller's promise on `layout` is passed on.
+        // SAFETY: the caller's guarantee about `layout` is passed on to the system's allocator.
         unsafe { System.alloc(layout) }
     }
     unsafe fn dealloc(&self, pointer: *mut u8, layout: Layout) {
         hold(-(layout.size() as i64));
-        // SAFETY: the caller's promise on `pointer` and `layout` is passed on.
+        // SAFETY: the caller's guarantee about `pointer` and `layout` is passed on to the system's allocator.
         unsafe { System.dealloc(pointer, layout) }
     }
 }
@@ -69,7 +70,8 @@ fn ends(ssrc: u32) -> (StreamConfig, Receiver) {
     (stream, Receiver::new(far).expect("a valid configuration"))
 }
 
-/// A session and background traffic, each with its own access links, which count exactly what the ends sent.
+/// A session and background traffic over one bottleneck. Each sender has its own access link, whose counters are the
+/// exact numbers of packets sent.
 struct Dumbbell {
     world: World,
     access: [LinkId; 3],
@@ -77,9 +79,10 @@ struct Dumbbell {
 }
 
 impl Dumbbell {
-    /// Background traffic floods the bottleneck for two seconds, so that all buffers reach their maximum size. From
-    /// then on it overloads the bottleneck slightly, so that memory leaked by a drop would show, too. Most drops occur
-    /// after the warm-up, because spare capacity in the buffers would otherwise hide a leak.
+    /// For two seconds, background traffic floods the bottleneck, so that all buffers reach their maximum size. After
+    /// this, the traffic overloads the bottleneck slightly, so that packets are dropped: if a drop leaked memory, the
+    /// test would detect it. Most drops must occur after the warm-up, because spare capacity in the buffers would hide
+    /// a leak.
     fn new() -> Self {
         let mut world = World::new();
         let access = [(); 3].map(|()| add_link(&mut world, mbps(1000), 1000));
@@ -98,7 +101,7 @@ impl Dumbbell {
         Self { world, access, bottleneck }
     }
 
-    /// Runs until `millis`. Returns media packets and reports sent, and allocations made.
+    /// Runs the simulation until `millis`. Returns the number of media packets sent, reports sent, and allocations.
     fn run(&mut self, millis: u64) -> (u64, u64, u64) {
         let mut media = 0;
         let (sent, allocations) = (self.sent(), ALLOCATIONS.get());
@@ -119,7 +122,8 @@ impl Dumbbell {
     }
 }
 
-/// Each report has its own buffer in the session that writes it; nothing else may allocate, and nothing may accumulate.
+/// Each report has its own buffer in the session that writes the report. If the test fails, there are other
+/// allocations, or memory use grows.
 #[test]
 fn a_warm_world_allocates_for_reports_alone_and_does_not_grow() {
     let mut dumbbell = Dumbbell::new();
@@ -140,7 +144,8 @@ fn a_warm_world_allocates_for_reports_alone_and_does_not_grow() {
     assert!(growth <= 0, "{growth} bytes more after 80 s than before them");
 }
 
-/// The first windows are larger than any later one and fill all buffers, so later recoveries and timeouts have room.
+/// The first congestion windows are larger than all later ones and fill all buffers, so later recoveries and timeouts
+/// must not allocate.
 #[test]
 fn warm_connections_allocate_nothing_and_do_not_grow() {
     let law = || tcp::Law::Window(Box::new(Reno::new(100.0)));
@@ -148,7 +153,7 @@ fn warm_connections_allocate_nothing_and_do_not_grow() {
     nothing_is_allocated(kinds.map(|recovery| (recovery, law())));
 }
 
-/// Connections with a controller that gets feedback on each packet allocate nothing, either.
+/// If it fails, TCP connections with a controller that gets feedback on each packet allocate memory.
 #[test]
 fn warm_connections_under_controllers_allocate_nothing_for_a_packet() {
     let law = || tcp::Law::Controller(Box::new(Windowed::new(Reno::new(100.0), SEGMENT)));
@@ -157,7 +162,7 @@ fn warm_connections_under_controllers_allocate_nothing_for_a_packet() {
 
 const SEGMENT: Size = Size::from_bytes(1500);
 
-/// Runs connections over one bottleneck until all buffers are full, and for 100 s more.
+/// Runs TCP connections over one bottleneck until all buffers are full, and then for 100 s more without allocations.
 fn nothing_is_allocated<const N: usize>(connections: [(LossRecovery, tcp::Law); N]) {
     let mut world = World::new();
     let (there, back) = (add_link(&mut world, mbps(10), 50), add_link(&mut world, mbps(10), 1000));

@@ -1,4 +1,4 @@
-//! Neither a media packet nor an ADU causes an allocation in a sender or a receiver.
+//! Tests that neither a media packet nor an ADU causes an allocation in a sender or a receiver.
 
 use equipoise::control::scheduler::Equal;
 use equipoise::control::{BoxedController, Cbr};
@@ -23,7 +23,8 @@ fn media_packets_are_sent_and_received_without_allocation() {
     let mut datagram = [0u8; 972];
     let mut received = 0;
     let mut before = 0;
-    // 1000 packets/s; in the first seconds, queues and the meter's runs reach their final size.
+    // 1000 packets per second are sent. In the first seconds, the buffers of the sender and of the receiver reach their
+    // final size.
     for millis in 0..12_000u64 {
         if millis == 6_000 {
             before = ALLOCATIONS.get();
@@ -32,7 +33,8 @@ fn media_packets_are_sent_and_received_without_allocation() {
         sender.handle(Instant::from_nanos(now), Input::Timer);
         while let Some(output) = sender.poll() {
             let Output::Transmit { transmit, .. } = output else { continue };
-            // Compound RTCP packets are sent every few seconds and may allocate; only media counts here.
+            // Compound RTCP packets are sent every few seconds and may allocate memory; this test is about media
+            // packets.
             if transmit.media == 0 {
                 continue;
             }
@@ -45,7 +47,7 @@ fn media_packets_are_sent_and_received_without_allocation() {
     }
     let during = ALLOCATIONS.get() - before;
     assert!(received > 11_900, "{received}");
-    // The sender sends at most three compound RTCP packets in the six seconds, each with one buffer.
+    // In the six seconds, the sender sends at most three compound RTCP packets, and allocates one buffer for each.
     assert!(during <= 3, "{during} allocations for 6000 packets");
 }
 
@@ -62,7 +64,8 @@ fn so_are_those_of_paths_with_a_law_each_and_the_reports_on_their_packets() {
     over_two_paths(total, Some(Reporting { format: Format::CongestionFeedback, interval: Reporting::INTERVAL }));
 }
 
-/// A session of 8 Mbit/s in total over two paths; the receiver's reports on packets reach the sender at once.
+/// A session of 8 Mbit/s in total over two paths. The receiver's reports about packets arrive at the sender without
+/// delay.
 fn over_two_paths(total: multipath::Total, reporting: Option<Reporting>) {
     let stream = StreamConfig::new(1, 96, Size::from_bytes(1000), "a");
     let base = SenderConfig::new(stream, Span::from_secs(3600), Instant::ZERO, 1);
@@ -106,7 +109,7 @@ fn over_two_paths(total: multipath::Total, reporting: Option<Reporting>) {
     assert!(during <= 3, "{during} allocations for 6000 packets");
 }
 
-/// The state of TCP after all data was sent and acknowledged.
+/// The TCP state that the flow pair sees after all data was sent and acknowledged.
 fn tcp_state(acknowledged: u64) -> TcpState {
     let (window, segment, header) = (Size::from_bytes(14_600), Size::from_bytes(1460), Size::from_bytes(40));
     TcpState { acknowledged, unsent: 0, window, segment, header, reductions: 0 }
@@ -157,6 +160,6 @@ fn adus_go_through_a_flow_pair_without_allocation() {
     }
     let (during, given, began) = (ALLOCATIONS.get() - before.0, given - before.1, began - before.2);
     assert!(given > 1000 && began >= 10, "{given} ADUs, {began} periods");
-    // Each period allocates one controller; compound RTCP packets are sent every few seconds.
+    // Each period allocates one controller. Compound RTCP packets are sent every few seconds and also allocate memory.
     assert!(during <= began + 20, "{during} allocations for {given} ADUs in {began} periods");
 }

@@ -1,4 +1,5 @@
-//! Controllers over TCP: acknowledgements are their feedback, and their allowance limits the sender.
+//! Tests of controllers over TCP. Acknowledgements are the controllers' feedback, and the controllers' windows and
+//! rates limit the TCP sender.
 
 use equipoise::control::adapt::{IntervalConfig, Intervals, Origin, Windowed};
 use equipoise::control::ap::{Ap, ApConfig, Learning};
@@ -15,10 +16,11 @@ use crate::support::{at, mbps};
 const SEGMENT: Size = Size::from_bytes(1500);
 const BOTTLENECK: Rate = Rate::from_bps(10_000_000);
 
-/// The result of one connection over a bottleneck of 10 Mbit/s, a round trip of 40 ms, and a queue of 40 packets.
+/// The result of one connection over a bottleneck of 10 Mbit/s with a queue of 40 packets. The round-trip time is 40
+/// ms.
 #[derive(Debug)]
 struct Outcome {
-    /// Utilisation of the bottleneck in the second half.
+    /// Utilisation of the bottleneck in the second half of the run, 0 to 1.
     utilisation: f64,
     stats: SenderStats,
 }
@@ -54,9 +56,9 @@ fn controller(controller: impl Controller + 'static) -> BoxedController {
     Box::new(controller)
 }
 
-/// Without delayed acknowledgements Reno's step is the same per segment and per acknowledgement. The remaining
-/// difference is recovery: TCP's recovery ends when all data in flight is acknowledged, a controller's recovery with
-/// the first packet sent after the loss.
+/// Without delayed acknowledgements, each acknowledgement covers one segment, so Reno's steps are the same for a window
+/// law and for a controller. Only the recovery differs: TCP's recovery ends when all data in flight is acknowledged, a
+/// controller's recovery ends with the first packet that was sent after the loss.
 #[test]
 fn reno_as_a_controller_does_what_reno_does() {
     for recovery in [LossRecovery::NewReno, LossRecovery::Sack] {
@@ -69,8 +71,8 @@ fn reno_as_a_controller_does_what_reno_does() {
     }
 }
 
-/// AIMD in bytes: the window grows by one packet per round trip, and falls to two thirds after a loss, at most once for
-/// the data in flight.
+/// AIMD in bytes: the window grows by one packet per round-trip time. After a loss, the window is reduced to two
+/// thirds, at most once for the data in flight.
 #[derive(Debug)]
 struct ByteAimd {
     window: f64,
@@ -121,7 +123,8 @@ impl Controller for ByteAimd {
     }
 }
 
-/// The path holds 33 segments and the queue 40: two thirds of their sum still fill the path.
+/// 33 segments fit on the path and 40 into the queue. After a reduction to two thirds of this sum, the window still
+/// fills the path.
 #[test]
 fn a_controller_that_counts_bytes_fills_the_path() {
     for recovery in [LossRecovery::NewReno, LossRecovery::Sack] {
@@ -146,8 +149,8 @@ fn ap(origin: Origin) -> BoxedController {
     ))
 }
 
-/// AP uses delays, for which TCP's acknowledgements provide round trips only; without delay statistics it uses the last
-/// round trip of each interval.
+/// AP uses delays, but TCP's acknowledgements provide only round-trip times. Without delay statistics, AP uses the last
+/// round-trip time of each interval.
 #[test]
 fn a_rate_law_of_delays_works_on_round_trips() {
     for origin in [Origin::RoundTrip, Origin::Queueing] {
@@ -158,9 +161,9 @@ fn a_rate_law_of_delays_works_on_round_trips() {
     }
 }
 
-/// RAP was designed for acknowledgements; the adapter provides them as intervals. RAP sets no window and halves its
-/// rate a round trip late, when retransmissions have been lost, too, so most of its recoveries end in a timeout of a
-/// second.
+/// RAP was designed for acknowledgements; the adapter combines acknowledgements into intervals. RAP sets no window. It
+/// halves its rate one round-trip time after a loss. By then, retransmissions have also been lost, so most of its
+/// recoveries end in a timeout of a second.
 #[test]
 fn a_rate_law_of_losses_needs_no_delays_and_is_refused_without_the_adapter() {
     let rap = || Rap::new(RateLimits::within(mbps(0.5), mbps(15.0)), SEGMENT);

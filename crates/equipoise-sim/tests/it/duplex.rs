@@ -1,4 +1,4 @@
-//! A duplex session is two flows.
+//! Tests that a duplex session consists of two flows.
 
 use equipoise::control::Cbr;
 use equipoise::measure::ClockMap;
@@ -15,7 +15,8 @@ fn config(ssrc: u32, peer: u32) -> DuplexConfig {
     DuplexConfig::new(sending, peer, Clocks::Known(ClockMap::SYNCHRONISED))
 }
 
-/// Numbers of packets sent at the near side and received at the far side of a flow, and of reports applied.
+/// For one flow: number of packets sent at the near side, number of packets received at the far side, and number of
+/// reports applied.
 type Seen = [u64; 3];
 
 #[test]
@@ -40,7 +41,7 @@ fn each_direction_is_a_flow_whose_packets_all_arrive_and_whose_reports_are_its_o
     world.run(at(10.5), &mut observe);
     world.stop(&mut observe);
     world.run(at(11.0), &mut observe);
-    // 375 and 125 packets per second.
+    // The two flows send 375 and 125 packets per second, for 10.5 s.
     for ([sent, received, applied], expected) in seen.into_iter().zip([3938, 1313]) {
         assert!(sent.abs_diff(expected) <= 2 && sent == received, "{sent} sent, {received} received");
         assert_eq!(applied, 10);

@@ -1,4 +1,5 @@
-//! Compares the simulator with theory: conservation, M/D/1, determinism, the RTP loop, TCP.
+//! Integration tests that compare the simulator with theory: conservation of packets, M/D/1 queues, determinism, the
+//! control loop of RTP sessions, TCP.
 
 mod controller;
 mod duplex;

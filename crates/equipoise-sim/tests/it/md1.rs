@@ -1,4 +1,5 @@
-//! A Poisson source on a fixed-rate link is an M/D/1 queue, whose mean and variance are known in closed form.
+//! Tests with a Poisson source on a link of constant rate. This is an M/D/1 queue, whose mean and variance have closed
+//! forms.
 
 use equipoise::control::ap::md1;
 use equipoise::measure::Moments;
@@ -7,7 +8,7 @@ use equipoise_path::source::Traffic;
 
 use crate::support::{link, mbps, single};
 
-/// 99 % quantile, two-sided, of Student's t with 19 degrees of freedom.
+/// Student's t with 19 degrees of freedom: the two-sided 99 % quantile.
 const T_19: f64 = 2.861;
 
 /// The mean of twenty runs, and the half-width of its 99 % confidence interval.
@@ -17,8 +18,8 @@ fn interval(runs: &Moments) -> (f64, f64) {
     (mean, T_19 * runs.standard_deviation().expect("twenty runs") / 20f64.sqrt())
 }
 
-/// Means and variances of the time in the system over twenty seeds. If they differ from theory, no result of the
-/// simulator is valid.
+/// Means and variances of the time in the system, over twenty seeds. If they differ from theory, the simulator's
+/// results are wrong.
 #[test]
 fn mean_and_variance_of_the_time_in_the_system_are_those_of_m_d_1() {
     for (rho, secs) in [(0.8, 60.0), (0.9, 120.0)] {
@@ -41,7 +42,8 @@ fn mean_and_variance_of_the_time_in_the_system_are_those_of_m_d_1() {
     }
 }
 
-/// Little's law relates the link's own counters to theory: waiting packets = arrival rate x mean wait.
+/// Compares the link's own counters with theory by Little's law: number of waiting packets = arrival rate x mean
+/// waiting time.
 #[test]
 fn the_links_counters_agree_with_theory() {
     let rate = Schedule::constant(mbps(12.0));

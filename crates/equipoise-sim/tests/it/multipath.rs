@@ -1,4 +1,4 @@
-//! A session over several paths in the simulator.
+//! Tests of a session over several paths in the simulator.
 
 use std::collections::BTreeMap;
 
@@ -14,10 +14,10 @@ use equipoise_sim::{Flow, FlowId, Observer, PathLinks, Side, Time, World};
 
 use crate::support::{at, mbps, stream};
 
-/// 500 bytes, as in Asvarujanon 2014, Sec. 4.3.
+/// Size of every media packet: 500 bytes, as in Asvarujanon 2014, Sec. 4.3.
 const PACKET: Size = Size::from_bytes(500);
 
-/// Observations of each path, per second.
+/// Numbers of packets on each path in each second, and the delays of all packets with their times.
 #[derive(Default)]
 struct Seen {
     sent: BTreeMap<(u16, u64), u64>,
@@ -47,12 +47,12 @@ impl Seen {
         within.map(|(_, count)| *count as f64).sum::<f64>()
     }
 
-    /// Mbit/s received on these paths between two times in s.
+    /// Mean rate received on these paths between two times in s, in Mbit/s.
     fn goodput(&self, paths: &[u16], from: u64, to: u64) -> f64 {
         Self::sum(&self.received, paths, from, to) * PACKET.as_bits() as f64 / 1e6 / (to - from) as f64
     }
 
-    /// Mean delay from a time in s on, in ms.
+    /// Mean one-way delay of the packets from a time in s on, in ms.
     fn mean_delay_ms(&self, from: f64) -> f64 {
         let delays: Moments =
             self.delays_s.iter().filter(|(at, _)| *at >= from).map(|(_, delay)| delay * 1e3).collect();
@@ -60,7 +60,7 @@ impl Seen {
     }
 }
 
-/// A path with the rate `rate` forward and 10 Mbit/s back, and the same delay in both directions.
+/// A path with rate `rate` forward and 10 Mbit/s backward. Both directions have a propagation delay of `millis`.
 fn path(world: &mut World, rate: Schedule<Rate>, millis: i64) -> PathLinks {
     let mut add = |rate: Schedule<Rate>| {
         let (propagation_delay, queue) = (Span::from_millis(millis), QueueLimit::Packets(200));
@@ -71,7 +71,7 @@ fn path(world: &mut World, rate: Schedule<Rate>, millis: i64) -> PathLinks {
 
 fn session(total: BoxedController, (name, given): (&str, &[(&str, &str)]), paths: Vec<PathLinks>) -> Flow {
     let stream = StreamConfig::new(7, 96, PACKET, "near@test");
-    // The test needs the overload, which circuit breakers would end.
+    // The overload is part of the test, so the circuit breakers, which would end the session, are switched off.
     let base = SenderConfig::new(stream, Span::from_millis(500), Instant::ZERO, 1);
     let config = SenderConfig { circuit_breakers: false, ..base };
     let entry = scheduler::find(name).expect("in the catalogue");
@@ -82,12 +82,13 @@ fn session(total: BoxedController, (name, given): (&str, &[(&str, &str)]), paths
     Flow { near: Box::new(near), far: Box::new(far), paths }
 }
 
-/// Two paths of 20 ms with these rates, of which Poisson cross traffic takes 1 and 0.5 Mbit/s.
+/// Runs a session over two paths with a delay of 20 ms and these rates. Poisson cross traffic takes 1 Mbit/s of the
+/// first path and 0.5 Mbit/s of the second path.
 fn run(total: BoxedController, scheduler: (&str, &[(&str, &str)]), rates: [Schedule<Rate>; 2], secs: u64) -> Seen {
     run_with(total, scheduler, rates, Vec::new(), secs)
 }
 
-/// Like `run`, with changes of the second path.
+/// Like `run`, with changes of the second path's state.
 fn run_with(
     total: BoxedController,
     scheduler: (&str, &[(&str, &str)]),
@@ -116,19 +117,20 @@ fn steady() -> [Schedule<Rate>; 2] {
     [3.0, 1.5].map(|rate| Schedule::constant(mbps(rate)))
 }
 
-/// 2.4 Mbit/s are more than the better path carries, and less than both carry.
+/// 2.4 Mbit/s are more than the faster path can carry, and less than both paths together can carry.
 #[test]
 fn a_total_above_the_better_paths_capacity_is_carried_by_both() {
     let ap = run(constant(2.4), ("ap", &[]), steady(), 100);
     assert!((ap.goodput(&[0, 1], 30, 100) - 2.4).abs() < 0.03, "{}", ap.goodput(&[0, 1], 30, 100));
     let single = run(constant(2.4), ("single", &[("path", "0")]), steady(), 100);
-    // The 2 Mbit/s that cross traffic leaves, plus the part that it loses to smaller packets at a full queue.
+    // The session gets the 2 Mbit/s that cross traffic leaves. In addition it gets some of the cross traffic's share,
+    // because at a full queue its smaller packets are accepted more often.
     assert!((1.9..2.3).contains(&single.goodput(&[0, 1], 30, 100)), "{}", single.goodput(&[0, 1], 30, 100));
     let (ap, single) = (ap.mean_delay_ms(30.0), single.mean_delay_ms(30.0));
     assert!(ap < 40.0 && single > 200.0, "{ap} ms, and {single} ms with a full queue of 200 packets");
 }
 
-/// The path is dead from 30 s to 40 s.
+/// The rate of the second path is zero from 30 s to 40 s.
 #[test]
 fn a_path_that_is_dead_for_ten_seconds_costs_a_moment() {
     let outage = vec![(Span::from_secs(30), Rate::ZERO), (Span::from_secs(40), mbps(1.5))];
@@ -136,7 +138,8 @@ fn a_path_that_is_dead_for_ten_seconds_costs_a_moment() {
     let seen = run(constant(1.5), ("ap", &[]), rates, 70);
     let on = |path, from, to| Seen::sum(&seen.sent, &[path], from, to);
     assert!(on(1, 25, 30) > 50.0, "it was used before");
-    // Three intervals of 0.5 s without a report, and one more interval to detect this.
+    // The sender stops using the path after three intervals of 0.5 s without a report, plus one interval to detect
+    // this.
     assert!(on(1, 33, 40) < 1.0, "and is not, from 2.5 s after its death");
     assert!((on(0, 33, 40) - 7.0 * 375.0).abs() <= 4.0, "the other carries all");
     assert!(on(1, 40, 45) > 0.0, "it is used again within 5 s of its return");
@@ -145,7 +148,7 @@ fn a_path_that_is_dead_for_ten_seconds_costs_a_moment() {
     assert!(lost < 300.0, "{lost}: less than 0.8 s of the whole");
 }
 
-/// The host reports that its interface is down, so no timeout is needed.
+/// The host tells the session that its network interface is down, so the session need not wait for a timeout.
 #[test]
 fn a_path_that_is_taken_away_for_ten_seconds_costs_what_was_under_way() {
     let changes = vec![(at(30.0), PathChange::Down), (at(40.0), PathChange::Up)];
@@ -158,7 +161,7 @@ fn a_path_that_is_taken_away_for_ten_seconds_costs_what_was_under_way() {
     assert!(lost.abs() < 20.0, "{lost}: nothing but what is in flight at the ends of the seconds");
 }
 
-/// The application wants 5 Mbit/s; the paths together carry 3 Mbit/s.
+/// The application wants to send 5 Mbit/s; the two paths together can carry 3 Mbit/s.
 #[test]
 fn the_total_is_held_to_a_target_where_the_paths_cannot_carry_more() {
     let entry = find("ap").expect("in the catalogue");

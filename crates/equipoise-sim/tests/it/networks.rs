@@ -1,4 +1,4 @@
-//! If a test fails, the results of a network depend on how far the simulator computes ahead.
+//! Tests on random networks: if one fails, the results depend on how far the simulator computes ahead.
 
 use equipoise::units::{Schedule, Share, Size, Span};
 use equipoise_path::link::{
@@ -12,12 +12,12 @@ use proptest::prelude::*;
 use crate::support::{Seen, at, constant, mbps, stream};
 use crate::tcp::{bulk, connection};
 
-/// A route over some of four links, each at most once.
+/// A route over some of the four links; each link occurs at most once.
 type Way = Vec<usize>;
 
 #[derive(Clone, Debug)]
 enum Guest {
-    /// A connection, which reacts to every acknowledgement.
+    /// A TCP connection, which reacts to every acknowledgement.
     Tcp(Way, Way),
     Session(Way, Way),
     Stream(Way),
@@ -46,7 +46,7 @@ fn any_link() -> impl Strategy<Value = PipeConfig> {
         },
     );
     let kind = prop_oneof![2 => Just(PipeConfig::default()), 1 => by_chance];
-    // Without a rate limit TCP would grow without bound.
+    // Every link has a rate limit, because otherwise TCP's window would grow without bound.
     (kind, 100i64..10_000, 1u32..40, 1.0..20.0f64).prop_map(|(kind, delay, queue, rate)| {
         let capacity = Capacity::Rate(Schedule::constant(mbps(rate)));
         PipeConfig { capacity, delay: Span::from_micros(delay).into(), queue: QueueLimit::Packets(queue), ..kind }
@@ -65,7 +65,8 @@ fn any_guest() -> impl Strategy<Value = Guest> {
     ]
 }
 
-/// All observations during a second of a network, run in `steps`, in time order; `None` for a ring without delay.
+/// Runs a network for a second, in `steps` calls. Returns all observations in time order, and the counters of the
+/// links; `None` if links form a cycle without delay.
 fn run(links: &[PipeConfig], guests: &[Guest], steps: u32) -> Option<(Vec<String>, Vec<LinkStats>)> {
     let mut world = World::seeded(1);
     let ids: Vec<_> = links.iter().map(|link| world.add_link(link.clone()).expect("a valid link")).collect();
@@ -85,7 +86,8 @@ fn run(links: &[PipeConfig], guests: &[Guest], steps: u32) -> Option<(Vec<String
     }
     let mut seen = Seen { log: Some(String::new()), ..Seen::default() };
     (1..=steps).for_each(|step| world.run(at(f64::from(step) / f64::from(steps)), &mut seen));
-    // A stream's events may be reported early; each line begins with its time.
+    // The events of a stream may be reported ahead of time. Each line begins with its time, so sorting restores the
+    // order.
     let mut lines: Vec<_> = seen.log.unwrap_or_default().lines().map(str::to_owned).collect();
     lines.sort();
     Some((lines, world.links().filter_map(|link| world.link_stats(link)).collect()))
@@ -94,7 +96,7 @@ fn run(links: &[PipeConfig], guests: &[Guest], steps: u32) -> Option<(Vec<String
 proptest! {
     #![proptest_config(ProptestConfig { cases: 100, ..ProptestConfig::default() })]
 
-    /// The run also checks the simulator's own assertion that no session sends before the known time.
+    /// The run also checks an assertion in the simulator: no session sends before the known time.
     #[test]
     fn a_network_runs_the_same_in_one_go_and_in_many_steps(
         links in proptest::collection::vec(any_link(), 4),
@@ -111,8 +113,8 @@ proptest! {
     }
 }
 
-/// If it fails, links process packets before all earlier ones are known: a session sends directly into the middle of
-/// another session's route.
+/// If it fails, links process packets before all earlier packets are known. In this test, a session sends directly into
+/// the middle of another session's route.
 #[test]
 fn guests_in_the_middle_of_a_way_are_waited_for() {
     let config = |delay| PipeConfig {
@@ -126,8 +128,8 @@ fn guests_in_the_middle_of_a_way_are_waited_for() {
     assert_eq!(run(&links, &guests, 1), run(&links, &guests, 300));
 }
 
-/// A ring of links with very little delay: in the first case only streams enter it, and sessions use other links; in
-/// the second case these sessions enter it, too.
+/// A cycle of links with very little delay. In the first case, only streams use the cycle, and sessions use other
+/// links. In the second case, the sessions also use the cycle.
 #[test]
 fn a_ring_with_hardly_any_delay_takes_a_round_for_a_packet_and_not_for_a_nanosecond() {
     let config = |delay: i64, by: i64| PipeConfig {
@@ -140,7 +142,7 @@ fn a_ring_with_hardly_any_delay_takes_a_round_for_a_packet_and_not_for_a_nanosec
         }),
         ..PipeConfig::default()
     };
-    // A packet that is early by as much as the delay arrives at once.
+    // Some packets are reordered to arrive earlier by the whole delay of the link, so they arrive at once.
     let links = [config(5, 5), config(5, 5), config(20, 0), config(20, 0)];
     let streams = [Guest::Stream(vec![0, 1]), Guest::Stream(vec![1, 0])];
     let beside = [&streams[..], &[Guest::Tcp(vec![2], vec![3]), Guest::Session(vec![2], vec![3])]].concat();

@@ -1,4 +1,4 @@
-//! A flow pair and TCP: order, completeness, and the share stated in the paper.
+//! Tests of a flow pair and TCP: order, completeness, and the share of the link that the paper reports.
 
 use equipoise::control::window::Reno;
 use equipoise::measure::ClockMap;
@@ -13,7 +13,7 @@ use crate::support::at;
 
 const PACKET: Size = Size::from_bytes(1500);
 
-/// The ADUs that a flow pair delivered, and when its periods began.
+/// The ADUs that a flow pair delivered, and when the periods of the flow pair began.
 #[derive(Default)]
 struct Log {
     next: u64,
@@ -72,8 +72,8 @@ fn flow(parts: PairParts, there: LinkId, back: LinkId) -> Flow {
     Flow::new(near, far, vec![there], vec![back])
 }
 
-/// Without competing traffic, the flow pair finds TCP's rate, which is that of the link. The queue holds the whole TCP
-/// window, so no packet is dropped; then no ADU may be missing, on either transport.
+/// Without competing traffic, the flow pair finds TCP's rate, which is the rate of the link. The queue is larger than
+/// the TCP window, so no packet is dropped. Therefore no ADU may be missing on either transport.
 #[test]
 fn alone_it_runs_at_the_links_rate_and_loses_nothing() {
     let mut world = World::new();
@@ -88,11 +88,11 @@ fn alone_it_runs_at_the_links_rate_and_loses_nothing() {
     let rates: Vec<_> = log.began.iter().filter(|began| began.1 == Transport::Rtp).map(|began| began.2 / 1e6).collect();
     assert!(rates.len() >= 5 && rates.iter().all(|rate| (1.1..1.21).contains(rate)), "{:?}", log.began);
     assert!(log.ended && log.missing == 0, "{} missing", log.missing);
-    // 1.2 Mbit/s for 100 s are 2700 ADUs including the headers of their packets.
+    // In 100 s at 1.2 Mbit/s, the link carries 2700 ADUs, including the headers of their packets.
     assert!(log.given.iter().all(|given| *given > 500) && log.given.iter().sum::<u64>() > 2400, "{:?}", log.given);
 }
 
-/// With one competing TCP flow, the flow pair gets about half of the link.
+/// With one competing TCP flow, the flow pair must get about half of the link.
 #[test]
 fn beside_tcp_it_runs_at_about_the_rate_of_tcp() {
     let mut world = World::new();

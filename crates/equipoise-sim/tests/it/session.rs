@@ -1,4 +1,4 @@
-//! The RTP session in the simulator.
+//! Tests of RTP sessions in the simulator.
 
 use equipoise::control::PathLoad;
 use equipoise::units::Schedule;
@@ -29,14 +29,16 @@ fn reports_are_asked_for_answered_and_applied_over_the_links() {
     world.run(at(11.0), &mut observer);
     assert_eq!(applied.iter().map(|(_, number, ..)| *number).collect::<Vec<_>>(), (0..10).collect::<Vec<_>>());
     for (_, _, delay, round_trip) in applied {
-        // 1000 bytes at 15 Mbit/s take 533.3 µs, and there is no other traffic except an occasional report.
+        // A packet of 1000 bytes takes 533.3 µs at 15 Mbit/s. There is no other traffic except for a report now and
+        // then.
         assert!((delay.mean_s - 5.533_4e-3).abs() < 2e-6, "{delay:?}");
         assert!((round_trip.as_millis_f64() - 10.07).abs() < 0.6, "{round_trip}");
     }
     assert_eq!(ended, 2, "the goodbye ends both sides");
 }
 
-/// The simulator writes the load of the most loaded link on the route, by background traffic and media together.
+/// The simulator must write the load of the most loaded link on the route: the load by background traffic and media
+/// together.
 #[test]
 fn the_path_load_is_written_at_each_request() {
     let mut world = World::new();
@@ -65,8 +67,8 @@ fn a_path_over_a_foreign_link_is_refused() {
     assert_eq!(refused.err(), Some(FlowError::UnknownLink { link: 0, links: 0 }));
 }
 
-/// Links that only their own paths feed may be computed ahead of the current time; packets of a new flow would then
-/// come too late.
+/// After the start, some links may be computed ahead of the current time. The packets of a flow that is added later
+/// would arrive at these links too late.
 #[test]
 fn a_flow_that_comes_after_time_has_passed_is_refused() {
     let mut world = World::new();

@@ -1,4 +1,4 @@
-//! Small simulations, and observations of their events.
+//! Support for tests: small simulations, and observations of their events.
 
 use equipoise::control::{BoxedController, Cbr};
 use equipoise::measure::{ClockMap, Moments};
@@ -43,13 +43,13 @@ pub(crate) fn session(controller: BoxedController, forward: Vec<LinkId>, backwar
     Flow::new(near, far, forward, backward)
 }
 
-/// Packets sent and received, and their delay beyond propagation.
+/// Numbers of packets sent and received, and their delays minus the propagation delay.
 #[derive(Debug, Default)]
 pub(crate) struct Seen {
     pub(crate) sent: u64,
     pub(crate) received: u64,
     pub(crate) time_in_system_s: Moments,
-    /// All events as text: two equal logs are two equal runs.
+    /// All events as text, if recorded. If two runs have equal logs, they have the same events.
     pub(crate) log: Option<String>,
 }
 
@@ -69,7 +69,7 @@ impl Observer for Seen {
     }
 }
 
-/// A simulation with one link and one stream over it, run for `secs` seconds.
+/// Runs a simulation with one link and one stream over this link for `secs` seconds.
 pub(crate) fn single(traffic: Traffic, rate: Schedule<Rate>, link: LinkConfig, seed: u64, secs: f64) -> (Seen, World) {
     let mut world = World::new();
     let only = world.add_link(link).expect("a valid link");

@@ -1,4 +1,4 @@
-//! TCP over links: packets are conserved, links are full, shares are fair, and runs are deterministic.
+//! Tests of TCP over links: packets are conserved, links are full, shares are fair, and runs are deterministic.
 
 use equipoise::control::window::{Reno, Symbiosis, SymbiosisConfig};
 use equipoise::units::{Rate, Schedule, Size, Span};
@@ -14,7 +14,7 @@ use crate::support::{Seen, at, constant, link, mbps, stream};
 
 const BOTH: [LossRecovery; 2] = [LossRecovery::NewReno, LossRecovery::Sack];
 const SEGMENT: Size = Size::from_bytes(1500);
-/// Bytes of data in a segment.
+/// Number of data bytes in a full segment.
 const PAYLOAD: u64 = 1460;
 
 pub(crate) fn bulk(recovery: LossRecovery) -> SenderConfig {
@@ -27,12 +27,12 @@ pub(crate) fn connection(config: SenderConfig, forward: Vec<LinkId>, backward: V
     Flow::new(near, far, forward, backward)
 }
 
-/// Both hosts of a connection.
+/// The sender and the receiver of a connection.
 fn ends(world: &World, flow: FlowId) -> (&Sender, &Receiver) {
     (world.near(flow).expect("a connection"), world.far(flow).expect("a connection"))
 }
 
-/// A bottleneck in the middle of a round trip, a wide reverse path, and connections over both.
+/// A bottleneck link, a fast link for the reverse direction, and TCP connections over both.
 struct Dumbbell {
     world: World,
     there: LinkId,
@@ -75,7 +75,7 @@ impl Dumbbell {
     }
 }
 
-/// Every segment sent was received or dropped, once no segment is in flight.
+/// If it fails, segments sent are neither received nor dropped after the last segment has left the path.
 #[test]
 fn segments_are_conserved() {
     for recovery in BOTH {
@@ -92,7 +92,7 @@ fn segments_are_conserved() {
             let sent: u64 = (0..2).map(|flow| dumbbell.stats(flow).sent).sum();
             let received: u64 = (0..2).map(|flow| dumbbell.receiver(flow).received().0).sum();
             assert_eq!(sent, link.left + link.dropped(), "{recovery:?} at {secs} s");
-            // Segments on a path of 20 ms at 5 Mbit/s, in the queue, and in transmission.
+            // At most this number of segments is on the path (20 ms at 5 Mbit/s), in the queue, and in transmission.
             let under_way = link.left - received;
             assert!(if over { under_way == 0 } else { under_way <= 9 + 15 + 1 }, "{under_way} at {secs} s");
             for flow in 0..2 {
@@ -105,19 +105,21 @@ fn segments_are_conserved() {
     }
 }
 
-/// Halving a window of twice the bandwidth-delay product still fills the link exactly. Halving a window of one product
-/// leaves a utilisation of three quarters on average.
+/// The window at a loss is twice the bandwidth-delay product if the queue holds one product: after halving, the window
+/// still fills the link exactly. With almost no queue, the window is one product at a loss, and the utilisation is
+/// three quarters on average.
 #[test]
 fn a_queue_of_one_bandwidth_delay_product_fills_the_link_and_none_does_not() {
     for recovery in BOTH {
-        // 10 Mbit/s for 48 ms are 40 segments.
+        // 10 Mbit/s for 48 ms are 40 segments, the bandwidth-delay product.
         let mut full = Dumbbell::new(mbps(10.0), 48, 40, [bulk(recovery)]);
         full.run(100.0);
         let utilisation = full.link().usage.utilisation.expect("time has passed");
         assert!(utilisation > 0.98, "{recovery:?}: {utilisation}, {:?}", full.stats(0));
         assert!(full.delivered(0) / 100.0 > 0.97 * 10e6 * PAYLOAD as f64 / 1500.0);
 
-        // Room for the two segments that each acknowledgement releases, and for the segment by which the window grows.
+        // The queue holds three segments: two that each acknowledgement allows to send, and one by which the window
+        // grows.
         let mut bare = Dumbbell::new(mbps(10.0), 48, 3, [bulk(recovery)]);
         bare.run(100.0);
         let utilisation = bare.link().usage.utilisation.expect("time has passed");
@@ -125,11 +127,12 @@ fn a_queue_of_one_bandwidth_delay_product_fills_the_link_and_none_does_not() {
     }
 }
 
-/// Between losses the window grows from half to full.
+/// Between two losses, the window grows from half of its maximum to its maximum.
 #[test]
 fn the_saw_tooth_has_the_period_of_its_height() {
-    // The window is 80 segments at the top and 40 at the bottom: 40 increases of two round trips each, because every
-    // second segment is acknowledged. The mean round trip is that of a mean window of 60: 72 ms.
+    // The window is 80 segments before a loss and 40 after it. It grows by one segment in two round-trip times, because
+    // every second segment is acknowledged, so 40 steps take 80 round-trip times. The mean round-trip time is 72 ms,
+    // for a mean window of 60 segments.
     let mut dumbbell = Dumbbell::new(mbps(10.0), 48, 40, [bulk(LossRecovery::Sack)]);
     dumbbell.run(50.0);
     let before = dumbbell.stats(0).recoveries;
@@ -169,7 +172,7 @@ fn a_flow_gives_way_to_another_and_takes_its_share_back() {
     assert!(dumbbell.stats(1).finished.is_some_and(|at| at < crate::support::at(95.0)));
 }
 
-/// A connection, an RTP session and a stream over one link, run in `steps`.
+/// Runs a TCP connection, an RTP session and a stream over one link, in `steps` calls.
 fn together(steps: u32) -> (Seen, String, Vec<LinkStats>) {
     let mut world = World::new();
     let mut add = || world.add_link(link(Schedule::constant(mbps(15.0)), 100)).expect("valid");
@@ -179,7 +182,8 @@ fn together(steps: u32) -> (Seen, String, Vec<LinkStats>) {
     let tcp = world.add_flow(connection(bulk(LossRecovery::Sack), vec![there], vec![back])).expect("links");
     let mut seen = Seen { log: Some(String::new()), ..Seen::default() };
     (1..=steps).for_each(|step| world.run(at(20.0 * f64::from(step) / f64::from(steps)), &mut seen));
-    // A stream's events may be reported early; each line begins with its time.
+    // The events of a stream may be reported ahead of time. Each line begins with its time, so sorting restores the
+    // order.
     let mut lines: Vec<_> = seen.log.take().unwrap_or_default().lines().map(str::to_owned).collect();
     lines.sort();
     seen.log = Some(lines.join("\n"));
@@ -192,13 +196,14 @@ fn together(steps: u32) -> (Seen, String, Vec<LinkStats>) {
 fn tcp_takes_what_session_and_background_leave() {
     let (seen, state, links) = together(1);
     assert!(links[0].usage.utilisation.expect("time has passed") > 0.97, "{links:?}");
-    // 3 and 4 of 15 Mbit/s with packets of 1000 bytes, for 20 s; which flow loses packets depends on the queue.
+    // The RTP session and the stream send 3 and 4 Mbit/s in packets of 1000 bytes over a link of 15 Mbit/s, for 20 s.
+    // Which flow loses packets depends on the queue.
     assert!((seen.sent as f64 / 17_500.0 - 1.0).abs() < 0.03, "{}", seen.sent);
     assert!(seen.received as f64 / seen.sent as f64 > 0.95, "{} of {}", seen.received, seen.sent);
     assert!(state.contains("timeouts: 0"), "{state}");
 }
 
-/// Two runs have the same events, and so has a run in many steps.
+/// If it fails, two runs have different events, or a run in many steps has other events than a run in one step.
 #[test]
 fn the_same_world_gives_the_same_connection() {
     let (once, twice, often) = (together(1), together(1), together(700));
@@ -207,7 +212,8 @@ fn the_same_world_gives_the_same_connection() {
     assert_eq!((once.1, once.2), (often.1, often.2));
 }
 
-/// 100 segments from a window of ten in slow start without delayed acknowledgements: bursts of 10, 20, 40 and 30.
+/// A transfer of 100 segments in slow start, from a window of ten, without delayed acknowledgements: the segments are
+/// sent in bursts of 10, 20, 40 and 30.
 #[test]
 fn a_short_transfer_takes_the_round_trips_of_slow_start() {
     let supply = Supply::Transfer(Size::from_bytes(100 * PAYLOAD));
@@ -225,16 +231,17 @@ fn a_short_transfer_takes_the_round_trips_of_slow_start() {
     world.run(at(10.0), &mut |_: Time, _: FlowId, _: Side, _: &Event| {});
     let (near, far) = ends(&world, flow);
     let took = (near.stats().finished.expect("an end") - Time::ZERO).as_secs_f64();
-    // The handshake and four bursts, and some time on the links.
+    // The handshake and the four bursts take one round-trip time each, plus some transmission time on the links.
     assert!((0.5..0.502).contains(&took), "{took} s");
     assert_eq!(far.delivered(), Size::from_bytes(100 * PAYLOAD));
 }
 
-/// If the oracle ignored timeouts, a measurement from before a timeout could end the following slow start at once.
+/// If it fails, the oracle ignores timeouts: a measurement from before a timeout could end the slow start after it at
+/// once.
 #[test]
 fn after_a_timeout_the_oracle_measures_for_a_whole_interval_before_it_tells() {
     let mut world = World::new();
-    // The link has rate zero for half a second: the timer expires once.
+    // The link has rate zero for half a second, so that the retransmission timer expires once.
     let rates =
         Schedule::new(mbps(10.0), vec![(Span::from_secs(3), Rate::ZERO), (Span::from_millis(3500), mbps(10.0))]);
     let (there, back) = (
@@ -265,7 +272,8 @@ fn after_a_timeout_the_oracle_measures_for_a_whole_interval_before_it_tells() {
         }
     }
     let took = back_at.expect("a result") - out.expect("a timeout");
-    // The links may be computed up to 50 ms ahead, and both times are multiples of 10 ms.
+    // The links may be computed up to 50 ms ahead of the current time, and the test measures both times in steps of 10
+    // ms.
     assert!((0.41..0.49).contains(&took), "{took} s");
 }
 

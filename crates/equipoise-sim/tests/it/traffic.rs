@@ -1,4 +1,5 @@
-//! Packets are conserved, queues drop exactly the excess, capacity steps apply, and seeds determine everything.
+//! Tests of streams: packets are conserved, queues drop exactly the excess, the capacity changes when scheduled, and
+//! seeds determine all random numbers.
 
 use equipoise::units::{Instant, Schedule, Span};
 use equipoise_path::link::LinkStats;
@@ -23,15 +24,16 @@ fn an_overload_loses_just_its_excess() {
 
 #[test]
 fn a_capacity_step_takes_hold_at_its_time() {
-    // 10 Mbit/s fit into 15 Mbit/s but, from 10 s on, not into 5: 625 packets per second are in excess.
+    // 10 Mbit/s are less than the capacity of 15 Mbit/s, but more than the capacity of 5 Mbit/s from 10 s on. After
+    // 10 s, 625 packets per second are in excess.
     let capacity = Schedule::new(mbps(15.0), vec![(Span::from_secs(10), mbps(5.0))]);
     let (_, world) = single(Traffic::Constant, Schedule::constant(mbps(10.0)), link(capacity, 1000), 1, 20.0);
     let stats = world.link_stats(world.links().next().expect("a link")).expect("the only link");
     assert!((stats.dropped() as f64 - (6250.0 - 1000.0)).abs() <= 3.0, "{stats:?}");
 }
 
-/// Each traffic model loads a link at its stated rate. The tolerance is one packet for an even schedule, and about five
-/// standard errors for random ones: 281 250 packets, 5000 bursts and as many silences.
+/// If it fails, a traffic model does not load a link at its stated rate. The tolerance is one packet for equal gaps,
+/// and about five standard errors for random gaps: 281 250 packets, 5000 bursts and 5000 silences.
 #[test]
 fn sources_offer_their_mean_rate() {
     let on_off = Traffic::OnOff { on: Span::from_millis(25), off: Span::from_millis(25) };
@@ -50,8 +52,8 @@ fn sources_offer_their_mean_rate() {
     }
 }
 
-/// A chain of three links, and a dumbbell's two flows over its middle: every packet sent is received, dropped or in
-/// flight.
+/// Three links in a chain, and two more flows over the middle link. If the test fails, a packet that was sent is
+/// neither received nor dropped nor in flight.
 #[test]
 fn packets_are_conserved_on_chains_and_dumbbells() {
     let mut world = World::new();
@@ -96,8 +98,8 @@ fn the_same_seed_gives_the_same_events_and_another_seed_others() {
     assert!(log(1) != log(2), "two seeds give the same run");
 }
 
-/// A session over three links and a stream over the last two, run in `steps`. With `apart`, the last two links have a
-/// further stream each, which sends nothing.
+/// Runs a session over three links and a stream over the last two links, in `steps` calls. If `apart`, each of the last
+/// two links also has a stream that sends nothing.
 fn chain(steps: u32, apart: bool) -> (Seen, Vec<LinkStats>) {
     let mut world = World::new();
     let mut add = |rate: f64| world.add_link(link(Schedule::constant(mbps(rate)), 20)).expect("valid");
@@ -112,14 +114,15 @@ fn chain(steps: u32, apart: bool) -> (Seen, Vec<LinkStats>) {
     let mut seen = Seen { log: Some(String::new()), ..Seen::default() };
     (1..=steps).for_each(|step| world.run(at(5.0 * f64::from(step) / f64::from(steps)), &mut seen));
     let stats = world.links().filter_map(|link| world.link_stats(link)).collect();
-    // A stream's events may be reported early; each line begins with its time.
+    // The events of a stream may be reported ahead of time. Each line begins with its time, so sorting restores the
+    // order.
     let mut lines: Vec<_> = seen.log.take().unwrap_or_default().lines().map(str::to_owned).collect();
     lines.sort();
     seen.log = Some(lines.join("\n"));
     (seen, stats)
 }
 
-/// A simulation run at once and in many small steps has the same events and counters.
+/// If it fails, a simulation in one call of `run` and in many short calls has different events or counters.
 #[test]
 fn pausing_changes_nothing() {
     let (once, often) = (chain(1, false), chain(700, false));
@@ -128,7 +131,7 @@ fn pausing_changes_nothing() {
     assert_eq!(once.1, often.1);
 }
 
-/// If it fails, the result depends on whether packets are passed to the next link ahead of time.
+/// If it fails, the result depends on whether the simulator passes packets to the next link ahead of time.
 #[test]
 fn going_ahead_changes_nothing() {
     let (ahead, apart) = (chain(1, false), chain(1, true));
@@ -136,7 +139,7 @@ fn going_ahead_changes_nothing() {
     assert_eq!(ahead.1, apart.1);
 }
 
-/// Compares the simulator with the bare recursion over the merged departures of the same two sources.
+/// Compares the simulator with a direct recursion over the merged departure times of the same two sources.
 #[test]
 fn delays_over_three_links_are_those_of_the_recursion() {
     let sources = || {

@@ -1,4 +1,4 @@
-//! Waiting times in queues, compared with closed forms: no other delay on a path counts.
+//! Compares waiting times in queues with closed forms. Other delays on a path must not count as waiting time.
 
 use equipoise::control::ap::md1;
 use equipoise::measure::Moments;
@@ -10,11 +10,11 @@ use equipoise_sim::{Arrival, FlowId, Observer, Side, Time, World};
 
 use crate::support::{PACKET, at, constant, link, mbps, stream};
 
-/// The waits of packets that arrived at the far end, in order.
+/// The waiting times of packets that arrived at the far endpoint, in order of arrival.
 #[derive(Default)]
 struct Waits {
     far: Vec<Span>,
-    /// Number of packets that arrived at the near end.
+    /// Number of packets that arrived at the near endpoint.
     back: usize,
 }
 
@@ -29,7 +29,7 @@ impl Observer for Waits {
     }
 }
 
-/// The waits of a stream over a chain of links.
+/// Returns the waiting times of the packets of a stream over a chain of links.
 fn waits<L: Into<PipeConfig>>(traffic: Traffic, rate_mbps: f64, links: Vec<L>, seed: u64, secs: f64) -> Vec<Span> {
     let mut world = World::seeded(seed);
     let path = links.into_iter().map(|link| world.add_link(link).expect("a valid link")).collect();
@@ -39,8 +39,8 @@ fn waits<L: Into<PipeConfig>>(traffic: Traffic, rate_mbps: f64, links: Vec<L>, s
     waits.far
 }
 
-/// Packets of 8000 bits: services of 1 ms at 8 Mbit/s. One arrives every 0.8 ms, so each waits 0.2 ms longer than the
-/// previous one.
+/// Packets of 8000 bits take 1 ms at 8 Mbit/s. A packet arrives every 0.8 ms, so each packet waits 0.2 ms longer than
+/// the previous packet.
 #[test]
 fn above_the_capacity_each_packet_waits_longer_than_the_one_before_by_the_excess() {
     let found = waits(Traffic::Constant, 10.0, vec![link(Schedule::constant(mbps(8.0)), u32::MAX)], 1, 2.0);
@@ -50,8 +50,8 @@ fn above_the_capacity_each_packet_waits_longer_than_the_one_before_by_the_excess
     }
 }
 
-/// The second link of 4 Mbit/s gets a packet every 1 ms and takes 2 ms for it: 1 ms more waiting time per packet, in
-/// addition to the first link's 0.2 ms.
+/// The second link gets a packet every 1 ms, and needs 2 ms for it at 4 Mbit/s. Therefore each packet waits 1 ms longer
+/// there than the previous packet, in addition to 0.2 ms at the first link.
 #[test]
 fn waits_on_two_links_add() {
     let links = vec![8.0, 4.0].into_iter().map(|rate| link(Schedule::constant(mbps(rate)), u32::MAX)).collect();
@@ -62,7 +62,7 @@ fn waits_on_two_links_add() {
     }
 }
 
-/// Evenly spaced packets at half the capacity: no packet ever waits, whatever happens after the queue.
+/// Evenly spaced packets at half of the capacity: no packet waits in the queue, whatever delays follow after the queue.
 #[test]
 fn jitter_propagation_and_transmission_are_no_wait() {
     for jitter in [Jitter::None, Jitter::Uniform(Span::from_millis(4)), Jitter::HalfNormal(Span::from_millis(5))] {
@@ -72,7 +72,7 @@ fn jitter_propagation_and_transmission_are_no_wait() {
     }
 }
 
-/// A managed queue whose target is never exceeded behaves like drop-tail.
+/// CoDel with a target that is never exceeded must report the same waiting times as a drop-tail queue.
 #[test]
 fn a_managed_queue_tells_the_waits_of_drop_tail() {
     let target = Span::from_secs(100);
@@ -85,8 +85,8 @@ fn a_managed_queue_tells_the_waits_of_drop_tail() {
     assert!(found[0][..15_000] == found[1][..15_000] && found[0][..15_000] == found[2][..15_000]);
 }
 
-/// M/D/1: the mean wait is rho / (2 mu (1 - rho)); with a service rate of 1875 packets/s and a load of a half, 1/3750
-/// s.
+/// M/D/1: the mean waiting time is rho / (2 mu (1 - rho)). With a service rate mu of 1875 packets/s and a load rho of
+/// 0.5, this is 1/3750 s.
 #[test]
 fn the_mean_wait_behind_a_poisson_source_is_that_of_m_d_1() {
     let mut means = Moments::EMPTY;
@@ -97,14 +97,14 @@ fn the_mean_wait_behind_a_poisson_source_is_that_of_m_d_1() {
         means.push(sum / found.len() as f64);
     }
     let mean = means.mean().expect("twenty runs");
-    // The 99 % quantile of Student's t with 19 degrees of freedom.
+    // Student's t with 19 degrees of freedom: the two-sided 99 % quantile.
     let half = 2.861 * means.standard_deviation().expect("twenty runs") / 20f64.sqrt();
     let theory = 0.5 / (2.0 * 1875.0 * 0.5);
     assert!((mean - theory).abs() < half && half < 0.05 * theory, "{mean} ± {half}, theory {theory}");
     assert!((theory - (md1::mean_time(937.5, 1875.0) - 1.0 / 1875.0)).abs() < 1e-12);
 }
 
-/// A session's packets report their waits, too, and so does their feedback.
+/// If it fails, the packets of a session, or its feedback packets, do not report their waiting times.
 #[test]
 fn a_session_over_a_narrow_link_waits_as_a_stream_does() {
     let mut world = World::new();
@@ -114,7 +114,7 @@ fn a_session_over_a_narrow_link_waits_as_a_stream_does() {
     let mut waits = Waits::default();
     world.run(at(10.0), &mut waits);
     let (count, whole) = (waits.far.len(), PACKET.as_bits() as f64 / 8e6);
-    // Packets wait only after a report request, which is short.
+    // A media packet waits only if a report request, which is short, is sent directly before it.
     let waited = waits.far.iter().filter(|wait| **wait > Span::ZERO);
     assert!(count > 4900 && waits.back > 5 && waited.clone().count() < count / 100);
     assert!(waited.clone().all(|wait| wait.as_secs_f64() < whole), "less than a packet's time");

@@ -1,11 +1,11 @@
 use super::{Allowance, Controller, Feedback, IntervalSummary, RateLimits, Reason, Snapshot};
 use crate::units::{Instant, Rate, SenderClock, Span};
 
-/// Additive increase, multiplicative decrease on the mean one-way delay.
+/// AIMD: additive increase and multiplicative decrease of the rate, by the mean one-way delay.
 ///
-/// Source: Waki 2013, Eq. 17: `a + A` while the mean delay is below the target, `B a` otherwise. Readings: the rate
-/// starts at its lower limit. It is kept if an interval has too few samples. Missing reports halve it, because reports
-/// are exchanged as for AP.
+/// Source: Waki 2013, Eq. 17: the rate `a` becomes `a + A` if the mean delay is below the target, and `B a` otherwise.
+/// What the source leaves open is our choice: the rate starts at [`RateLimits::start`], it is kept if an interval has
+/// too few samples, and missing reports halve the rate, as with AP.
 #[derive(Clone, Debug)]
 pub struct Aimd {
     target: Span,
@@ -18,13 +18,15 @@ pub struct Aimd {
 }
 
 impl Aimd {
-    /// Keeps the delay below `target`: adds `increase` per interval, or multiplies by `decrease` (between 0 and 1).
+    /// Creates a controller that keeps the delay below `target`. In each interval it adds `increase` to the rate, or
+    /// multiplies the rate by `decrease` (between 0 and 1).
     pub const fn new(target: Span, limits: RateLimits, increase: Rate, decrease: f64) -> Self {
         let snapshot = Snapshot { reason: None, law_step_bps: None, response: None };
         Self { target, limits, increase, decrease, printed: false, rate: limits.start(), snapshot }
     }
 
-    /// Returns the law as printed: only circuit breakers limit it ([`Controller::is_held_to_proof`]).
+    /// Returns the law as printed in the paper: of the session's safety limits, only the circuit breakers apply to it
+    /// ([`Controller::is_held_to_proof`]).
     #[must_use]
     pub const fn as_printed(self) -> Self {
         Self { printed: true, ..self }
@@ -42,7 +44,7 @@ impl Aimd {
             return self.decide(self.rate, Reason::NoStatistics, None);
         };
         let bps = self.rate.as_bps_f64();
-        // Eq. 17.
+        // Waki 2013, Eq. 17.
         let next =
             if mean_s < self.target.as_secs_f64() { bps + self.increase.as_bps_f64() } else { self.decrease * bps };
         if next > bps && interval.app_limited {

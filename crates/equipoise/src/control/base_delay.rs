@@ -1,34 +1,37 @@
 use crate::units::{Instant, SenderClock, Span};
 
-/// The minimum delay of the last ten minutes, as shown by the two clocks. A delay above it is queueing delay.
+/// The minimum one-way delay of the last ten minutes, as the difference of the receiver's and the sender's clock shows
+/// it. The part of a delay above this minimum is queueing delay.
 ///
 /// Source: RFC 6817, Sec. 2.4, 2.5: the minimum of each minute is kept, and the base is the minimum over the last
-/// `BASE_HISTORY` minutes. A longer route or a drifting clock is therefore followed after that time.
+/// `BASE_HISTORY` minutes. A longer route or a drifting clock therefore shows in the base only after these minutes.
 ///
-/// Readings: a minute begins with its first sample. After ten minutes without a sample the base is unknown, and the
-/// next sample becomes the base. If the sender's clock is set back, a new minute begins. The clocks need not agree.
+/// What the source leaves open is our choice: a minute begins with its first sample. After ten minutes without a sample
+/// the base is unknown, and the next sample becomes the base. If the sender's clock is set back, a new minute begins.
+/// The two clocks need not agree.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct BaseDelay {
     /// The minimum delay of each minute, the current minute first; [`Span::MAX`] for a minute without a sample.
     minutes: [Span; BASE_HISTORY],
-    /// When the current minute began.
+    /// Time when the current minute began.
     began: Instant<SenderClock>,
-    /// The minimum of all minutes.
+    /// The minimum delay of all these minutes.
     least: Span,
 }
 
-/// Minutes that are remembered (RFC 6817, Sec. 2.5). A larger value tolerates longer queues and follows a longer route
-/// later.
+/// Number of minutes that are remembered (RFC 6817, Sec. 2.5). With a larger value, a longer-lasting queue is still
+/// told apart from the base, but a longer route shows in the base later.
 const BASE_HISTORY: usize = 10;
 const MINUTE: Span = Span::from_secs(60);
 
 impl BaseDelay {
-    /// A base delay without samples.
+    /// Creates a base delay without samples.
     pub(super) const fn new() -> Self {
         Self { minutes: [Span::MAX; BASE_HISTORY], began: Instant::ZERO, least: Span::MAX }
     }
 
-    /// Records a delay as shown by the clocks. Returns its part above the base, which is never negative.
+    /// Records `shown`, a delay as shown by the two clocks. Returns the part of it above the base delay, which is never
+    /// negative.
     pub(super) fn queueing(&mut self, now: Instant<SenderClock>, shown: Span) -> Span {
         self.turn(now);
         self.minutes[0] = self.minutes[0].min(shown);
@@ -36,7 +39,7 @@ impl BaseDelay {
         shown - self.least
     }
 
-    /// Starts a new slot for each minute that has passed.
+    /// Starts a new entry of `minutes` for each minute that has passed.
     fn turn(&mut self, now: Instant<SenderClock>) {
         if self.least == Span::MAX || now < self.began {
             self.began = now;
@@ -71,7 +74,7 @@ mod tests {
         }
     }
 
-    /// If it fails, a sender sees a queue for the rest of the session after a change to a longer route.
+    /// If it fails, a sender measures a queue for the rest of the session after a change to a longer route.
     #[test]
     fn a_longer_route_is_followed_after_ten_minutes_and_no_sooner() {
         let mut base = BaseDelay::new();

@@ -1,4 +1,4 @@
-//! A simulated path, to test laws that use per-packet feedback: a FIFO queue in front of a link.
+//! A simulated path for tests of controllers that use per-packet feedback: a FIFO queue in front of a link.
 
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;
@@ -6,39 +6,39 @@ use alloc::vec::Vec;
 use super::{Controller, Ecn, Fate, Feedback, PacketFeedback, PacketReport, SentPacket};
 use crate::units::{Instant, SenderClock, Size, Span};
 
-/// The path, and how its receiver reports.
+/// The parameters of the simulated path and of the receiver's reports.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Bottleneck {
     /// Capacity of the link in bit/s, as a function of the time since the start in s.
     pub(super) capacity_bps: fn(f64) -> f64,
     /// One-way delay of the empty path.
     pub(super) way: Span,
-    /// The longest wait in the queue; a packet that would wait longer is dropped.
+    /// The longest wait in the queue. A packet that would wait longer is dropped.
     pub(super) queue: Span,
-    /// Packets that wait longer than this are marked.
+    /// A packet that waits longer than this in the queue is marked with ECN CE.
     pub(super) mark_above: Span,
-    /// One packet in `mark_every` is marked; 0 for none.
+    /// Every packet whose number is a multiple of `mark_every` is marked with ECN CE; 0 for no such marks.
     pub(super) mark_every: u64,
-    /// One packet in `drop_every` is dropped; 0 for none.
+    /// Every packet whose number is a multiple of `drop_every` is dropped; 0 for no such drops.
     pub(super) drop_every: u64,
     /// ECN codepoint of the packets sent.
     pub(super) ecn: Ecn,
     /// Time between two reports.
     pub(super) report_every: Span,
-    /// Size of the packets.
+    /// Size of each packet.
     pub(super) packet: Size,
     /// The highest rate of the application, in bit/s.
     pub(super) wanted_bps: f64,
 }
 
-/// An observation, made every tenth of a second.
+/// An observation of the simulated path, made every tenth of a second.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Moment {
     /// Time since the start, in s.
     pub(super) at_s: f64,
-    /// The rate that the controller allows.
+    /// The rate that the controller allows, in bit/s.
     pub(super) rate_bps: f64,
-    /// How long a packet would wait in the queue, in s.
+    /// How long a packet that is sent at this time would wait in the queue, in s.
     pub(super) queue_s: f64,
 }
 
@@ -59,19 +59,20 @@ impl Default for Bottleneck {
     }
 }
 
-/// The sender's clock at the start; the receiver's clock is an hour behind.
+/// `EPOCH` is the time on the sender's clock at the start. The receiver's clock is `RECEIVER_BEHIND` behind the
+/// sender's clock.
 const EPOCH: Instant<SenderClock> = Instant::from_nanos(7_200_000_000_000);
 const RECEIVER_BEHIND: Span = Span::from_secs(3600);
 const TICK: Span = Span::from_millis(1);
 
-/// A packet in flight, with the time at which it arrives or would have arrived.
+/// A packet in flight, with the time at which it arrives or, if it is lost, would have arrived.
 struct UnderWay {
     report: PacketReport,
     arrives: Instant<SenderClock>,
 }
 
 impl Bottleneck {
-    /// Runs a controller for `seconds`. Returns the observations, ten per second.
+    /// Runs a controller for `seconds` over the simulated path. Returns the observations, ten per second.
     pub(super) fn run(&self, controller: &mut dyn Controller, seconds: i64) -> Vec<Moment> {
         let mut under_way: VecDeque<UnderWay> = VecDeque::new();
         let mut reports: VecDeque<(Instant<SenderClock>, Instant<SenderClock>, Vec<PacketReport>)> = VecDeque::new();
@@ -137,7 +138,7 @@ impl Bottleneck {
     }
 }
 
-/// Mean rate in bit/s and mean wait in s between two times, in s.
+/// Returns the mean rate in bit/s and the mean wait in the queue in s, from the time `from_s` to the time `to_s`, in s.
 pub(super) fn mean(seen: &[Moment], from_s: f64, to_s: f64) -> (f64, f64) {
     let part: Vec<_> = seen.iter().filter(|moment| (from_s..to_s).contains(&moment.at_s)).collect();
     let sum = |value: fn(&Moment) -> f64| part.iter().map(|moment| value(moment)).sum::<f64>() / part.len() as f64;

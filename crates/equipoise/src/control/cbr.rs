@@ -1,14 +1,14 @@
 use super::{Allowance, Controller, Feedback, Needs, Reason, Snapshot};
 use crate::units::{Instant, Rate, SenderClock};
 
-/// A constant rate, whatever the path does: for comparison (Waki 2013, Sec. 6.1.2).
+/// A constant rate, independent of the path, for comparison with other controllers (Waki 2013, Sec. 6.1.2).
 #[derive(Clone, Copy, Debug)]
 pub struct Cbr {
     rate: Rate,
 }
 
 impl Cbr {
-    /// A controller that always allows `rate`.
+    /// Creates a controller that always allows `rate`.
     pub const fn new(rate: Rate) -> Self {
         Self { rate }
     }
@@ -25,8 +25,8 @@ impl Controller for Cbr {
         Needs::NOTHING
     }
 
-    /// A tenth of the rate: a circuit breaker goes no lower, and the session restarts with this rate (RFC 8083, Sec.
-    /// 4.3).
+    /// Returns a tenth of the rate. A circuit breaker lowers the rate no further, and the session restarts at this rate
+    /// (RFC 8083, Sec. 4.3).
     fn lowest_rate(&self) -> Rate {
         Rate::from_bps((self.rate.as_bps() / 10).max(1))
     }

@@ -1,38 +1,40 @@
 use crate::units::Rate;
 
-/// The rate at which a path was last found full, and how far beyond it a law may go at the next report.
+/// The rate at which a path was last found full. It limits by how much a law may raise the rate at the next report.
 ///
-/// A path without cross traffic reveals its capacity only when the rate exceeds the capacity: below it the delay is
-/// constant, above it the delay grows without bound. What can be measured is the rate delivered while the path was
-/// full. Below that rate a law may take large steps, and near it small steps. Well beyond it the steps grow as long as
-/// no congestion shows, because the capacity has then increased. This method is our own.
+/// A path without cross traffic reveals its capacity only when the rate exceeds the capacity: at a lower rate the delay
+/// is constant, at a higher rate the delay grows without bound. The rate delivered while the path was full can be
+/// measured. Below this rate a law may take large steps, and near it small steps. Well above it the steps grow as long
+/// as there is no sign of congestion, because the capacity has then increased. This method is our own.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Ceiling {
     full_bps: Option<f64>,
-    /// The rate was not raised since the path was found full. The rate delivered at a reduced rate says nothing new
-    /// about the capacity.
+    /// Whether the rate was not raised since the path was found full. If so, the delivery rate says nothing new about
+    /// the capacity, because the rate was only reduced.
     is_known: bool,
-    /// Steps taken well beyond the ceiling since the path was last full.
+    /// Number of steps to more than [`Self::BEYOND`] times the ceiling since the path was last full.
     steps: i32,
 }
 
 impl Ceiling {
-    /// A rate between these two shares of the ceiling is near the ceiling.
+    /// A rate between `NEAR` and `BEYOND` times the ceiling is near the ceiling.
     const NEAR: f64 = 0.95;
     const BEYOND: f64 = 1.05;
-    /// The ceiling falls to no less than this share of its previous value.
+    /// If the path is found full again, the ceiling falls to no less than this share of its previous value.
     const KEPT: f64 = 0.7;
-    /// Size of a step near the ceiling, as a share of the rate. Each further step beyond the ceiling is twice as large.
+    /// Size of a step near the ceiling, as a share of the rate. Above the ceiling, each step is twice as large as the
+    /// previous one.
     const STEP: f64 = 0.01;
-    /// Maximum number of times that the step is doubled: to 32 %. This step doubles the rate within three reports and
-    /// overshoots little.
+    /// Maximum number of times that the size of a step is doubled, up to 32 % of the rate. Steps of this size double
+    /// the rate within three reports, and the overshoot is small.
     const LARGEST: i32 = 5;
 
-    /// Records that the path was full at a sending rate of `sent_bps`, and that it delivered `delivered` of this rate.
+    /// Records that the path was full at a sending rate of `sent_bps`, in bit/s, and delivered packets at the rate
+    /// `delivered`.
     pub fn on_full(&mut self, delivered: Option<Rate>, sent_bps: f64) {
         let full = delivered.map_or(sent_bps, |rate| rate.as_bps_f64().min(sent_bps));
         // The delivered rate is less than the capacity if the path was full only part of the time, or full of cross
-        // traffic.
+        // traffic. Therefore the ceiling falls by a limited share.
         let before = self.full_bps.unwrap_or(0.0);
         if !core::mem::replace(&mut self.is_known, true) {
             self.full_bps = Some(full.max(Self::KEPT * before));
@@ -40,7 +42,7 @@ impl Ceiling {
         self.steps = 0;
     }
 
-    /// Records a rate no lower than the previous one, set after a report that shows no sign of a full path.
+    /// Records that the rate was kept or raised to `to_bps`, after a report that shows no sign of a full path.
     pub fn on_raised(&mut self, to_bps: f64) {
         self.is_known = false;
         if self.full_bps.is_some_and(|full| to_bps > full * Self::BEYOND) {
@@ -48,14 +50,14 @@ impl Ceiling {
         }
     }
 
-    /// The highest rate that may follow `now_bps`, both in bit/s: at most twice `now_bps`.
+    /// Returns the highest rate that may follow the rate `now_bps`, both in bit/s. It is at most twice `now_bps`.
     pub fn most_bps(&self, now_bps: f64) -> f64 {
         let near = self.full_bps.map_or(f64::INFINITY, |full| full * Self::NEAR);
         let step = libm::ldexp(Self::STEP, self.steps.clamp(0, Self::LARGEST));
         (now_bps * (1.0 + step)).max(near).min(2.0 * now_bps)
     }
 
-    /// The rate at which the path was last found full, in bit/s; `None` if it never was.
+    /// Returns the rate at which the path was last found full, in bit/s; `None` if the path never was full.
     pub const fn full_bps(&self) -> Option<f64> {
         self.full_bps
     }
@@ -65,7 +67,7 @@ impl Ceiling {
 mod tests {
     use super::*;
 
-    /// If it fails, a law fills the queue again and again: it doubles its rate at the point at which this failed
+    /// If it fails, a law fills the queue repeatedly, because it doubles its rate although this filled the queue
     /// before.
     #[test]
     fn strides_end_below_the_rate_at_which_the_path_was_full_and_steps_lead_beyond() {

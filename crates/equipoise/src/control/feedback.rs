@@ -1,8 +1,9 @@
-//! The interface between a session and a control law: the law's input, its output, and what it needs.
+//! The interface between a session and a control law: the law's input, the law's output, and the feedback that it
+//! needs.
 //!
-//! A [`Controller`] has two required methods: one takes [`Feedback`], the other returns its [`Allowance`]. The session
-//! first joins the feedback with the packets sent, so that receiver reports, transport-wide feedback and
-//! acknowledgements look alike to a law.
+//! A [`Controller`] has two required methods: one processes [`Feedback`], the other returns the [`Allowance`]. The
+//! session first matches the feedback with the packets sent, so that a law can process receiver reports, transport-wide
+//! feedback and acknowledgements in the same way.
 
 use alloc::boxed::Box;
 use core::fmt;
@@ -10,21 +11,21 @@ use core::fmt;
 use crate::measure::{DelaySummary, PlayoutSummary};
 use crate::units::{Instant, Rate, ReceiverClock, SenderClock, Size, Span};
 
-/// A congestion control algorithm: feedback in, allowance out.
+/// A congestion control algorithm, which computes an allowance from feedback.
 ///
-/// It never parses, queues, paces or logs. Whatever the algorithm allows, its session sends no more than twice the rate
-/// that provably arrived, halves this limit while no report arrives, and has circuit breakers (RFC 8083, Sec. 4). An
-/// algorithm need not know of these limits. An interval in which the session limited the rate is reported as
+/// A controller never parses, queues, paces or logs. Whatever it allows, the session sends at no more than twice the
+/// rate that provably arrived, halves this limit while no report arrives, and has circuit breakers (RFC 8083, Sec. 4).
+/// The controller need not consider these limits. An interval in which the session limited the rate is reported as
 /// [`IntervalSummary::app_limited`].
 pub trait Controller: Send + Sync + fmt::Debug {
-    /// Processes feedback from the receiver, or the lack of it.
+    /// Processes feedback from the receiver, or the absence of feedback.
     fn on_feedback(&mut self, now: Instant<SenderClock>, feedback: &Feedback<'_>);
 
-    /// The rate at which the session may send from now on, and the data it may have in flight.
+    /// Returns the rate at which the session may send from now on, and how much data may be in flight.
     fn allowance(&self) -> Allowance;
 
-    /// The feedback that the algorithm requires. A session that does not provide it refuses the algorithm when it is
-    /// built.
+    /// Returns the feedback that the algorithm requires. A session that does not provide this feedback cannot be built
+    /// with the algorithm.
     fn needs(&self) -> Needs {
         Needs::INTERVALS
     }
@@ -38,50 +39,51 @@ pub trait Controller: Send + Sync + fmt::Debug {
     /// Called at the time that [`next_timer`](Self::next_timer) returned.
     fn on_timer(&mut self, _now: Instant<SenderClock>) {}
 
-    /// When [`on_timer`](Self::on_timer) must be called; `None` for never.
+    /// Returns the time at which [`on_timer`](Self::on_timer) must be called; `None` for never.
     fn next_timer(&self) -> Option<Instant<SenderClock>> {
         None
     }
 
-    /// A burst of packets above the allowed rate that the algorithm requests, to find out whether the path has that
-    /// capacity.
+    /// Returns a burst of packets above the allowed rate, if the algorithm requests one to find out whether the path
+    /// has that capacity.
     ///
-    /// A session need not send probes; if it does, [`SentPacket::probe`] marks their packets. The request stands until
-    /// the requested number of packets and bytes was sent, or until the algorithm withdraws it.
+    /// A session need not send probes. If it does, [`SentPacket::probe`] marks the packets of a probe. The request
+    /// remains until the requested number of packets and bytes was sent, or until the algorithm withdraws it.
     fn wanted_probe(&self) -> Option<Probe> {
         None
     }
 
-    /// The lowest rate that the algorithm sets. The session's own limits go no lower, but the session may stop sending.
+    /// Returns the lowest rate that the algorithm sets. The session's own limits do not lower the rate further, but the
+    /// session may stop sending.
     fn lowest_rate(&self) -> Rate {
         Rate::from_bps(1_000)
     }
 
-    /// Whether the session limits the rate to twice the rate that provably arrived. A fixed rate, and a law that must
-    /// run as printed in its paper, return `false`: only the circuit breakers limit them.
+    /// Whether the session limits the rate to twice the rate that provably arrived. A controller with a fixed rate, or
+    /// with a law that must run as printed in its paper, returns `false`: only the circuit breakers limit its rate.
     fn is_held_to_proof(&self) -> bool {
         true
     }
 
-    /// The algorithm's last decision, for reports only. No other code may depend on it.
+    /// Returns the algorithm's last decision, for reports only. No other code may depend on it.
     fn snapshot(&self) -> Snapshot {
         Snapshot::default()
     }
 
-    /// The algorithm's estimates of the path, for reports only; `None` if it has none to show. No other code may depend
-    /// on them.
+    /// Returns the algorithm's estimates of the path, for reports only; `None` if there are none. No other code may
+    /// depend on these estimates.
     fn beliefs(&self) -> Option<Beliefs> {
         None
     }
 
-    /// The one-way delay that the algorithm aims at, if it has a target.
+    /// Returns the one-way delay that the algorithm aims at; `None` if it has no such target.
     fn target_delay(&self) -> Option<Span> {
         None
     }
 
-    /// The rate that the congestion control calculated for the path, before it is adjusted for data queued at the
-    /// sender: `CC_R` of RFC 8699, Sec. 5.3. `None` for an algorithm that cannot continue from a rate set from outside;
-    /// such an algorithm cannot be [coupled](super::coupled).
+    /// Returns `CC_R` of RFC 8699, Sec. 5.3: the rate that the congestion control calculated for the path, before it is
+    /// adjusted for data queued at the sender. An algorithm that cannot continue from a rate set from outside returns
+    /// `None` and cannot be [coupled](super::coupled).
     fn calculated_rate(&self) -> Option<Rate> {
         None
     }
@@ -91,7 +93,7 @@ pub trait Controller: Send + Sync + fmt::Debug {
     fn set_calculated_rate(&mut self, _now: Instant<SenderClock>, _rate: Rate) {}
 }
 
-/// A controller on the heap, as a session holds it.
+/// A controller on the heap, as a session owns it.
 pub type BoxedController = Box<dyn Controller>;
 
 impl<C: Controller + ?Sized> Controller for Box<C> {
@@ -168,7 +170,7 @@ impl<C: Controller + Clone + 'static> CloneController for C {
     }
 }
 
-/// What is known of the packets sent.
+/// Information about the packets sent, as the session passes it to a controller.
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[non_exhaustive]
 pub enum Feedback<'a> {
@@ -183,7 +185,7 @@ pub enum Feedback<'a> {
     },
     /// A retransmission timer of a transport expired.
     TimedOut {
-        /// Data in flight at that time.
+        /// Data in flight when the timer expired.
         in_flight: Size,
     },
 }
@@ -192,7 +194,7 @@ pub enum Feedback<'a> {
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct IntervalSummary {
-    /// One-way delay; also `None` if there were too few samples.
+    /// Statistics of the one-way delay; also `None` if there were too few samples.
     pub delay: Option<DelaySummary>,
     /// Share of the packets that were lost, 0 to 1.
     pub fraction_lost: Option<f64>,
@@ -201,21 +203,21 @@ pub struct IntervalSummary {
     pub fraction_marked: Option<f64>,
     /// Number of packets sent in the interval that the report covers, whether they arrived or not.
     pub packets: Option<u64>,
-    /// Delivery rate: the data of the interval's packets that arrived, over the time in which they arrived.
+    /// Delivery rate: the size of the interval's packets that arrived, divided by the time within which they arrived.
     pub delivered: Option<Rate>,
-    /// Time from a report request to its report.
+    /// Round-trip time, for example from a report request to the report.
     pub round_trip: Option<Span>,
     /// Rate of the bottleneck, from packet pairs; also `None` if there were too few pairs.
     pub bottleneck: Option<Rate>,
-    /// The application sent less than the rate allowed, or the session limited it further. A short delay then says
-    /// nothing about a higher rate.
+    /// Whether the application sent less than the rate allowed, or the session limited the rate further. If so, a short
+    /// delay does not show that the path carries a higher rate.
     pub app_limited: bool,
-    /// Rates of the packets that entered the network and left the receiver's playout buffer.
+    /// Rates and number of packets at the sender and at the receiver's playout buffer.
     pub playout: Option<PlayoutSummary>,
 }
 
 impl IntervalSummary {
-    /// A summary without any measurement.
+    /// Returns a summary without any measurement.
     pub const fn unmeasured() -> Self {
         Self {
             delay: None,
@@ -230,33 +232,34 @@ impl IntervalSummary {
         }
     }
 
-    /// Number of packets lost.
+    /// Returns the number of packets lost; zero if it was not measured.
     pub fn lost(&self) -> f64 {
         self.fraction_lost.unwrap_or(0.0) * self.packets.unwrap_or(0) as f64
     }
 
-    /// Whether packets are known to be lost.
+    /// Whether the receiver reported lost packets.
     pub fn has_losses(&self) -> bool {
         self.fraction_lost.is_some_and(|lost| lost > 0.0)
     }
 }
 
-/// The fate of packets, in sending order.
+/// Feedback on single packets, in sending order.
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct PacketFeedback<'a> {
-    /// The packets with new information.
+    /// The packets about which this feedback has new information.
     pub packets: &'a [PacketReport],
-    /// Round-trip time of the newest of these packets, less the receiver's known delay; `None` if it was not measured.
+    /// Round-trip time of the newest of these packets, without the known time for which the receiver delayed the
+    /// feedback; `None` if it was not measured.
     pub round_trip: Option<Span>,
     /// Data in flight before this feedback arrived, including the packets that it reports.
     pub in_flight: Size,
-    /// The application, not the allowance, limited the sender.
+    /// Whether the application sent less than the allowance.
     pub app_limited: bool,
 }
 
 impl<'a> PacketFeedback<'a> {
-    /// Feedback on `packets`, without a round-trip time, from a sender that is not app-limited.
+    /// Creates feedback on `packets`, without a round-trip time, from a sender that is not app-limited.
     pub const fn new(packets: &'a [PacketReport], in_flight: Size) -> Self {
         Self { packets, round_trip: None, in_flight, app_limited: false }
     }
@@ -270,14 +273,14 @@ pub struct PacketReport {
     pub number: u64,
     /// Size of the IP packet.
     pub size: Size,
-    /// Departure time.
+    /// Departure time of the packet.
     pub departed: Instant<SenderClock>,
     /// Whether the packet arrived.
     pub fate: Fate,
 }
 
 impl PacketReport {
-    /// A report on a packet.
+    /// Creates a report on a packet.
     pub const fn new(number: u64, size: Size, departed: Instant<SenderClock>, fate: Fate) -> Self {
         Self { number, size, departed, fate }
     }
@@ -287,14 +290,14 @@ impl PacketReport {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Fate {
-    /// It arrived.
+    /// The packet arrived.
     Arrived {
         /// Arrival time on the receiver's clock; `None` if the feedback has none, as in TCP acknowledgements.
         at: Option<Instant<ReceiverClock>>,
         /// ECN mark of the packet on arrival.
         ecn: Ecn,
     },
-    /// It is assumed lost. If it was only late, later feedback may report its arrival.
+    /// The packet is assumed lost. If it was only late, later feedback may report its arrival.
     Lost,
 }
 
@@ -308,7 +311,7 @@ pub enum Ecn {
     Ect0,
     /// ECN-capable, codepoint 01, which L4S uses.
     Ect1,
-    /// Congestion experienced.
+    /// Congestion experienced: a router on the path marked the packet.
     Ce,
 }
 
@@ -320,26 +323,26 @@ pub struct SentPacket {
     pub number: u64,
     /// Size of the IP packet.
     pub size: Size,
-    /// Data in flight, including this packet; zero if the session does not know.
+    /// Data in flight, including this packet; zero if the amount is unknown.
     pub in_flight: Size,
-    /// Number of the [`Probe`] that the packet belongs to.
+    /// Number of the [`Probe`] that the packet belongs to; `None` if it belongs to no probe.
     pub probe: Option<u64>,
 }
 
 impl SentPacket {
-    /// A packet that was sent.
+    /// Creates the record of a packet that was sent and belongs to no probe.
     pub const fn new(number: u64, size: Size, in_flight: Size) -> Self {
         Self { number, size, in_flight, probe: None }
     }
 
-    /// The packet as a part of probe number `probe`.
+    /// Returns the packet as a part of the probe with number `probe`.
     #[must_use]
     pub const fn of_probe(self, probe: u64) -> Self {
         Self { probe: Some(probe), ..self }
     }
 }
 
-/// A frame of live media, and the data queued before it.
+/// A frame of live media, and the data that was queued at the sender before this frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct QueuedFrame {
@@ -352,13 +355,14 @@ pub struct QueuedFrame {
 }
 
 impl QueuedFrame {
-    /// A frame with `waiting` bytes queued before it, the oldest of them for `waited`.
+    /// Creates the record of a frame with `waiting` bytes queued before it, the oldest of which have waited for
+    /// `waited`.
     pub const fn new(size: Size, waiting: Size, waited: Span) -> Self {
         Self { size, waiting, waited }
     }
 }
 
-/// A burst of packets above the allowed rate, to find out whether the path has that capacity.
+/// A burst of packets above the allowed rate, which shows whether the path has that capacity.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Probe {
@@ -373,7 +377,7 @@ pub struct Probe {
 }
 
 impl Probe {
-    /// A probe at `rate`, with at least `packets` packets and `size` of data.
+    /// Creates a probe at `rate`, with at least `packets` packets and `size` of data.
     pub const fn new(number: u64, rate: Rate, packets: u32, size: Size) -> Self {
         Self { number, rate, packets, size }
     }
@@ -383,43 +387,43 @@ impl Probe {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Allowance {
-    /// Rate of IP packets.
+    /// The rate at which IP packets may be sent.
     pub rate: Option<Rate>,
-    /// Data that may be in flight.
+    /// Amount of data that may be in flight.
     pub window: Option<Size>,
-    /// Rate within a burst, if the data allowed by `rate` comes in bursts, as frames do.
+    /// Rate of packets within a burst, for data that is sent in bursts, such as frames. The mean rate is still `rate`.
     pub pace: Option<Rate>,
 }
 
 impl Allowance {
-    /// A rate, with no limit on the data in flight.
+    /// Returns an allowance of a rate, without a limit on the data in flight.
     pub const fn rate(rate: Rate) -> Self {
         Self { rate: Some(rate), window: None, pace: None }
     }
 
-    /// A window, paced only by its acknowledgements.
+    /// Returns an allowance of a window without a rate: only acknowledgements pace the sender.
     pub const fn window(window: Size) -> Self {
         Self { rate: None, window: Some(window), pace: None }
     }
 
-    /// A rate and a window.
+    /// Returns an allowance of a rate and a window.
     pub const fn paced_window(rate: Rate, window: Size) -> Self {
         Self { rate: Some(rate), window: Some(window), pace: None }
     }
 
-    /// The allowance with a rate of `pace` within bursts.
+    /// Returns the allowance with a rate of `pace` within bursts.
     #[must_use]
     pub const fn with_pace(self, pace: Rate) -> Self {
         Self { pace: Some(pace), ..self }
     }
 }
 
-/// What an algorithm needs from a session, or what a session provides.
+/// A set of feedback and features that an algorithm needs from a session, or that a session provides.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Needs(u8);
 
 impl Needs {
-    /// Nothing: the rate is fixed.
+    /// The empty set, for a fixed rate.
     pub const NOTHING: Self = Self(0);
     /// [`Feedback::Interval`], with delay, loss, packet count and round-trip time.
     pub const INTERVALS: Self = Self(1);
@@ -440,13 +444,13 @@ impl Needs {
         (Self::ECN, "ECN marks"),
     ];
 
-    /// The union of both sets.
+    /// Returns the union of `self` and `other`.
     #[must_use]
     pub const fn and(self, other: Self) -> Self {
         Self(self.0 | other.0)
     }
 
-    /// The needs in `self` that are not in `other`.
+    /// Returns the needs in `self` that are not in `other`.
     #[must_use]
     pub const fn without(self, other: Self) -> Self {
         Self(self.0 & !other.0)
@@ -457,7 +461,7 @@ impl Needs {
         self.0 & other.0 == other.0
     }
 
-    /// Checks that a session which provides `provided` meets these needs.
+    /// Checks that a session that provides `provided` meets all needs in `self`.
     ///
     /// # Errors
     /// [`UnmetNeeds`] with the missing needs.
@@ -494,47 +498,47 @@ pub struct UnmetNeeds {
 /// A controller's explanation of its last decision, for reports.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Snapshot {
-    /// Why the rate was set; `None` before the first decision.
+    /// The reason for the current rate; `None` before the first decision.
     pub reason: Option<Reason>,
     /// The rate change computed by the law before any limit, in bit/s; `None` if it was not computed.
     pub law_step_bps: Option<f64>,
-    /// AP's coefficient of response b, in 1/(s·Mbit/s); `None` for other laws.
+    /// The coefficient of response b of attractor-perturbation (AP) control, in 1/(s·Mbit/s); `None` for other laws.
     pub response: Option<f64>,
 }
 
-/// A law's estimates of its path at a decision, for reports. They have single precision, because every session event
-/// reserves memory for them.
+/// A law's estimates of the path at a decision, for reports. The numbers have single precision, because every session
+/// event reserves memory for them.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Beliefs {
-    /// How the law uses the estimates.
+    /// How the law uses the estimates to set the rate.
     pub mode: Mode,
     /// Service rate of the bottleneck while it is busy, in bit/s; `None` if it was not busy recently.
     pub capacity_bps: Option<f32>,
-    /// Delivery rate of packet trains, in bit/s; `None` without trains.
+    /// Delivery rate of packet trains, in bit/s; `None` if no trains were measured.
     pub available_bps: Option<f32>,
     /// Round-trip time of the empty path, in s.
     pub base_s: f32,
     /// Delay variation that is not caused by queueing, in s.
     pub noise_s: f32,
-    /// The queueing delay of the last packet reported, in s.
+    /// The queueing delay of the last reported packet, in s.
     pub queue_s: f32,
     /// The target queueing delay, in s.
     pub target_s: f32,
 }
 
-/// How a law uses its estimates.
+/// How a law uses its estimates to set the rate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Mode {
     /// The queueing delay is held at its target.
     Delay,
-    /// Another flow fills the queue and reacts to loss only: the rate is set as TCP would set it.
+    /// Another flow fills the queue and reacts to loss only: the rate is that of a TCP connection on the same path.
     Rival,
-    /// A policer drops packets above a certain rate: the rate is kept below it.
+    /// A policer drops packets above a certain rate: the rate is kept below that of the policer.
     Policed,
 }
 
 impl Mode {
-    /// The mode as a lower-case word.
+    /// Returns the mode as a lower-case word.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Delay => "delay",
@@ -544,17 +548,17 @@ impl Mode {
     }
 }
 
-/// Why a rate was set.
+/// The reason for a rate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[non_exhaustive]
 pub enum Reason {
-    /// The law's own step was taken.
+    /// The step that the law computed was taken.
     Law,
     /// A step up was limited to a share of the headroom that the variance implies.
     HeadroomGuard,
     /// The step was limited to doubling or halving the rate.
     StepGuard,
-    /// The delay rose more than chance explains: the law's step was taken at once.
+    /// The delay changed more than chance explains: the law's step was taken at once.
     Change,
     /// The delay was far above the target: the rate was halved instead of applying the law's step.
     FarAboveTarget,
@@ -564,7 +568,7 @@ pub enum Reason {
     Overload,
     /// The step up was reduced near the rate at which the path was last full.
     Ceiling,
-    /// The rate was kept: the effect of its last change cannot show in feedback yet.
+    /// The rate was kept, because the effect of the last change cannot show in feedback yet.
     TooSoon,
     /// The session limited the rate to twice the rate that provably arrived.
     Unproved,
@@ -572,22 +576,22 @@ pub enum Reason {
     CircuitBreaker,
     /// The step was limited by the lower or upper rate limit.
     RateLimit,
-    /// The rate was not raised: the application does not use the current rate.
+    /// The rate was not raised, because the application does not use the current rate.
     AppLimited,
-    /// The rate was kept: there were too few samples, or they were invalid.
+    /// The rate was kept, because there were too few samples, or they were invalid.
     NoStatistics,
     /// The delay did not vary, so the law yields no step.
     NoVariance,
     /// Three consecutive reports did not arrive: the rate was halved.
     ReportsMissing,
-    /// The algorithm does not react.
+    /// The rate is fixed: the algorithm does not react to feedback.
     Fixed,
-    /// Another algorithm's own reason, in lower-case words joined by hyphens.
+    /// A reason that is specific to one algorithm, in lower-case words joined by hyphens.
     Other(&'static str),
 }
 
 impl Reason {
-    /// The reason in lower-case words joined by hyphens.
+    /// Returns the reason in lower-case words joined by hyphens.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Law => "law",

@@ -3,29 +3,30 @@ use super::{
 };
 use crate::units::{Instant, Rate, SenderClock, Size, Span};
 
-/// The configuration of LDA.
+/// The configuration of [`Lda`], the loss-delay based adjustment algorithm.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct LdaConfig {
-    /// `r_0`.
+    /// `r_0`, the rate at which the session starts.
     pub initial_rate: Rate,
-    /// `r_min`, and the highest rate that a session wants.
+    /// The lowest rate `r_min`, and the highest rate that the session may use.
     pub limits: RateLimits,
-    /// `AIR_0`, the first additive increase. A larger value reaches the fair share sooner and overshoots it further.
+    /// `AIR_0`, the first additive increase. With a larger value, the rate reaches the fair share sooner, but
+    /// overshoots it further.
     pub initial_increase: Rate,
-    /// `R_f`: the relative decrease of the rate per loss fraction.
+    /// `R_f`: if a fraction p of the packets is lost, the rate falls by the share `p R_f`.
     pub reduction_factor: f64,
-    /// `T_adapt`: time between adaptation points.
+    /// `T_adapt`: time between adaptation points, which are the times when the rate is adapted.
     pub adapt: Span,
-    /// Whether the increase shrinks step by step.
+    /// Whether the additive increase shrinks from step to step.
     pub increase: Increase,
 }
 
 /// How the increase follows from the rate: line B of Tobe 1999, Fig. 2.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Increase {
-    /// `AIR (1 - r/b)`: LDA.
+    /// LDA: the last increase is reduced again, `AIR (1 - r/b)`.
     Shrinking,
-    /// `AIR_0 (1 - r/b)`: LDAF (Tobe 1999, Sec. 6.2).
+    /// LDAF: the first increase is reduced each time, `AIR_0 (1 - r/b)` (Tobe 1999, Sec. 6.2).
     Fixed,
 }
 
@@ -40,9 +41,9 @@ pub enum Increase {
 /// | `AIR` | additive increase of the rate at an adaptation point | bit/s |
 /// | τ | round-trip time | s |
 ///
-/// Readings: loss and round-trip time are means over the reports since the last adaptation point. `b` is the last value
-/// reported, or the highest rate before the first report. Without a round-trip time line C is not applied. The highest
-/// rate caps `b`. Three missing reports halve the rate.
+/// What the source leaves open is our choice: loss and round-trip time are means over the reports since the last
+/// adaptation point. `b` is the last reported value, or the highest rate before the first report. Without a round-trip
+/// time, line C is not applied. The highest rate is an upper limit of `b`. Three missing reports halve the rate.
 #[derive(Clone, Debug)]
 pub struct Lda {
     config: LdaConfig,
@@ -65,24 +66,25 @@ struct Point {
     round_trip_s: Option<f64>,
 }
 
-/// Returns the next rate and `AIR`, from the current `AIR` (Tobe 1999, Fig. 2, lines A to C).
+/// Returns the next rate and the next increase `AIR`, from the current `AIR` (Tobe 1999, Fig. 2, lines A to C).
 fn raised(point: Point, increase: f64) -> (f64, f64) {
     let Point { rate, bottleneck, packet_bits, adapt_s, round_trip_s } = point;
-    // Line A, which keeps the increase from becoming negative.
+    // Line A of Tobe 1999, Fig. 2: the rate is at most the bottleneck's rate. Otherwise the increase would become
+    // negative.
     if rate >= bottleneck {
         return (bottleneck, increase);
     }
-    // Line B.
+    // Line B of Tobe 1999, Fig. 2: the increase shrinks near the bottleneck's rate.
     let increase = increase * (1.0 - rate / bottleneck);
-    // Line C: what TCP would add until the next adaptation point.
+    // Line C of Tobe 1999, Fig. 2: the increase is at most what TCP would add until the next adaptation point.
     let tcp = round_trip_s.filter(|tau| *tau > 0.0).map(|tau| packet_bits / (2.0 * tau) * (adapt_s / tau + 1.0));
     let increase = tcp.map_or(increase, |tcp| increase.min(tcp));
-    // Line A again.
+    // Line A of Tobe 1999, Fig. 2, again: the rate is at most the bottleneck's rate.
     ((rate + increase).min(bottleneck), increase)
 }
 
 impl Lda {
-    /// Starts at the initial rate, for IP packets of `packet`.
+    /// Creates a controller that starts at the initial rate, for IP packets of the size `packet`.
     pub fn new(config: LdaConfig, packet: Size) -> Self {
         Self {
             packet,
@@ -185,7 +187,7 @@ mod tests {
         Rate::from_bps(kbit_s * 1000)
     }
 
-    /// A controller for packets of 512 bytes, with an adaptation point every 3 s.
+    /// Returns a controller for packets of 512 bytes, with an adaptation point every 3 s.
     fn controller(increase: Increase) -> Lda {
         let config = LdaConfig {
             initial_rate: kbit(600),
@@ -209,8 +211,8 @@ mod tests {
         lda.rate.as_bps_f64() / 1e3
     }
 
-    /// Golden values: an AIR of 5 kbit/s raises 600 kbit/s to 605 kbit/s, and a loss of 2 % reduces 600 kbit/s to 564
-    /// kbit/s.
+    /// The expected values are those of the paper: an AIR of 5 kbit/s raises 600 kbit/s to 605 kbit/s, and a loss of 2
+    /// % reduces 600 kbit/s to 564 kbit/s.
     #[test]
     fn one_step_up_and_one_down_are_those_of_the_paper() {
         let mut lda = controller(Increase::Shrinking);
@@ -235,7 +237,8 @@ mod tests {
         assert!(ldaf[3] - ldaf[2] > lda[3] - lda[2]);
     }
 
-    /// Line C: 512 bytes, τ = 3 s, `T_adapt` = 3 s: 4096 / 6 * 2 = 1365 bit/s.
+    /// By line C of Tobe 1999, Fig. 2, TCP would add 4096 / 6 · 2 = 1365 bit/s, with packets of 512 bytes, τ = 3 s and
+    /// `T_adapt` = 3 s.
     #[test]
     fn the_increase_is_not_above_what_tcp_would_add() {
         let point = Point { rate: 6e5, bottleneck: 1.2e6, packet_bits: 4096.0, adapt_s: 3.0, round_trip_s: Some(3.0) };
@@ -243,7 +246,7 @@ mod tests {
         assert!((increase - 4096.0 / 3.0).abs() < 1e-9 && (rate - 6e5 - increase).abs() < 1e-9);
     }
 
-    /// Line A: a bottleneck that shrinks below the rate lowers it without a loss.
+    /// By line A of Tobe 1999, Fig. 2, a bottleneck that becomes slower than the rate lowers the rate without a loss.
     #[test]
     fn the_rate_is_not_above_the_bottleneck() {
         let point = Point { rate: 1.3e6, bottleneck: 1.2e6, packet_bits: 4096.0, adapt_s: 3.0, round_trip_s: None };

@@ -1,8 +1,8 @@
 use super::{ConfigError, Reason};
 use crate::units::Rate;
 
-/// The lowest and highest rate that an application accepts (`a_min` and `a_max` of Waki 2013, Sec. 5.1), and its start
-/// rate.
+/// The lowest and highest rate that an application accepts (`a_min` and `a_max` of Waki 2013, Sec. 5.1), and the rate
+/// at which the session starts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RateLimits {
     min: Rate,
@@ -11,7 +11,7 @@ pub struct RateLimits {
 }
 
 impl RateLimits {
-    /// Limits from `min` to `max`, starting at `min`.
+    /// Creates limits from `min` to `max`, with the start rate `min`.
     ///
     /// # Errors
     /// [`ConfigError::MinAboveMax`] if `min` is above `max`; [`ConfigError::ZeroRate`] if `min` is zero, because a
@@ -26,20 +26,21 @@ impl RateLimits {
         Ok(Self { min, max, start: min })
     }
 
-    /// Limits from any two rates: `min` is raised to at least 1 bit/s, and `max` to at least `min`.
+    /// Creates limits from any two rates, with the start rate `min`: `min` is raised to at least 1 bit/s, and `max` to
+    /// at least `min`.
     #[must_use]
     pub fn within(min: Rate, max: Rate) -> Self {
         let min = min.max(Rate::from_bps(1));
         Self { min, max: max.max(min), start: min }
     }
 
-    /// The limits with a start rate of `rate`, clamped to the limits.
+    /// Returns the limits with a start rate of `rate`, clamped to the limits.
     #[must_use]
     pub fn starting_at(self, rate: Rate) -> Self {
         Self { start: rate.clamp(self.min, self.max), ..self }
     }
 
-    /// The start rate.
+    /// Returns the rate at which the session starts.
     pub const fn start(&self) -> Rate {
         self.start
     }
@@ -54,20 +55,21 @@ impl RateLimits {
         self.max
     }
 
-    /// Clamps `bps` to the limits (Waki 2013, Eq. 16), and returns whether a limit applied. NaN returns the lowest
-    /// rate.
+    /// Clamps `bps`, in bit/s, to the limits (Waki 2013, Eq. 16). Returns the rate, and whether a limit applied. For
+    /// NaN, returns the lowest rate.
     pub fn clamp(&self, bps: f64) -> (Rate, bool) {
         let rate = Rate::from_bps_f64(bps.max(0.0)).unwrap_or(self.min);
         let clamped = rate.clamp(self.min, self.max);
         (clamped, clamped != rate)
     }
 
-    /// Half of `rate`, but not below the lowest rate: the reaction to three missing reports (Waki 2013, Sec. 5.1).
+    /// Returns half of `rate`, but not less than the lowest rate: the reaction to three missing reports (Waki 2013,
+    /// Sec. 5.1).
     pub fn halve(&self, rate: Rate) -> Rate {
         rate.halved().max(self.min)
     }
 
-    /// The reason for a rate: [`Reason::RateLimit`] if a limit applied, otherwise `reason`.
+    /// Returns the reason for a rate: [`Reason::RateLimit`] if a limit applied (`cut`), otherwise `reason`.
     pub fn reason(reason: Reason, cut: bool) -> Reason {
         if cut { Reason::RateLimit } else { reason }
     }

@@ -1,15 +1,15 @@
 use alloc::sync::Arc;
 use core::sync::atomic::{AtomicU64, Ordering};
 
-/// Offered load at a flow's bottleneck as a share of its capacity (Waki 2013, Sec. 6.1.2). A simulation writes this
-/// cell, and one controller reads it.
+/// The load offered to a flow's bottleneck, as a share of the bottleneck's capacity (Waki 2013, Sec. 6.1.2). A
+/// simulation writes this cell, and one controller reads it.
 ///
-/// Only a simulation knows this load; no real sender can. A controller for comparison uses it, to show what a sender
-/// could gain from this knowledge. The load is not part of a session's feedback to its controller.
+/// Only a simulation knows this load; no real sender can. One controller uses the load for comparison, to show what a
+/// sender could gain from this knowledge. The load is not part of a session's feedback to its controller.
 #[derive(Clone, Debug)]
 pub struct PathLoad(Arc<AtomicU64>);
 
-/// The bits of a NaN, which no load has.
+/// The content of a cell that was not written. These are the bits of a NaN, which is no valid load.
 const UNKNOWN: u64 = u64::MAX;
 
 impl Default for PathLoad {
@@ -26,13 +26,13 @@ impl PathLoad {
         }
     }
 
-    /// The load; `None` until the simulation has written it.
+    /// Returns the load; `None` until the simulation has written it.
     pub fn get(&self) -> Option<f64> {
         let load = f64::from_bits(self.0.load(Ordering::Relaxed));
         (!load.is_nan()).then_some(load)
     }
 
-    /// Whether another owner holds the cell, such as a controller that reads it.
+    /// Whether the cell has another owner in addition to `self`, such as a controller that reads it.
     pub fn is_shared(&self) -> bool {
         Arc::strong_count(&self.0) > 1
     }

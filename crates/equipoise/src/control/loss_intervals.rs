@@ -1,32 +1,33 @@
-/// Packets between loss events, and their weighted mean.
+/// Counts the packets between loss events, and computes the weighted mean of these intervals.
 ///
-/// Source: RFC 5348, Sec. 5.4. The average is over the last eight closed intervals; the weights of the older four
-/// decrease.
+/// Source: RFC 5348, Sec. 5.4. The mean covers the last eight closed intervals. The four older ones have smaller
+/// weights.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct LossIntervals {
-    /// The newest first. The first interval is still open.
+    /// Number of packets in each interval, the newest interval first. The first interval is still open: no loss event
+    /// has ended it.
     intervals: [f64; INTERVALS],
     /// Number of closed intervals.
     closed: usize,
 }
 
-/// The open interval and n = 8 closed ones (RFC 5348, Sec. 5.4).
+/// Number of intervals: the open one, and n = 8 closed ones (RFC 5348, Sec. 5.4).
 const INTERVALS: usize = 9;
-/// RFC 5348, Sec. 5.4.
+/// Weights of the closed intervals, the newest interval first (RFC 5348, Sec. 5.4).
 const WEIGHTS: [f64; INTERVALS - 1] = [1.0, 1.0, 1.0, 1.0, 0.8, 0.6, 0.4, 0.2];
 
 impl LossIntervals {
-    /// Starts with no packets counted.
+    /// Creates an open interval without packets, and no closed intervals.
     pub(super) const fn new() -> Self {
         Self { intervals: [0.0; INTERVALS], closed: 0 }
     }
 
-    /// Number of closed intervals: zero before the first loss event, at most eight.
+    /// Returns the number of closed intervals: zero before the first loss event, at most eight.
     pub(super) const fn closed(&self) -> usize {
         self.closed
     }
 
-    /// Packets since the last loss event.
+    /// Returns the number of packets since the last loss event.
     pub(super) const fn open(&self) -> f64 {
         self.intervals[0]
     }
@@ -48,12 +49,13 @@ impl LossIntervals {
         self.closed = (self.closed + 1).min(INTERVALS - 1);
     }
 
-    /// Mean of the closed intervals; `None` before the first.
+    /// Returns the weighted mean of the closed intervals; `None` before the first closed interval.
     pub(super) fn mean_closed(&self) -> Option<f64> {
         (self.closed > 0).then(|| self.mean(&self.intervals[1..]))
     }
 
-    /// Mean including the open interval, if that makes the mean longer; `None` before the first closed interval.
+    /// Returns the weighted mean with the open interval, if that is longer than the mean without it, otherwise the
+    /// latter; `None` before the first closed interval.
     pub(super) fn mean_longer(&self) -> Option<f64> {
         self.mean_closed().map(|closed| self.mean(&self.intervals[..INTERVALS - 1]).max(closed))
     }
@@ -72,7 +74,8 @@ impl LossIntervals {
 mod tests {
     use super::*;
 
-    /// The weights sum to 6; with intervals of 1 to 8, the newest first, 1+2+3+4 + 4 + 3.6 + 2.8 + 1.6 = 22, by hand.
+    /// The weights sum to 6. For intervals of 1 to 8 packets, the newest first, the weighted sum is 1+2+3+4 + 4 + 3.6 +
+    /// 2.8 + 1.6 = 22.
     #[test]
     fn the_mean_has_the_weights_of_the_standard() {
         let mut intervals = LossIntervals::new();

@@ -5,13 +5,13 @@ use crate::units::{Instant, Rate, SenderClock, Size, Span};
 /// the rate.
 ///
 /// Source: Rejaie 1999, Sec. III: without loss, `IPG ← IPG C / (IPG + C)` once per smoothed round-trip time C, which
-/// adds `packet / C` to the rate. A loss doubles the inter-packet gap IPG; further losses count as the same event until
+/// adds `packet / C` to the rate. A loss doubles the inter-packet gap IPG. Further losses count as the same event until
 /// the effect of the new gap can show. RAP's fine-grain adaptation is left out.
 ///
-/// Readings: reports summarise the acknowledgements, so a step covers the time since the last report, counted in round
-/// trips. A report with loss is one event; another report with loss within a round trip belongs to the same event. The
-/// paper's RAP acts once per round trip, so this implementation reacts later if reports are further apart. Three
-/// consecutive report intervals without a report halve the rate.
+/// What the source leaves open is our choice. Reports summarise the acknowledgements, so one step covers the time since
+/// the last report, counted in round trips. A report with loss is one event; another report with loss within a round
+/// trip belongs to the same event. The paper's RAP acts once per round trip, so this implementation reacts later if
+/// reports are further apart. Three consecutive report intervals without a report halve the rate.
 #[derive(Clone, Debug)]
 pub struct Rap {
     limits: RateLimits,
@@ -23,14 +23,14 @@ pub struct Rap {
     snapshot: Snapshot,
 }
 
-/// Weight of a new round trip (RFC 6298, Sec. 2.3, which Rejaie 1999, Sec. III adopts).
+/// Weight of a new round-trip time in the smoothed one (RFC 6298, Sec. 2.3, which Rejaie 1999, Sec. III adopts).
 const NEW_ROUND_TRIP: f64 = 1.0 / 8.0;
-/// Maximum number of round trips that one report counts for. Our choice: a report after a long silence says little
-/// about the time before it.
+/// Maximum number of round trips that one report counts for. The value is our choice: a report after a long silence
+/// says little about this silence.
 const MOST_STEPS: f64 = 100.0;
 
 impl Rap {
-    /// Starts at the start rate, for IP packets of `packet`.
+    /// Creates a controller at the start rate, for IP packets of the size `packet`.
     pub const fn new(limits: RateLimits, packet: Size) -> Self {
         let snapshot = Snapshot { reason: None, law_step_bps: None, response: None };
         let rate = limits.start();
@@ -121,7 +121,8 @@ mod tests {
         rap.rate.as_bps() / 1000
     }
 
-    /// 8000 bits every 100 ms are 80 kbit/s. As gaps: 80 ms (100 kbit/s) becomes 80 * 100 / 180 = 44.4 ms (180 kbit/s).
+    /// A packet of 8000 bits more per round trip of 100 ms adds 80 kbit/s. The gap between packets changes from 80 ms
+    /// (100 kbit/s) to 80 * 100 / 180 = 44.4 ms (180 kbit/s).
     #[test]
     fn a_round_trip_without_loss_adds_a_packet_to_each() {
         let mut rap = rap();
@@ -136,7 +137,7 @@ mod tests {
         assert_eq!([1000, 1050, 1100].map(|millis| report(&mut rap, millis, 0.1)), [450, 450, 225]);
     }
 
-    /// If it fails, the rate changes although no round-trip time is known, from which a step could be calculated.
+    /// If it fails, the rate changes although the round-trip time, from which a step is calculated, is unknown.
     #[test]
     fn without_a_round_trip_the_rate_is_kept() {
         let mut rap = rap();

@@ -2,16 +2,16 @@ use super::loss_intervals::LossIntervals;
 use super::{Allowance, Controller, Feedback, IntervalSummary, RateLimits, Reason, Snapshot};
 use crate::units::{Instant, Rate, SenderClock, Size, Span};
 
-/// TCP-friendly rate control: the rate of TCP's throughput equation at the observed loss event rate.
+/// TCP-friendly rate control (TFRC): the rate of TCP's throughput equation at the observed loss event rate.
 ///
 /// Source: RFC 5348, Sec. 3.1 for the equation, Sec. 4.3 for the rate, Sec. 5.2 to 5.4 for loss events and their mean
 /// interval, Sec. 6.3.1 for the first interval. An ECN mark counts as a loss event, like a loss (Sec. 5.1).
 ///
-/// Readings: loss events are found at the sender, from reports (RFC 5348, Sec. 8.3 allows the sender to): a report with
-/// loss is one event, unless the last event began within a round trip. An event is assumed to lie in the middle of its
-/// report's packets. Reports should arrive about once per round trip. If they are further apart, several events count
-/// as one and the rate is too high. `t_RTO` is four round trips, `b` is 1. There is no restart after an idle period and
-/// no oscillation prevention (Sec. 4.5).
+/// What the source leaves open is our choice. Loss events are found at the sender, from reports (RFC 5348, Sec. 8.3
+/// allows this): a report with loss is one event, unless the last event began within a round trip. An event is assumed
+/// to be in the middle of the packets of its report. Reports should arrive about once per round trip. If they are
+/// further apart, several events count as one and the rate is too high. `t_RTO` is four round trips, `b` is 1. There is
+/// no restart after an idle period and no oscillation prevention (Sec. 4.5).
 #[derive(Clone, Debug)]
 pub struct Tfrc {
     limits: RateLimits,
@@ -24,12 +24,12 @@ pub struct Tfrc {
     snapshot: Snapshot,
 }
 
-/// Weight of the old round trip (RFC 5348, Sec. 4.3).
+/// Weight of the old smoothed round-trip time in the new one (RFC 5348, Sec. 4.3).
 const OLD_ROUND_TRIP: f64 = 0.9;
 /// The longest loss interval considered in the search for the first interval, in packets. Our choice.
 const LONGEST_INTERVAL: f64 = 1e9;
 
-/// TCP's throughput in bit/s at a loss event rate p, 0 to 1 (RFC 5348, Sec. 3.1).
+/// Returns TCP's throughput in bit/s at a loss event rate p, 0 to 1 (RFC 5348, Sec. 3.1).
 fn throughput(packet_bits: f64, round_trip_s: f64, p: f64) -> f64 {
     let timeout_s = 4.0 * round_trip_s;
     let fast = round_trip_s * libm::sqrt(2.0 * p / 3.0);
@@ -38,7 +38,7 @@ fn throughput(packet_bits: f64, round_trip_s: f64, p: f64) -> f64 {
 }
 
 impl Tfrc {
-    /// Starts at the start rate, for IP packets of `packet`.
+    /// Creates a controller at the start rate, for IP packets of the size `packet`.
     pub const fn new(limits: RateLimits, packet: Size) -> Self {
         Self {
             packet,
@@ -52,14 +52,14 @@ impl Tfrc {
         }
     }
 
-    /// The loss event rate; `None` before the first loss (RFC 5348, Sec. 5.4).
+    /// Returns the loss event rate; `None` before the first loss (RFC 5348, Sec. 5.4).
     fn loss_event_rate(&self) -> Option<f64> {
-        // The open interval counts only if it raises the rate.
+        // The open interval counts only if this raises the allowed rate.
         let interval = self.intervals.mean_longer()?;
         Some((1.0 / interval.max(1.0)).min(1.0))
     }
 
-    /// Counts the packets of a report; `lost` tells whether any of them was lost.
+    /// Counts the packets of a report. `lost` says whether any of them was lost or marked.
     fn count(&mut self, now: Instant<SenderClock>, packets: f64, lost: bool, receive_bps: f64) {
         let round_trip_s = self.round_trip_s.unwrap_or(0.0);
         let is_new = self.last_event.is_none_or(|last| (now - last).as_secs_f64() > round_trip_s);
@@ -70,15 +70,16 @@ impl Tfrc {
         self.last_event = Some(now);
         self.intervals.grow(packets / 2.0);
         if self.intervals.closed() == 0 {
-            // Sec. 6.3.1: the interval at which the equation yields half of the receive rate at the time of the loss.
+            // RFC 5348, Sec. 6.3.1: the first interval is that at which the equation yields half of the receive rate at
+            // the time of the loss.
             self.intervals.replace_open(self.interval_at(receive_bps / 2.0));
         }
         self.intervals.close();
         self.intervals.grow(packets / 2.0);
     }
 
-    /// The loss interval in packets at which the equation yields `bps`. The rate falls as the loss event rate, the
-    /// inverse of the interval, grows.
+    /// Returns the loss interval in packets at which the equation yields `bps`. The equation's rate falls as the loss
+    /// event rate, the inverse of the interval, grows.
     fn interval_at(&self, bps: f64) -> f64 {
         let (Some(round_trip_s), packet_bits) = (self.round_trip_s, self.packet.as_bits() as f64) else { return 1.0 };
         let (mut low, mut high) = (1.0, LONGEST_INTERVAL);
@@ -112,7 +113,7 @@ impl Tfrc {
         let marked = interval.fraction_marked.unwrap_or(0.0);
         self.count(now, packets, lost > 0.0 || marked > 0.0, receive_bps);
         let next = match self.loss_event_rate() {
-            // Sec. 4.3, step 4: the equation's rate, but at most twice the receive rate.
+            // RFC 5348, Sec. 4.3, step 4: the equation's rate, but at most twice the receive rate.
             Some(p) => throughput(self.packet.as_bits() as f64, round_trip_s, p).min(2.0 * receive_bps),
             // Slow start: doubles the rate once per round trip.
             None => bps.max((2.0 * bps).min(2.0 * receive_bps)),
@@ -178,8 +179,8 @@ mod tests {
         tfrc.rate.as_bps()
     }
 
-    /// For small p the equation is Mathis' formula, 1/sqrt(2p/3) packets per round trip. At p = 1 %, by hand,
-    /// retransmission timeouts add 4 * 3 sqrt(3/800) * 0.01 * 1.0032 / sqrt(2/300) = 9.0 % to the time per packet.
+    /// For small p the equation is Mathis' formula, 1/sqrt(2p/3) packets per round trip. At p = 1 %, retransmission
+    /// timeouts add 4 * 3 sqrt(3/800) * 0.01 * 1.0032 / sqrt(2/300) = 9.0 % to the time per packet.
     #[test]
     fn the_equation_is_that_of_tcp() {
         let mathis = |p: f64| 8000.0 / (0.1 * (2.0 * p / 3.0).sqrt());
@@ -187,7 +188,7 @@ mod tests {
         assert!((mathis(0.01) / throughput(8000.0, 0.1, 0.01) - 1.090_288).abs() < 1e-4);
     }
 
-    /// If it fails, the law fills every queue that marks instead of dropping.
+    /// If it fails, the law fills every queue whose router marks packets instead of dropping them.
     #[test]
     fn a_mark_is_a_loss_event() {
         let mut tfrc = tfrc();
@@ -206,7 +207,7 @@ mod tests {
         assert!(tfrc.loss_event_rate().is_some_and(|rate| rate > 0.0));
     }
 
-    /// A loss every hundred packets is a loss event rate of 1 %. Losses before the ninth last do not count.
+    /// A loss every hundred packets is a loss event rate of 1 %. Only the last eight intervals count.
     #[test]
     fn equal_intervals_give_their_inverse() {
         let mut tfrc = tfrc();
@@ -234,7 +235,7 @@ mod tests {
         let rates = [100, 200, 300].map(|millis| report(&mut tfrc, millis, 2, 0.0));
         assert_eq!(rates, [20_000, 40_000, 80_000]);
         let after = report(&mut tfrc, 400, 20, 0.05);
-        // 19 of 20 packets arrived, 1520 kbit/s; the first loss leaves half of that.
+        // 19 of 20 packets arrived within 100 ms, which is 1520 kbit/s. The first loss halves this rate.
         assert!(after.abs_diff(760_000) < 10_000, "{after}");
     }
 }

@@ -4,9 +4,9 @@ use crate::units::{Instant, Rate, SenderClock, Size};
 
 /// The rate change by which a source brings the playout buffer to its desired occupancy.
 ///
-/// Source: Subramanya 2003, Eq. 2 and 4: `e = x - x_d`, `u = (x_d - f + k_v e) / T`. By Eq. 1 and 5 the error is then
-/// `e(k+1) = Sat(k_v e(k) + d(k))`: each interval multiplies the error left by a disturbance by `k_v`, and for
-/// disturbances of at most d the error stays within `d / (1 - k_v)`.
+/// Source: Subramanya 2003, Eq. 2 and 4: `e = x - x_d`, `u = (x_d - f + k_v e) / T`. With this law, by Eq. 1 and 5, the
+/// error is `e(k+1) = Sat(k_v e(k) + d(k))`: each interval multiplies the error that a disturbance caused by `k_v`, and
+/// for disturbances of at most d the error stays within `d / (1 - k_v)`.
 ///
 /// | symbol | name | unit |
 /// | --- | --- | --- |
@@ -19,18 +19,19 @@ use crate::units::{Instant, Rate, SenderClock, Size};
 pub struct TqLaw {
     /// Desired number of packets in the playout buffer.
     pub desired: f64,
-    /// Share of the buffer's error that remains after an interval.
+    /// Share of the error of the buffer's occupancy that remains after an interval.
     pub gain: f64,
 }
 
 impl TqLaw {
-    /// The rate change u in packets/s, after an interval of `traffic` with the accumulation f.
+    /// Returns the rate change u in packets/s, after an interval with the measurements `traffic` and the accumulation
+    /// f.
     ///
     /// Returns NaN or ±∞ for an interval of zero or for non-finite input; the caller must check.
     pub fn change(&self, traffic: &Traffic, accumulation: f64) -> f64 {
-        // Eq. 2.
+        // Subramanya 2003, Eq. 2.
         let error = traffic.occupancy - self.desired;
-        // Eq. 4.
+        // Subramanya 2003, Eq. 4.
         (self.desired - accumulation + self.gain * error) / traffic.interval_s
     }
 }
@@ -42,27 +43,27 @@ pub struct TqConfig {
     pub law: TqLaw,
     /// How the traffic accumulation f is estimated.
     pub accumulation: TrafficAccumulation,
-    /// Lowest rate, and highest rate: the paper's peak packet rate.
+    /// Lowest and highest rate. The highest rate is the peak packet rate of Subramanya 2003.
     pub limits: RateLimits,
     /// Size of the IP packets.
     pub packet: Size,
 }
 
-/// Explicit rate control, based on the packets that enter the network, leave it, and wait in the playout buffer.
+/// Explicit rate control (TQ), based on the packets that enter the network, leave it, and wait in the playout buffer.
 ///
 /// Source: Subramanya 2003, Sec. 3.
 ///
-/// Readings:
+/// What the source leaves open is our choice:
 /// - u changes the rate at which packets entered in the interval, `I_n`. By Eq. 1 the next occupancy then differs from
 ///   the desired one by `k_v e`. For a source that sent less than allowed, the base is its actual rate.
 /// - A positive change never lowers the rate, and does not raise it if the application did not use the current rate.
-/// - Several sources on one buffer: the paper's x, u and `I_n` are vectors with a component for each source. A
+/// - Several sources may share one buffer: the paper's x, u and `I_n` are vectors with a component for each source. A
 ///   session's report counts its own packets only. The law is linear, so the changes of all sources add up to the
 ///   change for their sum, with the sum of all `x_d`. A first-come, first-served buffer serves each source in
 ///   proportion to its packets in the buffer, so the shares converge in proportion to their `x_d`.
 /// - The controller starts at the highest rate, like the paper's sources.
 /// - A report without a playout buffer, or with an interval of zero length, keeps the rate. Three missing reports halve
-///   it, as with the other controllers.
+///   the rate, as with the other controllers.
 #[derive(Clone, Debug)]
 pub struct Tq {
     law: TqLaw,
@@ -74,14 +75,15 @@ pub struct Tq {
 }
 
 impl Tq {
-    /// A controller at its highest rate.
+    /// Creates a controller at its highest rate.
     pub const fn new(config: TqConfig) -> Self {
         let TqConfig { law, accumulation, limits, packet } = config;
         let snapshot = Snapshot { reason: None, law_step_bps: None, response: None };
         Self { law, accumulation, limits, packet, rate: limits.max(), snapshot }
     }
 
-    /// The interval in the paper's units; `None` if its length is zero.
+    /// Returns the measurements of an interval in the paper's units; `None` without a playout buffer, or if the length
+    /// of the interval is zero.
     fn traffic(&self, interval: &IntervalSummary) -> Option<Traffic> {
         let playout = interval.playout?;
         let interval_s = playout.interval.as_secs_f64();
@@ -144,8 +146,8 @@ impl Controller for Tq {
         self.limits.min()
     }
 
-    /// The controller starts at its highest rate. The receiver's playout buffer limits the rate instead, and no session
-    /// without a playout buffer accepts this controller.
+    /// Returns `false`, because the controller starts at its highest rate. The receiver's playout buffer limits the
+    /// rate instead, and no session without a playout buffer accepts this controller.
     fn is_held_to_proof(&self) -> bool {
         false
     }
@@ -165,7 +167,8 @@ mod tests {
     use crate::measure::PlayoutSummary;
     use crate::units::Span;
 
-    /// Golden value: q = 5, f = 24, u = -138 packets/s.
+    /// The expected values are computed by hand: a queue of q = 5 packets, an accumulation of f = 24 packets, and a
+    /// rate change of u = -138 packets/s.
     #[test]
     fn the_law_by_hand() {
         let traffic = Traffic {
@@ -194,7 +197,7 @@ mod tests {
         })
     }
 
-    /// Packets/s as a rate of packets of 1000 bytes.
+    /// Returns the rate of `packets` packets of 1000 bytes per second.
     fn rate(packets: f64) -> Rate {
         Rate::from_bps_f64(packets * 8000.0).expect("not negative")
     }
@@ -210,8 +213,8 @@ mod tests {
         PlayoutSummary { interval: Span::from_millis(100), ingress, arrival: ingress, service, occupancy }
     }
 
-    /// 250 packets/s enter a buffer that serves 62.5 and holds 10: the rate must be 62.5 + 0.5 · (5 − 10) / 0.1 s. Then
-    /// the buffer holds its desired 5 packets, and the rate must be 62.5.
+    /// 250 packets/s enter a buffer that serves 62.5 packets/s and contains 10 packets, so the rate must be 62.5 + 0.5
+    /// · (5 − 10) / 0.1 s. In the next interval the buffer contains its desired 5 packets, so the rate must be 62.5.
     #[test]
     fn an_overfull_buffer_is_served_at_its_rate_less_what_waits() {
         let mut tq = tq(5.0);
@@ -240,8 +243,8 @@ mod tests {
 
     proptest! {
         /// Subramanya 2003, Eq. 1 and 5: for |k_v| < 1, disturbances of at most d and any first occupancy, the error
-        /// stays within `k_v^k e(0) + d / (1 - k_v)`. The plant is Eq. 1, with its saturation at the buffer's size. The
-        /// queue that the estimator measures is part of f in the plant, too.
+        /// stays within `k_v^k e(0) + d / (1 - k_v)`. The simulated plant is Eq. 1, which saturates at the buffer's
+        /// size. In the plant, f includes the queue that the estimator measures.
         #[test]
         fn the_error_is_bounded_under_bounded_disturbance(
             gain in -0.99f64..0.99,
@@ -323,7 +326,7 @@ mod tests {
         assert!(adaptive.abs() < 1e-9, "{adaptive}");
     }
 
-    /// A plant with delay: a report takes effect one interval late. If it fails, the loop oscillates forever.
+    /// Each report takes effect one interval late. If it fails, this delay makes the control loop oscillate forever.
     #[test]
     fn with_reports_an_interval_late_the_buffer_still_settles() {
         let law = TqLaw { desired: 5.0, gain: 0.5 };

@@ -42,56 +42,61 @@ pub struct Traffic {
 /// Source: Subramanya 2003, Sec. 2: `f = x + q + (I_n - S_r) T` with the bottleneck's queue `q = (I_n - I_r) T`.
 /// Units: packets.
 ///
-/// Reading: as printed, q covers one interval only, so a queue of constant length is not seen. The sum of q over all
-/// intervals is the number of packets queued in the network. By Little's law this number is the arrival rate times the
-/// queueing delay, which is the delay minus the least delay so far. This variant sees a queue anywhere in the network,
-/// and rounding or packet loss cause no error.
+/// Our interpretation: as printed, q covers one interval only, so a queue of constant length is not detected. The sum
+/// of q over all intervals is the number of packets queued in the network. By Little's law this number is the arrival
+/// rate times the queueing delay, which is the delay minus the least delay so far. The variant
+/// [`accumulated`](Self::accumulated) computes q in this way. It detects a queue anywhere in the network, and rounding
+/// or packet loss cause no error.
 ///
-/// Reading of the adaptive estimator (Subramanya 2003, Eq. 6): the paper shows its term in the error equation, but not
-/// how it is updated. By Eq. 1 and 6 the error of the estimate is the part of the next occupancy that the estimate did
-/// not predict. The estimator adds a bias to q and moves the bias by `LEARNING` times that error after each interval,
-/// which is the gradient step for a bias. This removes any constant error of q, such as packets lost in the network: a
-/// constant disturbance leaves no error, instead of the `d / (1 - k_v)` of Eq. 5.
+/// Our interpretation of the adaptive estimator (Subramanya 2003, Eq. 6): the paper shows its term in the error
+/// equation, but not how the term is updated. By Eq. 1 and 6 the error of the estimate is the part of the next
+/// occupancy that the estimate did not predict. The estimator adds a bias to q and moves the bias by `LEARNING` times
+/// that error after each interval, which is the gradient step for a bias. This removes any constant error of q, such as
+/// packets lost in the network: a constant disturbance leaves no error, instead of the `d / (1 - k_v)` of Eq. 5.
 #[derive(Clone, Copy, Debug)]
 pub struct TrafficAccumulation(Queue);
 
 #[derive(Clone, Copy, Debug)]
 enum Queue {
-    /// q is the number of packets that the last interval added.
+    /// The bottleneck's queue q is the number of packets that the last interval added.
     Printed,
-    /// q is the number of all queued packets; `least_s` is the least delay so far, in seconds.
+    /// The bottleneck's queue q is the number of all queued packets; `least_s` is the least delay so far, in seconds.
     Standing { least_s: f64 },
-    /// q is the number of packets that the last interval added, plus a bias learned from the occupancy.
+    /// The bottleneck's queue q is the number of packets that the last interval added, plus a bias learned from the
+    /// occupancy.
     Adaptive {
-        /// In packets.
+        /// The learned bias of q, in packets.
         bias: f64,
-        /// Occupancy plus q minus the packets served in the last interval, in packets. Together with the next ingress
-        /// this predicts the next occupancy.
+        /// Occupancy plus q minus the packets served in the last interval, in packets. The sum of this and the next
+        /// ingress predicts the next occupancy.
         carried: Option<f64>,
     },
 }
 
-/// Share of the prediction error by which the bias of the adaptive estimator moves. Our choice: with intervals of 100
-/// ms it adapts within a second; a larger share would follow the rounding to whole packets.
+/// Share of the prediction error by which the bias of the adaptive estimator moves. The value is our choice: with
+/// intervals of 100 ms the bias adapts within a second; with a larger share, it would follow the rounding to whole
+/// packets.
 const LEARNING: f64 = 0.1;
 
 impl TrafficAccumulation {
-    /// q as printed in the paper: of each interval alone.
+    /// Creates an estimator with q as printed in the paper: the packets that the last interval added to the
+    /// bottleneck's queue.
     pub const fn printed() -> Self {
         Self(Queue::Printed)
     }
 
-    /// q of all intervals together.
+    /// Creates an estimator with q as the number of all packets in the bottleneck's queue, computed from the queueing
+    /// delay.
     pub const fn accumulated() -> Self {
         Self(Queue::Standing { least_s: f64::INFINITY })
     }
 
-    /// q of each interval alone, plus a learned bias (Subramanya 2003, Eq. 6).
+    /// Creates an estimator with q as printed in the paper, plus a learned bias (Subramanya 2003, Eq. 6).
     pub const fn adaptive() -> Self {
         Self(Queue::Adaptive { bias: 0.0, carried: None })
     }
 
-    /// Processes an interval and returns the accumulation f at its end, in packets.
+    /// Processes an interval and returns the accumulation f at the end of the interval, in packets.
     ///
     /// NaN and infinite inputs propagate, except in `delay_s`: without a valid delay, q is as printed.
     pub fn after(&mut self, traffic: &Traffic) -> f64 {
@@ -104,8 +109,8 @@ impl TrafficAccumulation {
             }
             (Queue::Adaptive { bias, carried }, _) => {
                 if let Some(before) = *carried {
-                    // Eq. 1, bounded below: the occupancy is never negative. It has no upper bound here, because the
-                    // buffer's size is not reported.
+                    // Subramanya 2003, Eq. 1, bounded below: the occupancy is never negative. It has no upper bound
+                    // here, because the buffer's size is not reported.
                     let predicted = (before + *bias + ingress * interval_s).max(0.0);
                     let learned = *bias + LEARNING * (occupancy - predicted);
                     *bias = if learned.is_finite() { learned } else { *bias };
@@ -123,8 +128,8 @@ impl TrafficAccumulation {
 mod tests {
     use super::*;
 
-    /// 25 packets/s more enter than leave: 5 packets per interval of 0.2 s. At 100 packets/s, 5 packets cause 50 ms of
-    /// delay.
+    /// 25 packets/s more enter than leave, which adds 5 packets to the queue per interval of 0.2 s. At 100 packets/s, 5
+    /// packets cause 50 ms of delay.
     const GROWING: Traffic =
         Traffic { interval_s: 0.2, ingress: 125.0, arrival: 100.0, service: 125.0, occupancy: 3.0, delay_s: None };
     const STANDING: Traffic = Traffic { ingress: 100.0, service: 100.0, ..GROWING };

@@ -1,6 +1,6 @@
 use crate::units::Rate;
 
-/// Capacity and available bandwidth of a path, as measured between its ends.
+/// Capacity and available bandwidth of a path, as measured between its two endpoints.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct BandwidthEstimate {
     /// K: the rate of the narrowest link.
@@ -9,17 +9,17 @@ pub struct BandwidthEstimate {
     pub available: Measured,
 }
 
-/// A rate and its confidence.
+/// A measured rate and its confidence interval.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Measured {
-    /// The rate.
+    /// The measured rate.
     pub rate: Rate,
-    /// 95 % confidence interval of the rate over the recent measurements; `None` if there are too few.
+    /// 95 % confidence interval of the rate over the recent measurements; `None` if there are too few measurements.
     pub interval: Option<(Rate, Rate)>,
 }
 
 impl Measured {
-    /// A rate that is known exactly, as in a simulator that knows its links.
+    /// Returns a rate that is known exactly, as in a simulator that knows its links.
     pub const fn exact(rate: Rate) -> Self {
         Self { rate, interval: Some((rate, rate)) }
     }

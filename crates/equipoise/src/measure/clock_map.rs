@@ -10,25 +10,25 @@ pub struct ClockMap {
 }
 
 impl ClockMap {
-    /// The two clocks agree: one host, one simulator, or hosts declared to be synchronised.
+    /// The map for two clocks that agree: those of one host, of one simulator, or of hosts declared to be synchronised.
     pub const SYNCHRONISED: Self = Self { receiver_ahead: Span::ZERO };
 
-    /// The receiver's clock shows `span` more than the sender's at the same moment.
+    /// Returns the map for a receiver's clock that shows `span` more than the sender's clock at the same moment.
     pub const fn receiver_ahead(span: Span) -> Self {
         Self { receiver_ahead: span }
     }
 
-    /// How far the receiver's clock is ahead of the sender's.
+    /// Returns by how much the receiver's clock is ahead of the sender's clock.
     pub const fn ahead(&self) -> Span {
         self.receiver_ahead
     }
 
-    /// The time from `sent` to `arrived`; negative if the map is wrong.
+    /// Returns the time from `sent` to `arrived`, which is negative if the map is wrong.
     pub fn one_way_delay(&self, sent: Instant<SenderClock>, arrived: Instant<ReceiverClock>) -> Span {
         self.to_sender(arrived) - sent
     }
 
-    /// The sender's clock reading at a moment of the receiver's clock.
+    /// Returns the reading of the sender's clock when the receiver's clock shows `at`.
     pub fn to_sender(&self, at: Instant<ReceiverClock>) -> Instant<SenderClock> {
         (at - self.receiver_ahead).assume_clock()
     }

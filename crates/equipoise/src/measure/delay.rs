@@ -4,17 +4,17 @@ use super::moments::Moments;
 use super::summary::DelaySummary;
 use crate::units::{Instant, SenderClock, Span};
 
-/// One-way delays with their sending times, so that an interval can be selected later.
+/// Records one-way delays with the packets' sending times, so that the packets of an interval can be selected later.
 ///
 /// A receiver learns only from the sender report when the interval of the current rate began (Waki 2013, Eq. 13, 14).
 /// By then, packets of the interval have arrived. The meter therefore keeps runs of consecutive packets in arrival
 /// order: for each run, the moments of the delays, and the earliest and latest sending time. Memory is bounded: below
-/// [`DelayMeter::RUNS`] packets each packet is a run, and the cut is exact. Above that, adjacent runs are merged in
-/// pairs, and the cut falls between two runs. There is no allocation after the first interval.
+/// [`DelayMeter::RUNS`] packets each packet is a run, and packets are selected exactly. Above that, adjacent runs are
+/// merged in pairs, and only whole runs are selected. There is no allocation after the first interval.
 #[derive(Clone, Debug, Default)]
 pub struct DelayMeter {
     runs: VecDeque<Run>,
-    /// Number of packets in a run before the next run is opened.
+    /// Number of packets in a run at which the next run is opened.
     run_length: u64,
 }
 
@@ -30,7 +30,7 @@ impl DelayMeter {
     /// Maximum number of runs. At 15 Mbit/s and 1000 bytes per packet, the packets of two seconds need no merging.
     pub const RUNS: usize = 4096;
 
-    /// A meter without packets.
+    /// Creates a meter without packets.
     pub fn new() -> Self {
         Self { runs: VecDeque::new(), run_length: 1 }
     }
@@ -57,24 +57,25 @@ impl DelayMeter {
         }
     }
 
-    /// The summary of all packets that left after `cut`; `None` if there are fewer than two.
+    /// Returns the summary of all packets that left after `cut`; `None` if there are fewer than two.
     pub fn summary_after(&self, cut: Instant<SenderClock>) -> Option<DelaySummary> {
         let mut all = Moments::EMPTY;
         self.runs.iter().filter(|run| run.earliest > cut).for_each(|run| all.merge(&run.delay_s));
         Some(DelaySummary { mean_s: all.mean()?, variance_s2: all.variance()?, samples: all.count() })
     }
 
-    /// The minimum delay of all packets that left after `cut`; `None` if there are none.
+    /// Returns the minimum delay of all packets that left after `cut`; `None` if there are none.
     pub fn least_after(&self, cut: Instant<SenderClock>) -> Option<Span> {
         self.runs.iter().filter(|run| run.earliest > cut).map(|run| run.least).min()
     }
 
-    /// Removes all packets. Needed after a clock has been set, because delays before and after it cannot be compared.
+    /// Removes all packets. Needed after a clock has been set, because delays before and after the change of the clock
+    /// cannot be compared.
     pub fn clear(&mut self) {
         self.runs.clear();
     }
 
-    /// Removes the packets that left at or before `cut`.
+    /// Removes the runs whose packets all left at or before `cut`.
     pub fn forget_until(&mut self, cut: Instant<SenderClock>) {
         self.runs.retain(|run| run.latest > cut);
         if self.runs.len() < Self::RUNS / 4 {
@@ -114,7 +115,7 @@ mod tests {
     fn the_least_delay_is_that_of_the_packets_after_the_cut_however_runs_are_joined() {
         let mut meter = DelayMeter::new();
         for number in 0..10_000u64 {
-            // Minimum in the first half: 3 ms; in the second: 5 ms.
+            // The minimum delay is 3 ms in the first half, and 5 ms in the second half.
             meter.push(at(number), Span::from_millis(if number < 5000 { 3 } else { 5 + (number % 7) as i64 }));
         }
         assert_eq!(meter.least_after(at(4)), Some(Span::from_millis(3)));

@@ -13,14 +13,14 @@ impl InterarrivalJitter {
     /// Weight of one difference in the average (RFC 3550, Sec. 6.4.1).
     const GAIN: f64 = 1.0 / 16.0;
 
-    /// Records a packet with transit time `transit`; the clocks of the two ends need not be synchronised.
+    /// Records a packet with transit time `transit`; the clocks of sender and receiver need not be synchronised.
     pub fn push(&mut self, transit: Span) {
         if let Some(last) = self.last_transit.replace(transit) {
             self.jitter_s += ((transit - last).abs().as_secs_f64() - self.jitter_s) * Self::GAIN;
         }
     }
 
-    /// The jitter in seconds; zero before the second packet, as in RFC 3550.
+    /// Returns the jitter in seconds; zero before the second packet, as in RFC 3550.
     pub const fn as_secs_f64(&self) -> f64 {
         self.jitter_s
     }

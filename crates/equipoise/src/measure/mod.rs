@@ -1,7 +1,7 @@
-//! Packets sent and arrived → statistics per interval.
+//! Computes statistics per interval from packets sent and arrived.
 //!
-//! The first step of the loop. Meters process one packet at a time in bounded memory, and report "too few samples" as a
-//! value. They do not depend on wire formats or on controllers.
+//! This is the first step of the control loop. Meters process one packet at a time in bounded memory, and report "too
+//! few samples" as a value. They do not depend on wire formats or on controllers.
 
 mod accumulation;
 mod bandwidth;

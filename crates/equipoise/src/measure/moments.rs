@@ -13,7 +13,7 @@ pub struct Moments {
 }
 
 impl Moments {
-    /// No numbers yet.
+    /// The moments before any number was added.
     pub const EMPTY: Self = Self { count: 0, mean: 0.0, squares: 0.0 };
 
     /// Adds a number; infinities and NaN are ignored.
@@ -46,17 +46,18 @@ impl Moments {
         Self { count, mean: summary.mean_s, squares: summary.variance_s2 * count.saturating_sub(1) as f64 }
     }
 
-    /// How many numbers were added.
+    /// Returns how many numbers were added.
     pub const fn count(&self) -> u64 {
         self.count
     }
 
-    /// The mean; `None` if no number was added.
+    /// Returns the mean; `None` if no number was added.
     pub fn mean(&self) -> Option<f64> {
         (self.count > 0).then_some(self.mean)
     }
 
-    /// The unbiased variance (divisor n − 1), in the square of the numbers' unit; `None` for fewer than two numbers.
+    /// Returns the unbiased variance (divisor n − 1), in the square of the numbers' unit; `None` for fewer than two
+    /// numbers.
     pub fn variance(&self) -> Option<f64> {
         (self.count > 1).then(|| self.squares / (self.count - 1) as f64)
     }
@@ -81,7 +82,7 @@ mod tests {
 
     use super::*;
 
-    /// The textbook formulas, which need two passes, as a reference.
+    /// Computes mean and variance by the textbook formulas, which need two passes, as a reference.
     fn two_pass(values: &[f64]) -> (f64, f64) {
         let n = values.len() as f64;
         let mean = values.iter().sum::<f64>() / n;
@@ -90,7 +91,7 @@ mod tests {
 
     #[test]
     fn a_small_variance_on_a_large_mean_survives() {
-        // 1e9 + {4, 7, 13, 16}: variance 30. The naive sum of squares would lose it to rounding.
+        // 1e9 + {4, 7, 13, 16} have a variance of 30. With the naive sum of squares, rounding would destroy the result.
         let moments: Moments = [4.0, 7.0, 13.0, 16.0].iter().map(|v| v + 1e9).collect();
         assert_eq!(moments.variance(), Some(30.0));
     }

@@ -1,14 +1,14 @@
 use crate::units::{Instant, Rate, ReceiverClock, SenderClock, Size};
 
-/// The bottleneck's rate, from packets sent in pairs.
+/// Estimates the bottleneck's rate from packets sent in pairs.
 ///
-/// Source: Keshav 1991: a bottleneck that serves two packets back to back spaces them by the service time of the
-/// second, so its rate is the size of the second packet over the gap. The sending times show which packets were sent as
-/// a pair.
+/// Source: Keshav 1991: a bottleneck that serves two packets back to back spaces them by the service time of the second
+/// packet, so its rate is the size of the second packet divided by the gap. The sending times show which packets were
+/// sent as a pair.
 ///
-/// Reading: a packet of cross traffic between the two packets widens the gap, and a queue after the bottleneck narrows
-/// it. The median of the last [`PacketPairs::KEPT`] pairs is robust against both if they affect fewer than half of the
-/// pairs.
+/// Our addition: a packet of cross traffic between the two packets widens the gap, and a queue after the bottleneck
+/// narrows it. The median of the last [`PacketPairs::KEPT`] pairs is robust against both if they affect fewer than half
+/// of the pairs.
 #[derive(Clone, Debug)]
 pub struct PacketPairs {
     last: Option<(u64, Instant<SenderClock>, Instant<ReceiverClock>)>,
@@ -19,13 +19,13 @@ pub struct PacketPairs {
 }
 
 impl PacketPairs {
-    /// Number of recent pairs kept. Our choice: an odd number, so that the median is one of them; with more, the
-    /// estimate would follow a route change too slowly.
+    /// Number of recent pairs kept. Our choice: an odd number, so that the median is one of the rates. With more pairs,
+    /// the estimate would follow a route change too slowly.
     pub const KEPT: usize = 15;
     /// Minimum number of pairs for an estimate. Our choice: the median of three tolerates one wrong pair.
     const LEAST: usize = 3;
 
-    /// No pairs yet.
+    /// Creates an estimator without pairs.
     pub const fn new() -> Self {
         Self { last: None, rates: [0.0; Self::KEPT], known: 0, next: 0 }
     }
@@ -42,7 +42,7 @@ impl PacketPairs {
         self.known = (self.known + 1).min(Self::KEPT);
     }
 
-    /// The bottleneck's rate; `None` if there are too few pairs.
+    /// Returns the bottleneck's rate; `None` if there are too few pairs.
     pub fn bottleneck(&self) -> Option<Rate> {
         if self.known < Self::LEAST {
             return None;
@@ -66,7 +66,8 @@ mod tests {
 
     use super::*;
 
-    /// Pushes pairs of 1500-byte packets with these gaps in ms; pairs are 100 ms apart.
+    /// Pushes pairs of 1500-byte packets with these gaps in ms; pairs are 100 ms apart. Returns the bottleneck's rate
+    /// in Mbit/s.
     fn after(gaps_ms: &[f64]) -> Option<f64> {
         let mut pairs = PacketPairs::new();
         for (number, gap_ms) in gaps_ms.iter().enumerate() {
@@ -98,7 +99,8 @@ mod tests {
     fn packets_that_are_no_pair_say_nothing() {
         let mut pairs = PacketPairs::new();
         let size = Size::from_bytes(1500);
-        // A gap in the numbers; sent at different times; arrived together or out of order; the end of the number range.
+        // No two packets form a pair, because of a gap in the numbers, different sending times, arrivals together or
+        // out of order, or the end of the number range.
         for (sequence, sent, arrived) in
             [(1, 1, 10), (3, 1, 20), (4, 2, 30), (5, 2, 30), (6, 2, 25), (u64::MAX, 3, 40), (0, 3, 50)]
         {

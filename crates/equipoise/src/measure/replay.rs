@@ -6,27 +6,27 @@
 #[derive(Clone, Debug, Default)]
 pub struct ReplayWindow {
     highest: Option<u16>,
-    /// Bit n stands for the number `highest - n`.
+    /// The received numbers: bit n is set if the number `highest - n` was received.
     seen: [u64; Self::LENGTH as usize / 64],
 }
 
 /// The state of a sequence number in a [`ReplayWindow`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Novelty {
-    /// It was not received before.
+    /// The number was not received before.
     New,
-    /// It was received before.
+    /// The number was received before.
     Repeated,
-    /// It is below the window, so its state is not known.
+    /// The number is below the window, so its state is not known.
     Old,
 }
 
 impl ReplayWindow {
-    /// Size of the window, the same as that of [`SequenceTracker`](super::SequenceTracker) on one path.
+    /// Size of the window in numbers, the same as that of [`SequenceTracker`](super::SequenceTracker) on one path.
     pub const LENGTH: u16 = 1024;
 
-    /// The state of a sequence number. The half of the number space after the highest number counts as ahead of it,
-    /// except the number in the middle, which is ambiguous.
+    /// Returns the state of a sequence number. The half of the number space after the highest number counts as ahead of
+    /// it, except the number in the middle, which is ambiguous.
     pub fn novelty(&self, sequence: u16) -> Novelty {
         match self.highest.map(|highest| highest.wrapping_sub(sequence)) {
             Some(behind) if self.is_seen(behind) => Novelty::Repeated,
@@ -46,10 +46,10 @@ impl ReplayWindow {
         self.see(0);
     }
 
-    /// Moves all numbers `by` places further below the highest.
+    /// Shifts the bits by `by`, because the highest number rises by `by`.
     fn shift(&mut self, by: u16) {
         let (words, bits) = (usize::from(by / 64), u32::from(by % 64));
-        // From the top, because each word is computed from words below it.
+        // The loop starts with the top word, because each word is computed from words below it.
         for at in (0..self.seen.len()).rev() {
             let word =
                 |back: usize| at.checked_sub(words + back).and_then(|at| self.seen.get(at)).copied().unwrap_or(0);
@@ -80,7 +80,7 @@ mod tests {
     use super::*;
 
     proptest! {
-        /// Compares with a set of all numbers received.
+        /// Compares the window with a set of all numbers received.
         #[test]
         fn each_number_of_the_window_is_new_once_and_nobody_can_tell_behind_it(
             steps in proptest::collection::vec(-1500i32..3000, 1..200), start: u16,

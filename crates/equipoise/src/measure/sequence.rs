@@ -14,20 +14,20 @@ use crate::units::{Instant, SenderClock, Span};
 /// negotiated.
 #[derive(Clone, Debug)]
 pub struct SequenceTracker {
-    /// Extended numbers of the first packet and of the highest one.
+    /// `base` and `highest` are the extended numbers of the first packet and of the packet with the highest number.
     base: u64,
     highest: u64,
-    /// When the packet with the highest number left.
+    /// Departure time of the packet with the highest number.
     newest: Instant<SenderClock>,
-    /// On several paths, a number lower than the highest by at most this is a late copy, even if its packet left later
-    /// than the highest: it waited for another path.
+    /// On several paths, a number lower than the highest by at most this is a late copy, even if its packet left after
+    /// the packet with the highest number, because the copy waited for another path. Zero on one path.
     copies: u64,
     /// How far the sender's own count is ahead of `highest`; `None` before the first count.
     ahead: Option<u64>,
-    /// One bit for each recent number up to `highest`; bit n modulo the number of bits stands for the extended number
-    /// n.
+    /// One bit for each recent number up to `highest`, set if the number was seen. The bit of the extended number n has
+    /// the index n modulo the number of bits.
     seen: Vec<u64>,
-    /// Packets that RFC 3550 counts as received, duplicates included.
+    /// Number of packets that RFC 3550 counts as received, duplicates included.
     received: u64,
     /// Numbers of packets expected and received at the last report.
     reported: (u64, u64),
@@ -36,11 +36,11 @@ pub struct SequenceTracker {
 /// What an arriving sequence number means.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Arrival {
-    /// First seen; its extended number, which never wraps.
+    /// The number is seen for the first time. The value is its extended number, which never wraps.
     New(u64),
-    /// Seen before, or too old to decide.
+    /// The number was seen before, or is too old to decide.
     Duplicate,
-    /// The source restarted with this packet; its extended number continues the old ones.
+    /// The source restarted with this packet. The value is its extended number, which continues the old numbers.
     Restarted(u64),
 }
 
@@ -51,33 +51,33 @@ pub struct LossInterval {
     pub fraction_lost: u8,
     /// Packets expected less packets received since the start; negative if duplicates outnumber losses.
     pub cumulative_lost: i32,
-    /// Cycles in the upper, highest sequence number in the lower 16 bits.
+    /// Number of cycles in the upper 16 bits, and highest sequence number in the lower 16 bits.
     pub extended_highest: u32,
 }
 
 impl SequenceTracker {
     /// How many recent numbers are remembered, to distinguish a duplicate from a late packet.
     pub const WINDOW: u64 = 1024;
-    /// The window if packets arrive on several paths, of which one may be seconds slower: 16384 packets of 500 bytes
-    /// are 6 s at 10 Mbit/s.
+    /// Number of recent numbers that are remembered if packets arrive on several paths, of which one may be seconds
+    /// slower: 16384 packets of 500 bytes are 6 s at 10 Mbit/s.
     pub const PATHS_WINDOW: u64 = 1 << 14;
     /// A jump ahead of less than this is always loss (RFC 3550, App. A.1).
     const MAX_DROPOUT: u64 = 3000;
-    /// Minimum time per packet of any source: 10 Gbit/s at the common packet size. Our choice.
+    /// Minimum time per packet of any source: 10 Gbit/s with packets of 1250 bytes. Our choice.
     const LEAST_GAP: Span = Span::from_micros(1);
 
-    /// A stream whose first packet carries `first` and left at `sent`.
+    /// Creates a tracker for a stream whose first packet carries `first` and left at `sent`.
     pub fn new(first: u16, sent: Instant<SenderClock>) -> Self {
         Self::with((Self::WINDOW, 0), first, sent)
     }
 
-    /// A stream whose packets arrive on several paths; each path also has its own tracker.
+    /// Creates a tracker for a stream whose packets arrive on several paths. Each path also has its own tracker.
     pub fn of_paths(first: u16, sent: Instant<SenderClock>) -> Self {
         Self::with((Self::PATHS_WINDOW, Self::PATHS_WINDOW), first, sent)
     }
 
     fn with((window, copies): (u64, u64), first: u16, sent: Instant<SenderClock>) -> Self {
-        // Counting starts in cycle 1, so that packets from before the first one have numbers, too.
+        // Counting starts in cycle 1, so that packets before the first packet also have numbers.
         let base = u64::from(first) + (1 << 16);
         let seen = vec![0; window as usize / 64];
         let mut tracker =
@@ -86,17 +86,18 @@ impl SequenceTracker {
         tracker
     }
 
-    /// The highest number so far.
+    /// Returns the highest extended number so far.
     pub const fn highest(&self) -> u64 {
         self.highest
     }
 
-    /// Records a further packet with number `sequence` that left at `sent`.
+    /// Records a further packet with number `sequence` that left at `sent`. Returns what the number means.
     pub fn push(&mut self, sequence: u16, sent: Instant<SenderClock>) -> Arrival {
         let ahead = u64::from(sequence.wrapping_sub(self.highest as u16));
         let passed = sent - self.newest;
         let behind = (1 << 16) - ahead;
-        // The number decides for a small difference, the departure time for a large one.
+        // For a small difference, the numbers decide whether the packet is ahead; for a large difference, the departure
+        // times decide.
         let is_ahead = if ahead < 1 << 15 {
             ahead < Self::MAX_DROPOUT || passed > Span::ZERO
         } else {
@@ -137,8 +138,8 @@ impl SequenceTracker {
         }
     }
 
-    /// Records that the source restarted with `sequence`. Its numbers continue the old ones, as if nothing were lost.
-    /// Returns its extended number.
+    /// Records that the source restarted with `sequence`. The extended numbers continue the old ones, as if nothing
+    /// were lost. Returns the extended number of `sequence`.
     pub fn restart(&mut self, sequence: u16) -> u64 {
         let cycles = (self.highest >> 16) + 1;
         self.base = (cycles << 16) + u64::from(sequence);
@@ -151,7 +152,7 @@ impl SequenceTracker {
         self.base
     }
 
-    /// The losses since the previous call. The next interval begins now.
+    /// Returns the losses since the previous call. The next interval begins with this call.
     pub fn report(&mut self) -> LossInterval {
         let expected = self.highest - self.base + 1;
         let (expected_before, received_before) = self.reported;
@@ -216,7 +217,7 @@ mod tests {
 
     const MILLI: Span = Span::from_millis(1);
 
-    /// Packet `number` of a source that sends one packet per millisecond.
+    /// Pushes packet `number` of a source that sends one packet per millisecond.
     fn push(tracker: &mut SequenceTracker, number: u64) -> Arrival {
         tracker.push(number as u16, Instant::ZERO + MILLI * number as i64)
     }

@@ -1,7 +1,7 @@
-//! A rate → departure times.
+//! Computes departure times from a rate.
 //!
-//! The last step of the loop. A [`Pacer`] spaces the packets of a controlled session. The caller passes the time to
-//! each call: threads and timers belong to the caller.
+//! This is the last step of the control loop. A [`Pacer`] spaces the packets of a controlled session. The caller passes
+//! the time to each call: threads and timers belong to the caller.
 
 mod pacer;
 

@@ -2,26 +2,27 @@ use crate::units::{Instant, Rate, Size, Span};
 
 /// Spaces packets evenly at a rate.
 ///
-/// After each departure the next packet is due `size / rate` after the time at which the last one was *due*, so that a
-/// small delay does not slow the stream. A sender that is late by more than one such gap, and by more than
-/// [`Pacer::TOLERANCE`], starts a new schedule from now. It never sends a burst to catch up, because a delay-based
-/// controller would measure that burst as delay variance. Instead, gaps are an eighth shorter until the lost time is
-/// recovered, up to [`Pacer::DEBT`]. If a higher rate moves a due time into the past, this does not count as lost time.
+/// After each departure the next packet is due `size / rate` after the time at which the last packet was *due*, so that
+/// a small delay does not slow the stream. If a sender is late by more than one such gap, and by more than
+/// [`Pacer::TOLERANCE`], a new schedule starts from now. The pacer never allows a burst to catch up, because a
+/// delay-based controller would measure that burst as delay variance. Instead, gaps are an eighth shorter until the
+/// lost time is recovered, up to [`Pacer::DEBT`]. If a higher rate moves a due time into the past, this does not count
+/// as lost time.
 #[derive(Clone, Debug)]
 pub struct Pacer<C> {
     rate: Rate,
     last: Option<Departure<C>>,
-    /// When the next packet is due, and the fraction of a nanosecond left over; `None` while the rate is zero.
+    /// Time when the next packet is due, and the remaining fraction of a nanosecond; `None` while the rate is zero.
     next: Option<(Instant<C>, u64)>,
-    /// Time lost by new schedules that is not recovered yet.
+    /// Time that was lost when schedules restarted, and that is not recovered yet.
     debt: Span,
-    /// The rate has changed since the last departure, and moved the due time.
+    /// Whether the rate has changed since the last departure, and moved the due time.
     rate_is_new: bool,
 }
 
 #[derive(Clone, Debug)]
 struct Departure<C> {
-    /// When the packet was due.
+    /// Time when the packet was due.
     due: Instant<C>,
     size: Size,
     /// Fraction of a nanosecond by which the schedule is ahead of `due`, in bit·ns/s at the rate of the departure.
@@ -33,9 +34,9 @@ struct Departure<C> {
 pub enum Readiness<C> {
     /// A packet may leave.
     Now,
-    /// Not before this moment, which is later than the `now` of the query.
+    /// A packet may leave at this moment, which is later than the `now` of the query.
     At(Instant<C>),
-    /// Not at all while the rate is zero.
+    /// No packet may leave while the rate is zero.
     Never,
 }
 
@@ -45,22 +46,23 @@ impl<C> Pacer<C> {
     /// burst of at most twelve packets.
     pub const TOLERANCE: Span = Span::from_micros(400);
     /// Maximum lost time that is recovered. Our choice: a virtual machine is typically preempted for some milliseconds.
-    /// After a longer outage, the rate from before it no longer applies.
+    /// After a longer outage, the rate from before the outage no longer applies.
     pub const DEBT: Span = Span::from_millis(10);
-    /// While lost time is recovered, each gap is shortened by 1/`REPAID` of it. Our choice: this hardly builds a queue.
+    /// While lost time is recovered, each gap is shortened by 1/`REPAID` of its length. Our choice: this hardly builds
+    /// a queue.
     const REPAID: i64 = 8;
 
-    /// A pacer whose first packet may leave at once.
+    /// Creates a pacer whose first packet may leave at once.
     pub const fn new(rate: Rate) -> Self {
         Self { rate, last: None, next: None, debt: Span::ZERO, rate_is_new: false }
     }
 
-    /// The current rate.
+    /// Returns the current rate.
     pub const fn rate(&self) -> Rate {
         self.rate
     }
 
-    /// Sets the rate. It already applies to the gap after the last packet.
+    /// Sets the rate. The new rate already applies to the gap after the last packet.
     pub fn set_rate(&mut self, rate: Rate) {
         if rate != self.rate {
             (self.rate, self.rate_is_new) = (rate, true);
@@ -81,7 +83,7 @@ impl<C> Pacer<C> {
         }
     }
 
-    /// Records a packet of `size` that left at `now`. If it was so late that the schedule restarts, returns the
+    /// Records a packet of `size` that left at `now`. If the packet was so late that the schedule restarts, returns the
     /// lateness.
     pub fn on_departure(&mut self, now: Instant<C>, size: Size) -> Option<Span> {
         let (due, carry) = self.next.unwrap_or((now, 0));
@@ -102,7 +104,8 @@ impl<C> Pacer<C> {
         anew.then_some(late)
     }
 
-    /// Records that there was nothing to send until `now`: a packet that was due earlier is due now, and is not late.
+    /// Records that there was nothing to send until `now`: a packet that was due earlier is due at `now`, and is not
+    /// late.
     pub fn rested_until(&mut self, now: Instant<C>) {
         if let Some(next) = self.next.as_mut().filter(|(due, _)| *due < now) {
             *next = (now, 0);
@@ -138,7 +141,7 @@ mod tests {
     type At = Instant<SenderClock>;
     const PACKET: Size = Size::from_bytes(1000);
 
-    /// Sends `count` packets, each exactly when the pacer allows. Returns the time of the last.
+    /// Sends `count` packets, each exactly when the pacer allows. Returns the time of the last departure.
     fn run(pacer: &mut Pacer<SenderClock>, mut now: At, count: usize) -> At {
         for _ in 0..count {
             if let Readiness::At(due) = pacer.poll(now) {
@@ -209,8 +212,8 @@ mod tests {
         assert_eq!(pacer.poll(At::ZERO), Readiness::Never);
     }
 
-    /// Gaps of 80 ms at first, and of 1 ms from 20 ms on. If it fails, the pacer overshoots after each rise of the
-    /// rate.
+    /// The gaps are 80 ms at first, and 1 ms from the time 20 ms on. If it fails, the pacer overshoots after each rise
+    /// of the rate.
     #[test]
     fn a_rate_that_rises_is_no_stall_to_make_up_for() {
         let mut pacer = Pacer::new(Rate::from_bps(100_000));
@@ -244,7 +247,7 @@ mod tests {
                 let gap = Rate::from_bps(mbps * 1_000_000).time_to_send(PACKET).unwrap();
                 let eighth = Span::from_nanos(gap.as_nanos() / 8);
                 if let Some(previous) = previous {
-                    // After a packet that is late by less than a gap, the next one may follow early, by at most that
+                    // After a packet that is late by less than a gap, the next packet may follow early, by at most that
                     // lateness.
                     prop_assert!(now - previous >= Span::ZERO);
                 }

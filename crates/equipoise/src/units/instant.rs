@@ -22,22 +22,22 @@ pub enum ReceiverClock {}
 pub struct Instant<C>(u64, PhantomData<fn() -> C>);
 
 impl<C> Instant<C> {
-    /// The clock's zero.
+    /// The zero of the clock `C`.
     pub const ZERO: Self = Self(0, PhantomData);
     /// The last moment the type can hold.
     pub const MAX: Self = Self(u64::MAX, PhantomData);
 
-    /// The moment `nanos` nanoseconds after the clock's zero.
+    /// Returns the moment `nanos` nanoseconds after the clock's zero.
     pub const fn from_nanos(nanos: u64) -> Self {
         Self(nanos, PhantomData)
     }
 
-    /// Nanoseconds after the clock's zero.
+    /// Returns the number of nanoseconds after the clock's zero.
     pub const fn as_nanos(self) -> u64 {
         self.0
     }
 
-    /// The same reading as a moment on clock `D`.
+    /// Returns the same reading as a moment on clock `D`.
     ///
     /// Only for clocks that agree: those of a simulator, or of the sockets of one host.
     pub const fn assume_clock<D>(self) -> Instant<D> {
@@ -51,7 +51,7 @@ impl<C> Clone for Instant<C> {
     }
 }
 impl<C> Copy for Instant<C> {}
-/// The clock's zero.
+/// The default is the zero of the clock.
 impl<C> Default for Instant<C> {
     fn default() -> Self {
         Self::ZERO

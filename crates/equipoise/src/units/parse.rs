@@ -1,11 +1,11 @@
-//! Quantities as text: a number, an optional space, and a unit.
+//! Parses and prints quantities as text: a number, an optional space, and a unit.
 
 use alloc::string::{String, ToString};
 use core::fmt;
 
 use thiserror::Error;
 
-/// Why a text is not a valid quantity; the message shows the text and the expected form.
+/// The reason why a text is not a valid quantity. The message shows the text and the expected form.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum UnitError {
@@ -17,14 +17,14 @@ pub enum UnitError {
         /// An example of the expected kind of quantity.
         example: &'static str,
     },
-    /// The unit is not one of this kind of quantity.
+    /// The unit is not a unit of the expected kind of quantity.
     #[error("`{unit}` is not a unit of {kind}; use one of {units}{hint}")]
     UnknownUnit {
-        /// The text in the place of the unit.
+        /// The text that was found instead of a unit.
         unit: String,
         /// The kind of quantity that was expected.
         kind: &'static str,
-        /// The accepted units.
+        /// The accepted units, separated by commas.
         units: &'static str,
         /// A hint at a likely confusion, or empty.
         hint: &'static str,
@@ -36,7 +36,7 @@ pub enum UnitError {
         text: String,
         /// The kind of quantity that was expected.
         kind: &'static str,
-        /// An example of that kind.
+        /// An example of the expected kind of quantity.
         example: &'static str,
     },
     /// The quantity is too large, or negative although this kind of quantity cannot be negative.
@@ -56,7 +56,7 @@ pub(super) struct Kind {
     example: &'static str,
     listed: &'static str,
     units: &'static [(&'static str, f64)],
-    /// Spellings that are refused with a reason.
+    /// Unit spellings that are refused, with the reason.
     refused: &'static [(&'static str, &'static str)],
 }
 
@@ -124,7 +124,7 @@ pub(super) const SPAN_UNITS: Units = (&[(1_000_000_000, "s"), (1_000_000, "ms"),
 pub(super) const RATE_UNITS: Units =
     (&[(1_000_000_000, "Gbit/s"), (1_000_000, "Mbit/s"), (1_000, "kbit/s"), (1, "bit/s")], "bit/s");
 
-/// The quantity in base units, rounded to a whole number within ±2⁶³.
+/// Returns the quantity in base units, rounded to a whole number within ±2⁶³.
 pub(super) fn signed(text: &str, kind: Kind) -> Result<i128, UnitError> {
     let trimmed = text.trim();
     let split =

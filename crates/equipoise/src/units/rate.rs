@@ -12,38 +12,40 @@ impl Rate {
     /// Zero.
     pub const ZERO: Self = Self(0);
 
-    /// A rate of `bps` bits per second.
+    /// Returns a rate of `bps` bits per second.
     pub const fn from_bps(bps: u64) -> Self {
         Self(bps)
     }
 
-    /// A rate of `bps` bits per second, rounded; saturates above. `None` for NaN and for a negative rate.
+    /// Returns a rate of `bps` bits per second, rounded. A rate that is too large saturates. Returns `None` for NaN and
+    /// for a negative rate.
     pub fn from_bps_f64(bps: f64) -> Option<Self> {
         (bps >= 0.0).then(|| Self(libm::round(bps) as u64))
     }
 
-    /// Whole bits per second.
+    /// Returns the rate in whole bits per second.
     pub const fn as_bps(self) -> u64 {
         self.0
     }
 
-    /// Bits per second.
+    /// Returns the rate in bits per second, as a floating-point number.
     pub const fn as_bps_f64(self) -> f64 {
         self.0 as f64
     }
 
-    /// Megabits (10⁶ bits) per second.
+    /// Returns the rate in megabits (10⁶ bits) per second.
     pub const fn as_mbps_f64(self) -> f64 {
         self.0 as f64 / 1e6
     }
 
-    /// Half of the rate, rounded down.
+    /// Returns half of the rate, rounded down.
     #[must_use]
     pub const fn halved(self) -> Self {
         Self(self.0 / 2)
     }
 
-    /// How long `size` takes at this rate, rounded to the nearest nanosecond; saturates. `None` at rate zero.
+    /// Returns how long sending `size` takes at this rate, rounded to the nearest nanosecond; saturates. Returns `None`
+    /// at rate zero.
     pub fn time_to_send(self, size: Size) -> Option<Span> {
         let nanos =
             (u128::from(size.as_bits()) * 1_000_000_000 + u128::from(self.0 / 2)).checked_div(u128::from(self.0))?;

@@ -9,23 +9,23 @@ use super::parse::UnitError;
 pub struct Share(f64);
 
 impl Share {
-    /// Zero.
+    /// The share zero, 0 %.
     pub const NONE: Self = Self(0.0);
     /// The whole, 100 %.
     pub const ALL: Self = Self(1.0);
 
-    /// A share from 0 to 1; `None` for other values and for NaN.
+    /// Returns a share from 0 to 1; `None` for other values and for NaN.
     pub fn from_fraction(fraction: f64) -> Option<Self> {
         (0.0..=1.0).contains(&fraction).then_some(Self(fraction))
     }
 
-    /// The share as a number from 0 to 1.
+    /// Returns the share as a number from 0 to 1.
     pub const fn as_fraction(self) -> f64 {
         self.0
     }
 }
 
-/// In percent.
+/// Writes the share in percent.
 impl fmt::Display for Share {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{} %", self.0 * 100.0)

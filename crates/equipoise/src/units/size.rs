@@ -25,17 +25,17 @@ impl Size {
         Self(bytes)
     }
 
-    /// Bytes.
+    /// Returns the size in bytes.
     pub const fn as_bytes(self) -> u64 {
         self.0
     }
 
-    /// The rate that carries this size in `time`; `None` if `time` is not positive.
+    /// Returns the rate that carries this size in `time`; `None` if `time` is not positive.
     pub fn over(self, time: Span) -> Option<Rate> {
         if time > Span::ZERO { Rate::from_bps_f64(self.as_bits() as f64 / time.as_secs_f64()) } else { None }
     }
 
-    /// Bits; saturates.
+    /// Returns the size in bits; saturates.
     pub const fn as_bits(self) -> u64 {
         self.0.saturating_mul(8)
     }

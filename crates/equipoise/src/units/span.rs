@@ -19,7 +19,7 @@ impl Span {
     /// The longest span.
     pub const MAX: Self = Self(i64::MAX);
 
-    /// A span of whole nanoseconds.
+    /// Returns a span of whole nanoseconds.
     pub const fn from_nanos(nanos: i64) -> Self {
         Self(nanos)
     }
@@ -44,22 +44,22 @@ impl Span {
         (!secs.is_nan()).then(|| Self(libm::round(secs * 1e9) as i64))
     }
 
-    /// Whole nanoseconds.
+    /// Returns the span in whole nanoseconds.
     pub const fn as_nanos(self) -> i64 {
         self.0
     }
 
-    /// Seconds.
+    /// Returns the span in seconds.
     pub fn as_secs_f64(self) -> f64 {
         self.0 as f64 / 1e9
     }
 
-    /// Milliseconds.
+    /// Returns the span in milliseconds.
     pub fn as_millis_f64(self) -> f64 {
         self.0 as f64 / 1e6
     }
 
-    /// The absolute value; saturates.
+    /// Returns the absolute value of the span; saturates.
     #[must_use]
     pub const fn abs(self) -> Self {
         Self(self.0.saturating_abs())

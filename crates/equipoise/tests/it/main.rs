@@ -1,4 +1,4 @@
-//! Tests of the core with models of paths and traffic from other crates, and with other implementations.
+//! Tests of this crate with models of paths and traffic from other crates, and against other implementations.
 
 mod gcc;
 mod inline;

@@ -1,4 +1,4 @@
-//! `equipoise receive`.
+//! `equipoise receive`: receives media from other hosts and, on request, sends media to them.
 
 mod watch;
 
@@ -25,21 +25,21 @@ use crate::views::told::Told;
 use crate::views::{self, Views};
 use crate::writer::{Inlet, MOST_LINES, MOST_PAYLOAD, Screen, Writer};
 
-/// The last line of the results as JSON; the lines before it are the intervals.
+/// The last line of the JSON results. The lines before it contain the intervals of the sessions.
 #[derive(Debug, Serialize)]
 struct Results {
     start: Start,
-    /// The sessions that ended first, in order of their ends.
+    /// The first 1000 sessions that ended, in the order in which they ended.
     sessions: Vec<SessionResult>,
-    /// The totals of all other sessions.
+    /// The totals of all sessions that `sessions` does not list.
     more_sessions: Together,
-    /// Intervals that were dropped because the file or its reader stalled.
+    /// Number of intervals that were not written because the output file, or the program that reads it, stalled.
     intervals_dropped: u64,
-    /// Datagrams that belong to no session, by reason.
+    /// Number of ignored datagrams that belong to no session, by the reason for ignoring them.
     ignored: BTreeMap<&'static str, u64>,
-    /// Datagrams that this host's kernel refused to send; `null` if the server failed.
+    /// Number of datagrams that this host's kernel refused to send; `null` if the server failed.
     datagrams_unsent: Option<u64>,
-    /// Number of detected steps of this host's wall clock; they do not affect delays.
+    /// Number of detected steps of this host's wall clock. The measured delays do not depend on this clock.
     wall_clock_steps: u64,
 }
 
@@ -51,16 +51,17 @@ struct Start {
     timestamps: &'static str,
 }
 
-/// Interval at which the main thread checks for events.
+/// Interval at which the main thread handles the events of the server's thread.
 const TICK: Duration = Duration::from_millis(20);
-/// Posts events to the main thread and never waits. Payload goes directly to the file or the player.
+/// Sends the server's events to the main thread through an unbounded channel, so the server's thread never blocks.
+/// Payload is passed directly to the output file or to the player.
 struct Poster {
     post: mpsc::Sender<Note>,
     rtp: Option<PlayOut>,
     output: Option<Inlet>,
 }
 
-/// The destination of received RTP.
+/// The socket that sends received RTP packets to the local player, and the player's addresses for video and audio.
 struct PlayOut {
     socket: UdpSocket,
     video: SocketAddr,
@@ -84,7 +85,7 @@ impl SessionObserver for Poster {
         let is_rtp = session.payload == Payload::Rtp;
         let is_audio = is_rtp && payload.get(8..12).is_some_and(|source| source != session.ssrc.to_be_bytes());
         if let (true, Some(PlayOut { socket, video, audio })) = (is_rtp, &self.rtp) {
-            // If the player does not listen yet, the session continues.
+            // An error is ignored: if the player does not listen yet, the session continues.
             let _ = socket.send_to(payload, if is_audio { audio } else { video });
         }
         let output = self.output.as_ref().filter(|_| session.number == 0);
@@ -102,13 +103,13 @@ impl SessionObserver for Poster {
     }
 }
 
-/// Runs the command.
+/// Runs `equipoise receive`.
 pub(crate) fn run(options: &Receive) -> Result<Outcome, CliError> {
     let stop = catch_interrupt()?;
     let key = super::key(&options.ends)?;
     let (Outputs { screen, json, views }, output) = outputs(options, &stop)?;
     let clock = Clock::new();
-    // The unspecified IPv6 address receives IPv4 as well.
+    // A socket that is bound to the unspecified IPv6 address receives IPv4 datagrams as well.
     let bind = options.bind.unwrap_or(IpAddr::V6(Ipv6Addr::UNSPECIFIED));
     let mut socket = Socket::bind((bind, options.ends.port).into(), &clock)?;
     socket.set_dscp(options.ends.dscp);
@@ -165,7 +166,7 @@ pub(crate) fn run(options: &Receive) -> Result<Outcome, CliError> {
     Ok(outcome(&stop))
 }
 
-/// Opens the outputs of the command. The second return value is the output for payload.
+/// Opens the outputs of the command. The second return value writes the received payload, if `--output` requests this.
 fn outputs(options: &Receive, stop: &Arc<AtomicBool>) -> Result<(Outputs, Option<Writer>), CliError> {
     let json = options.ends.json.as_deref().map(Output::promise).transpose()?;
     let output = options.output.as_deref().map(Output::promise).transpose()?;
@@ -177,7 +178,7 @@ fn outputs(options: &Receive, stop: &Arc<AtomicBool>) -> Result<(Outputs, Option
     Ok((Outputs { screen, json, views }, output.map(|file| Writer::start(file, MOST_PAYLOAD))))
 }
 
-/// Writes the results.
+/// Ends all sessions and views, and writes the last line of the results.
 fn finish(mut watch: Watch, start: Start, socket: Option<SocketStats>, clock: &Clock) -> Result<(), CliError> {
     // Sessions are still open here if the server failed.
     watch.end_all(clock.now());
@@ -200,7 +201,7 @@ fn finish(mut watch: Watch, start: Start, socket: Option<SocketStats>, clock: &C
     json.fulfil(&results).and(viewed)
 }
 
-/// A socket that sends RTP to the program at `to`; RTCP may arrive at `local`.
+/// Opens the socket that sends RTP to the program at `to`. If `local` is given, the program's RTCP arrives at `local`.
 fn play_out(to: SocketAddr, local: Option<SocketAddr>) -> Result<UdpSocket, RealError> {
     let from = local_for(to, local);
     let open = || {
@@ -212,8 +213,9 @@ fn play_out(to: SocketAddr, local: Option<SocketAddr>) -> Result<UdpSocket, Real
     open().map_err(|source| RealError::Input { what: what(), source })
 }
 
-/// The local address for sending to a program at `to`. A port without an address means a loopback address, which cannot
-/// reach another host or the other address family.
+/// Returns the local address of a socket that sends to a program at `to`: the address `wanted`, unless it is a loopback
+/// address that cannot reach `to` (another host, or the other address family). In that case the address is unspecified,
+/// and only the port of `wanted` is used.
 fn local_for(to: SocketAddr, wanted: Option<SocketAddr>) -> SocketAddr {
     let any: IpAddr = if to.is_ipv6() { Ipv6Addr::UNSPECIFIED.into() } else { Ipv4Addr::UNSPECIFIED.into() };
     let leads_there =
@@ -225,7 +227,7 @@ fn local_for(to: SocketAddr, wanted: Option<SocketAddr>) -> SocketAddr {
 mod tests {
     use super::*;
 
-    /// If it fails, `--rtcp 5009` prevents sending RTP to a player on another host.
+    /// If it fails, `--rtcp 5009`, a port without an address, prevents sending RTP to a player on another host.
     #[test]
     fn a_port_alone_leads_to_every_player() {
         let address = |text: &str| -> SocketAddr { text.parse().expect("an address") };

@@ -1,4 +1,5 @@
-//! The main thread: sums up, prints and writes the events of the server.
+//! The main thread of `equipoise receive`: sums up the events of the server, prints them, and writes them to the
+//! outputs.
 
 use std::collections::BTreeMap;
 use std::io::Write as _;
@@ -19,7 +20,7 @@ use crate::views::Views;
 use crate::views::told::{Open, Told};
 use crate::writer::{Screen, Writer};
 
-/// One session.
+/// The results of one session.
 #[derive(Debug, Serialize)]
 pub(super) struct SessionResult {
     number: u64,
@@ -33,10 +34,10 @@ pub(super) struct SessionResult {
     end: Option<results::End>,
 }
 
-/// Maximum number of sessions listed one by one in the results; later sessions are summed up.
+/// Maximum number of sessions that the results list one by one. Of later sessions only the totals are kept.
 const DETAILED: usize = 1000;
 
-/// An interval of a session, as a line of the results.
+/// A line of the JSON results: one interval of one session.
 #[derive(Serialize)]
 struct IntervalLine<'a> {
     session: u64,
@@ -44,36 +45,36 @@ struct IntervalLine<'a> {
     interval: &'a Interval,
 }
 
-/// Messages of the server's thread.
+/// A message from the server's thread to the main thread.
 pub(super) enum Note {
     Opened(Time, Session),
-    /// An event of a session, or of one of its paths if it has several.
+    /// An event of a session, or of one of its paths if the session has several paths.
     Event(Time, u64, Option<PathId>, Event),
     Payload(u64, Given),
     Ended(Time, u64, End),
     Ignored(DropReason),
 }
 
-/// Payload that a session delivered.
+/// Describes payload that a session delivered.
 pub(super) struct Given {
     pub(super) missing: u64,
     pub(super) bytes: u64,
-    /// The payload has another SSRC than the session, so it is audio.
+    /// Whether the payload is audio: its SSRC differs from the session's SSRC.
     pub(super) is_audio: bool,
-    /// The payload was dropped because the output was full.
+    /// Whether the payload was dropped, because the queue of the output was full.
     pub(super) is_dropped: bool,
 }
 
 /// An open session.
 struct Live {
     opened: Time,
-    /// The time of its opening, in seconds since the run's start.
+    /// The time at which the session was opened, in seconds since the start of the run.
     opened_s: f64,
     result: SessionResult,
     tally: Tally,
 }
 
-/// Where events are reported.
+/// The outputs to which the main thread reports events.
 pub(super) struct Outputs {
     pub(super) screen: Screen,
     pub(super) json: Option<Writer>,
@@ -83,7 +84,7 @@ pub(super) struct Outputs {
 /// Collects the events of the server on the main thread.
 pub(super) struct Watch {
     pub(super) outputs: Outputs,
-    /// Start time of the run.
+    /// The time at which the run started.
     pub(super) origin: Time,
     interval: Span,
     heads: Heads,
@@ -110,10 +111,10 @@ impl Watch {
         }
     }
 
-    /// Handles the messages that arrive within `wait`. Returns false if no sender is left, or if `wait` is zero and
-    /// nothing arrived.
+    /// Sleeps for `wait`, then handles all messages that have arrived. Returns false if no sender is left, or if `wait`
+    /// is zero.
     pub(super) fn take_in(&mut self, queue: &mpsc::Receiver<Note>, wait: Duration) -> bool {
-        // Waking up for every packet would cost as much as receiving it.
+        // The thread sleeps, because waking up for every packet would cost as much as receiving the packet.
         thread::sleep(wait);
         loop {
             match queue.try_recv() {
@@ -206,7 +207,7 @@ impl Watch {
         };
         result.ended = Some(why);
         let lasted = (at - opened).max(Span::ZERO);
-        // The last interval may be shorter than the others.
+        // The last interval of a session may be shorter than the other intervals.
         let rest = tally.close(lasted);
         self.outputs.views.tell_of_session(number, opened_s + lasted.as_secs_f64(), &rest);
         let end = tally.finish(lasted);
@@ -224,7 +225,7 @@ impl Watch {
         }
     }
 
-    /// Prints and writes the intervals that ended before `now`.
+    /// Prints and writes the intervals that have ended by `now`.
     pub(super) fn tell(&mut self, now: Time) {
         let all = self.live.iter_mut();
         let closed: Vec<_> =
@@ -259,10 +260,10 @@ impl Watch {
     }
 }
 
-/// The totals of a session, as text.
+/// Returns the totals of a session as text, and prints a warning if payload was dropped.
 fn received(end: &ReceiveEnd) -> String {
     if end.payload_dropped > 0 {
-        // If the payload goes to standard output, only standard error is left for this warning.
+        // The warning goes to standard error, because the payload may use standard output.
         let dropped = end.payload_dropped;
         let _ = writeln!(
             anstream::stderr(),
@@ -282,7 +283,7 @@ fn received(end: &ReceiveEnd) -> String {
 }
 
 impl Live {
-    /// Closes the intervals that ended before `now`.
+    /// Closes and returns the intervals that have ended by `now`.
     fn close(&mut self, now: Time, interval: Span) -> Vec<Interval> {
         let mut closed = Vec::new();
         let at = (now - self.opened).as_secs_f64();

@@ -1,4 +1,4 @@
-//! The results of sessions in each direction: intervals and totals.
+//! The results of sessions, for sent and for received media: values of each interval, and totals.
 
 mod received;
 mod sent;
@@ -18,7 +18,7 @@ pub(crate) enum Direction {
     Received,
 }
 
-/// Sums up the events of a session at one end.
+/// Sums up the events of a session at this end, which either sends or receives the media.
 #[derive(Debug)]
 pub(crate) enum Tally {
     Sent(Box<SendTally>),
@@ -59,7 +59,7 @@ impl Tally {
         }
     }
 
-    /// Start of the current interval, in s.
+    /// Returns the start of the current interval, in s since the start of the session.
     pub(crate) const fn start_s(&self) -> f64 {
         match self {
             Self::Sent(tally) => tally.now.start_s,
@@ -67,7 +67,7 @@ impl Tally {
         }
     }
 
-    /// Ends the current interval at `at`.
+    /// Ends the current interval at `at`, a time since the session's start, and returns the results of the interval.
     pub(crate) fn close(&mut self, at: Span) -> Interval {
         match self {
             Self::Sent(tally) => Interval::Sent(Box::new(tally.close(at))),
@@ -102,18 +102,19 @@ impl End {
     }
 }
 
-/// The totals of all sessions in one direction.
+/// The sums over all sessions of one direction, for one interval or for the whole run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
 pub(crate) struct Sum {
     pub(crate) rate_bps: f64,
     pub(crate) packets: u64,
     pub(crate) bytes: u64,
-    /// Lost packets of all sessions, according to the last reports; omitted in intervals.
+    /// Number of lost packets: according to the last reports if this end sends, or counted by sequence numbers if it
+    /// receives. Omitted in intervals.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) packets_lost: Option<u64>,
 }
 
-/// The totals of both directions; a direction without a session is omitted.
+/// The sums of both directions; a direction without a session is omitted.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
 pub(crate) struct Sums {
     #[serde(skip_serializing_if = "Option::is_none")]

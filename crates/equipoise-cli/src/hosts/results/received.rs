@@ -8,7 +8,7 @@ use serde::Serialize;
 
 use super::{End, Sum, rate};
 
-/// Values of one session at the receiver in one interval.
+/// What the receiver measured in one interval, for a session or for one of its paths.
 #[derive(Clone, Debug, Default, Serialize)]
 pub(crate) struct ReceiveInterval {
     pub(crate) start_s: f64,
@@ -16,19 +16,22 @@ pub(crate) struct ReceiveInterval {
     pub(crate) rate_bps: f64,
     pub(crate) packets: u64,
     pub(crate) bytes: u64,
-    /// Mean difference between arrival time and sending time, less the difference of the session's first packet.
+    /// Mean of the packets' arrival time minus sending time. This difference is counted from that of the session's
+    /// first packet, because the clocks of the two hosts differ.
     pub(crate) shown_delay_mean_s: Option<f64>,
-    /// The same delay less its minimum in the session so far: the mean, and the 50th, 95th and 99th percentiles.
+    /// Delay above the smallest delay that the session has had so far: the mean, and the 50th, 95th and 99th
+    /// percentiles.
     pub(crate) delay_mean_s: Option<f64>,
     pub(crate) delay_p50_s: Option<f64>,
     pub(crate) delay_p95_s: Option<f64>,
     pub(crate) delay_p99_s: Option<f64>,
-    /// Interarrival jitter at the end of the interval (RFC 3550, Sec. 6.4.1).
+    /// Interarrival jitter at the end of the interval, in s (RFC 3550, Sec. 6.4.1).
     pub(crate) jitter_s: Option<f64>,
-    /// Missing sequence numbers, less packets that arrived late; only for the session, not for its paths.
+    /// Number of packets newly counted as lost: missing sequence numbers, minus packets that were counted as lost
+    /// before and have now arrived. Omitted for the values of a path.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) packets_lost: Option<u64>,
-    /// The values of each path, by the sender's path number, if the session has several paths.
+    /// The values of each path, by the sender's number of the path, if the session has several paths.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub(crate) paths: BTreeMap<u16, ReceiveInterval>,
     #[serde(skip)]
@@ -38,7 +41,7 @@ pub(crate) struct ReceiveInterval {
 }
 
 impl ReceiveInterval {
-    /// The totals of received media.
+    /// Returns the totals of the interval.
     pub(crate) const fn sum(&self) -> Sum {
         Sum { rate_bps: self.rate_bps, packets: self.packets, bytes: self.bytes, packets_lost: None }
     }
@@ -63,46 +66,47 @@ impl ReceiveInterval {
     }
 }
 
-/// Values of one session at the receiver in total.
+/// What the receiver measured in a whole session.
 #[derive(Clone, Debug, Default, Serialize)]
 pub(crate) struct ReceiveEnd {
     pub(crate) duration_s: f64,
     pub(crate) rate_bps: f64,
     pub(crate) packets_received: u64,
-    /// Number of received packets with an ECN mark of a queue.
+    /// Number of received packets with the ECN mark that a queue sets on congestion.
     pub(crate) packets_marked: u64,
     pub(crate) bytes_received: u64,
-    /// Number of sequence numbers between the first and the last that never arrived.
+    /// Number of lost packets: sequence numbers, between the first and the last received one, that never arrived.
     pub(crate) packets_lost: u64,
-    /// Number of packets whose payload is missing in the delivered payload.
+    /// Number of packets whose payload could not be delivered.
     pub(crate) payload_missing: u64,
     pub(crate) payload_bytes: u64,
-    /// Number of retransmission requests, and of packets that then arrived in time. These packets count as lost, but
-    /// their payload is not missing.
+    /// Number of packets for which a retransmission was requested, and number of packets that a retransmission
+    /// delivered in time. The latter count as lost, but their payload is delivered.
     pub(crate) repetitions_asked: u64,
     pub(crate) packets_repaired: u64,
     /// Number of key frames that were requested from the sender.
     pub(crate) key_frames_asked: u64,
-    /// Number of audio packets and their bytes; the counts above include them.
+    /// Number of audio packets and their bytes. The other counts include audio.
     pub(crate) audio_packets: u64,
     pub(crate) audio_bytes: u64,
-    /// Packets whose payload was not written, because the file or its reader stalled.
+    /// Number of packets whose payload was not written because the output file, or the program that reads it, stalled.
     pub(crate) payload_dropped: u64,
     pub(crate) ignored: BTreeMap<&'static str, u64>,
-    /// Packets that arrived on each path, by the sender's path number, if the session has several paths.
+    /// Number of packets that arrived on each path, by the sender's number of the path, if the session has several
+    /// paths.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub(crate) packets_by_path: BTreeMap<u16, u64>,
 }
 
 impl ReceiveEnd {
-    /// The totals of received media.
+    /// Returns the totals of the session.
     pub(crate) const fn sum(&self) -> Sum {
         let Self { rate_bps, packets_received: packets, bytes_received: bytes, packets_lost, .. } = *self;
         Sum { rate_bps, packets, bytes, packets_lost: Some(packets_lost) }
     }
 }
 
-/// The totals of several sessions.
+/// The totals over several sessions.
 #[derive(Clone, Debug, Default, Serialize)]
 pub(crate) struct Together {
     pub(crate) sessions: u64,
@@ -110,7 +114,7 @@ pub(crate) struct Together {
     pub(crate) bytes_received: u64,
     pub(crate) packets_lost: u64,
     pub(crate) payload_missing: u64,
-    /// Totals of the sessions that this end sent.
+    /// Totals of the sessions in which this end sends.
     pub(crate) packets_sent: u64,
     pub(crate) bytes_sent: u64,
 }
@@ -133,25 +137,25 @@ impl Together {
     }
 }
 
-/// Maximum number of paths with their own statistics. Our choice: four times the maximum number of paths at one time. A
-/// path beyond this number counts only in the session's statistics.
+/// Maximum number of paths of a session for which separate statistics are kept. Our choice: four times the maximum
+/// number of paths that a session has at one time. Packets of further paths count only in the session's statistics.
 const PATHS: usize = 64;
 
-/// Sums up the events of a session at a server.
+/// Sums up the events of a session at the end that receives the media.
 #[derive(Debug, Default)]
 pub(crate) struct ReceiveTally {
     pub(crate) now: ReceiveInterval,
     pub(crate) end: ReceiveEnd,
     numbers: Option<(u64, u64)>,
-    /// Minimum delay of the session so far.
+    /// Smallest delay of the session so far.
     least: Option<Span>,
-    /// Number of missing packets at the end of the last interval.
+    /// Number of lost packets of the session at the end of the previous interval.
     lost_before: u64,
     jitter: InterarrivalJitter,
 }
 
 impl ReceiveTally {
-    /// Handles an event of one of the session's paths, which also counts for the session.
+    /// Handles an event of one of the session's paths. The event also counts for the session.
     pub(crate) fn on_path_event(&mut self, path: PathId, event: &Event) {
         let has_room = self.end.packets_by_path.len() < PATHS || self.end.packets_by_path.contains_key(&path.0);
         if let (Event::MediaReceived { delay, size, .. }, true) = (event, has_room) {
@@ -182,7 +186,8 @@ impl ReceiveTally {
         }
     }
 
-    /// Counts payload that was delivered, or dropped if `is_dropped`; `missing` packets before it are missing.
+    /// Counts a payload that the session delivered after `missing` payloads that cannot be delivered. If `is_dropped`
+    /// is set, the payload was not written, because the output was full.
     pub(crate) fn on_payload(&mut self, missing: u64, (bytes, is_audio): (u64, bool), is_dropped: bool) {
         if is_audio {
             self.end.audio_packets += 1;
@@ -212,7 +217,8 @@ impl ReceiveTally {
         self.end.clone()
     }
 
-    /// Number of sequence numbers between the first and the last that have not arrived so far.
+    /// Returns the number of sequence numbers, between the first and the last received one, that have not arrived so
+    /// far.
     const fn lost(&self) -> u64 {
         let expected = match self.numbers {
             Some((first, last)) => last - first + 1,
@@ -221,7 +227,7 @@ impl ReceiveTally {
         expected.saturating_sub(self.end.packets_received)
     }
 
-    /// Updates and returns the minimum delay of the session so far.
+    /// Updates and returns the smallest delay of the session so far.
     fn least(&mut self, delay: Span) -> Span {
         let least = self.least.map_or(delay, |least| least.min(delay));
         self.least = Some(least);

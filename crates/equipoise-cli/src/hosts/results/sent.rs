@@ -6,151 +6,156 @@ use serde::Serialize;
 
 use super::{Sum, rate};
 
-/// Values of a sender in one interval.
+/// What the sender measured in one interval, for a session or for one of its paths.
 #[derive(Clone, Debug, Default, Serialize)]
 pub(crate) struct SendInterval {
     pub(crate) start_s: f64,
     pub(crate) end_s: f64,
-    /// Rate of the IP packets that were sent, and the allowed rate at the end of the interval.
+    /// Rate at which IP packets were sent in the interval, and rate that was allowed at the end of the interval.
     pub(crate) rate_bps: f64,
     pub(crate) target_rate_bps: Option<f64>,
-    /// Maximum time that a sent packet's payload spent in the queue.
+    /// Longest time, in s, for which the payload of a packet was queued before the packet was sent in this interval.
     pub(crate) waited_max_s: f64,
-    /// The delay that the controller uses, from the last report; `null` without a report.
+    /// Mean of the delay that the controller uses, according to the last report of the interval; `null` without a
+    /// report.
     pub(crate) delay_mean_s: Option<f64>,
     pub(crate) delay_deviation_s: Option<f64>,
     pub(crate) round_trip_s: Option<f64>,
-    /// Share of packets lost, from the last report.
+    /// Share of packets lost, from 0 to 1, according to the last report.
     pub(crate) fraction_lost: Option<f64>,
-    /// Share of packets that arrived with an ECN mark, from the last report; omitted without ECN.
+    /// Share of the arrived packets that had an ECN mark, from 0 to 1, according to the last report. Omitted without
+    /// ECN.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) fraction_marked: Option<f64>,
     pub(crate) packets: u64,
     pub(crate) bytes: u64,
-    /// Packets that reports in this interval newly counted as lost.
+    /// Number of packets that the reports of this interval newly count as lost.
     pub(crate) packets_lost: u64,
     pub(crate) reports: u64,
     pub(crate) decided_by: Option<&'static str>,
-    /// The circuit breaker that had stopped the media at the end of the interval; otherwise `null`.
+    /// The name of the circuit breaker that had stopped the media at the end of the interval; `null` if media may be
+    /// sent.
     pub(crate) stopped_by: Option<&'static str>,
-    /// The values of each path, if the session has several.
+    /// The values of each path, if the session has several paths.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub(crate) paths: Vec<SendPathInterval>,
 }
 
-/// Values of one of a sender's paths in one interval.
+/// What the sender measured on one of its paths in one interval.
 #[derive(Clone, Debug, Serialize)]
 pub(crate) struct SendPathInterval {
     pub(crate) path: String,
-    /// State at the end of the interval: `up`, `down`, or `joining` before it first was up.
+    /// State of the path at the end of the interval: `joining` until the first change of the state, then `up` or
+    /// `down`.
     pub(crate) state: &'static str,
     #[serde(flatten)]
     pub(crate) interval: SendInterval,
 }
 
 impl SendInterval {
-    /// The totals of sent media.
+    /// Returns the totals of the interval.
     pub(crate) const fn sum(&self) -> Sum {
         Sum { rate_bps: self.rate_bps, packets: self.packets, bytes: self.bytes, packets_lost: None }
     }
 
-    /// The reason for the rate, as text.
+    /// Returns the reason for the current rate as text: the circuit breaker that stopped the media, or the controller's
+    /// reason.
     pub(crate) fn decided_by(&self) -> Option<String> {
         self.stopped_by.map(|breaker| format!("stopped: {breaker}")).or_else(|| self.decided_by.map(str::to_owned))
     }
 }
 
-/// Totals of a sender.
+/// Totals of a session, or of one of its paths, at the sender.
 #[derive(Clone, Debug, Default, Serialize)]
 pub(crate) struct SendEnd {
     pub(crate) duration_s: f64,
     pub(crate) rate_bps: f64,
     pub(crate) packets_sent: u64,
     pub(crate) bytes_sent: u64,
-    /// Packets sent that had not arrived by the last report.
+    /// Number of sent packets that had not arrived according to the last report.
     pub(crate) packets_lost: Option<u64>,
-    /// Mean over the intervals in which reports arrived.
+    /// Mean delay, in s, over all reports that contain a delay.
     pub(crate) delay_mean_s: Option<f64>,
     pub(crate) clocks: Option<ClocksCompared>,
-    /// Detected steps of the difference between the two hosts' clocks, in s.
+    /// The detected steps of the difference between the two hosts' clocks: the size of each step, in s.
     pub(crate) clock_steps: Vec<f64>,
-    /// Number of detected steps of this host's wall clock; they do not affect delays.
+    /// Number of detected steps of this host's wall clock. The measured delays do not depend on this clock.
     pub(crate) wall_clock_steps: u64,
     pub(crate) reports_missing: u64,
-    /// How often the congestion breaker cut the rate to a tenth (RFC 8083, Sec. 4.3).
+    /// Number of times that the congestion circuit breaker reduced the rate to a tenth (RFC 8083, Sec. 4.3).
     pub(crate) circuit_strained: u64,
-    /// How often each circuit breaker stopped the media (RFC 8083, Sec. 4).
+    /// Number of times that each circuit breaker stopped the media (RFC 8083, Sec. 4).
     pub(crate) circuit_broken: BTreeMap<&'static str, u64>,
-    /// On how many paths ECN failed (RFC 6679, Sec. 7.4.1).
+    /// Number of paths on which ECN failed (RFC 6679, Sec. 7.4.1).
     pub(crate) ecn_failed: u64,
     pub(crate) pacing_resets: u64,
-    /// Retransmitted packets; no other count or rate includes them.
+    /// Number of retransmitted packets and their bytes. No other count or rate includes them.
     pub(crate) packets_repeated: u64,
     pub(crate) bytes_repeated: u64,
     /// Number of key frames that the receiver requested.
     pub(crate) key_frames_wanted: u64,
     pub(crate) ignored: BTreeMap<&'static str, u64>,
-    /// Datagrams that this host's kernel refused to send; `null` if the session failed.
+    /// Number of datagrams that this host's kernel refused to send; `null` if the session failed.
     pub(crate) datagrams_unsent: Option<u64>,
-    /// Packets and bytes of audio from another program; the other counts include them.
+    /// Number of audio packets from another program, and their bytes. The other counts include them.
     pub(crate) audio_packets: u64,
     pub(crate) audio_bytes: u64,
-    /// Packets from the other program that were dropped because the queue was full.
+    /// Number of packets from another program that were dropped because the queue was full.
     pub(crate) payload_dropped: u64,
-    /// Packets from the other program that were dropped because they were queued for too long.
+    /// Number of packets from another program that were dropped because they were queued for too long.
     pub(crate) payload_expired: u64,
     pub(crate) ended_by_peer: bool,
-    /// The values of each path, if the session has several.
+    /// The totals of each path, if the session has several paths.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub(crate) paths: Vec<SendPathEnd>,
 }
 
 impl SendEnd {
-    /// The totals of sent media.
+    /// Returns the totals of the session.
     pub(crate) const fn sum(&self) -> Sum {
         let Self { rate_bps, packets_sent: packets, bytes_sent: bytes, packets_lost, .. } = *self;
         Sum { rate_bps, packets, bytes, packets_lost }
     }
 }
 
-/// Totals of one of a sender's paths.
+/// Totals of one path of a session, at the sender.
 #[derive(Clone, Debug, Serialize)]
 pub(crate) struct SendPathEnd {
     pub(crate) path: String,
-    /// How often the path became unusable.
+    /// Number of times that the path became unusable.
     pub(crate) times_down: u64,
     pub(crate) packets_sent: u64,
     pub(crate) bytes_sent: u64,
-    /// Packets that were sent and had not arrived by the last report.
+    /// Number of packets sent on this path that had not arrived according to the last report.
     pub(crate) packets_lost: Option<u64>,
     pub(crate) delay_mean_s: Option<f64>,
     pub(crate) clocks: Option<ClocksCompared>,
     pub(crate) reports_missing: u64,
-    /// How often each circuit breaker stopped media on this path while other paths continued.
+    /// Number of times that each circuit breaker stopped the media on this path while other paths continued.
     pub(crate) circuit_broken: BTreeMap<&'static str, u64>,
 }
 
-/// The difference between the hosts' clocks.
+/// The measured difference between the two hosts' clocks.
 #[derive(Clone, Copy, Debug, Serialize)]
 pub(crate) struct ClocksCompared {
-    /// Receiver's clock minus sender's clock.
+    /// The receiver's clock minus the sender's clock, in s.
     pub(crate) offset_s: f64,
     pub(crate) uncertainty_s: f64,
     pub(crate) drift_ppm: Option<f64>,
     pub(crate) drift_uncertainty_ppm: Option<f64>,
 }
 
-/// Sums up the events of a sender.
+/// Sums up the events of a session, or of one of its paths, at the sender.
 #[derive(Debug, Default)]
 pub(crate) struct SendTally {
     pub(crate) now: SendInterval,
     pub(crate) end: SendEnd,
     delays: (f64, u64),
-    /// The paths by their numbers; empty for a session with a single path.
+    /// The sums of each path, in order of the path numbers; empty for a session with a single path.
     paths: Vec<PathTally>,
 }
 
-/// Sums up the events of one of several paths.
+/// Sums up the events of one path of a session that has several paths.
 #[derive(Debug)]
 struct PathTally {
     name: String,
@@ -160,7 +165,7 @@ struct PathTally {
 }
 
 impl SendTally {
-    /// Creates the sums for a session with these paths; the list is empty for a single path.
+    /// Creates the sums for a session with the paths `paths`. The list is empty for a session with a single path.
     pub(crate) fn of(paths: &[String]) -> Self {
         let path = |name: &String| {
             let (name, tally) = (name.clone(), Self::default());
@@ -177,7 +182,7 @@ impl SendTally {
         }
     }
 
-    /// Handles an event on a path. It also counts for the session, unless it concerns only the path.
+    /// Handles an event of a path. The event also counts for the session, unless it concerns only the path.
     pub(crate) fn on_path_event(&mut self, path: usize, event: &Event) {
         if let Some(path) = self.paths.get_mut(path) {
             path.tally.on_event(event);
@@ -248,7 +253,7 @@ impl SendTally {
         }
     }
 
-    /// Ends the current interval at `at`.
+    /// Ends the current interval at `at`, a time since the session's start, and returns the values of the interval.
     pub(crate) fn close(&mut self, at: Span) -> SendInterval {
         let kept = SendInterval {
             start_s: at.as_secs_f64(),
@@ -304,8 +309,8 @@ impl SendTally {
 }
 
 impl SendInterval {
-    /// Delay and loss of all packets: the means over the paths, weighted by their numbers of packets. The deviation of
-    /// the delay has no value for all packets, because it would include the difference between the paths.
+    /// Computes delay and loss of the session as means over the paths, weighted by the number of packets of each path.
+    /// The session has no deviation of the delay, because it would include the difference between the paths.
     fn pool(&mut self) {
         let mean = |of: fn(&Self) -> Option<f64>| {
             let known = self.paths.iter().filter_map(|path| Some((of(&path.interval)?, path.interval.packets as f64)));

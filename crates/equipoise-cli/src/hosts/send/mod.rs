@@ -1,4 +1,4 @@
-//! `equipoise send`.
+//! `equipoise send`: sends media to `equipoise receive` on another host, or requests media from it.
 
 mod plan;
 mod streams;
@@ -34,21 +34,21 @@ use crate::views::told::Told;
 use crate::views::{self, Views};
 use crate::writer::{MOST_LINES, Screen, Writer};
 
-/// The last line of the results of one session as JSON; the lines before it are the intervals.
+/// The last line of the JSON results of a single session. The lines before it contain the session's intervals.
 #[derive(Debug, Serialize)]
 struct ResultsOfOne {
     start: Start,
     end: End,
-    /// Intervals that were dropped because the file or its reader stalled.
+    /// Number of intervals that were not written because the output file, or the program that reads it, stalled.
     intervals_dropped: u64,
 }
 
-/// The last line of the results of several sessions, or of one session that the other end sends.
+/// The last line of the JSON results of several sessions, or of a single session in which the remote host sends.
 #[derive(Debug, Serialize)]
 struct ResultsOfMany {
     start: Start,
     streams: Vec<StreamEnd>,
-    /// Totals of each direction.
+    /// Totals over all sessions of each direction.
     sum: Sums,
     intervals_dropped: u64,
 }
@@ -61,7 +61,7 @@ struct StreamEnd {
     end: End,
 }
 
-/// The configuration of the run.
+/// The configuration of the run, as the results contain it.
 #[derive(Debug, Serialize)]
 struct Start {
     version: &'static str,
@@ -79,12 +79,12 @@ struct Start {
     encrypted: bool,
     controller: String,
     target_delay_s: Option<f64>,
-    /// The kind of delays: `queueing`, `one-way` or `estimated`.
+    /// The kind of delays that the controller uses: `queueing`, `one-way` or `estimated`.
     delay: &'static str,
     packet_size_bytes: u64,
     report_interval_s: f64,
     payload: &'static str,
-    /// The source of timestamps; `null` with several sockets.
+    /// The source of the packets' timestamps; `null` if several sockets are used.
     timestamps: Option<&'static str>,
 }
 
@@ -98,7 +98,7 @@ struct Sessions {
 /// Default length of a session that sends zeros, as in iperf3.
 const DEFAULT_TIME: Span = Span::from_secs(10);
 
-/// Runs the command.
+/// Runs `equipoise send`.
 pub(crate) fn run(options: &Send) -> Result<Outcome, CliError> {
     let directions = directions(options)?;
     let json = options.ends.json.as_deref().map(Output::promise).transpose()?;
@@ -111,7 +111,7 @@ pub(crate) fn run(options: &Send) -> Result<Outcome, CliError> {
     let clock = Clock::new();
     scheduler(options)?;
     let mut config = sending(options, peer, key);
-    // If the run is interrupted before any payload arrived, there is nothing to send.
+    // `Input::of` returns `None` if the user interrupts the command before any payload arrives.
     let Some(input) = Input::of(options, &stop)? else { return Ok(Outcome::Interrupted) };
     (config.payload, config.ssrc) = (input.payload(), input.ssrc());
     config.has_further_source = options.audio.is_some();
@@ -159,24 +159,24 @@ pub(crate) fn run(options: &Send) -> Result<Outcome, CliError> {
     Ok(outcome(&stop))
 }
 
-/// The rate that audio uses; video can use the rest.
+/// Measures the rate that audio uses. The session's remaining rate is available for video.
 struct AudioRate {
     given: Arc<Given>,
-    /// Bytes of headers that are added to each of the program's packets.
+    /// Bytes of headers that are added to each audio packet of the other program.
     headers: u64,
     rate: Rate,
-    /// Time of the last measurement, and the number of bytes sent until then.
+    /// Time of the last measurement, and number of audio bytes sent until then.
     measured: Option<(Instant, u64)>,
 }
 
 impl AudioRate {
     fn new(config: &SendConfig, given: Arc<Given>) -> Self {
-        // Sending time, sequence number and SSRC take 24 bytes.
+        // Each packet also has a sending time, a sequence number and an SSRC, in total 24 bytes.
         let headers = Size::IPV4_UDP + config.overhead() + Size::from_bytes(24);
         Self { given, headers: headers.as_bytes(), rate: Rate::ZERO, measured: None }
     }
 
-    /// Returns the audio rate, which is measured again every second.
+    /// Returns the audio rate, which is measured again after each second.
     fn now(&mut self) -> Rate {
         let [packets, bytes] =
             [&self.given.audio_packets, &self.given.audio_bytes].map(|count| count.load(Ordering::Relaxed));
@@ -191,7 +191,7 @@ impl AudioRate {
     }
 }
 
-/// Reports the rate and the key-frame requests to an encoder.
+/// Returns the function that passes the payload rate and the key-frame requests to the encoder.
 fn steering<'a>(
     options: &'a Send,
     config: &'a SendConfig,
@@ -219,7 +219,7 @@ fn steering<'a>(
     }
 }
 
-/// The sessions to open, each with its socket.
+/// Returns the sessions to open, each with its socket or paths.
 fn plan(
     options: &Send,
     config: &SendConfig,

@@ -1,4 +1,4 @@
-//! Converts the options into the configurations of the sessions.
+//! Converts the command's options into the configurations of the sessions.
 
 use std::io;
 use std::net::{SocketAddr, ToSocketAddrs as _};
@@ -16,7 +16,7 @@ use super::super::args::{DelayKind, EcnField, FeedbackFormat, Send};
 use super::super::results::Direction;
 use crate::error::RealError;
 
-/// The direction of every session, in the order of the session numbers.
+/// Returns the direction of every session, in the order of the session numbers.
 pub(super) fn directions(options: &Send) -> Result<Vec<Direction>, RealError> {
     let count = usize::from(options.ways.parallel);
     let one = [
@@ -36,7 +36,7 @@ pub(super) fn directions(options: &Send) -> Result<Vec<Direction>, RealError> {
     Ok(each.iter().flat_map(|direction| std::iter::repeat_n(*direction, count)).collect())
 }
 
-/// The configuration of a session in which this end sends.
+/// Returns the configuration of a session in which this host sends.
 pub(super) fn sending(options: &Send, peer: SocketAddr, key: Option<Key>) -> SendConfig {
     SendConfig {
         packet_size: Size::from_bytes(u64::from(options.length)),
@@ -48,7 +48,7 @@ pub(super) fn sending(options: &Send, peer: SocketAddr, key: Option<Key>) -> Sen
     }
 }
 
-/// The configuration of a session in which the receiver sends.
+/// Returns the configuration of a session in which the remote host sends.
 pub(super) fn fetching(options: &Send, peer: SocketAddr, key: Option<Key>) -> Result<FetchConfig, RealError> {
     let (min, max) = options.bitrate.map_or((options.min_rate, options.max_rate), |rate| (rate, rate));
     let wanted = || {
@@ -94,7 +94,7 @@ pub(super) fn resolve(options: &Send) -> Result<SocketAddr, RealError> {
     found.find(wanted).ok_or_else(|| failed(io::Error::from(io::ErrorKind::AddrNotAvailable)))
 }
 
-/// The default target delay.
+/// The target delay if the user sets no target.
 const USUAL_TARGET: Span = Span::from_millis(20);
 
 pub(super) fn controller(options: &Send, packet: Size) -> Result<BoxedController, RealError> {
@@ -105,10 +105,11 @@ pub(super) fn controller(options: &Send, packet: Size) -> Result<BoxedController
     entry.build(&parameters, packet).map_err(|source| failed(options, source))
 }
 
-/// Creates controllers for further paths: with per-packet feedback, each path has its own controller.
+/// Returns the function that creates the controllers of further paths. With per-packet feedback, each path has its own
+/// controller.
 pub(super) fn laws(options: &Send, packet: Size) -> Result<PathLaws, RealError> {
     if options.bitrate.is_some() {
-        // All paths share one rate.
+        // With a constant rate, all paths share one controller, so no further controllers are created.
         return Ok(PathLaws::new(|| None, None));
     }
     let (entry, parameters) = chosen(options)?;
@@ -120,7 +121,7 @@ fn failed(options: &Send, source: ConfigError) -> RealError {
     RealError::Controller { name: options.controller().to_owned(), source }
 }
 
-/// The controller with this name.
+/// Returns the catalogue entry of the requested controller, and the controller's parameters.
 fn chosen(options: &Send) -> Result<(&'static Entry, Parameters), RealError> {
     let name = options.controller();
     let entry = control::find(name).ok_or_else(|| RealError::UnknownController {
@@ -153,7 +154,7 @@ pub(super) fn scheduler(options: &Send) -> Result<BoxedScheduler, RealError> {
     entry.parse(&given).and_then(|parameters| entry.build(&parameters, packet)).map_err(failed)
 }
 
-/// The names and values of parameters.
+/// Splits settings `NAME=VALUE` into names and values.
 fn pairs(set: &[String]) -> impl Iterator<Item = (&str, &str)> {
     set.iter().map(|pair| pair.split_once('=').unwrap_or((pair, "")))
 }

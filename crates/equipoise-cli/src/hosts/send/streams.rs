@@ -17,20 +17,20 @@ use super::super::args::Send;
 
 /// A session to open.
 pub(super) enum Planned {
-    /// This end sends.
+    /// A session in which this host sends.
     Send(Box<SendConfig>, BoxedController, Source),
-    /// The other end sends.
+    /// A session in which the remote host sends.
     Fetch(Box<FetchConfig>, Socket),
 }
 
-/// The socket, or the paths, for sending packets.
+/// The socket, or the paths, through which a session sends its packets.
 pub(super) enum Source {
     Socket(Socket),
     /// Several paths, and the function that creates controllers for further paths.
     Paths(Clock, Multipath, PathLaws),
 }
 
-/// A socket at any free port that can send to `peer`.
+/// Opens a socket, at any free port, that can send to `peer`.
 pub(super) fn socket(options: &Send, peer: SocketAddr, clock: &Clock) -> Result<Socket, NetError> {
     let any: IpAddr = if peer.is_ipv6() { Ipv6Addr::UNSPECIFIED.into() } else { Ipv4Addr::UNSPECIFIED.into() };
     let mut socket = Socket::bind((options.bind.unwrap_or(any), 0).into(), clock)?;
@@ -39,7 +39,7 @@ pub(super) fn socket(options: &Send, peer: SocketAddr, clock: &Clock) -> Result<
 }
 
 impl Source {
-    /// Opens a socket, or the requested paths.
+    /// Opens a socket, or the paths that the user requested.
     pub(super) fn of(
         options: &Send,
         peer: SocketAddr,
@@ -50,14 +50,15 @@ impl Source {
             return Ok(Self::Socket(socket(options, peer, clock)?));
         }
         let multipath = Multipath::new(options.path.clone(), scheduler);
-        // A scheduler period must contain at least one report.
+        // By default, the scheduler's period is not shorter than the interval between reports, so that a period
+        // contains a report.
         let period = options.scheduler_period.unwrap_or(multipath.period.max(options.report_interval));
         Ok(Self::Paths(clock.clone(), Multipath { period, dscp: options.ends.dscp, ..multipath }, laws))
     }
 }
 
 impl Planned {
-    /// The session's socket; `None` if it has several.
+    /// Returns the session's socket; `None` if the session has several sockets.
     pub(super) const fn socket(&self) -> Option<&Socket> {
         match self {
             Self::Send(_, _, Source::Socket(socket)) | Self::Fetch(_, socket) => Some(socket),
@@ -114,7 +115,7 @@ impl Stream {
     }
 }
 
-/// Opens all sessions in parallel, because in sequence each would wait for the round trips of the earlier sessions.
+/// Opens all sessions in parallel. In sequence, each session would wait for the round trips of all earlier sessions.
 pub(super) fn open(
     planned: Vec<Planned>,
     post: &mpsc::Sender<Note>,
@@ -141,13 +142,13 @@ fn panicked() -> NetError {
     NetError::Panicked { name: "opening".to_owned() }
 }
 
-/// Ends all sessions, and returns the counters of their hosts.
+/// Ends all sessions, and returns the counters that each session's thread kept, or its error.
 pub(super) fn stop(streams: Vec<Stream>) -> Vec<Result<HostStats, NetError>> {
     streams.iter().for_each(Stream::request_stop);
     streams.into_iter().map(Stream::stop).collect()
 }
 
-/// A message from a session's thread, with its time.
+/// A message from a session's thread to the main thread, with the time of the event.
 pub(super) struct Note {
     pub(super) at: Time,
     /// The number of the session.
@@ -156,12 +157,12 @@ pub(super) struct Note {
 }
 
 pub(super) enum What {
-    /// An event of the session, or of one of its paths.
+    /// An event of the session, or of one of its paths if the session has several paths.
     Event(Option<PathId>, Event),
     Path(PathId, PathChange),
 }
 
-/// Posts events to the main thread, which outlives the session.
+/// Sends a session's events to the main thread, which runs longer than the session.
 pub(super) struct Poster {
     stream: usize,
     post: mpsc::Sender<Note>,

@@ -1,4 +1,5 @@
-//! The main thread: sums up, prints and writes the events of the sessions.
+//! The main thread of `equipoise send`: sums up the events of the sessions, prints them, and writes them to the
+//! outputs.
 
 use std::sync::atomic::Ordering;
 use std::sync::mpsc::{self, TryRecvError};
@@ -22,25 +23,25 @@ use crate::views::Views;
 use crate::views::told::{Open, Told};
 use crate::writer::{Screen, Writer};
 
-/// Interval at which the main thread checks for events.
+/// Interval at which the main thread handles the events of the sessions' threads.
 const TICK: Duration = Duration::from_millis(20);
 
 pub(super) struct Watch {
-    /// The sessions by their numbers, with the direction of their media.
+    /// The sums of each session, in order of the session numbers, with the direction of the session's media.
     each: Vec<(Direction, Tally)>,
     heads: Heads,
     interval: Span,
     outputs: Outputs,
 }
 
-/// Where events are reported.
+/// The outputs to which the main thread reports events.
 pub(super) struct Outputs {
     pub(super) screen: Screen,
     pub(super) json: Option<Writer>,
     pub(super) views: Views,
 }
 
-/// An interval of several sessions, as a line of the results.
+/// A line of the JSON results: one interval of all sessions.
 #[derive(Serialize)]
 struct Line {
     start_s: f64,
@@ -49,7 +50,7 @@ struct Line {
     sum: Sums,
 }
 
-/// One session's values in the interval.
+/// The values of one session in the interval.
 #[derive(Serialize)]
 struct StreamLine {
     stream: usize,
@@ -59,8 +60,8 @@ struct StreamLine {
 }
 
 impl Watch {
-    /// Creates the tallies of sessions with these directions, which begin now. If `start` has paths, the session uses
-    /// them.
+    /// Creates the sums for sessions with the directions `directions`, which begin now. If `start` lists paths, the
+    /// sending session uses them.
     pub(super) fn new(directions: &[Direction], start: &Start, interval: Span, outputs: Outputs) -> Self {
         let paths = &start.paths;
         let tally = |direction: &Direction| match direction {
@@ -77,15 +78,17 @@ impl Watch {
         Self { each, heads: Heads::default(), interval, outputs }
     }
 
-    /// Whether there is a single session, in which this end sends. The results then contain no list of sessions.
+    /// Whether there is only one session and this host sends in it. The results of such a run contain no list of
+    /// sessions.
     fn is_one(&self) -> bool {
         matches!(self.each.as_slice(), [(Direction::Sent, _)])
     }
 
-    /// Handles the messages of a tick. Returns false if no session is left that could send messages.
+    /// Sleeps for `TICK`, then handles all messages that have arrived. Returns false if no session is left that could
+    /// send messages.
     ///
-    /// It sleeps instead of waiting for a message, because waking up for every packet would cost as much as sending the
-    /// packet.
+    /// The thread sleeps instead of waiting for each message, because waking up for every packet would cost as much as
+    /// sending the packet.
     pub(super) fn take_in(
         &mut self,
         queue: &mpsc::Receiver<Note>,
@@ -124,10 +127,10 @@ impl Watch {
         }
     }
 
-    /// Prints and writes the intervals that ended before `at`.
+    /// Prints and writes the intervals that have ended by `at`, a time since the start of the run.
     pub(super) fn tell(&mut self, at: Span) {
         loop {
-            // All sessions have the same intervals.
+            // All sessions have the same intervals, so the start of the first session's interval is sufficient.
             let start_s = self.each.first().map_or(f64::INFINITY, |(_, tally)| tally.start_s());
             if at.as_secs_f64() < start_s + self.interval.as_secs_f64() {
                 return;
@@ -179,7 +182,8 @@ impl Watch {
         }
     }
 
-    /// Adds the counters of the sessions' hosts. The hosts are in the order of the sessions.
+    /// Adds the counters of each session's host thread to the session's totals. `hosts` is in the order of the
+    /// sessions.
     pub(super) fn add(&mut self, hosts: &[Result<HostStats, NetError>], wall_clock_steps: u64) {
         for ((_, tally), host) in self.each.iter_mut().zip(hosts) {
             if let Tally::Sent(tally) = tally {
@@ -189,12 +193,13 @@ impl Watch {
         }
     }
 
-    /// Prints and writes the results at `end`. `given` counts the payload from other programs.
+    /// Ends all sessions at the time `end`, and prints and writes the results. `given` counts the packets from other
+    /// programs.
     pub(super) fn finish(self, start: Start, (end, given): (Span, &Given), delay: DelayKind) -> Result<(), CliError> {
         let is_one = self.is_one();
         let Outputs { screen, json, views } = self.outputs;
         let close = |(series, (direction, mut tally)): (u64, (Direction, Tally))| {
-            // The last interval may be shorter than the others.
+            // The last interval of a session may be shorter than the other intervals.
             views.tell_of_session(series, end.as_secs_f64(), &tally.close(end));
             views.tell(Told::End { series, at_s: end.as_secs_f64(), why: "the session is over" });
             (direction, tally.finish(end))
@@ -219,7 +224,7 @@ impl Watch {
         if streams.len() > 1 {
             screen.say(&lines::sums("\n[SUM]", &sum));
         }
-        // The views are closed before the last lines are printed, so that the terminal can show these lines.
+        // The views are closed before the last lines are printed, because a view may use the whole terminal.
         let viewed = views.finish(end.as_secs_f64());
         screen.finish();
         let Some(json) = json else { return viewed };

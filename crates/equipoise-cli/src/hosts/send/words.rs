@@ -1,4 +1,4 @@
-//! The lines at the beginning and at the end of a session.
+//! Formats the lines that are printed at the start and at the end of a session.
 
 use super::super::args::DelayKind;
 use super::super::results::SendEnd;

@@ -1,16 +1,16 @@
-//! The answers to HTTP requests.
+//! The responses to HTTP requests.
 
-/// An answer.
+/// A response to an HTTP request.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Answer {
     Page(Page),
     Metrics(String),
-    /// The stream of events.
+    /// The stream of the run's events.
     Follow,
     Refused(u16, &'static str, &'static str),
 }
 
-/// A part of the page.
+/// A file of the live page.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Page {
     Html,
@@ -56,7 +56,7 @@ impl Answer {
     );
     pub(super) const FOREIGN_ORIGIN: Self = Self::Refused(403, "Forbidden", "Pages of others may not read this.\n");
 
-    /// Status, headers and body.
+    /// Returns the whole response: status line, headers and body.
     pub(super) fn whole(&self) -> Vec<u8> {
         let mut whole = self.head();
         whole.extend_from_slice(self.body().as_bytes());

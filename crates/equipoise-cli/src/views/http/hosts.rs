@@ -2,12 +2,12 @@
 
 use std::net::{IpAddr, SocketAddr};
 
-/// The name at which the server was started, if it is not an address.
+/// The host name with which the user started the server; `None` if the user gave an IP address.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Hosts(Option<String>);
 
 impl Hosts {
-    /// For a server that was started at `place`: a name or an address with its port.
+    /// Creates the check for a server that the user started at `place`, a host name or IP address followed by a port.
     pub(super) fn of(place: &str) -> Self {
         let host = place.rsplit_once(':').map_or(place, |(host, _)| host);
         let is_name = address(host).is_none();
@@ -16,9 +16,9 @@ impl Hosts {
 
     /// Whether a request for `host` that arrived at the address `local` is meant for this server.
     ///
-    /// An address of this server is always accepted. A name is not accepted, because the owner of any domain can let it
-    /// resolve to this address. The exceptions are `localhost`, on the loopback interface, and the name that the user
-    /// gave.
+    /// An IP address of this server is always accepted. A name is not accepted, because the owner of any domain can let
+    /// it resolve to this server's address. Two names are exceptions: `localhost` on the loopback interface, and the
+    /// name that the user gave.
     pub(super) fn is_ours(&self, host: &str, local: SocketAddr) -> bool {
         let (name, port) = match host.rsplit_once(':') {
             Some((name, port)) if !port.contains(']') => (name, port.parse().ok()),
@@ -36,7 +36,7 @@ impl Hosts {
     }
 }
 
-/// Parses an address as written in URLs, with IPv6 addresses in brackets.
+/// Parses an IP address as it is written in URLs, where IPv6 addresses have brackets.
 fn address(text: &str) -> Option<IpAddr> {
     let text = text.strip_prefix('[').and_then(|text| text.strip_suffix(']')).unwrap_or(text);
     text.parse().ok().map(|address: IpAddr| address.to_canonical())
@@ -46,7 +46,7 @@ fn address(text: &str) -> Option<IpAddr> {
 mod tests {
     use super::*;
 
-    /// If it fails, any web page can read the data of this host through a domain name that resolves to 127.0.0.1.
+    /// If it fails, any web page can read the data of the run through a domain name that resolves to 127.0.0.1.
     #[test]
     fn a_foreign_name_is_not_ours_and_every_way_to_write_our_own_is() {
         let asks = |place: &str, local: &str, host: &str| {

@@ -1,10 +1,10 @@
-//! A small HTTP server for live views. It serves only GET, only a few paths, and one request per connection, and bounds
-//! all its resources.
+//! A small HTTP server for the live views. It serves only GET requests, only a few paths, and one request per
+//! connection. It limits the memory, threads and time that clients can use.
 //!
 //! Requests are not trusted, even on the loopback interface: any page in a browser on this host can send them. A
-//! request must therefore name this server as its host; a foreign name that resolves to this address is refused. The
-//! request must not come from another origin, and the answer has no header that would let a page of another origin read
-//! it. Requests cannot change any state.
+//! request must therefore name this server as its host; another name that resolves to this server's address is refused.
+//! The request must not come from another origin, and the answer has no header that would let a page of another origin
+//! read it. Requests cannot change any state.
 
 mod answer;
 mod hosts;
@@ -23,25 +23,26 @@ use answer::{Answer, Page};
 use hosts::Hosts;
 use request::{Read, Request};
 
-/// Maximum number of connections. Our choice: enough for some pages and scrapers; each connection needs a thread.
+/// Maximum number of connections. Our choice: enough for some pages and scrapers, although each connection needs a
+/// thread.
 const MOST_CONNECTIONS: usize = 32;
-/// Maximum number of pages that follow the run, so that connections remain free for other requests.
+/// Maximum number of pages that receive the run's events. The limit keeps some connections free for other requests.
 const MOST_FOLLOWERS: usize = 16;
 /// Time limit for receiving a request, and for sending an answer.
 const PATIENCE: Duration = Duration::from_secs(5);
 /// Interval at which a waiting thread checks whether it must end.
 const LOOK: Duration = Duration::from_millis(100);
-/// Time without events after which the server sends a line to a page, to show that it is alive.
+/// The server sends a line to a page after this time without events, to show that the server is still running.
 const HEARTBEAT: Duration = Duration::from_secs(10);
 
-/// What the server offers at an address.
+/// What the server offers at its address.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Offers {
     pub(crate) page: bool,
     pub(crate) metrics: bool,
 }
 
-/// A server and its threads. It ends when it is dropped.
+/// A server and its threads. The server ends when this value is dropped.
 #[derive(Debug)]
 pub(crate) struct Site {
     address: SocketAddr,
@@ -50,7 +51,7 @@ pub(crate) struct Site {
     thread: Option<JoinHandle<()>>,
 }
 
-/// The data of each connection's thread.
+/// The data that the thread of each connection needs.
 #[derive(Clone)]
 struct Served {
     offers: Offers,
@@ -68,7 +69,7 @@ impl Site {
         let address = addresses.next().ok_or(io::ErrorKind::AddrNotAvailable)?;
         let listener = TcpListener::bind(address)?;
         let address = listener.local_addr()?;
-        // Non-blocking, so that the thread can end.
+        // `accept` must not block, so that the thread can notice that it must end.
         listener.set_nonblocking(true)?;
         let stop = Arc::new(AtomicBool::new(false));
         let served = Served {
@@ -84,7 +85,7 @@ impl Site {
         Ok(Self { address, stop, followers, thread: Some(thread) })
     }
 
-    /// The server's address, with the actual port.
+    /// Returns the server's address, with the port that it actually uses.
     pub(crate) const fn address(&self) -> SocketAddr {
         self.address
     }
@@ -94,10 +95,10 @@ impl Drop for Site {
     fn drop(&mut self) {
         self.stop.store(true, Ordering::Relaxed);
         if let Some(thread) = self.thread.take() {
-            // If the thread panicked, there is nobody to report it to.
+            // If the thread panicked, the error cannot be reported, so it is ignored.
             let _ = thread.join();
         }
-        // Pages receive the last events; the server does not wait for a page that does not read.
+        // The server waits for pages to receive the last events, but only briefly, in case a page does not read.
         let deadline = Instant::now() + 3 * LOOK;
         while self.followers.load(Ordering::Relaxed) > 0 && Instant::now() < deadline {
             thread::sleep(LOOK / 10);
@@ -109,13 +110,13 @@ fn listen(listener: &TcpListener, served: &Served) {
     super::yield_to_others();
     while !served.stop.load(Ordering::Relaxed) {
         let Ok((stream, _)) = listener.accept() else {
-            // Either no connection is pending, or this host has no free file descriptors; waiting is right in both
-            // cases.
+            // Either no connection is pending, or this host has no free file descriptor. In both cases the thread waits
+            // and tries again.
             thread::sleep(LOOK / 4);
             continue;
         };
         let Some(place) = Place::taken(&served.connections, MOST_CONNECTIONS) else {
-            // The request is not read, so that frequent connections cost little.
+            // The request is not read, so that a client that connects very often costs little.
             let _ = stream.set_nonblocking(true);
             let _ = (&stream).write(&Answer::BUSY.whole());
             continue;
@@ -124,7 +125,7 @@ fn listen(listener: &TcpListener, served: &Served) {
         let body = move || {
             let _place = place;
             super::yield_to_others();
-            // If the client has disconnected, the error does not matter.
+            // The error means that the client has disconnected, so it is ignored.
             let _ = serve(&stream, &served);
         };
         if thread::Builder::new().name("http client".to_owned()).spawn(body).is_err() {
@@ -133,7 +134,7 @@ fn listen(listener: &TcpListener, served: &Served) {
     }
 }
 
-/// One of a limited number of connections; dropping it frees it.
+/// One of a limited number of connections. Dropping this value frees the connection for another client.
 struct Place(Arc<AtomicUsize>);
 
 impl Place {
@@ -151,7 +152,7 @@ impl Drop for Place {
 }
 
 fn serve(stream: &TcpStream, served: &Served) -> io::Result<()> {
-    // A socket accepted from a non-blocking listener may be non-blocking, too.
+    // A socket that was accepted from a non-blocking listener may itself be non-blocking.
     stream.set_nonblocking(false)?;
     stream.set_nodelay(true)?;
     let mut buffer = vec![0; request::MOST];
@@ -188,7 +189,7 @@ fn send(mut stream: &TcpStream, mut bytes: &[u8]) -> io::Result<()> {
     Ok(())
 }
 
-/// Reads a request; `None` if the client disconnects before the request is complete.
+/// Reads a request. Returns `None` if the client disconnects before the request is complete.
 fn read<'a>(mut stream: &TcpStream, buffer: &'a mut [u8]) -> io::Result<Option<Read<'a>>> {
     let deadline = Instant::now() + PATIENCE;
     let mut length = 0;
@@ -215,7 +216,7 @@ fn read<'a>(mut stream: &TcpStream, buffer: &'a mut [u8]) -> io::Result<Option<R
     }
 }
 
-/// Returns the answer to a request.
+/// Returns the response to a request.
 fn answer(request: &Request<'_>, local: SocketAddr, served: &Served) -> Answer {
     if !served.hosts.is_ours(request.host, local) {
         return Answer::FOREIGN_HOST;
@@ -233,7 +234,8 @@ fn answer(request: &Request<'_>, local: SocketAddr, served: &Served) -> Answer {
     }
 }
 
-/// Sends the events to a page as server-sent events. A page that does not read is disconnected, and may connect again.
+/// Sends the run's events to a page as server-sent events. A page that does not read is disconnected. It may connect
+/// again.
 fn follow(stream: &TcpStream, served: &Served) -> io::Result<()> {
     let Some(_place) = Place::taken(&served.followers, MOST_FOLLOWERS) else {
         send(stream, &Answer::BUSY.whole())?;
@@ -255,16 +257,16 @@ fn follow(stream: &TcpStream, served: &Served) -> io::Result<()> {
         match news.recv_timeout(LOOK) {
             Ok(line) => {
                 push(&mut text, &line);
-                // Add all lines that are available.
+                // All lines that are already in the queue are sent together.
                 for line in news.try_iter() {
                     push(&mut text, &line);
                 }
             }
-            // The connection ends only after the last events are sent.
+            // The server is to end, and the queue is empty: all events have been sent, so the connection can be closed.
             Err(RecvTimeoutError::Timeout) if served.stop.load(Ordering::Relaxed) => return close(stream),
             Err(RecvTimeoutError::Timeout) if last.elapsed() > HEARTBEAT => text.push_str(": still here\n\n"),
             Err(RecvTimeoutError::Timeout) => {}
-            // The run is over, or this page was too slow.
+            // Either the run is over, or the page was disconnected because it did not read fast enough.
             Err(RecvTimeoutError::Disconnected) => return close(stream),
         }
     }
@@ -276,8 +278,8 @@ fn push(text: &mut String, line: &str) {
     text.push_str("\n\n");
 }
 
-/// Ends the connection, and waits briefly for the client to close it: closing a socket with unread input would discard
-/// data that was written but not sent.
+/// Ends the connection, and waits briefly until the client closes it. If a socket is closed while it has unread input,
+/// the system discards data that was written but not yet sent.
 fn close(mut stream: &TcpStream) -> io::Result<()> {
     stream.shutdown(Shutdown::Write)?;
     stream.set_read_timeout(Some(LOOK))?;

@@ -1,33 +1,34 @@
-//! Parses an HTTP request, which is not trusted.
+//! Parses HTTP requests. Their content is not trusted.
 
 use httparse::{EMPTY_HEADER, Status};
 
 use super::answer::Answer;
 
-/// Maximum size of a request, in bytes. Our choice: browsers send 1 or 2 kB.
+/// Maximum size of a request, in bytes. Our choice: the requests of browsers have 1 or 2 kB.
 pub(super) const MOST: usize = 8192;
-/// Maximum number of headers.
+/// Maximum number of headers in a request.
 const MOST_HEADERS: usize = 64;
 
-/// The relevant parts of a request.
+/// The parts of a request that the server uses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Request<'a> {
-    /// The path without the query.
+    /// The path of the URL, without the query.
     pub(super) path: &'a str,
     pub(super) host: &'a str,
     origin: Option<&'a str>,
-    /// The relation of the requesting page's origin to this server's, as reported by the browser (Fetch Metadata).
+    /// How the origin of the requesting page is related to this server's origin, as reported by the browser (Fetch
+    /// Metadata).
     site: Option<&'a str>,
 }
 
-/// The result of parsing.
+/// The result of parsing a request.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Read<'a> {
     Whole(Request<'a>),
     Wrong(Answer),
 }
 
-/// Whether the headers are complete, so that parsing is worthwhile.
+/// Whether the blank line after the headers has arrived. Only then is the request parsed.
 pub(super) fn is_whole(bytes: &[u8]) -> bool {
     bytes.windows(4).any(|window| window == b"\r\n\r\n") || bytes.windows(2).any(|window| window == b"\n\n")
 }
@@ -54,7 +55,7 @@ pub(super) fn parse(bytes: &[u8]) -> Read<'_> {
             name if name.eq_ignore_ascii_case("sec-fetch-site") => &mut found.site,
             _ => continue,
         };
-        // A duplicate header is refused, because other programs might use the other value.
+        // A header that appears twice is refused, because another program might use the other of the two values.
         if place.replace(value.trim()).is_some() {
             return Read::Wrong(Answer::MALFORMED);
         }
@@ -71,8 +72,8 @@ struct Headers<'a> {
 }
 
 impl Request<'_> {
-    /// Whether the request comes from this server's own origin. Pages of other origins may link to the page at `/`,
-    /// because it contains no data.
+    /// Whether the request comes from a page of this server, or directly from the user. The path `/` may also be
+    /// requested by links on pages of other origins, because the page contains no data of the run.
     pub(super) fn is_from_here(&self) -> bool {
         let is_origin_ours = self.origin.is_none_or(|origin| {
             origin.strip_prefix("http://").is_some_and(|origin| origin.eq_ignore_ascii_case(self.host))

@@ -12,18 +12,20 @@ fn site(page: bool, metrics: bool) -> (Site, Shared) {
     (site, shared)
 }
 
-/// Returns the answer to this request until the server closes the connection; waits at most twice `PATIENCE`.
+/// Sends `request`, and returns everything that the server sends until it closes the connection. A read waits at most
+/// twice `PATIENCE`.
 fn answered(site: &Site, request: &[u8]) -> String {
     let mut stream = TcpStream::connect(site.address()).expect("it listens");
     stream.set_read_timeout(Some(2 * PATIENCE)).expect("a socket");
-    // A server that answered early may have closed the connection before everything is written.
+    // The error is ignored: a server that responded early may have closed the connection before the whole request was
+    // written.
     let _ = stream.write_all(request);
     let mut answer = Vec::new();
     let _ = stream.read_to_end(&mut answer);
     String::from_utf8_lossy(&answer).into_owned()
 }
 
-/// Sends a request with these headers in addition to the correct host, and returns the answer.
+/// Sends a GET request with the correct host and the additional headers `headers`, and returns the response.
 fn get(site: &Site, path: &str, headers: &str) -> String {
     answered(site, format!("GET {path} HTTP/1.1\r\nHost: {}\r\n{headers}\r\n", site.address()).as_bytes())
 }
@@ -59,7 +61,7 @@ fn the_page_its_parts_and_the_metrics_are_there_where_they_are_offered_and_nothi
     assert_status(&get(&metrics, "/metrics", ""), 200);
 }
 
-/// If it fails, any page in the user's browser can read the run.
+/// If it fails, any web page in the user's browser can read the data of the run.
 #[test]
 fn other_names_and_other_origins_are_refused() {
     let (site, _) = site(true, true);
@@ -76,7 +78,7 @@ fn other_names_and_other_origins_are_refused() {
     }
     let own = format!("Origin: http://127.0.0.1:{port}\r\nSec-Fetch-Site: same-origin\r\n");
     assert_status(&get(&site, "/metrics", &own), 200);
-    // Pages of other origins may link to the page.
+    // Pages of other origins may contain links to the live page.
     assert_status(&get(&site, "/", "Sec-Fetch-Site: cross-site\r\n"), 200);
 }
 
@@ -96,14 +98,14 @@ fn only_get_is_understood_and_what_is_too_large_or_no_request_is_refused() {
     assert_status(&answered(&site, many.as_bytes()), 431);
 }
 
-/// If it fails, idle connections block all other connections forever, or each uses a thread forever.
+/// If it fails, idle connections block all other connections forever, or each idle connection uses a thread forever.
 #[test]
 fn connections_are_bounded_and_free_again_after_a_while() {
     let (site, _) = site(true, true);
     let silent: Vec<_> =
         (0..MOST_CONNECTIONS).map(|_| TcpStream::connect(site.address()).expect("it listens")).collect();
     let deadline = Instant::now() + 3 * PATIENCE;
-    // Wait until all connections are used.
+    // New connections are refused once all connections are in use.
     while !get(&site, "/metrics", "").starts_with("HTTP/1.1 503 ") {
         assert!(Instant::now() < deadline, "never full");
         thread::sleep(Duration::from_millis(10));
@@ -120,7 +122,7 @@ fn a_page_follows_from_the_beginning_and_hears_of_the_end() {
     let (site, shared) = site(true, false);
     let mut stream = TcpStream::connect(site.address()).expect("it listens");
     stream.write_all(format!("GET /events HTTP/1.1\r\nHost: {}\r\n\r\n", site.address()).as_bytes()).expect("sent");
-    // Wait until the page follows the run.
+    // The server's response shows that the page now receives the run's events.
     let mut first = [0; 12];
     stream.read_exact(&mut first).expect("an answer");
     let hub = || super::super::lock(&shared.hub);
@@ -137,7 +139,7 @@ fn a_page_follows_from_the_beginning_and_hears_of_the_end() {
     assert!(rest.contains("text/event-stream") && rest.contains("\"delay_p95_s\":0.012"), "{rest}");
 }
 
-/// If it fails, a page on a suspended laptop uses memory until the run ends, or blocks the run.
+/// If it fails, a page on a suspended laptop uses the server's memory until the run ends, or blocks the run.
 #[test]
 fn a_page_that_does_not_read_holds_up_nobody_and_is_let_go() {
     let (site, shared) = site(true, false);
@@ -148,7 +150,7 @@ fn a_page_that_does_not_read_holds_up_nobody_and_is_let_go() {
     super::super::lock(&shared.hub).take(&samples::open(0));
     let line: Arc<str> = "x".repeat(20_000).into();
     let begun = Instant::now();
-    // 100 MB, more than the sockets and the queue can hold.
+    // These lines have 100 MB in total, more than the sockets' buffers and the page's queue can contain.
     for _ in 0..5000 {
         super::super::lock(&shared.hub).tell(line.clone());
     }

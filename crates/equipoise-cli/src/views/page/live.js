@@ -1,17 +1,17 @@
-// Follows a run and draws its events. Text from a peer is only ever set as text, never as HTML.
+// Receives the events of a run and draws them. Text from a peer is always inserted as plain text, never as HTML.
 "use strict";
 
-/** Length of the visible time, in seconds, and maximum number of points of a series. */
+/** Length of the time that the charts show, in seconds, and maximum number of points that are kept for a series. */
 const WINDOW_S = 120;
 const MOST_POINTS = 2000;
-/** Seconds without a measurement after which the line is interrupted. */
+/** Time without a measurement, in seconds, after which a line of a chart is interrupted. */
 const FAR_S = 5;
-/** Number of series colours, and maximum number of ended series that are still drawn. */
+/** Number of colours for series, and maximum number of ended series that are still drawn. */
 const LANES = 6;
 const MOST_ENDED = 16;
-/** Time after which a page that was refused connects again. */
+/** Time in ms after which a page that the server refused connects again. */
 const RETRY_MS = 3000;
-/** Maximum number of lines in the log. */
+/** Maximum number of lines in the log of events. */
 const MOST_LOGGED = 30;
 
 const run = { start: null, at_s: 0, series: new Map(), sums: null, log: [], isOver: false };
@@ -28,12 +28,12 @@ function lane() {
 
 function log(at_s, words) {
   run.log.push({ at_s, words });
-  // A page that is opened later receives the ended series first, so the log is sorted by time.
+  // A page that is opened late receives the events of ended series first, so the log must be sorted by time.
   run.log.sort((one, other) => other.at_s - one.at_s);
   run.log.length = Math.min(run.log.length, MOST_LOGGED);
 }
 
-/** Share of lost packets; a sender and a receiver count lost packets differently. */
+/** Returns the share of lost packets. A sender and a receiver count lost packets differently. */
 function lostShare(told, direction) {
   if (told.fraction_lost !== undefined) return told.fraction_lost;
   if (told.packets_lost === undefined || told.packets_lost === null) return null;
@@ -44,7 +44,7 @@ function lostShare(told, direction) {
 
 const take = {
   start(told) {
-    // Another run started at this address: discard the old one.
+    // Another run started at this address, so the data of the old run is discarded.
     Object.assign(run, { start: told, at_s: 0, series: new Map(), sums: null, log: [] });
   },
   open(told) {
@@ -94,7 +94,7 @@ const take = {
   },
 };
 
-/** Draws lines over time, with the newest value at the right. */
+/** Draws one line per series over time, with the newest value at the right. */
 function draw(id, of, scale, dashed) {
   const canvas = element(id);
   const all = [...run.series.values()];
@@ -117,7 +117,7 @@ function draw(id, of, scale, dashed) {
   for (const { points } of drawn)
     for (const point of points)
       for (const key of [of, dashed]) if (key && point[key] !== null) most = Math.max(most, point[key] * scale);
-  // The allowed rate may be far above the sent rate.
+  // The axis includes the dashed line of the allowed rate, which may be far above the sent rate.
   const step = nice((most || 1) / 4);
   const end = Math.max(step, Math.ceil((most || 1) / step) * step);
   const x = (at) => left + ((at - from) / (until - from)) * (right - left);
@@ -143,7 +143,7 @@ function draw(id, of, scale, dashed) {
       pen.lineWidth = key === of ? 1.8 : 1.2;
       pen.setLineDash(key === of ? [] : [4, 3]);
       pen.beginPath();
-      // Reports may be rarer than intervals.
+      // Points without a value are skipped, because reports may arrive less often than once per interval.
       let last = -Infinity;
       for (const point of points.filter((point) => point[key] !== null)) {
         if (point.at_s - last <= FAR_S) pen.lineTo(x(point.at_s), y(point[key] * scale));
@@ -158,7 +158,7 @@ function draw(id, of, scale, dashed) {
   canvas.setAttribute("aria-label", `${canvas.previousElementSibling.textContent}. Now: ${now.join(", ")}`);
 }
 
-/** The smallest round number that is at least `value`. */
+/** Returns 1, 2, 5 or 10 times a power of ten: the smallest such number that is at least `value`. */
 function nice(value) {
   const power = 10 ** Math.floor(Math.log10(value));
   return [1, 2, 5, 10].find((factor) => factor * power >= value) * power;
@@ -173,7 +173,7 @@ function cell(row, tag, text, isText) {
 }
 
 function list() {
-  // After the end of the run, list all series that were shown last.
+  // After the end of the run, the table keeps all series. During the run, it contains only open series.
   const shown = run.isOver ? [...run.series.values()] : open();
   const rows = shown.map((series) => {
     const row = document.createElement("tr");
@@ -210,7 +210,7 @@ function sums() {
 
 let isDue = false;
 
-/** Schedules one redraw, however many events arrived since the last redraw. */
+/** Schedules one redraw, even if several events have arrived since the last redraw. */
 function show() {
   if (isDue) return;
   isDue = true;
@@ -246,7 +246,7 @@ function follow() {
       return;
     }
     state("the connection is lost; trying again", true);
-    // A browser does not retry after an error status, such as 503 when there are too many pages.
+    // A browser does not retry after an error status, such as 503 if too many pages are open.
     if (events.readyState === EventSource.CLOSED) setTimeout(follow, RETRY_MS);
   };
   events.onmessage = ({ data }) => {

@@ -1,5 +1,5 @@
-//! iperf3 over the kernel's `symbiosis`: many connections, loss, reloading of the BPF program during transfers, and
-//! oscillation.
+//! Tests the kernel's congestion control `symbiosis` with iperf3: many connections, losses, reloading of the BPF
+//! program during transfers, and oscillation.
 
 use std::process::{Child, Stdio};
 use std::thread::sleep;
@@ -13,7 +13,8 @@ use crate::machine::Machine;
 use crate::places::Places;
 use crate::support::{Running, installed, port_of, run, said};
 
-/// Starts `equipoise link` between the ends: 20 Mbit/s, 20 ms in each direction, and the options in `more`.
+/// Starts `equipoise link` between the two ends, with 20 Mbit/s, a delay of 20 ms in each direction, and the options in
+/// `more`.
 fn link(places: &Places, more: &[&str]) -> Running {
     let mut command = Places::command(&places.middle, env!("CARGO_BIN_EXE_equipoise"));
     command.args(["link", "--between", "near", "far", "--rate", "20M", "--delay", "20ms", "--queue", "1000 packets"]);
@@ -21,7 +22,7 @@ fn link(places: &Places, more: &[&str]) -> Running {
     start(command).0
 }
 
-/// A server, and the client of one transfer.
+/// The iperf3 server and the iperf3 client of one transfer.
 struct Transfer {
     server: Running,
     client: Child,
@@ -41,7 +42,7 @@ impl Transfer {
         Self { server, client }
     }
 
-    /// The final results of iperf3.
+    /// Waits until the transfer has ended, and returns the final results of iperf3.
     fn end(self) -> Value {
         let output = self.client.wait_with_output().expect("a child of ours");
         assert!(output.status.success(), "{}", said(&output));
@@ -50,13 +51,13 @@ impl Transfer {
     }
 }
 
-/// The received rate, in bit/s.
+/// Returns the rate that iperf3 received, in bit/s.
 fn received_bps(told: &Value) -> f64 {
     assert_eq!(told["end"]["sender_tcp_congestion"], "symbiosis", "{told}");
     told["end"]["sum_received"]["bits_per_second"].as_f64().expect("a rate")
 }
 
-/// If it fails, loading a new version interrupts connections that use the old version.
+/// If it fails, loading the BPF program again interrupts connections that use the unloaded program.
 #[test]
 #[ignore = "real time: 17 s, alone on the machine"]
 fn many_connections_over_a_lossy_path_go_on_while_it_is_unloaded_and_loaded_again() {
@@ -77,12 +78,12 @@ fn many_connections_over_a_lossy_path_go_on_while_it_is_unloaded_and_loaded_agai
     assert_eq!(child.interrupt(), Some(0));
     assert_eq!(link.interrupt(), Some(0));
     let (many, new) = (received_bps(&many), received_bps(&new));
-    // With this loss, one connection reaches about 2 Mbit/s; 32 connections fill the link.
+    // With a loss of 2 %, one connection reaches about 2 Mbit/s, so 32 connections can fill the link of 20 Mbit/s.
     assert!(many > 8e6, "32 connections: {many} bit/s");
     assert!(new > 0.1e6, "one over the reloaded program: {new} bit/s");
 }
 
-/// Standard deviation of the connection's window divided by its mean, over two seconds.
+/// Returns the standard deviation of the largest connection window, divided by its mean, over two seconds.
 fn unrest() -> f64 {
     let windows: Vec<f64> = (0..40)
         .filter_map(|_| {
@@ -98,7 +99,8 @@ fn unrest() -> f64 {
     (windows.iter().map(|window| (window - mean).powi(2)).sum::<f64>() / count).sqrt() / mean
 }
 
-/// With Kodama 2009, Eq. 18 and m = 1, the window varies by tens of per cent within a second.
+/// Tests self-induced oscillation: with Kodama 2009, Eq. 18 and m = 1, the window varies by tens of per cent within a
+/// second.
 #[test]
 #[ignore = "real time: 18 s, alone on the machine"]
 fn a_window_that_oscillates_wanders_and_the_connection_still_gets_its_link() {

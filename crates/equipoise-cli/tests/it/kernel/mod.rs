@@ -1,4 +1,5 @@
-//! `equipoise kernel`: a congestion control that is loaded, carries traffic across namespaces, and is removed completely.
+//! Tests of `equipoise kernel`: a congestion control is loaded, carries traffic between namespaces, and is removed
+//! completely.
 
 mod iperf;
 
@@ -23,13 +24,13 @@ fn is_registered() -> bool {
     names.split_whitespace().any(|name| name == "symbiosis")
 }
 
-/// Waits until `symbiosis` is unregistered, which happens shortly after the last user releases it.
+/// Waits until `symbiosis` is unregistered. This happens shortly after its last user has released it.
 fn goes() {
     eventually("symbiosis is gone", || (!is_registered()).then_some(()));
 }
 
-/// Starts `kernel load`, for a test that runs alone on the machine: a machine has only one congestion control with this
-/// name. Returns `None`, with the reason printed, if it cannot be loaded.
+/// Starts `kernel load`. The test must run alone, because a machine can have only one congestion control with this
+/// name. If the congestion control cannot be loaded, prints the reason and returns `None`.
 fn load(_machine: &Machine) -> Option<Running> {
     let mut child = Running::start(equipoise().args(["kernel", "load"]).stderr(Stdio::piped()));
     if child.line().is_some_and(|line| line.contains("until Ctrl-C")) {
@@ -52,12 +53,13 @@ fn connections(status: &Value) -> &[Value] {
     status["connections"].as_array().expect("a list")
 }
 
-/// Local addresses of all connections.
+/// Returns the local addresses of all connections in the output of `kernel status`.
 fn ends(status: &Value) -> Vec<Value> {
     connections(status).iter().map(|connection| connection["local"].clone()).collect()
 }
 
-/// The fast test of the kernel's congestion control. If it fails, the kernel keeps it after its loader has ended.
+/// The fast test of `equipoise kernel`. If it fails, the congestion control stays in the kernel after the process that
+/// loaded it has ended.
 #[test]
 fn it_is_loaded_once_set_and_gone_with_its_loader_however_that_ends() {
     let machine = Machine::alone();
@@ -76,14 +78,15 @@ fn it_is_loaded_once_set_and_gone_with_its_loader_however_that_ends() {
     goes();
     let gone = run(&["kernel", "set", "--gamma", "0.5"]);
     assert!(gone.status.code() == Some(4) && said(&gone).contains("kernel load"), "{}", said(&gone));
-    // A loader that is killed leaves nothing behind, too.
+    // If the loading process is killed, the congestion control must be removed, too.
     let mut child = load(&machine).expect("it was loaded a moment ago");
     assert!(is_registered());
     child.kill();
     goes();
 }
 
-/// BPF pins are in a separate mount namespace, so that the test needs no BPF file system and leaves no pins behind.
+/// The BPF file system is mounted in a separate mount namespace. So the test needs no BPF file system on the host, and
+/// leaves no pinned objects on the host.
 #[test]
 fn a_pinned_one_outlives_its_loader_and_is_unloaded_by_name() {
     let machine = Machine::alone();
@@ -113,7 +116,7 @@ fn a_pinned_one_outlives_its_loader_and_is_unloaded_by_name() {
     goes();
 }
 
-/// If symbiosis is not loaded, a live run loads it at its start and unloads it at its end.
+/// If `symbiosis` is not loaded, a live run must load it at its start and unload it at its end.
 #[test]
 #[ignore = "real time: 5 s, alone on the machine"]
 fn a_live_run_that_wants_it_loads_it_and_takes_it_away_again() {
@@ -141,7 +144,7 @@ fn a_live_run_that_wants_it_loads_it_and_takes_it_away_again() {
     assert!((0.2 * LINK_BPS..LINK_BPS).contains(&goodput), "{flow}");
 }
 
-/// If it fails, users without the permission, or with an older kernel, only see an error number.
+/// If it fails, users without the permission, or with an older kernel, see only an error number.
 #[test]
 fn what_is_missing_is_named_with_the_way_out() {
     let _machine = Machine::alone();
@@ -171,15 +174,15 @@ fn what_is_missing_is_named_with_the_way_out() {
 
 const END: &str = "kernel::one_end_of_a_transfer";
 const ROLE: &str = "EQUIPOISE_KERNEL";
-/// Delay between the starts of the two connections; both end at the same time.
+/// The second connection starts this long after the first one. Both connections end at the same time.
 const JOIN: Duration = Duration::from_secs(10);
-/// Only the last part of the time with both connections is evaluated.
+/// The rates of two connections are measured from this time after the start until both connections end.
 const COUNTED_FROM: Duration = Duration::from_secs(22);
 const END_OF_BOTH: Duration = Duration::from_secs(30);
 const COUNTED_S: f64 = 8.0;
 const LINK_BPS: f64 = 20e6;
 
-/// Does nothing by itself; within a namespace, it is one end of the transfer below.
+/// Helper process, which does nothing in a normal test run. In a namespace it is one end of the transfer.
 #[test]
 fn one_end_of_a_transfer() {
     match std::env::var(ROLE).as_deref() {
@@ -189,7 +192,7 @@ fn one_end_of_a_transfer() {
     }
 }
 
-/// Sends over two connections, as fast as possible.
+/// Sends over two connections as fast as possible. The second connection starts later.
 fn near_end() {
     let begin = Instant::now();
     let senders = [Duration::ZERO, JOIN].map(|wait| {
@@ -206,7 +209,8 @@ fn near_end() {
     }
 }
 
-/// Writes the received rates in bit/s: of the first connection alone, and of both connections in the evaluated time.
+/// Accepts two connections, and writes their received rates in bit/s: the rate of the first connection alone, and the
+/// rates of both connections in the measured time.
 fn far_end(file: &str) {
     let listener = TcpListener::bind("10.9.3.2:7000").expect("a free port");
     let (first, _) = listener.accept().expect("a sender");
@@ -219,7 +223,7 @@ fn far_end(file: &str) {
     fs::write(file, format!("[{alone}, {first}, {second}]")).expect("writable");
 }
 
-/// The received rates in bit/s: before the second connection joins, and in the evaluated time.
+/// Returns the received rates of a connection in bit/s: before the second connection starts, and in the measured time.
 fn received(mut stream: TcpStream, begin: Instant) -> (f64, f64) {
     let (mut buffer, mut alone, mut together) = (vec![0; 65536], 0, 0);
     while let Ok(length @ 1..) = stream.read(&mut buffer) {
@@ -233,13 +237,13 @@ fn received(mut stream: TcpStream, begin: Instant) -> (f64, f64) {
     (alone as f64 * 8.0 / (JOIN / 2).as_secs_f64(), together as f64 * 8.0 / COUNTED_S)
 }
 
-/// Reno would fill the queue of 1000 packets, 600 ms. If it fails, Symbiosis does not keep the queue short.
+/// Reno would fill the queue of 1000 packets, which take 600 ms. If it fails, Symbiosis does not keep the queue short.
 #[test]
 #[ignore = "real time: 31 s, alone on the machine"]
 fn a_connection_fills_the_link_and_not_the_queue_and_a_second_one_finds_its_place() {
     let machine = Machine::alone();
     let Some(mut child) = load(&machine) else { return };
-    // Connections of an earlier test may still be closing.
+    // Connections of an earlier test may still be closing, so their addresses are excluded.
     let earlier = ends(&status());
     let Some(places) = Places::new(&machine, &ADDRESSES) else { return };
     let sysctl = "ip netns exec NEAR sysctl -q -w net.ipv4.tcp_congestion_control=symbiosis";
@@ -255,7 +259,7 @@ fn a_connection_fills_the_link_and_not_the_queue_and_a_second_one_finds_its_plac
     sleep(Duration::from_secs(8));
     let alone = status();
     sleep(Duration::from_secs(3));
-    // The program is unloaded in use; existing connections continue to use it.
+    // The BPF program is unloaded while connections use it. The kernel keeps it for these connections.
     child.kill();
     goes();
     sleep(Duration::from_secs(16));
@@ -268,7 +272,7 @@ fn a_connection_fills_the_link_and_not_the_queue_and_a_second_one_finds_its_plac
     let is_ours = |connection: &&Value| !earlier.contains(&connection["local"]);
     let connection = connections(&alone).iter().find(is_ours).expect("the first connection");
     let value = |name: &str| connection[name].as_f64().unwrap_or(f64::NAN);
-    // 1448 of 1500 bytes are payload.
+    // Of the 1500 bytes of a packet, 1448 are payload.
     let capacity = value("capacity_bps") / (LINK_BPS * 1448.0 / 1500.0);
     assert!((0.75..1.33).contains(&capacity), "K is {capacity} of the link: {alone}");
     assert!((0.0395..0.045).contains(&value("min_round_trip_s")), "{alone}");

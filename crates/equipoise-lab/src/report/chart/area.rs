@@ -1,24 +1,24 @@
-//! The picture of a chart: the positions of values in it, and its minimum widths.
+//! The plot area of a chart: the positions of values in it, and the widths for which labels are laid out.
 //!
-//! A picture is as wide as the page allows, with text of a fixed size, so horizontal positions are percentages. Its
-//! height is fixed. Labels that would overlap on a phone have a second, narrow form; the style sheet shows the form
-//! that fits.
+//! A chart is as wide as the page allows, and its text has a fixed size, so horizontal positions are percentages. The
+//! height is fixed. Labels that would overlap on a phone also have a narrow form; the style sheet shows the form that
+//! fits.
 
 use super::{Axis, Chart};
 use crate::report::escape;
 
-/// Height of the area between the axes, in pixels.
+/// Height of the plot area between the axes, in pixels.
 pub(super) const HEIGHT: f64 = 250.0;
-/// Minimum width of that area for the wide form of the labels, and its width on a phone.
+/// Minimum width of the plot area for the wide form of the labels, and width of the plot area on a phone, in pixels.
 pub(super) const WIDTHS: [f64; 2] = [560.0, 270.0];
-/// CSS classes of elements that only one of these widths shows.
+/// CSS classes of elements that are visible only at one of the two widths.
 pub(super) const FORMS: [&str; 2] = ["wide", "narrow"];
-/// Height of the text.
+/// Font size of the text, in pixels.
 pub(super) const TEXT_SIZE: f64 = 13.0;
-/// Width of a letter; only rare letters are wider.
+/// Width of a letter, in pixels; only rare letters are wider.
 pub(super) const LETTER_WIDTH: f64 = 7.2;
 
-/// The area between the axes.
+/// The plot area between the axes.
 pub(super) struct Area<'a> {
     x: &'a Axis,
     y: &'a Axis,
@@ -29,18 +29,19 @@ impl<'a> Area<'a> {
         Self { x: &chart.x, y: &chart.y }
     }
 
-    /// Horizontal position of a value in percent; a value outside the axis is at the edge.
+    /// Horizontal position of a value, in percent. A value outside the axis is drawn at the edge of the area.
     pub(super) fn x(&self, value: f64) -> f64 {
         self.x.share(value) * 100.0
     }
 
-    /// Vertical position of a value in pixels from the top; a value outside the axis is at the edge.
+    /// Vertical position of a value, in pixels from the top. A value outside the axis is drawn at the edge of the area.
     pub(super) fn y(&self, value: f64) -> f64 {
         (1.0 - self.y.share(value)) * HEIGHT
     }
 }
 
-/// A text element anchored at a percentage from the left and at pixels from the top, with further attributes.
+/// Returns an SVG text element. `x` is in percent from the left, `y` in pixels from the top, and `attributes` are
+/// added.
 pub(super) fn text(x: f64, y: f64, attributes: &str, text: &str) -> String {
     format!("<text x=\"{x:.2}%\" y=\"{y:.1}\"{attributes}>{}</text>", escape(text))
 }

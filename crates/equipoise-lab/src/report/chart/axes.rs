@@ -1,14 +1,14 @@
-//! The frame of a chart: axes with ticks and labels, and the grid.
+//! Draws the frame of a chart: axes with ticks and labels, and the grid.
 
 use super::Chart;
 use super::area::{Area, FORMS, HEIGHT, LETTER_WIDTH, TEXT_SIZE, WIDTHS, text};
 use super::ticks::{FEWEST_STEPS, NUMBER_GAP, number_width, ticks};
 
 const TICK_LENGTH: f64 = 5.0;
-/// Baseline of the labels below the area.
+/// Baseline of the labels below the plot area, in pixels from the top of the area.
 const BASELINE: f64 = HEIGHT + TICK_LENGTH + TEXT_SIZE;
 
-/// The frame as SVG.
+/// Returns the frame of a chart as SVG.
 pub(super) fn svg(chart: &Chart, area: &Area<'_>) -> String {
     let across = if chart.categories.is_empty() { numbers(chart, area) } else { names(chart, area) };
     let up = ticks(&chart.y, FEWEST_STEPS).into_iter().map(|tick| {
@@ -23,18 +23,19 @@ pub(super) fn svg(chart: &Chart, area: &Area<'_>) -> String {
     format!("<g class=\"ticks across\">{across}</g><g class=\"ticks up\">{up}</g>{axes}")
 }
 
-/// Returns whether names are too long to stand side by side in a picture of this width, so that numbers replace them.
+/// Whether the names are too long to fit next to each other in a plot of this width, so that numbers replace them.
 pub(super) fn names_are_numbered(chart: &Chart, area: &Area<'_>, width: f64) -> bool {
     let room = room_of_one(chart, area, width);
     chart.categories.iter().any(|name| name_width(name) + 2.0 * LETTER_WIDTH > room)
 }
 
-/// Width available to each name, in pixels.
+/// Width available to each name on the horizontal axis, in pixels.
 fn room_of_one(chart: &Chart, area: &Area<'_>, width: f64) -> f64 {
     area.x(chart.x.min + 1.0) * width / 100.0
 }
 
-/// Names at 1, 2 and so on, or numbers in their place; if even the numbers do not fit, only some of them.
+/// Returns names at the positions 1, 2 and so on, or numbers instead of names. If even the numbers do not fit, only
+/// every n-th number is shown.
 fn names(chart: &Chart, area: &Area<'_>) -> String {
     let numbered = WIDTHS.map(|width| names_are_numbered(chart, area, width));
     let mut labels = String::new();
@@ -53,7 +54,7 @@ fn names(chart: &Chart, area: &Area<'_>) -> String {
     labels
 }
 
-/// Ticks of the horizontal axis with their grid lines; on a phone only those whose labels fit.
+/// Returns the ticks of the horizontal axis with their grid lines. On a phone, only the labels that fit are shown.
 fn numbers(chart: &Chart, area: &Area<'_>) -> String {
     let [wide, narrow] = WIDTHS;
     let fits = |steps: &f64| {
@@ -76,7 +77,8 @@ fn numbers(chart: &Chart, area: &Area<'_>) -> String {
     ticks.iter().enumerate().map(tick).collect()
 }
 
-/// Returns n if a label of this width fits at every n-th place, with this width available per place.
+/// Returns the smallest n for which labels of this width fit if only every n-th position has a label. `room` is the
+/// width available per position.
 fn fitting(width: f64, room: f64) -> usize {
     (width / room.max(1e-3)).ceil().clamp(1.0, 1e3) as usize
 }

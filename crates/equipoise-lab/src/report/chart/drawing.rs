@@ -1,9 +1,9 @@
 //! Turns a chart into an SVG with a legend.
 //!
-//! Colours are CSS variables of the page, so that one SVG serves light, dark and print. The lines of the SVG are in the
-//! units of the axes: the page's script reads the values from them, and zooms by changing the transformation. The
-//! legend is HTML below the SVG, so that it wraps on a narrow screen. The modules `axes`, `shapes` and `marks` draw the
-//! parts of the SVG.
+//! Colours are CSS variables of the page, so the same SVG is used for light mode, dark mode and print. The lines of the
+//! SVG are in the units of the axes: the page's script reads the values from the lines, and zooms by changing their
+//! transformation. The legend is HTML below the SVG, so that it wraps on a narrow screen. The modules `axes`, `shapes`
+//! and `marks` draw the parts of the SVG.
 
 use super::area::{Area, FORMS, HEIGHT, WIDTHS};
 use super::marks::MOST_NAMED_MARKS;
@@ -14,11 +14,11 @@ use super::{axes, marks, shapes};
 use crate::report::escape;
 
 const SHADE_OPACITY: f64 = 0.6;
-/// Height for the numbers of the horizontal axis, in pixels.
+/// Height below the plot area for the numbers of the horizontal axis, in pixels.
 const BELOW: f64 = 24.0;
 
 impl Chart {
-    /// The chart as an SVG that fills the width of the page, with its legend.
+    /// Returns the chart as an SVG that fills the width of the page, followed by its legend.
     pub fn to_html(&self) -> String {
         let area = Area::of(self);
         let (id, zoom) = (&self.id, if self.is_of_lines() { " data-zoom" } else { "" });
@@ -34,14 +34,14 @@ impl Chart {
         )
     }
 
-    /// Returns whether the chart has only lines, bands and points, so that a part of it can be shown alone.
+    /// Whether the chart has only lines, bands and points, so that the reader can zoom into a range of it.
     fn is_of_lines(&self) -> bool {
         self.layers.iter().all(|layer| !matches!(layer.shape, Shape::Box(..) | Shape::Estimate { .. }))
     }
 
-    /// Margins for labels at the left, at the right and above, in pixels.
+    /// Returns the margins for labels to the left, to the right and above the plot area, in pixels.
     fn margins(&self) -> [f64; 3] {
-        /// Height for the labels of vertical marks, and the height without such labels.
+        /// Height above the plot area with labels of vertical marks, and without such labels.
         const LABELLED: f64 = 26.0;
         const BARE: f64 = 8.0;
         let last = ticks(&self.x, FEWEST_STEPS).last().map_or(0.0, |tick| number_width(&tick.label) / 2.0);
@@ -121,7 +121,7 @@ impl Chart {
     }
 }
 
-/// An axis for the script: its ends, and whether its values are exponents.
+/// Returns the data of an axis for the page's script: its limits, and whether its values are exponents.
 fn axis_data(name: &str, axis: &Axis) -> String {
     let logarithmic = if axis.is_logarithmic { format!(" data-{name}-exponents") } else { String::new() };
     format!(" data-{name}=\"{} {}\"{logarithmic}", axis.min, axis.max)
@@ -131,7 +131,8 @@ fn legend_entry(swatch: &str, name: &str) -> String {
     entry(swatch, &escape(name))
 }
 
-/// A legend entry, with its number in front for the widths at which the chart shows the number instead of the name.
+/// Returns a legend entry. The entry begins with its number at those widths at which the chart shows the number instead
+/// of the name.
 fn numbered_entry(swatch: &str, is_numbered: [bool; 2], number: u32, name: &str) -> String {
     let number = match is_numbered {
         [true, true] => format!("{number}: "),
@@ -167,13 +168,14 @@ mod tests {
         Mark { at, label: label.to_owned(), name: format!("the step to {label}"), dash: "2 3" }
     }
 
-    /// The paths of the layers: for each its connected parts, and their corners.
+    /// Returns the paths of all layers in a chart's SVG. Each path is a list of connected parts, and each part is a
+    /// list of corners.
     fn paths(chart: &Chart) -> Vec<Vec<Vec<(f64, f64)>>> {
         let svg = shapes::lines(chart, &Digits::of(chart));
         svg.split(" d=\"").skip(1).map(|path| corners(path.split('"').next().expect("an end"))).collect()
     }
 
-    /// The connected parts of a path, and their corners.
+    /// Returns the connected parts of one SVG path; each part is a list of corners.
     fn corners(path: &str) -> Vec<Vec<(f64, f64)>> {
         let mut parts: Vec<Vec<(f64, f64)>> = Vec::new();
         let (mut x, mut y) = (0.0, 0.0);
@@ -197,7 +199,7 @@ mod tests {
         parts
     }
 
-    /// A line across a gap in the measurements would suggest a measurement.
+    /// If it fails, a line crosses a gap in the measurements, so the chart suggests a measurement that does not exist.
     #[test]
     fn what_was_not_measured_is_a_gap() {
         let points = |middle| vec![(1.0, 2.0), (2.0, 2.0), (3.0, middle), (4.0, 2.0), (5.0, 2.0)];
@@ -228,7 +230,7 @@ mod tests {
         assert_eq!(gap, [vec![vec![(0.0, 5.0), (4.0, 5.0)], vec![(6.0, 2.0), (8.0, 2.0), (8.0, 2.0)]]]);
     }
 
-    /// A page with a run of several hours must open on a phone.
+    /// If it fails, a chart of a long run has too many points for a browser on a phone.
     #[test]
     fn a_chart_has_a_few_thousand_points_at_most() {
         let points: Vec<_> = (0..200_000u32).map(|at| (f64::from(at) / 2e4, f64::from(at % 997) / 100.0)).collect();
@@ -266,7 +268,7 @@ mod tests {
         );
     }
 
-    /// Returns whether all tags of a document are closed in order.
+    /// Whether all tags of a document are closed in the correct order.
     fn is_balanced(document: &str) -> bool {
         let mut open = Vec::new();
         for tag in document.split('<').skip(1) {
@@ -284,7 +286,7 @@ mod tests {
         open.is_empty()
     }
 
-    /// Values of an attribute in all elements.
+    /// Returns the values of an attribute in all elements of an SVG.
     fn values<'a>(svg: &'a str, name: &str) -> Vec<&'a str> {
         svg.split(&format!(" {name}=\"")).skip(1).filter_map(|rest| rest.split('"').next()).collect()
     }

@@ -1,4 +1,4 @@
-//! Marks: straight lines through a whole chart, with labels at its edges that do not overlap.
+//! Draws marks: straight lines across a whole chart, with labels at the chart's edges that do not overlap.
 
 use super::area::{Area, FORMS, HEIGHT, LETTER_WIDTH, TEXT_SIZE, WIDTHS, line_swatch, text};
 use super::points::Digits;
@@ -8,15 +8,15 @@ use super::{Chart, Mark};
 pub(super) const MOST_NAMED_MARKS: usize = 12;
 const COLOR: &str = "var(--mark)";
 const LINE_WIDTH: f64 = 1.5;
-/// Distance of labels above the area or above a line.
+/// Distance of labels above the plot area or above a line, in pixels.
 const ABOVE: f64 = 8.0;
 
-/// Vertical marks, from 0 to 1 in height.
+/// Returns the vertical marks as paths. Their vertical coordinates are 0 to 1, the full height of the plot area.
 pub(super) fn verticals(chart: &Chart, digits: &Digits<'_>) -> String {
     chart.verticals.iter().map(|mark| line(mark, &format!("M{} 0V1", digits.x(mark.at)))).collect()
 }
 
-/// Horizontal marks, from one end of the axis to the other.
+/// Returns the horizontal marks as paths from one end of the horizontal axis to the other.
 pub(super) fn horizontals(chart: &Chart, digits: &Digits<'_>) -> String {
     let [left, right] = [chart.x.min, chart.x.max].map(|end| digits.x(end));
     chart.horizontals.iter().map(|mark| line(mark, &format!("M{left} {}H{right}", digits.y(mark.at)))).collect()
@@ -27,7 +27,8 @@ fn line(mark: &Mark, path: &str) -> String {
     format!("<path d=\"{path}\" stroke=\"{COLOR}\" stroke-width=\"{LINE_WIDTH}\" stroke-dasharray=\"{dash}\"/>")
 }
 
-/// The labels: those of horizontal marks at the right end of their lines, those of vertical marks above the area.
+/// Returns the labels of all marks. A horizontal mark has its label at the right end of its line, a vertical mark above
+/// the plot area.
 pub(super) fn labels(chart: &Chart, area: &Area<'_>) -> String {
     let seen: Vec<_> = chart.horizontals.iter().filter(|mark| chart.y.contains(mark.at)).collect();
     let heights: Vec<_> = seen.iter().map(|mark| area.y(mark.at) - ABOVE / 2.0).collect();
@@ -40,7 +41,7 @@ pub(super) fn labels(chart: &Chart, area: &Area<'_>) -> String {
     across + &up.collect::<String>()
 }
 
-/// The labels of vertical marks in a picture of this width.
+/// Returns the labels of the vertical marks in a plot of this width.
 fn above(chart: &Chart, area: &Area<'_>, form: &str, width: f64) -> String {
     if chart.verticals.len() > MOST_NAMED_MARKS {
         return String::new();
@@ -70,7 +71,7 @@ fn above(chart: &Chart, area: &Area<'_>, form: &str, width: f64) -> String {
     words.collect()
 }
 
-/// Returns whether the labels of vertical marks would overlap in a picture of this width, so that numbers replace them.
+/// Whether the labels of vertical marks would overlap in a plot of this width, so that numbers replace them.
 pub(super) fn are_numbered(chart: &Chart, area: &Area<'_>, width: f64) -> bool {
     let mut right = f64::NEG_INFINITY;
     chart.verticals.iter().any(|mark| {
@@ -83,7 +84,7 @@ pub(super) fn are_numbered(chart: &Chart, area: &Area<'_>, width: f64) -> bool {
     })
 }
 
-/// The symbol of a mark in the legend.
+/// Returns the symbol of a mark in the legend.
 pub(super) fn swatch(mark: &Mark) -> String {
     line_swatch(6.0, COLOR, LINE_WIDTH, mark.dash)
 }
@@ -92,8 +93,8 @@ fn half_width(label: &str) -> f64 {
     label.chars().count() as f64 * LETTER_WIDTH / 2.0
 }
 
-/// Returns positions from 0 to `last` with at least `distance` between them, as near to the wanted positions as one
-/// pass up and one pass down allow; closer together if they do not fit.
+/// Returns positions from 0 to `last` that are at least `distance` apart and near the wanted positions. One pass moves
+/// positions up, and a second pass moves them down. If the positions do not fit, the distance is smaller.
 fn apart(wanted: &[f64], distance: f64, last: f64) -> Vec<f64> {
     let mut order: Vec<_> = (0..wanted.len()).collect();
     order.sort_by(|one, other| wanted[*one].total_cmp(&wanted[*other]));

@@ -1,4 +1,4 @@
-//! The data of a chart; the modules below turn it into a picture.
+//! The data of a chart. The modules below draw the chart from this data.
 
 mod area;
 mod axes;
@@ -13,26 +13,27 @@ mod ticks;
 pub struct Chart {
     /// Identifier, unique within the page.
     pub id: String,
-    /// What it shows, for screen readers.
+    /// What the chart shows, for screen readers.
     pub title: String,
     /// The horizontal axis.
     pub x: Axis,
     /// The vertical axis.
     pub y: Axis,
-    /// Names at 1, 2 and so on of the horizontal axis, instead of numbers; empty for numbers.
+    /// Names at the positions 1, 2 and so on of the horizontal axis, which replace numbers; empty if the axis shows
+    /// numbers.
     pub categories: Vec<String>,
-    /// The layers, from the lowest to the highest.
+    /// The layers of the chart; later layers are drawn above earlier ones.
     pub layers: Vec<Layer>,
-    /// Horizontal lines at values of `y`, labelled at the right edge.
+    /// Horizontal lines at values of the vertical axis, labelled at the right edge.
     pub horizontals: Vec<Mark>,
-    /// Vertical lines at values of `x`, labelled above the plot area.
+    /// Vertical lines at values of the horizontal axis, labelled above the plot area.
     pub verticals: Vec<Mark>,
-    /// Ranges of `x` that are shaded, behind everything else.
+    /// Shaded ranges of the horizontal axis, drawn behind everything else.
     pub shades: Vec<Shade>,
 }
 
 impl Chart {
-    /// A chart of layers over two axes, without categories, marks and shades.
+    /// Returns a chart of layers over two axes, without categories, marks and shades.
     pub fn new(id: String, title: String, x: Axis, y: Axis, layers: Vec<Layer>) -> Self {
         let [horizontals, verticals] = [Vec::new(), Vec::new()];
         Self { id, title, x, y, categories: Vec::new(), layers, horizontals, verticals, shades: Vec::new() }
@@ -42,24 +43,24 @@ impl Chart {
 /// An axis from `min` to `max`.
 #[derive(Clone, Debug)]
 pub struct Axis {
-    /// Its label, with the unit.
+    /// Label of the axis, with the unit.
     pub label: &'static str,
-    /// Its lower end.
+    /// Lower limit of the axis.
     pub min: f64,
-    /// Its upper end; above `min`.
+    /// Upper limit of the axis, which is above `min`.
     pub max: f64,
-    /// Whether its values are powers of ten, stored as their exponents.
+    /// Whether the axis shows powers of ten, and its values are the exponents.
     pub is_logarithmic: bool,
 }
 
 /// One layer of a chart, with its name in the legend.
 #[derive(Clone, Debug)]
 pub struct Layer {
-    /// Its name in the legend.
+    /// Name of the layer in the legend.
     pub name: String,
-    /// Its colour and dashes.
+    /// Colour and dash pattern of the layer.
     pub style: Style,
-    /// Its shape and values.
+    /// Shape and values of the layer.
     pub shape: Shape,
 }
 
@@ -68,26 +69,27 @@ pub struct Layer {
 pub enum Shape {
     /// Points joined by straight lines.
     Line(Vec<(f64, f64)>),
-    /// Points joined by steps: each value holds until the next.
+    /// Points joined by steps: each value applies until the next point.
     Steps(Vec<(f64, f64)>),
-    /// The area between two values: x, lower, upper.
+    /// The area between two curves, as points of x, lower value and upper value.
     Band(Vec<(f64, f64, f64)>),
-    /// Single points.
+    /// Single points, not joined.
     Points(Vec<(f64, f64)>),
-    /// A point with an interval of each of its coordinates: lower end, value and upper end.
+    /// A point with an interval for each coordinate: lower end, value and upper end.
     Estimate {
-        /// On the horizontal axis.
+        /// Lower end, value and upper end on the horizontal axis.
         x: [f64; 3],
-        /// On the vertical axis.
+        /// Lower end, value and upper end on the vertical axis.
         y: [f64; 3],
-        /// Whether the point is filled, to stand out.
+        /// Whether the point is drawn filled, so that it is more visible.
         is_filled: bool,
     },
-    /// A box plot at a value of x: minimum, quartiles and maximum, and the mean.
+    /// A box plot. The fields are its position on the horizontal axis, then minimum, quartiles and maximum, then the
+    /// mean.
     Box(f64, [f64; 5], f64),
 }
 
-/// How a layer looks: its colour and, for readers who cannot tell colours apart, its dashes.
+/// How a layer is drawn: its colour and, for readers who cannot distinguish colours, its dash pattern.
 #[derive(Clone, Copy, Debug)]
 pub struct Style {
     /// A CSS colour.
@@ -101,44 +103,47 @@ pub struct Style {
 /// A straight line across the whole chart.
 #[derive(Clone, Debug)]
 pub struct Mark {
-    /// Its position on its axis.
+    /// Position of the line on the axis that it crosses.
     pub at: f64,
-    /// The short label at the line.
+    /// The short label at the end of the line.
     pub label: String,
-    /// Its name in the legend.
+    /// Name of the line in the legend.
     pub name: String,
     /// SVG dash pattern; empty for a solid line.
     pub dash: &'static str,
 }
 
-/// A range of the horizontal axis.
+/// A shaded range of the horizontal axis.
 #[derive(Clone, Copy, Debug)]
 pub struct Shade {
-    /// Its lower end.
+    /// Lower end of the range.
     pub from: f64,
-    /// Its upper end.
+    /// Upper end of the range.
     pub to: f64,
     /// A CSS colour.
     pub color: &'static str,
-    /// Its name in the legend, once for all shades of that name.
+    /// Name of the shade in the legend. Shades with the same name share one entry.
     pub name: &'static str,
 }
 
 impl Axis {
-    /// An axis that can be drawn, for any limits: finite, and long enough for the precision of a float.
+    /// Returns an axis that can always be drawn, whatever the limits: its limits are finite, and it is long enough for
+    /// the precision of a float.
     pub fn new(label: &'static str, min: f64, max: f64) -> Self {
-        /// Largest limit and shortest length: differences of limits stay finite, and fractions of a length stay above
-        /// zero.
+        /// Largest limit and shortest length of an axis. With these bounds, differences of limits stay finite, and
+        /// fractions of a length stay above zero.
         const LARGEST: f64 = 1e300;
         const SHORTEST: f64 = 1e-300;
-        /// Shortest length, relative to the magnitude of the limits, so that ticks stay distinct.
+        /// Shortest length of an axis, relative to the magnitude of its limits, so that the labels of ticks stay
+        /// different.
         const SHORTEST_SHARE: f64 = 1e-6;
         let min = if min.is_finite() { min.clamp(-LARGEST, LARGEST) } else { 0.0 };
         let length = if max.is_finite() && max > min { max.min(LARGEST) - min } else { 1.0 };
         Self { label, min, max: min + length.max(min.abs() * SHORTEST_SHARE).max(SHORTEST), is_logarithmic: false }
     }
 
-    /// A logarithmic axis from one power of ten to another. The values on it are exponents as well.
+    /// Returns a logarithmic axis from one power of ten to another. The limits and the values on the axis are
+    /// exponents.
     pub fn logarithmic(label: &'static str, min: i32, max: i32) -> Self {
         Self { is_logarithmic: true, ..Self::new(label, min.into(), max.into()) }
     }
@@ -147,7 +152,7 @@ impl Axis {
         (self.min..=self.max).contains(&value)
     }
 
-    /// Position of `value` on the axis: 0 at its start or before, 1 at its end or after.
+    /// Position of `value` on the axis as a share of the axis: 0 at or before the start, 1 at or after the end.
     fn share(&self, value: f64) -> f64 {
         (value.clamp(self.min, self.max) - self.min) / (self.max - self.min)
     }

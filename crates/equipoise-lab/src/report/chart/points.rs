@@ -1,15 +1,16 @@
-//! The points of lines and bands: few enough to draw, and written in the units of the axes, so that the picture
-//! contains the values.
+//! Prepares the points of lines and bands: reduces their number, and formats them in the units of the axes, so that the
+//! page's script can read the values from the SVG.
 
 use super::{Axis, Chart, Shape};
 
-/// If all lines of a chart together have more points than this, they are thinned out.
+/// Maximum number of points that all lines of a chart may have together; if there are more, points are left out.
 const MOST_POINTS: usize = 4000;
-/// Points kept per column: the first, the smallest, the largest and the last.
+/// Points kept per column: the first, the smallest, the largest and the last point.
 const PER_COLUMN: usize = 4;
 const COLUMNS: [usize; 2] = [50, 500];
 
-/// The number of significant decimals on each axis of a chart, and how far outside of the axes a point may lie.
+/// Formats coordinates: determines the number of decimals for each axis of a chart, and limits how far outside the axes
+/// a point may lie.
 pub(super) struct Digits<'a> {
     x: &'a Axis,
     y: &'a Axis,
@@ -20,20 +21,20 @@ impl<'a> Digits<'a> {
         Self { x: &chart.x, y: &chart.y }
     }
 
-    /// A value of the horizontal axis.
+    /// Formats a value of the horizontal axis.
     pub(super) fn x(&self, value: f64) -> String {
         written(self.x, value)
     }
 
-    /// A value of the vertical axis.
+    /// Formats a value of the vertical axis.
     pub(super) fn y(&self, value: f64) -> String {
         written(self.y, value)
     }
 }
 
-/// A value with decimals down to a hundred-thousandth of the axis' length.
+/// Formats a value with decimals down to about a hundred-thousandth of the axis' length.
 fn written(axis: &Axis, value: f64) -> String {
-    /// Decimals for an axis of length 1.
+    /// Number of decimals for an axis of length 1.
     const DECIMALS: f64 = 5.0;
     /// Largest distance of a point from the axis, in axis lengths: browsers cannot draw points that are farther away.
     const FAR: f64 = 1e3;
@@ -45,7 +46,7 @@ fn written(axis: &Axis, value: f64) -> String {
     if text == "-0" { "0".to_owned() } else { text.to_owned() }
 }
 
-/// Returns the number of columns into which each line of a chart with too many points is divided.
+/// Returns the number of columns into which each line of a chart is divided if the line has too many points.
 pub(super) fn columns(chart: &Chart) -> usize {
     let lines =
         chart.layers.iter().filter(|layer| !matches!(layer.shape, Shape::Box(..) | Shape::Estimate { .. })).count();
@@ -55,14 +56,14 @@ pub(super) fn columns(chart: &Chart) -> usize {
 
 /// A point of a line or of a band.
 pub(super) trait Point: Copy {
-    /// Its position on the horizontal axis.
+    /// Position of the point on the horizontal axis.
     fn at(&self) -> f64;
-    /// Its smallest value.
+    /// Smallest value of the point on the vertical axis.
     fn low(&self) -> f64;
-    /// Its largest value.
+    /// Largest value of the point on the vertical axis.
     fn high(&self) -> f64;
 
-    /// Whether it was measured.
+    /// Whether the point was measured.
     fn is_measured(&self) -> bool {
         self.at().is_finite() && self.low().is_finite() && self.high().is_finite()
     }
@@ -96,8 +97,8 @@ impl Point for (f64, f64, f64) {
     }
 }
 
-/// Returns points in order of position, at most four per column. The first, smallest, largest and last point of each
-/// column are kept, so the picture does not change. A gap stays if it covers a whole column.
+/// Returns the points in order of position, at most four per column. The first, smallest, largest and last point of
+/// each column are kept, so the line looks the same. A gap remains if it covers a whole column.
 pub(super) fn bounded<P: Point>(points: &[P], axis: &Axis, columns: usize) -> Vec<P> {
     if points.len() <= PER_COLUMN * columns {
         return points.to_vec();
@@ -144,7 +145,7 @@ mod tests {
     }
 
     proptest! {
-        /// If it fails, peaks are missing in the picture.
+        /// If it fails, peaks of the data are missing in the chart.
         #[test]
         fn few_points_are_left_and_the_extremes_of_each_column_with_them(
             values in proptest::collection::vec(prop_oneof![9 => -1e3..1e3f64, 1 => Just(f64::NAN)], 0..3000),

@@ -1,4 +1,4 @@
-//! What a chart's layers look like: lines, steps, bands, points, estimates and boxes.
+//! Draws the layers of a chart: lines, steps, bands, points, estimates and boxes.
 
 use super::area::{Area, line_swatch};
 use super::points::{Digits, Point, bounded, columns};
@@ -6,23 +6,23 @@ use super::{Axis, Chart, Layer, Shape, Style};
 use crate::report::escape;
 
 const BAND_OPACITY: f64 = 0.2;
-/// Width of a band's upper edge, which has the dashes of its layer.
+/// Width of the line along a band's upper edge, which has the dash pattern of the band's layer.
 const EDGE_WIDTH: f64 = 0.9;
-/// Diameter of the dot that marks a single point of a line.
+/// Diameter of the dot that shows a point of a line without neighbours.
 const DOT_WIDTH: f64 = 5.0;
-/// Radius of a point among many, and of a point among few.
+/// Radius of a symbol in a layer of many points, and radius of a symbol for a single estimate, in pixels.
 const RADIUS: f64 = 2.6;
 const LARGE_RADIUS: f64 = 4.6;
-/// Width of the line along an interval.
+/// Width of the line that shows an interval.
 const INTERVAL_WIDTH: f64 = 1.2;
-/// Half the width of a box and of a whisker's end, in units of the horizontal axis.
+/// Half the width of a box, and half the width of the bar at the end of a whisker, in units of the horizontal axis.
 const HALF_BOX: f64 = 0.25;
 const HALF_END: f64 = 0.12;
-/// Half the length of a cross's arms, in pixels.
+/// Half the length of the arms of a cross, in pixels.
 const ARM: f64 = 5.0;
 
-/// All lines, steps and bands of a chart in the units of its axes: bands below lines, and solid lines below dashed
-/// ones, so that two equal lines are both visible.
+/// Returns all lines, steps and bands of a chart in the units of its axes. Bands are drawn below lines, and solid lines
+/// below dashed ones, so that two equal lines are both visible.
 pub(super) fn lines(chart: &Chart, digits: &Digits<'_>) -> String {
     let mut layers: Vec<_> = chart.layers.iter().collect();
     layers.sort_by_key(|layer| (!matches!(layer.shape, Shape::Band(_)), !layer.style.dash.is_empty()));
@@ -36,7 +36,7 @@ pub(super) fn lines(chart: &Chart, digits: &Digits<'_>) -> String {
     drawn.collect()
 }
 
-/// All points and boxes of a chart; at the area's edges they are not clipped.
+/// Returns all points, estimates and boxes of a chart. Symbols at the edges of the plot area are not clipped.
 pub(super) fn signs(chart: &Chart, area: &Area<'_>) -> String {
     let columns = columns(chart);
     let drawn = chart.layers.iter().map(|layer| {
@@ -59,7 +59,7 @@ pub(super) fn signs(chart: &Chart, area: &Area<'_>) -> String {
     drawn.collect()
 }
 
-/// The symbol of a layer in the legend.
+/// Returns the symbol of a layer in the legend.
 pub(super) fn swatch(layer: &Layer) -> String {
     let Style { color, dash, width } = layer.style;
     let area = |opacity: f64| format!("<rect width=\"28\" height=\"12\" style=\"fill:{color};opacity:{opacity}\"/>");
@@ -73,13 +73,14 @@ pub(super) fn swatch(layer: &Layer) -> String {
     }
 }
 
-/// The attributes by which the script identifies a layer: its shape, its name and its colour.
+/// Returns the attributes by which the page's script identifies a layer: its shape, name and colour.
 fn named(layer: &Layer, shape: &str) -> String {
     let Layer { name, style: Style { color, .. }, .. } = layer;
     format!(" data-shape=\"{shape}\" data-name=\"{}\" data-color=\"{color}\"", escape(name))
 }
 
-/// Lines through points, with a gap at each point that was not measured, and a dot for a point without neighbours.
+/// Returns lines through points. A point that was not measured leaves a gap, and a point without neighbours is drawn as
+/// a dot.
 fn line(layer: &Layer, shape: &str, digits: &Digits<'_>, points: &[(f64, f64)]) -> String {
     let (path, alone) = joined(digits, points);
     if path.is_empty() {
@@ -95,7 +96,7 @@ fn stroke(path: &str, attributes: &str, Style { color, dash, width }: Style) -> 
     format!("<path{attributes} d=\"{path}\" stroke=\"{color}\" stroke-width=\"{width}\"{dash}/>")
 }
 
-/// A path through points, and a path of only those that have no neighbour.
+/// Returns a path through all points, and a path of only those points that have no neighbour.
 fn joined(digits: &Digits<'_>, points: &[(f64, f64)]) -> (String, String) {
     let (mut path, mut alone) = (String::new(), String::new());
     for part in points.split(|point| !point.is_measured()).filter(|part| !part.is_empty()) {
@@ -115,14 +116,14 @@ fn places(digits: &Digits<'_>, points: impl Iterator<Item = (f64, f64)>) -> Vec<
     points.map(|(x, y)| format!("{} {}", digits.x(x), digits.y(y))).collect()
 }
 
-/// The corners of steps: each value holds until the next, also if the next was not measured.
+/// Returns the corners of steps. Each value applies until the next point, even if the next point was not measured.
 fn corners(points: &[(f64, f64)]) -> Vec<(f64, f64)> {
     let mut corners = points.get(..1).unwrap_or_default().to_vec();
     corners.extend(points.windows(2).flat_map(|pair| [(pair[1].0, pair[0].1), pair[1]]));
     corners
 }
 
-/// The area between the lower and the upper values, and a line along the upper ones.
+/// Returns the area between the lower and the upper values, and a line along the upper values.
 fn band(layer: &Layer, digits: &Digits<'_>, points: &[(f64, f64, f64)]) -> String {
     let mut path = String::new();
     for part in points.split(|point| !point.is_measured()).filter(|part| !part.is_empty()) {
@@ -140,7 +141,7 @@ fn band(layer: &Layer, digits: &Digits<'_>, points: &[(f64, f64, f64)]) -> Strin
     filled + &stroke(&joined(digits, &edge).0, "", Style { width: EDGE_WIDTH, ..layer.style })
 }
 
-/// The look of a single value's symbol.
+/// How the symbol of a single value is drawn.
 #[derive(Clone, Copy)]
 struct Look {
     style: Style,
@@ -150,25 +151,25 @@ struct Look {
 }
 
 impl Look {
-    /// The look of one of many points.
+    /// Returns the look of a symbol in a layer of many points.
     const fn small(style: Style) -> Self {
         Self { style, radius: RADIUS, width: 1.0, is_filled: false }
     }
 
-    /// The look of one of few points.
+    /// Returns the look of a symbol in a layer of few points.
     const fn large(style: Style, is_filled: bool) -> Self {
         Self { style, radius: LARGE_RADIUS, width: 1.8, is_filled }
     }
 }
 
-/// A symbol at the position of two values; its shape does not depend on the width of the picture.
+/// Returns a symbol at the position of two values. The shape of the symbol does not depend on the width of the plot.
 fn place(area: &Area<'_>, x: f64, y: f64, sign: &str) -> String {
     let (left, top) = (area.x(x), area.y(y));
     format!("<svg class=\"sign\" x=\"{left:.2}%\" y=\"{top:.1}\" data-at=\"{x}\" data-value=\"{y}\">{sign}</svg>")
 }
 
-/// The symbol of a single value, around the origin: one shape for each kind of dashes, so that colour is not the only
-/// difference.
+/// Returns the symbol of a single value, drawn around the origin. Each dash pattern has its own shape, so that layers
+/// differ not only in colour.
 fn sign(Look { style, radius: r, width, is_filled }: Look) -> String {
     let fill = if is_filled { style.color } else { "none" };
     let look = format!("fill:{fill};stroke:{};stroke-width:{width}", style.color);
@@ -182,12 +183,12 @@ fn sign(Look { style, radius: r, width, is_filled }: Look) -> String {
     format!("<path d=\"{path}\" style=\"{look}\"/>")
 }
 
-/// A drawing with its values as text, which a browser shows when the pointer is on it.
+/// Returns a drawing with a text of its values, which a browser shows when the pointer is on the drawing.
 fn titled(words: &str, drawing: &str) -> String {
     format!("<g class=\"titled\"><title>{}</title>{drawing}</g>", escape(words))
 }
 
-/// Both values of an estimate, with their intervals.
+/// Returns both values of an estimate and their intervals as text.
 fn estimate_words(chart: &Chart, x: [f64; 3], y: [f64; 3]) -> String {
     let one = |axis: &Axis, values: [f64; 3]| {
         let [low, value, high] = values.map(|value| if axis.is_logarithmic { 10f64.powf(value) } else { value });
@@ -201,7 +202,7 @@ fn box_words([least, lower, median, upper, largest]: [f64; 5], mean: f64) -> Str
     format!("median {median:.3}, quartiles {lower:.3} and {upper:.3}, from {least:.3} to {largest:.3}{mean}")
 }
 
-/// A straight line between two positions, each in percent from the left and in pixels from the top.
+/// Returns a straight line between two positions, each in percent from the left and in pixels from the top.
 fn straight(from: (f64, f64), to: (f64, f64), color: &str, width: f64) -> String {
     let ((x1, y1), (x2, y2)) = (from, to);
     format!(
@@ -209,7 +210,7 @@ fn straight(from: (f64, f64), to: (f64, f64), color: &str, width: f64) -> String
     )
 }
 
-/// A point with a line along each of its intervals.
+/// Returns a point with a line along the interval of each coordinate.
 fn estimate(area: &Area<'_>, [left, x, right]: [f64; 3], [low, y, high]: [f64; 3], look: Look) -> String {
     let color = look.style.color;
     let line = |from: (f64, f64), to: (f64, f64)| {
@@ -219,7 +220,7 @@ fn estimate(area: &Area<'_>, [left, x, right]: [f64; 3], [low, y, high]: [f64; 3
     [line((left, y), (right, y)), line((x, low), (x, high)), place(area, x, y, &sign(look))].concat()
 }
 
-/// Whiskers from the minimum to the maximum, a box from quartile to quartile, a bar at the median.
+/// Returns a box plot: whiskers from the minimum to the maximum, a box from quartile to quartile, a bar at the median.
 fn boxed(area: &Area<'_>, at: f64, [least, lower, median, upper, largest]: [f64; 5], style: Style) -> String {
     let line = |half: f64, from: f64, to: f64, width: f64| {
         straight((area.x(at - half), area.y(from)), (area.x(at + half), area.y(to)), style.color, width)

@@ -2,28 +2,30 @@
 
 use super::Axis;
 
-/// A position on an axis, and its label.
+/// A position on an axis, and the label at this position.
 pub(super) struct Tick {
     pub(super) at: f64,
     pub(super) label: String,
 }
 
-/// Width of a digit, and of a point or a comma, in the widest of the page's fonts.
+/// Width of a digit, and width of a decimal point, in pixels, in the widest of the page's fonts.
 const DIGIT_WIDTH: f64 = 9.0;
 const POINT_WIDTH: f64 = 4.5;
-/// Distance between the vertical axis and its numbers, and between two numbers of the horizontal axis.
+/// Distance between the vertical axis and its numbers, and minimum distance between two numbers of the horizontal axis,
+/// in pixels.
 pub(super) const NUMBER_GAP: f64 = 8.0;
-/// Minimum number of steps between ticks: then there are fewer than ten.
+/// Minimum number of steps between ticks on an axis with enough space. With this minimum, there are at most eleven
+/// ticks.
 pub(super) const FEWEST_STEPS: f64 = 4.0;
 
-/// Width at the left of the area for the numbers of the vertical axis.
+/// Width to the left of the plot area that the numbers of the vertical axis need, in pixels.
 pub(super) fn room_for_numbers(axis: &Axis) -> f64 {
     let widest = ticks(axis, FEWEST_STEPS).iter().map(|tick| number_width(&tick.label)).fold(0.0, f64::max);
     widest + NUMBER_GAP
 }
 
-/// Returns multiples of 1, 2 or 5 times a power of ten within an axis, from `fewest` steps to two and a half times as
-/// many; all powers of ten of a logarithmic axis.
+/// Returns ticks at multiples of a step within an axis. The step is 1, 2 or 5 times a power of ten, so that there are
+/// `fewest` to 2.5 times `fewest` steps. A logarithmic axis has a tick at every power of ten.
 pub(super) fn ticks(axis: &Axis, fewest: f64) -> Vec<Tick> {
     /// Tolerance for rounding errors, as a share of a step.
     const ROUNDING: f64 = 1e-6;
@@ -51,13 +53,14 @@ pub(super) fn ticks(axis: &Axis, fewest: f64) -> Vec<Tick> {
     numbers.map(tick).collect()
 }
 
-/// The power of ten that all labels of an axis share: 0 unless its numbers would be long.
+/// Returns the exponent of the power of ten that all labels of an axis share. The exponent is 0 unless the numbers
+/// would be long.
 fn scale(axis: &Axis) -> i32 {
     let largest = axis.min.abs().max(axis.max.abs());
     if (1e-3..=1e6).contains(&largest) { 0 } else { (largest.log10().floor() as i32).div_euclid(3) * 3 }
 }
 
-/// Width of a number in the picture.
+/// Width of a number in the chart, in pixels.
 pub(super) fn number_width(number: &str) -> f64 {
     number.chars().map(|letter| if letter == '.' { POINT_WIDTH } else { DIGIT_WIDTH }).sum()
 }
@@ -93,8 +96,8 @@ mod tests {
     }
 
     proptest! {
-        /// For any limits, an axis has a few ticks, at equal distances within the axis, with different labels of one
-        /// format.
+        /// If it fails, for some limits an axis has too few or too many ticks, unequal distances between ticks, ticks
+        /// outside the axis, or labels that are equal or differ in format.
         #[test]
         fn ticks_are_few_even_and_within_the_axis(min in ANY, max in ANY, near in -1e-7..1e-5f64, fewest in 1u8..5) {
             for axis in [Axis::new("", min, max), Axis::new("", min, min + min.abs() * near)] {

@@ -1,4 +1,4 @@
-//! The content that a session or a connection sends.
+//! Checks the content that a session or a TCP connection sends.
 
 use equipoise::units::{Rate, Size, Span};
 use equipoise_path::video::{FrameKind, Synthetic};
@@ -9,17 +9,17 @@ use crate::scenario::error::{Problem, ScenarioError};
 use crate::scenario::raw_source::RawSource;
 use crate::scenario::{ContentChoice, ContentKind, Frames};
 
-/// Maximum number of frames per second, and of frames in a group of pictures, that any encoder uses.
+/// Maximum number of frames per second, and maximum number of frames in a group of pictures. No encoder exceeds either.
 const MOST_FRAME_RATE: f64 = 1000.0;
 const MOST_PATTERN: usize = 1000;
-/// Maximum ratio of the largest to the mean frame size; in real films it is below ten.
+/// Maximum ratio of the largest frame size to the mean frame size. In real films, this ratio is below ten.
 const MOST_PEAK: f64 = 1000.0;
 /// The default frame rate and group of pictures, as in the traces of TU Berlin (Fitzek 2001).
 const FRAME_RATE: f64 = 25.0;
 const PATTERN: &str = "IPBBPBBPBBBB";
 
 impl Check<'_> {
-    /// Checks content that a flow sends in full.
+    /// Checks the content of a flow that sends all of its content, without adapting it.
     pub(super) fn content(&self, raw: &RawSource) -> Result<ContentChoice, ScenarioError> {
         match raw.kind.get_ref().as_str() {
             "constant" => {
@@ -35,7 +35,7 @@ impl Check<'_> {
         }
     }
 
-    /// Checks a video with its mean rate and its length.
+    /// Checks a video, and returns its frames, mean rate and length.
     pub(super) fn video(&self, raw: &RawSource) -> Result<(Frames, Rate, Span), ScenarioError> {
         let (rate, length) = self.rate_and_length(raw)?;
         Ok((self.frames(raw, rate, length)?, rate, length))
@@ -56,7 +56,7 @@ impl Check<'_> {
         Ok((rate, length))
     }
 
-    /// Returns the rate of a source that must have one.
+    /// Returns the rate of a source of a kind that needs a rate.
     pub(super) fn rate_of<'r>(&self, raw: &'r RawSource) -> Result<&'r Spanned<Value>, ScenarioError> {
         let missing = || Problem::NoRate { kind: raw.kind.get_ref().clone() };
         raw.rate.as_ref().ok_or_else(|| self.wrong("kind", raw.kind.span(), missing()))
@@ -79,7 +79,8 @@ impl Check<'_> {
                     cv: self.within("cv", cv, MOST_PEAK)?,
                     pattern: self.pattern(raw)?,
                 };
-                // Whether such a video is possible does not depend on the seed, so one seed is enough for the check.
+                // Whether a video with these properties is possible does not depend on the seed, so checking one seed
+                // is enough.
                 like.generate((0, 0)).map_err(|problem| self.wrong("cv", cv.span(), problem.into()))?;
                 Ok(Frames::Synthetic(Box::new(like)))
             }
@@ -107,7 +108,7 @@ impl Check<'_> {
         Ok(*value.get_ref())
     }
 
-    /// Refuses keys that only a video has.
+    /// Refuses keys that only a video can have.
     pub(super) fn no_video(&self, raw: &RawSource) -> Result<(), ScenarioError> {
         match &raw.video.frame_rate {
             Some(rate) => Err(self.not_of_this(raw, "frame_rate", rate.span(), "a video source has")),
@@ -115,7 +116,7 @@ impl Check<'_> {
         }
     }
 
-    /// Refuses keys that only frames of a video have, and not a model of an encoder.
+    /// Refuses keys that a video made of frames can have and that a model of an encoder cannot have.
     pub(super) fn only_frame_rate(&self, raw: &RawSource) -> Result<(), ScenarioError> {
         let numbers = [("peak", &raw.video.peak), ("cv", &raw.video.cv)];
         let words = [("pattern", &raw.video.pattern), ("trace", &raw.video.trace), ("adapt", &raw.video.adapt)];

@@ -1,4 +1,4 @@
-//! Checks the links: turns the keys of both directions into their configurations.
+//! Checks the links of a scenario, and converts the keys of both directions of a link into configurations.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -17,10 +17,10 @@ use crate::scenario::error::ScenarioError;
 use crate::scenario::link_problem::LinkProblem;
 use crate::scenario::raw_link::{Keys, RawLink, RawLinkStep};
 
-/// Default for the extra delay of a reordered packet, as in `equipoise link`.
+/// Default for the additional delay of a reordered packet; `equipoise link` uses the same default.
 const REORDER_BY: Span = Span::from_millis(5);
 
-/// A packet of which only the size matters.
+/// A placeholder for a packet, of which only the size matters.
 #[derive(Clone)]
 struct Any;
 
@@ -69,7 +69,7 @@ impl Check<'_> {
         Ok(config)
     }
 
-    /// Checks a quantity, or returns the default if it is not given.
+    /// Checks the quantity `value`, or returns the default `usual` if there is no value.
     fn or<T: std::str::FromStr<Err = equipoise::units::UnitError>>(
         &self,
         key: &str,
@@ -79,7 +79,7 @@ impl Check<'_> {
         value.map_or(Ok(usual), |value| self.quantity(key, value))
     }
 
-    /// The error of a key that excludes another given key, or that needs a key that is not given.
+    /// Returns the error for a key that excludes another key of the same link, or that requires a key that is missing.
     fn stray(&self, key: &'static str, value: &Spanned<Value>, problem: LinkProblem) -> ScenarioError {
         self.wrong(key, value.span(), problem.into())
     }
@@ -89,8 +89,8 @@ impl Check<'_> {
             self.link_steps(keys.steps, duration, |step| Some(("loss", step.loss.as_ref()?)))?;
         let initial = match (keys.loss, keys.loss_burst) {
             (None, None) if steps.is_empty() => Loss::None,
-            // A random number is drawn for every packet even before the first step, so that the n-th packet has the
-            // same fate in simulated and live runs.
+            // A random number is drawn for every packet, even for packets before the first step. As a result, the n-th
+            // packet is lost or not lost alike in simulated and live runs.
             (None, None) => Loss::Random(Share::NONE),
             (Some(share), None) => Loss::Random(self.quantity::<Share>("loss", share)?),
             (None, Some(bursts)) => Loss::Burst(self.quantity::<GilbertElliott>("loss_burst", bursts)?),
@@ -147,7 +147,7 @@ impl Check<'_> {
         Ok(Capacity::Rate(Schedule::new(rate, steps)))
     }
 
-    /// Checks a capacity from a file.
+    /// Checks a capacity that is read from a file.
     fn traced(&self, file: &Spanned<String>, keys: &Keys<'_>) -> Result<Capacity, ScenarioError> {
         let key = if keys.rate_trace.is_some() { "rate_trace" } else { "rate_csv" };
         let read: fn(&Path, Span) -> Result<Capacity, CapacityError> =
@@ -173,7 +173,7 @@ impl Check<'_> {
         Ok(Schedule::new(initial, steps))
     }
 
-    /// Checks the steps of a quantity.
+    /// Checks the rate, delay or loss steps of a link; `of` selects one of these quantities.
     fn link_steps<'r, T: std::str::FromStr<Err = equipoise::units::UnitError>>(
         &self,
         steps: Option<&'r Vec<RawLinkStep>>,
@@ -206,7 +206,7 @@ impl Check<'_> {
         }
     }
 
-    /// Checks an active queue management by its name and its parameters.
+    /// Checks a discipline of active queue management: its name and its parameters.
     fn discipline(&self, given: &Spanned<BTreeMap<String, Spanned<Value>>>) -> Result<Discipline, ScenarioError> {
         let aqm = Aqm { check: self, given: given.get_ref(), span: given.span() };
         let name = given.get_ref().get("name").and_then(|name| name.get_ref().as_str());
@@ -253,7 +253,7 @@ impl Check<'_> {
     }
 }
 
-/// The table of an active queue management.
+/// The table in a scenario that configures active queue management.
 struct Aqm<'c, 't> {
     check: &'c Check<'t>,
     given: &'c BTreeMap<String, Spanned<Value>>,
@@ -273,7 +273,7 @@ impl Aqm<'_, '_> {
         let usual = Codel::default();
         let interval = self.get("interval", usual.interval)?;
         let codel = Codel { target: self.get("target", usual.target)?, interval };
-        // RFC 8289, Sec. 4.3: with a target above the interval, a queue would never drain.
+        // If the target were above the interval, the queue would never drain (RFC 8289, Sec. 4.3).
         if codel.target > interval {
             return Err(self.check.wrong(
                 "aqm",
@@ -297,7 +297,7 @@ impl Aqm<'_, '_> {
     }
 }
 
-/// Why a file does not contain a capacity, with all causes.
+/// Returns the reason why a file does not contain a capacity, including the underlying cause.
 fn capacity_words(error: &CapacityError) -> String {
     match std::error::Error::source(error) {
         Some(cause) => format!("{error}: {cause}"),

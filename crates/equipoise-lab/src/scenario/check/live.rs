@@ -1,4 +1,4 @@
-//! Checks the live media of a session, and its pauses.
+//! Checks the live media of a session, and the session's pauses.
 
 use equipoise::units::{Rate, Size, Span};
 use equipoise_path::video::{Ladder, Transient, VideoModel};
@@ -11,23 +11,23 @@ use crate::scenario::raw_source::RawSource;
 use crate::scenario::{AudioChoice, LiveChoice, MediaChoice, MediaProblem, Outage, VideoChoice};
 use crate::text_file;
 
-/// Maximum pacing factor: higher than any pacer uses.
+/// Maximum pacing factor, which is higher than the factor of any pacer in use.
 const MOST_PACING: f64 = 100.0;
-/// Defaults of audio: the rate of RFC 8867, Sec. 4.3, and the usual interval of speech frames.
+/// Default rate of audio (RFC 8867, Sec. 4.3), and default interval of audio frames, which is usual for speech.
 const AUDIO_RATE: Rate = Rate::from_bps(20_000);
 const AUDIO_INTERVAL: Span = Span::from_millis(20);
 const MOST_BURST_FRAMES: f64 = 1000.0;
 const ENCODER: &str = "`frame_rate`, `min_rate`, `max_rate`, `reaction`, `burst`, `burst_frames`, `burst_from`, `interval_spread`, `size_spread` and `traces`";
 const AUDIO: &str = "it has `kind`, `rate` and `interval`";
 
-/// The medium of a session.
+/// A live medium of a session.
 enum Medium {
     Video(VideoChoice),
     Audio(AudioChoice),
 }
 
 impl Check<'_> {
-    /// Checks what a session sends.
+    /// Checks which media a session sends.
     pub(super) fn media(&self, raw: &RawFlow) -> Result<MediaChoice, ScenarioError> {
         let mut live: Option<LiveChoice> = None;
         for source in raw.sources() {
@@ -55,7 +55,7 @@ impl Check<'_> {
         }
     }
 
-    /// Checks how live media are sent; the media themselves are not filled in.
+    /// Checks how live media are sent. The result does not contain the media themselves.
     fn without_media(&self, raw: &RawFlow) -> Result<LiveChoice, ScenarioError> {
         let pacing = match &raw.pacing {
             None => equipoise_session::rtp::LiveMedia::PACING,
@@ -70,7 +70,7 @@ impl Check<'_> {
         Ok(LiveChoice { video: None, audio: None, pacing, skip_after, deadline })
     }
 
-    /// Checks a live medium; `None` for content that is sent in full.
+    /// Checks a live medium. Returns `None` if the source is content that is sent without adaptation.
     fn medium(&self, raw: &RawSource) -> Result<Option<Medium>, ScenarioError> {
         Ok(match raw.kind.get_ref().as_str() {
             "encoder" => Some(Medium::Video(VideoChoice::Modelled(Box::new(self.encoder(raw)?)))),
@@ -106,7 +106,7 @@ impl Check<'_> {
         Ok(AudioChoice { rate, interval })
     }
 
-    /// Checks a model of an encoder; the defaults are those of the RFC.
+    /// Checks a model of an encoder. The defaults are those of RFC 8593.
     fn encoder(&self, raw: &RawSource) -> Result<VideoModel, ScenarioError> {
         let not_its = || MediaProblem::NotOfAnEncoder { known: ENCODER };
         if let Some(rate) = &raw.rate {
@@ -145,7 +145,7 @@ impl Check<'_> {
         Ok(frames as u32)
     }
 
-    /// Checks a number without a unit.
+    /// Checks a plain number, which has no unit.
     fn plain(&self, key: &str, value: &Spanned<Value>) -> Result<f64, ScenarioError> {
         match value.get_ref() {
             Value::Integer(number) => Ok(*number as f64),
@@ -169,7 +169,7 @@ impl Check<'_> {
         stray.map_or(Ok(()), |(key, span)| Err(self.not_of_this(raw, key, span, known)))
     }
 
-    /// Checks when a session has nothing to send.
+    /// Checks the pauses of a session, in which the session has nothing to send.
     pub(super) fn pauses(&self, raw: &RawFlow, start: Span, duration: Span) -> Result<Vec<Outage>, ScenarioError> {
         let Some(first) = raw.pause.first() else { return Ok(Vec::new()) };
         let is_session = raw.controller.is_some() && raw.paths.is_none();

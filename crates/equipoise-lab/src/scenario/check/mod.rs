@@ -1,4 +1,4 @@
-//! Turns a scenario as written into a scenario that can be run ("parse, don't validate").
+//! Converts the raw form of a scenario into a scenario that can be run ("parse, don't validate").
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -28,24 +28,26 @@ mod paths;
 mod tcp;
 mod web;
 
-/// Limits that catch typing errors, before such an error creates an impossible scenario.
+/// Limits on the numbers of links, paths and flows and on the length of names. They detect typing errors that would
+/// create an impossible scenario.
 const MOST_LINKS: usize = 64;
 const MOST_PATHS: usize = 64;
 const MOST_FLOWS: usize = 256;
 const MOST_NAME: usize = 40;
-/// RTP headers with the sending time take 56 bytes; in smaller packets, the headers would be larger than the media.
+/// Minimum packet size of a session. RTP headers with the sending time take 56 bytes, so smaller packets would contain
+/// less media than headers.
 const SMALLEST_PACKET: Size = Size::from_bytes(100);
-/// A packet of background traffic has no media: only a header, and a sending time with a few more bytes.
+/// Minimum packet size of background traffic. Such a packet contains no media, only a header and a sending time.
 const SMALLEST_BACKGROUND_PACKET: Size = Size::from_bytes(64);
-/// An Ethernet frame's payload, so that nothing is fragmented.
+/// Maximum packet size: the payload of an Ethernet frame, so that no packet is fragmented.
 const LARGEST_PACKET: Size = Size::from_bytes(1500);
-/// The shortest report interval of a scenario: two packets at 1.6 Mbit/s.
+/// The shortest report interval that a scenario can have. At 1.6 Mbit/s, two packets are sent in this time.
 const SHORTEST_INTERVAL: Span = Span::from_millis(10);
 
 /// Maximum number of samples that a chart can show.
 const MOST_SAMPLES: i64 = 100_000;
 
-/// Checks the text of a scenario.
+/// Checks the text of a scenario, and returns the scenario.
 pub(super) fn scenario(text: &str, catalogue: &Catalogue) -> Result<Scenario, ScenarioError> {
     let raw: RawScenario = toml::from_str(text).map_err(|error| SyntaxError::new(text, &error))?;
     let check = Check { text, catalogue };
@@ -107,22 +109,22 @@ pub(super) fn scenario(text: &str, catalogue: &Catalogue) -> Result<Scenario, Sc
     Ok(scenario)
 }
 
-/// The default sample interval: a five-hundredth of the run, at least 10 ms.
+/// Returns the default sample interval: 1/500 of the run's duration, but at least 10 ms.
 fn sample_interval(duration: Span) -> Span {
     Span::from_nanos(duration.as_nanos() / 500).max(Span::from_millis(10))
 }
 
-/// The input of the checks.
+/// The input that all checks use.
 struct Check<'t> {
-    /// The text, for the lines and values that errors name.
+    /// The text of the scenario, from which errors quote lines and values.
     text: &'t str,
-    /// The entries that a scenario can name.
+    /// The entries that a scenario can name, such as controllers.
     catalogue: &'t Catalogue,
 }
 
 impl Check<'_> {
-    /// Returns the flows. A flow whose session has media in both directions is followed by the flow of the reverse
-    /// media.
+    /// Returns the flows. If a session has media in both directions, its flow is followed by a separate flow for the
+    /// reverse media.
     fn both_ways(&self, written: Vec<RawFlow>) -> Result<Vec<(RawFlow, Option<DuplexPart>)>, ScenarioError> {
         let mut flows = Vec::with_capacity(written.len());
         for mut there in written {
@@ -175,14 +177,15 @@ impl Check<'_> {
         })
     }
 
-    /// Checks a quantity: a string with its unit. A bare number is treated as a string, so that the error asks for its
-    /// unit.
+    /// Checks a quantity, which is a string with a unit. A bare number is treated as a string, so that the error says
+    /// that the unit is missing.
     fn quantity<T: FromStr<Err = UnitError>>(&self, key: &str, value: &Spanned<Value>) -> Result<T, ScenarioError> {
         let text = match value.get_ref() {
             Value::String(text) => text.clone(),
             other => other.to_string(),
         };
-        // A value long enough to be cut is never a valid quantity; errors quote it.
+        // Errors quote the value, so the value is shortened here. A value that is long enough to be shortened is never
+        // valid.
         excerpt::value(&text).parse().map_err(|problem: UnitError| self.wrong(key, value.span(), problem.into()))
     }
 
@@ -234,7 +237,7 @@ impl Check<'_> {
         Ok(Schedule::new(initial, checked))
     }
 
-    /// Checks the time of a step, which must be after the step before it and before the end.
+    /// Checks the time of a step, which must be after the previous step and before `ends`.
     fn step(
         &self,
         key: &str,
@@ -307,7 +310,7 @@ impl Check<'_> {
         Ok(Flow { name, path, back, direction, ecn, packet_size, circuit_breakers, start, pauses, rtcp, part, kind })
     }
 
-    /// Checks whether queues may mark a flow's media.
+    /// Checks whether queues may mark a flow's media with ECN.
     fn ecn(&self, raw: &RawFlow) -> Result<Ecn, ScenarioError> {
         if let Some(ecn) = raw.ecn.as_ref().filter(|_| raw.controller.is_none()) {
             return Err(self.wrong("ecn", ecn.span(), Problem::EcnOfWhat));
@@ -380,7 +383,8 @@ impl Check<'_> {
         })
     }
 
-    /// Checks a chain of links by their names; `key` and the name identify it in errors.
+    /// Checks the names of a chain of links, and returns the indices of the links. `key` and `owner` identify the chain
+    /// in errors.
     fn chain(
         &self,
         (key, owner): (&str, &Spanned<String>),
@@ -421,8 +425,8 @@ impl Check<'_> {
         Ok((controller, report_interval, target))
     }
 
-    /// Returns how a session's receiver reports on single packets: as written, or the default if its controller needs
-    /// it.
+    /// Returns how a session's receiver reports about single packets: as the scenario specifies, or with the default
+    /// settings if the controller needs such reports. `None` if there are no such reports.
     fn reporting(&self, raw: &RawFlow, controller: &Choice) -> Result<Option<Reporting>, ScenarioError> {
         let built = controller.build(LARGEST_PACKET);
         let needs = built.map_or(Needs::NOTHING, |built| built.needs());
@@ -431,7 +435,7 @@ impl Check<'_> {
             None => return Ok(None),
             Some(given) => Some(given.get_ref()),
         };
-        // One format has finer arrival times, the other has congestion marks.
+        // The format `twcc` has finer arrival times, and the format `rfc8888` has congestion marks.
         let format = match self.word("format", given.and_then(|given| given.format.as_ref()), &["rfc8888", "twcc"])? {
             Some("rfc8888") => Format::CongestionFeedback,
             Some(_) => Format::TransportWide,
@@ -453,7 +457,7 @@ impl Check<'_> {
         Ok(Some(Reporting { format, interval }))
     }
 
-    /// Checks the link at which a session leaves the network.
+    /// Checks the playout link, at which a session leaves the network.
     fn playout(&self, raw: &RawFlow, path: &[usize], scenario: &Scenario) -> Result<Option<usize>, ScenarioError> {
         let Some(name) = &raw.playout else { return Ok(None) };
         let is_it = |link: &&usize| scenario.links.get(**link).is_some_and(|link| link.name == *name.get_ref());
@@ -464,7 +468,7 @@ impl Check<'_> {
         Ok(found)
     }
 
-    /// Checks an entry of the catalogue with its parameters in a flow's `key`.
+    /// Checks the catalogue entry that a flow names in `key`, and the entry's parameters.
     fn choice<C, X: Context>(
         &self,
         key: &str,
@@ -483,7 +487,7 @@ impl Check<'_> {
         Ok(Choice { entry: entry.clone(), parameters })
     }
 
-    /// Checks the values for all parameters of an entry; an error about a missing parameter is located at the entry's
+    /// Checks the values for all parameters of an entry. If a parameter is missing, the error points to the entry's
     /// name.
     fn parameters<C, X: Context>(
         &self,
@@ -499,7 +503,7 @@ impl Check<'_> {
                 Value::Float(number) => number.to_string(),
                 _ => return Err(self.wrong(key, value.span(), Problem::NotAParameter)),
             };
-            // As in `quantity`, key and value are cut, because errors quote them.
+            // Errors quote the key and the value, so both are shortened here, as in `quantity`.
             texts.push((excerpt::value(key), excerpt::value(&text)));
         }
         let texts: Vec<_> = texts.iter().map(|(key, text)| (key.as_str(), text.as_str())).collect();
@@ -525,7 +529,7 @@ impl Check<'_> {
     }
 }
 
-/// What a controlled flow provides to its controller.
+/// Returns what a flow with a controller provides to the controller.
 const fn provided(raw: &RawFlow) -> Needs {
     if raw.paths.is_some() {
         multipath::Sender::PROVIDES.and(multipath::Sender::PROVIDES_PER_PATH)

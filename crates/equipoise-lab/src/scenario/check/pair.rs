@@ -11,14 +11,14 @@ use crate::scenario::error::{Problem, ScenarioError};
 use crate::scenario::raw::{RawFlow, RawPair, RawRunningLaw};
 use crate::scenario::{PairFlow, RunningLaw, TcpFlow};
 
-/// The largest reduction factor; a larger one treats every loss as total loss.
+/// The largest valid reduction factor. A larger factor would treat every loss as a loss of all packets.
 const MOST_REDUCTION_FACTOR: f64 = 1000.0;
 
-/// What the checks of a flow pair need of the rest of the scenario.
+/// The values from the rest of the scenario that the checks of a flow pair need.
 pub(super) struct Around {
     pub(super) start: Span,
     pub(super) duration: Span,
-    /// Propagation delay of its path.
+    /// Propagation delay of the pair's path.
     pub(super) propagation: Span,
 }
 
@@ -48,7 +48,8 @@ impl Check<'_> {
         Ok(segment)
     }
 
-    /// Checks the TCP half: a connection to which the application writes and which keeps its window while idle.
+    /// Checks the TCP half of a flow pair. The TCP half is a connection to which the pair writes data, and which keeps
+    /// its congestion window while idle.
     fn tcp_half(&self, raw: &RawFlow, around: &Around) -> Result<TcpFlow, ScenarioError> {
         let refused = |key: &str, at| Err(self.wrong(key, at, Problem::NotOfAPair));
         if let Some(stop) = &raw.stop {
@@ -97,7 +98,7 @@ impl Check<'_> {
         }
     }
 
-    /// Checks a rate, or a share as a plain number.
+    /// Checks a tolerance, which is a rate or a share. A share is a plain number.
     fn tolerance(&self, value: &Spanned<Value>) -> Result<Tolerance, ScenarioError> {
         match value.get_ref() {
             Value::Float(share) => Ok(Tolerance::Share(*share)),

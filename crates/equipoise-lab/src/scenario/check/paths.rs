@@ -1,4 +1,4 @@
-//! Checks named paths, and flows that use several of them.
+//! Checks named paths, and flows that use several paths.
 
 use std::collections::BTreeMap;
 
@@ -19,7 +19,7 @@ impl Check<'_> {
         Ok(Path { name: raw.name.get_ref().clone(), links: self.chain(("links", &raw.name), &raw.links, links)?, down })
     }
 
-    /// Checks outages: time spans in order, without overlap.
+    /// Checks outages, which are time spans in order of time that do not overlap.
     pub(super) fn outages(&self, raw: &[RawOutage], duration: Span) -> Result<Vec<Outage>, ScenarioError> {
         let mut outages: Vec<Outage> = Vec::new();
         for outage in raw {
@@ -31,7 +31,7 @@ impl Check<'_> {
         Ok(outages)
     }
 
-    /// Checks a session over several paths; returns it with the links of all its paths.
+    /// Checks a session over several paths. Returns the session and the links of all its paths.
     pub(super) fn multipath(
         &self,
         raw: &RawFlow,
@@ -70,7 +70,8 @@ impl Check<'_> {
         Ok((MultipathFlow { controller, reporting, report_interval, period, scheduler, paths, target }, links))
     }
 
-    /// Returns how the receiver reports on the single packets of each path, if the controller uses them.
+    /// Returns how the receiver reports about the single packets of each path; `None` if the controller does not need
+    /// such reports.
     fn path_reporting(&self, raw: &RawFlow, controller: &Choice) -> Result<Option<Reporting>, ScenarioError> {
         let built = controller.build(LARGEST_PACKET).ok();
         let is_for_each = built.is_some_and(|built| built.needs().contains(Needs::PACKETS));

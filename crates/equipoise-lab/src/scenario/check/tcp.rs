@@ -11,9 +11,9 @@ use crate::scenario::{BandwidthSource, MediaProblem, TcpFlow};
 
 /// Default minimum retransmission timeout (RFC 6298, Sec. 2.4).
 const MIN_RTO: Span = Span::from_secs(1);
-/// Maximum length of a congestion control's name (Linux's `TCP_CA_NAME_MAX`, less the terminating zero).
+/// Maximum length of the name of a congestion control (Linux's `TCP_CA_NAME_MAX` minus the terminating zero).
 const MOST_KERNEL_NAME: usize = 15;
-/// Maximum number of segments: more than any path of a scenario holds.
+/// Maximum receive window in segments, which is larger than the number of segments that any path can have in flight.
 const MOST_SEGMENTS: u64 = 1 << 30;
 
 impl Check<'_> {
@@ -74,7 +74,8 @@ impl Check<'_> {
         })
     }
 
-    /// Checks the form of a congestion control's name. Only the kernel can check whether the congestion control exists.
+    /// Checks the form of the name of a congestion control. Whether this congestion control exists can be checked only
+    /// by the kernel.
     fn kernel(&self, name: &Spanned<String>) -> Result<String, ScenarioError> {
         let right = |name: &String| {
             (1..=MOST_KERNEL_NAME).contains(&name.len()) && name.bytes().all(|byte| byte.is_ascii_graphic())
@@ -122,7 +123,7 @@ impl Check<'_> {
         }
     }
 
-    /// Returns whether a key is on, which is the default.
+    /// Whether a switch is on. A switch that the scenario omits is on.
     fn switch(&self, key: &str, value: Option<&Spanned<String>>) -> Result<bool, ScenarioError> {
         Ok(self.word(key, value, &["on", "off"])? != Some("off"))
     }

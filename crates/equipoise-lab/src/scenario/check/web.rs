@@ -9,7 +9,7 @@ use crate::scenario::error::{Problem, ScenarioError};
 use crate::scenario::raw::{RawFlow, RawTcp, RawWeb};
 
 impl Check<'_> {
-    /// Checks the fetches; the defaults are those of RFC 8867 and RFC 8868.
+    /// Checks the settings of fetches. The defaults are those of RFC 8867 and RFC 8868.
     pub(super) fn web(&self, raw: &RawFlow, given: &RawWeb) -> Result<WebConfig, ScenarioError> {
         self.nothing_but_web(raw)?;
         let usual = WebConfig::STANDARD;
@@ -31,7 +31,7 @@ impl Check<'_> {
         Ok(config)
     }
 
-    /// Checks both bounds of the sizes of fetches.
+    /// Checks the lower and the upper limit of the sizes of fetches.
     fn sizes(&self, bounds: &Spanned<Vec<Spanned<Value>>>) -> Result<[Size; 2], ScenarioError> {
         match bounds.get_ref().as_slice() {
             [smallest, largest] => Ok([self.quantity("size", smallest)?, self.quantity("size", largest)?]),
@@ -39,7 +39,7 @@ impl Check<'_> {
         }
     }
 
-    /// An error located at the value that causes it; at the flow if that value is a default.
+    /// Returns an error that points to the value that causes it, or to the flow if that value is a default.
     fn wrong_web(&self, raw: &RawFlow, given: &RawWeb, error: WebError) -> ScenarioError {
         let span = match error.field() {
             "flows" => given.flows.as_ref().map(Spanned::span),
@@ -51,7 +51,7 @@ impl Check<'_> {
         self.wrong(error.field(), span.unwrap_or(raw.name.span()), error.into())
     }
 
-    /// Refuses keys for the data of a single connection, and keys for settings that would outlast a fetch.
+    /// Refuses keys about the data of a single connection, and keys about state that would have to outlast one fetch.
     fn nothing_but_web(&self, raw: &RawFlow) -> Result<(), ScenarioError> {
         let host = raw.tcp.as_ref();
         let supply = |of: fn(&RawTcp) -> Option<&Spanned<Value>>| host.and_then(of).map(Spanned::span);

@@ -1,4 +1,5 @@
-//! The cases and their bars: the cases of RFC 8867, Sec. 5 and 6, with additional variants, and four cases of our own.
+//! The cases of the suite `bars` and their bars (pass criteria). The cases are those of RFC 8867, Sec. 5 and 6, with
+//! additional variants, and four cases of our own.
 
 use super::super::{Item, rfc8867};
 use super::measure::Measure;
@@ -8,25 +9,26 @@ use crate::scenario::Override;
 /// A case of the suite.
 #[derive(Clone, Debug)]
 pub struct Case {
-    /// Its section of RFC 8867, such as "5.1", or a name.
+    /// The section of RFC 8867 that defines the case, such as "5.1", or a name of our own.
     pub name: &'static str,
-    /// Its title.
+    /// The title of the case.
     pub title: &'static str,
-    /// Its variants; a quick run uses the first one.
+    /// The variants of the case; a quick run uses only the first one.
     pub variants: Vec<Variant>,
 }
 
 /// A variant of a case with its bars.
 #[derive(Clone, Debug)]
 pub struct Variant {
-    /// The scenario to run.
+    /// The scenario of the variant, as an item of the suite.
     pub item: Item,
-    /// The requirements.
+    /// The bars (pass criteria) for this variant.
     pub(super) bars: Vec<Bar>,
 }
 
 impl Variant {
-    /// The variant of the same case with which the bars compare this variant.
+    /// Returns the variant of the same case with which the bars compare this variant; `None` if they compare it with
+    /// none.
     pub(super) fn reference(&self) -> Option<&'static str> {
         self.bars.iter().find_map(|bar| match bar.of {
             Of::Less(_, variant) | Of::Lower(_, variant) => Some(variant),
@@ -35,7 +37,7 @@ impl Variant {
     }
 }
 
-/// A requirement for a law.
+/// A bar: a requirement that a control law must meet.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Bar {
     pub(super) key: &'static str,
@@ -48,18 +50,19 @@ pub(super) struct Bar {
 /// The quantity that a bar limits.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum Of {
-    /// A measure of each run; if a run has several values, the one with the worst mean.
+    /// A measure of each run. If a run has several values of the measure, the value with the worst mean over the runs
+    /// counts.
     Run(Measure),
-    /// The decrease of a measure in comparison with another variant of the case, with the same seed.
+    /// By how much a measure is lower than in another variant of the case, with the same seed.
     Less(Measure, &'static str),
-    /// The decrease, relative to the value of the other variant.
+    /// By how much a measure is lower than in another variant of the case, relative to the value of that variant.
     Lower(Measure, &'static str),
-    /// The ratio of a measure to its value under another law, with the same seed.
+    /// Ratio of a measure to the value of the same measure under another control law, with the same seed.
     OverLaw(Measure, &'static str),
 }
 
 impl Of {
-    /// The measure on which it depends.
+    /// Returns the measure from which the quantity is computed.
     pub(super) const fn measure(self) -> Measure {
         match self {
             Self::Run(measure) | Self::Less(measure, _) | Self::Lower(measure, _) | Self::OverLaw(measure, _) => {
@@ -73,15 +76,16 @@ fn bar(key: &'static str, quantity: impl Into<String>, unit: Unit, limit: Limit,
     Bar { key, quantity: quantity.into(), unit, limit, of: Of::Run(of) }
 }
 
-/// The maximum rate of media with RFC 8593's example values, in bit/s.
+/// The maximum rate of media in bit/s, from the example values of RFC 8593.
 const MEDIA_BPS: f64 = 1.5e6;
 /// Length of the windows in which a rate must be reached, in seconds. Our choice: several video frames, because a
-/// single frame is not a rate yet.
+/// single frame does not determine a rate.
 const WINDOW_S: f64 = 0.5;
-/// Length of such windows at the start of a flow, in seconds; ten round trips take at least 0.2 s.
+/// Length of the windows in which a rate must be reached at the start of a flow, in seconds. Ten round trips take at
+/// least 0.2 s.
 const START_WINDOW_S: f64 = 0.2;
 
-/// All cases.
+/// Returns all cases.
 pub fn all() -> Vec<Case> {
     let mut cases: Vec<_> = rfc8867::CASES.iter().map(of_rfc8867).collect();
     for case in &mut cases {
@@ -108,8 +112,8 @@ fn of_rfc8867(case: &'static rfc8867::Case) -> Case {
     Case { name: case.number, title: case.title, variants: case.variants.iter().map(variant).collect() }
 }
 
-/// The bars of a variant of RFC 8867. Variants with jitter, and with UDP instead of link steps, have no limits; they
-/// are only compared.
+/// Returns the bars of a variant of RFC 8867. Variants with jitter, and variants that use UDP instead of link steps,
+/// have no bars here; they are only compared between control laws.
 fn asked(case: &str, variant: &str) -> Vec<Bar> {
     match (case, variant) {
         ("5.1", "50ms-link") => one_flow(0.030),
@@ -154,14 +158,15 @@ fn asked(case: &str, variant: &str) -> Vec<Bar> {
     }
 }
 
-/// The forward flow in 5.3, while reverse media fill the opposite direction.
+/// Share of the usable capacity that the forward flow of case 5.3 received while reverse media fill the opposite
+/// direction.
 const FORWARD: Measure = Measure::Used { flow: 0, from_s: 35.0, until_s: 70.0 };
 
 fn queue_p95(most_s: f64) -> Bar {
     bar("queueing_p95_s", "queues, p95", Unit::Millis, Limit::AtMost(most_s), Measure::QueueP95)
 }
 
-/// Bars for a steady run: the link is used, the queue is short, and few packets are lost.
+/// Returns the bars for a steady run: the link is well used, the queue is short, and few packets are lost.
 fn steady(used: f64, p95_s: f64) -> Vec<Bar> {
     vec![
         bar("used_worst_phase", "used, worst phase", Unit::Percent(1), Limit::AtLeast(used), Measure::ByPhase),
@@ -171,7 +176,7 @@ fn steady(used: f64, p95_s: f64) -> Vec<Bar> {
     ]
 }
 
-/// 5.1: the capacity is 1 Mbit/s at the start, and again from 80 s on.
+/// Bars of case 5.1, in which the capacity is 1 Mbit/s at the start, and again from 80 s on.
 fn one_flow(p95_s: f64) -> Vec<Bar> {
     let reached = |key, at_s: f64, most_s| {
         let measure = Measure::Reached { flow: 0, at_s, window_s: WINDOW_S, rate_bps: 0.95e6, most_s };
@@ -182,7 +187,8 @@ fn one_flow(p95_s: f64) -> Vec<Bar> {
     bars
 }
 
-/// Bars for a flow that starts or resumes: it soon reaches its share, and 10 s later the shares of all flows are fair.
+/// Returns the bars for a flow that starts or resumes at `at`: the flow soon reaches its share, and 10 s later the
+/// shares of all flows are fair.
 fn come(flow: usize, at: u32, share_bps: f64, flows: &'static [usize]) -> Vec<Bar> {
     let (at_s, key, jain_key) = match at {
         20 => (20.0, "share_from_20_s", "jain_from_30_s"),
@@ -203,13 +209,13 @@ fn come(flow: usize, at: u32, share_bps: f64, flows: &'static [usize]) -> Vec<Ba
     ]
 }
 
-/// The rate relative to an equal share of 2 Mbit/s, while both flows send.
+/// Returns the bar on the rate of media relative to an equal share of 2 Mbit/s, measured while both flows send.
 fn equal_share((least, most): (f64, f64)) -> Bar {
     let measure = Measure::Rate { from_s: 5.0, until_s: 119.0, over_bps: 1e6 };
     bar("equal_share", "of an equal share", Unit::Ratio, Limit::Within(least, most), measure)
 }
 
-/// 5.7: two flows of media and web traffic over 2 Mbit/s.
+/// Bars of case 5.7, in which two media flows and web traffic share 2 Mbit/s.
 fn beside_web(has_bars: bool) -> Vec<Bar> {
     let rest = Measure::BesideWeb { from_s: 5.0, until_s: 299.0, capacity_bps: 2e6 };
     let longer = Bar {
@@ -232,21 +238,21 @@ fn beside_web(has_bars: bool) -> Vec<Bar> {
     bars
 }
 
-/// A variant of RFC 8867, changed by overrides.
+/// Returns a variant of a case of RFC 8867 that is changed by overrides.
 fn changed(case: &str, variant: &str, name: String, overrides: Vec<Override>, bars: Vec<Bar>) -> Option<Variant> {
     let case = rfc8867::case(case)?;
     let variant = case.variants.iter().find(|known| known.name == variant)?;
     Some(Variant { item: Item { variant: name, overrides, ..rfc8867::item(case, variant) }, bars })
 }
 
-/// 5.1 with less frequent feedback.
+/// Returns a variant of case 5.1 in which feedback is less frequent.
 fn with_feedback(interval: &str) -> Option<Variant> {
     let overrides = vec![Override::set("flow.S1.feedback.interval", interval)];
     let name = format!("50ms-link-feedback-{}", interval.replace(' ', ""));
     changed("5.1", "50ms-link", name, overrides, one_flow(0.035))
 }
 
-/// 5.6 with queues of other lengths, and with a TCP connection that ends.
+/// Returns variants of case 5.6 with other queue lengths, and variants in which the TCP connection ends during the run.
 fn beside_tcp() -> Vec<Option<Variant>> {
     let queue = |ms: u32| Override::set("link.bottleneck.queue", format!("{ms} ms"));
     let mut variants = Vec::new();
@@ -310,7 +316,8 @@ fn policer() -> Case {
     Case { name: "policer", title, variants: vec![Variant { item, bars }] }
 }
 
-/// Overrides of a link's rate, and of the maximum rate of the controller and the media.
+/// Returns overrides that set the rate of a link, and the maximum rate of the controller and of the media to `most`
+/// times this rate.
 fn capacity(mbps: f64, most: f64) -> Vec<Override> {
     let rate = |mbps: f64| format!("{} kbit/s", (mbps * 1000.0).round());
     vec![
@@ -346,7 +353,7 @@ fn idle() -> Case {
     let variant = |mbps: f64| {
         let item = own("idle", title, scenario!("idle"), format!("{mbps}M"), capacity(mbps, 1.5));
         let used = Measure::Rate { from_s: 5.0, until_s: 30.0, over_bps: mbps * 1e6 };
-        // 18 ms plus the service time of two packets, rounded to 10 µs.
+        // 18 ms plus the transmission time of two packets, rounded to 10 µs.
         let most_s = ((0.018 + 2.0 * 1200.0 * 8.0 / (mbps * 1e6)) * 1e5).round() / 1e5;
         let bars = vec![
             bar("used_from_5_s", "used from 5 s on", Unit::Percent(1), Limit::AtLeast(0.95), used),
@@ -358,7 +365,8 @@ fn idle() -> Case {
     Case { name: "idle", title, variants: [0.5, 1.0, 2.0, 5.0, 10.0, 20.0, 50.0, 100.0].map(variant).into() }
 }
 
-/// The bars in comparison with the other laws, for every case except the short start.
+/// Returns the bars that compare our law with the other laws. Every case has such bars, except the case `start`, which
+/// is too short.
 fn beside_others(case: &str) -> Vec<Bar> {
     if case == "start" {
         return Vec::new();

@@ -1,4 +1,4 @@
-//! Computes the result of each bar from the measures of each run.
+//! Computes the result of each bar (pass criterion) from the measures of each run.
 
 use super::super::result::Estimate;
 use super::JUDGED;
@@ -6,7 +6,7 @@ use super::cases::{Bar, Of, Variant};
 use super::measure::Measure;
 use super::result::{BarResult, LawValue, Limit};
 
-/// The measures of a variant under a law.
+/// The measures of one variant under one control law.
 #[derive(Clone, Debug)]
 pub(super) struct Found<'a> {
     pub(super) case: &'a str,
@@ -14,11 +14,11 @@ pub(super) struct Found<'a> {
     pub(super) controller: &'a str,
     /// The values of each measure, for each run.
     pub(super) runs: Vec<Vec<(Measure, Vec<f64>)>>,
-    /// Quantities for comparing laws.
+    /// Quantities by which control laws are compared.
     pub(super) compared: Compared,
 }
 
-/// Quantities for comparing laws: means over the runs.
+/// Quantities by which control laws are compared, as means over the runs.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Compared {
     /// Rate that all media together received, in bit/s.
@@ -27,14 +27,15 @@ pub(super) struct Compared {
     pub(super) queueing_p95_s: Option<f64>,
 }
 
-/// Another law counts as fast if its rate is at least this share of our law's rate.
+/// Another law counts as equally fast if its rate is at least this share of our law's rate.
 const AS_FAST: f64 = 0.95;
-/// A law is ahead of ours if its value is higher by more than this ...
+/// Another law is ahead of ours if its value exceeds ours by more than this number, unless its queue is much longer
+/// (see [`QUEUE_RATIO`]).
 const AHEAD: f64 = 0.05;
-/// ... and its queueing delay is below this multiple of ours.
+/// A law whose 95th percentile of queueing delays is at least this multiple of ours does not count as ahead.
 const QUEUE_RATIO: f64 = 2.0;
 
-/// Returns all bars of the variants that ran, in order.
+/// Returns the results of all bars of the variants that ran, in order.
 pub(super) fn all(variants: &[Variant], found: &[Found<'_>]) -> Vec<BarResult> {
     let of_variant = |variant: &Variant| {
         let (case, name) = (variant.item.case.clone(), variant.item.variant.clone());
@@ -62,7 +63,8 @@ fn one(case: &str, variant: &str, bar: &Bar, found: &[Found<'_>]) -> BarResult {
     }
 }
 
-/// Returns whether our law meets a bar, and the laws by which it fails the bar.
+/// Returns whether our law meets a bar, and the names of the laws because of which it does not. The first value is
+/// `None` if there is no verdict.
 fn verdict(limit: Limit, laws: &[LawValue], ran: &[&Found<'_>]) -> (Option<bool>, Vec<String>) {
     let mean = |name: &str| laws.iter().find(|law| law.controller == name)?.value.map(|value| value.mean);
     let compared = |name: &str| ran.iter().find(|law| law.controller == name).map(|law| law.compared);
@@ -86,14 +88,14 @@ fn verdict(limit: Limit, laws: &[LawValue], ran: &[&Found<'_>]) -> (Option<bool>
         Limit::BelowOthers | Limit::NotBehindOthers => {
             let others: Vec<_> = laws.iter().map(|law| law.controller.as_str()).filter(|law| *law != JUDGED).collect();
             let behind: Vec<_> = others.iter().filter(|law| fails_by(law)).map(|law| (*law).to_owned()).collect();
-            // Without other laws there is no comparison and no verdict.
+            // If no other law ran, there is no comparison and so no verdict.
             ((!others.is_empty()).then_some(behind.is_empty()), behind)
         }
         _ => (limit.is_met_by(own), Vec::new()),
     }
 }
 
-/// A law's mean in a bar.
+/// Returns the mean of a law for the quantity that a bar limits.
 fn estimate(bar: &Bar, law: &Found<'_>, found: &[Found<'_>]) -> Option<Estimate> {
     let other = |variant: &str, controller: &str| {
         found.iter().find(|other| other.case == law.case && other.variant == variant && other.controller == controller)
@@ -123,7 +125,8 @@ fn single(run: &[(Measure, Vec<f64>)], measure: Measure) -> Option<f64> {
     values(run, measure).first().copied()
 }
 
-/// For a measure with several values in each run, such as one per phase: the value with the worst mean.
+/// Returns the value with the worst mean over the runs, for a measure that has several values in each run, such as one
+/// per phase.
 fn worst(limit: Limit, law: &Found<'_>, measure: Measure) -> Option<Estimate> {
     let count = law.runs.iter().map(|run| values(run, measure).len()).max().unwrap_or(0);
     let of_place = |place| Estimate::of(law.runs.iter().map(|run| values(run, measure).get(place).copied()));

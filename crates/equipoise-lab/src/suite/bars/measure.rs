@@ -1,5 +1,5 @@
-//! Measures of a run for a bar, from every media packet that arrived. Each bar has its own time windows, independent of
-//! phases.
+//! Computes the measures of a run that bars (pass criteria) limit, from every media packet that arrived. Each bar has
+//! its own time windows, which do not depend on phases.
 
 use equipoise::units::Span;
 use equipoise_session::Event;
@@ -12,13 +12,14 @@ use crate::scenario::Scenario;
 use crate::sim::RunObserver;
 use crate::statistics::jain;
 
-/// A quantity of a run. Times are in seconds since the start of the run, rates in bit/s of IP packets at the receivers.
+/// A quantity of a run. Times are in seconds since the start of the run. Rates are those at the receivers, in bit/s of
+/// IP packets.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum Measure {
-    /// Share of the usable capacity that media received, for each bottleneck in each phase, from [`SETTLING_S`] after
-    /// the phase's start.
+    /// Share of the usable capacity that media received, for each bottleneck in each phase. Each phase is measured from
+    /// [`SETTLING_S`] after its start.
     ByPhase,
-    /// Share of the usable capacity of one flow's bottleneck, in a time range.
+    /// Share of the usable capacity of one flow's bottleneck that this flow received in a time range.
     Used { flow: usize, from_s: f64, until_s: f64 },
     /// Share of the usable capacity that all media received in the whole run.
     UsedInAll,
@@ -26,48 +27,49 @@ pub(super) enum Measure {
     QueueMean,
     /// 95th percentile of the queueing delays, in seconds.
     QueueP95,
-    /// 95th percentile of the queueing delays of the packets that arrived until a time, in seconds.
+    /// 95th percentile of the queueing delays of the packets that arrived until `until_s`, in seconds.
     QueueP95Until { until_s: f64 },
     /// Share of lost packets among the media packets sent from second `from_s` of the run on.
     Loss { from_s: u32 },
-    /// Time from `at_s` until the rate received in the preceding window first is at least `rate_bps`, in seconds;
-    /// `most_s` if it is later or never.
+    /// Time from `at_s` until the rate that the flow received in the preceding `window_s` is at least `rate_bps` for
+    /// the first time, in seconds. It is `most_s` if this happens later or never.
     Reached { flow: usize, at_s: f64, window_s: f64, rate_bps: f64, most_s: f64 },
-    /// Jain's index of some flows' rates in a time range.
+    /// Jain's index of the rates of these flows in a time range.
     Jain { flows: &'static [usize], from_s: f64, until_s: f64 },
-    /// Ratio of the largest to the smallest rate of a flow.
+    /// Ratio of the largest rate of a flow to the smallest rate of a flow, in a time range.
     Spread { from_s: f64, until_s: f64 },
-    /// Rate of all media, relative to `over_bps`.
+    /// Rate of all media together in a time range, relative to `over_bps`.
     Rate { from_s: f64, until_s: f64, over_bps: f64 },
-    /// 1 if any second within `within_s` after `at_s` has a 95th percentile of queueing delays of at most `p95_s`, else
-    /// 0.
+    /// 1 if there is a window of one second within `within_s` after `at_s` in which the 95th percentile of queueing
+    /// delays is at most `p95_s`, else 0.
     CalmAgain { at_s: f64, within_s: f64, p95_s: f64 },
-    /// Rate of all media, relative to the capacity minus the goodput of web traffic.
+    /// Rate of all media together in a time range, relative to the capacity minus the goodput of web traffic.
     BesideWeb { from_s: f64, until_s: f64, capacity_bps: f64 },
-    /// 1 if any flow's video froze for longer than a second, else 0.
+    /// 1 if the video of any flow froze for longer than a second, else 0.
     Frozen,
     /// Mean duration of a fetch of web traffic, in seconds.
     Fetch,
-    /// 95th percentile of the time from a video frame's capture until it is complete, as the mean over the flows, in
-    /// seconds.
+    /// 95th percentile of the time from the capture of a video frame until the frame is complete at the receiver, in
+    /// seconds, as the mean over the flows.
     Frames,
 }
 
-/// Time that a law has to follow a change of the capacity before its share counts.
+/// Time that a control law has to follow a change of the capacity before its share of the capacity is measured, in
+/// seconds.
 pub(super) const SETTLING_S: f64 = 3.0;
-/// Shortest rest of a phase, after the settling time, for which a share is computed.
+/// Shortest part of a phase after the settling time for which a share is computed, in seconds.
 const LEAST_S: f64 = 1.0;
-/// Resolution of the time until a rate is reached.
+/// Resolution of the time until a rate is reached, in seconds.
 const STEP_S: f64 = 0.01;
 
 impl Measure {
-    /// Returns whether each value is 0 or 1, so that the mean is a share of runs.
+    /// Whether each value of the measure is 0 or 1, so that the mean is a share of runs.
     pub(super) const fn is_share(self) -> bool {
         matches!(self, Self::CalmAgain { .. } | Self::Frozen)
     }
 }
 
-/// Observes the media of a run packet by packet.
+/// Observes a run and records every RTP packet that arrives.
 #[derive(Debug, Default)]
 pub(super) struct Packets {
     pub(super) watch: Watch,
@@ -78,7 +80,8 @@ pub(super) struct Packets {
 #[derive(Debug, Default)]
 struct Arrivals {
     packets: Vec<Arrival>,
-    /// Queueing delay of the packet that has just arrived, until its event shows whether it was media.
+    /// Queueing delay of the packet that has just arrived. It is kept until the packet's event shows whether the packet
+    /// was media.
     waited: Span,
 }
 
@@ -114,33 +117,33 @@ impl Packets {
         &mut self.flows[number]
     }
 
-    /// Removes the data of background traffic, which is not media.
+    /// Removes the packets of background traffic, which are not media.
     pub(super) fn keep_media(&mut self, run: &Run) {
         let is_media = |number: usize| run.flows.get(number).is_some_and(|flow| flow.controller.is_some());
         let others = self.flows.iter_mut().enumerate().filter(|(number, _)| !is_media(*number));
         others.for_each(|(_, flow)| flow.packets.clear());
     }
 
-    /// Returns the packets of a flow that arrived after `from_s` and not later than `until_s`.
+    /// Returns the packets of a flow that arrived after `from_s` and no later than `until_s`.
     fn between(&self, flow: usize, from_s: f64, until_s: f64) -> &[Arrival] {
         let packets = self.flows.get(flow).map_or(&[][..], |flow| &flow.packets);
         let place = |at_s: f64| packets.partition_point(|packet| packet.at.as_secs_f64() <= at_s);
         packets.get(place(from_s)..place(until_s)).unwrap_or_default()
     }
 
-    /// Mean rate that a flow received in a time range, in bit/s.
+    /// Returns the mean rate that a flow received in a time range, in bit/s.
     fn rate_bps(&self, flow: usize, from_s: f64, until_s: f64) -> f64 {
         let bits: f64 = self.between(flow, from_s, until_s).iter().map(|packet| f64::from(packet.bits)).sum();
         bits / (until_s - from_s).max(f64::MIN_POSITIVE)
     }
 
-    /// Mean rate that all flows together received, in bit/s.
+    /// Returns the mean rate that all flows together received in a time range, in bit/s.
     fn all_bps(&self, from_s: f64, until_s: f64) -> f64 {
         (0..self.flows.len()).map(|flow| self.rate_bps(flow, from_s, until_s)).sum()
     }
 
-    /// 95th percentile of the queueing delays of all media that arrived in a time range, in seconds; `None` if nothing
-    /// arrived.
+    /// Returns the 95th percentile of the queueing delays of all media packets that arrived in a time range, in
+    /// seconds; `None` if no packet arrived.
     fn p95_s(&self, from_s: f64, until_s: f64) -> Option<f64> {
         let mut waits = Waits::default();
         let packets = (0..self.flows.len()).flat_map(|flow| self.between(flow, from_s, until_s));
@@ -148,7 +151,8 @@ impl Packets {
         waits.result().p95_s
     }
 
-    /// Time after `at_s` at which a window first has the rate, in seconds: the end of the window.
+    /// Returns the time from `at_s` to the end of the first window in which the flow received at least `rate_bps`, in
+    /// seconds.
     fn reached_s(&self, flow: usize, at_s: f64, (window_s, rate_bps): (f64, f64), most_s: f64) -> f64 {
         let steps = ((most_s - window_s) / STEP_S).max(0.0) as u32;
         let ends = (0..=steps).map(|step| window_s + f64::from(step) * STEP_S);
@@ -156,7 +160,8 @@ impl Packets {
         ends.into_iter().find(is_reached).unwrap_or(most_s)
     }
 
-    /// Returns whether the 95th percentile of queueing delays in any window of 1 s after `at_s` is at most `p95_s`.
+    /// Whether the 95th percentile of queueing delays is at most `p95_s` in any window of 1 s that starts and ends
+    /// within `within_s` after `at_s`.
     fn is_calm_again(&self, at_s: f64, within_s: f64, p95_s: f64) -> bool {
         let steps = ((within_s - 1.0) * 10.0).max(0.0) as u32;
         let mut ends = (0..=steps).map(|step| at_s + 1.0 + f64::from(step) / 10.0);
@@ -164,7 +169,8 @@ impl Packets {
     }
 }
 
-/// Returns the values of a measure in a run: one, or one per phase; empty if it was not measured.
+/// Returns the values of a measure in a run. There is one value, or one for each bottleneck and phase; no value if it
+/// was not measured.
 pub(super) fn of(measure: Measure, scenario: &Scenario, run: &Run, packets: &Packets) -> Vec<f64> {
     let one = |value: Option<f64>| value.filter(|value| value.is_finite()).into_iter().collect();
     let media = run.media.as_ref();
@@ -209,7 +215,7 @@ fn videos(run: &Run) -> impl Iterator<Item = crate::result::FramesResult> {
     run.flows.iter().filter_map(|flow: &FlowResult| flow.video)
 }
 
-/// Share of the usable capacity that media received, for each bottleneck in each phase that is long enough.
+/// Returns the share of the usable capacity that media received, for each bottleneck in each phase that is long enough.
 fn by_phase(scenario: &Scenario, packets: &Packets) -> Vec<f64> {
     let Some(plan) = phases::Plan::new(scenario) else { return Vec::new() };
     let of_phase = |phase: &phases::Phase| {
@@ -224,7 +230,7 @@ fn by_phase(scenario: &Scenario, packets: &Packets) -> Vec<f64> {
     plan.phases.iter().flat_map(of_phase).collect()
 }
 
-/// Rate that a flow received, relative to the capacity that its bottlenecks leave to it.
+/// Returns the rate that a flow received in a time range, relative to the usable capacity of the flow's bottlenecks.
 fn used(scenario: &Scenario, packets: &Packets, flow: usize, (from_s, until_s): (f64, f64)) -> Option<f64> {
     let plan = phases::Plan::new(scenario)?;
     let usable = |phase: &phases::Phase| {
@@ -236,7 +242,7 @@ fn used(scenario: &Scenario, packets: &Packets, flow: usize, (from_s, until_s): 
     (usable > 0.0).then(|| packets.rate_bps(flow, from_s, until_s) * (until_s - from_s) / usable)
 }
 
-/// Share of lost packets among those sent from second `from_s` on.
+/// Returns the share of lost packets among the media packets that were sent from second `from_s` on.
 fn loss(packets: &Packets, from_s: u32) -> Option<f64> {
     let flows = packets.watch.flows().iter().map(|flow| flow.sent_and_arrived(from_s as usize));
     let (sent, arrived) = flows.fold((0, 0), |all: (u64, u64), of| (all.0 + of.0, all.1 + of.1));

@@ -1,5 +1,5 @@
-//! The bars: limits by which our control law is judged, in comparison with other laws in the same runs with the same
-//! seeds.
+//! The suite `bars`: limits (pass criteria) by which our control law is judged. Other laws run with the same cases and
+//! seeds for comparison.
 //!
 //! ```text
 //!   cases with their bars ──▶ sim, packet by packet ──▶ measures of each run ──▶ means ──▶ verdicts
@@ -7,8 +7,8 @@
 //! ```
 //!
 //! The cases are those of RFC 8867, with additional variants, and four cases of our own: losses without a queue, a
-//! policer, starts, and idle paths. A verdict depends on the mean over the runs; the result also has the confidence
-//! interval.
+//! policer, starts, and idle paths. A verdict depends on the mean over the runs. The result also contains the
+//! confidence interval of this mean.
 
 mod cases;
 mod judge;
@@ -29,22 +29,24 @@ pub use result::{BarResult, FOOTNOTES, LawValue, Limit, Unit};
 
 /// The name of the suite.
 pub const NAME: &str = "bars";
-/// The law under test.
+/// The control law that is judged.
 pub const JUDGED: &str = "equipoise";
-/// The laws that run by default; the law under test comes first.
+/// The control laws that run by default; the judged law is the first.
 pub const CONTROLLERS: [&str; 4] = [JUDGED, "gcc", "nada", "scream"];
-/// Number of seeds of each variant in a full run.
+/// Number of seeds for each variant in a full run.
 pub const RUNS: u32 = 10;
-/// Number of seeds in a quick run, which has only the first variant of each case, at full length.
+/// Number of seeds for each variant in a quick run. A quick run uses only the first variant of each case, at full
+/// length.
 pub const QUICK_RUNS: u32 = 3;
-/// The default first seed. The law was designed with seeds up to 100.
+/// The default seed of the first run. The law was designed with seeds up to 100, so the default seeds are different.
 pub const SEED: u64 = 2001;
 
-/// Returns the named cases, such as "5.1" or "loss", or single variants, such as "5.1/50ms-link"; without names, all of
-/// them. A quick run has only the first variant of a case. Variants to which a bar compares are included.
+/// Returns the variants with these names. A name is that of a case, such as "5.1" or "loss", or of a single variant,
+/// such as "5.1/50ms-link". Without names, returns all variants. A quick run has only the first variant of a case. If a
+/// bar compares a variant with another variant, the other variant is included.
 ///
 /// # Errors
-/// [`SuiteError::UnknownCase`] and [`SuiteError::UnknownVariant`], with the most similar name.
+/// [`SuiteError::UnknownCase`] and [`SuiteError::UnknownVariant`], which suggest the most similar name.
 pub fn variants(names: &[String], is_quick: bool) -> Result<Vec<Variant>, SuiteError> {
     let cases = cases();
     let is_whole = |name: &String| !name.contains('/');
@@ -70,7 +72,7 @@ pub fn variants(names: &[String], is_quick: bool) -> Result<Vec<Variant>, SuiteE
     Ok(chosen)
 }
 
-/// Refuses an unknown name.
+/// Refuses a name of a case or variant that does not exist.
 fn check(cases: &[Case], name: &str) -> Result<(), SuiteError> {
     let (case_name, variant) = name.split_once('/').map_or((name, None), |(case, name)| (case, Some(name)));
     let known = || cases.iter().map(|case| case.name);
@@ -92,16 +94,16 @@ fn check(cases: &[Case], name: &str) -> Result<(), SuiteError> {
     }
 }
 
-/// The data taken from a run.
+/// The data that the suite keeps of a run.
 struct Taken {
     kept: Kept,
     measured: Vec<(Measure, Vec<f64>)>,
 }
 
-/// Runs the variants under every law with the same seeds, and judges our law.
+/// Runs the variants under every control law with the same seeds, and judges our law.
 ///
 /// # Errors
-/// As [`super::run`].
+/// The errors of [`super::run`].
 pub fn run(
     variants: &[Variant],
     (catalogue, controllers): (&Catalogue, &[String]),

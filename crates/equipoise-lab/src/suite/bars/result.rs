@@ -6,75 +6,75 @@ use serde::{Deserialize, Serialize};
 
 use super::super::result::Estimate;
 
-/// A bar, which is a limit for a quantity, with the value of each control law.
+/// The result of a bar, which is a limit for a quantity, with the value of each control law.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct BarResult {
     /// The case, such as "5.1".
     pub case: String,
     /// The variant, such as "50ms-link".
     pub variant: String,
-    /// The quantity, as a key of the JSON; unique within its variant.
+    /// The quantity as a key in the JSON, unique within the variant.
     pub key: String,
-    /// The quantity, in the words of tables.
+    /// The name of the quantity in tables.
     pub quantity: String,
     /// The unit and format of the values.
     pub unit: Unit,
-    /// The requirement.
+    /// The requirement for the quantity.
     pub limit: Limit,
-    /// The value of each law that ran, in order of the laws.
+    /// The value of each control law that ran, in the order of the laws.
     pub laws: Vec<LawValue>,
-    /// Whether the mean of our law meets the bar; `null` if our law did not run, or if there is no requirement.
+    /// Whether the mean of our law meets the bar; `null` if our law did not run, if there is no requirement, or if no
+    /// other law ran for a comparison.
     pub met: Option<bool>,
-    /// For a bar that compares laws: the laws by which our law fails the bar.
+    /// For a bar that compares laws: the names of the laws because of which our law fails the bar.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub behind: Vec<String>,
 }
 
-/// The value of a law.
+/// The value of a bar's quantity for one control law.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct LawValue {
-    /// The law.
+    /// The name of the control law.
     pub controller: String,
-    /// The mean of its runs; `null` if it was not measured.
+    /// The mean over the law's runs; `null` if the quantity was not measured.
     pub value: Option<Estimate>,
 }
 
-/// The unit of a bar's values in tables; in JSON they are shares, seconds, bit/s or ratios.
+/// The unit of a bar's values in tables. In JSON, values are shares, seconds or ratios.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Unit {
     /// A share. Tables show it in percent, with this number of decimals.
     Percent(u8),
-    /// Seconds. Tables show milliseconds.
+    /// A time in seconds. Tables show milliseconds.
     Millis,
-    /// Seconds.
+    /// A time in seconds. Tables show seconds.
     Seconds,
     /// A ratio or an index.
     Ratio,
 }
 
-/// The requirement for a value.
+/// The requirement that a bar's value must meet.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Limit {
-    /// At least this value.
+    /// The value must be at least this number.
     AtLeast(f64),
-    /// At most this value.
+    /// The value must be at most this number.
     AtMost(f64),
-    /// From the first to the second value.
+    /// The value must be between these two numbers, both included.
     Within(f64, f64),
-    /// Below the value of every other law whose rate is at most 5 % lower.
+    /// The value must be below that of every other law whose rate is not lower by more than 5 %.
     BelowOthers,
-    /// At most 5 percentage points below any other law whose 95th percentile of queueing delays is less than twice
-    /// ours.
+    /// The value must not be more than 5 percentage points below that of any other law. Laws whose 95th percentile of
+    /// queueing delays is at least twice ours do not count.
     NotBehindOthers,
-    /// No requirement: the value is only reported.
+    /// There is no requirement; the value is only reported.
     Reported,
 }
 
 impl Limit {
-    /// Returns whether a value meets the requirement; `None` if this depends on other laws, or if there is no
-    /// requirement.
+    /// Whether a value meets the requirement; `None` if this depends on other laws, or if there is no requirement.
     pub fn is_met_by(self, value: f64) -> Option<bool> {
         match self {
             Self::AtLeast(least) => Some(value >= least),
@@ -85,7 +85,7 @@ impl Limit {
     }
 }
 
-/// Text in the units of JSON: "at least 0.95".
+/// Formats the requirement in the units of JSON: "at least 0.95".
 impl fmt::Display for Limit {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -100,7 +100,7 @@ impl fmt::Display for Limit {
 }
 
 impl Unit {
-    /// Factor from the unit of the values to the unit in tables, and the number of decimals in tables.
+    /// Returns the factor from the unit of JSON to the unit in tables, and the number of decimals in tables.
     const fn scale(self) -> (f64, usize) {
         match self {
             Self::Percent(decimals) => (100.0, decimals as usize),
@@ -110,7 +110,7 @@ impl Unit {
         }
     }
 
-    /// The unit's name in tables; empty for ratios.
+    /// The name of the unit in tables; empty for ratios.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Percent(_) => "%",
@@ -120,7 +120,7 @@ impl Unit {
         }
     }
 
-    /// A bar's number without trailing zeros.
+    /// Formats a number in the unit of tables, without trailing zeros.
     fn number(self, value: f64) -> String {
         let (scale, _) = self.scale();
         let text = format!("{:.3}", value * scale);
@@ -129,13 +129,13 @@ impl Unit {
 }
 
 impl BarResult {
-    /// The quantity with its unit: "queues, p95 (ms)".
+    /// Returns the name of the quantity with its unit: "queues, p95 (ms)".
     pub fn label(&self) -> String {
         let unit = self.unit.name();
         if unit.is_empty() { self.quantity.clone() } else { format!("{} ({unit})", self.quantity) }
     }
 
-    /// The requirement in short: "≥ 95", "0.8 to 1.25", "–".
+    /// Returns the requirement in short form: "≥ 95", "0.8 to 1.25", "–".
     pub fn limit_in_short(&self) -> String {
         let number = |value| self.unit.number(value);
         match self.limit {
@@ -148,13 +148,13 @@ impl BarResult {
         }
     }
 
-    /// The value of a law, with half the width of its interval: "24.1 ± 2.6". For a share of runs, the ends of the
-    /// interval follow the value: "90 (60 to 98)".
+    /// Returns the value of a law with half the width of its confidence interval: "24.1 ± 2.6". If the value is a share
+    /// of runs, both ends of the interval follow the value: "90 (60 to 98)".
     pub fn of(&self, controller: &str) -> String {
         let found = self.laws.iter().find(|law| law.controller == controller).and_then(|law| law.value);
         let Some(found) = found else { return "–".to_owned() };
         let (scale, decimals) = self.unit.scale();
-        // From a tenth of a second on, tenths of a millisecond are not significant.
+        // From 0.1 s on, tenths of a millisecond are not significant.
         let decimals = if self.unit == Unit::Millis && found.mean >= 0.1 { 0 } else { decimals };
         let number = |value: f64| format!("{:.decimals$}", value * scale);
         let mean = number(found.mean);
@@ -167,7 +167,7 @@ impl BarResult {
         }
     }
 
-    /// The verdict in words: "met", "not met (nada)", "–".
+    /// Returns the verdict in words: "met", "not met (nada)", "–".
     pub fn verdict(&self) -> String {
         match self.met {
             Some(true) => "met".to_owned(),
@@ -178,7 +178,7 @@ impl BarResult {
     }
 }
 
-/// Explains the bars `(a)` and `(b)` of tables.
+/// Footnotes that explain the requirements `(a)` and `(b)` in tables.
 pub const FOOTNOTES: [&str; 2] = [
     "(a) below that of every other law whose rate is not lower by more than 5 %",
     "(b) no other law is ahead by more than 5 points whose 95th percentile of queues is not twice as long",

@@ -1,4 +1,4 @@
-//! Verdicts from handmade results, measurements of handmade packets, and the choice of cases.
+//! Tests of verdicts from handmade results, of measures from handmade packets, and of the selection of cases.
 
 use std::collections::BTreeSet;
 
@@ -16,7 +16,7 @@ fn bar(limit: Limit, of: Of) -> Bar {
     Bar { key: "it", quantity: "it".into(), unit: Unit::Ratio, limit, of }
 }
 
-/// A law in a variant of "c" with the values of a measure in each run.
+/// Returns the measures of a law in a variant of the case "c". `runs` are the values of one measure in each run.
 fn found<'a>(variant: &'a str, controller: &'a str, runs: &[&[f64]]) -> Found<'a> {
     let runs = runs.iter().map(|values| vec![(MEASURE, values.to_vec())]).collect();
     Found { case: "c", variant, controller, runs, compared: Compared::default() }
@@ -27,7 +27,7 @@ fn with(found: Found<'_>, rate_bps: f64, queueing_p95_s: f64) -> Found<'_> {
     Found { compared, ..found }
 }
 
-/// The means of the laws, and the verdict.
+/// Returns the means of the laws for a bar, the verdict, and the laws because of which our law fails.
 fn judged(bar: Bar, found: &[Found<'_>]) -> (Vec<Option<f64>>, Option<bool>, Vec<String>) {
     let item = Item { case: "c".into(), variant: "v".into(), ..cases()[0].variants[0].item.clone() };
     let mut all = judge::all(&[Variant { item, bars: vec![bar] }], found);
@@ -48,7 +48,7 @@ fn a_bar_is_met_by_the_mean_and_its_own_value_counts_as_met() {
     assert_eq!(judged(bar(Limit::AtLeast(0.1), Of::Run(MEASURE)), &own[1..]).1, None, "another law is not judged");
 }
 
-/// For a lower limit the minimum over the phases counts, for an upper limit the maximum.
+/// If a measure has several values, the minimum counts for a lower limit and the maximum for an upper limit.
 #[test]
 fn of_several_values_the_worst_in_the_mean_counts() {
     let own = [found("v", JUDGED, &[&[0.9, 0.99, 1.0], &[1.0, 0.93, 1.0]])];
@@ -56,7 +56,8 @@ fn of_several_values_the_worst_in_the_mean_counts() {
     assert_eq!(judged(bar(Limit::AtMost(0.95), Of::Run(MEASURE)), &own).0, [Some(1.0)]);
 }
 
-/// Paired differences use the same seed, so that effects common to a seed cancel.
+/// If it fails, differences are not computed seed by seed, so effects that two runs with the same seed share do not
+/// cancel.
 #[test]
 fn another_variant_and_another_law_are_compared_seed_by_seed() {
     let all = [
@@ -78,7 +79,7 @@ fn another_variant_and_another_law_are_compared_seed_by_seed() {
     assert_eq!(met, None, "without NADA there is no verdict");
 }
 
-/// Wilson's interval for 1 of 10 runs: 1.8 % to 40.4 %.
+/// Wilson's interval for 1 of 10 runs is 1.8 % to 40.4 %.
 #[test]
 fn a_share_of_runs_has_the_interval_of_a_share() {
     let measure = Measure::Frozen;
@@ -117,7 +118,7 @@ fn a_law_is_ahead_unless_its_queue_is_twice_as_long() {
     assert_eq!([of(0.949, 0.001), of(0.96, 0.040), of(0.96, 0.039)], [Some(true), Some(true), Some(false)]);
 }
 
-/// A packet of 1250 bytes every 10 ms from 1 s to 10 s: 1 Mbit/s.
+/// Returns one packet of 1250 bytes every 10 ms from 1 s to 10 s, which is 1 Mbit/s.
 fn steady() -> Packets {
     let mut packets = Packets::default();
     for number in 0..900u64 {
@@ -130,14 +131,14 @@ fn steady() -> Packets {
     packets
 }
 
-/// The value of a measure from these packets; the run itself does not matter.
+/// Returns the value of a measure from these packets. The run that is passed to the measure does not matter.
 fn measured(measure: Measure, packets: &Packets) -> Option<f64> {
     let scenario = Scenario::parse(crate::DEMO_SHORT).expect("a scenario");
     let run = crate::sim::simulate(&scenario, 1, &mut |_| {}).expect("it runs");
     measure::of(measure, &scenario, &run, packets).first().copied()
 }
 
-/// 50 packets arrive in half a second. The 48th of them completes 95 % and arrives at 1.47 s.
+/// 50 packets arrive in each half second. The 48th packet raises the received rate to 95 %, and arrives at 1.47 s.
 #[test]
 fn a_rate_is_reached_where_the_window_before_is_full_enough() {
     let packets = steady();
@@ -156,7 +157,7 @@ fn rates_shares_and_waits_are_those_of_the_window() {
     let rate = Measure::Rate { from_s: 2.0, until_s: 4.0, over_bps: 2e6 };
     assert!((of(rate, &packets) - 0.5).abs() < 1e-9);
     assert!((of(Measure::QueueP95Until { until_s: 4.0 }, &packets) - 0.1).abs() < 1e-3);
-    // The queueing delays fall at 5 s, so that the first calm second ends at 6 s.
+    // The queueing delays fall at 5 s, so the first second with short delays ends at 6 s.
     let calm = |within_s| of(Measure::CalmAgain { at_s: 4.0, within_s, p95_s: 0.03 }, &packets);
     assert_eq!([calm(1.8), calm(2.1)].map(|calm| calm > 0.5), [false, true]);
     let size = Size::from_bytes(2500);
@@ -166,7 +167,7 @@ fn rates_shares_and_waits_are_those_of_the_window() {
             Event::MediaReceived { sequence: number, sent: Instant::ZERO, delay: at, size, ecn: Ecn::default() };
         packets.on_event(at, 1, &event);
     }
-    // Jain's index for rates of 1 and 2: (1 + 2)² / (2 (1 + 4)).
+    // Jain's index for the rates 1 and 2 is (1 + 2)² / (2 (1 + 4)).
     let jain = Measure::Jain { flows: &[0, 1], from_s: 2.0, until_s: 4.0 };
     assert!((of(jain, &packets) - 0.9).abs() < 1e-9);
     assert!((of(Measure::Spread { from_s: 2.0, until_s: 4.0 }, &packets) - 2.0).abs() < 1e-9);
@@ -194,7 +195,7 @@ fn an_unknown_name_is_refused_with_the_most_similar_one() {
     assert!(variant.contains("5.6 has no variant `50ms-rno`; a similar one exists: `50ms-reno`"), "{variant}");
 }
 
-/// Otherwise values could be confused with each other.
+/// If it fails, two variants or two values have the same name and could be confused.
 #[test]
 fn every_name_and_every_key_of_a_variant_is_of_its_own_and_every_scenario_is_right() {
     let catalogue = Catalogue::default();

@@ -1,4 +1,4 @@
-//! The random path of a seed, and the scenario that runs flows over it.
+//! Draws the random path of a seed, and writes the scenario that runs flows over this path.
 
 use std::borrow::Cow;
 
@@ -7,55 +7,57 @@ use equipoise::units::{Rate, Span};
 
 use crate::suite::Item;
 
-/// Length of a run.
+/// Length of each run.
 pub const DURATION: Span = Span::from_secs(45);
-/// The minimum rate of a law: less than a third of the lowest capacity. Our choice.
+/// The minimum rate of a control law, which is less than a third of the lowest possible capacity. Our choice.
 pub const MIN_RATE: Rate = Rate::from_bps(50_000);
-/// The initial rate of a law: a third of the lowest capacity. Our choice.
+/// The initial rate of a control law, which is a third of the lowest possible capacity. Our choice.
 pub const INITIAL_RATE: Rate = Rate::from_bps(100_000);
-/// Ratio of the maximum rate of a law and of its media to the capacity. Our choice: each flow can fill the path alone.
+/// Ratio of the maximum rate of a control law and of its media to the capacity. Our choice: each flow alone can fill
+/// the path.
 pub const MAX_SHARE: u64 = 2;
 
-/// A random path, and the flows over it. Each number is drawn from its own random stream, so that a new number changes
-/// no other.
+/// A random path, and the flows over this path. Each property is drawn from its own random stream, so that a property
+/// added later does not change any other property.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Path {
-    /// The seed, which the run uses as well.
+    /// The seed from which the path is drawn. The run over the path uses the same seed.
     pub seed: u64,
-    /// Log-uniform from 0.3 to 50 Mbit/s, in whole kbit/s.
+    /// Capacity of the bottleneck: log-uniform from 0.3 to 50 Mbit/s, in whole kbit/s.
     pub capacity: Rate,
     /// One-way delay, equal in both directions: uniform from 5 to 200 ms, in tenths of a millisecond.
     pub delay: Span,
     /// Maximum queueing delay: uniform from 50 to 1000 ms, in milliseconds.
     pub queue: Span,
-    /// Independent packet loss in each direction, in hundredths of a percent: uniform up to 5 %.
+    /// Random loss of packets in each direction, in hundredths of a percent: uniform from 0 to 5 %.
     pub loss: u32,
-    /// Standard deviation of the half-normal jitter in each direction: uniform up to 15 ms, in tenths of a millisecond.
-    /// The jitter is at most three standard deviations (RFC 8868, Sec. 4.5.3).
+    /// Standard deviation of the half-normal jitter in each direction: uniform from 0 to 15 ms, in tenths of a
+    /// millisecond. The jitter is at most three standard deviations (RFC 8868, Sec. 4.5.3).
     pub jitter: Span,
-    /// Time between reports on packets: uniform from 20 to 200 ms, in milliseconds.
+    /// Time between two reports on packets: uniform from 20 to 200 ms, in milliseconds.
     pub feedback: Span,
-    /// Start of each of the 1 to 3 flows, the first at zero. On half of the paths all start together; on the others the
-    /// later flows start uniformly within 1 to 5 s.
+    /// Start times of the flows, since the run's start. There are 1 to 3 flows, and the first one starts at zero. On
+    /// half of the paths all flows start together. On the other paths each later flow starts at a uniform random time
+    /// from 1 to 5 s.
     pub starts: Vec<Span>,
 }
 
-/// Random number streams of a seed, separate from those of the run.
+/// First random stream of the numbers that define a path, separate from the streams of the run.
 const STREAMS: u64 = u64::from_be_bytes(*b"pathsuit");
 
-/// Uniform in [0, 1).
+/// Returns a random number that is uniform in [0, 1).
 fn even(seed: u64, purpose: u64) -> f64 {
     // The upper 53 bits, because a double has a mantissa of 53 bits.
     (stream_seed(seed, STREAMS.wrapping_add(purpose)) >> 11) as f64 * (1.0 / (1u64 << 53) as f64)
 }
 
-/// Maps a uniform number in [0, 1) to an integer from `least` to `most`, both included.
+/// Converts a uniform number in [0, 1) to an integer from `least` to `most`, both included.
 fn steps(even: f64, least: i64, most: i64) -> i64 {
     (least + (even * (most - least + 1) as f64) as i64).min(most)
 }
 
 impl Path {
-    /// Returns the path of a seed.
+    /// Returns the random path of a seed.
     pub fn draw(seed: u64) -> Self {
         let even = |purpose| even(seed, purpose);
         let (least, most) = (300.0, 50_000.0);
@@ -77,17 +79,17 @@ impl Path {
         }
     }
 
-    /// The maximum rate of the law and of its media.
+    /// Returns the maximum rate of the control law and of its media.
     pub const fn max_rate(&self) -> Rate {
         Rate::from_bps(MAX_SHARE * self.capacity.as_bps())
     }
 
-    /// The name of a flow by its index.
+    /// Returns the name of a flow from its index.
     pub fn flow_name(place: usize) -> String {
         format!("F{}", place + 1)
     }
 
-    /// Describes the path in one line.
+    /// Returns a description of the path in one line.
     pub fn in_words(&self) -> String {
         let starts: Vec<_> = self.starts.iter().map(|start| format!("{:.1}", start.as_secs_f64())).collect();
         format!(
@@ -102,7 +104,7 @@ impl Path {
         )
     }
 
-    /// The scenario's text, with flows under our control law.
+    /// Returns the text of the scenario, in which all flows use our control law.
     pub fn text(&self) -> String {
         let kbps = |rate: Rate| rate.as_bps() / 1000;
         let max = kbps(self.max_rate());
@@ -134,14 +136,14 @@ impl Path {
                 feedback = self.feedback.as_millis_f64(),
                 initial = kbps(INITIAL_RATE),
                 min = kbps(MIN_RATE),
-                // 13.5 kB at 1.5 Mbit/s, the values of RFC 8593, Sec. 5.1, are 9 B for each kbit/s.
+                // The burst of RFC 8593, Sec. 5.1 is 13.5 kB at 1.5 Mbit/s, which is 9 B for each kbit/s.
                 burst = 9 * max,
             ));
         }
         text
     }
 
-    /// The item that the suite runs.
+    /// Returns the item of the suite for this path.
     pub(super) fn item(&self) -> Item {
         Item {
             case: format!("seed {}", self.seed),
@@ -154,15 +156,15 @@ impl Path {
     }
 }
 
-/// Minimum rate of the video without headers, in kbit/s. With the headers of 30 packets per second it is below the
-/// law's minimum rate.
+/// Minimum rate of the video without packet headers, in kbit/s. Including the headers of 30 packets per second, it is
+/// below the control law's minimum rate.
 const VIDEO_MIN: u64 = 30;
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    /// If it fails, the seeds in earlier results draw other paths, and these results cannot be examined again.
+    /// If it fails, the seeds of earlier results draw different paths, so these results cannot be examined again.
     #[test]
     fn a_seed_draws_the_same_path_for_good() {
         assert_eq!(
@@ -175,7 +177,8 @@ mod tests {
         );
     }
 
-    /// Quartiles of uniform and log-uniform values; the bounds are five standard deviations of 4000 draws.
+    /// The tests compare quartiles of uniform and log-uniform values. The bounds are five standard deviations of 4000
+    /// draws.
     #[test]
     fn paths_fill_their_ranges() {
         let paths: Vec<_> = (0..4000).map(Path::draw).collect();

@@ -1,4 +1,4 @@
-//! The criteria for a bad run over a path.
+//! The criteria by which a run over a random path is bad.
 
 use equipoise::control::Equipoise;
 use equipoise::units::{Rate, Span};
@@ -7,67 +7,68 @@ use serde::{Deserialize, Serialize};
 use super::draw::Path;
 use super::watch::{BIN, Watch, Watched, bins};
 
-/// A fault of a run.
+/// A reason why a run over a random path is bad.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "kebab-case")]
 pub enum Fault {
-    /// A control law chose a rate outside its limits, although no safety mechanism of the session forced this rate.
+    /// A control law chose a rate outside its limits, although no safety mechanism of the session required this rate.
     OutsideLimits {
-        /// The flow.
+        /// The name of the flow.
         flow: String,
-        /// First time, in seconds.
+        /// Time of the first such decision, in seconds since the run's start.
         at_s: f64,
-        /// The rate, in bit/s.
+        /// The chosen rate, in bit/s.
         rate_bps: u64,
-        /// The law's reason.
+        /// The control law's reason for the rate.
         reason: String,
     },
-    /// In a window of 2 s a flow sent more than twice the rate that was delivered.
+    /// In a window of 2 s, a flow sent more than twice the rate that was delivered.
     Overload {
-        /// The flow.
+        /// The name of the flow.
         flow: String,
-        /// End of the first such window, in seconds.
+        /// End of the first such window, in seconds since the run's start.
         at_s: f64,
-        /// Rate sent in the worst window, in bit/s.
+        /// Rate that the flow sent in the worst window, in bit/s.
         sent_bps: f64,
-        /// Rate delivered in that window, in bit/s.
+        /// Rate that was delivered in the worst window, in bit/s.
         delivered_bps: f64,
     },
-    /// For at least 5 s, the minimum queueing delay in a sliding window of 5 s was above the target.
+    /// For at least 5 s, the minimum queueing delay over the preceding 5 s was above the target.
     StandingQueue {
-        /// Start of the first such queue, in seconds.
+        /// Start of the first standing queue, in seconds since the run's start.
         at_s: f64,
-        /// Total time in which all packets had a queueing delay above the target, in seconds.
+        /// Total time in standing queues, in which all packets had a queueing delay above the target, in seconds.
         lasted_s: f64,
-        /// Mean over these times of the minimum queueing delay in each tenth of a second, in seconds.
+        /// Mean, over the time in standing queues, of the minimum queueing delay in each tenth of a second, in seconds.
         queue_s: f64,
-        /// The target at the end, in seconds.
+        /// The target queueing delay at the end of the run, in seconds.
         target_s: f64,
     },
-    /// One of two flows had more than 60 % of the rate of both, from 30 s to the end.
+    /// From 30 s to the end, one flow received more than 60 % of the total rate of this flow and another flow.
     Unequal {
-        /// The flow with more.
+        /// The name of the flow with the higher rate.
         more: String,
-        /// The other flow.
+        /// The name of the flow with the lower rate.
         less: String,
-        /// Share of the flow with more in the rate of both flows.
+        /// Share of the flow with the higher rate in the total rate of both flows.
         share: f64,
     },
 }
 
-/// Length of the window in which sent and delivered rates are compared.
+/// Length of the windows in which the sent rate is compared with the delivered rate.
 const COMPARED: Span = Span::from_secs(2);
-/// Largest allowed ratio of the sent to the delivered rate.
+/// Largest allowed ratio of the sent rate to the delivered rate.
 const MOST_SENT: f64 = 2.0;
-/// Length of the window for the minimum queueing delay, and the time for which this minimum may be above the target.
+/// Length of the window over which the minimum queueing delay is taken, and the time for which this minimum may be
+/// above the target.
 const STANDING: Span = Span::from_secs(5);
-/// Time from which the rates of flows must be equal.
+/// Time from which the flows must have similar rates, since the run's start.
 const EQUAL_FROM: Span = Span::from_secs(30);
 /// Largest allowed share of one flow in the total rate of two flows.
 const MOST_SHARE: f64 = 0.6;
 
 impl Fault {
-    /// The kind of fault, in one or two words.
+    /// Returns the kind of fault in one or two words.
     pub const fn kind(&self) -> &'static str {
         match self {
             Self::OutsideLimits { .. } => "outside limits",
@@ -77,7 +78,7 @@ impl Fault {
         }
     }
 
-    /// The fault with its numbers.
+    /// Returns a description of the fault with its numbers.
     pub fn in_words(&self) -> String {
         let mbps = |bps: f64| bps / 1e6;
         match self {
@@ -101,7 +102,7 @@ impl Fault {
     }
 }
 
-/// Returns the faults of a run, in a fixed order.
+/// Returns the faults of a run, always in the same order of kinds.
 pub(super) fn faults(path: &Path, watch: &Watch) -> Vec<Fault> {
     let named = || watch.flows.iter().enumerate().map(|(place, flow)| (Path::flow_name(place), flow));
     let outside = named().filter_map(|(flow, watched)| {
@@ -121,8 +122,9 @@ pub(super) fn faults(path: &Path, watch: &Watch) -> Vec<Fault> {
     outside.chain(overloads).chain(standing_queue(&waits, &targets)).chain(unequal(&watch.flows)).collect()
 }
 
-/// Target of the common queue at `at`, in seconds: our control law's target with an equal share of the capacity, the
-/// largest noise of the delays, and the allowance for the newest flow. Other laws are judged by the same target.
+/// Returns the target queueing delay of the bottleneck at `at`, in seconds. It is our control law's target for an equal
+/// share of the capacity, including the largest allowance for noisy delays and the allowance for the newest flow. Other
+/// control laws are judged by the same target.
 pub(super) fn target_s(path: &Path, at: Span) -> f64 {
     let started = path.starts.iter().filter(|start| **start <= at);
     let (count, youngest) = started.fold((0u64, Span::ZERO), |(count, last), start| (count + 1, last.max(*start)));
@@ -130,7 +132,7 @@ pub(super) fn target_s(path: &Path, at: Span) -> f64 {
     Equipoise::most_queue(share, at - youngest).as_secs_f64()
 }
 
-/// Returns the worst window since the flow's start in which the flow sent too much.
+/// Returns the fault if a flow sent too much in some window since its start. The rates are those of the worst window.
 fn overload(flow: String, watched: &Watched, start: Span) -> Option<Fault> {
     let length = usize::try_from((COMPARED / BIN)?).ok()?;
     let skipped = usize::try_from((start / BIN)?).ok()?;
@@ -146,12 +148,13 @@ fn overload(flow: String, watched: &Watched, start: Span) -> Option<Fault> {
     Some(Fault::Overload { flow, at_s: seconds(first + length), sent_bps, delivered_bps })
 }
 
-/// Length of a number of bins, in seconds.
+/// Returns the length of a number of bins, in seconds.
 fn seconds(bins: usize) -> f64 {
     Span::from_nanos(bins as i64 * BIN.as_nanos()).as_secs_f64()
 }
 
-/// The minimum over a 5 s window exceeds the target for 5 s exactly if all packets of 10 s exceed the target.
+/// Returns the fault if there was a standing queue. The minimum over 5 s exceeds the target for 5 s exactly if all
+/// packets of 10 s exceed the target.
 fn standing_queue(waits: &[Option<f64>], targets: &[f64]) -> Option<Fault> {
     let least = usize::try_from((STANDING / BIN)?).ok()? * 2;
     let above: Vec<_> =
@@ -161,8 +164,8 @@ fn standing_queue(waits: &[Option<f64>], targets: &[f64]) -> Option<Fault> {
     for run in above.chunk_by(|one, other| one == other) {
         let end = start + run.len();
         let seen = waits.get(start..end).unwrap_or_default();
-        // A time without packets is no queue: a packet at its start, and packets in more than half of its bins, must
-        // show the queue.
+        // A time without packets does not count as a queue. A packet must show the queue at the start of the time span,
+        // and so must packets in more than half of its bins.
         let has_told = seen.first().is_some_and(Option::is_some) && seen.iter().flatten().count() * 2 > seen.len();
         if run.first() == Some(&true) && run.len() >= least && has_told {
             first = first.or(Some(start));
@@ -180,7 +183,8 @@ fn standing_queue(waits: &[Option<f64>], targets: &[f64]) -> Option<Fault> {
     })
 }
 
-/// Rate that arrived from 30 s on, divided by the capacity of the path; earlier, flows may still be growing.
+/// Returns the rate that arrived from 30 s on, divided by the capacity of the path. Before that time, flows may still
+/// be increasing their rates.
 pub(super) fn late_utilisation(path: &Path, watch: &Watch) -> f64 {
     let from = (EQUAL_FROM / BIN).and_then(|bins| usize::try_from(bins).ok()).unwrap_or(0);
     let bytes: u64 = watch.flows.iter().flat_map(|flow| flow.delivered.iter().skip(from)).sum();
@@ -188,7 +192,7 @@ pub(super) fn late_utilisation(path: &Path, watch: &Watch) -> f64 {
     bytes as f64 * 8.0 / most.max(1.0)
 }
 
-/// The two flows whose rates differ most, if they differ too much.
+/// Returns the fault if the rates of the fastest and the slowest flow differ too much.
 fn unequal(flows: &[Watched]) -> Option<Fault> {
     let from = usize::try_from((EQUAL_FROM / BIN)?).ok()?;
     let had = |flow: &Watched| flow.delivered.iter().skip(from).sum::<u64>() as f64;
@@ -257,7 +261,7 @@ mod tests {
         assert_eq!(unequal(&early), None, "what was before 30 s does not count");
     }
 
-    /// 5 ms at 1 Mbit/s plus 12 ms for noisy delays; for a new flow, 1.8 times the 5 ms.
+    /// The target is 5 ms at 1 Mbit/s plus 12 ms for noisy delays; for a new flow, the 5 ms are multiplied by 1.8.
     #[test]
     fn the_target_is_that_of_an_equal_share() {
         let path =

@@ -1,11 +1,13 @@
-//! Random paths: a seed draws a path, flows under one control law use it, and each run is judged alone.
+//! The suite of random paths: each seed draws a random path, flows under one control law use this path, and each run is
+//! judged separately.
 //!
 //! ```text
 //!   seed ──▶ path ──▶ scenario ──▶ sim ──▶ tenths of a second ──▶ faults ──▶ list, JSON
 //! ```
 //!
-//! The suites of cases show how well laws work; this suite shows how often a law does what no law should do. The ranges
-//! of the paths and the criteria are in the book's chapter on held-out tests, and were fixed before the law was.
+//! The suites of cases show how well control laws work. This suite shows how often a law does something that no law
+//! should do. The book's chapter on held-out tests lists the ranges of the paths and the criteria, which were fixed
+//! before the law was.
 
 mod draw;
 mod judge;
@@ -26,26 +28,26 @@ use watch::Watch;
 
 /// The name of the suite.
 pub const NAME: &str = "paths";
-/// The default law under test.
+/// The control law that is judged by default.
 pub const CONTROLLER: &str = "equipoise";
-/// Largest acceptable share of bad runs.
+/// Largest acceptable share of bad runs, 0 to 1.
 pub const MOST_BAD: f64 = 0.005;
 
-/// Settings of the suite.
+/// Settings of a run of this suite.
 #[derive(Clone, Copy, Debug)]
 pub struct Plan {
-    /// The first seed; the seeds of the other runs follow it.
+    /// Seed of the first run; each further run uses the next number.
     pub first_seed: u64,
-    /// Number of runs, each with a seed and path of its own.
+    /// Number of runs, each with its own seed and path.
     pub runs: u32,
-    /// Number of threads; `None` for all cores. The results do not depend on this number.
+    /// Number of threads; `None` to use all processor cores. The results do not depend on this number.
     pub threads: Option<usize>,
 }
 
-/// Returns the scenario of a seed's path under a controller, ready to run.
+/// Returns the scenario of a random path under a controller, ready to run.
 ///
 /// # Errors
-/// [`SuiteError::UnknownController`], [`SuiteError::NothingRuns`] for a controller that cannot run it, and
+/// [`SuiteError::UnknownController`], [`SuiteError::NothingRuns`] if the controller cannot run the scenario, and
 /// [`SuiteError::Scenario`].
 pub fn scenario(path: &Path, (catalogue, controller): (&Catalogue, &str)) -> Result<Scenario, SuiteError> {
     law::check_names(catalogue, &[controller.to_owned()])?;
@@ -53,10 +55,10 @@ pub fn scenario(path: &Path, (catalogue, controller): (&Catalogue, &str)) -> Res
     law::with_controller(catalogue, &parsed, controller).map_err(|reason| SuiteError::NothingRuns { reason })
 }
 
-/// Runs the paths of all seeds. `progress` gets the share of the runs that are complete.
+/// Runs the paths of all seeds. `progress` is called with the share of the runs that are complete, 0 to 1.
 ///
 /// # Errors
-/// As [`scenario`], and [`SuiteError::Run`].
+/// The errors of [`scenario`], and [`SuiteError::Run`].
 pub fn run(law: (&Catalogue, &str), plan: &Plan, progress: &(dyn Fn(f64) + Sync)) -> Result<PathsResult, SuiteError> {
     let pool = rayon::ThreadPoolBuilder::new().num_threads(plan.threads.unwrap_or(0)).build();
     let pool = pool.map_err(SimError::from)?;
@@ -70,7 +72,7 @@ pub fn run(law: (&Catalogue, &str), plan: &Plan, progress: &(dyn Fn(f64) + Sync)
     Ok(PathsResult::new(law.1, plan, runs?))
 }
 
-/// Runs a path.
+/// Runs the flows of one path, and judges the run.
 fn over(path: &Path, law: (&Catalogue, &str)) -> Result<PathRun, SuiteError> {
     let scenario = scenario(path, law)?;
     let watch = Watch::new(path.starts.len(), path.delay, path.max_rate());

@@ -10,55 +10,55 @@ use super::watch::Watch;
 use super::{DURATION, MOST_BAD, NAME, Plan};
 use crate::result::{Run, json_line};
 
-/// The runs of all seeds.
+/// The results of all runs over random paths.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct PathsResult {
-    /// Always "paths".
+    /// The name of the suite, always "paths".
     pub suite: String,
-    /// Version of Equipoise.
+    /// Version of Equipoise that produced the result.
     pub version: String,
-    /// The law.
+    /// The name of the control law.
     pub controller: String,
-    /// The first seed; the seeds of the other runs follow it.
+    /// Seed of the first run; each further run uses the next number.
     pub first_seed: u64,
     /// Number of bad runs.
     pub bad: u32,
-    /// Number of bad runs by kind of fault.
+    /// Number of bad runs with each kind of fault.
     pub faults: BTreeMap<String, u32>,
     /// All runs in order of their seeds.
     pub runs: Vec<PathRun>,
 }
 
-/// A run over the path of a seed.
+/// The result of a run over the random path of a seed.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct PathRun {
-    /// The seed.
+    /// The seed of the path and of the run.
     pub seed: u64,
     /// Description of the path.
     pub path: String,
-    /// Capacity, in bit/s.
+    /// Capacity of the path, in bit/s.
     pub capacity_bps: u64,
-    /// One-way delay, in seconds.
+    /// One-way propagation delay of the path, in seconds.
     pub delay_s: f64,
-    /// Maximum queueing delay, in seconds.
+    /// Maximum queueing delay of the path, in seconds.
     pub queue_s: f64,
-    /// Share of the packets that are lost at random.
+    /// Share of the packets that are lost at random, 0 to 1.
     pub loss: f64,
-    /// Standard deviation of the half-normal jitter, in seconds.
+    /// Standard deviation of the half-normal jitter of the path, in seconds.
     pub jitter_s: f64,
-    /// Time between reports, in seconds.
+    /// Time between two reports on packets, in seconds.
     pub feedback_s: f64,
-    /// Start of each flow, in seconds.
+    /// Start of each flow, in seconds since the run's start.
     pub starts_s: Vec<f64>,
     /// Rate of media received, relative to the capacity, in the whole run.
     pub utilisation: Option<f64>,
-    /// The same ratio from 30 s on.
+    /// Rate of media received from 30 s on, relative to the capacity.
     pub late_utilisation: f64,
-    /// 95th percentile of the queueing delays, in seconds.
+    /// 95th percentile of the queueing delays of media, in seconds.
     pub queueing_p95_s: Option<f64>,
-    /// The target of the common queue at the end, in seconds.
+    /// The target queueing delay of the bottleneck at the end of the run, in seconds.
     pub target_s: f64,
-    /// The faults; empty for a good run.
+    /// The faults of the run; empty if the run is good.
     pub faults: Vec<Fault>,
 }
 
@@ -83,7 +83,7 @@ impl PathRun {
         }
     }
 
-    /// Returns whether the run has any fault.
+    /// Whether the run has any fault.
     pub const fn is_bad(&self) -> bool {
         !self.faults.is_empty()
     }
@@ -110,22 +110,22 @@ impl PathsResult {
         }
     }
 
-    /// The share of bad runs.
+    /// Returns the share of bad runs, 0 to 1.
     pub fn bad_share(&self) -> f64 {
         f64::from(self.bad) / self.runs.len().max(1) as f64
     }
 
-    /// Returns whether the share of bad runs is acceptable.
+    /// Whether the share of bad runs is acceptable.
     pub fn is_good(&self) -> bool {
         self.bad_share() <= MOST_BAD
     }
 
-    /// The result as JSON in one line.
+    /// Returns the result as JSON in one line.
     pub fn to_json(&self) -> String {
         json_line(self)
     }
 
-    /// The result as text: the number of bad runs, their kinds, and each bad run.
+    /// Returns the result as text: the number of bad runs, their kinds of faults, and a description of each bad run.
     pub fn to_text(&self) -> String {
         let Self { controller, first_seed, bad, runs, .. } = self;
         let last = runs.last().map_or(*first_seed, |run| run.seed);

@@ -1,4 +1,4 @@
-//! Observes a run over a path: a few numbers for each tenth of a second.
+//! Observes a run over a random path: records a few numbers for each tenth of a second.
 
 use equipoise::control::Reason;
 use equipoise::units::{Rate, Span};
@@ -7,31 +7,31 @@ use equipoise_session::Event;
 use super::draw::{DURATION, MIN_RATE};
 use crate::sim::RunObserver;
 
-/// Length of a bin.
+/// Length of the bins in which the numbers are recorded.
 pub(super) const BIN: Span = Span::from_millis(100);
 
-/// Observes a run.
+/// Observes a run over a random path.
 #[derive(Debug)]
 pub(super) struct Watch {
     delay: Span,
     max_rate: Rate,
-    /// The minimum queueing delay of the packets that arrived in each bin.
+    /// The minimum queueing delay of the packets that arrived in each bin; `None` if no packet arrived.
     least_waits: Vec<Option<Span>>,
     pub(super) flows: Vec<Watched>,
 }
 
-/// A flow so far.
+/// The data recorded so far about one flow.
 #[derive(Clone, Debug)]
 pub(super) struct Watched {
     /// Bytes sent in each bin.
     pub(super) sent: Vec<u64>,
-    /// Bytes that arrived, counted in the bin in which they would have been sent without queueing.
+    /// Bytes that arrived, counted in the bin in which they would have been sent if there were no queueing.
     pub(super) delivered: Vec<u64>,
-    /// The first rate outside of the law's limits.
+    /// The first rate that the control law chose outside its limits.
     pub(super) outside: Option<Outside>,
 }
 
-/// A rate outside of the limits.
+/// A decision with a rate outside the control law's limits.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Outside {
     pub(super) at: Span,
@@ -48,18 +48,19 @@ fn bin(at: Span) -> Option<usize> {
     (at / BIN).and_then(|place| usize::try_from(place).ok())
 }
 
-/// Safety mechanisms that hold the rate below the law's minimum, because they do not know this minimum.
+/// Safety mechanisms that may lower the rate below the control law's minimum, because they ignore this minimum.
 const GUARDS: [Reason; 3] = [Reason::ReportsMissing, Reason::CircuitBreaker, Reason::Unproved];
 
 impl Watch {
-    /// An observer of flows over a path with this one-way delay, and of laws with this maximum rate.
+    /// Returns an observer of `flows` flows over a path with this one-way delay. `max_rate` is the maximum rate of the
+    /// control laws.
     pub(super) fn new(flows: usize, delay: Span, max_rate: Rate) -> Self {
         let bins = bins();
         let flow = Watched { sent: vec![0; bins], delivered: vec![0; bins], outside: None };
         Self { delay, max_rate, least_waits: vec![None; bins], flows: vec![flow; flows] }
     }
 
-    /// The minimum queueing delay in each bin, in seconds; `None` if nothing arrived.
+    /// Returns the minimum queueing delay in each bin, in seconds; `None` if no packet arrived in the bin.
     pub(super) fn least_waits_s(&self) -> impl ExactSizeIterator<Item = Option<f64>> {
         self.least_waits.iter().map(|wait| wait.map(Span::as_secs_f64))
     }

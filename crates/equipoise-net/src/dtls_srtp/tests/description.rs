@@ -1,4 +1,4 @@
-//! Parsing of a peer's SDP, and of fingerprints and certificates.
+//! Tests of parsing a peer's SDP, fingerprints and certificates.
 
 use super::*;
 
@@ -75,7 +75,7 @@ fn a_text_that_is_no_fingerprint_is_refused() {
     }
 }
 
-/// Trap 11: ends that derive their identity from a shared secret all have the same identity.
+/// Trap 11: if the library derived identities from a common secret, all endpoints would have the same identity.
 #[test]
 fn trap_11_two_identities_are_two() {
     let [one, other] = [Identity::generate(), Identity::generate()];

@@ -1,4 +1,4 @@
-//! OpenSSL as the other end, with DTLS 1.2: both ends must have equal keys.
+//! Tests with OpenSSL as the peer, by DTLS 1.2: both endpoints must compute the same keys.
 
 use std::fmt::Write as _;
 use std::fs;
@@ -13,13 +13,13 @@ use std::time::Duration;
 use super::*;
 use crate::Clock;
 
-/// A folder with a certificate and key of a given kind, made by OpenSSL.
+/// A folder with a certificate and a key of a given kind, created by OpenSSL.
 struct Maker {
     folder: PathBuf,
 }
 
 impl Maker {
-    /// Prints a note and returns `None` if OpenSSL is missing.
+    /// Creates the folder. If OpenSSL is not installed, prints a note and returns `None`.
     fn new(name: &str, kind: &[&str]) -> Option<Self> {
         let folder = std::env::temp_dir().join(format!("equipoise-dtls-{}-{name}", std::process::id()));
         fs::create_dir_all(&folder).expect("a folder");
@@ -50,7 +50,7 @@ impl Maker {
         fs::read_to_string(self.folder.join(name)).expect("a file")
     }
 
-    /// Starts `s_client` or `s_server`; a thread reads its output.
+    /// Starts `openssl` as a DTLS client or server. A thread reads its output lines.
     fn run(&self, arguments: &[&str]) -> (Process, Receiver<String>) {
         let mut command = Command::new("openssl");
         command.args(arguments).args(["-dtls1_2", "-keymatexport", "EXTRACTOR-dtls_srtp"]).current_dir(&self.folder);
@@ -65,7 +65,7 @@ impl Maker {
 
 impl Drop for Maker {
     fn drop(&mut self) {
-        // A folder that remains harms no test.
+        // If the folder cannot be removed, it does not affect other tests.
         let _ = fs::remove_dir_all(&self.folder);
     }
 }
@@ -79,7 +79,7 @@ impl Drop for Process {
     }
 }
 
-/// The end under test, on a socket.
+/// The endpoint under test, with a socket.
 struct End {
     session: DtlsSrtp,
     socket: UdpSocket,
@@ -94,7 +94,7 @@ impl End {
         Self { session, socket, clock }
     }
 
-    /// Runs until the condition holds, for at most some seconds. Returns whether it holds.
+    /// Runs the endpoint until `is_so` is true, for at most `seconds`. Returns whether `is_so` is true.
     fn run(&mut self, seconds: u32, is_so: impl Fn(&DtlsSrtp) -> bool) -> bool {
         let end = self.clock.now() + Span::from_secs(i64::from(seconds));
         let (mut buffer, mut plain) = ([0; 2000], Vec::new());
@@ -104,7 +104,7 @@ impl End {
                 self.session.handle(self.clock.now(), from, &buffer[..length], &mut plain);
             }
             while let Some((to, bytes)) = self.session.poll() {
-                // A datagram that the kernel refuses is a loss: the other end may not be up yet.
+                // If the kernel refuses a datagram, it counts as lost: the peer may not be running yet.
                 let _ = self.socket.send_to(&bytes, to);
             }
         }
@@ -124,7 +124,7 @@ fn is_open(session: &DtlsSrtp) -> bool {
     matches!(session.standing(), Standing::Open(_))
 }
 
-/// The keys as printed by OpenSSL.
+/// The keys that OpenSSL prints, in hexadecimal.
 fn exported(lines: &Receiver<String>) -> String {
     loop {
         let line = lines.recv_timeout(Duration::from_secs(5)).expect("it tells its keys");
@@ -141,7 +141,7 @@ fn hex(bytes: &[u8]) -> String {
     })
 }
 
-/// Each profile, and the number of bytes of its keys (RFC 5764, Sec. 4.1.2; RFC 7714, Sec. 12).
+/// Each SRTP profile, and the length of its keys in bytes (RFC 5764, Sec. 4.1.2; RFC 7714, Sec. 12).
 const PROFILES: [(Profile, &str); 3] =
     [(Profile::Aes128CmSha1, "60"), (Profile::Aes128Gcm, "56"), (Profile::Aes256Gcm, "88")];
 
@@ -163,7 +163,7 @@ fn openssl_as_client_has_the_same_keys() {
         let (_client, lines) = maker.run(&[&arguments[..], &export].concat());
         assert!(end.run(10, is_open), "{profile:?}: {:?}", end.session.trouble());
         assert_eq!(end.session.standing(), Standing::Open(profile));
-        // OpenSSL may still need messages of this end before it prints its keys.
+        // OpenSSL may still need messages from the endpoint under test before it prints its keys.
         end.run(1, |_| false);
         assert_eq!(exported(&lines), hex(end.session.keys().expect("open").material()), "{profile:?}");
     }
@@ -190,7 +190,8 @@ fn openssl_as_server_has_the_same_keys_with_a_cookie_and_without() {
     }
 }
 
-/// Trap 2: if no certificate is requested, the handshake yields keys with an unauthenticated peer.
+/// Trap 2: if the library does not request a certificate, a handshake yields keys although the peer is not
+/// authenticated.
 #[test]
 fn trap_2_who_shows_no_certificate_has_no_keys() {
     let Some(maker) = Maker::p256("nobody") else { return };
@@ -203,7 +204,7 @@ fn trap_2_who_shows_no_certificate_has_no_keys() {
     let (_client, _lines) = maker.run(&[&["s_client", "-connect", &connect][..], &export].concat());
     assert!(end.run(10, |session| session.trouble().is_some()), "it is told why");
     assert_eq!(end.session.standing(), Standing::Opening);
-    // A later client with a certificate succeeds.
+    // A second client, which has a certificate, must succeed.
     let arguments = ["s_client", "-connect", &connect, "-cert", "certificate.pem", "-key", "key.pem"];
     let (_client, _lines) = maker.run(&[&arguments[..], &export].concat());
     assert!(end.run(10, is_open), "{:?}", end.session.trouble());
@@ -231,7 +232,7 @@ fn a_certificate_is_read_as_openssl_writes_it_and_others_are_refused() {
     let (_, bytes) = shown.trim().split_once('=').expect("a fingerprint");
     let identity = maker.identity().expect("of P-256");
     assert_eq!(identity.fingerprint().to_string(), format!("sha-256 {bytes}"));
-    // A key in the older format, placed before the certificate.
+    // The key in the older PEM format, before the certificate in the file.
     let key = run(&maker.folder, &["ec", "-in", "key.pem"]);
     assert!(key.contains("BEGIN EC PRIVATE KEY"));
     let older = Identity::from_pem(&[&key, &maker.read("certificate.pem")[..]].concat()).expect("the same");

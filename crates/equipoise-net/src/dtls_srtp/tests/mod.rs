@@ -1,4 +1,4 @@
-//! Tests of two ends in virtual time, over a network controlled by the test, and with other implementations.
+//! Tests of two endpoints in virtual time, over a network that the test controls, and tests with other implementations.
 
 mod description;
 mod interop;
@@ -22,7 +22,7 @@ fn place(end: usize) -> SocketAddr {
     SocketAddr::from(([192, 0, 2, end as u8 + 1], 5000))
 }
 
-/// An RTP packet.
+/// An RTP packet with a payload.
 fn media(ssrc: u32, sequence: u16) -> Vec<u8> {
     let mut packet = vec![0x80, 96];
     packet.extend_from_slice(&sequence.to_be_bytes());
@@ -32,24 +32,25 @@ fn media(ssrc: u32, sequence: u16) -> Vec<u8> {
     packet
 }
 
-/// A receiver report without blocks.
+/// A receiver report without report blocks.
 fn report(ssrc: u32) -> Vec<u8> {
     [&[0x80, 201, 0, 1][..], &ssrc.to_be_bytes()].concat()
 }
 
-/// A datagram in flight: arrival time, order among datagrams of the same time, receiving end, source address, bytes.
+/// A datagram in flight: its arrival time, its number, the index of the receiving endpoint, its source address, its
+/// bytes.
 type UnderWay = (Time, u64, usize, SocketAddr, Vec<u8>);
-/// Each copy with its delay beyond the shortest path.
+/// The copies of a datagram that the network delivers. Each copy has a delay, which is added to the minimum delay.
 type Copies = Vec<(Span, Vec<u8>)>;
 
-/// The active end, the passive end, and a function that decides what happens to each datagram.
+/// The active endpoint, the passive endpoint, and a function that decides what the network does with each datagram.
 struct Ends<F> {
     now: Time,
     both: [DtlsSrtp; 2],
     network: F,
     under_way: BinaryHeap<Reverse<UnderWay>>,
     count: u64,
-    /// Bytes sent by each end.
+    /// Number of bytes that each endpoint has sent.
     sent: [usize; 2],
 }
 
@@ -105,7 +106,8 @@ impl<F: FnMut(usize, &[u8]) -> Copies> Ends<F> {
         self.now = end;
     }
 
-    /// Runs until both are open, for at most this time. Returns how long it took.
+    /// Runs both endpoints until they are open, for at most `most`. Returns how long this took; `None` if they did not
+    /// open.
     fn open(&mut self, most: Span) -> Option<Span> {
         let end = self.now + most;
         while self.now < end && !self.are_open() {
@@ -119,7 +121,7 @@ impl<F: FnMut(usize, &[u8]) -> Copies> Ends<F> {
         keys[0].is_some() && keys[0] == keys[1]
     }
 
-    /// Whether a packet of this end arrives unchanged at the other end.
+    /// Whether a packet that the endpoint number `end` protects arrives unchanged at the other endpoint.
     fn passes(&mut self, end: usize, packet: &[u8]) -> bool {
         let (mut wire, mut plain) = (Vec::new(), Vec::new());
         self.both[end].protect(packet, &mut wire).expect("it is open");

@@ -1,4 +1,4 @@
-//! Two ends agree on keys, and attackers cannot prevent it.
+//! Tests that two endpoints agree on keys, and that attackers cannot prevent this.
 
 use super::*;
 use crate::secure::tests::bad_path;
@@ -7,7 +7,7 @@ use crate::secure::tests::bad_path;
 fn two_ends_open_by_dtls_1_3_and_packets_pass_both_ways() {
     let mut is_13 = false;
     let mut ends = Ends::new(|end: usize, bytes: &[u8]| {
-        // DTLS 1.3 records have their own header format (RFC 9147, Sec. 4).
+        // DTLS 1.3 records have their own header format, with a first byte of 32 to 63 (RFC 9147, Sec. 4).
         is_13 |= (32..64).contains(&bytes[0]);
         straight(end, bytes)
     });
@@ -54,7 +54,7 @@ fn who_has_another_certificate_is_nobody_and_that_is_said() {
     }
     ends.run(Span::from_secs(60));
     assert_eq!((ends.both[0].standing(), ends.both[0].wake()), (Standing::Failed, None));
-    // Now the active end has another certificate than expected.
+    // In this case, the active endpoint has another certificate than the passive endpoint expects.
     let mut ends = Ends::new(straight);
     let config =
         PeerConfig { address: place(1), fingerprint: *ends.both[1].identity().fingerprint(), setup: Setup::Active };
@@ -74,7 +74,7 @@ fn nobody_there_is_said_after_a_while() {
     assert!(ends.sent[0] < 150_000, "{} bytes to nobody", ends.sent[0]);
 }
 
-/// If it fails, an attacker who knows the addresses can use a receiver for amplification against any address.
+/// If it fails, an attacker can make a receiver send large answers to any victim's address (amplification).
 #[test]
 fn a_first_word_is_answered_once_and_by_less_where_its_sender_may_be_somebody_else() {
     let mut hellos = Vec::new();
@@ -100,7 +100,7 @@ fn a_first_word_is_answered_once_and_by_less_where_its_sender_may_be_somebody_el
     }
     assert!(hellos.len() > 2 && answered > 0 && answered < asked, "{answered} bytes for {asked}");
     assert_eq!((receiver.half_open(), receiver.wake()), (0, None), "and it is forgotten");
-    // Datagrams from elsewhere are dropped.
+    // Datagrams from an unexpected address must be dropped.
     assert_eq!(
         receiver.handle(at, "198.51.100.7:5000".parse().expect("an address"), &hellos[0], &mut plain),
         Arrival::Ignored(equipoise_session::DropReason::Foreign)
@@ -108,14 +108,14 @@ fn a_first_word_is_answered_once_and_by_less_where_its_sender_may_be_somebody_el
     assert_eq!((receiver.half_open(), receiver.poll()), (0, None));
 }
 
-/// If it fails, a flood of hellos fills the memory, or removes the handshake of the peer, whose address is already
-/// proved.
+/// If it fails, a flood of ClientHello messages fills the memory, or removes the handshake of the real peer, whose
+/// address is already verified.
 #[test]
 fn a_flood_of_first_words_is_bounded_and_pushes_out_nobody_who_is_there() {
     let held = std::cell::RefCell::new(Vec::new());
     let mut hold = false;
     let mut ends = Ends::new(|end: usize, bytes: &[u8]| {
-        // Everything after the second hello is delayed.
+        // All datagrams after the second ClientHello are held back.
         hold |= end == 0 && bytes.len() > 300;
         if hold {
             held.borrow_mut().push((end, bytes.to_vec()));
@@ -140,7 +140,7 @@ fn a_flood_of_first_words_is_bounded_and_pushes_out_nobody_who_is_there() {
     }
     assert!(ends.both[1].half_open() <= 33, "{}", ends.both[1].half_open());
     let Ends { both: [mut sender, mut receiver], .. } = ends;
-    // The delayed datagrams arrive.
+    // The datagrams that were held back arrive.
     for (_, bytes) in flight.iter().filter(|(end, _)| *end == 0) {
         sender.handle(now, place(1), bytes, &mut plain);
     }

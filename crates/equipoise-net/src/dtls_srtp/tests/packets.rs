@@ -1,4 +1,4 @@
-//! Protection of packets with the keys.
+//! Tests of protecting packets with the keys of a handshake.
 
 use equipoise_session::DropReason;
 
@@ -12,8 +12,8 @@ fn srtp() -> [Srtp; 2] {
     [Role::Client, Role::Server].map(|role| Srtp::new(Keys::of(1), role))
 }
 
-/// If it fails, a restarted encoder or a repeated packet uses a number twice, which reveals the contents and, with
-/// AES-GCM, the authentication key.
+/// If it fails, a restarted encoder or a repeated packet uses a sequence number twice. This reveals the contents and,
+/// with AES-GCM, the authentication key.
 #[test]
 fn a_number_is_protected_once() {
     let [mut sender, mut receiver] = srtp();
@@ -23,13 +23,14 @@ fn a_number_is_protected_once() {
         assert_eq!(wire[2..4], sequence.to_be_bytes(), "plain SRTP: the number is the packet's own");
         assert_eq!((receiver.unprotect(&wire, &mut plain), &plain), (Ok(()), &media(SSRC, sequence)));
     }
-    // Numbers that were used, numbers that may have been used, and a number that could be older or newer.
+    // Sequence numbers that were used, that may have been used, and one of which it is unclear whether it is older or
+    // newer.
     for sequence in [100, 103, 1123, 99, 0, 1123 + (1 << 15)] {
         let repeated = ProtectError::Repeated { ssrc: SSRC, sequence };
         assert_eq!(sender.protect(&media(SSRC, sequence), &mut wire), Err(repeated));
         assert!(wire.is_empty());
     }
-    // Another source has another nonce.
+    // A packet of another source has another nonce, so its sequence number may be the same.
     assert_eq!(sender.protect(&media(SSRC + 1, 100), &mut wire), Ok(()));
 }
 
@@ -47,7 +48,8 @@ fn numbers_go_on_over_the_cycles() {
     }
 }
 
-/// If it fails, packets with forged sources fill the memory, or move the replay window past packets still to come.
+/// If it fails, packets with forged sources fill the memory, or move the replay window beyond the numbers of packets
+/// that are still to arrive.
 #[test]
 fn what_is_forged_leaves_nothing() {
     let [mut sender, mut receiver] = srtp();
@@ -67,7 +69,7 @@ fn what_is_forged_leaves_nothing() {
             assert_eq!(plain, packet);
         }
     }
-    // The peer itself may have up to the maximum number of sources.
+    // The real peer may have up to the maximum number of sources, despite the forged packets before.
     assert_eq!(sender.protect(&media(64, 1), &mut wire), Err(ProtectError::Sources));
     assert_eq!(receiver.sources(), MAX_SOURCES);
 }
@@ -85,7 +87,7 @@ fn a_changed_byte_anywhere_is_noticed_and_no_length_does_harm() {
             assert!(receiver.unprotect(&wire[..at], &mut plain).is_err() && plain.is_empty(), "{at} bytes");
         }
         assert_eq!(receiver.unprotect(&wire, &mut plain), Ok(()));
-        // A reflected packet does not pass as a packet of the other end.
+        // If a packet is sent back to its sender, it must not be accepted as a packet of the peer.
         let mut reflected = Vec::new();
         assert!(sender.unprotect(&wire, &mut reflected).is_err());
     }
@@ -94,7 +96,7 @@ fn a_changed_byte_anywhere_is_noticed_and_no_length_does_harm() {
     }
 }
 
-/// If it fails, a restarted stream repeats its numbers, and two packets with the same number reveal the XOR of their
+/// If it fails, a restarted stream reuses sequence numbers. Two packets with the same number reveal the XOR of their
 /// contents.
 #[test]
 fn of_a_stream_that_begins_anew_nothing_leaves_under_numbers_that_have_left() {

@@ -1,10 +1,11 @@
-//! Surprising behaviour of the DTLS library. Each trap has a test, named by its number.
+//! Tests of surprising behaviour ("traps") of the DTLS library. Each trap has a number, which is in the name of its
+//! test.
 
 use super::*;
 use crate::secure::association::Association;
 use crate::secure::{Role, record};
 
-/// An unencrypted handshake record with a message of this type.
+/// An unencrypted handshake record that contains a message of type `kind`.
 fn record(number: u64, kind: u8, message_number: u16, body: &[u8]) -> Vec<u8> {
     let length = (body.len() as u32).to_be_bytes();
     let header = [&[kind], &length[1..], &message_number.to_be_bytes(), &[0; 3], &length[1..]].concat();
@@ -16,12 +17,12 @@ fn record(number: u64, kind: u8, message_number: u16, body: &[u8]) -> Vec<u8> {
     record
 }
 
-/// An unencrypted alert.
+/// An unencrypted alert record.
 fn alert(level: u8, description: u8) -> Vec<u8> {
     vec![21, 254, 253, 0, 0, 0, 0, 0, 0, 0, 9, 0, 2, level, description]
 }
 
-/// The active end's first hello.
+/// The first ClientHello of the active endpoint.
 fn hello() -> Vec<u8> {
     let fingerprint = *Identity::generate().fingerprint();
     let config = PeerConfig { address: place(1), fingerprint, setup: Setup::Active };
@@ -29,13 +30,13 @@ fn hello() -> Vec<u8> {
     end.poll().expect("a first word").1
 }
 
-/// Trap 1: a handshake completes even with a wrong certificate, and the library reports a certificate before its owner
-/// has proved that it has the key.
+/// Trap 1: the library completes a handshake even if the certificate is wrong. Also, it reports a certificate before
+/// the peer has proved that it owns the private key.
 #[test]
 fn trap_1_keys_are_given_to_nobody_before_his_certificate_is_proved_and_is_the_right_one() {
     let mut seen = false;
     let mut ends = Ends::new(|end: usize, bytes: &[u8]| {
-        // The server's certificate arrives, but none of the client's later messages.
+        // The server's certificate arrives, but no later message of the client.
         seen |= end == 0 && bytes.len() > 500;
         if seen && end == 1 { Vec::new() } else { straight(end, bytes) }
     });
@@ -44,8 +45,8 @@ fn trap_1_keys_are_given_to_nobody_before_his_certificate_is_proved_and_is_the_r
     assert!(ends.both[1].keys().is_none());
 }
 
-/// Traps 3 and 8: the library exports keys in the order of RFC 5764, once for each handshake; media does not affect
-/// DTLS.
+/// Traps 3 and 8: the library exports keys in the order of RFC 5764, and only once per handshake. Media packets must
+/// not affect DTLS.
 #[test]
 fn traps_3_and_8_media_of_any_length_leaves_the_association_as_it_is() {
     let mut ends = Ends::new(straight);
@@ -62,7 +63,8 @@ fn traps_3_and_8_media_of_any_length_leaves_the_association_as_it_is() {
     assert!(ends.passes(0, &media(7, 20_001)));
 }
 
-/// Trap 4: only the exporter binds keys to a handshake. So two handshakes of the same ends must yield different keys.
+/// Trap 4: only the exported keys are bound to a handshake. Therefore two handshakes of the same endpoints must yield
+/// different keys.
 #[test]
 fn trap_4_each_handshake_has_keys_of_its_own() {
     let mut ends = Ends::new(straight);
@@ -74,7 +76,7 @@ fn trap_4_each_handshake_has_keys_of_its_own() {
     assert_ne!(ends.both[1].keys().map(|keys| keys.material().to_vec()), first);
 }
 
-/// Restarts the active end, from the same port.
+/// Restarts the active endpoint at the same port.
 fn restart<F: FnMut(usize, &[u8]) -> Copies>(ends: &mut Ends<F>) {
     let config =
         PeerConfig { address: place(1), fingerprint: *ends.both[1].identity().fingerprint(), setup: Setup::Active };
@@ -82,7 +84,7 @@ fn restart<F: FnMut(usize, &[u8]) -> Copies>(ends: &mut Ends<F>) {
     ends.both[0] = DtlsSrtp::new(config, identity, ends.now).expect("a configuration");
 }
 
-/// Trap 6: the library needs the current time before each datagram.
+/// Trap 6: the library must be told the current time before each datagram.
 #[test]
 fn trap_6_who_never_calls_a_timer_opens_all_the_same() {
     let identities = [Identity::generate(), Identity::generate()];
@@ -105,7 +107,7 @@ fn trap_6_who_never_calls_a_timer_opens_all_the_same() {
     assert_eq!(done, [true; 2]);
 }
 
-/// Trap 7: a connected instance does not notice that its peer was restarted.
+/// Trap 7: an open instance of the library does not notice that its peer was restarted.
 #[test]
 fn trap_7_a_peer_that_is_started_again_opens_beside_the_session_that_there_is() {
     let mut ends = Ends::new(straight);
@@ -132,8 +134,9 @@ fn trap_7_a_peer_that_is_started_again_opens_beside_the_session_that_there_is() 
     assert!(matches!(ends.both[1].handle(now, place(0), &late, &mut plain), Arrival::Ignored(_)));
 }
 
-/// Trap 9: a cookie is bound to an instance and not to an address, and the library keeps state before the cookie is
-/// returned. So a datagram from an unexpected address gets no instance, and a cookie of another instance opens nothing.
+/// Trap 9: in the library, a cookie is bound to an instance and not to an address, and there is state before the cookie
+/// is returned. Therefore a datagram from an unexpected address must not create an instance, and a cookie from another
+/// instance must not open an association.
 #[test]
 fn trap_9_a_cookie_is_good_at_the_instance_that_gave_it_alone() {
     let words = std::cell::RefCell::new(Vec::new());
@@ -159,30 +162,30 @@ fn trap_9_a_cookie_is_good_at_the_instance_that_gave_it_alone() {
     assert_eq!(fresh.standing(), Standing::Opening);
 }
 
-/// Trap 10: the cipher suites with pre-shared keys have no forward secrecy.
+/// Trap 10: the cipher suites with pre-shared keys have no forward secrecy, so they must not be offered.
 #[test]
 fn trap_10_no_suite_without_forward_secrecy_is_offered() {
     let hello = hello();
-    // After the headers, the hello has version, random, session and cookie, and then the suites.
+    // After the headers, a ClientHello has the fields version, random, session and cookie. The cipher suites follow.
     let mut at = 13 + 12 + 2 + 32;
     at += 1 + usize::from(hello[at]);
     at += 1 + usize::from(hello[at]);
     let length = usize::from(u16::from_be_bytes([hello[at], hello[at + 1]]));
     let suites: Vec<_> =
         hello[at + 2..at + 2 + length].chunks(2).map(|two| u16::from_be_bytes([two[0], two[1]])).collect();
-    // The suites of TLS 1.3, and those with ECDHE and ECDSA (RFC 5289, RFC 7905, RFC 7251).
+    // The cipher suites of TLS 1.3, and the suites with ECDHE and ECDSA (RFC 5289, RFC 7905, RFC 7251).
     let is_fit = |suite: &u16| matches!(suite, 0x1301..=0x1305 | 0xC02B | 0xC02C | 0xCCA9 | 0xC0AC..=0xC0AF);
     assert!(suites.len() >= 3 && suites.iter().all(is_fit), "{suites:04x?}");
 }
 
-/// Trap 12: the library is young, and each release fixes something. Updates must be deliberate.
+/// Trap 12: the library is new, and its releases fix errors. The version is pinned, so that each update is deliberate.
 #[test]
 fn trap_12_the_librarys_version_is_pinned() {
     assert!(include_str!("../../../Cargo.toml").contains("dimpl = { version = \"=0."));
 }
 
-/// If it fails, anybody can prevent an opening: an unencrypted alert ends an instance of the library, though it is not
-/// authenticated.
+/// If it fails, anybody can prevent a handshake: an unencrypted alert ends an instance of the library, although the
+/// alert is not authenticated.
 #[test]
 fn alerts_in_the_clear_disturb_no_opening() {
     for (level, description) in [(2, 40), (1, 0), (2, 0)] {
@@ -197,13 +200,13 @@ fn alerts_in_the_clear_disturb_no_opening() {
     }
 }
 
-/// If it fails, anybody can prevent an opening: about thirty records of noise fill an instance's queue permanently. A
-/// new instance has to replace it.
+/// If it fails, anybody can prevent a handshake: about thirty invalid records permanently fill the queue of an instance
+/// of the library, so a new instance must replace it.
 #[test]
 fn an_opening_that_was_disturbed_is_begun_anew() {
     let noise = |kind: u8| (0..40).map(move |at| (Span::ZERO, record(at, kind, at as u16 + 1, &[at as u8; 20])));
-    // The noise goes to the sender, the receiver, or both, for a while. Its messages are of a server's flight, of a
-    // client's flight, or of an unknown type.
+    // For some time, the invalid records are sent to the client, the server, or both. They contain messages that a
+    // server sends, messages that a client sends, or messages of an unknown type.
     for (victim, kind) in [(0, 2), (0, 11), (0, 3), (1, 11), (1, 1), (2, 20), (2, 99)] {
         let mut count = 0;
         let mut ends = Ends::new(|end: usize, bytes: &[u8]| {
@@ -219,7 +222,8 @@ fn an_opening_that_was_disturbed_is_begun_anew() {
     }
 }
 
-/// If it fails, a forged cookie request prevents an opening: a client accepts the first cookie request that reaches it.
+/// If it fails, a forged cookie request prevents a handshake: a client of the library accepts the first cookie request
+/// that it receives.
 #[test]
 fn a_forged_request_for_a_cookie_delays_an_opening_and_does_not_prevent_it() {
     let mut is_first = true;

@@ -1,17 +1,17 @@
-//! A sender whose address changes during a session, in virtual time.
+//! Tests of a sender whose address changes during a session, in virtual time.
 
 use std::net::{Ipv4Addr, UdpSocket};
 
 use super::*;
 use crate::Clock;
 
-/// Whether datagrams have arrived at a socket since the last call.
+/// Whether datagrams have arrived at `socket` since the last call.
 fn came(socket: &UdpSocket) -> bool {
     std::iter::from_fn(|| socket.recv(&mut [0; 2000]).ok()).count() > 0
 }
 
-/// A restarted home router changes addresses in this way. If it fails, a change of address ends a session, or anybody
-/// who recorded a datagram can redirect the session.
+/// A home router that restarts may change a sender's address like this. If the test fails, a change of address ends a
+/// session, or anybody who recorded a datagram can redirect the session.
 #[test]
 fn a_session_follows_its_sender_and_nobody_who_repeats_him() {
     let places = [0; 4].map(|_| {
@@ -28,7 +28,7 @@ fn a_session_follows_its_sender_and_nobody_who_repeats_him() {
         let mut peer = Peer::open(&mut state, address(&home[0]));
         for (change, place) in home.iter().cycle().enumerate().take(12) {
             peer.address = address(place);
-            // Each change falls into another part of a report interval.
+            // Each change of the address is at a different time within a report interval.
             peer.send(&mut state, REPORTS + Span::from_millis((seed * 37 + change as u64 * 61).rem_euclid(200) as i64));
             assert_eq!(state.live[&SSRC].session.peer, peer.address, "seed {seed}, change {change}");
             let last = peer.last.clone();

@@ -14,12 +14,12 @@ use crate::secure::opening::{Asked, Opening};
 
 const SSRC: u32 = 7;
 const REPORTS: Span = Span::from_millis(100);
-/// Ignores all events.
+/// An observer that ignores all events.
 struct Nobody;
 
 impl SessionObserver for Nobody {}
 
-/// The sender's request.
+/// The sender's request for a session without special options.
 fn asked(key: Option<Key>) -> Asked {
     Asked { key, ssrc: SSRC, payload: Payload::Generated, reporting: None, several: false, wanted: None }
 }
@@ -30,12 +30,12 @@ struct Peer {
     caller: Caller,
     now: Time,
     address: SocketAddr,
-    /// The last datagram sent.
+    /// The last datagram that the sender sent.
     last: Vec<u8>,
 }
 
 impl Peer {
-    /// A sender at `address` with an open session.
+    /// Opens a session from `address` with the server `state`.
     fn open<V: SessionObserver>(state: &mut State<V>, address: SocketAddr) -> Self {
         let now = state.socket.clock().now();
         let mut caller = Caller::new(Opening::new(asked(state.config.key.clone())), address);
@@ -47,7 +47,7 @@ impl Peer {
         Self { sender, caller, now, address, last: Vec::new() }
     }
 
-    /// Sends to `state` for the time `span`.
+    /// Lets the sender send to the server `state` for the time `span`.
     fn send<V: SessionObserver>(&mut self, state: &mut State<V>, span: Span) {
         let end = self.now + span;
         while self.now < end {

@@ -1,4 +1,4 @@
-//! A kernel that refuses to send, and a server that refuses a session.
+//! Tests of a kernel that refuses to send, and of a server that refuses a session.
 
 use std::net::Ipv4Addr;
 
@@ -8,8 +8,8 @@ use super::*;
 use crate::Clock;
 use crate::socket::every_errno;
 
-/// If it fails, anybody who can make the kernel refuse an answer (with a null route, a firewall or a strange address)
-/// ends the server.
+/// If it fails, anybody who can make the server's kernel refuse an answer (by a null route, a firewall or a special
+/// address) can end the server.
 #[test]
 fn no_error_of_sending_ends_a_server_or_its_session() {
     let clock = Clock::new();
@@ -21,8 +21,8 @@ fn no_error_of_sending_ends_a_server_or_its_session() {
     for errno in every_errno() {
         let before = state.socket.stats().unsent;
         state.socket.kernel_says = Some(errno);
-        // The server sends a Retry, an Accept and a report. A sender that receives no reports requests them less often,
-        // up to eight intervals apart.
+        // The server sends at least a Retry message, an Accept message and a report. A sender that receives no reports
+        // requests them less often, up to eight intervals apart.
         let now = peer.now;
         assert!(peer.caller.call(&mut state, now), "it hears them all the same");
         peer.send(&mut state, REPORTS * 9);
@@ -36,8 +36,8 @@ fn no_error_of_sending_ends_a_server_or_its_session() {
     assert_eq!(state.socket.stats().unsent, before, "reports leave again");
 }
 
-/// If it fails, another holder of the shared key can take over a session: it begins a handshake for the same SSRC in
-/// time, and with its first packet its keys replace those of the session.
+/// If it fails, another host with the shared key can take over a session: it starts a handshake for the same SSRC at
+/// the same time, and its first packet makes its keys replace those of the session.
 #[test]
 fn of_two_who_open_a_session_of_one_source_the_first_to_have_keys_has_it() {
     let clock = Clock::new();
@@ -58,7 +58,7 @@ fn of_two_who_open_a_session_of_one_source_the_first_to_have_keys_has_it() {
     assert!(live.next.is_none() && live.session.peer == addresses[0], "the session is whose it was");
 }
 
-/// If it fails, anybody who requests an impossible session ends the server.
+/// If it fails, anybody can end the server by requesting an impossible session.
 #[test]
 fn a_session_that_cannot_be_reported_on_is_refused_and_the_server_goes_on() {
     let any = (Ipv4Addr::LOCALHOST, 0).into();

@@ -1,4 +1,4 @@
-//! Sessions in which the server sends, in virtual time.
+//! Tests of sessions in which the server sends media, in virtual time.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::net::Ipv4Addr;
@@ -19,14 +19,14 @@ fn rate(bps: u64) -> Rate {
     Rate::from_bps(bps)
 }
 
-/// The request of a peer that wants to receive media, with per-packet feedback if the rate may change.
+/// The request of a peer that wants to receive media. It includes per-packet feedback if the rate may vary.
 fn asked_for(key: Option<Key>, ssrc: u32, wanted: Wanted) -> Asked {
     let interval = Reporting::INTERVAL;
     let reporting = Some(Reporting { format: Format::TransportWide, interval }).filter(|_| !wanted.is_constant());
     Asked { key, ssrc, payload: Payload::Generated, reporting, several: false, wanted: Some(wanted) }
 }
 
-/// A request for a rate between `min` and `max` Mbit/s.
+/// A request for media at a rate between `min` and `max` Mbit/s, with reports every 200 ms.
 fn wanted(min: u64, max: u64) -> Wanted {
     let wanted = Wanted::new(rate(min * MEGABIT), rate(max * MEGABIT)).expect("rates");
     wanted.reported_every(Span::from_millis(200)).expect("an interval")
@@ -36,7 +36,7 @@ fn key() -> Key {
     Key::new(b"a secret of this test").expect("long enough")
 }
 
-/// A server that may send `limit` Mbit/s in all; its kernel sends nothing.
+/// A server that may send media at `limit` Mbit/s in total. Its kernel refuses to send.
 fn state(key: Option<Key>, limit: u64) -> State<Nobody> {
     let mut socket = Socket::bind((Ipv4Addr::LOCALHOST, 0).into(), &Clock::new()).expect("a socket");
     socket.kernel_says = Some(Errno::EPERM);
@@ -47,26 +47,26 @@ fn address(host: u8) -> SocketAddr {
     (Ipv4Addr::new(192, 0, 2, host), 5000).into()
 }
 
-/// A peer that requests media. A datagram takes 10 ms in each direction.
+/// A peer that requests media from the server. A datagram takes 10 ms in each direction.
 struct Listener {
     caller: Caller,
     receiver: Receiver,
     from: SocketAddr,
     now: Time,
-    /// Bytes that the server sent, by destination.
+    /// Number of bytes that the server has sent to each address.
     sent: BTreeMap<SocketAddr, u64>,
-    /// Datagrams in flight to the peer: arrival time, destination, bytes.
+    /// Datagrams in flight to the peer, each with arrival time, destination and bytes.
     under_way: VecDeque<(Time, SocketAddr, Vec<u8>)>,
-    /// Datagrams in flight to the server: arrival time, source, bytes.
+    /// Datagrams in flight to the server, each with arrival time, source and bytes.
     back: VecDeque<(Time, SocketAddr, Vec<u8>)>,
-    /// Whether the peer no longer sends.
+    /// Whether the peer has stopped sending.
     is_silent: bool,
 }
 
 const WAY: Span = Span::from_millis(10);
 
 impl Listener {
-    /// A peer with an open session, or the reason for the refusal.
+    /// Opens a session. Returns the peer, or the reason of the refusal.
     fn open(state: &mut State<Nobody>, ssrc: u32, wanted: Wanted) -> Result<Self, Option<Refusal>> {
         let (now, from) = (state.socket.clock().now(), address(1));
         let asked = asked_for(state.config.key.clone(), ssrc, wanted);
@@ -81,7 +81,7 @@ impl Listener {
         Ok(Self { caller, receiver, from, now, sent, under_way, back, is_silent: false })
     }
 
-    /// Runs both ends for this time, in steps of 1 ms.
+    /// Runs the peer and the server for the time `span`, in steps of 1 ms.
     fn run(&mut self, state: &mut State<Nobody>, span: Span) {
         let end = self.now + span;
         while self.now < end {
@@ -104,7 +104,7 @@ impl Listener {
         }
     }
 
-    /// Puts the datagrams that the server has sent into flight.
+    /// Puts the datagrams that the server has just sent into flight to the peer.
     fn take_up(&mut self, state: &mut State<Nobody>) {
         let Overheard(said) = *state.socket.overheard.take().unwrap_or_default();
         for (to, bytes) in said {
@@ -113,7 +113,7 @@ impl Listener {
         }
     }
 
-    /// Sends the waiting reports of the receiver.
+    /// Puts the waiting reports of the peer into flight to the server.
     fn answer(&mut self) {
         while let Some(output) = self.receiver.poll() {
             let mut wire = Vec::new();
@@ -127,14 +127,14 @@ impl Listener {
         }
     }
 
-    /// Bytes sent to an address since the last call.
+    /// Returns the number of bytes that the server has sent to an address since the last call.
     fn came_to(&mut self, to: SocketAddr) -> u64 {
         self.sent.remove(&to).unwrap_or_default()
     }
 }
 
-/// If it fails, the server sends faster than the peer or the server's operator permits, or does not use per-packet
-/// feedback.
+/// If it fails, the server sends faster than the peer requests or than the server's limit permits, or does not use
+/// per-packet feedback.
 #[test]
 fn a_peer_is_sent_to_at_a_rate_that_its_reports_carry_within_both_limits() {
     for (key, limit, highest) in [(Some(key()), 100, 8.0), (Some(key()), 3, 3.0), (None, 100, 8.0)] {
@@ -161,19 +161,19 @@ fn media_goes_to_the_address_that_was_proved_and_to_no_other() {
         let mut peer = Listener::open(&mut state, SSRC, wanted(2, 2)).expect("a session");
         peer.run(&mut state, Span::from_secs(3));
         assert!(peer.came_to(address(1)) > 600_000);
-        // Authentic packets arrive from another address: the peer has moved, or wants to flood another host.
+        // Authentic packets arrive from another address: the peer has a new address, or wants to flood another host.
         peer.from = address(2);
         peer.run(&mut state, Span::from_secs(3));
         assert_eq!(peer.came_to(address(2)), 0);
         let to_the_first = peer.came_to(address(1));
         assert!(to_the_first < 700_000, "{to_the_first}: silence counts as silence");
-        // With a handshake, the peer proves its new address.
+        // By a new handshake, the peer proves that it receives at its new address.
         let before = peer.caller.reports;
         peer.caller.from = address(2);
         let now = peer.now;
         let is_open = peer.caller.call(&mut state, now);
         if !is_secure {
-            // Without a key, the server cannot tell who this is, so nobody may take over the session.
+            // Without a key, the server cannot know who sends this request, so nobody may take over the session.
             assert_eq!((is_open, peer.caller.refused), (false, Some(Refusal::SourceInUse)));
             continue;
         }
@@ -184,7 +184,7 @@ fn media_goes_to_the_address_that_was_proved_and_to_no_other() {
     }
 }
 
-/// If it fails, the server sends at full rate to a peer that is gone, for as long as the server runs.
+/// If it fails, the server sends at the full rate without end to a peer that has disappeared.
 #[test]
 fn a_peer_that_falls_silent_is_sent_less_and_less_and_then_nothing() {
     let mut state = state(Some(key()), 100);
@@ -196,7 +196,7 @@ fn a_peer_that_falls_silent_is_sent_less_and_less_and_then_nothing() {
     let first = peer.came_to(address(1));
     peer.run(&mut state, Span::from_secs(20));
     let then = peer.came_to(address(1));
-    // In 5 s, the full rate would send 2.5 MB.
+    // At the full rate, the server would send 2.5 MB in 5 s.
     assert!(first < 600_000 && then < 100_000, "{first} bytes, then {then}");
     peer.run(&mut state, Span::from_secs(10));
     peer.came_to(address(1));
@@ -216,11 +216,11 @@ fn who_may_not_be_sent_to_is_told_why() {
         assert_eq!(refused(&mut none, 1, wanted(1, 2)), Refusal::SendsNothing);
         let mut some = state(key, 5);
         assert!(Listener::open(&mut some, 1, wanted(1, 3)).is_ok());
-        // 2 of the 5 Mbit/s are left.
+        // Only 2 Mbit/s of the server's limit of 5 Mbit/s are unused.
         assert_eq!(refused(&mut some, 2, wanted(3, 3)), Refusal::SendsEnough);
         assert!(Listener::open(&mut some, 3, wanted(1, 100)).is_ok());
         assert_eq!(refused(&mut some, 4, wanted(1, 1)), Refusal::SendsEnough);
-        // The end of a session releases its rate for others.
+        // When a session ends, its rate is available to other sessions.
         some.end(1, End::Goodbye);
         assert!(Listener::open(&mut some, 5, wanted(1, 3)).is_ok());
         some.end(3, End::Goodbye);
@@ -249,7 +249,7 @@ fn a_goodbye_of_either_end_ends_a_session_that_the_server_sends_in() {
     assert!(peer.receiver.wake().is_none(), "it has heard the goodbye");
 }
 
-/// If it fails, a sender can use its key to turn its session into one in which the server sends.
+/// If it fails, a sender can use its key to turn its session into one in which the server sends media.
 #[test]
 fn a_session_keeps_its_direction() {
     let mut state = state(Some(key()), 100);

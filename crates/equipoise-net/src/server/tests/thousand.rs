@@ -1,4 +1,4 @@
-//! A thousand senders at one server.
+//! Test of a thousand simultaneous senders to one server.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap};
@@ -28,7 +28,7 @@ impl SessionObserver for Counts {
     }
 }
 
-/// A sender that has no separate thread.
+/// A sender without its own thread.
 struct Peer {
     sender: Sender,
     protection: Protection,
@@ -36,23 +36,24 @@ struct Peer {
     sent: u64,
 }
 
-/// All senders, which share one socket.
+/// All senders. They share one socket.
 struct Crowd {
     socket: UdpSocket,
     clock: Clock,
     key: Key,
     peers: Vec<Peer>,
-    /// The index of each sender, by the SSRC of its reports.
+    /// The index of each sender, by the SSRC of the reports that it receives.
     by_receiver: HashMap<u32, usize>,
     wakes: BinaryHeap<Reverse<(Time, usize)>>,
     plain: Vec<u8>,
     wire: Vec<u8>,
-    /// Packets that are collected to be sent in one burst; `None` if packets are sent immediately.
+    /// Packets that are collected, to be sent in one burst later; `None` if packets are sent at once.
     held: Option<Vec<Vec<u8>>>,
 }
 
 impl Crowd {
-    /// Opens a session; returns the reason if the server refuses it.
+    /// Opens a session. Returns the SSRCs of the sender and of the server's packets, and the encryption; or the reason
+    /// if the server refuses.
     fn open(&mut self, ssrc: u32) -> Result<(u32, u32, Protection), Refusal> {
         let asked = Asked {
             key: Some(self.key.clone()),
@@ -77,8 +78,8 @@ impl Crowd {
                         self.socket.send(&message).expect("sent");
                     }
                     let mut protection = Protection::new(&keys.expect("it has a key"), Role::Client);
-                    // The server soon ends a session without packets, and the last session opens seconds after the
-                    // first.
+                    // A packet is sent now, because the server soon ends a session without packets, and the last
+                    // session opens seconds after the first.
                     let packet = [&[0x80, 96, 0, 0, 0, 0, 0, 0][..], &ssrc.to_be_bytes()].concat();
                     assert!(protection.protect(&packet, &mut self.wire));
                     self.socket.send(&self.wire).expect("sent");
@@ -90,9 +91,9 @@ impl Crowd {
         }
     }
 
-    /// Starts to send in an open session.
+    /// Starts sending in an open session.
     fn begin(&mut self, (ssrc, reports, protection): (u32, u32, Protection)) {
-        // The senders start at different times, spread over one packet interval.
+        // The senders start at different times, spread over one interval between packets.
         let start = self.clock.now() + Span::from_micros(i64::from(ssrc) * 100);
         let stream = StreamConfig {
             overhead: Size::from_bytes(Protection::OVERHEAD),
@@ -111,7 +112,7 @@ impl Crowd {
     fn run_until(&mut self, end: Time) {
         while self.clock.now() < end {
             let now = self.clock.now();
-            // Even a machine that is too slow for all timers handles the server's answers.
+            // At most 50 timers are served in a row, so that even a slow machine handles the server's answers.
             for _ in 0..50 {
                 let Some(Reverse((_, index))) = self.wakes.peek().copied().filter(|Reverse((at, _))| *at <= now) else {
                     break;
@@ -127,7 +128,7 @@ impl Crowd {
         }
     }
 
-    /// Handles all answers of the server. Returns whether there were any.
+    /// Handles all waiting answers of the server. Returns whether there were any.
     fn hear(&mut self, now: Time) -> bool {
         let (mut buffer, mut heard) = ([0; 2048], false);
         loop {
@@ -169,7 +170,7 @@ impl Crowd {
     }
 }
 
-/// Processor time, in seconds, of this process's threads with this name.
+/// The processor time of this process's threads with this name, in seconds.
 fn processor_time(name: &str) -> f64 {
     let tasks = fs::read_dir("/proc/self/task").expect("Linux has it").flatten();
     let ticks = tasks.filter_map(|task| {
@@ -234,7 +235,8 @@ fn a_thousand_encrypted_sessions_are_served_and_the_next_is_refused() {
          grew by {} MB",
         memory_mb().saturating_sub(before)
     );
-    // Then the packets of 2 s arrive in one burst: this measures the processor time per packet of a busy server.
+    // After this, the packets of 2 s are sent in one burst. This measures the processor time per packet of a busy
+    // server.
     crowd.held = Some(Vec::new());
     let now = clock.now();
     crowd.run_until(now + Span::from_secs(2));
@@ -248,7 +250,7 @@ fn a_thousand_encrypted_sessions_are_served_and_the_next_is_refused() {
     println!("{taken} packets at once: the server's thread took {:.1} µs a packet", busy * 1e6 / taken as f64);
     let served = counts.0.lock().expect("no panic").values().filter(|count| **count > 0).count();
     assert_eq!(served, SESSIONS as usize);
-    // If the machine stalls, a socket may overflow; such losses are not the server's fault.
+    // If the machine stalls, a socket may overflow. Such losses are not an error of the server.
     assert!(received as f64 > 0.9 * sent as f64, "{received} of {sent}");
     assert!(crowd.peers.iter().all(|peer| peer.reports >= 2), "every sender receives reports on its packets");
     assert!(memory_mb().saturating_sub(before) < 600, "{} MB", memory_mb().saturating_sub(before));

@@ -12,10 +12,11 @@ use crate::tcp::socket::failed;
 use crate::thread::STOP_CHECK;
 use crate::{Clock, NetError};
 
-/// Bytes per read. Our choice: more than most fetches have.
+/// Maximum number of bytes per read. Our choice: more than the size of most fetches.
 const READ: usize = 64 << 10;
 
-/// The fetching application: it reads, counts and closes.
+/// The receiving application of web traffic: it reads the data of all connections, and closes a connection when its
+/// fetch is complete.
 pub(super) struct Far {
     clock: Clock,
     listener: TcpListener,
@@ -30,11 +31,11 @@ struct Fetching {
     read: u64,
 }
 
-/// State of a connection after a read.
+/// The state of a connection after a read.
 enum Became {
     Open,
     Complete,
-    /// The sender closed or lost the connection.
+    /// The sender has closed or lost the connection.
     Gone,
 }
 
@@ -43,7 +44,7 @@ impl Far {
         Self { clock, listener, window, shared, open: Vec::new() }
     }
 
-    /// Accepts connections and reads them until `stop` is set.
+    /// Accepts connections, and reads from them until `stop` is set.
     pub(super) fn run(mut self, stop: &AtomicBool) -> Result<(), NetError> {
         let mut buffer = vec![0; READ];
         while !stop.load(Ordering::Relaxed) {
@@ -56,7 +57,7 @@ impl Far {
         Ok(())
     }
 
-    /// Accepts a connection that the sender has opened; any other connection is closed.
+    /// Accepts a connection that the sender has opened for a fetch. Other connections are closed.
     fn take(&mut self, stream: TcpStream) {
         let port = stream.peer_addr().map(|peer| peer.port());
         let request = port.ok().and_then(|port| self.shared.lock().open.get(&port).copied());
@@ -94,7 +95,7 @@ impl Far {
 }
 
 impl Fetching {
-    /// Reads the waiting data.
+    /// Reads the data that is waiting on a connection.
     fn read(&mut self, buffer: &mut [u8], window: ReceiveWindow) -> Result<Became, NetError> {
         loop {
             match self.stream.read(buffer) {

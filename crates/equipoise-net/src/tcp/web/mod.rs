@@ -1,8 +1,8 @@
-//! Web traffic over kernel TCP: one connection for each fetch, started by on/off flows (RFC 8868, Sec. 5.1).
+//! Web traffic over kernel TCP: flows that are ON or OFF open one connection for each fetch (RFC 8868, Sec. 5.1).
 //!
-//! One thread opens all connections and another accepts them. As in the simulator's `web`, the sending host has the
-//! data and opens the connection. A fetch begins when its connection is opened, and is complete when its last data has
-//! been read. The reader then closes the connection, which tells the sender that the fetch is complete.
+//! One thread opens all connections, and another thread accepts them. As in the simulator's `web`, the sending host has
+//! the data and opens the connections. A fetch begins when its connection is opened. It is complete when its last data
+//! has been read. Then the receiver closes the connection, so that the sender detects that the fetch is complete.
 
 mod far;
 mod near;
@@ -23,7 +23,7 @@ use crate::{Clock, HostClock, NetError, TestBed, Time};
 use far::Far;
 use near::Near;
 
-/// Both ends of web traffic before any connection is opened.
+/// The two endpoints of web traffic, before any connection is opened.
 #[derive(Debug)]
 pub struct WebEnds {
     namespace: Namespace,
@@ -32,53 +32,53 @@ pub struct WebEnds {
     receiver: SocketAddr,
 }
 
-/// The traffic, and how often its state is sampled.
+/// The configuration of web traffic, and how often its state is sampled.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct WebPlan {
     /// The flows, sizes and times of the fetches.
     pub web: WebConfig,
-    /// Seed of its random numbers.
+    /// Seed of the random numbers for the fetches.
     pub seed: u64,
-    /// When it begins.
+    /// When the web traffic begins.
     pub start: Time,
     /// No burst begins at or after this time; `None` for no end.
     pub stop: Option<Time>,
-    /// Time between samples, and from [`origin`](Self::origin) to the first; above zero.
+    /// Time between two samples, and from [`origin`](Self::origin) to the first sample; above zero.
     pub sample_interval: Span,
-    /// The time from which samples are counted.
+    /// The time relative to which samples are taken.
     pub origin: Time,
 }
 
-/// State of web traffic at one time.
+/// A sample of the state of web traffic.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct WebLook<'a> {
-    /// All its connections together. Counters are sums over all connections opened so far; windows and data in flight
-    /// are sums over the open connections. The round-trip time is the minimum.
+    /// The state of all connections together. Counters are sums over all connections that were opened so far. Windows
+    /// and data in flight are sums over the open connections. The round-trip time is the minimum of all connections.
     pub tcp: &'a TcpState,
-    /// Fetches begun so far.
+    /// Number of fetches that have begun so far.
     pub begun: u64,
-    /// Total time that its on/off flows were ON so far.
+    /// Total time that flows were ON so far, as the sum over all flows.
     pub time_on: Span,
-    /// Fetches completed since the last sample.
+    /// The fetches that were completed since the previous sample.
     pub fetched: &'a [WebFetched],
 }
 
-/// A completed fetch.
+/// A fetch that is complete.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct WebFetched {
-    /// When its connection was opened.
+    /// When the fetch's connection was opened.
     pub opened: Time,
-    /// When its last data was read.
+    /// When the last data of the fetch was read.
     pub completed: Time,
-    /// Its amount of data.
+    /// The size of the fetched data.
     pub size: Size,
 }
 
 impl WebEnds {
-    /// A socket that listens on a free port.
+    /// Opens a listening socket on a free port of the receiver.
     ///
     /// # Errors
-    /// As [`TcpEnds::open`](super::TcpEnds::open).
+    /// The errors of [`TcpEnds::open`](super::TcpEnds::open).
     pub fn open(bed: &TestBed, hosts: TcpHosts) -> Result<Self, NetError> {
         bed.inside(hosts.sender.place(), || check_congestion_control(&hosts.congestion_control))?;
         let listener = listen(bed, hosts.sender.peer(), 0, hosts.window())?;
@@ -86,20 +86,20 @@ impl WebEnds {
         Ok(Self { namespace: bed.namespace(hosts.sender.place())?, hosts, listener, receiver })
     }
 
-    /// The sender's address, without a port: each connection has its own port.
+    /// The sender's address with port 0, because each connection has its own port.
     pub const fn sender(&self) -> SocketAddr {
         SocketAddr::new(self.hosts.sender.address(), 0)
     }
 
-    /// The receiver's address.
+    /// The address of the receiver.
     pub const fn receiver(&self) -> SocketAddr {
         self.receiver
     }
 
-    /// Runs a plan on a separate thread; `observe` is called with each sample.
+    /// Runs web traffic on separate threads. `observe` is called with each sample.
     ///
     /// # Errors
-    /// [`NetError::Web`] for invalid settings, and [`NetError::Spawn`] if no thread can be started.
+    /// [`NetError::Web`] if the settings are invalid, and [`NetError::Spawn`] if no thread can be started.
     pub fn run(
         self,
         clock: &Clock,
@@ -117,19 +117,19 @@ impl WebEnds {
     }
 }
 
-/// State shared by both ends.
+/// State that the threads of the sender and of the receiver share.
 #[derive(Clone, Debug, Default)]
 struct Shared {
-    /// Bytes read.
+    /// Number of bytes that the receiver has read.
     delivered: Arc<AtomicU64>,
     ledger: Arc<Mutex<Ledger>>,
 }
 
 #[derive(Debug, Default)]
 struct Ledger {
-    /// The open fetches by the sender's port; at most one for each connection.
+    /// The fetches in progress, by the sender's port of their connection.
     open: BTreeMap<u16, Request>,
-    /// Fetches completed since the last sample.
+    /// The fetches that were completed since the previous sample.
     fetched: Vec<WebFetched>,
 }
 
@@ -141,7 +141,7 @@ struct Request {
 
 impl Shared {
     fn lock(&self) -> MutexGuard<'_, Ledger> {
-        // The ledger is consistent even if a thread panicked: each change is one step.
+        // Each change of the ledger is one step. Therefore the ledger is consistent even if a thread panicked.
         self.ledger.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -18,7 +18,7 @@ use crate::tcp::{TcpHosts, TcpState};
 use crate::thread::STOP_CHECK;
 use crate::{Clock, HostClock, NetError, Time};
 
-/// The sending application.
+/// The sending application of web traffic.
 pub(super) struct Near<O> {
     clock: Clock,
     hosts: TcpHosts,
@@ -28,21 +28,21 @@ pub(super) struct Near<O> {
     shared: Shared,
     open: Vec<Connection>,
     begun: u64,
-    /// Sums over the closed connections.
+    /// Sums of the counters of all closed connections.
     closed: TcpState,
     next_look: Time,
     observe: O,
 }
 
 struct Connection {
-    /// Its index among the connections that may be open at the same time.
+    /// The index of the connection among those that may be open at the same time.
     place: usize,
     port: u16,
     socket: Socket,
     diagnosis: Diagnosis,
-    /// Bytes still to be written.
+    /// Number of bytes that are still to be written.
     unwritten: u64,
-    /// The state that the kernel last reported.
+    /// The last state of the connection that the kernel has reported.
     state: TcpState,
 }
 
@@ -59,7 +59,7 @@ impl<O: FnMut(Time, &WebLook<'_>)> Near<O> {
         Self { clock, hosts, receiver, web, plan, shared, open: Vec::new(), begun: 0, closed, next_look, observe }
     }
 
-    /// Opens connections and serves them until `stop` is set, and then takes the samples that are due.
+    /// Opens connections and writes their data until `stop` is set. Then takes the samples that are due.
     pub(super) fn run(mut self, stop: &AtomicBool) -> Result<(), NetError> {
         while !stop.load(Ordering::Relaxed) {
             let now = self.clock.now();
@@ -77,13 +77,14 @@ impl<O: FnMut(Time, &WebLook<'_>)> Near<O> {
         self.look_until(self.clock.now())
     }
 
-    /// Opens the connection of a fetch.
+    /// Opens a connection for a fetch.
     fn begin(&mut self, now: Time, fetch: &Fetch) -> Result<(), NetError> {
         let Fetch { connection: place, size, .. } = *fetch;
         let (socket, sender) = near_socket(&self.hosts)?;
         let diagnosis = Diagnosis::open(sender, self.receiver)?;
         let (port, unwritten) = (sender.port(), size.as_bytes());
-        // The fetch is entered before its connection is opened, so that the accepting thread knows it.
+        // The fetch is recorded before its connection is opened, so that the receiver's thread finds it when it accepts
+        // the connection.
         self.shared.lock().open.insert(port, Request { opened: now, size });
         match socket.connect(&self.receiver.into()) {
             Err(source) if source.raw_os_error() != Some(Errno::EINPROGRESS as i32) => {
@@ -96,7 +97,8 @@ impl<O: FnMut(Time, &WebLook<'_>)> Near<O> {
         Ok(())
     }
 
-    /// Writes what the kernel accepts, and closes the connections that the receiver has closed.
+    /// Writes the data of all connections as far as the kernel accepts it, and closes the connections that the receiver
+    /// has closed.
     fn serve(&mut self) -> Result<(), NetError> {
         let mut at = 0;
         while let Some(connection) = self.open.get_mut(at) {
@@ -113,7 +115,7 @@ impl<O: FnMut(Time, &WebLook<'_>)> Near<O> {
         Ok(())
     }
 
-    /// Reports the state of the traffic for all sample times up to `now`.
+    /// Reports the state of the web traffic for all sample times that have passed by `now`.
     fn look_until(&mut self, now: Time) -> Result<(), NetError> {
         while self.next_look <= now {
             let mut sum = self.closed;
@@ -134,7 +136,7 @@ impl<O: FnMut(Time, &WebLook<'_>)> Near<O> {
         Ok(())
     }
 
-    /// Waits until there is something to do.
+    /// Waits until the next action is due or a connection is ready.
     fn wait(&self, now: Time) -> Result<(), NetError> {
         let times = [Some(self.next_look), self.web.next_burst(), self.plan.stop];
         let until = times.into_iter().flatten().fold(now + STOP_CHECK, Time::min);
@@ -148,7 +150,7 @@ impl<O: FnMut(Time, &WebLook<'_>)> Near<O> {
 }
 
 impl Connection {
-    /// Writes what the kernel accepts; returns whether the connection is still open.
+    /// Writes data as far as the kernel accepts it. Returns whether the connection is still open.
     fn serve(&mut self) -> Result<bool, NetError> {
         while self.unwritten > 0 {
             let length = usize::try_from(self.unwritten).unwrap_or(WRITE).min(WRITE);
@@ -160,7 +162,7 @@ impl Connection {
                 Err(source) => return Err(failed("send to")(source)),
             }
         }
-        // The receiver sends nothing; it only closes the connection when it has all data.
+        // The receiver sends no data. It only closes the connection when it has received all data.
         match self.socket.read(&mut [0]) {
             Err(error) if matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::Interrupted) => Ok(true),
             Ok(1..) => Ok(true),
@@ -171,7 +173,7 @@ impl Connection {
     }
 
     fn look(&mut self) -> Result<(), NetError> {
-        // If the kernel no longer has the connection, its last state is kept.
+        // If the kernel no longer has the connection, the last state is used again.
         if let Some(found) = self.diagnosis.look()? {
             self.state = found;
         }
@@ -179,7 +181,7 @@ impl Connection {
     }
 }
 
-/// Adds the counters of one connection to a sum; the round-trip time is the minimum.
+/// Adds the counters of a connection to a sum. The round-trip time is the minimum of both.
 fn with(sum: &TcpState, more: &TcpState) -> TcpState {
     TcpState {
         sent: sum.sent + more.sent,

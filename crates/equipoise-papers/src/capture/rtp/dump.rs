@@ -1,4 +1,5 @@
-//! Files of the program rtpdump: packets to one address, with their times in milliseconds.
+//! Reads files that the program rtpdump wrote. They contain the packets to one address, with their times in
+//! milliseconds.
 
 use std::io::Read;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
@@ -6,18 +7,20 @@ use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use super::super::datagram::Datagram;
 use super::super::error::CaptureError;
 
-/// Magic number of the file: the beginning of its first line.
+/// The magic number of a file: the first bytes of its first line.
 pub(in super::super) const MAGIC: &[u8] = b"#!rtpplay1.0 ";
-/// Maximum length of the first line in bytes; it holds an address and a port.
+/// Maximum length of the first line, in bytes. The line contains an address and a port.
 const MOST_LINE: usize = 100;
-/// Length of the header in bytes: start in seconds and microseconds, source address and port, two bytes of padding.
+/// Length of the file's header in bytes: start time in seconds and microseconds, source address and port, two bytes of
+/// padding.
 const HEADER: usize = 16;
-/// Length of an entry's header in bytes: length of the entry, length of the packet, milliseconds since the start.
+/// Length of the header of an entry in bytes: length of the entry, length of the packet, milliseconds since the start
+/// time.
 const ENTRY: usize = 8;
-/// Length of the IP and UDP headers in bytes, which are not in the file.
+/// Length of the IP and UDP headers in bytes. The file does not contain these headers.
 const IPV4_UDP: u32 = 28;
 
-/// Passes all packets after the magic number to `take`. Returns why reading ended, if it ended before the end of the
+/// Calls `take` for each packet after the magic number. Returns why reading ended, if it ended before the end of the
 /// file.
 ///
 /// # Errors
@@ -60,7 +63,7 @@ pub(super) fn each(mut source: impl Read, mut take: impl FnMut(&Datagram<'_>)) -
         if read.unwrap_or(0) < kept {
             return cut();
         }
-        // The packet length is zero for RTCP; the captured length is then used.
+        // For RTCP, the file states a packet length of zero. In this case the number of captured bytes is used.
         let whole = u32::from(u16::from_be_bytes([*whole_high, *whole_low])).max(kept as u32);
         let at_ns = i64::from(u32::from_be_bytes(ms)) * 1_000_000;
         take(&Datagram { at_ns, interface: 0, from, to, size: whole + IPV4_UDP, payload: &packet });

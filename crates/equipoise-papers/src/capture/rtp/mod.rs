@@ -1,10 +1,10 @@
-//! Analysis of captured RTP: loss, jitter, rate, one-way delay between two capture points, and round-trip times, for
-//! each stream.
+//! Analysis of captured RTP streams: loss, jitter, rate, one-way delay between two capture points, and round-trip
+//! times.
 //!
-//! Sources: RFC 3550, App. A.3 (loss), App. A.8 (jitter) and Sec. 6.4.1 (round-trip time). No signalling is needed: a
-//! datagram counts as RTP if it has RTP's version and its packet type is not one of RTCP (RFC 5761, Sec. 4). A stream
-//! counts only once two of its packets have consecutive sequence numbers (RFC 3550, App. A.1). The file is read once;
-//! memory grows with the number of streams and seconds, up to a limit.
+//! Sources: RFC 3550, App. A.3 (loss), App. A.8 (jitter) and Sec. 6.4.1 (round-trip time). The analysis needs no
+//! signalling: a datagram counts as RTP if it has the version number of RTP, and if its packet type is not one of RTCP
+//! (RFC 5761, Sec. 4). A stream counts only after two of its packets had consecutive sequence numbers (RFC 3550, App.
+//! A.1). The file is read once. The memory grows with the number of streams and seconds, up to a limit.
 
 mod clock;
 mod dump;
@@ -29,10 +29,10 @@ pub use round_trips::{RoundTrip, RoundTripSample};
 pub use stream::{Delays, Jitter, RtpStream, Second};
 use stream::{Room, Stream};
 
-/// Options of the analysis.
+/// Options of the analysis of RTP streams.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct RtpOptions {
-    /// Clock rate in ticks per second for dynamic payload types; if it is `None`, their jitter is unknown.
+    /// Clock rate, in ticks per second, of dynamic payload types. With `None`, the jitter of their streams is unknown.
     pub clock_rate: Option<u32>,
 }
 
@@ -43,27 +43,28 @@ pub struct RtpAnalysis {
     pub version: String,
     /// Number of frames read.
     pub frames: u64,
-    /// Number of RTP packets, whether in a stream or not.
+    /// Number of RTP packets, including those that belong to no stream.
     pub rtp_packets: u64,
     /// Number of RTCP datagrams.
     pub rtcp_packets: u64,
     /// Number of skipped frames, by reason.
     pub skipped: BTreeMap<String, u64>,
-    /// Why reading ended before the end of the file; `null` if it did not.
+    /// Why reading ended before the end of the file; `null` if reading reached the end of the file.
     pub ended: Option<String>,
-    /// The streams, in the order of their first packets; each interface that captured a stream has its own entry.
+    /// The streams, in the order of their first packets. If several interfaces captured a stream, each has its own
+    /// entry.
     pub streams: Vec<RtpStream>,
-    /// Round-trip times from RTCP reports, by sender and reporter.
+    /// Round-trip times that were computed from RTCP reports, by sender and reporter.
     pub round_trips: Vec<RoundTrip>,
 }
 
-/// Maximum number of streams: a limit on memory.
+/// Maximum number of streams, which limits the memory.
 const MOST_STREAMS: usize = 1000;
-/// Maximum distance of a time from the first time: more than 70 years. A larger distance is damage, and the time is
-/// clamped.
+/// Maximum distance of a capture time from the first capture time: more than 70 years. A larger distance means that the
+/// file is damaged. The time is then clamped.
 const MOST_NS: i64 = i64::MAX / 4;
 
-/// Identity of a stream (RFC 3550, Sec. 3), and the interface that captured it.
+/// The identity of a stream (RFC 3550, Sec. 3), together with the interface that captured the stream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Key {
     from: SocketAddr,
@@ -72,11 +73,12 @@ struct Key {
     interface: u32,
 }
 
-/// Analyses a capture (pcap, pcapng, or a file of `rtpdump`), optionally compressed with gzip, up to its end or its
-/// first damaged part.
+/// Analyses the RTP streams in a file: pcap, pcapng or the format of `rtpdump`, which may be compressed with gzip. The
+/// file is analysed up to its end or to its first damaged part.
 ///
 /// # Errors
-/// [`CaptureError`] if nothing can be read. If the capture is truncated or damaged later, the part before is analysed.
+/// [`CaptureError`] if nothing can be read. If a later part of the file is damaged or missing, the part before it is
+/// analysed.
 pub fn analyse_rtp(source: impl Read + Send, options: &RtpOptions) -> Result<RtpAnalysis, CaptureError> {
     let mut found = Found { options: *options, ..Found::default() };
     let (mut frames, mut skipped) = (0, BTreeMap::<String, u64>::new());
@@ -98,14 +100,14 @@ pub fn analyse_rtp(source: impl Read + Send, options: &RtpOptions) -> Result<Rtp
     Ok(found.finish(frames, skipped, ended))
 }
 
-/// State of the analysis.
+/// The state of the analysis while the file is read.
 #[derive(Default)]
 struct Found {
     options: RtpOptions,
     streams: BTreeMap<Key, Stream>,
     round_trips: RoundTrips,
     room: Room,
-    /// Time of the first datagram.
+    /// Capture time of the first datagram.
     origin: Option<i64>,
     rtp_packets: u64,
     rtcp_packets: u64,
@@ -138,7 +140,7 @@ impl Found {
         Ok(())
     }
 
-    /// Measures the delay of a packet if another interface captured it before.
+    /// Measures the delay of a packet between two interfaces, if another interface captured it before.
     fn delay(&mut self, key: Key, at_ns: i64, sequence: u16) {
         let others = Key { interface: 0, ..key }..=Key { interface: u32::MAX, ..key };
         let earliest = self.streams.range(others).filter(|(other, _)| other.interface != key.interface);
@@ -177,7 +179,7 @@ impl Found {
 impl RtpAnalysis {
     /// Returns the analysis as JSON, with a final line break.
     pub fn to_json(&self) -> String {
-        // Numbers and texts always have a JSON form.
+        // The conversion never fails, because the results contain only numbers and texts.
         serde_json::to_string_pretty(self).unwrap_or_default() + "\n"
     }
 }

@@ -1,4 +1,4 @@
-//! Round-trip times from RTCP sender reports and the reports that answer them.
+//! Computes round-trip times from RTCP sender reports and from the report blocks that refer to them.
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -8,11 +8,11 @@ use serde::Serialize;
 /// Round-trip times between the capture point and a receiver of a stream.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct RoundTrip {
-    /// The interface of the capture, from 0.
+    /// The interface that captured the reports, counted from 0.
     pub interface: u32,
     /// SSRC of the sender reports, in tshark's format: `0x1234abcd`.
     pub sender_ssrc: String,
-    /// SSRC of the receiver whose report blocks answer the sender reports.
+    /// SSRC of the receiver whose report blocks refer to the sender reports.
     pub reporter_ssrc: String,
     /// The samples in order of time.
     pub samples: Vec<RoundTripSample>,
@@ -21,22 +21,23 @@ pub struct RoundTrip {
 /// One measured round-trip time.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct RoundTripSample {
-    /// Capture time of the answer, in seconds since the first datagram.
+    /// Capture time of the report block, in seconds since the first datagram.
     pub at_s: f64,
-    /// Time at the capture point from the sender report to its answer, minus the time between both at the receiver
-    /// (DLSR).
+    /// Time at the capture point from the sender report to the report block that refers to it, minus the time between
+    /// both at the receiver (DLSR).
     pub round_trip_s: f64,
 }
 
-/// Number of recent sender reports that are kept per source; an answer can refer to any of them.
+/// Number of recent sender reports that are kept for each source. A report block can refer to any of them.
 const REMEMBERED: usize = 32;
-/// Maximum number of sources, of pairs of sources, and of samples in total: limits on memory.
+/// `MOST_SOURCES` limits the number of sources and of pairs of sources. `MOST_SAMPLES` limits the number of all
+/// samples. Both limit the memory.
 const MOST_SOURCES: usize = 1000;
 const MOST_SAMPLES: usize = 1_000_000;
-/// The unit of report times is 1/65 536 s (RFC 3550, Sec. 6.4.1).
+/// The delays in report blocks have a unit of 1/65 536 s (RFC 3550, Sec. 6.4.1).
 const UNITS_PER_S: f64 = 65_536.0;
 
-/// An interface, the SSRC of sender reports, and the SSRC of their answers.
+/// An interface, the SSRC of sender reports, and the SSRC of the reports that refer to them.
 type Pair = (u32, u32, u32);
 /// The middle 32 bits of a sender report's NTP time, and its capture time.
 type Sent = (u32, i64);
@@ -73,7 +74,7 @@ impl RoundTrips {
             return;
         }
         let Some(sent) = self.sent.get(&(interface, block.ssrc)) else { return };
-        // Use the latest match, because these 32-bit values repeat after 18 hours.
+        // The latest match is used, because these 32-bit values repeat after 18 hours.
         let Some((_, sent_ns)) = sent.iter().rev().find(|(middle, _)| *middle == block.last_sr) else { return };
         let held = f64::from(block.delay_since_last_sr) / UNITS_PER_S;
         let round_trip_s = (at_ns - sent_ns) as f64 * 1e-9 - held;

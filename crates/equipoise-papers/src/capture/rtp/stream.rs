@@ -1,4 +1,4 @@
-//! An RTP stream at one capture point.
+//! An RTP stream as seen at one capture point.
 
 use std::collections::{BTreeSet, VecDeque};
 
@@ -11,7 +11,7 @@ use super::Key;
 /// An RTP stream as captured by one interface.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct RtpStream {
-    /// The interface of the capture, from 0.
+    /// The interface that captured the stream, counted from 0.
     pub interface: u32,
     /// Address and port of the sender.
     pub from: String,
@@ -19,7 +19,7 @@ pub struct RtpStream {
     pub to: String,
     /// SSRC of the stream, in tshark's format: `0x1234abcd`.
     pub ssrc: String,
-    /// All payload types in the stream.
+    /// All payload types that occur in the stream.
     pub payload_types: BTreeSet<u8>,
     /// Time of the first packet, in seconds since the first datagram of the capture.
     pub start_s: f64,
@@ -27,23 +27,25 @@ pub struct RtpStream {
     pub end_s: f64,
     /// Number of packets, including duplicates.
     pub packets: u64,
-    /// Number of packets whose sequence number was already received among the last packets.
+    /// Number of packets whose sequence number had already been received in one of the recent packets.
     pub duplicates: u64,
-    /// Number of packets received after a packet with a higher sequence number, without duplicates.
+    /// Number of packets that were received after a packet with a higher sequence number. Duplicates are not counted.
     pub reordered: u64,
-    /// Number of expected packets, from the first and the highest sequence number (RFC 3550, App. A.3).
+    /// Number of expected packets, computed from the first and the highest sequence number (RFC 3550, App. A.3).
     pub expected: u64,
     /// Number of expected minus received packets; negative if there are more duplicates than losses.
     pub lost: i64,
     /// Lost packets as a share of the expected packets.
     pub lost_share: f64,
-    /// Rate of the stream's IP packets between its first and last packet; `null` if all packets have the same time.
+    /// Rate of the stream's IP packets between its first and last packet, in bit/s; `null` if all packets have the same
+    /// time.
     pub rate_bps: Option<f64>,
     /// Interarrival jitter; `null` if the media clock is not known.
     pub jitter: Option<Jitter>,
-    /// One-way delays from the interface that captured the stream first to this one; `null` for the first interface.
+    /// One-way delays from the interface that captured the stream first to this interface; `null` for the first
+    /// interface.
     pub delay: Option<Delays>,
-    /// Values for each second that has packets.
+    /// The values of each second in which packets were received.
     pub seconds: Vec<Second>,
 }
 
@@ -58,47 +60,49 @@ pub struct Jitter {
     pub last_s: f64,
 }
 
-/// One-way delays between two interfaces with a common clock.
+/// One-way delays of a stream between two interfaces with a common clock.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Delays {
     /// The interface that captured the stream first.
     pub from_interface: u32,
     /// Number of packets that both interfaces captured.
     pub packets: u64,
-    /// Minimum, in seconds.
+    /// Smallest delay, in seconds.
     pub min_s: f64,
-    /// Mean, in seconds.
+    /// Mean delay, in seconds.
     pub mean_s: f64,
-    /// Median, in seconds.
+    /// Median of the delays, in seconds.
     pub p50_s: f64,
-    /// 95th percentile, in seconds.
+    /// 95th percentile of the delays, in seconds.
     pub p95_s: f64,
-    /// Maximum, in seconds.
+    /// Largest delay, in seconds.
     pub max_s: f64,
 }
 
-/// Values of a stream in one second.
+/// The values of a stream in one second of the capture.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Second {
     /// Beginning of the second, in seconds since the first datagram of the capture.
     pub at_s: f64,
-    /// Number of packets received.
+    /// Number of packets received in the second.
     pub packets: u64,
-    /// Rate of IP packets in the second.
+    /// Rate of IP packets in the second, in bit/s.
     pub rate_bps: f64,
     /// The last jitter estimate in the second, in seconds; `null` if the media clock is not known.
     pub jitter_s: Option<f64>,
-    /// Mean delay from the interface that captured the stream first, in seconds; `null` if no delay was measured.
+    /// Mean delay from the interface that captured the stream first to this interface, in seconds; `null` if no delay
+    /// was measured.
     pub delay_mean_s: Option<f64>,
 }
 
-/// Number of recent packets whose times are kept, to measure delays at other interfaces and to detect duplicates.
+/// Number of recent packets whose capture times are kept, to measure delays between interfaces and to detect
+/// duplicates.
 const REMEMBERED: usize = 8192;
-/// Maximum number of seconds and delays kept for all streams together. With intermediate data and output they need a
-/// quarter of a gigabyte.
+/// Maximum number of entries (seconds and delays) that are kept for all streams together. With intermediate data and
+/// output, these entries need a quarter of a gigabyte.
 const MOST_KEPT: usize = 1_000_000;
 
-/// Number of seconds and delays that can still be kept.
+/// The number of entries (seconds and delays) that can still be kept.
 pub(super) struct Room {
     left: usize,
 }
@@ -110,7 +114,7 @@ impl Default for Room {
 }
 
 impl Room {
-    /// Takes one entry of the limit, if any is left.
+    /// Uses one of the remaining entries. Returns whether an entry was left.
     const fn take(&mut self) -> bool {
         let has = self.left > 0;
         self.left = self.left.saturating_sub(1);
@@ -121,17 +125,17 @@ impl Room {
 pub(super) struct Stream {
     begun_ns: i64,
     ended_ns: i64,
-    /// The first and the highest extended sequence number.
+    /// The first and the highest extended sequence number of the stream.
     first: i64,
     highest: i64,
     packets: u64,
     bytes: u64,
     duplicates: u64,
     reordered: u64,
-    /// Whether two consecutive packets were found, so that this counts as an RTP stream.
+    /// Whether two packets with consecutive sequence numbers were found. Only then are the packets an RTP stream.
     is_one: bool,
     payload_types: BTreeSet<u8>,
-    /// Extended sequence numbers and capture times of the last packets, in order of number.
+    /// Extended sequence numbers and capture times of the recent packets, in order of the sequence numbers.
     seen: VecDeque<(i64, i64)>,
     clocked: Option<Clocked>,
     jitters: Jitters,
@@ -139,7 +143,7 @@ pub(super) struct Stream {
     seconds: Vec<Counted>,
 }
 
-/// Times of the last packet on the media clock and the capture clock.
+/// The time of the last packet on two clocks: the media clock (`timestamp`) and the clock of the capture (`at_ns`).
 #[derive(Clone, Copy)]
 struct Clocked {
     rate: u32,
@@ -155,7 +159,7 @@ struct Jitters {
     count: u64,
 }
 
-/// A second, while its packets are being counted.
+/// The counters of a second whose packets are still being counted.
 #[derive(Clone, Copy, Default)]
 struct Counted {
     number: i64,
@@ -199,12 +203,13 @@ impl Stream {
         self.is_one
     }
 
-    /// The extended sequence number of a packet: the number nearest to the highest so far.
+    /// Returns the extended sequence number of a packet: of all possible numbers, the one nearest to the highest so
+    /// far.
     fn number(&self, sequence: u16) -> i64 {
         self.highest + i64::from(sequence.wrapping_sub(self.highest as u16).cast_signed())
     }
 
-    /// The capture time of a recent packet.
+    /// Returns the capture time of a recent packet; `None` if the packet was not captured recently.
     pub(super) fn seen(&self, sequence: u16) -> Option<i64> {
         let number = self.number(sequence);
         let place = self.seen.binary_search_by_key(&number, |(number, _)| *number).ok()?;
@@ -237,8 +242,8 @@ impl Stream {
         }
     }
 
-    /// The jitter estimate after this packet (RFC 3550, App. A.8). If the clock rate changes, the estimate keeps its
-    /// value and skips this packet.
+    /// Returns the jitter estimate after this packet (RFC 3550, App. A.8). If the clock rate changes, the packet is
+    /// skipped and the estimate keeps its value.
     fn jitter(&mut self, at_ns: i64, timestamp: u32, clock_rate: Option<u32>) -> Option<f64> {
         let rate = clock_rate?;
         let last = self.clocked.replace(Clocked { rate, timestamp, at_ns }).filter(|last| last.rate == rate)?;
@@ -252,7 +257,7 @@ impl Stream {
         Some(jitters.last_s)
     }
 
-    /// Adds the delay of the last packet, if another interface captured that packet at `seen_ns`.
+    /// Adds the delay of the last packet, if another interface captured the packet before, at `seen_ns`.
     pub(super) fn push_delay(&mut self, from: u32, at_ns: i64, seen_ns: Option<i64>, room: &mut Room) {
         let delays = self.delays.get_or_insert_with(|| (from, Vec::new()));
         let Some(seen_ns) = seen_ns.filter(|_| delays.0 == from && room.take()) else { return };
@@ -264,8 +269,8 @@ impl Stream {
         }
     }
 
-    /// Returns the entry of the second in which `at_ns` is: a new one if that second is later than the last entry's,
-    /// otherwise the last one. `None` if a new entry is needed and the limit of entries is reached.
+    /// Returns the entry of the second that contains `at_ns`. If this second is later than the last entry, a new entry
+    /// is added. Otherwise the last entry is returned. Returns `None` if no further entry can be kept.
     fn second(&mut self, at_ns: i64, room: &mut Room) -> Option<&mut Counted> {
         let number = at_ns.div_euclid(1_000_000_000);
         if self.seconds.last().is_none_or(|last| last.number < number) {
@@ -334,7 +339,7 @@ fn described(from_interface: u32, delays: &[f64]) -> Option<Delays> {
     })
 }
 
-/// Formats an SSRC like tshark.
+/// Formats an SSRC as tshark does.
 pub(super) fn ssrc(ssrc: u32) -> String {
     format!("0x{ssrc:08x}")
 }

@@ -5,7 +5,7 @@ use proptest::prelude::*;
 
 use super::*;
 
-/// An RTP packet from 10.0.0.1 to 10.0.0.2, as a datagram.
+/// The fields of a test's RTP packet, which is sent from 10.0.0.1 to 10.0.0.2 and captured as a datagram.
 struct Packet {
     at_ns: i64,
     interface: u32,
@@ -37,7 +37,8 @@ fn analysed(packets: &[Packet]) -> RtpAnalysis {
     found.finish(packets.len() as u64, BTreeMap::new(), None)
 }
 
-/// RTP packets with 20 ms of G.711 each and these sequence numbers, one every 20 ms; each is `late_ms` too late.
+/// Returns RTP packets with the sequence numbers and delays of `numbers`. One packet with 20 ms of G.711 is sent every
+/// 20 ms. Each packet arrives `late_ms` too late.
 fn g711(numbers: &[(u16, i64)]) -> Vec<Packet> {
     let packet = |(place, &(sequence, late_ms)): (usize, &(u16, i64))| Packet {
         at_ns: (place as i64 * 20 + late_ms) * 1_000_000,
@@ -57,12 +58,13 @@ fn loss_follows_from_the_highest_number_over_wraps_duplicates_and_late_packets()
     assert_eq!((stream.packets, stream.expected, stream.lost), (8, 10, 2));
     assert_eq!((stream.duplicates, stream.reordered), (1, 1));
     assert_eq!(stream.ssrc, "0x00000007");
-    // 8 packets of 200 bytes within 140 ms.
+    // The stream has 8 packets of 200 bytes within 140 ms.
     let rate = stream.rate_bps.expect("they lasted");
     assert!((rate - 8.0 * 200.0 * 8.0 / 0.14).abs() < 1e-6, "{rate}");
 }
 
-/// If every second packet is 4 ms late, |D| is 4 ms for all packets, and J after n packets is 4 ms (1 - (15/16)ⁿ).
+/// If every second packet is 4 ms late, the difference |D| between neighbouring packets is always 4 ms, and the jitter
+/// J after n packets is 4 ms (1 - (15/16)ⁿ).
 #[test]
 fn jitter_is_the_filter_of_rfc_3550() {
     let numbers: Vec<_> = (0..101).map(|number| (number, i64::from(number % 2) * 4)).collect();
@@ -97,7 +99,8 @@ fn what_two_interfaces_saw_has_delays() {
     assert!(close(delay.mean_s, (25.0 * 5.0 + 20.0 * 7.0) / 45.0 * 1e-3), "{delay:?}");
 }
 
-/// The answer is captured 50 ms after the sender report, and the receiver held it for 20 ms: 30 ms remain.
+/// The report block is captured 50 ms after the sender report, and the receiver held the report for 20 ms. So the
+/// round-trip time is 30 ms.
 #[test]
 fn round_trips_are_from_a_sender_report_to_its_answer_less_what_the_receiver_held_it() {
     let mut report = vec![0x80, 200, 0, 6, 0, 0, 0, 7];
@@ -129,7 +132,7 @@ fn what_is_no_rtp_is_counted_by_its_reason() {
     assert!(alone.streams.is_empty() && alone.skipped.values().sum::<u64>() == 2, "{alone:?}");
 }
 
-/// The file has rtpdump's header, and packets with their times in milliseconds.
+/// The test's file has the header of rtpdump, and packets with their times in milliseconds.
 #[test]
 fn a_dump_is_read_to_its_end_or_to_where_it_is_cut() {
     let mut dump = b"#!rtpplay1.0 10.0.0.2/5000\n".to_vec();
@@ -149,7 +152,7 @@ fn a_dump_is_read_to_its_end_or_to_where_it_is_cut() {
     assert_eq!((found.frames, stream.packets, found.ended), (3, 3, None));
     assert!((stream.end_s - 0.04).abs() < 1e-9);
     for cut in 0..dump.len() {
-        // A cut file may be refused, but reading must end.
+        // A file that is cut off may be refused. If it is read, it must have fewer packets.
         if let Ok(found) = analyse_rtp(&dump[..cut], &RtpOptions::default()) {
             assert!(found.frames <= 2, "{cut}");
         }
@@ -157,7 +160,7 @@ fn a_dump_is_read_to_its_end_or_to_where_it_is_cut() {
 }
 
 proptest! {
-    /// If it fails, some bytes or times overflow or panic.
+    /// If it fails, some bytes or capture times cause an overflow or another panic.
     #[test]
     fn any_packets_at_any_times_are_survived(
         packets in proptest::collection::vec(
@@ -178,7 +181,8 @@ proptest! {
     }
 }
 
-/// Parses a line of tshark's stream table: packets, lost packets, and mean and maximum jitter in milliseconds.
+/// Parses a line of tshark's table of streams. Returns the stream's name, and its packets, lost packets, mean jitter
+/// and maximum jitter in milliseconds.
 fn told(line: &str) -> Option<(String, [f64; 4])> {
     let columns: Vec<_> = line.trim().trim_end_matches('X').split_whitespace().collect();
     let end = |back: usize| columns.get(columns.len().checked_sub(back)?)?.parse::<f64>().ok();
@@ -191,8 +195,8 @@ fn told(line: &str) -> Option<(String, [f64; 4])> {
     Some((format!("{} {} {ssrc}", address(2)?, address(4)?), [end(9)?, end(8)?, end(2)?, end(1)?]))
 }
 
-/// For all RTP captures in the test data: the streams are those of tshark, with its counts. If tshark knows the clock,
-/// the jitter is equal, too.
+/// Analyses all RTP captures in the test data. The streams and their counts must be those of tshark. If tshark knows
+/// the clock, the jitter must be equal, too.
 #[test]
 fn streams_are_those_of_tshark() {
     let default = concat!(env!("CARGO_MANIFEST_DIR"), "/../../../shared/data").into();
@@ -205,8 +209,8 @@ fn streams_are_those_of_tshark() {
     for entry in entries {
         let path = entry.expect("readable").path();
         let mut tshark = Command::new("tshark");
-        // Our analysis ignores signalling. If signalling agrees on fax, tshark decodes the last packets of one call as
-        // fax.
+        // Our analysis ignores signalling. With signalling, tshark would decode the last packets of one call as fax, so
+        // its protocols are disabled.
         tshark.args(["-q", "--disable-protocol", "sip", "--disable-protocol", "t38"]);
         tshark.args(["--enable-heuristic", "rtp_udp", "-z", "rtp,streams", "-r"]).arg(&path);
         let Ok(printed) = tshark.stderr(Stdio::null()).output() else {
@@ -227,7 +231,8 @@ fn streams_are_those_of_tshark() {
         for stream in &found.streams {
             let [packets, lost, mean_ms, max_ms] = expected[&key(stream)];
             assert_eq!((stream.packets as f64, stream.lost as f64), (packets, lost), "{name}: {stream:?}");
-            // tshark leaves the estimate at a duplicate out of its mean and maximum, but not out of the filter.
+            // tshark excludes the estimate after a duplicate from its mean and maximum, so streams with duplicates are
+            // not compared.
             let is_plain = mean_ms > 0.0 && stream.payload_types.len() == 1 && stream.duplicates == 0;
             if let Some(jitter) = stream.jitter.filter(|_| is_plain) {
                 let is_close = |found_s: f64, ms: f64| (found_s * 1e3 - ms).abs() <= 0.0015 + 0.01 * ms;

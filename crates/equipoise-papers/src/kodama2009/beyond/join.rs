@@ -9,9 +9,10 @@ use equipoise_lab::statistics::{Estimate, jain, mean_95};
 
 /// Number of runs, as in Fig. 3.
 const RUNS: u32 = 10;
-/// The evaluated part of the run, in seconds: both connections are active, the second since 50 s.
+/// The part of the run that is evaluated, in seconds. The second connection joins at 50 s, so both connections are
+/// active.
 const BOTH: (f64, f64) = (100.0, 200.0);
-/// One claim for each of [`LAWS`], in their order.
+/// One claim for each control law in [`LAWS`], in this order.
 pub(in super::super) const CLAIMS: &[Spec] = &[
     fair(
         "beyond.join_symbiosis",
@@ -26,7 +27,7 @@ const fn fair(id: &'static str, statement: &'static str) -> Spec {
     Spec::new(id, OURS, statement, Rule::above(0.95)).unit("Jain's index of goodputs").ours()
 }
 
-/// Results of a run that the claims use.
+/// The values that the claims use, computed from one run.
 struct Outcome {
     goodput_mbps: f64,
     utilisation: f64,
@@ -56,7 +57,7 @@ pub(super) fn planned(options: &Options) -> u32 {
     options.runs(RUNS, 2) * LAWS.len() as u32
 }
 
-/// Runs four controllers when a second connection joins, as in Fig. 3.
+/// Runs two connections of each control law. The second connection joins later, as in Fig. 3.
 pub(super) fn run(lab: &Lab<'_>, found: &mut Found) -> Result<(), SimError> {
     let runs = lab.options.runs(RUNS, 2);
     let mut rows = Vec::new();

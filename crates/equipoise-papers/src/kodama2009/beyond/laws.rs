@@ -1,4 +1,4 @@
-//! The controllers that are compared, and their scenario settings.
+//! The control laws that are compared, and their settings in scenarios.
 
 use std::collections::BTreeMap;
 
@@ -9,16 +9,16 @@ pub(super) const OURS: &str = "ours";
 /// Name of the bottleneck link in every scenario of the thesis.
 pub(super) const BOTTLENECK: &str = "E0-E1";
 
-/// A window-based congestion control.
+/// A control law that sets the congestion window of a connection.
 #[derive(Clone, Copy)]
 pub(super) struct Law {
-    /// Name of the controller in tables.
+    /// Name of the control law in tables.
     pub(super) name: &'static str,
-    /// Name of the controller in scenarios; `None` for Symbiosis, which the scenarios already have.
+    /// Name of the control law in scenario files; `None` for Symbiosis, which the scenario files already use.
     other: Option<&'static str>,
 }
 
-/// First Symbiosis without the changes of Sec. 3, then the controllers with which it is compared.
+/// Symbiosis without the extensions of Sec. 3, then the control laws with which it is compared.
 pub(super) const LAWS: [Law; 4] = [
     Law { name: "Symbiosis", other: None },
     Law { name: "Reno", other: Some("reno") },
@@ -27,7 +27,8 @@ pub(super) const LAWS: [Law; 4] = [
 ];
 
 impl Law {
-    /// Override that sets the controller of the flow with this name (`*` for all flows); `None` for Symbiosis.
+    /// Returns the override that sets the control law of the flow named `flow` (`*` for all flows); `None` for
+    /// Symbiosis, which needs none.
     pub(super) fn of_flow(self, flow: &str) -> Option<Override> {
         self.other.map(|law| Override::set(format!("flow.{flow}.window"), BTreeMap::from([("name", law)])))
     }

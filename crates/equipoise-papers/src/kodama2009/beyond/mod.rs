@@ -1,5 +1,5 @@
-//! Experiments beyond the thesis: its two mechanisms in other controllers, other controllers in its scenarios, and
-//! other controllers in competition with Symbiosis.
+//! Experiments beyond the thesis: its two mechanisms in other control laws, other control laws in its scenarios, and
+//! other control laws in competition with Symbiosis.
 
 mod join;
 mod laws;

@@ -10,7 +10,7 @@ use equipoise_lab::statistics::{Estimate, jain, mean_95};
 
 const RUNS: u32 = 10;
 const SETTLED: (f64, f64) = (100.0, 300.0);
-/// Rate of the cross traffic's bursts, in Mbit/s; its mean rate is half of this.
+/// Rates of the cross traffic during its bursts, in Mbit/s. The mean rate of the cross traffic is half of this.
 const BURSTS: [u32; 4] = [5, 10, 20, 40];
 
 pub(in super::super) const CLAIMS: &[Spec] = &[NOISE_AWARE];
@@ -23,7 +23,7 @@ const NOISE_AWARE: Spec = Spec::new(
 .unit("ratio")
 .ours();
 
-/// Results of a run that the claims use.
+/// The values that the claims use, computed from one run.
 struct Outcome {
     goodput_mbps: f64,
     utilisation: f64,
@@ -47,7 +47,7 @@ pub(super) fn planned(options: &Options) -> u32 {
     options.runs(RUNS, 2) * 2 * BURSTS.len() as u32
 }
 
-/// Runs Vegas with cross traffic in bursts, with and without a noise-aware window.
+/// Runs two Vegas connections with cross traffic in bursts, with and without noise awareness.
 pub(super) fn run(lab: &Lab<'_>, found: &mut Found) -> Result<(), SimError> {
     let runs = lab.options.runs(RUNS, 2);
     let mean = |outcomes: &[Outcome], number: fn(&Outcome) -> f64| -> Option<Estimate> {

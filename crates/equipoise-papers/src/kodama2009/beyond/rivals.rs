@@ -8,12 +8,12 @@ use equipoise_lab::scenario::Override;
 use equipoise_lab::sim::SimError;
 use equipoise_lab::statistics::{Estimate, mean_95};
 
-/// Number of runs; they differ in the time at which the competing connection joins.
+/// Number of runs. In each run, the competing connection joins at a different time.
 const RUNS: u32 = 5;
 const SETTLED: (f64, f64) = (50.0, 200.0);
-/// The controllers that compete with Symbiosis: name in scenarios, and name in tables.
+/// The control laws that compete with Symbiosis: the name in scenario files, and the name in tables.
 const RIVALS: [(&str, &str); 2] = [("reno", "Reno"), ("cubic", "CUBIC")];
-/// One claim for each of [`RIVALS`], in their order.
+/// One claim for each control law in [`RIVALS`], in this order.
 pub(in super::super) const CLAIMS: &[Spec] = &[
     share_of(
         "beyond.share_against_reno",
@@ -27,15 +27,15 @@ pub(in super::super) const CLAIMS: &[Spec] = &[
     ),
 ];
 
-/// A claim that Symbiosis has 40 to 60 % of the goodput; equal shares are 50 %.
+/// Defines a claim that Symbiosis has 40 to 60 % of the sum of both goodputs. Equal goodputs are 50 %.
 const fn share_of(id: &'static str, statement: &'static str) -> Spec {
     Spec::new(id, OURS, statement, Rule::within(40.0, 60.0)).unit("%").ours()
 }
 
 const ROUND_TRIPS_MS: [u32; 2] = [40, 120];
-/// Buffers as fractions of the bandwidth-delay product.
+/// Sizes of the buffer, as fractions of the bandwidth-delay product.
 const BUFFERS: [f64; 3] = [0.25, 1.0, 4.0];
-/// Packets of 1500 bytes per millisecond at 100 Mbit/s.
+/// Number of packets of 1500 bytes that a link of 100 Mbit/s sends per millisecond.
 const PACKETS_A_MS: f64 = 100e6 / 12e3 / 1e3;
 
 struct Case {
@@ -46,10 +46,10 @@ struct Case {
 }
 
 impl Case {
-    /// Symbiosis' share of the sum of both goodputs, in percent.
+    /// Runs the case, and returns the share of Symbiosis in the sum of both goodputs, in percent.
     fn share(&self, lab: &Lab<'_>, runs: u32) -> Result<Option<Estimate>, SimError> {
         let round_trip_ms = f64::from(self.round_trip_ms);
-        // Of the one-way delay, the access links have 10 ms in each direction.
+        // In each direction, the access links have 10 ms of the path's delay. The bottleneck has the rest.
         let delay = self.round_trip_ms / 2 - 10;
         let buffer = (PACKETS_A_MS * round_trip_ms * self.buffer).round();
         let joins = |place: f64| {
@@ -78,7 +78,7 @@ pub(super) fn planned(options: &Options) -> u32 {
     options.runs(RUNS, 2) * cells as u32
 }
 
-/// Runs Symbiosis against Reno and CUBIC, with several round-trip times and buffers.
+/// Runs Symbiosis in competition with Reno and with CUBIC, for several round-trip times and buffer sizes.
 pub(super) fn run(lab: &Lab<'_>, found: &mut Found) -> Result<(), SimError> {
     let runs = lab.options.runs(RUNS, 2);
     let (mut rows, mut charts) = (Vec::new(), Vec::new());

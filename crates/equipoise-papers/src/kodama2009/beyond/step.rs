@@ -8,12 +8,12 @@ use equipoise_lab::scenario::Override;
 use equipoise_lab::sim::SimError;
 use equipoise_lab::statistics::{Estimate, mean_95, share_95};
 
-/// Number of runs: enough to estimate the share of runs with a timeout.
+/// Number of runs. It is large enough to estimate the share of runs with a timeout.
 const RUNS: u32 = 70;
 const WHOLE: (f64, f64) = (0.0, 60.0);
-/// Strength m of the oscillation: none, and the thesis' value (Sec. 4.3).
+/// Strengths m of the self-induced oscillation: no oscillation, and the value of the thesis (Sec. 4.3).
 const STRENGTHS: [&str; 2] = ["0", "0.3"];
-/// One claim for each of [`LAWS`], in their order.
+/// One claim for each control law in [`LAWS`], in this order.
 pub(in super::super) const CLAIMS: &[Spec] = &[
     gains(
         "beyond.oscillation_symbiosis",
@@ -37,7 +37,7 @@ const fn gains(id: &'static str, statement: &'static str) -> Spec {
     Spec::new(id, OURS, statement, Rule::above(1.0)).unit("ratio").ours()
 }
 
-/// Results of a run that the claims use.
+/// The values that the claims use, computed from one run.
 struct Outcome {
     goodput_mbps: f64,
     utilisation: f64,
@@ -64,7 +64,7 @@ pub(super) fn planned(options: &Options) -> u32 {
     (options.runs(RUNS, 2) + 1) * (LAWS.len() * STRENGTHS.len()) as u32
 }
 
-/// Runs four controllers in the load step of Fig. 10, each with and without oscillation.
+/// Runs four control laws through the load step of Fig. 10, each without and with self-induced oscillation.
 pub(super) fn run(lab: &Lab<'_>, found: &mut Found) -> Result<(), SimError> {
     let runs = lab.options.runs(RUNS, 2);
     let (mut rows, mut charts) = (Vec::new(), Vec::new());
@@ -100,7 +100,7 @@ fn mean(outcomes: &[Outcome], number: fn(&Outcome) -> f64) -> Option<Estimate> {
     mean_95(&outcomes.iter().map(number).collect::<Vec<_>>())
 }
 
-/// The share of runs with a timeout, in percent.
+/// Returns the share of runs with a timeout, in percent.
 fn with_a_timeout(outcomes: &[Outcome]) -> Option<Estimate> {
     let hit = outcomes.iter().filter(|outcome| outcome.timeouts > 0.0).count();
     share_95(hit, outcomes.len()).map(|share| scaled(share, 100.0))

@@ -39,15 +39,15 @@ const MEAN_RATE: Spec = Spec::new(
 .paper(0.0)
 .unit("% of the goodput lost");
 
-/// Mean results of the runs with one setting.
+/// The mean results of all runs with one setting.
 struct Row {
     setting: Setting,
     capacity_bias: f64,
     available_bias: f64,
     spread: f64,
     round_trips: f64,
-    /// Loss of goodput due to measuring, in percent; `None` if the window depends on the measurement, so the cost is
-    /// unknown.
+    /// Loss of goodput that the measurement causes, in percent; `None` if the window depends on the measurement,
+    /// because then the loss cannot be determined.
     cost: Option<f64>,
 }
 
@@ -58,7 +58,7 @@ pub(super) fn planned(options: &Options) -> u32 {
     runs * (Setting::all().count() as u32 + limited + steps) + transfers().count() as u32
 }
 
-/// Runs all settings with the inline measurement.
+/// Runs all settings of the inline measurement, and adds the claims and the table.
 pub(super) fn run(lab: &Lab<'_>, found: &mut Found) -> Result<(), SimError> {
     let rows = Setting::all().map(|setting| row(lab, setting)).collect::<Result<Vec<_>, _>>()?;
     errors(lab, &rows, found);
@@ -99,7 +99,7 @@ fn row(lab: &Lab<'_>, setting: Setting) -> Result<Row, SimError> {
     })
 }
 
-/// The mean of the finite values. If a window is too small for a measurement, the value is not finite.
+/// Returns the mean of the finite values. A value is not finite if the window was too small for a measurement.
 fn mean_of_rows(values: impl Iterator<Item = f64>) -> Option<Estimate> {
     mean_95(&values.filter(|value| value.is_finite()).collect::<Vec<_>>())
 }
@@ -131,7 +131,7 @@ fn costs(lab: &Lab<'_>, rows: &[Row], found: &mut Found) {
     ));
 }
 
-/// A table with one row for each setting; a row has the results with both kinds of acknowledgements.
+/// Returns a table with one row for each setting. A row contains the results with both kinds of acknowledgements.
 fn table(rows: &[Row]) -> Table {
     let cell = |pair: &[Row], of: &dyn Fn(&Row) -> Option<f64>, decimals: usize| {
         let number = |row: &Row| match of(row).filter(|value| value.is_finite()) {

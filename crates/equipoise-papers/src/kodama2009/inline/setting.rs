@@ -1,4 +1,5 @@
-//! The settings in which the inline measurement is compared with the true capacity and available bandwidth.
+//! The settings in which the results of the inline measurement are compared with the true capacity and the true
+//! available bandwidth.
 
 use std::collections::BTreeMap;
 
@@ -8,16 +9,16 @@ use super::super::{Lab, parse_with};
 use equipoise_lab::result::{Run, TcpSample};
 use equipoise_lab::scenario::{Override, Scenario};
 
-/// Section of the thesis that describes the measurement.
+/// The section of the thesis that describes the inline measurement.
 pub(super) const SECTION: &str = "Sec. 2.2.1";
-/// Number of runs of each setting. Our choice: there are many settings, and they are judged together.
+/// Number of runs of each setting. Our choice: two are enough, because the claims judge all settings together.
 pub(super) const RUNS: u32 = 2;
-/// Index of the measuring connection, in every scenario of this part.
+/// Index of the connection that measures, in every scenario of this experiment.
 pub(super) const OWN: usize = 0;
-/// Bits of an IP packet of 1500 bytes.
+/// Size of an IP packet of 1500 bytes, in bits.
 const PACKET_BITS: f64 = 12_000.0;
 
-/// A path: capacity in Mbit/s, round-trip time, and length of the run.
+/// A path: its capacity in Mbit/s, its round-trip time in ms, and the length of a run in s.
 #[derive(Clone, Copy, PartialEq)]
 pub(super) struct Path {
     pub(super) capacity: u64,
@@ -31,26 +32,26 @@ const PATHS: [Path; 3] = [
     Path { capacity: 1000, round_trip_ms: 20, duration_s: 8 },
 ];
 const TRAFFIC: [&str; 2] = ["constant", "poisson"];
-/// Cross traffic as a share of the capacity, in percent.
+/// Rates of the cross traffic, in percent of the capacity.
 const LOADS: [u64; 2] = [30, 70];
 pub(super) const ACKS: [&str; 2] = ["on", "off"];
 
-/// What limits the connection's rate.
+/// What limits the rate of the connection that measures.
 #[derive(Clone, Copy, PartialEq)]
 pub(super) enum Own {
-    /// The receive window, to this share of the available bandwidth, in percent.
+    /// The receive window. It allows this percentage of the available bandwidth.
     Limited(u64),
     Symbiosis,
 }
 
 const OWNS: [Own; 3] = [Own::Limited(50), Own::Limited(100), Own::Symbiosis];
 
-/// Number of runs of each setting.
+/// Returns the number of runs of each setting.
 pub(super) fn runs(lab: &Lab<'_>) -> u32 {
     lab.options.runs(RUNS, 1)
 }
 
-/// One setting of the experiment.
+/// A setting of the experiment.
 #[derive(Clone, Copy)]
 pub(super) struct Setting {
     pub(super) path: Path,
@@ -60,13 +61,13 @@ pub(super) struct Setting {
     pub(super) own: Own,
 }
 
-/// Results of a run of a setting. The biases and the spread are in percent of the capacity.
+/// The results of a run. The biases and the spread are in percent of the capacity.
 pub(super) struct Outcome {
     pub(super) capacity_bias: f64,
     pub(super) available_bias: f64,
     pub(super) spread: f64,
     pub(super) round_trips: f64,
-    /// Goodput in Mbit/s.
+    /// Goodput of the connection that measures, in Mbit/s.
     pub(super) goodput: f64,
 }
 
@@ -86,7 +87,7 @@ impl Setting {
         self.path.capacity * (100 - self.load) / 100
     }
 
-    /// The maximum window in segments that uses `part` percent of the available bandwidth.
+    /// Returns the largest window, in segments, that uses at most `part` percent of the available bandwidth.
     fn window(&self, part: u64) -> u64 {
         let rate = self.available() as f64 * 1e6 * part as f64 / 100.0;
         (rate * self.path.round_trip_ms as f64 / 1e3 / PACKET_BITS) as u64
@@ -131,8 +132,8 @@ impl Setting {
         format!("{} Mbit/s, others {} at {} %, {own}", self.path.capacity, self.traffic, self.load)
     }
 
-    /// A measurement result in percent of the capacity: the error of the measured capacity, and the available
-    /// bandwidth.
+    /// Returns a measurement result in percent of the true capacity: the error of the measured capacity, and the
+    /// measured available bandwidth.
     pub(super) fn result(&self, sample: &TcpSample) -> Option<(f64, f64)> {
         let part = |bps: f64| bps / (self.path.capacity as f64 * 1e6) * 100.0;
         Some((part(sample.capacity_bps?) - 100.0, part(sample.available_bps?)))
@@ -147,7 +148,7 @@ impl Setting {
             .collect();
         let mean = |of: &dyn Fn(&(f64, f64)) -> f64| results.iter().map(of).sum::<f64>() / results.len() as f64;
         let available = mean(&|result| result.1);
-        // If a result equals the previous one exactly, no new measurement was made.
+        // If a sample equals the previous sample exactly, no new measurement was made between them.
         let new = results.windows(2).filter(|pair| matches!(pair, [one, two] if one != two)).count();
         let round_trips = (self.path.duration_s as f64 - from) * 1e3 / self.path.round_trip_ms as f64;
         Outcome {

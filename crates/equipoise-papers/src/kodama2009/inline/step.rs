@@ -1,4 +1,4 @@
-//! A step of the cross traffic: how long the measurement needs to follow it.
+//! Tests how long the inline measurement needs to find a step of the cross traffic.
 
 use std::collections::BTreeMap;
 
@@ -11,8 +11,8 @@ use equipoise_lab::scenario::Override;
 use equipoise_lab::sim::SimError;
 use equipoise_lab::statistics::mean_95;
 
-/// Our choice: a step is found when the result differs from the new available bandwidth by less than this, in percent
-/// of the capacity.
+/// A step counts as found when the result differs from the new available bandwidth by less than this, in percent of the
+/// capacity. Our choice.
 const NEAR: f64 = 15.0;
 
 pub(super) const STEP: Spec = Spec::new(
@@ -24,13 +24,13 @@ pub(super) const STEP: Spec = Spec::new(
 )
 .unit("round trips");
 
-/// The settings with a step of the cross traffic: those in which the window suits the smaller of the two available
-/// bandwidths.
+/// Whether a setting is used for the step: the window must suit the smaller of the two available bandwidths.
 pub(super) fn is_stepped(setting: &Setting) -> bool {
     setting.path.capacity >= 100 && setting.own == Own::Limited(100) && setting.load == 70
 }
 
-/// The rate of the cross traffic steps from 70 to 30 % of the capacity in the middle of the run.
+/// In the middle of each run, the rate of the cross traffic steps from 70 to 30 % of the capacity. Returns the claim
+/// about the time until the measurement finds the step.
 pub(super) fn steps(lab: &Lab<'_>) -> Result<Claim, SimError> {
     let mut times = Vec::new();
     let mut missed = 0;
@@ -43,7 +43,7 @@ pub(super) fn steps(lab: &Lab<'_>) -> Result<Claim, SimError> {
                 sample.at_s > middle && setting.result(sample).is_some_and(|result| (result.1 - 70.0).abs() < NEAR)
             };
             let found = samples(run, OWN).iter().find(near);
-            // If a run does not find the step, the rest of the run counts as its time.
+            // If the step is not found in a run, the time until the end of the run counts.
             let at = found.map_or(run.lasted_s, |sample| sample.at_s);
             (found.is_none(), (at - middle) * 1e3 / setting.path.round_trip_ms as f64)
         })?;

@@ -1,4 +1,4 @@
-//! Finite transfers, to count the packets that the measurement adds.
+//! Runs transfers of finite length, to count the packets that the inline measurement adds.
 
 use super::super::series::{samples, tcp};
 use super::super::{Lab, Rule, Spec};
@@ -8,7 +8,7 @@ use equipoise_lab::scenario::Override;
 use equipoise_lab::sim::SimError;
 use equipoise_lab::statistics::Estimate;
 
-/// Bytes of data in a packet of 1500 bytes, without IP and TCP headers.
+/// Number of data bytes in a packet of 1500 bytes, without IP and TCP headers.
 const PAYLOAD: u64 = 1460;
 /// Length of a transfer in segments. Our choice.
 const SEGMENTS: u64 = 5000;
@@ -22,13 +22,14 @@ pub(super) const EXTRA: Spec = Spec::new(
 .paper(0.0)
 .unit("packets, the most of any run");
 
-/// The settings of the finite transfers: all paths and both kinds of acknowledgements.
+/// Returns the settings in which the transfers are run: all paths, with both kinds of acknowledgements.
 pub(super) fn transfers() -> impl Iterator<Item = Setting> {
     Setting::all()
         .filter(|setting| setting.own == Own::Limited(100) && setting.load == 30 && setting.traffic == "poisson")
 }
 
-/// Counts the packets sent in addition to the data segments and the retransmissions.
+/// Returns the claim about the number of packets that are sent in addition to the data segments and the
+/// retransmissions.
 pub(super) fn extra_packets(lab: &Lab<'_>) -> Result<Claim, SimError> {
     let transfer = Override::set("flow.own.tcp.transfer", format!("{} B", SEGMENTS * PAYLOAD));
     let scenarios = transfers().map(|setting| setting.scenario(true, std::slice::from_ref(&transfer)));

@@ -3,43 +3,48 @@ use equipoise::units::{Instant, Size, Span};
 use super::line::{Line, Waiting};
 use super::{Aqm, Drop, Queued, Room, Told, marks};
 
-/// Controlled delay (CoDel): keeps a queue's standing delay short by dropping packets at its head, more and more often.
+/// Controlled delay (CoDel): keeps a queue's standing delay short by dropping packets at the head of the queue. While
+/// the delay stays too long, packets are dropped more and more often.
 ///
 /// Source: RFC 8289; ECN-capable packets are marked instead of dropped (RFC 8290, Sec. 4.2). `target` is the acceptable
-/// standing delay. `interval` is how long it may be exceeded, and should cover the usual round-trip times.
+/// standing delay. `interval` is how long the delay may exceed `target` before packets are dropped; it should cover the
+/// usual round-trip times.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Codel {
-    /// A queue is standing if its minimum waiting time is above this. With a smaller value, the link idles at times.
+    /// Maximum acceptable standing delay: the minimum waiting time within `interval`. If this is too small, the link is
+    /// sometimes idle although the senders have data.
     pub target: Span,
-    /// The time over which the minimum is taken: about the longest usual round-trip time.
+    /// The period over which the minimum waiting time is taken: about the longest usual round-trip time.
     pub interval: Span,
 }
 
-/// 5 ms and 100 ms (RFC 8289, Sec. 4.2, 4.3).
+/// Target 5 ms, interval 100 ms (RFC 8289, Sec. 4.2, 4.3).
 impl Default for Codel {
     fn default() -> Self {
         Self { target: Span::from_millis(5), interval: Span::from_millis(100) }
     }
 }
 
-/// Decides whether to drop a packet that is taken from the queue.
+/// CoDel's decision whether to drop a packet that is taken from the queue.
 ///
 /// Source: RFC 8289, Sec. 5.4 to 5.6; the names of the RFC are in parentheses.
 #[derive(Clone, Debug)]
 struct Law<C> {
     codel: Codel,
-    /// The end of the interval after the delay rose above the target (`first_above_time_`); `None` while it is below.
+    /// If the delay is above the target: the time from which packets may be dropped, one interval after the delay rose
+    /// above the target (`first_above_time_`). `None` if the delay is below the target.
     first_above: Option<Instant<C>>,
-    /// When to drop the next packet (`drop_next_`).
+    /// When the next packet is due to be dropped, in the dropping state (`drop_next_`).
     drop_next: Instant<C>,
-    /// Number of drops since entering the dropping state (`count_`), and its initial value (`lastcount_`).
+    /// Number of drops in the current dropping state (`count_`), and the value of `count` at the start of this state
+    /// (`lastcount_`).
     count: u32,
     last_count: u32,
     dropping: bool,
 }
 
-/// If the dropping state is entered again within this number of intervals, drops continue at about the previous
-/// frequency (RFC 8289, Sec. 5.4).
+/// If less than this number of intervals has passed since the last drop was due, a new dropping state starts with about
+/// the previous drop frequency (RFC 8289, Sec. 5.4).
 const MEMORY_INTERVALS: i64 = 16;
 
 impl<C> Law<C> {
@@ -47,8 +52,8 @@ impl<C> Law<C> {
         Self { codel, first_above: None, drop_next: Instant::ZERO, count: 0, last_count: 0, dropping: false }
     }
 
-    /// Whether a packet that waited for `sojourn` may be dropped; `small` if no more bytes are queued after it than in
-    /// the largest packet (`dodequeue`).
+    /// Whether a packet that waited for `sojourn` may be dropped (`dodequeue`). `small`: no more bytes are queued
+    /// behind the packet than the largest packet has; then nothing is dropped.
     fn may_drop(&mut self, now: Instant<C>, sojourn: Span, small: bool) -> bool {
         if sojourn < self.codel.target || small {
             self.first_above = None;
@@ -63,13 +68,13 @@ impl<C> Law<C> {
         }
     }
 
-    /// Time of the next drop after a drop at `at` (`control_law`).
+    /// Returns when the next drop is due if the previous drop was due at `at` (`control_law`).
     fn after(&self, at: Instant<C>) -> Instant<C> {
         let gap = self.codel.interval.as_nanos() as f64 / libm::sqrt(f64::from(self.count.max(1)));
         at + Span::from_nanos(gap as i64)
     }
 
-    /// Enters the dropping state.
+    /// Enters the dropping state, in which CoDel drops packets at increasing frequency.
     fn enter(&mut self, now: Instant<C>) {
         self.dropping = true;
         let delta = self.count.wrapping_sub(self.last_count);
@@ -80,12 +85,12 @@ impl<C> Law<C> {
     }
 }
 
-/// A queue with CoDel.
+/// A queue that is managed by CoDel.
 #[derive(Clone, Debug)]
 pub(super) struct CodelLine<C, P> {
     line: Line<C, P>,
     law: Law<C>,
-    /// The largest packet so far (`maxpacket_`).
+    /// Size of the largest packet that was ever queued (`maxpacket_`).
     largest: Size,
 }
 
@@ -103,12 +108,12 @@ impl<C, P: Queued> CodelLine<C, P> {
         &self.line
     }
 
-    /// Takes the first packet, without applying CoDel.
+    /// Removes and returns the first packet of the queue, without applying CoDel.
     pub(super) fn pop(&mut self, now: Instant<C>) -> Option<Waiting<C, P>> {
         self.line.pop(now)
     }
 
-    /// The head of the queue, and whether it may be dropped.
+    /// Removes the packet at the head of the queue. Returns the packet, and whether CoDel may drop it.
     fn head(&mut self, now: Instant<C>) -> (Option<Waiting<C, P>>, bool) {
         let Some(head) = self.line.pop(now) else {
             self.law.first_above = None;
@@ -119,7 +124,8 @@ impl<C, P: Queued> CodelLine<C, P> {
         (Some(head), may_drop)
     }
 
-    /// Takes the head of the queue at `now` in the dropping state; packets whose drop is due are dropped or marked.
+    /// Returns the packet to send at `now`, in the dropping state. `first` is the head of the queue; packets before the
+    /// returned packet are dropped if a drop is due. If a packet is ECN-capable, it is marked and returned instead.
     fn while_dropping(
         &mut self,
         now: Instant<C>,
@@ -165,8 +171,8 @@ impl<C, P: Queued> Aqm<C, P> for CodelLine<C, P> {
         if !may_drop {
             return Some(head);
         }
-        // A packet may be dropped only if more bytes are queued after it than in the largest packet, so there is a next
-        // packet.
+        // This packet may be dropped only if more bytes are queued behind it than the largest packet has. Therefore
+        // another packet follows in the queue.
         let next = if marks(&mut head.packet, told) {
             Some(head)
         } else {

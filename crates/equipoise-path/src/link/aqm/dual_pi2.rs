@@ -7,24 +7,25 @@ use super::{Aqm, Drop, Ecn, Queued, Room, Told, marks};
 /// fine-grained marks (L4S).
 ///
 /// Source: RFC 9332, Sec. 2.4, 2.5 and App. A, with its edge cases. A PI controller computes a base probability from
-/// the longer of the two delays. The classic queue drops or marks with the square of this probability, the low-latency
-/// queue marks with `coupling` times this probability. The low-latency queue also marks by its own short delay. If both
-/// queues have packets, the classic queue sends one of 16 bytes (weighted round robin, as the RFC recommends).
+/// the longer of the two queues' delays. The classic queue drops or marks packets with the square of this probability.
+/// The low-latency queue marks packets with `coupling` times this probability, or with a probability from its own delay
+/// if that is higher. If both queues have packets, the classic queue sends 1 of every 16 bytes (weighted round robin,
+/// as the RFC recommends).
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct DualPi2 {
     /// The target delay of the classic queue.
     pub target: Span,
-    /// The longest usual round-trip time (`RTT_max`).
+    /// The longest usual round-trip time of the flows (`RTT_max`).
     pub longest_round_trip: Span,
-    /// k: the low-latency queue's probability relative to the base probability.
+    /// k: the low-latency queue's marking probability divided by the base probability.
     pub coupling: f64,
-    /// Above this delay the low-latency queue marks some packets (`minTh`).
+    /// If the delay of the low-latency queue exceeds this threshold, the queue marks some packets (`minTh`).
     pub min_threshold: Span,
-    /// The low-latency queue marks all packets if its delay exceeds `min_threshold` by this.
+    /// If the delay of the low-latency queue exceeds `min_threshold` by `range` or more, the queue marks all packets.
     pub range: Span,
 }
 
-/// 15 ms, 100 ms, 2, 800 µs and 400 µs (RFC 9332, App. A.1).
+/// Target 15 ms, longest round-trip time 100 ms, coupling 2, threshold 800 µs, range 400 µs (RFC 9332, App. A.1).
 impl Default for DualPi2 {
     fn default() -> Self {
         Self {
@@ -37,25 +38,25 @@ impl Default for DualPi2 {
     }
 }
 
-/// If both queues have packets, one of this number of bytes is from the classic queue.
+/// If both queues have packets, the classic queue sends 1 of every 16 bytes.
 const CLASSIC_SHARE: i64 = 16;
 
-/// The probabilities that follow from the queues' delays (RFC 9332, App. A).
+/// The controller that computes probabilities from the delays of the two queues (RFC 9332, App. A).
 #[derive(Clone, Copy, Debug)]
 struct Law {
     dual: DualPi2,
-    /// The base probability p'.
+    /// The base probability p', from 0 to 1.
     base: f64,
     before: Span,
 }
 
 impl Law {
-    /// Time between two updates (`Tupdate`).
+    /// Time between two updates of the base probability (`Tupdate`).
     fn every(dual: &DualPi2) -> Span {
         dual.target.min(Span::from_nanos(dual.longest_round_trip.as_nanos() / 3))
     }
 
-    /// Updates the base probability from the longer of the two delays (`dualpi2_update`).
+    /// Updates the base probability from the longer of the two queues' delays, `delay` (`dualpi2_update`).
     fn update(&mut self, delay: Span) {
         let (update, longest) = (Self::every(&self.dual).as_secs_f64(), self.dual.longest_round_trip.as_secs_f64());
         let (alpha, beta) = (0.1 * update / (longest * longest), 0.3 / longest);
@@ -64,29 +65,29 @@ impl Law {
         self.before = delay;
     }
 
-    /// The low-latency queue's marking probability from the coupling (`p_CL`).
+    /// The low-latency queue's marking probability that follows from the base probability (`p_CL`).
     fn coupled(&self) -> f64 {
         self.dual.coupling * self.base
     }
 
-    /// The classic queue's probability to drop or mark (`p_C`).
+    /// The classic queue's probability to drop or mark a packet (`p_C`).
     fn classic(&self) -> f64 {
         self.base * self.base
     }
 
-    /// Whether the classic probability is so high that marks have no effect (`p_Cmax`).
+    /// Whether the classic queue's probability is so high that senders apparently ignore marks (`p_Cmax`).
     fn is_overloaded(&self) -> bool {
         self.classic() >= (1.0 / (self.dual.coupling * self.dual.coupling)).min(1.0)
     }
 
-    /// The low-latency queue's own marking probability, from its delay (`laqm`).
+    /// The low-latency queue's own marking probability, from its delay alone (`laqm`).
     fn native(&self, delay: Span) -> f64 {
         let above = (delay - self.dual.min_threshold).as_secs_f64();
         (above / self.dual.range.as_secs_f64().max(1e-9)).clamp(0.0, 1.0)
     }
 }
 
-/// Spaces events at a probability without randomness, because randomness would delay the signal (`recur`).
+/// Spaces events evenly at a given average probability. Random numbers would delay the signal (`recur`).
 #[derive(Clone, Copy, Debug, Default)]
 struct Recurrence(f64);
 
@@ -101,7 +102,7 @@ impl Recurrence {
     }
 }
 
-/// The two queues and their controller.
+/// The two queues of DualPI2 and their controller.
 #[derive(Clone, Debug)]
 pub(super) struct DualQueue<C, P> {
     low_latency: Line<C, P>,
@@ -109,7 +110,8 @@ pub(super) struct DualQueue<C, P> {
     law: Law,
     recurrences: [Recurrence; 2],
     next_update: Instant<C>,
-    /// If above zero, the classic queue sends next.
+    /// While both queues have packets: the bytes that the low-latency queue has sent, minus 15 times the bytes that the
+    /// classic queue has sent. If this is above zero, the classic queue sends next.
     credit: i64,
 }
 
@@ -129,14 +131,15 @@ impl<C, P: Queued> DualQueue<C, P> {
             self.next_update = self.next_update + every;
             let rests = self.len() == 0 && self.law.base == 0.0 && self.law.before == Span::ZERO;
             if rests && self.next_update <= now {
-                // The updates of a long idle time are skipped at once.
+                // After a long idle time, all updates that change nothing are skipped in one step.
                 let looks = (now - self.next_update).as_nanos() / every.as_nanos().max(1);
                 self.next_update = self.next_update + every * (looks + 1);
             }
         }
     }
 
-    /// Whether the low-latency queue is next; adjusts the credit of the classic queue.
+    /// Whether the low-latency queue sends the next packet. If one of the queues is empty, resets the credit of the
+    /// classic queue.
     fn is_low_latency_next(&mut self) -> bool {
         match (self.low_latency.is_empty(), self.classic.is_empty()) {
             (false, false) => self.credit <= 0,
@@ -150,7 +153,8 @@ impl<C, P: Queued> DualQueue<C, P> {
     fn is_kept_low_latency(&mut self, head: &mut Waiting<C, P>, now: Instant<C>, told: &mut impl Told<P>) -> bool {
         let (coupled, recurrence) = (self.law.coupled(), &mut self.recurrences[0]);
         if coupled < 1.0 {
-            // If no packet waits after this one, its delay does not count: its service alone may exceed the threshold.
+            // The delay of a packet counts only if another packet is queued behind it: the transmission time of a
+            // single packet may already exceed the threshold.
             let native = if self.low_latency.is_empty() { 0.0 } else { self.law.native(now - head.arrived) };
             if recurrence.happens(native.max(coupled)) {
                 marks(&mut head.packet, told);
@@ -220,7 +224,7 @@ mod tests {
         Law { dual: DualPi2::default(), base: 0.0, before: Span::ZERO }
     }
 
-    /// The constants follow from RFC 9332, App. A.1: Tupdate 15 ms, alpha 0.15 Hz, beta 3 Hz.
+    /// Constants that follow from RFC 9332, App. A.1: update interval 15 ms, alpha 0.15 Hz, beta 3 Hz.
     #[test]
     fn the_probabilities_are_those_of_the_hand() {
         let mut law = law();

@@ -9,10 +9,10 @@ use super::{Aqm, Drop, Queued, Room, Told};
 use crate::link::QueueLimit;
 use crate::link::impairment::Chance;
 
-/// A queue per flow, each with CoDel, served round robin with new flows first.
+/// FQ-CoDel: a queue per flow, each managed by CoDel. The queues send in turn (round robin), new flows first.
 ///
-/// Source: RFC 8290, Sec. 4. If all queues together exceed the limit, half of the longest queue is dropped from its
-/// head.
+/// Source: RFC 8290, Sec. 4. If all queues together exceed the limit, half of the packets of the longest queue are
+/// dropped, from the head of that queue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FqCodel {
     /// The CoDel parameters of each queue.
@@ -30,10 +30,10 @@ impl Default for FqCodel {
     }
 }
 
-/// Maximum number of packets dropped at once (RFC 8290, Sec. 4.1).
+/// Maximum number of packets dropped from the longest queue at once (RFC 8290, Sec. 4.1).
 const MOST_AT_ONCE: usize = 64;
 
-/// The list that contains a flow.
+/// The list that contains a flow's queue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum List {
     None,
@@ -49,7 +49,7 @@ struct Flow<C, P> {
     list: List,
 }
 
-/// All flows' queues.
+/// The queues of all flows.
 #[derive(Clone, Debug)]
 pub(super) struct FlowQueues<C, P> {
     fq: FqCodel,
@@ -69,8 +69,8 @@ impl<C, P: Queued> FlowQueues<C, P> {
         Self { fq, salt: chance.number(), flows, new, old, len: 0, bytes: Size::ZERO }
     }
 
-    /// The index of a flow's queue: a hash of the flow's number and a secret salt, so that an outsider cannot target
-    /// another flow's queue (`SplitMix64`).
+    /// Returns the index of a flow's queue: a hash of the flow's number and a secret salt (`SplitMix64`). Without the
+    /// salt, an attacker could choose flow numbers that share another flow's queue.
     fn place(&self, flow: u64) -> usize {
         let mut mixed = flow.wrapping_add(self.salt).wrapping_add(0x9E37_79B9_7F4A_7C15);
         mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
@@ -86,7 +86,7 @@ impl<C, P: Queued> FlowQueues<C, P> {
         }
     }
 
-    /// Drops half of the longest queue, from its head.
+    /// Drops half of the packets of the longest queue, from the head of that queue, but at most [`MOST_AT_ONCE`].
     fn shorten(&mut self, now: Instant<C>, told: &mut impl Told<P>) {
         let Some(longest) = self.flows.iter_mut().max_by_key(|flow| flow.queue.line().bytes()) else { return };
         for _ in 0..(longest.queue.line().len() / 2).clamp(1, MOST_AT_ONCE) {
@@ -98,8 +98,8 @@ impl<C, P: Queued> FlowQueues<C, P> {
         }
     }
 
-    /// The next queue to serve, and whether it is a new one. A queue without credits moves to the end of the old
-    /// queues.
+    /// Returns the index of the next queue to serve, and whether it is in the list of new queues. A queue that has used
+    /// up its bytes is moved to the end of the list of old queues.
     fn turn(&mut self) -> Option<(usize, bool)> {
         loop {
             let is_new = !self.new.is_empty();
@@ -116,8 +116,9 @@ impl<C, P: Queued> FlowQueues<C, P> {
         }
     }
 
-    /// Handles a queue that is empty in its turn. A new queue moves to the end of the old queues, so that it cannot
-    /// starve others by reappearing; an old queue is removed.
+    /// Handles a queue that is empty when its turn comes. A new queue moves to the end of the list of old queues: if it
+    /// were removed, its flow could come back as new and delay the other flows for ever. An old queue is removed from
+    /// its list.
     fn on_empty(&mut self, at: usize, is_new: bool) {
         let list = if is_new { &mut self.new } else { &mut self.old };
         list.pop_front();
@@ -131,7 +132,7 @@ impl<C, P: Queued> FlowQueues<C, P> {
     }
 }
 
-/// Counts the packets dropped from a flow's queue.
+/// Counts the packets that CoDel drops from a flow's queue.
 struct Counting<'a, T> {
     told: &'a mut T,
     dropped: usize,

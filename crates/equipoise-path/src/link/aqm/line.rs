@@ -10,12 +10,12 @@ pub(super) struct Waiting<C, P> {
     pub(super) packet: P,
 }
 
-/// Queued packets, first in, first out.
+/// A first-in, first-out queue of packets.
 #[derive(Clone, Debug)]
 pub(super) struct Line<C, P> {
     waiting: VecDeque<Waiting<C, P>>,
     bytes: Size,
-    /// Total waiting time of the packets that have left, in nanoseconds.
+    /// Total waiting time of the packets that have left the queue, in nanoseconds.
     waited_ns: u64,
 }
 
@@ -50,12 +50,12 @@ impl<C, P> Line<C, P> {
         self.bytes
     }
 
-    /// How long the first packet has waited; zero if the queue is empty.
+    /// How long the first packet has waited at `now`; zero if the queue is empty.
     pub(super) fn delay(&self, now: Instant<C>) -> Span {
         self.waiting.front().map_or(Span::ZERO, |head| (now - head.arrived).max(Span::ZERO))
     }
 
-    /// Total waiting time of all packets until now, in nanoseconds.
+    /// Total waiting time until `now` of the packets that have left and of the packets in the queue, in nanoseconds.
     pub(super) fn waited_ns(&self, now: Instant<C>) -> u64 {
         let still = |packet: &Waiting<C, P>| now.as_nanos().saturating_sub(packet.arrived.as_nanos());
         self.waiting.iter().fold(self.waited_ns, |sum, packet| sum.saturating_add(still(packet)))

@@ -11,8 +11,8 @@ use crate::link::impairment::Chance;
 use crate::link::service::Service;
 use crate::link::stats::Usage;
 
-/// A queue with active queue management, in front of a service. Unlike in drop-tail, a packet's fate is decided when it
-/// leaves the queue.
+/// A queue with active queue management, followed by a link (the service). A drop-tail queue decides on arrival whether
+/// a packet is dropped; this queue can also decide when the packet leaves the queue.
 #[derive(Clone, Debug)]
 pub(in crate::link) struct ManagedQueue<C, P, S> {
     service: S,
@@ -20,9 +20,10 @@ pub(in crate::link) struct ManagedQueue<C, P, S> {
     limit: QueueLimit,
     queue: AnyQueue<C, P>,
     origin: Instant<C>,
-    /// When the last service ends.
+    /// When the service of the last packet ends, or ended; if a packet has arrived at the idle queue since, the time of
+    /// that arrival.
     free_at: Instant<C>,
-    /// Total time without packets before `free_at`, in nanoseconds.
+    /// Total time before `free_at` in which no packet was queued or in service, in nanoseconds.
     idle_ns: u64,
     longest: usize,
 }
@@ -35,7 +36,7 @@ enum AnyQueue<C, P> {
     DualPi2(DualQueue<C, P>),
 }
 
-/// Evaluates the same expression for any kind of queue.
+/// Evaluates the same expression for any variant of `AnyQueue`.
 macro_rules! of {
     ($queue:expr, $it:ident => $does:expr) => {
         match $queue {
@@ -48,12 +49,13 @@ macro_rules! of {
 }
 
 impl<C, P: Queued, S: Service<C>> ManagedQueue<C, P, S> {
-    /// An empty queue with CoDel.
+    /// Creates an empty queue with CoDel.
     pub(in crate::link) fn codel(service: S, limit: QueueLimit, codel: Codel, origin: Instant<C>) -> Self {
         Self::new(service, limit, AnyQueue::Codel(CodelLine::new(codel)), origin)
     }
 
-    /// Empty queues per flow, each with CoDel. `chance` provides the salt that assigns flows to queues.
+    /// Creates empty queues per flow, each with CoDel. `chance` provides the salt of the hash that assigns flows to
+    /// queues.
     pub(in crate::link) fn fq_codel(
         service: S,
         limit: QueueLimit,
@@ -63,7 +65,7 @@ impl<C, P: Queued, S: Service<C>> ManagedQueue<C, P, S> {
         Self::new(service, limit, AnyQueue::FqCodel(FlowQueues::new(fq, chance)), origin)
     }
 
-    /// An empty queue with PIE, which drops at random by `chance`.
+    /// Creates an empty queue with PIE, which drops packets at random; `chance` provides the random numbers.
     pub(in crate::link) fn pie(
         service: S,
         limit: QueueLimit,
@@ -73,7 +75,7 @@ impl<C, P: Queued, S: Service<C>> ManagedQueue<C, P, S> {
         Self::new(service, limit, AnyQueue::Pie(PieLine::new(pie, chance, origin)), origin)
     }
 
-    /// Two empty queues with DualPI2.
+    /// Creates the two empty queues of DualPI2.
     pub(in crate::link) fn dual_pi2(service: S, limit: QueueLimit, dual: DualPi2, origin: Instant<C>) -> Self {
         Self::new(service, limit, AnyQueue::DualPi2(DualQueue::new(dual, origin)), origin)
     }
@@ -82,7 +84,7 @@ impl<C, P: Queued, S: Service<C>> ManagedQueue<C, P, S> {
         Self { service, limit, queue, origin, free_at: origin, idle_ns: 0, longest: 0 }
     }
 
-    /// Adds a packet at `now`. All packets that leave before `now` must be taken first.
+    /// Adds a packet at `now`. The caller must already have taken all packets that leave before `now`.
     pub(in crate::link) fn offer(&mut self, now: Instant<C>, size: Size, packet: P, told: &mut impl Told<P>) {
         let is_empty = self.len() == 0;
         if is_empty && self.free_at <= now {
@@ -93,21 +95,21 @@ impl<C, P: Queued, S: Service<C>> ManagedQueue<C, P, S> {
         let at_once = is_empty && self.service.ready(self.free_at) <= now;
         let (room, packet) = (Room { limit: self.limit, at_once }, Waiting { arrived: now, size, packet });
         of!(&mut self.queue, queue => queue.offer(packet, room, told));
-        // The packet in service does not count as waiting, as in the other queues.
+        // A packet in service does not count as waiting, as in the queues without active management.
         self.longest = self.longest.max(self.len().saturating_sub(usize::from(at_once)));
     }
 
-    /// When the next packet is taken from the queue; `None` if it is empty.
+    /// When the next packet can be taken from the queue; `None` if the queue is empty.
     pub(in crate::link) fn next(&self) -> Option<Instant<C>> {
         (self.len() > 0).then(|| self.service.ready(self.free_at))
     }
 
-    /// Packets in the queue.
+    /// Number of packets in the queue.
     pub(in crate::link) fn len(&self) -> usize {
         of!(&self.queue, queue => queue.len())
     }
 
-    /// Takes the next packet if its service begins no later than `horizon`. Returns the end of its service, and the
+    /// Takes the next packet if its service begins no later than `horizon`. Returns when its service ends, and the
     /// packet.
     pub(in crate::link) fn take(&mut self, horizon: Instant<C>, told: &mut impl Told<P>) -> Option<(Instant<C>, P)> {
         let now = self.next().filter(|at| *at <= horizon)?;
@@ -117,7 +119,7 @@ impl<C, P: Queued, S: Service<C>> ManagedQueue<C, P, S> {
         Some((self.free_at, packet))
     }
 
-    /// The usage until `now`.
+    /// The usage of the queue and the service from the origin until `now`.
     pub(in crate::link) fn usage(&self, now: Instant<C>) -> Usage {
         let elapsed = (now - self.origin).as_nanos();
         let share = |nanos: u64| (elapsed > 0).then(|| nanos as f64 / elapsed as f64);

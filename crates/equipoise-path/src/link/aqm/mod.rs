@@ -20,22 +20,23 @@ use equipoise::units::{Instant, Size, Span};
 use super::QueueLimit;
 use line::Waiting;
 
-/// The ECN field of a packet (RFC 3168, Sec. 5; RFC 9331, Sec. 2). The order is that of the two bits in an IP header.
+/// The ECN field of a packet (RFC 3168, Sec. 5; RFC 9331, Sec. 2). The variants are in the order of the two bits in an
+/// IP header, 0 to 3.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Ecn {
-    /// Not ECN-capable: congestion is signalled by a drop.
+    /// Not ECN-capable: a queue signals congestion by dropping the packet.
     #[default]
     NotCapable,
-    /// ECN-capable with fine-grained marks: traffic for the low-latency queue (L4S).
+    /// ECN-capable, from a sender that responds to fine-grained marks: the packet enters the low-latency queue (L4S).
     Ect1,
-    /// ECN-capable; a mark counts like a drop.
+    /// ECN-capable; the sender responds to a mark as to a lost packet.
     Ect0,
-    /// Congestion experienced.
+    /// Congestion experienced: a queue has marked the packet.
     Marked,
 }
 
 impl Ecn {
-    /// The codepoint for two bits.
+    /// Returns the codepoint for the two lower bits of `bits`.
     pub const fn from_bits(bits: u8) -> Self {
         match bits & 3 {
             0 => Self::NotCapable,
@@ -56,29 +57,29 @@ impl Ecn {
     }
 }
 
-/// A packet as seen by a queue, in addition to its size.
+/// The properties of a packet that a queue uses, in addition to its size.
 ///
-/// By default, packets are not ECN-capable, and all packets belong to one flow.
+/// By default, a packet is not ECN-capable, and all packets belong to the same flow.
 pub trait Queued {
-    /// The ECN field.
+    /// The ECN field of the packet.
     fn ecn(&self) -> Ecn {
         Ecn::NotCapable
     }
 
-    /// Marks the packet; no effect if it is not ECN-capable.
+    /// Marks the packet. Does nothing if the packet is not ECN-capable.
     fn mark(&mut self) {}
 
-    /// A number that is the same for all packets of a flow.
+    /// A flow number: the same for all packets of a flow.
     fn flow(&self) -> u64 {
         0
     }
 
-    /// Called when the packet's service begins, with its waiting time in the queue. Transmission time, propagation
-    /// delay and jitter are not included.
+    /// Called when the transmission of the packet begins. `wait` is the waiting time in the queue, without transmission
+    /// time, propagation delay and jitter.
     fn on_waited(&mut self, _wait: Span) {}
 }
 
-/// For tests: numbers as packets that are not ECN-capable.
+/// For tests: plain numbers serve as packets that are not ECN-capable.
 #[cfg(test)]
 impl Queued for u32 {}
 
@@ -87,19 +88,19 @@ impl Queued for u32 {}
 pub(super) enum Drop {
     /// The queue was full.
     Full,
-    /// To signal congestion.
+    /// The queue drops a packet before it is full, to signal congestion.
     Early,
 }
 
-/// Receives a queue's drops and marks.
+/// The receiver of a queue's drop and mark events.
 pub(super) trait Told<P> {
-    /// Called when a packet was dropped.
+    /// Called when the queue dropped a packet.
     fn dropped(&mut self, packet: P, why: Drop);
-    /// Called when a packet was marked.
+    /// Called when the queue marked a packet.
     fn marked(&mut self);
 }
 
-/// Marks a packet if it is ECN-capable. Returns whether it is.
+/// Marks a packet if it is ECN-capable and not yet marked. Returns whether the packet is ECN-capable.
 fn marks<P: Queued>(packet: &mut P, told: &mut impl Told<P>) -> bool {
     let ecn = packet.ecn();
     if ecn != Ecn::NotCapable && ecn != Ecn::Marked {
@@ -109,16 +110,16 @@ fn marks<P: Queued>(packet: &mut P, told: &mut impl Told<P>) -> bool {
     ecn != Ecn::NotCapable
 }
 
-/// The available room when a packet arrives.
+/// The queue's limit, and whether an arriving packet needs space in the queue.
 #[derive(Clone, Copy, Debug)]
 struct Room {
     limit: QueueLimit,
-    /// The packet does not wait, because its service begins now.
+    /// Whether the arriving packet does not wait, because its transmission begins now.
     at_once: bool,
 }
 
 impl Room {
-    /// Whether there is room for a packet of `size` in addition to the queued ones.
+    /// Whether the queue has room for a packet of `size` if `waiting` packets with `bytes` in total are already queued.
     fn holds(&self, waiting: usize, bytes: Size, size: Size) -> bool {
         let fits = match self.limit {
             QueueLimit::Packets(limit) => waiting < limit as usize,
@@ -129,14 +130,14 @@ impl Room {
     }
 }
 
-/// A queue discipline in front of a service that serves one packet after the other.
+/// A queue discipline, followed by a link that transmits one packet after the other.
 trait Aqm<C, P: Queued> {
-    /// Adds a packet.
+    /// Adds a packet to the queue, or drops it.
     fn offer(&mut self, packet: Waiting<C, P>, room: Room, told: &mut impl Told<P>);
-    /// Takes the next packet for the service, which is idle now; `None` if no packet is left.
+    /// Takes the next packet for transmission over the link, which is idle at `now`; `None` if no packet is left.
     fn take(&mut self, now: Instant<C>, told: &mut impl Told<P>) -> Option<Waiting<C, P>>;
     /// Number of queued packets.
     fn len(&self) -> usize;
-    /// Total waiting time of all packets until now, in nanoseconds.
+    /// Total waiting time of all packets until `now`, in nanoseconds.
     fn waited_ns(&self, now: Instant<C>) -> u64;
 }

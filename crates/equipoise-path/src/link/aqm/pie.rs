@@ -4,22 +4,23 @@ use super::line::{Line, Waiting};
 use super::{Aqm, Drop, Queued, Room, Told, marks};
 use crate::link::impairment::Chance;
 
-/// Proportional integral controller enhanced (PIE): drops packets on arrival, with a probability that follows the
-/// queue's delay and its trend.
+/// Proportional integral controller enhanced (PIE): drops packets on arrival. The drop probability is computed from the
+/// queue's delay and from the change of this delay.
 ///
-/// Source: RFC 8033, Sec. 4 and App. A. PIE marks instead of dropping while the probability is below 0.1 (Sec. 5.1).
-/// The delay is the waiting time of the first packet in the queue, or zero if the queue is empty.
+/// Source: RFC 8033, Sec. 4 and App. A. While the probability is below 0.1, PIE marks ECN-capable packets instead of
+/// dropping them (Sec. 5.1). The delay is the waiting time of the first packet in the queue, or zero if the queue is
+/// empty.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Pie {
     /// The target delay (`QDELAY_REF`).
     pub target: Span,
     /// Time between two updates of the probability (`T_UPDATE`).
     pub update: Span,
-    /// Burst that an idle queue accepts without drops (`MAX_BURST`).
+    /// How long PIE drops nothing after a time without congestion, so that a burst of packets passes (`MAX_BURST`).
     pub burst: Span,
 }
 
-/// 15 ms, 15 ms and 150 ms (RFC 8033, Sec. 4).
+/// Target 15 ms, update interval 15 ms, burst 150 ms (RFC 8033, Sec. 4).
 impl Default for Pie {
     fn default() -> Self {
         let target = Span::from_millis(15);
@@ -27,32 +28,32 @@ impl Default for Pie {
     }
 }
 
-/// Weights of the delay's error and of its change, in 1/s (RFC 8033, Sec. 4.2).
+/// Weights of the delay's deviation from the target, and of the delay's change, in 1/s (RFC 8033, Sec. 4.2).
 const ALPHA: f64 = 0.125;
 const BETA: f64 = 1.25;
-/// With fewer queued bytes nothing is dropped: two packets of usual size.
+/// Nothing is dropped unless more than these bytes are queued: two packets of usual size.
 const FEW: Size = Size::from_bytes(2 * 1500);
-/// Above this probability packets are dropped even if they are ECN-capable, because marks seem to have no effect (RFC
-/// 8033, Sec. 5.1).
+/// If the probability is above this, packets are dropped even if they are ECN-capable, because the senders seem to
+/// ignore marks (RFC 8033, Sec. 5.1).
 const MARKS_UP_TO: f64 = 0.1;
-/// While the probability is below each of these values, its steps are divided by the factor (RFC 8033, Sec. 4.2, App.
-/// A).
+/// Pairs of a probability and a divisor: the change of the drop probability is divided by the divisor of the first pair
+/// whose probability is above the drop probability (RFC 8033, Sec. 4.2, App. A).
 const SCALES: [(f64, f64); 6] = [(1e-6, 2048.0), (1e-5, 512.0), (1e-4, 128.0), (1e-3, 32.0), (1e-2, 8.0), (1e-1, 2.0)];
 
-/// The control law of the drop probability.
+/// The controller of PIE's drop probability.
 #[derive(Clone, Copy, Debug)]
 struct Law {
     pie: Pie,
     /// The drop probability (`drop_prob_`).
     probability: f64,
-    /// The delay at the last update (`qdelay_old_`).
+    /// The queue's delay at the last update (`qdelay_old_`).
     before: Span,
-    /// How long packets are still accepted without drops (`burst_allowance_`).
+    /// For how much longer no packet is dropped, so that a burst passes (`burst_allowance_`).
     allowance: Span,
 }
 
 impl Law {
-    /// Updates the probability from a delay, once per update interval (`calculate_drop_prob`).
+    /// Updates the probability from the queue's delay. Called once per update interval (`calculate_drop_prob`).
     fn update(&mut self, delay: Span) {
         let [error, change] = [delay - self.pie.target, delay - self.before].map(Span::as_secs_f64);
         let step = ALPHA * error + BETA * change;
@@ -66,7 +67,7 @@ impl Law {
         self.allowance = (self.allowance - self.pie.update).max(Span::ZERO);
     }
 
-    /// Whether to drop a packet that arrives at a queue of `bytes`; `drawn` is a random number from 0 to 1
+    /// Whether to drop a packet that arrives when `bytes` are queued; `drawn` is a random number from 0 to 1
     /// (`drop_early`).
     fn drops(&mut self, delay: Span, bytes: Size, drawn: f64) -> bool {
         let half = Span::from_nanos(self.pie.target.as_nanos() / 2);
@@ -77,13 +78,13 @@ impl Law {
         self.allowance == Span::ZERO && !is_calm && bytes > FEW && drawn < self.probability
     }
 
-    /// Whether further updates of an idle queue have no effect.
+    /// Whether further updates change nothing while the queue is idle.
     fn rests(&self) -> bool {
         self.probability == 0.0 && self.before == Span::ZERO && self.allowance == Span::ZERO
     }
 }
 
-/// A queue with PIE.
+/// A queue that is managed by PIE.
 #[derive(Clone, Debug)]
 pub(super) struct PieLine<C, P> {
     line: Line<C, P>,
@@ -98,14 +99,14 @@ impl<C, P> PieLine<C, P> {
         Self { line: Line::default(), law, chance, next_update: origin + pie.update }
     }
 
-    /// Performs all updates until `now`: between two packets nothing else changes the delay.
+    /// Performs all updates of the probability that are due until `now`.
     fn look(&mut self, now: Instant<C>) {
         let every = self.law.pie.update;
         while self.next_update <= now {
             self.law.update(self.line.delay(self.next_update));
             self.next_update = self.next_update + every;
             if self.line.is_empty() && self.law.rests() && self.next_update <= now {
-                // The updates of a long idle time are skipped at once.
+                // After a long idle time, all updates that change nothing are skipped in one step.
                 let looks = (now - self.next_update).as_nanos() / every.as_nanos().max(1);
                 self.next_update = self.next_update + every * (looks + 1);
             }
@@ -117,7 +118,8 @@ impl<C, P: Queued> Aqm<C, P> for PieLine<C, P> {
     fn offer(&mut self, mut packet: Waiting<C, P>, room: Room, told: &mut impl Told<P>) {
         let now = packet.arrived;
         self.look(now);
-        // A number is drawn for every packet, so that the fate of one packet does not affect the others.
+        // A random number is drawn for every packet, so that whether one packet is dropped does not change the random
+        // numbers of later packets.
         let drawn = self.chance.even();
         if !room.holds(self.line.len(), self.line.bytes(), packet.size) {
             return told.dropped(packet.packet, Drop::Full);
@@ -157,16 +159,17 @@ mod tests {
         Law { pie: Pie::default(), probability: 0.0, before: Span::ZERO, allowance: Span::ZERO }
     }
 
-    /// The steps of RFC 8033, Sec. 4.2, computed by hand.
+    /// The first steps of the probability, computed by hand from RFC 8033, Sec. 4.2.
     #[test]
     fn the_probability_is_that_of_the_hand() {
         let mut law = law();
         law.update(ms(35));
-        // Delay 35 ms, target 15 ms: (1/8 x 0.020 + 5/4 x 0.035) / 2048.
+        // Delay 35 ms, previous delay 0, target 15 ms: the step is (1/8 x 0.020 + 5/4 x 0.035) / 2048.
         assert!((law.probability - (0.0025 + 0.04375) / 2048.0).abs() < 1e-15);
         let before = law.probability;
         law.update(ms(35));
-        // The probability is between 1e-5 and 1e-4: steps are divided by 128, and only the error counts.
+        // The probability is between 1e-5 and 1e-4, so the step is divided by 128. The delay has not changed, so only
+        // its deviation from the target counts.
         assert!((law.probability - before - 0.0025 / 128.0).abs() < 1e-15);
         law.probability = 0.5;
         law.update(ms(5));

@@ -1,4 +1,4 @@
-//! Queues under unresponsive load, with a known steady state.
+//! Tests of queues under load that does not respond to congestion; the expected steady state is computed.
 
 use alloc::vec::Vec;
 
@@ -9,7 +9,7 @@ use equipoise::units::{Rate, Schedule, SenderClock};
 
 type At = Instant<SenderClock>;
 
-/// A packet takes the link 1 ms.
+/// Size of every packet; its transmission takes 1 ms.
 const PACKET: Size = Size::from_bytes(1000);
 const ROOM: QueueLimit = QueueLimit::Packets(10_000);
 
@@ -34,11 +34,11 @@ impl Queued for Packet {
     }
 }
 
-/// Record of a queue's actions.
+/// The drops and marks of a queue in a test.
 #[derive(Default)]
 struct Log {
     now: f64,
-    /// Times of early drops, in s.
+    /// Times since the start at which the queue dropped packets to signal congestion, in s.
     drops: Vec<f64>,
     full: usize,
     marks: usize,
@@ -73,7 +73,7 @@ fn chance() -> Chance {
     Chance::new(1, 4)
 }
 
-/// Packets of one kind, one every `gap_us` microseconds.
+/// A source that sends one packet every `gap_us` microseconds.
 #[derive(Clone, Copy)]
 struct Source {
     gap_us: u64,
@@ -85,10 +85,11 @@ const fn every(gap_us: u64) -> Source {
     Source { gap_us, ecn: Ecn::NotCapable, flow: 0 }
 }
 
-/// The packets served: start of service in s, waiting time in ms, and the packet.
+/// For each packet that the queue sent: the start of its transmission in s, its waiting time in ms, and the packet.
 type Out = Vec<(f64, f64, Packet)>;
 
-/// Sends the packets of all sources for `seconds`.
+/// Sends the packets of all sources through the queue for `seconds`. Returns the packets that the queue sent, and the
+/// log.
 fn run(mut queue: Queue, sources: &[Source], seconds: u64) -> (Out, Log) {
     let (mut out, mut log) = (Vec::new(), Log::default());
     let times =
@@ -109,7 +110,7 @@ fn run(mut queue: Queue, sources: &[Source], seconds: u64) -> (Out, Log) {
     (out, log)
 }
 
-/// The mean wait in ms of a flow in the second half.
+/// The mean waiting time in ms of a flow's packets in the second half of the run.
 fn settled(out: &Out, flow: u64) -> f64 {
     let end = out.last().map_or(0.0, |(at, ..)| *at);
     let waits: Vec<_> =
@@ -124,7 +125,8 @@ fn below_the_link_s_rate_codel_drops_nothing() {
 
 #[test]
 fn codel_s_first_drop_comes_an_interval_after_the_delay_has_passed_the_target() {
-    // Every packet waits 0.1 ms longer than the previous one; the packet served at about 51 ms is the first above 5 ms.
+    // Each packet waits 0.1 ms longer than the previous packet. The packet sent at about 51 ms is the first to wait for
+    // more than 5 ms.
     let first = run(codel(), &[every(900)], 2).1.drops[0];
     assert!((0.150..0.170).contains(&first), "{first}");
 }
@@ -133,8 +135,8 @@ fn codel_s_first_drop_comes_an_interval_after_the_delay_has_passed_the_target() 
 fn codel_s_drops_come_closer_by_the_inverse_square_root_of_their_count() {
     let drops = run(codel(), &[every(900)], 2).1.drops;
     assert!(drops.len() > 30, "{}", drops.len());
-    // RFC 8289, Sec. 5.6: after the n-th drop, the next one is due 100 ms / √n later. It happens when the next service
-    // begins, up to 1 ms later.
+    // RFC 8289, Sec. 5.6: after the n-th drop, the next drop is due 100 ms / √n later. The drop happens when the next
+    // transmission begins, up to 1 ms after that.
     let mut expected = drops[0];
     for (n, drop) in (1u32..).zip(&drops) {
         assert!((drop - expected).abs() < 0.0021, "drop {n} at {drop}, not at {expected}");
@@ -152,15 +154,15 @@ fn codel_marks_as_often_as_it_would_drop() {
     let drops = run(codel(), &[every(900)], 2).1.drops;
     assert!(log.drops.is_empty() && log.marks.abs_diff(drops.len()) <= 2, "{} marks, {} drops", log.marks, drops.len());
     assert_eq!(out.iter().filter(|(.., packet)| packet.ecn == Ecn::Marked).count(), log.marks);
-    // A packet that is already marked is not counted again.
+    // A packet that already carries a mark is not counted as marked by this queue.
     assert_eq!(run(codel(), &[Source { ecn: Ecn::Marked, ..every(900) }, brief], 2).1.marks, 0);
 }
 
 #[test]
 fn codel_sheds_an_overload_of_a_tenth_and_leaves_no_standing_queue() {
     let (out, log) = run(codel(), &[every(909)], 60);
-    // With unresponsive traffic CoDel oscillates around its target. Without CoDel the queue would have 3000 packets, a
-    // delay of 3 s, by the middle of the run.
+    // With traffic that does not respond to drops, CoDel's delay oscillates around the target. Without CoDel, 3000
+    // packets would be queued by the middle of the run, which is a delay of 3 s.
     assert!(settled(&out, 0) < 40.0, "{} ms", settled(&out, 0));
     assert!(
         out[out.len() / 2..].iter().any(|(_, wait, _)| *wait < 5.0),
@@ -170,7 +172,7 @@ fn codel_sheds_an_overload_of_a_tenth_and_leaves_no_standing_queue() {
     assert!((shed - 1.0 / 11.0).abs() < 0.01, "{shed}");
 }
 
-/// A PI controller has no error in steady state: it drops the excess and keeps its target.
+/// A PI controller has no error in steady state: PIE drops exactly the excess packets, and the delay is the target.
 #[test]
 fn pie_sheds_what_is_too_much_and_holds_its_target() {
     let pie = || ManagedQueue::pie(service(), ROOM, (Pie::default(), chance()), At::ZERO);
@@ -179,13 +181,15 @@ fn pie_sheds_what_is_too_much_and_holds_its_target() {
     assert!((shed - 1.0 / 11.0).abs() < 0.004, "{shed}");
     assert!((settled(&out, 0) - 15.0).abs() < 1.5, "{} ms", settled(&out, 0));
     assert_eq!((log.full, log.marks), (0, 0));
-    // While the probability is below 0.1 PIE marks; this load needs a lower probability.
+    // While the drop probability is below 0.1, PIE marks packets instead of dropping them; this load needs a
+    // probability below 0.1.
     let (_, log) = run(pie(), &[Source { ecn: Ecn::Ect0, ..every(990) }], 100);
     assert!(log.marks > 500 && log.drops.len() < log.marks / 5, "{} marks, {} drops", log.marks, log.drops.len());
     assert!(run(pie(), &[every(1010)], 20).1.drops.is_empty(), "nothing below the link's rate");
 }
 
-/// If it fails, a queue changes in an hour without packets, or computing such an hour takes too long.
+/// If it fails, a queue drops packets after an hour without packets, or computing the updates of such an hour takes too
+/// long.
 #[test]
 fn a_long_silence_is_no_work() {
     let hour = Source { gap_us: 3_600_000_000, ..every(1) };
@@ -204,13 +208,14 @@ fn flows_share_a_link_equally_and_one_that_needs_little_does_not_wait() {
         [Source { flow: 1, ..every(700) }, Source { flow: 2, ..every(1400) }, Source { flow: 3, ..every(20_000) }];
     let (out, log) = run(fq(), &sources, 60);
     let count = |flow| out.iter().filter(|(at, _, packet)| *at > 30.0 && packet.flow == flow).count() as f64;
-    // Flows 1 and 2 each get half of the capacity that flow 3 leaves, although flow 1 sends twice as much as flow 2.
+    // Flows 1 and 2 each get half of the capacity that flow 3 does not use, although flow 1 sends twice as much as flow
+    // 2.
     for flow in [1, 2] {
         assert!((count(flow) / 30.0 - 475.0).abs() < 10.0, "flow {flow}: {} a second", count(flow) / 30.0);
     }
     assert!((count(3) / 30.0 - 50.0).abs() < 1.0);
-    // A packet of flow 3 waits for the packet in service. If it arrives so soon that its flow counts as old, it also
-    // waits for a turn of 1500 bytes of each other flow.
+    // A packet of flow 3 waits until the packet in transmission is sent. If it arrives so soon that its flow is still
+    // in the list of old flows, it also waits until flows 1 and 2 have each sent the 1500 bytes of their turn.
     let longest = out.iter().filter(|(.., packet)| packet.flow == 3).map(|(_, wait, _)| *wait).fold(0.0, f64::max);
     assert!(longest <= 5.0, "{longest} ms");
     assert!(settled(&out, 3) < 1.5, "{} ms", settled(&out, 3));
@@ -221,7 +226,7 @@ fn flows_share_a_link_equally_and_one_that_needs_little_does_not_wait() {
 fn where_flows_are_too_long_together_the_longest_gives_way() {
     let limit = QueueLimit::Packets(100);
     let queue = ManagedQueue::fq_codel(service(), limit, (FqCodel::default(), chance()), At::ZERO);
-    // Flow 1 sends ten times the link's rate.
+    // Flow 1 sends ten times as much as the link can transmit.
     let (_, log) = run(queue, &[Source { flow: 1, ..every(100) }, Source { flow: 2, ..every(5000) }], 1);
     assert!(log.full > 5000, "{}", log.full);
     assert!(log.dropped.iter().all(|flow| *flow == 1), "it alone is too long");
@@ -234,7 +239,7 @@ fn dual_pi2_holds_the_classic_queue_and_couples_the_other_one_by_the_square_root
     let little = Source { flow: 2, ecn: Ecn::Ect1, ..every(20_000) };
     let (out, log) = run(dual(), &[classic, little], 200);
     assert!((settled(&out, 1) - 15.0).abs() < 1.5, "{} ms", settled(&out, 1));
-    // It waits at most for the packet in service, and for one packet of the classic queue's share.
+    // A packet of flow 2 waits at most for the packet in transmission and for one packet of the classic queue.
     assert!(settled(&out, 2) < 2.0, "{} ms", settled(&out, 2));
     let dropped = log.drops.iter().filter(|at| **at > 100.0).count() as f64 / 100_000.0;
     let (mut marked, mut all) = (0.0, 0.0);
@@ -247,7 +252,8 @@ fn dual_pi2_holds_the_classic_queue_and_couples_the_other_one_by_the_square_root
     assert!((marked / all - 2.0 * dropped.sqrt()).abs() < 0.03, "{} of {}", marked / all, 2.0 * dropped.sqrt());
 }
 
-/// Traffic that claims to respond to marks but does not: the low-latency queue drops it, and keeps the classic target.
+/// Traffic that is ECN-capable (L4S) but ignores marks: the low-latency queue drops its excess packets and keeps the
+/// delay at the classic queue's target.
 #[test]
 fn dual_pi2_sheds_what_does_not_yield_to_marks() {
     let dual = ManagedQueue::dual_pi2(service(), ROOM, DualPi2::default(), At::ZERO);
@@ -263,15 +269,18 @@ fn dual_pi2_sheds_what_does_not_yield_to_marks() {
 fn below_the_thresholds_dual_pi2_marks_nothing_and_above_them_all_that_waits() {
     let dual = || ManagedQueue::dual_pi2(service(), ROOM, DualPi2::default(), At::ZERO);
     assert_eq!(run(dual(), &[Source { ecn: Ecn::Ect1, ..every(1000) }], 10).1.marks, 0);
-    // Three packets arrive at once every 4 ms and wait 0, 1 and 2 ms; no packet is queued after the last one.
+    // Every 4 ms three packets arrive at once. They wait 0, 1 and 2 ms. The last of them has no packet behind it in the
+    // queue.
     let burst = [0, 1, 2].map(|flow| Source { flow, ecn: Ecn::Ect1, ..every(4000) });
     let (out, log) = run(dual(), &burst, 10);
     assert_eq!(log.marks, out.iter().filter(|(.., packet)| packet.ecn == Ecn::Marked).count());
     let in_the_middle = |wait: f64| (wait - 1.0).abs() < 1e-6;
     let others = out.iter().filter(|(_, wait, packet)| packet.ecn == Ecn::Marked && !in_the_middle(*wait)).count();
-    // Each change of the delay, by 1 or 2 ms, raises the base probability to about 0.001 for a moment.
+    // Each change of the delay by 1 or 2 ms raises the base probability to about 0.001 for a short time, so some other
+    // packets are marked.
     assert!(others * 50 < log.marks, "{others} of {}", log.marks);
-    // A delay of 1 ms is in the middle of the ramp from 0.8 to 1.2 ms.
+    // A delay of 1 ms is in the middle of the ramp from 0.8 to 1.2 ms, so half of the packets with this delay are
+    // marked.
     assert!((log.marks as f64 / 2500.0 - 0.5).abs() < 0.01, "{}", log.marks);
 }
 

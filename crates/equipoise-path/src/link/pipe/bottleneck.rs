@@ -10,18 +10,18 @@ use crate::link::stats::Usage;
 use crate::link::trace::TraceService;
 use equipoise::units::Instant;
 
-/// The queue and the service in the middle of a path.
+/// The queue and the transmission (service) of the bottleneck in the middle of a path.
 #[derive(Clone, Debug)]
 pub(super) enum Bottleneck<C, P> {
-    /// No bottleneck.
+    /// No bottleneck: unlimited capacity without a queue.
     Open,
-    /// The end of a packet's service is known when it arrives.
+    /// A drop-tail queue: the end of a packet's service is known when the packet arrives.
     DropTail(Fifo<C, AnyService<C>>),
-    /// The end of a packet's service is known when the service begins.
+    /// A queue with active queue management: the end of a packet's service is known only when this service begins.
     Managed(ManagedQueue<C, Parcel<P>, AnyService<C>>),
 }
 
-/// A packet with the end of its service.
+/// When the service of a packet ends, and the packet.
 type Served<C, P> = (Instant<C>, Parcel<P>);
 
 impl<C, P: Queued> Bottleneck<C, P> {
@@ -42,7 +42,8 @@ impl<C, P: Queued> Bottleneck<C, P> {
         })
     }
 
-    /// Adds a packet. Returns the end of its service, if that is already known.
+    /// Adds a packet to the queue. If the end of the packet's service is already known, returns this time and the
+    /// packet.
     pub(super) fn offer(
         &mut self,
         now: Instant<C>,
@@ -66,7 +67,8 @@ impl<C, P: Queued> Bottleneck<C, P> {
         }
     }
 
-    /// The next packet whose service begins no later than `horizon`, if services are not known on arrival.
+    /// Returns the next packet whose service begins no later than `horizon`, for a queue with active queue management.
+    /// Always `None` for the other variants, because [`offer`](Self::offer) has already returned their packets.
     pub(super) fn take(&mut self, horizon: Instant<C>, told: &mut impl Told<Parcel<P>>) -> Option<Served<C, P>> {
         match self {
             Self::Open | Self::DropTail(_) => None,
@@ -74,7 +76,7 @@ impl<C, P: Queued> Bottleneck<C, P> {
         }
     }
 
-    /// When [`take`](Self::take) can return the next packet.
+    /// The smallest `horizon` for which [`take`](Self::take) can return the next packet.
     pub(super) fn next(&self) -> Option<Instant<C>> {
         match self {
             Self::Open | Self::DropTail(_) => None,
@@ -82,7 +84,7 @@ impl<C, P: Queued> Bottleneck<C, P> {
         }
     }
 
-    /// Number of queued packets whose service is not known yet.
+    /// Number of queued packets for which the end of the service is not known yet.
     pub(super) fn len(&self) -> usize {
         match self {
             Self::Open | Self::DropTail(_) => 0,
@@ -90,7 +92,7 @@ impl<C, P: Queued> Bottleneck<C, P> {
         }
     }
 
-    /// How much of the time until `now` the bottleneck was busy, and how many packets waited.
+    /// The share of the time until `now` in which the bottleneck was busy, and how many packets waited.
     pub(super) fn usage(&self, now: Instant<C>) -> Usage {
         match self {
             Self::Open => Usage::default(),

@@ -1,15 +1,16 @@
 use super::super::{DeliveryTrace, TokenBucket};
 use equipoise::units::{Rate, Schedule, Size, Span};
 
-/// The capacity of the bottleneck. All counts are of IP packets including headers, without link-layer framing.
+/// The capacity of the bottleneck. Rates and sizes count IP packets including headers, without link-layer framing.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum Capacity {
     /// Unlimited: no queue.
     #[default]
     Unlimited,
-    /// A rate that is constant or changes in steps; it may be zero for a while (an outage), but not forever.
+    /// A rate that is constant or changes in steps. It may be zero for some time (an outage), but the last rate must be
+    /// above zero.
     Rate(Schedule<Rate>),
-    /// A rate with bursts: a shaper.
+    /// A traffic shaper: a token bucket delays packets so that they keep to its rate, except for bursts.
     Shaped(TokenBucket),
     /// The delivery opportunities of a recorded trace.
     Trace(DeliveryTrace),
@@ -22,7 +23,7 @@ impl From<Schedule<Rate>> for Capacity {
 }
 
 impl Capacity {
-    /// The long-term rate over time, if there is one; for a trace, its mean.
+    /// The rate without bursts over time; for a trace, its mean rate; `None` if the capacity is unlimited.
     pub fn rate(&self) -> Option<Schedule<Rate>> {
         match self {
             Self::Unlimited => None,
@@ -32,9 +33,10 @@ impl Capacity {
         }
     }
 
-    /// The bits that the bottleneck can carry between two times after the origin; `None` if unlimited.
+    /// The number of bits that the bottleneck can transmit from `from` to `to`, both since the origin; `None` if
+    /// unlimited.
     ///
-    /// Bursts above a shaper's rate do not count.
+    /// The bursts that a shaper sends above its rate are not included.
     pub fn bits(&self, from: Span, to: Span) -> Option<f64> {
         match self {
             Self::Unlimited => None,
@@ -44,13 +46,14 @@ impl Capacity {
         }
     }
 
-    /// The load of `offered` bytes between two times after the origin, as a share of the capacity; `None` if the
-    /// capacity is zero or unlimited.
+    /// The load by `offered` bytes from `from` to `to` (both since the origin), as a share of the capacity; `None` if
+    /// the capacity is zero or unlimited.
     pub fn load(&self, from: Span, to: Span, offered: Size) -> Option<f64> {
         self.bits(from, to).filter(|bits| *bits > 0.0).map(|bits| offered.as_bits() as f64 / bits)
     }
 
-    /// Service time of a packet of `size` at the current rate; zero if there is no rate.
+    /// Transmission time of a packet of `size` at the rate at `elapsed` after the origin, or at a trace's mean rate;
+    /// zero if the capacity is unlimited.
     pub(super) fn serialisation(&self, elapsed: Span, size: Size) -> Span {
         let rate = match self {
             Self::Unlimited => return Span::ZERO,
@@ -62,7 +65,7 @@ impl Capacity {
     }
 }
 
-/// The bits that a rate carries between two times.
+/// The number of bits that are sent at `rate` from `from` to `to`, both since the origin.
 fn bits(rate: &Schedule<Rate>, from: Span, to: Span) -> f64 {
     let (mut bits, mut at) = (0.0, from);
     while at < to {
@@ -93,7 +96,8 @@ mod tests {
         assert_eq!(carried(12, 18), Some(0.0));
         assert_eq!(rate.load(ms(12), ms(18), Size::from_bytes(100)), None, "nothing is carried then");
         assert_eq!(rate.load(ms(0), ms(10), Size::from_bytes(5000)), Some(0.5));
-        // Opportunities at 3, 3 and 10 ms, then at 13, 13 and 20 ms.
+        // The trace has opportunities at 3, 3 and 10 ms. It repeats after 10 ms, so the next opportunities are at 13,
+        // 13 and 20 ms.
         let trace = Capacity::Trace(DeliveryTrace::parse("3\n3\n10\n").expect("a good trace"));
         let opportunities = |from, to| trace.bits(ms(from), ms(to)).map(|bits| bits / 12_000.0);
         assert_eq!(

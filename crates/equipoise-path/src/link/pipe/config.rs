@@ -12,24 +12,25 @@ use crate::link::{
 };
 use equipoise::units::{Rate, Schedule, Share, Size, Span};
 
-/// Which packets a queue drops, or marks if they are ECN-capable ([`Queued`](crate::link::Queued)).
+/// A queue discipline: which packets a queue drops, or marks if they are ECN-capable ([`Queued`](crate::link::Queued)).
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub enum Discipline {
-    /// Packets that arrive when the queue is full; no marks.
+    /// Drops packets that arrive when the queue is full; never marks.
     #[default]
     DropTail,
-    /// Also packets at the head of the queue while there is a standing delay.
+    /// Drops also packets at the head of the queue while the standing delay is too long (CoDel).
     Codel(Codel),
-    /// CoDel for each flow in its own queue.
+    /// One queue per flow, each managed by CoDel (FQ-CoDel).
     FqCodel(FqCodel),
-    /// Packets at random on arrival, while the delay is long.
+    /// Drops arriving packets at random while the delay is long (PIE).
     Pie(Pie),
-    /// Two queues: one has a short delay and fine-grained marks, for packets that support them (L4S).
+    /// Two queues (DualPI2): the low-latency queue has a short delay and fine-grained marks, for packets whose senders
+    /// support this (L4S).
     DualPi2(DualPi2),
 }
 
 impl Discipline {
-    /// The name in commands and files.
+    /// The name of the discipline in commands and files.
     pub const fn name(&self) -> &'static str {
         match self {
             Self::DropTail => "droptail",
@@ -40,7 +41,7 @@ impl Discipline {
         }
     }
 
-    /// Rejects parameters with which a queue could not work, or would be too expensive.
+    /// Rejects parameters for which the queue would not work or would need too much computing time.
     fn check(&self) -> Result<(), PipeError> {
         let discipline = self.name();
         let refuse = |what, found: String, least| Err(PipeError::Discipline { discipline, what, found, least });
@@ -63,7 +64,7 @@ impl Discipline {
         }
     }
 
-    /// The times of the discipline with their names, and the minimum of each.
+    /// The time parameters of the discipline: for each, its name, its value and the minimum allowed value.
     fn times(&self) -> Vec<(&'static str, Span, Span)> {
         match self {
             Self::DropTail => Vec::new(),
@@ -87,47 +88,48 @@ impl Discipline {
     }
 }
 
-/// Minimum target delay and minimum time between two updates. Our choice: each update costs computing time.
+/// Minimum of the target delays and of the times between two updates. Our choice: each update costs computing time.
 const LEAST_TIME: Span = Span::from_micros(100);
-/// Maximum number of flow queues: Linux's limit.
+/// Maximum number of queues of FQ-CoDel: the limit in Linux.
 const MOST_FLOWS: u32 = 65_536;
-/// Minimum quantum. With a smaller quantum a queue would need very many turns for one packet. Our choice.
+/// Minimum quantum of FQ-CoDel. With a smaller quantum a queue would need very many turns to send one packet. Our
+/// choice.
 const LEAST_QUANTUM: Size = Size::from_bytes(64);
 
-/// A packet leaves later than it entered, so that effects follow their cause.
+/// Minimum delay of a path: a packet must leave later than it entered, so that no effect happens before its cause.
 pub(super) const LEAST_DELAY: Span = Span::from_nanos(1);
 
-/// Minimum burst: a smaller bucket never passes a full Ethernet payload.
+/// Minimum size of a token bucket: a smaller bucket would never pass a packet that fills an Ethernet frame.
 const LEAST_BURST: Size = Size::from_bytes(1500);
 
-/// One direction of a path; the impairments apply in this order.
+/// The configuration of one direction of a path. The impairments apply in the order of the fields.
 #[derive(Clone, Debug, PartialEq)]
 pub struct PipeConfig {
-    /// Loss before the bottleneck: lost packets take no room there.
+    /// Random loss before the bottleneck: lost packets do not use queue space or capacity.
     pub loss: Schedule<Loss>,
     /// A policer, which drops packets above a rate before the bottleneck, without a queue; `None` for no policer.
     pub policer: Option<TokenBucket>,
-    /// Share of the packets that are duplicated, back to back.
+    /// Share of the packets that are duplicated; the copy directly follows the original.
     pub duplication: Share,
-    /// Size of the queue before the bottleneck.
+    /// The size limit of the queue before the bottleneck.
     pub queue: QueueLimit,
     /// The queue discipline.
     pub discipline: Discipline,
     /// The capacity of the bottleneck.
     pub capacity: Capacity,
-    /// Time from the end of a packet's service to its arrival; not negative. A delay that becomes shorter does not
-    /// cause reordering.
+    /// Propagation delay: time from the end of a packet's transmission to its arrival; not negative. If the delay
+    /// becomes shorter, packets are still not reordered.
     pub delay: Schedule<Span>,
-    /// The variation of the delay.
+    /// The random variation of the propagation delay.
     pub jitter: Jitter,
     /// Which packets are reordered; `None` for no reordering.
     pub reordering: Option<Reordering>,
 }
 
-/// Our choice: the default queue length of Linux interfaces.
+/// The queue limit if none is configured. Our choice: the default queue length of Linux interfaces.
 const DEFAULT_QUEUE: QueueLimit = QueueLimit::Packets(1000);
 
-/// A path without impairments.
+/// By default, a path has unlimited capacity, no delay and no impairments.
 impl Default for PipeConfig {
     fn default() -> Self {
         Self {
@@ -151,47 +153,48 @@ pub enum PipeError {
     /// The bottleneck cannot be built.
     #[error(transparent)]
     Link(#[from] LinkError),
-    /// A time is negative.
+    /// A configured time is negative.
     #[error("the {what} {found} is negative; it must be zero or more")]
     Negative {
-        /// Which time.
+        /// The name of the negative time.
         what: &'static str,
-        /// The value that was given.
+        /// The configured value.
         found: String,
     },
-    /// A parameter of a discipline is too small or too large.
+    /// A parameter of a queue discipline is too small or too large.
     #[error("the {what} {found} of {discipline} is not allowed; it must be at least {least}")]
     Discipline {
         /// The name of the discipline.
         discipline: &'static str,
-        /// Which parameter.
+        /// The name of the parameter.
         what: &'static str,
-        /// The value that was given.
+        /// The configured value.
         found: String,
-        /// The allowed values.
+        /// The allowed values, or their minimum.
         least: String,
     },
-    /// A token bucket would pass no packet.
+    /// With this configuration, a token bucket would pass no packet.
     #[error("a {who} of {found} lets nothing pass; give it a rate above zero and a burst of {least} or more")]
     Bucket {
-        /// The owner of the bucket.
+        /// The use of the bucket, such as policer or shaper.
         who: &'static str,
-        /// The value that was given.
+        /// The configured rate and burst.
         found: String,
-        /// The minimum burst.
+        /// The minimum allowed burst.
         least: String,
     },
-    /// With active queue management the waiting time is not known on arrival, so it cannot be limited.
+    /// The queue limit is a waiting time, but with active queue management the waiting time is not known when a packet
+    /// arrives.
     #[error("the queue's limit of {found} is a time, which {discipline} cannot keep; give packets or bytes")]
     TimeLimit {
-        /// The discipline.
+        /// The name of the queue discipline.
         discipline: &'static str,
-        /// The value that was given.
+        /// The configured limit.
         found: String,
     },
 }
 
-/// A link without random impairments.
+/// Converts a link into a path without random impairments.
 impl From<LinkConfig> for PipeConfig {
     fn from(link: LinkConfig) -> Self {
         let LinkConfig { rate, propagation_delay, queue } = link;
@@ -200,14 +203,15 @@ impl From<LinkConfig> for PipeConfig {
 }
 
 impl PipeConfig {
-    /// The path as a link without random impairments, if it is one: [`FifoLink`](crate::link::FifoLink) is faster.
+    /// Returns the equivalent link if the path has no random impairments: then the faster
+    /// [`FifoLink`](crate::link::FifoLink) can replace the [`Pipe`](crate::link::Pipe).
     pub fn as_link(&self) -> Option<LinkConfig> {
         let Capacity::Rate(rate) = &self.capacity else { return None };
         let link = LinkConfig { rate: rate.clone(), propagation_delay: self.delay.initial(), queue: self.queue };
         (Self::from(link.clone()) == *self).then_some(link)
     }
 
-    /// The minimum time for a packet to pass the path.
+    /// The minimum time from the entry of a packet to its departure from the path.
     pub fn least_delay(&self) -> Span {
         let jitter = match self.jitter {
             Jitter::None | Jitter::HalfNormal(_) => Span::ZERO,

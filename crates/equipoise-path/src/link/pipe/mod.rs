@@ -23,10 +23,12 @@ use config::LEAST_DELAY;
 use equipoise::units::{Instant, Size, Span};
 use parcel::Parcel;
 
-/// One direction of a path: packets enter at one end and leave at the other, possibly reordered, duplicated or lost.
+/// One direction of a path: packets enter at one end and leave at the other end, or are lost. Packets may be reordered
+/// or duplicated.
 ///
-/// `P` is the packet type; it is cloned only for a duplicate. The same configuration, seed and entries have the same
-/// result everywhere. The caller must limit the packets in flight: see [`held`](Self::held).
+/// `P` is the packet type. A packet is cloned only to duplicate it. With the same configuration, seed and entries, the
+/// results are the same on every machine. The path itself does not limit the number of packets in flight: the caller
+/// must do this, see [`held`](Self::held).
 #[derive(Clone, Debug)]
 pub struct Pipe<C, P> {
     config: PipeConfig,
@@ -39,18 +41,19 @@ pub struct Pipe<C, P> {
     reordering: Chance,
     bottleneck: Bottleneck<C, P>,
     under_way: Agenda<C, Parcel<P>>,
-    /// The time of the latest entry: time does not go back.
+    /// The latest time of an entry; earlier times count as this time.
     now: Instant<C>,
-    /// When the latest packet in order leaves; no other packet in order leaves earlier.
+    /// When the latest packet that is not reordered leaves; the following packets that are not reordered leave no
+    /// earlier.
     latest: Instant<C>,
-    /// The highest packet number that has left.
+    /// The highest number of a packet that has left.
     newest: u64,
     held: Size,
     discarded: Vec<P>,
     counts: LinkStats,
 }
 
-/// Streams of random numbers; their order determines the results of a seed.
+/// Numbers of the streams of random numbers, one per purpose. With other numbers, a seed would have other results.
 const LOSS: u64 = 0;
 const DUPLICATION: u64 = 1;
 const JITTER: u64 = 2;
@@ -58,10 +61,10 @@ const REORDERING: u64 = 3;
 const QUEUE: u64 = 4;
 
 impl<C, P: Clone + Queued> Pipe<C, P> {
-    /// An empty path. Steps and traces of its capacity start at `origin`.
+    /// An empty path. The time steps and traces of the configuration start at `origin`.
     ///
     /// # Errors
-    /// [`PipeError`] if the configuration does not describe a path.
+    /// [`PipeError`] if the configuration is invalid.
     pub fn new(config: PipeConfig, origin: Instant<C>, seed: u64) -> Result<Self, PipeError> {
         config.check()?;
         Ok(Self {
@@ -84,14 +87,15 @@ impl<C, P: Clone + Queued> Pipe<C, P> {
         })
     }
 
-    /// Enters a packet of `size` IP bytes at `now`.
+    /// Sends a packet of `size` IP bytes into the path at `now`.
     ///
-    /// Entries must be in time order; an entry before the previous one counts as simultaneous with it. Returns whether
-    /// the packet was duplicated.
+    /// Calls must be in time order; an entry time before the previous entry counts as simultaneous. Returns whether the
+    /// packet was duplicated.
     pub fn enter(&mut self, now: Instant<C>, size: Size, packet: P) -> bool {
         self.advance(now);
         self.count_entry(size);
-        // All random numbers are drawn for every packet, so that one impairment does not affect the others.
+        // All random numbers are drawn for every packet, so that one impairment does not change the random numbers of
+        // another one.
         let lost = self.loss.next(self.now - self.origin);
         let twice = self.duplication.happens(self.config.duplication);
         let jitter = self.jitter.jitter(self.config.jitter);
@@ -120,9 +124,10 @@ impl<C, P: Clone + Queued> Pipe<C, P> {
         twice
     }
 
-    /// Enters a packet at `now`. The packet has only the propagation delay: no rate limit, no loss, no jitter.
+    /// Sends a packet into the path at `now`. The packet has only the propagation delay: no rate limit, no loss, no
+    /// jitter.
     ///
-    /// For packets that are not part of the traffic, such as ARP.
+    /// This is for packets that are not part of the measured traffic, such as ARP.
     pub fn bypass(&mut self, now: Instant<C>, size: Size, packet: P) {
         self.advance(now);
         self.count_entry(size);
@@ -131,7 +136,8 @@ impl<C, P: Clone + Queued> Pipe<C, P> {
         self.under_way.enter(at, parcel);
     }
 
-    /// The time of the next event; `None` if nothing is in flight.
+    /// The time of the next event on the path, a departure or the start of a service; `None` if no packet is queued or
+    /// in flight.
     pub fn next(&self) -> Option<Instant<C>> {
         match (self.under_way.next(), self.bottleneck.next()) {
             (Some(arrival), Some(service)) => Some(arrival.min(service)),
@@ -139,8 +145,8 @@ impl<C, P: Clone + Queued> Pipe<C, P> {
         }
     }
 
-    /// The smallest `known` for which [`leave_before`](Self::leave_before) returns or does something; `None` if nothing
-    /// is in flight.
+    /// The smallest `known` for which [`leave_before`](Self::leave_before) returns a packet or changes the state;
+    /// `None` if no packet is queued or in flight.
     pub fn next_known(&self) -> Option<Instant<C>> {
         let tick = Span::from_nanos(1);
         let arrival = self.under_way.next().map(|at| at - (self.least_delay - tick));
@@ -148,15 +154,17 @@ impl<C, P: Clone + Queued> Pipe<C, P> {
         arrival.into_iter().chain(service).min()
     }
 
-    /// The next packet that leaves no later than `horizon`, and when.
+    /// Returns the next packet that leaves no later than `horizon`, and its departure time.
     ///
-    /// Afterwards no packet should enter before `horizon`, because decisions for that time were made without it.
+    /// After this call no packet should enter before `horizon`, because the path has already been computed up to this
+    /// time.
     pub fn leave(&mut self, horizon: Instant<C>) -> Option<(Instant<C>, P)> {
         self.serve(horizon);
         self.come_out(horizon)
     }
 
-    /// The next packet to leave, and when, if no packet that enters at `known` or later can leave before it.
+    /// Returns the next packet that leaves and its departure time, if no packet that enters at `known` or later can
+    /// leave before it.
     pub fn leave_before(&mut self, known: Instant<C>) -> Option<(Instant<C>, P)> {
         let before = known.as_nanos().checked_sub(1).map(Instant::from_nanos)?;
         self.serve(before);
@@ -176,15 +184,15 @@ impl<C, P: Clone + Queued> Pipe<C, P> {
         Some((at, parcel.packet))
     }
 
-    /// A packet that was lost or dropped, so that the caller can reuse its memory.
+    /// Returns a lost or dropped packet, so that the caller can reuse its memory.
     ///
-    /// Packets are kept until they are taken. Call this until it returns `None`, after every entry and departure, to
-    /// keep the list short.
+    /// The path stores lost and dropped packets until this call. After every entry and departure, call it until it
+    /// returns `None`, so that the list stays short.
     pub fn discarded(&mut self) -> Option<P> {
         self.discarded.pop()
     }
 
-    /// IP bytes in the queue and in flight.
+    /// Total IP bytes of the packets in the queue and in flight.
     pub const fn held(&self) -> Size {
         self.held
     }
@@ -194,12 +202,12 @@ impl<C, P: Clone + Queued> Pipe<C, P> {
         self.under_way.len() + self.bottleneck.len()
     }
 
-    /// The configuration that it was built from.
+    /// The configuration of the path.
     pub const fn config(&self) -> &PipeConfig {
         &self.config
     }
 
-    /// The counters at `now`.
+    /// The counters of the path at `now`.
     pub fn stats(&self, now: Instant<C>) -> LinkStats {
         LinkStats { in_flight: self.in_flight() as u64, usage: self.bottleneck.usage(now), ..self.counts }
     }
@@ -210,7 +218,7 @@ impl<C, P: Clone + Queued> Pipe<C, P> {
         self.held = self.held + size;
     }
 
-    /// Passes the packet to the bottleneck at `self.now`.
+    /// Passes a packet to the bottleneck at time `self.now`.
     fn offer(&mut self, parcel: Parcel<P>) {
         let now = self.now;
         let (bottleneck, mut ledger) = self.queue();
@@ -219,38 +227,40 @@ impl<C, P: Clone + Queued> Pipe<C, P> {
         }
     }
 
-    /// The bottleneck, and the ledger for its drops and marks.
+    /// The bottleneck, and a ledger that counts the packets that the bottleneck drops and marks.
     fn queue(&mut self) -> (&mut Bottleneck<C, P>, Ledger<'_, P>) {
         let Self { bottleneck, discarded, counts, held, .. } = self;
         (bottleneck, Ledger { counts, held, discarded })
     }
 
-    /// Processes all events before an entry at `now`.
+    /// Advances the time to `now`, and performs all services that begin until then.
     fn advance(&mut self, now: Instant<C>) {
         self.now = self.now.max(now);
         self.serve(self.now);
     }
 
-    /// Performs all services that begin until `horizon`, if they are not known in advance.
+    /// Performs all services that begin no later than `horizon`, if the bottleneck has active queue management.
     fn serve(&mut self, horizon: Instant<C>) {
         while let Some((end, parcel)) = self.take(horizon) {
             self.propagate(end, parcel);
         }
     }
 
-    /// The next packet whose service begins until `horizon`, with the end of its service.
+    /// Returns the next packet whose service begins no later than `horizon`, and the end of this service.
     fn take(&mut self, horizon: Instant<C>) -> Option<(Instant<C>, Parcel<P>)> {
         loop {
             let (bottleneck, mut ledger) = self.queue();
             if let Some(served) = bottleneck.take(horizon, &mut ledger) {
                 return Some(served);
             }
-            // A queue may have dropped all its packets.
+            // `bottleneck.take` also returns `None` if the queue dropped packets instead of serving one. Another packet
+            // may be due.
             bottleneck.next().filter(|at| *at <= horizon)?;
         }
     }
 
-    /// Moves a packet that leaves the bottleneck at `end` towards the far end.
+    /// Computes when a packet that leaves the bottleneck at `end` arrives at the receiving end, and schedules this
+    /// arrival.
     fn propagate(&mut self, end: Instant<C>, parcel: Parcel<P>) {
         let usual = end + (self.delay_at(end) + parcel.jitter).max(LEAST_DELAY);
         let at = if let Some(by) = parcel.held_back {
@@ -267,7 +277,7 @@ impl<C, P: Clone + Queued> Pipe<C, P> {
         self.config.delay.at(now - self.origin)
     }
 
-    /// Minimum time after a packet of `size` until the next one can leave.
+    /// Minimum time between the departures of a packet of `size` and of the following packet.
     fn behind(&self, now: Instant<C>, size: Size) -> Span {
         match self.config.jitter {
             Jitter::HalfNormal(_) => self.config.capacity.serialisation(now - self.origin, size),
@@ -281,7 +291,7 @@ impl<C, P: Clone + Queued> Pipe<C, P> {
     }
 }
 
-/// Counts a queue's actions, and keeps the packets that it dropped.
+/// Counts the packets that a queue drops or marks, and stores the dropped packets.
 struct Ledger<'a, P> {
     counts: &'a mut LinkStats,
     held: &'a mut Size,

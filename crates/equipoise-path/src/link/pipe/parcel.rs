@@ -4,13 +4,13 @@ use equipoise::units::{Size, Span};
 /// A packet and the random numbers drawn for it.
 #[derive(Clone, Debug)]
 pub(super) struct Parcel<P> {
-    /// Its number in entry order, from 1; the largest number for a packet outside of that order.
+    /// The packet's number in order of entry, from 1; `u64::MAX` for a packet that bypasses the bottleneck.
     pub(super) number: u64,
-    /// Its IP bytes.
+    /// The size of the packet in IP bytes.
     pub(super) size: Size,
-    /// The deviation of its delay.
+    /// The random deviation of the packet's propagation delay.
     pub(super) jitter: Span,
-    /// How far it is moved out of order, if it is.
+    /// If the packet is reordered: how much later it arrives; negative if it arrives earlier.
     pub(super) held_back: Option<Span>,
     pub(super) packet: P,
 }

@@ -4,7 +4,7 @@ use crate::link::bucket::Bucket;
 use crate::link::service::{RateService, Service};
 use crate::link::trace::TraceService;
 
-/// The kind of service that the configuration selects.
+/// The kind of service of the bottleneck, as selected by the configuration.
 #[derive(Clone, Debug)]
 pub(super) enum AnyService<C> {
     Rate(RateService<C>),

@@ -13,7 +13,7 @@ use equipoise::units::{Rate, Schedule, SenderClock, Share};
 
 type At = Instant<SenderClock>;
 
-/// A packet takes 1 ms at 8 Mbit/s.
+/// Size of every packet; its transmission takes 1 ms at 8 Mbit/s.
 const PACKET: Size = Size::from_bytes(1000);
 
 fn us(us: u64) -> At {
@@ -28,7 +28,8 @@ fn rate(mbps: u64) -> Capacity {
     Capacity::Rate(Schedule::constant(Rate::from_bps(mbps * 1_000_000)))
 }
 
-/// Sends packet n at n times `gap_us`. Returns numbers and times in µs of all packets that leave, and the path.
+/// Sends `packets` packets into the path, packet n at n · `gap_us`. Returns the number and the departure time in µs of
+/// each packet that leaves, and the path.
 fn run(config: PipeConfig, packets: u32, gap_us: u64, seed: u64) -> (Vec<(u32, u64)>, Pipe<SenderClock, u32>) {
     let mut pipe = Pipe::new(config, At::ZERO, seed).expect("a path");
     let mut out = Vec::new();
@@ -51,8 +52,9 @@ fn a_route_changes_and_nobody_overtakes() {
     let delay = Schedule::new(ms(10), vec![(ms(4), ms(30)), (ms(20), ms(5))]);
     let config = PipeConfig { delay, ..PipeConfig::default() };
     let (out, pipe) = run(config, 7, 4000, 1);
-    // Sent at 0, 4, 8 ... ms. The packets sent at 20 and 24 ms would arrive at 25 and 29 ms, before those sent at 4 to
-    // 16 ms with the longer delay.
+    // Packets are sent at 0, 4, 8 ... ms. With the shorter delay, the packets sent at 20 and 24 ms would arrive at 25
+    // and 29 ms. These times are before the arrival of the packets sent at 4 to 16 ms with the longer delay, so the
+    // order is kept.
     let at = [10_000, 34_000, 38_000, 42_000, 46_000, 46_000, 46_000];
     assert_eq!(out, (0..).zip(at).collect::<Vec<_>>());
     assert_eq!(pipe.stats(us(50_000)).reordered, 0);
@@ -64,7 +66,7 @@ fn a_packet_comes_no_sooner_behind_another_than_the_bottleneck_takes_for_that_on
     let config = PipeConfig { capacity: rate(8), delay: Span::from_millis(20).into(), jitter, ..PipeConfig::default() };
     let (out, _) = run(config, 20_000, 2000, 1);
     let later = out.iter().map(|(number, at)| at - u64::from(*number) * 2000).collect::<Vec<_>>();
-    // 1 ms of service and 20 ms of delay, plus at most 15 ms of jitter.
+    // The delay of a packet: 1 ms of transmission, 20 ms of propagation, and at most 15 ms of jitter.
     let (least, most) = (later.iter().min().expect("packets"), later.iter().max().expect("packets"));
     assert!((21_000..21_200).contains(least) && *most == 36_000, "{least} to {most}");
     let gaps = out.windows(2).map(|pair| pair[1].1 - pair[0].1);
@@ -76,7 +78,7 @@ fn a_packet_comes_no_sooner_behind_another_than_the_bottleneck_takes_for_that_on
 fn a_policer_drops_what_exceeds_its_rate_and_delays_nobody() {
     let bucket = TokenBucket { rate: Rate::from_bps(4_000_000), burst: Size::from_bytes(10_000) };
     let config = PipeConfig { policer: Some(bucket), ..PipeConfig::default() };
-    // 8 Mbit/s are offered for a second: the burst passes, and then every other packet.
+    // The source sends 8 Mbit/s for a second. First the burst passes the policer, then every second packet.
     let (out, pipe) = run(config, 1000, 1000, 1);
     assert!(out.iter().all(|(number, at)| u64::from(*number) * 1000 == *at));
     let stats = pipe.stats(us(1_000_000));
@@ -84,7 +86,7 @@ fn a_policer_drops_what_exceeds_its_rate_and_delays_nobody() {
     assert!((509..=510).contains(&stats.left), "10 kB of burst and 500 kB of rate, {} packets", stats.left);
     let shaper = PipeConfig { capacity: Capacity::Shaped(bucket), ..PipeConfig::default() };
     let (out, _) = run(shaper, 1000, 1000, 1);
-    // Nothing is dropped: the burst is used up after 20 packets; from then on each packet takes 2 ms.
+    // The shaper drops nothing. The first 19 packets use up the burst; after that, each packet takes 2 ms.
     assert_eq!((out.len(), out[18].1, out[999].1), (1000, 18_000, 2 * 999_000 - 18_000));
 }
 
@@ -121,7 +123,8 @@ fn a_share_is_held_back_and_overtaken() {
     let (out, pipe) = run(config, 20_000, 1000, 1);
     let delays = out.iter().map(|(number, at)| at - u64::from(*number) * 1000);
     let late = delays.filter(|delay| *delay == 15_000).count();
-    // Standard error of the share: 0.2 %. A delayed packet is overtaken unless all following ones are delayed, too.
+    // The standard error of the share is 0.2 %. A delayed packet is overtaken, unless all packets in the next 5 ms are
+    // delayed, too.
     assert!((late as f64 / 20_000.0 - 0.1).abs() < 0.01, "{late}");
     let reordered = pipe.stats(us(0)).reordered;
     assert!(reordered <= late as u64 && reordered > late as u64 * 99 / 100, "{reordered} of {late}");
@@ -168,8 +171,9 @@ fn what_happens_to_a_packet_does_not_depend_on_what_else_may_happen() {
     assert_ne!(numbers(bare.clone(), 7), numbers(bare, 8), "another seed loses others");
 }
 
-/// Before a step of the loss, the same packets are lost as without the step. After it, the same packets are lost as
-/// with the later loss from the start: a packet's fate depends on its number.
+/// Before the change of the loss probability, the same packets are lost as without the change. After the change, the
+/// same packets are lost as if the later probability applied from the start, because the random numbers depend only on
+/// the packet number.
 #[test]
 fn a_step_of_loss_holds_from_its_time_on() {
     let [few, many] = [0.05, 0.4].map(|fraction| Loss::Random(share(fraction)));
@@ -183,7 +187,7 @@ fn a_step_of_loss_holds_from_its_time_on() {
     let of = |all: Vec<u32>, from, to| all.into_iter().filter(|it| (from..to).contains(it)).collect::<Vec<_>>();
     assert_eq!(before, of(passed(few.into()), 0, 10_000));
     assert_eq!(after, of(passed(many.into()), 10_000, 20_000));
-    // Standard errors 0.0022 and 0.0049.
+    // The standard errors of the two shares are 0.0022 and 0.0049.
     let lost = [before, after].map(|passed| 1.0 - passed.len() as f64 / 1e4);
     assert!((lost[0] - 0.05).abs() < 0.01 && (lost[1] - 0.4).abs() < 0.02, "{lost:?}");
 }
@@ -193,7 +197,7 @@ fn codel_keeps_the_delay_short_where_drop_tail_fills_its_queue() {
     let drop_tail = PipeConfig { capacity: rate(8), queue: QueueLimit::Packets(500), ..PipeConfig::default() };
     let codel = PipeConfig { discipline: Discipline::Codel(Codel::default()), ..drop_tail.clone() };
     let mean_wait = |config| {
-        // A packet every 909 µs needs 1000 µs of service: 1.1 times the link's capacity, for 60 s.
+        // A packet arrives every 909 µs and its transmission takes 1000 µs: 1.1 times the link's capacity, for 60 s.
         let (out, pipe) = run(config, 66_000, 909, 1);
         let settled = &out[out.len() / 2..];
         let waits = settled.iter().map(|(number, at)| (at - u64::from(*number) * 909) as f64 / 1e3);
@@ -265,7 +269,7 @@ fn impossible_paths_are_refused_by_name() {
     let fq = FqCodel::default();
     let pie = Pie::default();
     for (discipline, named) in [
-        // None of these would ever deliver a packet, or only after a very long computation.
+        // Each of these configurations would deliver no packet, or would deliver it only after a very long computation.
         (Discipline::FqCodel(FqCodel { quantum: Size::ZERO, ..fq }), "quantum"),
         (Discipline::FqCodel(FqCodel { flows: 0, ..fq }), "number of queues"),
         (Discipline::FqCodel(FqCodel { flows: u32::MAX, ..fq }), "number of queues"),
@@ -288,7 +292,7 @@ fn impossible_paths_are_refused_by_name() {
     assert!(matches!(error, PipeError::Bucket { who: "shaper", .. }), "{error}");
 }
 
-/// A packet of any flow and any kind.
+/// A packet whose ECN field and flow are derived from a number.
 #[derive(Clone, Debug)]
 struct Any(u64);
 
@@ -419,7 +423,7 @@ proptest! {
         }
     }
 
-    /// If it fails, packets taken early are not the packets that leave in the end.
+    /// If it fails, `leave_before` returns packets in another order or at other times than `leave`.
     #[test]
     fn what_nothing_can_precede_any_more_comes_out_as_if_all_had_been_waited_for(
         config in any_config(),
@@ -447,17 +451,18 @@ proptest! {
         prop_assert_eq!(run(config.clone(), 100, 300, seed).0, run(config, 100, 300, seed).0);
     }
 
-    /// If it fails, a program that sleeps for this time wakes too late.
+    /// If it fails, a packet can leave after less than `least_delay`, so a program that sleeps for this time would wake
+    /// too late.
     #[test]
     fn no_packet_is_faster_than_the_least_delay(config in any_config(), seed in any::<u64>()) {
         let least = config.least_delay();
         for (number, at) in run(config, 100, 300, seed).0 {
-            // Times are truncated to whole microseconds.
+            // Departure times are truncated to whole microseconds.
             prop_assert!(us(at + 1) - us(u64::from(number) * 300) > least);
         }
     }
 
-    /// If it fails, the result depends on how often the program polls.
+    /// If it fails, the result depends on how often the caller polls the path.
     #[test]
     fn it_does_not_matter_when_one_looks(config in any_config(), seed in any::<u64>()) {
         let (often, _) = run(config.clone(), 100, 300, seed);

@@ -6,12 +6,12 @@ use thiserror::Error;
 
 use equipoise::units::{Rate, Size};
 
-/// Traces of one video at several bit rates: the sizes of its frames as encoded at each rate (RFC 8593, Sec. 6.1).
+/// Traces of one video at several bit rates: the sizes of the frames when encoded at each rate (RFC 8593, Sec. 6.1).
 #[derive(Clone, Debug, PartialEq)]
 pub struct Ladder {
-    /// Bit rates, ascending.
+    /// The bit rates, in ascending order.
     rates: Arc<[Rate]>,
-    /// Sizes in bytes, frame by frame, for all rates.
+    /// Frame sizes in bytes: for each frame, the sizes at all rates.
     sizes: Arc<[u32]>,
 }
 
@@ -19,59 +19,59 @@ pub struct Ladder {
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[error("line {line}: {kind}")]
 pub struct LadderError {
-    /// The line, from 1; the last line if something is missing at the end.
+    /// The number of the line with the error, from 1; the last line if something is missing at the end of the text.
     pub line: usize,
     /// The error in that line.
     pub kind: LadderErrorKind,
 }
 
-/// The error in a line of traces at several bit rates.
+/// The error in a line of video traces.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum LadderErrorKind {
-    /// A column is not a number, or too large.
+    /// A column is not a number, or its number is too large.
     #[error("`{text}` is no {field}")]
     NoNumber {
-        /// The expected content.
+        /// The expected content of the column.
         field: &'static str,
-        /// The text found.
+        /// The text in the column.
         text: String,
     },
-    /// The rates are not in order.
+    /// The rates are not in ascending order.
     #[error("the rates must ascend from above zero, and {found} kbit/s follows {previous} kbit/s")]
     Order {
-        /// The rate found.
+        /// The rate that is out of order.
         found: u64,
-        /// The previous rate; zero before the first.
+        /// The rate before the wrong rate; zero if the wrong rate is the first.
         previous: u64,
     },
-    /// A frame does not have one size for each rate.
+    /// A line does not have one frame size for each rate.
     #[error("{found} sizes; each frame has one for each of the {expected} rates")]
     Columns {
-        /// Sizes found.
+        /// Number of sizes in the line.
         found: usize,
-        /// Rates in the first line.
+        /// Number of rates in the first line.
         expected: usize,
     },
     /// There are too many rates or frames.
     #[error("more than {most} {what}")]
     TooMany {
-        /// Rates or frames.
+        /// What is too many: rates or frames.
         what: &'static str,
-        /// The maximum number.
+        /// The maximum allowed number.
         most: usize,
     },
     /// The traces are too short to be repeated.
     #[error("{found} frames; traces are repeated after the first {skipped}, and need more than these")]
     TooShort {
-        /// Frames found.
+        /// Number of frames in the traces.
         found: usize,
         /// Number of frames skipped when a trace repeats.
         skipped: usize,
     },
 }
 
-/// Maximum number of rates: more than any encoder has. Together with the number of frames, it bounds memory.
+/// Maximum number of rates: more than any encoder offers. This limit and the maximum number of frames limit the memory.
 const MOST_RATES: usize = 256;
 /// Maximum number of frames: an hour at 30 frames/s.
 const MOST_FRAMES: usize = 108_000;
@@ -80,16 +80,16 @@ impl Ladder {
     /// Number of frames at the start that are skipped when the traces repeat, because they include a large I frame (RFC
     /// 8593, Sec. 6.2.1, `SkipFrames`).
     pub const SKIPPED: usize = 20;
-    /// Bounds of a frame size that is extrapolated beyond the traces (RFC 8593, Sec. 6.2.1, `fs_min` and `fs_max`).
+    /// Minimum and maximum frame size in bytes (RFC 8593, Sec. 6.2.1, `fs_min` and `fs_max`).
     const SMALLEST: f64 = 10.0;
     const LARGEST: f64 = 1_000_000.0;
 
-    /// Reads traces: in the first line the bit rates in kbit/s, ascending; in each further line the sizes in bytes of
-    /// one frame at these rates. Columns are separated by commas or blanks; empty lines and lines that begin with `#`
-    /// are skipped.
+    /// Reads traces. The first line has the bit rates in kbit/s, ascending. Each further line has the sizes of one
+    /// frame at these rates, in bytes. Columns are separated by commas or blanks. Empty lines and lines that begin with
+    /// `#` are skipped.
     ///
     /// # Errors
-    /// [`LadderError`] for the first line that is wrong.
+    /// [`LadderError`] for the first line with an error.
     pub fn parse<'t>(lines: impl IntoIterator<Item = &'t str>) -> Result<Self, LadderError> {
         let mut rates: Vec<u64> = Vec::new();
         let mut sizes = Vec::new();
@@ -117,13 +117,14 @@ impl Ladder {
         self.sizes.len() / self.rates.len()
     }
 
-    /// The lowest and the highest rate.
+    /// The lowest and the highest bit rate of the traces.
     pub fn range(&self) -> (Rate, Rate) {
         let end = |rate: Option<&Rate>| rate.copied().unwrap_or(Rate::ZERO);
         (end(self.rates.first()), end(self.rates.last()))
     }
 
-    /// The frame after frame `index`, across the end of the traces (RFC 8593, Sec. 6.2.1).
+    /// Returns the index of the frame after frame `index`. The traces repeat after their last frame (RFC 8593, Sec.
+    /// 6.2.1).
     pub(super) fn after(&self, index: usize) -> usize {
         if index < Self::SKIPPED {
             index + 1
@@ -132,8 +133,9 @@ impl Ladder {
         }
     }
 
-    /// The size of frame `index` at a rate: interpolated between the neighbouring rates, or scaled beyond the first and
-    /// the last (RFC 8593, Sec. 6.2.1, cases a to c).
+    /// The size of frame `index` at a rate. The size is interpolated between the two neighbouring rates of the traces.
+    /// Below the lowest or above the highest rate, it is scaled in proportion to the rate (RFC 8593, Sec. 6.2.1, cases
+    /// a to c).
     pub(super) fn size(&self, index: usize, rate: Rate) -> Size {
         let above = self.rates.partition_point(|it| *it <= rate);
         let bytes = match (above.checked_sub(1), above) {
@@ -199,7 +201,7 @@ mod tests {
 
     use super::*;
 
-    /// Frame n has 100 + n bytes at 200 kbit/s and three times as many at 600 kbit/s.
+    /// Traces in which frame n has 100 + n bytes at 200 kbit/s and 3 · (100 + n) bytes at 600 kbit/s.
     fn ladder(frames: usize) -> Ladder {
         let rows: Vec<String> = (0..frames).map(|n| format!("{},{}", 100 + n, 3 * (100 + n))).collect();
         let head = ["# kbit/s", "200, 600"];

@@ -1,4 +1,4 @@
-//! Live encoders, reduced to frame sizes and capture times.
+//! Models of live encoders: only the sizes and capture times of frames are computed.
 
 mod ladder;
 mod model;
@@ -13,10 +13,10 @@ use super::Video;
 use model::ModelledVideo;
 use quantiser::Quantiser;
 
-/// A live encoder: a sequence of frames whose sizes follow a rate as far as the encoder can.
+/// A live encoder: a sequence of frames whose sizes follow a requested rate as far as the encoder can.
 ///
-/// A due frame is either encoded for the current rate ([`encode`](Self::encode)) or skipped ([`skip`](Self::skip));
-/// frames are never encoded in advance or again.
+/// When a frame is due, it is either encoded for the current rate ([`encode`](Self::encode)) or skipped
+/// ([`skip`](Self::skip)). A frame is never encoded in advance, and never encoded a second time.
 #[derive(Clone, Debug)]
 pub struct Encoder(Kind);
 
@@ -27,7 +27,7 @@ enum Kind {
     Constant(Constant),
 }
 
-/// Frames of one size at even times: audio at a constant bit rate.
+/// Frames of the same size at equal intervals, like audio at a constant bit rate.
 #[derive(Clone, Debug)]
 struct Constant {
     frame: Size,
@@ -36,14 +36,15 @@ struct Constant {
 }
 
 impl Encoder {
-    /// The frames of a video, quantised so that the output follows the rate: at most a ninth below it, if the video has
-    /// enough data. The encoder ends with the video.
+    /// An encoder that quantises the frames of a video so that its output follows the requested rate. The output is at
+    /// most a ninth below the requested rate, if the video has enough data. After the last frame of the video, the
+    /// encoder has no more frames.
     pub fn quantising(video: Video) -> Self {
         Self(Kind::Quantiser(Quantiser::new(video)))
     }
 
-    /// A model of an encoder (RFC 8593) in a run with this seed; `stream` selects its own random numbers. The encoder
-    /// never ends.
+    /// An encoder that follows a model (RFC 8593), with random numbers from `seed`; `stream` is the number of its own
+    /// stream of random numbers. The number of frames is unlimited.
     ///
     /// # Errors
     /// [`VideoModelError`] for invalid parameters.
@@ -51,15 +52,15 @@ impl Encoder {
         Ok(Self(Kind::Modelled(ModelledVideo::new(model, (seed, stream))?)))
     }
 
-    /// An encoder with a constant bit rate, which ignores the requested rate. It has a frame every `interval`, the
-    /// first at once, without end. Frames have whole bytes, at least one.
+    /// An encoder with a constant bit rate, which ignores the requested rate. The first frame is due at once, then one
+    /// frame per `interval`, without end. The frame size is rounded to whole bytes, at least one byte.
     pub fn constant(rate: Rate, interval: Span) -> Self {
         let bytes = rate.as_bps_f64() / 8.0 * interval.as_secs_f64();
         let frame = Size::from_bytes((libm::round(bytes) as u64).max(1));
         Self(Kind::Constant(Constant { frame, interval: interval.max(Span::from_micros(1)), next: 0 }))
     }
 
-    /// When the next frame is captured, since the start; `None` after the last frame.
+    /// When the next frame is captured, as time since the start; `None` after the last frame.
     pub fn next_frame(&self) -> Option<Span> {
         match &self.0 {
             Kind::Quantiser(quantiser) => quantiser.next_frame(),
@@ -68,7 +69,8 @@ impl Encoder {
         }
     }
 
-    /// Encodes the next frame for a rate of `target`, without headers. Returns its size; `None` after the last frame.
+    /// Encodes the next frame for the rate `target`. Returns the size of the frame without headers; `None` after the
+    /// last frame.
     pub fn encode(&mut self, target: Rate) -> Option<Size> {
         match &mut self.0 {
             Kind::Quantiser(quantiser) => quantiser.encode(target),
@@ -80,7 +82,7 @@ impl Encoder {
         }
     }
 
-    /// Skips the next frame.
+    /// Skips the next frame without encoding it.
     pub fn skip(&mut self) {
         match &mut self.0 {
             Kind::Quantiser(quantiser) => quantiser.skip(),
@@ -98,7 +100,7 @@ impl Encoder {
         }
     }
 
-    /// The rate of a constant-rate encoder, without headers; `None` for others.
+    /// The rate of an encoder with a constant bit rate, without headers; `None` for other encoders.
     pub fn constant_rate(&self) -> Option<Rate> {
         match &self.0 {
             Kind::Quantiser(_) | Kind::Modelled(_) => None,
@@ -111,7 +113,7 @@ impl Encoder {
 mod tests {
     use super::*;
 
-    /// 20 kbit/s in frames of 20 ms, as in the tests of RFC 8867.
+    /// Audio with 20 kbit/s and one frame every 20 ms, as in the tests of RFC 8867.
     #[test]
     fn audio_has_frames_of_one_size_at_even_times() {
         let mut audio = Encoder::constant(Rate::from_bps(20_000), Span::from_millis(20));

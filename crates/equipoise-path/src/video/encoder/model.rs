@@ -5,93 +5,96 @@ use super::Ladder;
 use equipoise::random::{Generator, generator};
 use equipoise::units::{Rate, Size, Span};
 
-/// A model of a live encoder (RFC 8593).
+/// The parameters of a model of a live encoder (RFC 8593).
 ///
-/// The encoder accepts a new rate only [`reaction`](Self::reaction) after it accepted the last one (Sec. 5.1). If the
-/// new rate differs substantially, a [`transient`](Self::transient) follows: a large frame, and smaller ones that
-/// compensate for it (Sec. 5.2). Otherwise frame sizes vary independently around the rate (Sec. 5.3), or follow
-/// recorded traces (Sec. 6); traces with transients are the hybrid model of Sec. 7.
+/// After the encoder has accepted a new rate, it accepts the next rate only after [`reaction`](Self::reaction) (Sec.
+/// 5.1). If the new rate differs substantially from the previous rate, a [`transient`](Self::transient) follows: a
+/// large frame, and then smaller frames that compensate for the large frame (Sec. 5.2). Without a transient, frame
+/// sizes vary independently around the rate (Sec. 5.3), or follow recorded traces (Sec. 6). Traces together with
+/// transients are the hybrid model of Sec. 7.
 ///
-/// Readings: the first frame begins a transient, because it cannot be predicted from another frame. If the burst frame
-/// would leave less than [`SMALLEST`](Self::SMALLEST) for each of the following frames, it is smaller than
-/// [`Transient::burst`], so that the mean of the transient stays at the requested rate.
+/// Readings: the first frame begins a transient, because it cannot be predicted from another frame. If a burst frame of
+/// size [`Transient::burst`] would leave less than [`SMALLEST`](Self::SMALLEST) for each of the following frames, the
+/// burst frame is made smaller. Therefore the mean rate during the transient is the requested rate.
 #[derive(Clone, Debug, PartialEq)]
 pub struct VideoModel {
     /// Frames per second; above zero.
     pub frame_rate: f64,
-    /// The lowest rate that it supports, without headers (`R_min`).
+    /// The lowest rate that the encoder supports, without headers (`R_min`).
     pub min_rate: Rate,
-    /// The highest rate that it supports (`R_max`).
+    /// The highest rate that the encoder supports, without headers (`R_max`).
     pub max_rate: Rate,
-    /// How long after an accepted rate no further rate is accepted (`tau_v`).
+    /// The minimum time between two rates that the encoder accepts (`tau_v`).
     pub reaction: Span,
-    /// The reaction to a substantial change of the rate; `None` for no reaction.
+    /// The large frame and smaller frames after a substantial change of the rate; `None` if the encoder has no
+    /// transients.
     pub transient: Option<Transient>,
-    /// Scale of the Laplace distribution of frame intervals, relative to their mean (`SCALE_t`).
+    /// Scale of the Laplace distribution of the time between frames, relative to the mean of this time (`SCALE_t`).
     pub interval_spread: f64,
-    /// Scale of the Laplace distribution of frame sizes, relative to their mean (`SCALE_B`); no effect with traces.
+    /// Scale of the Laplace distribution of frame sizes, relative to the mean size (`SCALE_B`); ignored if there are
+    /// traces.
     pub size_spread: f64,
-    /// Recorded frames, instead of independent sizes.
+    /// Recorded frame sizes; `None` for random frame sizes.
     pub traces: Option<Ladder>,
 }
 
-/// The reaction to a substantial change of the rate (RFC 8593, Sec. 5.2).
+/// The transient after a substantial change of the rate (RFC 8593, Sec. 5.2).
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Transient {
-    /// Number of frames (`K_d`).
+    /// Number of frames in the transient (`K_d`).
     pub frames: u32,
-    /// Size of the first frame (`K_B`).
+    /// Size of the first frame of the transient, the burst frame (`K_B`).
     pub burst: Size,
-    /// The minimum relative change of the rate that is substantial.
+    /// A transient follows if the relative change of the rate exceeds this value.
     pub threshold: f64,
 }
 
-/// Why the parameters of an encoder are invalid.
+/// Why the parameters of an encoder model are invalid.
 #[derive(Clone, Debug, PartialEq, Error)]
 #[non_exhaustive]
 pub enum VideoModelError {
-    /// The frame rate is invalid.
+    /// The frame rate is zero, negative, `NaN` or too high.
     #[error("a frame rate of {found}; it must be above 0 and at most {most} frames/s")]
     FrameRate {
-        /// The value that was given.
+        /// The configured frame rate.
         found: f64,
-        /// The maximum.
+        /// The maximum frame rate.
         most: f64,
     },
-    /// The lowest rate is above the highest, or zero.
+    /// The lowest rate is zero or above the highest rate.
     #[error("rates from {min} to {max}; the lowest must be above zero, and the highest not below it")]
     Rates {
-        /// The lowest rate.
+        /// The configured lowest rate.
         min: Rate,
-        /// The highest rate.
+        /// The configured highest rate.
         max: Rate,
     },
-    /// A spread for which the mean could not be kept.
+    /// The spread is so large that sizes or intervals would not have the configured mean.
     #[error("a spread of {found}; it must be 0 to 1")]
     Spread {
-        /// The value that was given.
+        /// The configured spread.
         found: f64,
     },
     /// The reaction time is negative.
     #[error("a reaction of {found}; it must not be negative")]
     Reaction {
-        /// The value that was given.
+        /// The configured reaction time.
         found: Span,
     },
-    /// A transient with too few frames, or with an invalid threshold.
+    /// A transient has too few frames, or its threshold is invalid.
     #[error(
         "a transient of {frames} frames from a change by {threshold} on; it must have two or more frames, and the change be 0 or more"
     )]
     Transient {
-        /// The number of frames that was given.
+        /// The configured number of frames.
         frames: u32,
-        /// The threshold that was given.
+        /// The configured threshold.
         threshold: f64,
     },
 }
 
 impl Default for VideoModel {
-    /// The example values of RFC 8593, Fig. 2, without traces.
+    /// The example values of RFC 8593, Fig. 2, without traces of frame sizes.
     fn default() -> Self {
         Self {
             frame_rate: 30.0,
@@ -107,22 +110,22 @@ impl Default for VideoModel {
 }
 
 impl Default for Transient {
-    /// RFC 8593, Fig. 2; the threshold is the example of Sec. 7.
+    /// The values of RFC 8593, Fig. 2; the threshold is the example value of Sec. 7.
     fn default() -> Self {
         Self { frames: 8, burst: Size::from_bytes(13_500), threshold: 0.1 }
     }
 }
 
 impl VideoModel {
-    /// The highest frame rate.
+    /// The highest allowed frame rate, in frames/s.
     pub const MOST_FRAME_RATE: f64 = 1000.0;
-    /// The smallest frame of a transient, in bytes: `fs_min` of RFC 8593, Sec. 6.2.1.
+    /// The minimum size of a frame in a transient, in bytes: `fs_min` of RFC 8593, Sec. 6.2.1.
     pub const SMALLEST: u64 = 10;
 
     /// Checks the parameters.
     ///
     /// # Errors
-    /// [`VideoModelError`] for the first parameter that is wrong.
+    /// [`VideoModelError`] for the first invalid parameter.
     pub fn check(&self) -> Result<(), VideoModelError> {
         let most = Self::MOST_FRAME_RATE;
         if !(self.frame_rate > 0.0 && self.frame_rate <= most) {
@@ -149,23 +152,23 @@ impl VideoModel {
     }
 }
 
-/// The state of a modelled encoder.
+/// The state of an encoder that follows a model.
 #[derive(Clone, Debug)]
 pub(super) struct ModelledVideo {
     model: VideoModel,
     interval: Span,
     random: Generator,
     next: Span,
-    /// The last accepted rate, and when; `None` before the first frame.
+    /// The last accepted rate, and when it was accepted; `None` before the first frame.
     taken: Option<(Rate, Span)>,
-    /// Remaining frames of the transient, and their size.
+    /// Number of remaining frames of the current transient, and the size of each of these frames.
     transient: (u32, Size),
-    /// The next frame of the traces.
+    /// The index of the next frame in the traces.
     index: usize,
 }
 
 impl ModelledVideo {
-    /// The minimum time between two frames. Our choice: two frames at the same time would be one frame.
+    /// The minimum time between two frames. Our choice: the times of two frames must differ.
     const SHORTEST: Span = Span::from_micros(1);
 
     pub(super) fn new(model: VideoModel, (seed, stream): (u64, u64)) -> Result<Self, VideoModelError> {
@@ -204,7 +207,8 @@ impl ModelledVideo {
         self.next = self.next + Span::from_secs_f64(gap).unwrap_or(self.interval).max(Self::SHORTEST);
     }
 
-    /// Accepts a rate if the reaction time has passed. Returns the size of the burst frame if one is due.
+    /// Accepts `target` as the new rate if the reaction time has passed. If a transient begins, returns the size of its
+    /// burst frame.
     fn follow(&mut self, target: Rate) -> Option<Size> {
         let change = match self.taken {
             Some((rate, _)) if rate == target => return None,
@@ -223,7 +227,7 @@ impl ModelledVideo {
         Some(Size::from_bytes(libm::round(burst) as u64))
     }
 
-    /// The size of a frame outside transients.
+    /// Returns the size of the next frame if no transient is in progress.
     fn steady(&mut self) -> Size {
         let rate = self.taken.map_or(self.model.min_rate, |(rate, _)| rate);
         if let Some(traces) = &self.model.traces {
@@ -235,13 +239,13 @@ impl ModelledVideo {
         Size::from_bytes((libm::round(bytes) as u64).max(1))
     }
 
-    /// Mean frame size in bytes at the accepted rate (`B0`).
+    /// Mean frame size in bytes at the last accepted rate (`B0`).
     fn mean_size(&self) -> f64 {
         let rate = self.taken.map_or(self.model.min_rate, |(rate, _)| rate);
         rate.as_bps_f64() / 8.0 / self.model.frame_rate
     }
 
-    /// A draw from a Laplace distribution with mean zero.
+    /// Draws a random number from a Laplace distribution with mean zero.
     fn laplace(&mut self, scale: f64) -> f64 {
         let uniform: f64 = Open01.sample(&mut self.random);
         let centred = uniform - 0.5;
@@ -266,8 +270,8 @@ mod tests {
         (0..frames).map(|_| encoder.encode(target).as_bytes()).collect()
     }
 
-    /// RFC 8593, Fig. 2: B0 is 4.17 kB at 1 Mbit/s and 30 frames/s. A Laplace distribution of scale b has the variance
-    /// 2 b².
+    /// RFC 8593, Fig. 2: the mean frame size B0 is 4.17 kB at 1 Mbit/s and 30 frames/s. A Laplace distribution with
+    /// scale b has the variance 2 b².
     #[test]
     fn steady_frames_have_the_mean_and_the_spread_of_their_distributions() {
         let mut encoder = encoder(VideoModel { transient: None, ..VideoModel::default() });
@@ -285,7 +289,7 @@ mod tests {
         assert!(close(gaps.standard_deviation(), spread), "{gaps:?}");
     }
 
-    /// RFC 8593, Sec. 5.2: a burst of 13.5 kB, and seven frames of (8 x 4167 - 13 500) / 7 bytes.
+    /// RFC 8593, Sec. 5.2: a burst frame of 13.5 kB, then seven frames of (8 x 4167 - 13 500) / 7 bytes each.
     #[test]
     fn a_transient_has_a_burst_and_the_mean_of_the_rate() {
         let mut encoder = encoder(VideoModel::default());
@@ -294,18 +298,18 @@ mod tests {
         let mean = first.iter().sum::<u64>() as f64 / 8.0;
         assert!((mean - 4166.7).abs() < 1.0, "{mean}");
         sizes(&mut encoder, MBPS, 30);
-        // At the lowest rate the burst frame takes the data of all eight frames, except the seven smallest frames.
+        // At the lowest rate, seven of the eight frames have the minimum size, and the burst frame has all other data.
         let lowest = sizes(&mut encoder, Rate::from_bps(1), 8);
         assert_eq!(lowest, [4930, 10, 10, 10, 10, 10, 10, 10]);
     }
 
-    /// If it fails, the encoder follows a rate at once, or never, or beyond its range.
+    /// If it fails, the encoder accepts a rate too early, or never, or outside of its supported range.
     #[test]
     fn a_rate_is_taken_a_reaction_after_the_last_one_and_within_the_range() {
         let even = VideoModel { frame_rate: 25.0, interval_spread: 0.0, size_spread: 0.0, ..VideoModel::default() };
         let mut encoder = encoder(VideoModel { transient: None, ..even });
         assert_eq!(encoder.encode(MBPS).as_bytes(), 5000);
-        // 40 to 160 ms after the first frame: not yet; at 200 ms: accepted.
+        // The new rate is not accepted 40 to 160 ms after the first frame. It is accepted at 200 ms.
         assert_eq!(sizes(&mut encoder, Rate::from_bps(500_000), 5), [5000, 5000, 5000, 5000, 2500]);
         sizes(&mut encoder, MBPS, 5);
         assert_eq!(sizes(&mut encoder, Rate::from_bps(9_000_000), 5)[4], 7500, "1.5 Mbit/s");

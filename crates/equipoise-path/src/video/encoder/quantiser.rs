@@ -3,32 +3,33 @@ use alloc::collections::VecDeque;
 use super::super::Video;
 use equipoise::units::{Rate, Size, Span};
 
-/// The frames of a video, quantised so that they follow a rate.
+/// Quantises the frames of a video so that its rate follows a target rate.
 ///
 /// The frames of the video are assumed to be encoded with the finest quantiser. Each step of the quantiser parameter
-/// makes a frame 2^(1/6) times smaller, because six steps double the quantiser step in H.264, which about halves the
-/// bits. For each frame the smallest parameter is chosen for which the mean of the last [`Quantiser::WINDOW`] frames is
-/// within the target. So the rate is at most a ninth below the target if the video has enough data, except while the
-/// window adapts to a new scene. A frame is never made larger, and never dropped.
+/// makes a frame 2^(1/6) times smaller, because in H.264 six steps double the quantiser step size, which about halves
+/// the bits. For each frame, the encoder uses the smallest parameter for which the mean of the last
+/// [`Quantiser::WINDOW`] frames does not exceed the target. Therefore the rate is at most a ninth below the target if
+/// the video has enough data, except in the first frames of a new scene, while the window still includes frames of the
+/// previous scene. A frame is never enlarged and never dropped.
 ///
 /// Reading: Subramanya 2003 does not say how its sources follow their rate, and sends the whole content, like
-/// [`Content`](crate::source::Content). This quantiser is for sessions that must stay live.
+/// [`Content`](crate::source::Content). This quantiser is for live sessions, which cannot wait for delayed data.
 #[derive(Clone, Debug)]
 pub(super) struct Quantiser {
     video: Video,
     next: usize,
-    /// Sizes of the last frames before quantising, in bytes, and their sum.
+    /// Sizes of the last frames before quantisation, in bytes; `sum` is their total.
     recent: VecDeque<u64>,
     sum: u64,
 }
 
 impl Quantiser {
-    /// Number of frames in the mean from which the parameter is chosen. Our choice: two groups of twelve, a second of
-    /// most traces.
+    /// Number of frames whose mean size determines the quantiser parameter. Our choice: two groups of twelve frames,
+    /// about a second in most traces.
     const WINDOW: usize = 24;
-    /// Number of steps of the parameter that halve the size of a frame.
+    /// Number of steps of the quantiser parameter that halve the size of a frame.
     const STEPS: f64 = 6.0;
-    /// The coarsest quantiser of H.264.
+    /// The largest quantiser parameter of H.264.
     const COARSEST: f64 = 51.0;
 
     pub(super) fn new(video: Video) -> Self {
@@ -82,7 +83,7 @@ mod tests {
         like.generate((3, 1)).expect("a video")
     }
 
-    /// Mean rate at a target, in Mbit/s.
+    /// The mean rate of the quantised video for a target rate, in Mbit/s.
     fn rate(video: &Video, target: Rate) -> f64 {
         let mut encoder = Quantiser::new(video.clone());
         let mut bits = 0;
@@ -93,7 +94,7 @@ mod tests {
         bits as f64 / video.length().as_secs_f64() / 1e6
     }
 
-    /// The whole video has a mean rate of 1 Mbit/s.
+    /// The unquantised video has a mean rate of 1 Mbit/s.
     #[test]
     fn the_rate_follows_the_target_from_below_and_never_exceeds_the_video() {
         let video = video();

@@ -31,8 +31,8 @@ impl Sender {
                     }
                 }
                 RtcpPacket::ReceiverReport(report) => {
-                    // The regular report of a compound covers all paths together; here it concerns the path that
-                    // brought it.
+                    // The receiver report of a regular compound covers all paths together. Here it is applied to the
+                    // path on which it arrived.
                     if let Err(reason) = self.on_report(now, id, &report) {
                         self.outbox.ignore(reason);
                     }
@@ -72,7 +72,8 @@ impl Sender {
         path.on_feedback(now, &feedback, waited, &mut |event| self.outbox.event(event))
     }
 
-    /// Reports on path `id` contradict what was sent: the path is stopped, or the session, if no other path is alive.
+    /// Handles reports on path `id` that contradict what was sent. The media on the path is stopped or, if no other
+    /// path is alive, the media of the session.
     fn on_contradiction(&mut self, now: Instant<SenderClock>, id: PathId, others_live: bool) {
         let Some(path) = self.paths.find_mut(id).filter(|_| others_live) else {
             let trip = self.breakers.on_contradiction(now);

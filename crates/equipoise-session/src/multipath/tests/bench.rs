@@ -1,4 +1,4 @@
-//! Both ends, and a network that treats each datagram as the test specifies.
+//! A sender, a receiver, and a network that treats each datagram as the test specifies.
 
 use alloc::boxed::Box;
 use alloc::collections::BinaryHeap;
@@ -18,11 +18,12 @@ pub(super) const EPOCH: u64 = 1_700_000_000_000_000_000;
 pub(super) const MILLI: u64 = 1_000_000;
 pub(super) const SSRC: u32 = 0x0102_0304;
 
-/// A datagram in flight: arrival time, order among arrivals at that time, whether it goes to the sender, path, ECN
-/// bits, bytes.
+/// A datagram in flight: arrival time in ns, order among the datagrams that arrive at this time, whether it goes to the
+/// sender, path number, bits of the ECN field, bytes.
 type UnderWay = (u64, u64, bool, u16, u8, Vec<u8>);
 
-/// The effect of the network on a datagram: the delay of each copy, in ms; within a [`Bench`], in ns.
+/// The effect of the network on a datagram: returns the delay of each copy that arrives. The unit is ms in
+/// [`Bench::new`], and ns otherwise.
 pub(super) type Network = Box<dyn FnMut(&Passing) -> Vec<u64>>;
 
 /// A datagram that is being sent.
@@ -31,7 +32,7 @@ pub(super) struct Passing {
     /// Time since the start, in ns, and size of the IP packet.
     pub(super) at: u64,
     pub(super) size: Size,
-    /// Number of the datagram, from 1, over both directions and all paths.
+    /// Number of the datagram, from 1, counted over both directions and all paths.
     pub(super) number: u64,
     pub(super) path: u16,
     pub(super) to_sender: bool,
@@ -45,7 +46,7 @@ pub(super) struct Bench {
     pub(super) sender: Sender,
     pub(super) receiver: Receiver,
     pub(super) network: Network,
-    /// ECN field of a datagram's IP header on arrival.
+    /// Returns the ECN field that a datagram's IP header has on arrival.
     pub(super) field: fn(&Passing) -> Ecn,
     sent: u64,
     under_way: BinaryHeap<Reverse<UnderWay>>,
@@ -60,7 +61,8 @@ pub(super) fn scheduler(name: &str, given: &[(&str, &str)]) -> BoxedScheduler {
 }
 
 impl Bench {
-    /// A session at 4 Mbit/s in total over `paths` paths, with a report every 200 ms and a period of 1 s.
+    /// Creates a session with a total rate of 4 Mbit/s over `paths` paths, with a report every 200 ms and a period of 1
+    /// s.
     pub(super) fn new(payload: Payload, paths: u16, scheduler: BoxedScheduler, mut network: Network) -> Self {
         let stream = StreamConfig::new(SSRC, 96, Size::from_bytes(1000), "sender@test");
         let start = Instant::from_nanos(EPOCH);
@@ -70,7 +72,8 @@ impl Bench {
         Self::between(config, paths, (total, scheduler), network)
     }
 
-    /// A session with this configuration and these laws, and with a period of 1 s; the network returns delays in ns.
+    /// Creates a session with this configuration and these control laws, and a period of 1 s. The network returns
+    /// delays in ns.
     pub(super) fn between(
         config: SenderConfig,
         paths: u16,
@@ -144,7 +147,7 @@ impl Bench {
                 }
             }
         }
-        // Neither end requests a wake-up in the past.
+        // Neither sender nor receiver may request a wake-up in the past.
         let ahead = |at: u64| at > now;
         assert!(self.sender.wake().is_none_or(|wake| !is_sender || ahead(wake.at.as_nanos())));
         assert!(self.receiver.wake().is_none_or(|wake| is_sender || ahead(wake.at.as_nanos())));
@@ -173,15 +176,15 @@ impl Bench {
         self.now = end;
     }
 
-    /// Queues as much of `payload` as there is room for.
+    /// Queues as many bytes of `payload` as the sender accepts. Returns this number of bytes.
     pub(super) fn feed(&mut self, payload: &[u8], twice: bool) -> usize {
         let length = payload.len().min(self.sender.room());
         self.tell(true, Input::Payload { payload: &payload[..length], twice });
         length
     }
 
-    /// Queues all of `stream` as room becomes free, lets it arrive, and ends the session. Returns the delivered
-    /// payload.
+    /// Queues all of `stream` as the sender accepts it, waits until all of it has been sent and could arrive, and ends
+    /// the session. Returns the delivered payload.
     pub(super) fn carry(&mut self, stream: &[u8], twice: bool) -> Vec<u8> {
         let mut fed = 0;
         while fed < stream.len() || self.sender.waiting() > 0 {

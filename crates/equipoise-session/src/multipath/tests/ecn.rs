@@ -1,4 +1,4 @@
-//! ECN marks on some of the paths.
+//! Tests of sessions in which only some paths set ECN marks.
 
 use alloc::boxed::Box;
 use alloc::vec;
@@ -11,7 +11,8 @@ use crate::{Ecn, Event, PathId};
 use equipoise::control::{Allowance, Controller, Feedback};
 use equipoise::units::{Instant, Rate, SenderClock, Size, Span};
 
-/// A constant rate of 4 Mbit/s; from 1.5 s on, it asserts that this share of marked packets is reported.
+/// A controller with a constant rate of 4 Mbit/s. From 1.5 s on, it asserts that the reported share of marked packets
+/// is `wanted`.
 #[derive(Debug)]
 struct Told {
     wanted: Option<f64>,
@@ -51,7 +52,7 @@ fn a_path_that_clears_the_field_gives_it_up_alone() {
     bench.field = |passing| match passing.ecn {
         Ecn::NotCapable => Ecn::NotCapable,
         _ if passing.path == 1 => Ecn::NotCapable,
-        // One packet every 4 ms.
+        // The path carries one packet every 4 ms, so every tenth packet is marked.
         _ if passing.millis / 4 % 10 == 0 => Ecn::Marked,
         ecn => ecn,
     };
@@ -68,7 +69,7 @@ fn a_path_that_clears_the_field_gives_it_up_alone() {
 #[test]
 fn without_ecn_nobody_is_told_of_marks() {
     let mut bench = bench(Ecn::NotCapable, None);
-    // A network that marks packets although they are Not-ECT.
+    // The network sets congestion marks on packets although they are Not-ECT.
     bench.field = |_| Ecn::Marked;
     bench.run_until(3000);
     assert_eq!(bench.count(|_, event| matches!(event, Event::EcnFailed { .. })), 0);

@@ -1,4 +1,5 @@
-//! No controller of the catalogue does harm over several paths, whatever scheduler divides the total.
+//! Tests that no controller of the catalogue harms other traffic in a session over several paths, whatever scheduler
+//! divides the total rate.
 
 use alloc::boxed::Box;
 use alloc::vec::Vec;
@@ -12,8 +13,8 @@ use crate::rtp::{Delays, Payload, SenderConfig, StreamConfig};
 use equipoise::control::{Entry, Needs};
 use equipoise::units::{Instant, Span};
 
-/// A session over two paths, each with its fault, under one controller or, if it uses per-packet feedback, one for each
-/// path.
+/// Runs a session over two paths, each with its own fault. If the controller uses per-packet feedback, each path has
+/// its own controller; otherwise both paths have one controller together.
 fn run(entry: &'static Entry, split: &str, start: &'static str, harms: [Harm; 2]) -> (Bench, Told) {
     let stream = StreamConfig::new(SSRC, 96, PACKET, "sender@test");
     let base = SenderConfig::new(stream, INTERVAL, Instant::from_nanos(EPOCH), 1);
@@ -34,8 +35,8 @@ fn run(entry: &'static Entry, split: &str, start: &'static str, harms: [Harm; 2]
     (bench, told)
 }
 
-/// Time for which the sending rate may exceed twice the delivery rate: two periods and a round trip after a full queue,
-/// and three quarters of a second more, because means over a second are compared.
+/// Time for which the sending rate may exceed twice the delivery rate: two periods and a round trip through a full
+/// queue, plus three quarters of a second, because means over one second are compared.
 const GRACE: u64 = 3 * SECOND;
 const IDLE: Harm = Harm::Loss(0.0);
 
@@ -53,7 +54,7 @@ fn every_adaptive_controller_stays_within_twice_what_arrives_and_comes_back() {
         "a new one has to be looked at"
     );
     let pooled = adaptive(Sender::PROVIDES).flat_map(|entry| ["ap", "equal"].map(|split| (entry, split)));
-    // If nothing limits the total, each path has what its law allows, whatever the scheduler.
+    // If nothing limits the total rate, each path gets the rate that its law allows, whatever the scheduler.
     for (entry, split) in pooled.chain(adaptive(Sender::PROVIDES_PER_PATH).map(|entry| (entry, "ap"))) {
         for (start, harms, comes_back) in [
             ("100 kbit/s", [link(4.0, 100), link(2.0, 100)], true),
@@ -84,7 +85,7 @@ fn every_adaptive_controller_stays_within_twice_what_arrives_and_comes_back() {
     }
 }
 
-/// If it fails, half of the media is sent into a path that answers but carries no media, as long as it does so.
+/// If it fails, half of the media is sent on a path on which reports arrive but all media is lost.
 #[test]
 fn a_path_that_swallows_media_is_left_to_the_others_until_it_carries_again() {
     let entry = adaptive(Sender::PROVIDES).next().expect("there is one");

@@ -1,4 +1,4 @@
-//! Sessions with a control law for each path, which uses per-packet reports.
+//! Tests of sessions in which each path has its own control law, which uses per-packet reports.
 
 use alloc::boxed::Box;
 use alloc::format;
@@ -60,7 +60,8 @@ fn fixed(bps: u64) -> Total {
     Total::PerPath(PathLaws::new(move || Some(Box::new(Steady(Rate::from_bps(bps)))), None))
 }
 
-/// A network path: a link's rate in Mbit/s, a second from which it has another rate, and the one-way delay in ms.
+/// A network path: its link's rate in Mbit/s, the time in s and the rate in Mbit/s of a change of that rate, and the
+/// one-way delay in ms.
 #[derive(Clone, Copy)]
 struct Way {
     mbps: f64,
@@ -74,8 +75,8 @@ const fn way(mbps: f64, millis: u64) -> Way {
 
 const TWO: [Way; 2] = [way(6.0, 10), way(4.0, 40)];
 
-/// A session with the controllers of `total` over these paths, whose queues hold 200 ms; packets for which `loses` is
-/// true are lost.
+/// Creates a session with the controllers of `total` over these network paths, whose queues hold 200 ms of data.
+/// Packets for which `loses` returns true are lost.
 fn over(total: Total, split: &str, ways: &[Way], mut loses: impl FnMut(&Passing) -> bool + 'static) -> Bench {
     let link = |way: &Way| {
         let rate = |mbps: f64| Rate::from_bps_f64(mbps * 1e6).expect("a rate");
@@ -101,7 +102,8 @@ fn over(total: Total, split: &str, ways: &[Way], mut loses: impl FnMut(&Passing)
     Bench::between(config(Some(FORMAT)), paths, (total, scheduler(split, &[])), Box::new(network))
 }
 
-/// Rate in Mbit/s that arrived on a path between two times in s, and the mean delay beyond `millis`, in ms.
+/// Returns the rate in Mbit/s at which media arrived on a path between two times in s, and the mean of the delay minus
+/// `millis`, in ms.
 fn arrived(bench: &Bench, path: u16, seconds: [u64; 2], millis: u64) -> (f64, f64) {
     let (mut bits, mut packets, mut queued) = (0, 0u32, 0.0);
     for (at, on, event) in &bench.events {
@@ -114,7 +116,8 @@ fn arrived(bench: &Bench, path: u16, seconds: [u64; 2], millis: u64) -> (f64, f6
     (bits as f64 / 1e6 / (seconds[1] - seconds[0]) as f64, queued / f64::from(packets.max(1)))
 }
 
-/// The rates that were decided for a path between two times in s, in bit/s.
+/// Returns the rates, in bit/s, that were decided between two times in s for a path, or for the session if `path` is
+/// `None`.
 fn decided(bench: &Bench, path: Option<u16>, seconds: [u64; 2]) -> Vec<u64> {
     let within = |at: u64| (seconds[0] * 1000..seconds[1] * 1000).contains(&at);
     let rates = bench.events.iter().filter_map(|(at, on, event)| match event {
@@ -138,14 +141,15 @@ fn each_path_is_filled_by_its_own_law_whatever_its_capacity_and_its_delay() {
         bench.run_until(40_000);
         let both = [0, 1].map(|path| arrived(&bench, path, [20, 40], TWO[usize::from(path)].millis));
         let all = both[0].0 + both[1].0;
-        // Measured values: see the book. The other laws behave as over one path.
+        // For the measured values, see the book. The other laws behave as in a session over one path.
         let (least, longest) = if name == "equipoise" { (9.0, 25.0) } else { (7.0, 120.0) };
         assert!(all > least && both.iter().all(|(_, queued)| *queued < longest), "{name}: {both:?}");
         assert!(both[0].0 > 4.0 && both[1].0 > 2.5, "{name}: each path by its capacity: {both:?}");
     }
 }
 
-/// If it fails, an application's maximum total is exceeded, or a limited total is not divided by the paths' delays.
+/// If it fails, the total rate exceeds the application's maximum, or the scheduler does not divide a limited total rate
+/// by the paths' delays.
 #[test]
 fn a_total_that_is_bounded_goes_to_the_shorter_path_as_far_as_its_law_allows() {
     let mut bench = over(of("equipoise", Some(7_000_000)), "ap", &TWO, |_| false);
@@ -153,7 +157,7 @@ fn a_total_that_is_bounded_goes_to_the_shorter_path_as_far_as_its_law_allows() {
     let totals = decided(&bench, None, [0, 40]);
     assert!(totals.iter().all(|total| *total <= 7_000_000) && totals.iter().filter(|it| **it > 6_900_000).count() > 20);
     let both = [0, 1].map(|path| arrived(&bench, path, [20, 40], TWO[usize::from(path)].millis));
-    // The path has 6 Mbit/s; a split that ignores the laws' maximum rates would assign it 6.8 Mbit/s.
+    // Path 0 has 6 Mbit/s. A scheduler that ignores the laws' maximum rates would assign 6.8 Mbit/s to it.
     assert!(both[0].0 > 4.5 && both[1].0 > 0.5, "{both:?}");
     assert!(both.iter().all(|(_, queued)| *queued < 25.0), "{both:?}");
     assert!((6.6..7.1).contains(&(both[0].0 + both[1].0)), "{both:?}");
@@ -169,7 +173,8 @@ fn where_a_path_loses_capacity_its_law_alone_goes_down() {
     assert!(other.0 > 3.4 && other.1 < 25.0, "{other:?}");
 }
 
-/// If it fails, the death of one path affects the other, or a path that is back begins above the proved rate.
+/// If it fails, the failure of one path affects the other path, or a path that is usable again starts at a rate that no
+/// report proves.
 #[test]
 fn a_dead_path_leaves_the_other_alone_and_begins_anew_from_below() {
     let dead = |passing: &Passing| passing.path == 0 && (15_000..25_000).contains(&passing.millis);
@@ -188,7 +193,7 @@ fn a_dead_path_leaves_the_other_alone_and_begins_anew_from_below() {
 
 #[test]
 fn where_a_paths_reports_are_lost_its_law_alone_falls() {
-    // On path 0, all packets to the sender are lost; its media still arrives.
+    // On path 0, all packets to the sender are lost, but media to the receiver still arrives.
     let deaf = |passing: &Passing| passing.path == 0 && passing.to_sender && passing.millis >= 15_000;
     let mut bench = over(of("equipoise", None), "ap", &TWO, deaf);
     bench.run_until(30_000);
@@ -198,8 +203,8 @@ fn where_a_paths_reports_are_lost_its_law_alone_falls() {
     assert!(other.0 > 3.4, "{other:?}");
 }
 
-/// All paths are silent: each law halves its own rate, nothing is sent after the circuit breaker trips, and all laws
-/// restart at the lowest rate.
+/// No reports arrive on any path: each law halves its own rate, nothing is sent after the circuit breaker trips, and
+/// all laws restart at the lowest rate.
 #[test]
 fn where_all_paths_are_silent_all_laws_fall_until_the_circuit_breaks() {
     let silent = |passing: &Passing| (10_000..40_000).contains(&passing.millis) && passing.to_sender;
@@ -213,8 +218,8 @@ fn where_all_paths_are_silent_all_laws_fall_until_the_circuit_breaks() {
     assert!(sent(55_000, 60_000) > 4000, "{}", sent(55_000, 60_000));
 }
 
-/// If it fails, the breaker's cut to a tenth is reported but not applied. Three of four packets are lost on the only
-/// path.
+/// If it fails, the circuit breaker's cut of the rate to a tenth is reported but not applied. In the test, three of
+/// four packets are lost on the only path.
 #[test]
 fn a_cut_to_a_tenth_is_sent_and_not_only_decided() {
     let cut_off = |passing: &Passing| {
@@ -233,7 +238,8 @@ fn a_cut_to_a_tenth_is_sent_and_not_only_decided() {
     assert!(before > 0 && after * 3 < before, "{before} and {after} packets a second");
 }
 
-/// If it fails, a path that a breaker has stopped gets its old rate again as soon as the other path falls silent.
+/// If it fails, a path that a circuit breaker has stopped gets its old rate again as soon as no answers arrive on the
+/// other path.
 #[test]
 fn a_stopped_path_does_not_come_back_at_its_old_rate_because_the_other_one_is_silent() {
     let network = |passing: &Passing| {
@@ -249,8 +255,8 @@ fn a_stopped_path_does_not_come_back_at_its_old_rate_because_the_other_one_is_si
     assert!(after.is_some_and(|after| after * 5 < before), "{before} and then {after:?} packets a second");
 }
 
-/// If it fails, packets that arrived before a path went down prove a rate when it is up again, although the path now
-/// drops all media.
+/// If it fails, packets that arrived before a path became unusable prove a delivery rate when the path is usable again,
+/// although the path now drops all media.
 #[test]
 fn what_arrived_before_a_path_went_down_proves_nothing_when_it_is_up_again() {
     let swallows = |passing: &Passing| passing.path == 0 && !passing.is_rtcp && passing.millis >= 10_000;
@@ -265,7 +271,8 @@ fn what_arrived_before_a_path_went_down_proves_nothing_when_it_is_up_again() {
     assert!(rates[first..].iter().all(|rate| *rate <= 100_000), "{rates:?}");
 }
 
-/// If it fails, an attacker who knows the numbers of an unencrypted session stops all its paths through a dead path.
+/// If it fails, an attacker who knows the packet numbers of an unencrypted session can stop all its paths, by sending
+/// false reports on a dead path.
 #[test]
 fn guesses_at_a_dead_path_stop_no_other() {
     let dead = |passing: &Passing| passing.path == 0 && passing.millis >= 5000;
@@ -285,7 +292,7 @@ fn guesses_at_a_dead_path_stop_no_other() {
     assert!(arrived(&bench, 1, [9, 12], 40).0 > 3.4);
 }
 
-/// Feedback of `reporter`, which states that all these packets of a sub-flow arrived.
+/// Returns feedback from `reporter`, which states that all these packets of a sub-flow arrived.
 fn feedback(subflow: u16, (reporter, media): (u32, u32), numbers: impl Iterator<Item = u16>) -> Vec<u8> {
     let arrival = Some(PacketArrival { time: ArrivalTime::At(Instant::from_nanos(EPOCH)), ecn: Ecn::NotCapable });
     let mut statuses = numbers.map(|sequence| PacketStatus { sequence, arrival }).peekable();
@@ -298,7 +305,7 @@ fn feedback(subflow: u16, (reporter, media): (u32, u32), numbers: impl Iterator<
     out
 }
 
-/// If it fails, an attacker who guesses sequence numbers changes a rate.
+/// If it fails, an attacker who guesses sequence numbers can change the rate of a session.
 #[test]
 fn invented_feedback_is_counted_and_moves_nothing() {
     let run = |forge: bool| {
@@ -334,8 +341,8 @@ fn invented_feedback_is_counted_and_moves_nothing() {
     assert_eq!(quiet.2, forged.2, "the same decisions");
 }
 
-/// All reports are lost, and an attacker acknowledges every possible number: sent packets count as arrived, but nothing
-/// is proved. If it fails, the attacker raises the rate.
+/// All genuine reports are lost, and an attacker acknowledges every possible number. Packets that were sent then count
+/// as arrived, but no delivery rate is proved. If it fails, the attacker raises the rate.
 #[test]
 fn who_acknowledges_what_nobody_proves_raises_no_rate() {
     let mut bench = over(of("equipoise", None), "ap", &TWO, |passing| passing.to_sender);
@@ -392,7 +399,7 @@ fn what_cannot_be_is_refused_with_what_would_be_right() {
     assert_eq!(refused(Some(FORMAT), Total::PerPath(laws())), SessionError::NoController);
     let gcc = || build(find("gcc").expect("in the catalogue"), "300 kbit/s");
     assert!(matches!(refused(None, Total::Pooled(gcc())), SessionError::Needs(_)), "pooled intervals report no packet");
-    // The caller need not know which kind of controller it has.
+    // `Total::of` detects the kind of the controller, so the caller need not know it.
     assert!(matches!(Total::of(gcc(), laws()), Total::PerPath(_)));
     assert!(matches!(Total::of(Box::new(Cbr::new(Rate::ZERO)), laws()), Total::Pooled(_)));
 }

@@ -1,4 +1,4 @@
-//! Paths that come, die, return and go.
+//! Tests of paths that are added, die, are usable again, and are removed.
 
 use alloc::boxed::Box;
 use alloc::vec;
@@ -15,7 +15,7 @@ fn constant(ways: [u64; 2]) -> Network {
     Box::new(move |passing| vec![ways[usize::from(passing.path % 2)]])
 }
 
-/// Both paths have the same rate, and each has its own requests and answers.
+/// Both paths have the same rate. Each path has its own requests and answers.
 #[test]
 fn paths_begin_alike_and_each_is_asked_and_answers_by_itself() {
     let mut bench = Bench::new(Payload::Generated, 2, scheduler("equal", &[]), constant([10, 40]));
@@ -26,7 +26,7 @@ fn paths_begin_alike_and_each_is_asked_and_answers_by_itself() {
     });
     assert_eq!(rates.next_back(), Some((1, Rate::from_bps(2_000_000))));
     for path in 0..2 {
-        // 2 Mbit/s are 250 packets/s of 1000 bytes; the first packet is sent at once.
+        // 2 Mbit/s are 250 packets of 1000 bytes per second. The first packet is sent at once.
         assert_eq!(bench.sent_on(path, 0, 400), 100, "path {path}");
         let applied = bench.count(|on, event| on == Some(path) && matches!(event, Event::ReportApplied { .. }));
         assert_eq!(applied, 1 + usize::from(path == 0), "the second answer of path 1 is due at 480 ms");
@@ -47,13 +47,14 @@ fn paths_begin_alike_and_each_is_asked_and_answers_by_itself() {
 fn a_dead_path_costs_a_moment_and_is_used_again_when_it_is_back() {
     let network = Box::new(|passing: &super::bench::Passing| {
         let dead = passing.path == 1 && (10_000..20_000).contains(&passing.millis);
-        // The delay varies; otherwise the law would fill the path that is faster by a rounding error.
+        // The delay varies. With constant delays, a rounding error would make one path look faster, and the law would
+        // fill that path.
         if dead { vec![] } else { vec![20 + passing.number * 7 % 11] }
     });
     let mut bench = Bench::new(Payload::Generated, 2, scheduler("ap", &[]), network);
     bench.run_until(40_000);
-    // Path 1 is silent from 10.0 s on; three report intervals and one more pass until this is noticed. The last answer
-    // is from about 9.84 s.
+    // No packet passes path 1 from 10.0 s on. The last answer on path 1 is from about 9.84 s. The path is declared dead
+    // at the first request that is more than three report intervals later.
     assert!(bench.sent_on(1, 10_000, 10_850) > 50, "it was used");
     assert_eq!(bench.sent_on(1, 10_850, 20_000), 0, "it is dead");
     assert!(bench.sent_on(0, 11_000, 20_000).abs_diff(9 * 500) <= 2, "the other one carries all");
@@ -98,7 +99,7 @@ fn there_are_no_more_paths_than_there_is_room_for() {
     assert!(bench.sent_on(15, 3000, 6000) > 90 && bench.sent_on(16, 0, 6000) == 0);
 }
 
-/// If all paths are silent, none is better than another, and only the circuit breaker stops the media.
+/// If no report arrives on any path, no path is better than another, and only the circuit breaker stops the media.
 #[test]
 fn where_all_paths_are_silent_the_media_goes_on_until_the_circuit_breaks() {
     let network =

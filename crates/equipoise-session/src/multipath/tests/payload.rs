@@ -1,5 +1,5 @@
-//! Payload from one application to the other, over paths with different delays that lose, duplicate and reorder
-//! packets, die and return.
+//! Tests of payload that is sent over paths with different delays that lose, duplicate and reorder packets, die and are
+//! usable again.
 
 use alloc::boxed::Box;
 use alloc::vec;
@@ -55,7 +55,8 @@ fn another_programs_packets_come_out_as_they_were_in_their_order() {
     assert!(bench.sent_on(0, 0, 3000) > 50 && bench.sent_on(1, 0, 3000) > 50);
 }
 
-/// The two paths take turns in losing all media for 100 ms: packets sent on both paths arrive, the others are missing.
+/// The two paths alternately lose all media for 100 ms. So packets that are sent on both paths arrive, and other
+/// packets are missing.
 #[test]
 fn what_is_sent_twice_survives_a_loss_and_comes_out_once() {
     let network = |passing: &Passing| {
@@ -64,7 +65,7 @@ fn what_is_sent_twice_survives_a_loss_and_comes_out_once() {
     };
     let missing = |twice: bool| {
         let mut bench = Bench::new(Payload::Stream, 2, scheduler("equal", &[]), Box::new(network));
-        // 1 Mbit/s, so that there is room for everything twice.
+        // The payload's rate is 1 Mbit/s, so that all of it can be sent twice at 4 Mbit/s.
         let (stream, mut fed) = (bytes(200_000), 0);
         while fed < stream.len() {
             fed += bench.feed(&stream[fed..(fed + 900).min(stream.len())], twice);
@@ -99,7 +100,7 @@ fn without_order_packets_come_out_as_they_come_in() {
     assert!(given != stream, "and not in order");
 }
 
-/// One random step of a test.
+/// One random step of the property test.
 #[derive(Clone, Debug)]
 enum Act {
     Change(u16, PathChange),
@@ -125,15 +126,15 @@ fn acts() -> impl Strategy<Value = Vec<Act>> {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 48, ..ProptestConfig::default() })]
 
-    /// Whatever happens to the paths, the delivered payload is the stream, in order, each packet at most once; packets
-    /// that are not delivered were lost or too late.
+    /// Whatever happens to the paths, the delivered packets are some of those that were sent, unchanged and in order,
+    /// each at most once. Packets that are not delivered were lost or too late.
     #[test]
     fn whatever_the_paths_do_the_output_is_the_input_less_what_is_missing(
         acts in acts(), fates in proptest::collection::vec((0u64..100, 0u64..150), 16), sent_with in 0usize..2,
     ) {
         let network = move |passing: &Passing| {
-            // Losses, copies and delays follow a table that repeats: 10 % lost, 10 % duplicated, up to 150 ms of
-            // reordering.
+            // Losses, copies and delays follow a table of 16 entries that repeats: 10 % of packets are lost, 10 % are
+            // duplicated, and delays vary by up to 150 ms, so that packets are reordered.
             let (fate, late) = fates[(passing.number % 16) as usize];
             match fate {
                 0..10 => vec![],

@@ -1,4 +1,4 @@
-//! Two ends that send and receive, and the path between them.
+//! Two endpoints, `near` and `far`, that send and receive, and the path between them.
 
 use alloc::boxed::Box;
 use alloc::format;
@@ -18,7 +18,7 @@ const EPOCH: u64 = 1_795_000_000_000_000_000;
 const MILLI: u64 = 1_000_000;
 pub(super) const SSRCS: [u32; 2] = [0xAAAA, 0xBBBB];
 
-/// A datagram sent by an end.
+/// An RTCP datagram that an endpoint sent.
 #[derive(Clone, Debug)]
 pub(super) struct Said {
     /// Time since the start, in ms.
@@ -28,8 +28,8 @@ pub(super) struct Said {
 }
 
 impl Said {
-    /// A summary of the datagram's packets: `SR` or `RR` with the number of blocks, and `report` and `request` for the
-    /// parts of its extension.
+    /// Returns a summary of the datagram's packets: `SR` or `RR` with the number of report blocks, and `report` and
+    /// `request` for the parts of its extension.
     fn words(&self) -> String {
         let word = |packet| match packet {
             RtcpPacket::SenderReport(report) => format!("SR{}{}", report.blocks().count(), parts(report.extension)),
@@ -52,7 +52,8 @@ fn parts(extension: &[u8]) -> &'static str {
     }
 }
 
-/// The fate of a datagram, from its sending end, time in ms and bytes: the delays of its copies in ms.
+/// Decides on a datagram, given the index of its sender (0 is `near`, 1 is `far`), the time in ms and the bytes.
+/// Returns the delays of the datagram's copies in ms.
 pub(super) type Way = Box<dyn FnMut(usize, u64, &[u8]) -> Vec<u64>>;
 
 pub(super) struct Ends {
@@ -60,7 +61,7 @@ pub(super) struct Ends {
     pub(super) near: Duplex<SenderClock>,
     pub(super) far: Duplex<ReceiverClock>,
     way: Way,
-    /// Datagrams in flight: arrival time, order, receiving end, bytes.
+    /// Datagrams in flight: arrival time in ns, sequential number, index of the receiving endpoint, bytes.
     in_flight: Vec<(u64, usize, usize, Vec<u8>)>,
     order: usize,
     pub(super) reports: Vec<Said>,
@@ -68,7 +69,8 @@ pub(super) struct Ends {
     pub(super) given: [Vec<u8>; 2],
 }
 
-/// Passes an input, if any, to an end, and its outputs to `take`. Returns its next wake-up.
+/// Passes an input, if any, to an endpoint, and the endpoint's outputs to `take`. Returns when the endpoint must be
+/// called next, in ns.
 fn turn<C>(end: &mut Duplex<C>, now: u64, input: Option<Input<'_>>, take: &mut impl FnMut(Output<'_>)) -> Option<u64> {
     if let Some(input) = input {
         end.handle(Instant::from_nanos(now), input);
@@ -83,7 +85,7 @@ pub(super) fn cbr(bps: u64) -> BoxedController {
     Box::new(Cbr::new(Rate::from_bps(bps)))
 }
 
-/// The sending configuration of an end: 1000-byte packets, one request per second.
+/// Returns an endpoint's configuration for sending: 1000-byte packets, one request per second.
 pub(super) fn sending(end: usize) -> SenderConfig {
     let stream = StreamConfig::new(SSRCS[end], 96, Size::from_bytes(1000), ["near@test", "far@test"][end]);
     SenderConfig::new(stream, Span::from_secs(1), Instant::from_nanos(EPOCH), end as u64 + 1)
@@ -109,7 +111,7 @@ impl Ends {
         }
     }
 
-    /// Both ends send 100 packets per second with a delay of 10 ms.
+    /// Creates two endpoints that each send 100 packets per second over a path with a delay of 10 ms.
     pub(super) fn plain() -> Self {
         Self::new([config(0), config(1)], [cbr(800_000), cbr(800_000)], Box::new(|_, _, _| vec![10]))
     }
@@ -158,13 +160,14 @@ impl Ends {
         self.now = until;
     }
 
-    /// The ends' RTCP packets after this time.
+    /// Returns summaries of the RTCP datagrams that both endpoints sent at or after this time.
     pub(super) fn lines(&self, after_ms: u64) -> Vec<String> {
         let said = self.reports.iter().filter(|said| said.at_ms >= after_ms);
         said.map(|said| format!("{} {} {}", said.at_ms, ["near", "far"][said.from], said.words())).collect()
     }
 
-    /// The ends' RTCP packets without the regular compounds.
+    /// Returns summaries of the RTCP datagrams that both endpoints sent at or after this time, except regular
+    /// compounds.
     pub(super) fn exchange(&self, after_ms: u64) -> Vec<String> {
         self.lines(after_ms).into_iter().filter(|line| !line.contains("SDES")).collect()
     }
@@ -182,7 +185,8 @@ impl Ends {
     }
 }
 
-/// The interval reports that an end has applied: samples and loss.
+/// Returns, for each interval report that an endpoint has applied, the number of delay samples and the fraction of lost
+/// packets.
 pub(super) fn applied(ends: &Ends, end: usize) -> Vec<(u64, f64)> {
     let report = |(_, from, event): &(u64, usize, Event)| match event {
         Event::ReportApplied { delay, fraction_lost, .. } if *from == end => {

@@ -1,4 +1,4 @@
-//! Per-packet reports, as processed by a sender.
+//! How a sender processes per-packet reports.
 
 use super::Sender;
 use crate::DropReason;

@@ -1,4 +1,4 @@
-//! A sender as one role of an end that also receives.
+//! Functions of a sender that is the sending role of an endpoint that both sends and receives.
 
 use alloc::vec::Vec;
 
@@ -11,13 +11,13 @@ use equipoise::units::{Instant, SenderClock};
 /// The sending role's part of an RTCP datagram that it shares with the receiving role.
 #[derive(Debug, Default)]
 pub(in crate::rtp) struct Draft {
-    /// A request: the sender information at that time, and the extension.
+    /// A request: the sender information at the time of the request, and the extension.
     pub(in crate::rtp) request: Option<(SenderInfo, Vec<u8>)>,
 }
 
 impl Sender {
-    /// Turns the sender into a role of an end that also receives. Its requests and regular reports are sent in the
-    /// datagrams of the whole end; the timer of the regular reports is returned.
+    /// Turns the sender into the sending role of an endpoint that also receives. Its requests and regular reports are
+    /// sent in the endpoint's datagrams. The timer of the regular reports is returned.
     pub(in crate::rtp) fn into_half(mut self) -> (Self, CompoundTimer<SenderClock>) {
         let mut timer = CompoundTimer::new(0);
         core::mem::swap(&mut timer, &mut self.compound);
@@ -25,18 +25,18 @@ impl Sender {
         (Self { shared: Some(Draft::default()), ..self }, timer)
     }
 
-    /// The sender's part of the next datagram of the whole end.
+    /// Returns the sender's part of the endpoint's next RTCP datagram.
     pub(in crate::rtp) fn take_draft(&mut self) -> Draft {
         self.shared.as_mut().map(core::mem::take).unwrap_or_default()
     }
 
-    /// Advances time to `now`, but never back.
+    /// Advances time to `now`, but never backwards. Returns the resulting time.
     pub(in crate::rtp) fn come_to(&mut self, now: Instant<SenderClock>) -> Instant<SenderClock> {
         self.handled = self.handled.max(now);
         self.handled
     }
 
-    /// The stream that the sender sends.
+    /// Returns the stream that the sender sends.
     pub(in crate::rtp) const fn packetiser(&self) -> &Packetiser {
         &self.packetiser
     }
@@ -46,7 +46,8 @@ impl Sender {
         self.exchange.on_unreachable();
     }
 
-    /// Whether media was sent since the second-last report interval, or would have been if it were not stopped.
+    /// Whether media was sent since the second-last report request was due, or would have been sent if no circuit
+    /// breaker had stopped it.
     pub(in crate::rtp) const fn is_active(&self) -> bool {
         self.breakers.has_stopped() || self.packetiser.next_sequence() != self.turns[0]
     }

@@ -1,4 +1,4 @@
-//! A sender's requests, and the reports that it receives.
+//! How a sender requests reports and processes them.
 
 use super::Sender;
 use crate::rtp::by_packet::ByPacket;
@@ -14,21 +14,22 @@ use equipoise::control::IntervalSummary;
 use equipoise::units::{Instant, SenderClock};
 
 impl Sender {
-    /// Handles a request that is due. The sending role of an end that has sent nothing for two report intervals skips
-    /// the request, and the end is not a sender in its reports (RFC 3550, Sec. 6.4).
+    /// Makes a report request that is due at `now`. If the sender is a role of an endpoint that also receives, and has
+    /// sent no media for two report intervals, it skips the request, and the endpoint reports as a receiver (RFC 3550,
+    /// Sec. 6.4).
     pub(super) fn take_turn(&mut self, now: Instant<SenderClock>) {
         let rests = self.shared.is_some() && !self.is_active();
         self.turns = [self.turns[1], self.packetiser.next_sequence()];
         if rests {
             self.exchange.rest(now);
-            // Without media there is nothing to report, so the circuit breaker must not count this time.
+            // Without media, the receiver has nothing to report, so the circuit breaker must not count this time.
             self.breakers.on_heard(now);
         } else {
             self.request_or_skip(now);
         }
     }
 
-    /// Sends a request. If three reports are missing, notifies the controller and skips the request.
+    /// Sends a report request. If three reports are missing, notifies the controller and skips the request.
     fn request_or_skip(&mut self, now: Instant<SenderClock>) {
         let has_stopped = self.breakers.has_stopped();
         let is_silent = self.exchange.is_silent(now) && !has_stopped;
@@ -75,7 +76,7 @@ impl Sender {
                 other => match ArrivalFeedback::of(&other) {
                     Some(Ok(feedback)) => self.on_feedback(now, feedback),
                     Some(Err(_)) => Err(DropReason::Malformed),
-                    // Descriptions and other packets of a compound are ignored here.
+                    // Source descriptions and other packets of a compound have no effect.
                     None => self.on_request(now, &other),
                 },
             };
@@ -95,7 +96,7 @@ impl Sender {
         }
         let repeats = self.repeats.as_mut().ok_or(DropReason::Stray)?;
         nack.numbers().take(RepeatQueue::MOST_PACKETS).for_each(|number| repeats.want(now, number));
-        // The pacer was idle, so this packet is not late; the pacer still waits for the application.
+        // The pacer was idle, so this packet is not late. The pacer still waits for data from the application.
         if repeats.is_ready() && !self.has_media() {
             self.pacer.rested_until(now);
         }
@@ -113,7 +114,7 @@ impl Sender {
         self.key_frames.take(now, packet, ends, &mut self.outbox)
     }
 
-    /// Processes a report, or the report part of a sender report.
+    /// Processes a receiver report, or the report part of a sender report.
     pub(in crate::rtp) fn on_report(
         &mut self,
         now: Instant<SenderClock>,
@@ -134,7 +135,7 @@ impl Sender {
             Told::Interval { asked, summary, proof, round_trip } => {
                 self.by_packet.iter_mut().for_each(|by_packet| by_packet.on_answer(asked));
                 let trip = self.breakers.on_report(now, proof, round_trip);
-                // If a clock was set, the rate stays, because the clocks say nothing about the path.
+                // If a clock was set, the rate does not change, because the measured delays say nothing about the path.
                 if let Some(summary) = summary {
                     self.on_interval(now, summary, proof);
                 }
@@ -148,7 +149,8 @@ impl Sender {
     /// Applies the summary of an interval.
     fn on_interval(&mut self, now: Instant<SenderClock>, summary: IntervalSummary, proof: Proof) {
         if !self.exchange.receiver_cuts() {
-            // The next interval has only packets sent from now on; the receiver need not estimate a delay.
+            // The next interval contains only packets sent from now on, so the receiver need not estimate when the rate
+            // took effect.
             self.exchange.begin(now);
         }
         self.governor.on_interval(now, summary, proof);

@@ -1,4 +1,4 @@
-//! Congestion control feedback (RFC 8888): reports on several streams, with 16 bits per packet.
+//! Congestion control feedback (RFC 8888): a packet has reports on several streams, with 16 bits per reported packet.
 
 use alloc::vec::Vec;
 
@@ -41,20 +41,21 @@ pub struct CongestionFeedback<'a> {
 pub struct StreamFeedback<'a> {
     /// Synchronisation source of the stream.
     pub ssrc: u32,
-    /// Sequence number of the first packet, or of the highest packet so far if the report covers none.
+    /// Sequence number of the first packet that the report covers. If the report covers no packet, the highest sequence
+    /// number so far.
     pub begin: u16,
     timestamp: u32,
     metrics: &'a [u8],
 }
 
 pub(super) const RECEIVED: u16 = 0x8000;
-/// The largest exact offset, in 1/1024 s.
+/// The largest arrival time offset that is exact, in 1/1024 s.
 pub(super) const LONGEST_OFFSET: u16 = 0x1FFD;
-/// The offset is larger than `LONGEST_OFFSET`.
+/// An arrival time offset of this value means that the offset is larger than `LONGEST_OFFSET`.
 pub(super) const OVER_RANGE: u16 = 0x1FFE;
-/// The arrival was not measured, or is after the report timestamp.
+/// An arrival time offset of this value means that the arrival time was not measured, or is after the report timestamp.
 pub(super) const UNAVAILABLE: u16 = 0x1FFF;
-/// Units of the offset per second.
+/// Units of the arrival time offset per second.
 const OFFSETS_PER_S: u64 = 1024;
 /// Units of the report timestamp per second.
 const TIMESTAMPS_PER_S: u128 = 1 << 16;
@@ -67,14 +68,14 @@ impl<'a> CongestionFeedback<'a> {
     /// Sec. 3.1).
     pub const MAX_REPORTS: u16 = 16_384;
 
-    /// Parses the packet after its RTCP header.
+    /// Parses the body of the packet, which follows its RTCP header.
     ///
     /// The padding after an odd number of metric blocks, and the other bits of a block whose packet did not arrive, are
     /// ignored.
     ///
     /// # Errors
-    /// [`WireError`] if the blocks do not end at the report timestamp, or if there are more than
-    /// [`MAX_REPORTS`](Self::MAX_REPORTS) on a stream. Offsets count from the packet's first byte.
+    /// [`WireError`] if the blocks do not end at the report timestamp, or if a stream has more than
+    /// [`MAX_REPORTS`](Self::MAX_REPORTS) metric blocks. Offsets count from the packet's first byte.
     pub fn parse(body: &'a [u8]) -> Result<Self, WireError> {
         let mut reader = Reader::new(body, 4);
         let ssrc = reader.u32("feedback SSRC")?;
@@ -87,15 +88,16 @@ impl<'a> CongestionFeedback<'a> {
         Ok(Self { ssrc, timestamp, blocks })
     }
 
-    /// The reports per stream.
+    /// Returns the reports, one per stream.
     pub fn streams(&self) -> impl Iterator<Item = StreamFeedback<'a>> + Clone + use<'a> {
         let (mut rest, timestamp) = (self.blocks, self.timestamp);
-        // All blocks were validated before, so an error can only be the end.
+        // All blocks were validated when the packet was parsed, so an error can only mean that there is no further
+        // block.
         core::iter::from_fn(move || next_stream(&mut rest, timestamp).ok().flatten())
     }
 }
 
-/// Reads the block of one stream; `None` at the end.
+/// Reads the report on one stream; `None` if there is no further report.
 fn next_stream<'a>(reader: &mut Reader<'a>, timestamp: u32) -> Result<Option<StreamFeedback<'a>>, WireError> {
     if reader.rest().is_empty() {
         return Ok(None);
@@ -115,7 +117,7 @@ fn next_stream<'a>(reader: &mut Reader<'a>, timestamp: u32) -> Result<Option<Str
 }
 
 impl<'a> StreamFeedback<'a> {
-    /// Number of packets that the report covers.
+    /// Returns the number of packets that the report covers.
     pub const fn len(&self) -> usize {
         self.metrics.len() / 2
     }
@@ -125,7 +127,8 @@ impl<'a> StreamFeedback<'a> {
         self.metrics.is_empty()
     }
 
-    /// The report in a form for all formats, with times nearest to `near`, because the timestamp wraps every 18 hours.
+    /// Returns the report in the common form of all formats. The timestamp wraps every 18 hours, so each time is the
+    /// one nearest to `near`.
     pub fn report(&self, near: Instant<ReceiverClock>) -> ArrivalReport<StreamPackets<'a>> {
         let made = moment(self.timestamp, near);
         let packets = StreamPackets { sequence: self.begin, made, metrics: self.metrics };
@@ -133,7 +136,7 @@ impl<'a> StreamFeedback<'a> {
     }
 }
 
-/// The packets of a report on a stream.
+/// An iterator over the packets of a report on one stream.
 #[derive(Clone, Debug)]
 pub struct StreamPackets<'a> {
     sequence: u16,
@@ -158,7 +161,7 @@ impl Iterator for StreamPackets<'_> {
     }
 }
 
-/// The arrival in a metric block; `None` if the packet did not arrive.
+/// Returns the arrival that a metric block states; `None` if the packet did not arrive.
 #[expect(clippy::arithmetic_side_effects, reason = "instants and spans saturate")]
 pub(super) fn arrival(metric: u16, made: Instant<ReceiverClock>) -> Option<PacketArrival> {
     if metric & RECEIVED == 0 {
@@ -172,7 +175,7 @@ pub(super) fn arrival(metric: u16, made: Instant<ReceiverClock>) -> Option<Packe
     Some(PacketArrival { time, ecn: Ecn::from_bits((metric >> 13) as u8) })
 }
 
-/// The metric block of a packet in a report made at `made`.
+/// Returns the metric block of a packet in a report made at `made`.
 #[expect(clippy::arithmetic_side_effects, reason = "instants and spans saturate")]
 fn metric(arrival: Option<PacketArrival>, made: Instant<ReceiverClock>) -> u16 {
     let Some(PacketArrival { time, ecn }) = arrival else { return 0 };
@@ -185,7 +188,7 @@ fn metric(arrival: Option<PacketArrival>, made: Instant<ReceiverClock>) -> u16 {
     RECEIVED | u16::from(ecn.bits()) << 13 | offset
 }
 
-/// The offset in 1/1024 s for a time before the report timestamp, rounded to the nearest.
+/// Returns the arrival time offset, in 1/1024 s and rounded to the nearest, for a time `before` the report timestamp.
 fn offset(before: Span) -> u16 {
     let units = before.as_nanos().unsigned_abs().saturating_mul(OFFSETS_PER_S);
     if units > u64::from(LONGEST_OFFSET).saturating_mul(NANOS_PER_S) {
@@ -194,26 +197,27 @@ fn offset(before: Span) -> u16 {
     (units.saturating_add(NANOS_PER_S / 2) / NANOS_PER_S) as u16
 }
 
-/// An offset as a time, rounded down, so that the longest one stays within its range.
+/// Returns an arrival time offset as a time. The time is rounded down, so that the largest offset stays within its
+/// range.
 fn offset_span(offset: u16) -> Span {
     let nanos = u64::from(offset).saturating_mul(NANOS_PER_S) / OFFSETS_PER_S;
     Span::from_nanos(nanos.cast_signed())
 }
 
-/// The time nearest to `near` with this report timestamp.
+/// Returns the time nearest to `near` that has this report timestamp.
 fn moment(timestamp: u32, near: Instant<ReceiverClock>) -> Instant<ReceiverClock> {
-    // The timestamp is on the receiver's clock, to which the same NTP arithmetic applies.
+    // The timestamp is on the receiver's clock. The NTP arithmetic is written for the sender's clock, but is the same.
     let near: Instant<SenderClock> = near.assume_clock();
     NtpTime::from_middle_near(timestamp, NtpTime::from_instant(near)).to_instant_near(near).assume_clock()
 }
 
-/// The first report timestamp that is not before `at`, and its exact time.
+/// Returns the first report timestamp that is not before `at`, and its exact time.
 ///
-/// It is rounded up, so that packets that arrived just before the report are not after the timestamp.
+/// The timestamp is rounded up, so that packets that arrived just before the report did not arrive after the timestamp.
 fn timestamp(at: Instant<ReceiverClock>) -> (u32, Instant<ReceiverClock>) {
     let second = u128::from(NANOS_PER_S);
-    // Minus half a nanosecond, so that the time of a timestamp, rounded to nanoseconds, still results in this
-    // timestamp.
+    // Half a nanosecond is subtracted: if the exact time of a timestamp is rounded to nanoseconds and converted back,
+    // the result must be the same timestamp.
     let halves = u128::from(at.as_nanos()).saturating_mul(2).saturating_sub(1);
     let ticks = halves.saturating_mul(TIMESTAMPS_PER_S).div_ceil(second.saturating_mul(2));
     let nanos = ticks.saturating_mul(second).saturating_add(TIMESTAMPS_PER_S / 2) / TIMESTAMPS_PER_S;
@@ -222,23 +226,24 @@ fn timestamp(at: Instant<ReceiverClock>) -> (u32, Instant<ReceiverClock>) {
     (since_1970.wrapping_add(ticks as u32), made)
 }
 
-/// Writes the reports on the streams of one feedback packet.
+/// Writes the reports on streams into one feedback packet.
 #[derive(Debug)]
 pub struct StreamWriter<'o> {
     out: &'o mut Vec<u8>,
-    /// The position in `out` at which the packet must end, without its timestamp.
+    /// The position in `out` at which the reports must end, so that the report timestamp fits after them.
     end: usize,
     made: Instant<ReceiverClock>,
 }
 
 impl StreamWriter<'_> {
-    /// Appends a report on as many of `packets` as fit, and takes them from the iterator. Returns their number.
+    /// Appends a report on the next of `packets`, as many as fit, and removes them from the iterator. Returns their
+    /// number.
     ///
-    /// If packets are left, another feedback packet must report them.
+    /// If packets are left in the iterator, another feedback packet must report them.
     ///
     /// # Errors
-    /// [`FeedbackError`] if there is no room for one packet, or if the numbers are not consecutive. Then nothing is
-    /// appended.
+    /// [`FeedbackError`] if there is no room for a single packet's status, or if the sequence numbers are not
+    /// consecutive. After an error, nothing is appended.
     pub fn stream(
         &mut self,
         ssrc: u32,
@@ -246,7 +251,7 @@ impl StreamWriter<'_> {
     ) -> Result<usize, FeedbackError> {
         let start = self.out.len();
         let have = self.end.saturating_sub(start);
-        // Metric blocks come in pairs.
+        // Metric blocks have 16 bits and are padded to 32-bit words, so the room is counted in pairs.
         let room = (have.saturating_sub(BLOCK_HEAD) / 4).saturating_mul(2);
         if room == 0 {
             return Err(FeedbackError::NoRoom { need: BLOCK_HEAD + 4, have });
@@ -273,10 +278,10 @@ impl StreamWriter<'_> {
         Ok(usize::from(count))
     }
 
-    /// Appends a report without arrivals, for a stream whose highest number so far is `highest`.
+    /// Appends a report on no packets, for a stream whose highest sequence number so far is `highest`.
     ///
     /// # Errors
-    /// [`FeedbackError::NoRoom`] if it does not fit.
+    /// [`FeedbackError::NoRoom`] if the report does not fit.
     pub fn nothing_new(&mut self, ssrc: u32, highest: u16) -> Result<(), FeedbackError> {
         let have = self.end.saturating_sub(self.out.len());
         if have < BLOCK_HEAD {
@@ -286,15 +291,15 @@ impl StreamWriter<'_> {
         Ok(())
     }
 
-    /// Appends the head of a block without packets.
+    /// Appends the head of a stream's report, with a count of zero.
     fn head(&mut self, ssrc: u32, begin: u16) {
         self.out.extend_from_slice(&ssrc.to_be_bytes());
         self.out.extend_from_slice(&(u32::from(begin) << 16).to_be_bytes());
     }
 }
 
-/// Appends a feedback packet of `ssrc`, made at `at`, of at most `limit` bytes, but at least 12. `write` appends the
-/// reports on streams.
+/// Appends a feedback packet of the reporter `ssrc`, made at `at`, of at most `limit` bytes, but of at least 12.
+/// `write` appends the reports on streams.
 ///
 /// The limit of a path is its MTU minus the headers of IP, UDP and SRTP, so that no packet is fragmented (RFC 8888,
 /// Sec. 3.1).

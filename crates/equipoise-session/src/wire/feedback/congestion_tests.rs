@@ -10,7 +10,7 @@ use crate::wire::rtcp::parse_compound;
 
 type At = Instant<ReceiverClock>;
 
-/// 23 November 2026, 16:00 UTC, and half a second.
+/// 23 November 2026, 16:00:00.5 UTC.
 const NOW: At = Instant::from_nanos(1_795_449_600_500_000_000);
 const AMPLE: usize = 60_000;
 
@@ -22,7 +22,7 @@ fn arrived(sequence: u16, time: ArrivalTime, ecn: Ecn) -> PacketStatus {
     PacketStatus { sequence, arrival: Some(PacketArrival { time, ecn }) }
 }
 
-/// A packet with reports on these streams, which must fit.
+/// Returns a packet with reports on these streams; asserts that all of them fit.
 fn encoded(at: At, streams: &[(u32, Vec<PacketStatus>)]) -> Vec<u8> {
     let mut out = Vec::new();
     encode_congestion_feedback(1, at, AMPLE, &mut out, |writer| {
@@ -33,7 +33,7 @@ fn encoded(at: At, streams: &[(u32, Vec<PacketStatus>)]) -> Vec<u8> {
     out
 }
 
-/// The only packet of a datagram.
+/// Parses a datagram that contains exactly one packet.
 fn parsed(datagram: &[u8]) -> Result<CongestionFeedback<'_>, WireError> {
     let packets: Vec<_> = parse_compound(datagram)?.collect();
     let [packet] = packets[..] else { panic!("{packets:?}") };
@@ -43,8 +43,8 @@ fn parsed(datagram: &[u8]) -> Result<CongestionFeedback<'_>, WireError> {
     }
 }
 
-/// RFC 8888, Fig. 1, with the examples of its Sec. 3.1: an offset of 512 is half a second, an offset above 8189/1024 s
-/// is 0x1FFE, an arrival after the report is 0x1FFF.
+/// The format is that of RFC 8888, Fig. 1, with the examples of Sec. 3.1: an offset of 512 is half a second, an offset
+/// above 8189/1024 s is encoded as 0x1FFE, and an arrival after the report as 0x1FFF.
 #[test]
 fn the_fields_of_the_rfc() {
     let ago = |nanos: i64| ArrivalTime::At(NOW - Span::from_nanos(nanos));
@@ -88,13 +88,14 @@ fn what_does_not_fit_waits_for_the_next_packet() {
     let packets: Vec<_> = (0..700).map(missing).collect();
     let mut rest = packets.iter().copied();
     let mut out = Vec::new();
-    // 4 bytes of header, 4 of SSRC, 8 of block, 4 of timestamp: 1180 bytes are left.
+    // The header takes 4 bytes, the SSRC 4, the head of the report 8 and the timestamp 4, so 1180 bytes are left in
+    // 1200.
     let taken = encode_congestion_feedback(1, NOW, 1203, &mut out, |writer| writer.stream(2, &mut rest));
     assert_eq!((taken, out.len(), rest.len()), (Ok(590), 1200, 110));
     let mut second = Vec::new();
     encode_congestion_feedback(1, NOW, 1200, &mut second, |writer| {
         assert_eq!(writer.stream(2, &mut rest), Ok(110));
-        // 960 bytes are left.
+        // 960 bytes are left for the report on stream 3, including its head.
         assert_eq!(writer.stream(3, &mut packets.iter().copied()), Ok(476));
         assert_eq!(writer.stream(4, &mut packets.iter().copied()), Err(FeedbackError::NoRoom { need: 12, have: 0 }));
     });
@@ -134,7 +135,7 @@ fn what_is_wrong_is_named() {
 }
 
 fn statuses() -> impl Strategy<Value = Vec<PacketStatus>> {
-    // Offsets of whole 1/1024 s are exact.
+    // Offsets that are multiples of 1/1024 s are encoded exactly.
     let time = prop_oneof![
         8 => (0u16..=LONGEST_OFFSET).prop_map(Some),
         1 => Just(Some(OVER_RANGE)),
@@ -170,7 +171,7 @@ proptest! {
             let report = stream.report(NOW + Span::from_secs(apart_s));
             (report.ssrc, report.packets.collect::<Vec<_>>())
         }).collect();
-        // A stream without packets has no block.
+        // For a stream without packets, nothing is written.
         let sent: Vec<_> = streams.into_iter().filter(|(_, packets)| !packets.is_empty()).collect();
         prop_assert_eq!(found, sent);
     }
@@ -193,7 +194,7 @@ proptest! {
     fn a_packet_cut_short_is_refused(packets in statuses(), cut in 1usize..2000) {
         let bytes = encoded(NOW, &[(2, packets)]);
         let body = &bytes[4..bytes.len() - cut.min(bytes.len() - 4)];
-        // The remainder may be read as another report only at the end of a block of even length.
+        // The remainder may still be a valid packet if it consists of SSRC and timestamp alone.
         if let Ok(feedback) = CongestionFeedback::parse(body) {
             prop_assert!(feedback.streams().count() <= 1);
             prop_assert!(body.len() == 8, "{} bytes", body.len());

@@ -1,20 +1,20 @@
-//! Packet status symbols, the chunks that hold them, and their deltas
+//! Packet status symbols, the chunks that contain them, and arrival time deltas
 //! (draft-holmer-rmcat-transport-wide-cc-extensions-01, Sec. 3.1.1 to 3.1.5).
 
 use equipoise::units::{Instant, ReceiverClock};
 
 use super::{Consecutive, FeedbackError, PacketStatus};
 
-/// The status of a packet in a chunk.
+/// The status of a packet, as encoded in a chunk.
 ///
-/// Our reading: the draft reserves the value 3 in its table but calls it "received, without delta" in its example; the
-/// example applies here. Its text on one-bit vectors swaps the meanings of 0 and 1; in its example and in all
-/// implementations 1 means received.
+/// Our reading: the draft reserves the value 3 in its table, but calls it "received, without delta" in its example; we
+/// follow the example. The draft's text on one-bit vectors swaps the meanings of 0 and 1; in its example, and in all
+/// implementations, 1 means received.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Symbol {
     /// Not received.
     Missing = 0,
-    /// Received, with a delta of eight bits.
+    /// Received, with an unsigned delta of eight bits.
     Small = 1,
     /// Received, with a delta of 16 bits, which may be negative.
     Large = 2,
@@ -32,7 +32,7 @@ impl Symbol {
         }
     }
 
-    /// Length of the symbol's delta, in bytes.
+    /// Returns the length of the symbol's delta, in bytes.
     pub(super) const fn delta_len(self) -> usize {
         match self {
             Self::Missing | Self::Untimed => 0,
@@ -42,31 +42,32 @@ impl Symbol {
     }
 }
 
-/// This bit is set in a vector chunk.
+/// This bit is set in a chunk that is a vector, and not in a chunk that is a run.
 const VECTOR: u16 = 0x8000;
-/// This bit is set if the symbols of a vector have two bits.
+/// This bit is set in a vector whose symbols have two bits each.
 const TWO_BITS: u16 = 0x4000;
-/// The longest run, in symbols.
+/// The maximum length of a run, in symbols.
 const MAX_RUN: u16 = 0x1FFF;
 /// Number of symbols in a vector of one-bit symbols.
 const ONES: usize = 14;
 /// Number of symbols in a vector of two-bit symbols.
 const TWOS: usize = 7;
 
-/// The symbols of a chunk.
+/// An iterator over the symbols of a chunk.
 #[derive(Clone, Debug)]
 pub(super) enum Symbols {
-    /// One symbol, repeated.
+    /// A run: one symbol that is repeated. `left` is the number of remaining repetitions.
     Run { symbol: Symbol, left: u16 },
-    /// A sequence of symbols, the next one in the upper bits.
+    /// A vector of symbols of `width` bits each. The next symbol is in the upper bits; `left` is the number of
+    /// remaining symbols.
     Vector { bits: u16, width: u32, left: u16 },
 }
 
 impl Symbols {
-    /// No symbols.
+    /// An iterator without symbols.
     pub(super) const EMPTY: Self = Self::Run { symbol: Symbol::Missing, left: 0 };
 
-    /// The symbols of a chunk.
+    /// Returns the symbols of the encoded chunk `chunk`.
     pub(super) const fn of(chunk: u16) -> Self {
         if chunk & VECTOR == 0 {
             Self::Run { symbol: Symbol::of(chunk >> 13), left: chunk & MAX_RUN }
@@ -77,7 +78,7 @@ impl Symbols {
         }
     }
 
-    /// Number of symbols, up to `most`, and the total length of their deltas.
+    /// Returns the number of symbols, but at most `most`, and the total length of their deltas in bytes.
     pub(super) fn measure(self, most: u16) -> (u16, usize) {
         if let Self::Run { symbol, left } = self {
             let count = left.min(most);
@@ -109,32 +110,32 @@ impl Iterator for Symbols {
     }
 }
 
-/// The symbol of a packet, with its delta in units of 250 µs if it has a delta.
+/// The symbol of a packet, and its delta in units of 250 µs; zero if the symbol has no delta.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Mark {
     pub(super) symbol: Symbol,
     pub(super) delta: i16,
 }
 
-/// Unit of deltas, in ns.
+/// The unit of deltas, in ns.
 pub(super) const TICK_NS: u64 = 250_000;
 
-/// A time in units of 250 µs, rounded to the nearest.
+/// Returns a time in units of 250 µs, rounded to the nearest.
 pub(super) const fn tick(at: Instant<ReceiverClock>) -> i64 {
     (at.as_nanos().saturating_add(TICK_NS / 2) / TICK_NS).cast_signed()
 }
 
-/// Packets as marks, up to the first packet whose delta cannot be represented.
+/// An iterator over the marks of packets. It ends before the first packet whose delta cannot be represented.
 #[derive(Clone, Debug)]
 pub(super) struct Marks<I> {
     packets: I,
     consecutive: Consecutive,
-    /// Time of the last arrival in units of 250 µs, or the reference time before the first arrival.
+    /// Time of the last arrival, in units of 250 µs; the reference time before the first arrival.
     tick: i64,
 }
 
 impl<I: Iterator<Item = PacketStatus>> Marks<I> {
-    /// The marks of `packets`; the first delta is relative to `reference`.
+    /// Returns the marks of `packets`. The first delta is relative to `reference`, which is in units of 250 µs.
     pub(super) fn new(packets: I, reference: i64) -> Self {
         Self { packets, consecutive: Consecutive::default(), tick: reference }
     }
@@ -159,22 +160,22 @@ impl<I: Iterator<Item = PacketStatus>> Iterator for Marks<I> {
     }
 }
 
-/// A chunk for the next packets.
+/// A chunk that encodes the status of packets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Chunk {
     /// The encoded chunk.
     pub(super) word: u16,
     /// Number of packets that the chunk covers.
     pub(super) symbols: usize,
-    /// Length of their deltas in bytes.
+    /// Total length of these packets' deltas in bytes.
     pub(super) deltas: usize,
-    /// Whether the chunk is not full, so that no other chunk can follow.
+    /// Whether the chunk is a vector that is not full, so that no chunk can follow it.
     pub(super) is_last: bool,
 }
 
 impl Chunk {
-    /// The chunk for as many of these marks as possible: at most `most`, whose deltas fit into `room` bytes; `None` if
-    /// not even one mark remains or fits.
+    /// Returns a chunk for as many of the next marks as possible: at most `most`, and only as many as have deltas that
+    /// fit into `room` bytes. Returns `None` if no mark remains, or if not even one fits.
     pub(super) fn of(
         marks: impl Iterator<Item = Result<Mark, FeedbackError>>,
         room: usize,
@@ -236,7 +237,7 @@ mod tests {
         prop_oneof![4 => Just(Symbol::Small), 3 => Just(Symbol::Missing), 1 => Just(Symbol::Large)]
     }
 
-    /// Encodes these symbols into chunks.
+    /// Encodes all these symbols into chunks.
     fn chunks(symbols: &[Symbol]) -> Vec<Chunk> {
         let mut chunks = Vec::new();
         let mut rest = symbols;
@@ -249,7 +250,7 @@ mod tests {
         chunks
     }
 
-    /// The minimum number of chunks for these symbols, found by trying all combinations.
+    /// Returns the minimum number of chunks for these symbols, found by trying all combinations.
     fn fewest(symbols: &[Symbol]) -> usize {
         let mut best = vec_of(symbols.len() + 1);
         for at in (0..symbols.len()).rev() {
@@ -269,7 +270,8 @@ mod tests {
 
     #[test]
     fn the_chunks_of_the_draft() {
-        // Sec. 3.1.3: 221 packets not received, 24 received without delta. Sec. 3.1.4: one and two bits per symbol.
+        // The examples of the draft: Sec. 3.1.3 has runs of 221 packets not received and 24 packets received without
+        // delta; Sec. 3.1.4 has vectors with one and two bits per symbol.
         let all = |chunk: u16| Symbols::of(chunk).map(|symbol| symbol as u16).collect::<Vec<_>>();
         assert_eq!(all(0b0000_0000_1101_1101), core::iter::repeat_n(0, 221).collect::<Vec<_>>());
         assert_eq!(all(0b0110_0000_0001_1000), core::iter::repeat_n(3, 24).collect::<Vec<_>>());

@@ -1,8 +1,8 @@
-//! Per-packet feedback: RFC 8888 and transport-wide congestion control, in one common form.
+//! Per-packet feedback in two formats, RFC 8888 and transport-wide congestion control, with one common parsed form.
 //!
-//! Both formats state for consecutive sequence numbers which packets arrived, and when. Each is parsed into, and
-//! written from, a sequence of [`PacketStatus`], so that a session uses the same code for both. Parsing does not
-//! allocate: a report is validated as a whole when it is parsed, and its packets are decoded during iteration.
+//! Both formats state for consecutive sequence numbers which packets arrived, and when. Each format is parsed into, and
+//! written from, a sequence of [`PacketStatus`], so that a session uses the same code for both formats. Parsing does
+//! not allocate: a report is validated as a whole when it is parsed, and its packets are decoded during iteration.
 //!
 //! The receiver's record of arrivals and the sender's packet history are in [`crate::feedback`].
 
@@ -27,7 +27,8 @@ use crate::Ecn;
 /// The status of one packet in a report.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PacketStatus {
-    /// Sequence number of the packet: that of its RTP header in RFC 8888, the transport-wide one otherwise. It wraps.
+    /// Sequence number of the packet, which wraps: in RFC 8888 the number in its RTP header, otherwise its
+    /// transport-wide number.
     pub sequence: u16,
     /// The packet's arrival; `None` if the packet has not arrived so far.
     pub arrival: Option<PacketArrival>,
@@ -38,23 +39,24 @@ pub struct PacketStatus {
 pub struct PacketArrival {
     /// The arrival time.
     pub time: ArrivalTime,
-    /// ECN field of the packet's IP header; [`Ecn::NotCapable`] also if the format does not carry it.
+    /// ECN field of the packet's IP header; [`Ecn::NotCapable`] if the format does not contain it.
     pub ecn: Ecn,
 }
 
 /// The arrival time of a packet, as far as a report can express it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ArrivalTime {
-    /// At this time, to the format's resolution: 1/1024 s in RFC 8888, 250 µs in transport-wide feedback.
+    /// The packet arrived at this time, which has the format's resolution: 1/1024 s in RFC 8888, 250 µs in
+    /// transport-wide feedback.
     At(Instant<ReceiverClock>),
-    /// Before this time: longer ago than the format can express (RFC 8888's 0x1FFE).
+    /// The packet arrived before this time, so long ago that the format cannot express when (0x1FFE in RFC 8888).
     Before(Instant<ReceiverClock>),
     /// The receiver did not measure the arrival time.
     Unknown,
 }
 
 impl ArrivalTime {
-    /// The time; `None` if it is not known exactly.
+    /// Returns the arrival time; `None` if it is not known exactly.
     pub const fn measured(self) -> Option<Instant<ReceiverClock>> {
         match self {
             Self::At(at) => Some(at),
@@ -63,35 +65,35 @@ impl ArrivalTime {
     }
 }
 
-/// A report on one sequence of packets, in either format.
+/// A report on packets with consecutive sequence numbers, parsed from either format.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ArrivalReport<I> {
     /// Synchronisation source of the packets; in transport-wide feedback, that of any stream of the transport.
     pub ssrc: u32,
-    /// When the report was made; `None` if the format does not include it.
+    /// When the report was made; `None` if the format does not contain this time.
     pub made: Option<Instant<ReceiverClock>>,
-    /// The packets, an [`Iterator`] of [`PacketStatus`] by consecutive sequence numbers.
+    /// The statuses of the packets: an [`Iterator`] of [`PacketStatus`] with consecutive sequence numbers.
     pub packets: I,
 }
 
-/// A packet of feedback in either format.
+/// A feedback packet in either format.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ArrivalFeedback<'a> {
-    /// RFC 8888: reports on several streams.
+    /// A packet of RFC 8888, with reports on several streams.
     Congestion(CongestionFeedback<'a>),
-    /// Transport-wide: a report on all streams of a transport together.
+    /// A packet of transport-wide feedback, with one report on all streams of a transport.
     Transport(TransportFeedback<'a>),
 }
 
-/// RTPFB, transport layer feedback (RFC 4585, Sec. 6.1).
+/// RTCP packet type of transport layer feedback, RTPFB (RFC 4585, Sec. 6.1).
 pub(super) const TRANSPORT_LAYER_FEEDBACK: u8 = 205;
-/// FMT of congestion control feedback (RFC 8888, Sec. 3.1).
+/// Format number (FMT) of congestion control feedback (RFC 8888, Sec. 3.1).
 const CONGESTION_FORMAT: u8 = 11;
-/// FMT of transport-wide feedback (draft-holmer-rmcat-transport-wide-cc-extensions-01, Sec. 3.1).
+/// Format number (FMT) of transport-wide feedback (draft-holmer-rmcat-transport-wide-cc-extensions-01, Sec. 3.1).
 const TRANSPORT_FORMAT: u8 = 15;
 
 impl<'a> ArrivalFeedback<'a> {
-    /// Reads a packet of a compound; `None` if it is a packet of another kind.
+    /// Parses a packet of an RTCP compound; `None` if the packet is not per-packet feedback.
     ///
     /// # Errors
     /// [`WireError`] if the packet's content is inconsistent. Offsets count from the packet's first byte.
@@ -108,10 +110,10 @@ impl<'a> ArrivalFeedback<'a> {
     }
 }
 
-/// Whether a packet of this type and format may have padding of less than a word.
+/// Whether a packet of this type and format may have padding that is shorter than a 32-bit word.
 ///
-/// Our reading: draft-holmer-rmcat-transport-wide-cc-extensions-01, Sec. 3.1 has zeros after the last delta, and
-/// libwebrtc sets the padding bit for these one to three bytes, although RFC 3550, Sec. 6.4.1 requires whole words.
+/// Our reading: draft-holmer-rmcat-transport-wide-cc-extensions-01, Sec. 3.1 puts zeros after the last delta. libwebrtc
+/// sets the padding bit for these one to three bytes, although RFC 3550, Sec. 6.4.1 requires padding in whole words.
 pub(super) const fn is_padded_to_the_word(packet_type: u8, format: u8) -> bool {
     packet_type == TRANSPORT_LAYER_FEEDBACK && format == TRANSPORT_FORMAT
 }
@@ -119,25 +121,25 @@ pub(super) const fn is_padded_to_the_word(packet_type: u8, format: u8) -> bool {
 /// Why a report cannot be written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 pub enum FeedbackError {
-    /// A number is skipped or duplicated, although a report covers every number once.
+    /// A sequence number is skipped or duplicated, although a report must cover consecutive numbers.
     #[error("packet {found} follows packet {before} in a report on consecutive numbers; {} would", before.wrapping_add(1))]
     Gap {
-        /// The previous packet.
+        /// Sequence number of the previous packet.
         before: u16,
-        /// The packet that followed.
+        /// Sequence number of the packet after it, which is wrong.
         found: u16,
     },
-    /// Not even one packet's status fits.
+    /// The limit has no room for a single packet's status.
     #[error("a report on a packet needs {need} more bytes; {have} are left")]
     NoRoom {
-        /// Bytes needed.
+        /// Number of bytes needed.
         need: usize,
-        /// Bytes available.
+        /// Number of bytes available.
         have: usize,
     },
 }
 
-/// Checks that the numbers of a report are consecutive.
+/// Checks that the sequence numbers in a report are consecutive.
 #[derive(Clone, Copy, Debug, Default)]
 struct Consecutive {
     before: Option<u16>,
@@ -152,5 +154,5 @@ impl Consecutive {
     }
 }
 
-/// Maximum length of an RTCP packet in bytes: its 16-bit length field counts words minus one.
+/// Maximum length of an RTCP packet in bytes: its 16-bit length field contains the number of 32-bit words minus one.
 const LONGEST: usize = 4 << 16;

@@ -30,8 +30,8 @@ use crate::wire::rtcp::packet;
 /// | | packet status chunks, 16 bits each |
 /// | | receive deltas in 250 µs: 8 bits, or 16 bits and signed |
 ///
-/// The first delta is relative to the reference time, each further delta to the previous packet with a delta. The
-/// format has no congestion marks and does not include the time of the report.
+/// The first delta is the arrival time relative to the reference time, each further delta relative to the previous
+/// packet that has a delta. The format has no congestion marks and does not include the time of the report.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TransportFeedback<'a> {
     /// Synchronisation source of the reporter.
@@ -44,21 +44,21 @@ pub struct TransportFeedback<'a> {
     pub count: u16,
     /// Reference time in units of 64 ms, with 24 bits; it wraps every 12 days.
     pub reference: i32,
-    /// Number of feedback packets before this one; wraps. A gap shows lost feedback.
+    /// Number of feedback packets that were sent before this one, modulo 256. A gap shows that feedback was lost.
     pub number: u8,
     chunks: &'a [u8],
     deltas: &'a [u8],
 }
 
-/// Length of everything before the chunks, including the RTCP header.
+/// Length in bytes of everything before the chunks, including the RTCP header.
 const HEAD: usize = 20;
-/// Ticks of 250 µs per unit of the reference time.
+/// Number of 250 µs units per unit of the reference time, which is 64 ms.
 const TICKS_PER_REFERENCE: i64 = 256;
 
 impl<'a> TransportFeedback<'a> {
-    /// Parses the packet after its RTCP header.
+    /// Parses the body of the packet, which follows its RTCP header.
     ///
-    /// Chunks are read until all packets are covered. The rest of the last chunk, and data after the deltas, are
+    /// Chunks are read until all packets are covered. Further symbols in the last chunk, and data after the deltas, are
     /// ignored.
     ///
     /// # Errors
@@ -81,7 +81,7 @@ impl<'a> TransportFeedback<'a> {
             media_ssrc,
             base,
             count,
-            // Shifting right extends the sign of the 24 bits.
+            // Shifting right extends the sign of the 24-bit value.
             reference: times.cast_signed() >> 8,
             number: times as u8,
             chunks: behind.get(..chunks_len).unwrap_or_default(),
@@ -89,15 +89,15 @@ impl<'a> TransportFeedback<'a> {
         })
     }
 
-    /// The report in a form for all formats, with times nearest to `near`, because the reference time wraps every 12
-    /// days.
+    /// Returns the report in the common form of all formats. The reference time wraps every 12 days, so each time is
+    /// the one nearest to `near`.
     ///
-    /// Our reading: in the draft the reference time is on an arbitrary clock. If the receiver uses its own clock, as
-    /// [`encode_transport_feedback`] does, the times are on the receiver's clock; otherwise they differ from it by a
-    /// constant.
+    /// Our reading: in the draft, the reference time is on an arbitrary clock. If the receiver uses its own clock, as
+    /// [`encode_transport_feedback`] does, the times are on the receiver's clock. Otherwise they differ from the
+    /// receiver's clock by a constant.
     pub fn report(&self, near: Instant<ReceiverClock>) -> ArrivalReport<TransportPackets<'a>> {
         let units = tick(near) / TICKS_PER_REFERENCE;
-        // The difference of the 24-bit values, sign-extended.
+        // The difference of the two 24-bit values, with its sign extended to 32 bits.
         let ahead = self.reference.wrapping_sub(units as i32).wrapping_shl(8) >> 8;
         let packets = TransportPackets {
             sequence: self.base,
@@ -111,12 +111,12 @@ impl<'a> TransportFeedback<'a> {
     }
 }
 
-/// The packets of a transport-wide report.
+/// An iterator over the packets of a transport-wide report.
 #[derive(Clone, Debug)]
 pub struct TransportPackets<'a> {
     sequence: u16,
     left: u16,
-    /// Time of the last arrival in units of 250 µs, or the reference time before the first arrival.
+    /// Time of the last arrival, in units of 250 µs; the reference time before the first arrival.
     tick: i64,
     symbols: Symbols,
     chunks: &'a [u8],
@@ -124,7 +124,7 @@ pub struct TransportPackets<'a> {
 }
 
 impl TransportPackets<'_> {
-    /// The next packet's symbol; `None` at the end.
+    /// Returns the next packet's symbol; `None` after the last packet.
     fn symbol(&mut self) -> Option<Symbol> {
         self.left = self.left.checked_sub(1)?;
         loop {
@@ -136,7 +136,7 @@ impl TransportPackets<'_> {
         }
     }
 
-    /// The next delta, of eight or 16 bits.
+    /// Returns the next delta, which has eight or 16 bits, depending on the symbol.
     fn delta(&mut self, symbol: Symbol) -> Option<i16> {
         let (delta, rest) = self.deltas.split_at_checked(symbol.delta_len())?;
         self.deltas = rest;
@@ -173,29 +173,29 @@ impl Iterator for TransportPackets<'_> {
     }
 }
 
-/// The fixed fields of a transport-wide feedback packet.
+/// The header fields with which a transport-wide feedback packet is written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TransportHead {
     /// Synchronisation source of the reporter.
     pub ssrc: u32,
     /// Synchronisation source of a stream of the transport.
     pub media_ssrc: u32,
-    /// Number of feedback packets before this one; wraps.
+    /// Number of feedback packets that were sent before this one, modulo 256.
     pub number: u8,
-    /// When the report is made; this is the reference time if no packet has arrived.
+    /// When the report is made. If no packet has arrived, this is the reference time.
     pub at: Instant<ReceiverClock>,
 }
 
-/// Appends a feedback packet of at most `limit` bytes on as many of `packets` as fit, and takes them from the iterator.
-/// Returns their number.
+/// Appends a feedback packet of at most `limit` bytes, which reports as many of the next `packets` as fit, and removes
+/// them from the iterator. Returns their number.
 ///
-/// The report ends before a packet that arrived more than 8.19 s before or after the previous one, because that delta
-/// cannot be represented. If packets are left, further feedback packets must report them, each with the next `number`.
-/// Congestion marks are not included.
+/// The report ends before a packet that arrived more than 8.19 s before or after the previous packet, because that
+/// delta cannot be represented. If packets are left in the iterator, further feedback packets must report them, each
+/// with the next `number`. Congestion marks are not included.
 ///
 /// # Errors
-/// [`FeedbackError`] if there is no room for one packet, or if the numbers are not consecutive. Then nothing is
-/// appended.
+/// [`FeedbackError`] if there is no room for a single packet's status, or if the sequence numbers are not consecutive.
+/// After an error, nothing is appended.
 pub fn encode_transport_feedback<I>(
     head: &TransportHead,
     packets: &mut I,
@@ -215,7 +215,7 @@ where
         for word in [head.ssrc, head.media_ssrc, u32::from(first.sequence) << 16, times] {
             out.extend_from_slice(&word.to_be_bytes());
         }
-        // Whole words only, because the packet is padded to the next word.
+        // The limit is rounded down to whole 32-bit words, because the packet is padded to a whole word.
         let count = write_chunks(&marks, limit.min(LONGEST) & !3, out)?;
         for mark in marks.flatten().take(count) {
             match mark.symbol {
@@ -238,7 +238,8 @@ where
     count
 }
 
-/// Appends the chunks of as many marks as fit with their deltas into a packet of `limit` bytes. Returns their number.
+/// Appends the chunks of as many marks as fit, together with their deltas, into a packet of `limit` bytes. Returns the
+/// number of these marks.
 fn write_chunks<I>(marks: &Marks<I>, limit: usize, out: &mut Vec<u8>) -> Result<usize, FeedbackError>
 where
     I: Iterator<Item = PacketStatus> + Clone,
@@ -261,6 +262,6 @@ where
         }
         ahead.by_ref().take(chunk.symbols).for_each(drop);
     }
-    // The first delta can always be represented, so the only possible reason is lack of room.
+    // The first delta can always be represented, so a count of zero means that there is no room.
     if count == 0 { Err(FeedbackError::NoRoom { need: HEAD + 4, have: limit }) } else { Ok(count) }
 }

@@ -12,7 +12,7 @@ type At = Instant<ReceiverClock>;
 
 const AMPLE: usize = 262_144;
 
-/// A time of `ticks` units of 250 µs.
+/// Returns the time that is `ticks` units of 250 µs.
 fn ticks(ticks: u64) -> At {
     Instant::from_nanos(ticks * TICK_NS)
 }
@@ -22,14 +22,14 @@ fn status(sequence: u16, at: Option<At>) -> PacketStatus {
     PacketStatus { sequence, arrival }
 }
 
-/// Consecutive packets from `base` on.
+/// Returns the statuses of consecutive packets from number `base` on.
 fn statuses(base: u16, arrivals: &[Option<At>]) -> Vec<PacketStatus> {
     arrivals.iter().enumerate().map(|(offset, at)| status(base.wrapping_add(offset as u16), *at)).collect()
 }
 
 const HEAD: TransportHead = TransportHead { ssrc: 1, media_ssrc: 2, number: 7, at: Instant::ZERO };
 
-/// The packets encoded into feedback packets of at most `limit` bytes.
+/// Encodes the packets into feedback packets of at most `limit` bytes.
 fn encoded(packets: &[PacketStatus], limit: usize) -> Vec<Vec<u8>> {
     let (mut rest, mut all) = (packets.iter().copied(), Vec::new());
     while rest.len() > 0 {
@@ -43,7 +43,7 @@ fn encoded(packets: &[PacketStatus], limit: usize) -> Vec<Vec<u8>> {
     all
 }
 
-/// The only packet of a datagram.
+/// Parses a datagram that contains exactly one packet.
 fn parsed(datagram: &[u8]) -> Result<TransportFeedback<'_>, WireError> {
     let packets: Vec<_> = parse_compound(datagram)?.collect();
     let [packet] = packets[..] else { panic!("{packets:?}") };
@@ -59,7 +59,7 @@ fn found(datagrams: &[Vec<u8>], near: At) -> Vec<PacketStatus> {
 
 #[test]
 fn the_fields_of_the_draft() {
-    // Times: 4.5 units of 64 ms; 63.75 ms later; 250 µs before that; 64 ms after that.
+    // Packet a arrives at 4.5 units of 64 ms, b 63.75 ms later, c 250 µs before b, and d 64 ms after c.
     let times = [1024 + 128, 1024 + 128 + 255, 1024 + 128 + 254, 1024 + 128 + 254 + 256];
     let [a, b, c, d] = times.map(|time| Some(ticks(time)));
     let packets = statuses(0xFFFF, &[a, None, b, c, d]);
@@ -68,7 +68,7 @@ fn the_fields_of_the_draft() {
         &[0x8F, 205, 0, 7, 0, 0, 0, 1, 0, 0, 0, 2][..],
         &[0xFF, 0xFF, 0, 5],
         &[0, 0, 4, 7],
-        // Two bits per symbol: small, none, small, large, large.
+        // The chunk has two bits per symbol: small, missing, small, large, large.
         &[0b1101_0001, 0b1010_0000],
         &[128, 255, 0xFF, 0xFF, 1, 0],
     ];
@@ -84,7 +84,7 @@ fn the_fields_of_the_draft() {
     assert_eq!(report.packets.collect::<Vec<_>>(), packets);
 }
 
-/// A packet as padded by libwebrtc: one byte, counted by the padding bit, followed by another packet.
+/// The packet is padded as by libwebrtc: with one byte, which the padding bit announces. Another packet follows.
 #[test]
 fn padding_to_the_word_is_taken_off_wherever_the_packet_stands() {
     let mut bytes = encoded(&statuses(1, &[Some(ticks(0))]), AMPLE).remove(0);
@@ -106,7 +106,7 @@ fn the_reference_time_wraps_and_has_a_sign() {
     assert_eq!(near(0x00FF_FFFF), near(0x0100_0005));
     assert_eq!(near(0x0100_0005), status(1, Some(ticks(256 * 0x00FF_FFFF + 9))));
     assert_eq!(near(0x0200_0005), status(1, Some(ticks(256 * 0x01FF_FFFF + 9))));
-    // Times before the zero of the clock saturate.
+    // Times before the clock's zero become zero.
     bytes[16..19].copy_from_slice(&[0xFF, 0xFF, 0xF0]);
     assert_eq!(found(&[bytes], Instant::ZERO), [status(1, Some(Instant::ZERO))]);
 }
@@ -140,11 +140,12 @@ fn what_is_wrong_is_named() {
     assert_eq!(TransportFeedback::parse(&[0; 12]).err(), truncated("reference time", 16, 4, 0));
     assert_eq!(parse(0, &[]), None);
     assert_eq!(parse(1, &[]), truncated("packet status chunk", 20, 2, 0));
-    // A run of two with small deltas, one of which is missing; and endless empty runs.
+    // The chunk is a run of two packets with small deltas, of which one delta is missing. The third case has empty runs
+    // only.
     assert_eq!(parse(2, &[0x20, 2, 9]), truncated("receive deltas", 22, 2, 1));
     assert_eq!(parse(2, &[0x20, 2, 9, 9]), None);
     assert_eq!(parse(2, &[0; 100]), truncated("packet status chunk", 120, 2, 0));
-    // For a run longer than the count, only the deltas up to the count are needed.
+    // If a run is longer than the packet count, only the deltas of the counted packets must be present.
     assert_eq!(parse(2, &[0x3F, 0xFF, 9, 9]), None);
 }
 
@@ -162,8 +163,8 @@ fn a_gap_or_no_room_is_refused_and_leaves_nothing_behind() {
     assert_eq!(out.len(), 1);
 }
 
-/// Consecutive packets at 1000 per second take one run, and one byte per packet; one loss in a hundred costs little
-/// more.
+/// Packets at 1000 per second without losses need one run, and one byte per packet. With one loss in a hundred, the
+/// feedback is only slightly longer.
 #[test]
 fn ordinary_feedback_is_short() {
     let all: Vec<_> = (0..1000).map(|number| Some(ticks(1000 + 4 * number))).collect();
@@ -172,7 +173,7 @@ fn ordinary_feedback_is_short() {
     assert!(encoded(&statuses(0, &some), AMPLE)[0].len() < 1100);
 }
 
-/// Time between two arrivals in units of 250 µs; `None` for a loss.
+/// Generates the time between two arrivals in units of 250 µs; `None` is a lost packet.
 fn step() -> impl Strategy<Value = Option<i64>> {
     prop_oneof![
         6 => (0i64..256).prop_map(Some),
@@ -203,7 +204,7 @@ proptest! {
         let packets = statuses(base, &arrivals);
         let near = arrivals.iter().flatten().next().copied().unwrap_or(ticks(1 << 35)) + Span::from_secs(apart_s);
         let datagrams = encoded(&packets, limit);
-        // Deltas with a sum of more than six days do not cause another wrap.
+        // If the deltas add up to more than six days, times must still be correct.
         prop_assert_eq!(found(&datagrams, near), packets);
     }
 

@@ -1,4 +1,4 @@
-//! Packets written and read, and malformed input.
+//! Tests of writing and parsing RTCP packets, and of malformed input.
 
 use alloc::vec;
 
@@ -76,7 +76,7 @@ fn a_compound_with_name_and_goodbye_comes_back() {
 fn reports_on_a_sub_flow_come_back_with_its_number() {
     let mut out = Vec::new();
     encode_subflow(7, 9, 0x0102, &mut out, |out| encode_receiver_report(7, &[block()], &[1, 2, 3, 4], out));
-    // Header, two sources, the block's header, and the report inside: 8 + 24 + 4 bytes.
+    // The packet has a header, two sources, the head of the block, and the contained report of 8 + 24 + 4 bytes.
     assert_eq!(out[..16], [0x80, 211, 0, 12, 0, 0, 0, 7, 0, 0, 0, 9, 0, 9, 1, 2]);
     assert_eq!(out.len(), 16 + 36);
     let packets: Vec<_> = parse_compound(&out).expect("well formed").collect();
@@ -85,7 +85,7 @@ fn reports_on_a_sub_flow_come_back_with_its_number() {
     let inner: Vec<_> = reports.packets().collect();
     let [(0x0102, RtcpPacket::ReceiverReport(report))] = inner[..] else { panic!("{inner:?}") };
     assert!(report.blocks().eq([block()]) && report.extension == [1, 2, 3, 4]);
-    // A block of another type is skipped; a truncated report invalidates the whole.
+    // A block of another type is skipped. A truncated report makes the whole datagram invalid.
     out[12] = 3;
     let packets: Vec<_> = parse_compound(&out).expect("well formed").collect();
     assert!(matches!(packets[..], [RtcpPacket::Subflows(reports)] if reports.packets().count() == 0));
@@ -93,7 +93,7 @@ fn reports_on_a_sub_flow_come_back_with_its_number() {
     assert!(parse_compound(&out).is_err());
 }
 
-/// If it fails, a few kB of nested MPRTCP cause a deep recursion.
+/// If it fails, a datagram of a few kB with nested MPRTCP packets causes a deep recursion.
 #[test]
 fn reports_on_sub_flows_do_not_nest() {
     let mut inner = Vec::new();
@@ -106,14 +106,14 @@ fn reports_on_sub_flows_do_not_nest() {
 
 #[test]
 fn blocks_are_counted_by_the_count_and_not_by_the_length() {
-    // An extension of exactly the length of a block stays an extension.
+    // An extension that is exactly as long as a report block must not be taken for a report block.
     let mut out = Vec::new();
     encode_receiver_report(5, &[block()], &[0xEE; BLOCK_LEN], &mut out);
     let Some(RtcpPacket::ReceiverReport(report)) = parse_compound(&out).expect("well formed").next() else {
         panic!("a receiver report")
     };
     assert_eq!((report.blocks().count(), report.extension.len()), (1, BLOCK_LEN));
-    // The count states more blocks than there are bytes.
+    // The count field now states more report blocks than there are bytes.
     if let Some(first) = out.first_mut() {
         *first = VERSION | 4;
     }
@@ -136,7 +136,7 @@ fn half_a_datagram_is_none() {
     info().encode(&[block()], &[1; 8], &mut out);
     encode_cname(1, "name", &mut out);
     for end in 0..out.len() {
-        // Only the boundary between the two packets is a valid end.
+        // A truncated datagram is valid only if it ends between the two packets.
         assert_eq!(parse_compound(&out[..end]).is_ok(), end == 60, "{end}");
     }
 }
@@ -155,7 +155,7 @@ proptest! {
 
     #[test]
     fn any_bytes_parse_or_do_not_and_every_packet_can_be_walked(mut bytes: Vec<u8>, words in 0u8..8, kind in prop_oneof![199u8..205, Just(211u8)], count in 0u8..32) {
-        // A plausible header, so that the rest is parsed beyond the version.
+        // A plausible header is put first, so that more than the version is parsed.
         bytes.splice(0..0, [VERSION | count, kind, 0, words]);
         if let Ok(compound) = parse_compound(&bytes) {
             for packet in compound {

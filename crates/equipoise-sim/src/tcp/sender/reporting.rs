@@ -1,4 +1,4 @@
-//! Feedback to a controller: each packet that is sent, and its fate.
+//! Feedback to a controller: each packet that is sent, and whether it has arrived or is lost.
 
 use equipoise::control::{Feedback, PacketFeedback, SentPacket};
 use equipoise::units::{Size, Span};
@@ -8,15 +8,15 @@ use crate::Time;
 use crate::tcp::{Law, LossRecovery};
 
 impl Sender {
-    /// Data assumed on the path, in full segments. Without SACK, each duplicate acknowledgement stands for one segment
-    /// that has arrived.
+    /// Size of the data that is assumed to be on the path, as full segments. Without SACK, each duplicate
+    /// acknowledgement counts as the arrival of one segment.
     pub(super) fn under_way(&self) -> Size {
         let come = if self.config.recovery == LossRecovery::NewReno { self.duplicates } else { 0 };
         let segments = self.board.pipe().saturating_sub(come);
         Size::from_bytes(segments.saturating_mul(self.config.packet.as_bytes()))
     }
 
-    /// Reports that segment `number` was sent as a packet of `size`.
+    /// Reports to a controller that segment `number` was sent as a packet of `size`.
     pub(super) fn report_sent(&mut self, now: Time, number: u64, size: Size) {
         let Some(packet) = self.board.note(number, now, size) else { return };
         let in_flight = self.under_way();
@@ -25,7 +25,8 @@ impl Sender {
         }
     }
 
-    /// Reports the fates of packets to a controller; `in_flight` is the data in flight before this feedback.
+    /// Reports to a controller which packets arrived or were lost. `in_flight` is the size of the data in flight before
+    /// this feedback.
     pub(super) fn report(&mut self, now: Time, round_trip: Option<Span>, in_flight: Size) {
         let (Law::Controller(controller), Some(journal)) = (&mut self.law, self.board.journal()) else { return };
         let packets = journal.reports();
@@ -38,14 +39,14 @@ impl Sender {
         }
     }
 
-    /// When the controller's timer is due. A timer that the controller does not move fires only once.
+    /// When the controller's timer is due. If the controller does not set a later time, the timer fires only once.
     pub(super) fn controller_timer(&self) -> Option<Time> {
         let Law::Controller(controller) = &self.law else { return None };
         let due: Time = controller.next_timer()?.assume_clock();
         (self.finished.is_none() && self.timer_served.is_none_or(|served| due > served)).then_some(due)
     }
 
-    /// Calls the controller if its timer is due.
+    /// Calls the controller's timer function if its timer is due.
     pub(super) fn serve_controller(&mut self, now: Time) {
         let is_due = self.controller_timer().is_some_and(|due| due <= now);
         if let Law::Controller(controller) = &mut self.law

@@ -1,4 +1,4 @@
-//! The transmission of segments: which segment is next, whether it may leave now, and bookkeeping.
+//! The transmission of segments: which segment is sent next, whether it may leave now, and the bookkeeping.
 
 use equipoise::units::Rate;
 
@@ -6,27 +6,30 @@ use super::{Phase, Sender};
 use crate::Time;
 use crate::tcp::{LossRecovery, Segment};
 
-/// The next segment to send.
+/// The segment that the sender sends next.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Next {
-    /// A new segment.
+    /// A segment that was never sent; the number of the segment.
     New(u64),
-    /// A retransmission.
+    /// A retransmission of the segment with this number.
     Again(u64),
-    /// The last segment again, once per recovery; `end` was the next new segment when the recovery began.
+    /// A retransmission of the last unacknowledged segment, at most once per recovery (rule 4 of `NextSeg`). `end` was
+    /// the number of the next new segment when the recovery began.
     Rescue { number: u64, end: u64 },
 }
 
-/// Number of segments that the first duplicate acknowledgements allow beyond the window (RFC 3042, Sec. 2).
+/// Maximum number of new segments that duplicate acknowledgements allow beyond the window before a recovery (RFC 3042,
+/// Sec. 2).
 const LIMITED_TRANSMIT: u64 = 2;
-/// Pacing rate of measuring senders, relative to one window per round trip, in slow start and after it. Both are above
-/// 1, so that the window is the limit. Our choice: the first is that of Linux. The 1.2 of Linux after slow start leaves
-/// a sixth of each round trip idle, which other measuring connections mistake for free capacity.
+/// Pacing rates of senders that measure bandwidth, in slow start and after it, as multiples of one window per
+/// round-trip time. Both are above 1, so that the window limits the rate. Our choice: the first value is that of Linux.
+/// After slow start, Linux uses 1.2; then the link is idle for a sixth of each round-trip time, and other measuring
+/// connections mistake this time for free capacity.
 const SLOW_START_GAIN: f64 = 2.0;
 const PACING_GAIN: f64 = 1.05;
 
 impl Sender {
-    /// The next segment to send, as far as the windows allow (RFC 6675, Sec. 4, `NextSeg`).
+    /// Returns the segment to send next, as far as the windows allow (RFC 6675, Sec. 4, `NextSeg`).
     pub(super) fn choose(&mut self, now: Time) -> Option<Next> {
         if self.pressing
             && let Some(number) = self.board.next_lost()
@@ -55,7 +58,8 @@ impl Sender {
         self.without_new_data()
     }
 
-    /// A segment that recovery may retransmit if there is no new data (RFC 6675, Sec. 4, `NextSeg`, rules 3 and 4).
+    /// Returns a segment that recovery may retransmit if no new data can be sent (RFC 6675, Sec. 4, `NextSeg`, rules 3
+    /// and 4).
     fn without_new_data(&mut self) -> Option<Next> {
         let Phase::Recovery { end } = self.phase else { return None };
         if self.config.recovery != LossRecovery::Sack {
@@ -69,10 +73,10 @@ impl Sender {
         Some(Next::Rescue { number, end })
     }
 
-    /// Number of segments on the path, as estimated by the sender.
+    /// Number of segments that the sender assumes to be on the path.
     fn pipe(&self) -> u64 {
         let counted = match (self.config.recovery, self.phase) {
-            // Without limited transmit, duplicate acknowledgements do not make room before recovery.
+            // Without limited transmit, duplicate acknowledgements do not allow new segments before recovery.
             (_, Phase::Open) if !self.config.limited_transmit => return self.board.in_flight(),
             (LossRecovery::Sack, _) => return self.board.pipe(),
             (LossRecovery::NewReno, Phase::Open) => self.duplicates.min(LIMITED_TRANSMIT),
@@ -89,7 +93,7 @@ impl Sender {
         }
     }
 
-    /// Whether pacing and measurement allow a segment to leave.
+    /// Whether pacing and the bandwidth measurement allow a segment to leave at `now`.
     pub(super) fn may_leave(&mut self, now: Time, next: Next) -> bool {
         let room = if let Next::New(number) = next {
             let windows = (self.window() - self.pipe()).min(self.peer_window - self.board.in_flight());
@@ -100,8 +104,8 @@ impl Sender {
         self.departures.allow(now, self.pace(), room)
     }
 
-    /// The pacing rate of the window law. If it has none, measuring connections are still paced, because they need
-    /// cross traffic between their segments and not after them.
+    /// The pacing rate of the window law. If the law sets no rate, a connection that measures bandwidth is still paced:
+    /// the measurement needs cross traffic between the segments, and not only after a burst.
     fn pace(&self) -> Option<Rate> {
         self.law.pacing_rate().or_else(|| {
             let round_trip_s = self.round_trips.smoothed().filter(|_| self.config.measurement.is_some())?.as_secs_f64();
@@ -137,8 +141,8 @@ impl Sender {
         let again = !matches!(next, Next::New(_));
         self.departures.on_sent(now, (number, again), segment.size(), self.pace());
         self.report_sent(now, number, segment.size());
-        // RFC 6298, Sec. 5.1 and 5.6: the timer has expired or was off. Other code restarts a running timer if
-        // necessary.
+        // The timer is set only if it is not running: it has expired or was off (RFC 6298, Sec. 5.1 and 5.6). Other
+        // code restarts a running timer if necessary.
         if !self.timer.is_set() {
             self.timer.set(Some(now + self.round_trips.timeout()));
         }

@@ -1,4 +1,4 @@
-//! Invariants on any path.
+//! Property tests: statements that are true for TCP on any path.
 
 use equipoise::control::Cbr;
 use equipoise::control::adapt::Windowed;
@@ -18,7 +18,8 @@ fn faults(lost: u64, doubled: u64, jitter: u64) -> impl Strategy<Value = Faults>
     )
 }
 
-/// The path has no bottleneck: without a receive window the window would grow without bound.
+/// Receivers with random settings. The path has no bottleneck, so without a limited receive window the congestion
+/// window would grow without bound.
 fn receivers() -> impl Strategy<Value = ReceiverConfig> {
     (1u64..60, any::<bool>()).prop_map(|(window, delayed)| {
         let delayed_acks = delayed.then_some(DelayedAcks::STANDARD);
@@ -30,7 +31,7 @@ fn reno(window: f64) -> Law {
     Law::Window(Box::new(Reno::new(window)))
 }
 
-/// Reno as a window law and as a controller, and a rate without a window.
+/// Congestion control for the tests: Reno as a window law, Reno as a controller, and a constant rate without a window.
 fn laws() -> impl Strategy<Value = fn(f64) -> Law> {
     let windowed: fn(f64) -> Law = |window| Law::Controller(Box::new(Windowed::new(Reno::new(window), PACKET)));
     let rate: fn(f64) -> Law = |window| Law::Controller(Box::new(Cbr::new(Rate::from_bps((1e6 * window) as u64))));
@@ -38,8 +39,9 @@ fn laws() -> impl Strategy<Value = fn(f64) -> Law> {
 }
 
 proptest! {
-    /// Each byte of a transfer is delivered once, and the sender gets the acknowledgement. The time limit is 100 000 s:
-    /// 150 segments that each need five attempts, each after a minute, take half of it.
+    /// If it fails, a byte of a transfer is not delivered exactly once, or the sender does not get the last
+    /// acknowledgement. The time limit is 100 000 s: if 150 segments each need five attempts, one per minute, they take
+    /// half of this time.
     #[test]
     fn a_transfer_ends_on_any_path(
         faults in faults(300, 100, 200),
@@ -63,7 +65,7 @@ proptest! {
         prop_assert_eq!(path.receiver.delivered(), Size::from_bytes(bytes));
         let segments = bytes.div_ceil(FULL);
         prop_assert_eq!((stats.acknowledged, stats.in_flight), (segments, 0));
-        // A segment has the same size in every transmission.
+        // A segment must have the same size each time it is transmitted.
         prop_assert_eq!(path.came.len() as u64, segments);
         prop_assert_eq!(path.came.iter().map(|(_, payload)| payload).sum::<u64>(), bytes);
         let (received, duplicates) = path.receiver.received();
@@ -71,8 +73,9 @@ proptest! {
         prop_assert_eq!(path.sender.wake(), None, "nothing is left to wait for");
     }
 
-    /// On a path without reordering, every segment that is assumed lost is lost. Then no more than the window is in
-    /// flight, except the segment that starts a recovery and the segment that RFC 6675, Sec. 4, rule 4 does not count.
+    /// On a path without reordering, every segment that is assumed to be lost is lost. Then at most one window of
+    /// segments may be in flight. Two segments do not count: the segment that starts a recovery, and the segment that
+    /// RFC 6675, Sec. 4, rule 4 retransmits.
     #[test]
     fn never_more_than_a_window_is_on_the_path(
         faults in faults(200, 0, 0),
@@ -81,7 +84,7 @@ proptest! {
         limited_transmit in any::<bool>(),
         window in 1.0f64..60.0,
     ) {
-        // Without a handshake the first window would not know the receive window.
+        // The handshake reports the receive window. Without it, the first segments could exceed the receive window.
         let config = SenderConfig { limited_transmit, handshake: true, ..bulk(recovery) };
         let mut path = Path::new(config, reno(window), far, faults);
         let until = Time::ZERO + Span::from_secs(60);
@@ -89,7 +92,7 @@ proptest! {
         prop_assert_eq!(path.excess, None);
     }
 
-    /// If it fails, two runs over the same path differ.
+    /// If it fails, two runs of a connection over the same path differ.
     #[test]
     fn the_same_path_gives_the_same_connection(faults in faults(100, 100, 100), recovery in recoveries(), far in receivers()) {
         let run = || {
@@ -101,7 +104,7 @@ proptest! {
     }
 }
 
-/// Without faults, a window of 20 segments per round trip of 100 ms is a constant rate.
+/// Without faults, a window of 20 segments and a round-trip time of 100 ms result in a constant rate.
 #[test]
 fn a_window_each_round_trip() {
     let faults = Faults { data_lost: 0, acks_lost: 0, doubled: 0, jitter: 0, seed: 1 };
@@ -109,7 +112,7 @@ fn a_window_each_round_trip() {
         let mut path =
             Path::new(bulk(recovery), Law::Window(Box::new(Fixed::new(20.0, 10.0))), ReceiverConfig::new(), faults);
         while path.step(Time::ZERO + Span::from_secs(10)) {}
-        // The last acknowledgement is 50 ms old, and covers segments sent before that.
+        // At the end, the last acknowledgement was sent 50 ms ago, so the last 20 segments are not acknowledged yet.
         assert_eq!(path.sender.stats().acknowledged, 2000);
         let stats = path.sender.stats();
         assert_eq!((stats.recoveries, stats.timeouts, stats.sent), (0, 0, 2020));

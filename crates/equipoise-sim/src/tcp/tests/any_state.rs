@@ -1,4 +1,5 @@
-//! The scoreboard against a recount by the text of RFC 6675, and the sender against an arbitrary peer.
+//! Tests that compare the scoreboard with a literal implementation of RFC 6675, and tests of the sender with an
+//! arbitrary peer.
 
 use proptest::prelude::*;
 
@@ -6,18 +7,18 @@ use super::*;
 use crate::tcp::Supply;
 use crate::tcp::scoreboard::Scoreboard;
 
-/// The scoreboard of RFC 6675, Sec. 2 to 4, recounted at every query.
+/// The scoreboard of RFC 6675, Sec. 2 to 4, for comparison: at every query, all values are counted from the beginning.
 ///
-/// In addition to the text: a segment may be marked as lost by the timer or by a duplicate acknowledgement.
+/// In addition to RFC 6675: a segment may be marked as lost by the timer or by a duplicate acknowledgement.
 #[derive(Debug, Default)]
 struct Recount {
-    /// First unacknowledged segment: `HighACK` + 1, in segments.
+    /// Number of the first unacknowledged segment: `HighACK` + 1, in segments.
     first: u64,
-    /// `HighData` + 1.
+    /// Number of the first segment that was never sent: `HighData` + 1, in segments.
     next: u64,
     sacked: Vec<u64>,
     given_up: Vec<u64>,
-    /// `HighRxt` + 1.
+    /// All segments before this one were retransmitted in this recovery or did not need it: `HighRxt` + 1, in segments.
     resent_before: u64,
 }
 
@@ -28,25 +29,25 @@ impl Recount {
     fn is_sacked(&self, number: u64) -> bool {
         self.sacked.contains(&number)
     }
-    /// `IsLost`: `DupThresh` later segments were selectively acknowledged.
+    /// `IsLost` of RFC 6675: a segment is lost if `DupThresh` later segments were selectively acknowledged.
     fn is_lost(&self, number: u64) -> bool {
         self.given_up.contains(&number) || self.sacked.iter().filter(|sacked| **sacked > number).count() >= 3
     }
-    /// `SetPipe`.
+    /// `SetPipe` of RFC 6675: the number of segments assumed to be on the path.
     fn pipe(&self) -> u64 {
         let unsacked = self.flight().filter(|number| !self.is_sacked(*number));
         unsacked.map(|number| u64::from(!self.is_lost(number)) + u64::from(number < self.resent_before)).sum()
     }
-    /// `NextSeg`, conditions 1.a to 1.c.
+    /// `NextSeg` of RFC 6675, conditions 1.a to 1.c.
     fn rule_1(&self) -> Option<u64> {
         self.flight().find(|number| !self.is_sacked(*number) && *number >= self.resent_before && self.is_lost(*number))
     }
-    /// `NextSeg`, conditions 1.a and 1.b.
+    /// `NextSeg` of RFC 6675, rule 3: conditions 1.a and 1.b.
     fn rule_3(&self) -> Option<u64> {
         let highest = self.sacked.iter().max()?;
         self.flight().find(|number| !self.is_sacked(*number) && *number >= self.resent_before && number < highest)
     }
-    /// The last unacknowledged segment that this recovery has not retransmitted yet.
+    /// The last unacknowledged segment, if this recovery has not retransmitted it yet (`NextSeg` of RFC 6675, rule 4).
     fn rule_4(&self) -> Option<u64> {
         self.flight().rfind(|number| !self.is_sacked(*number)).filter(|number| *number >= self.resent_before)
     }
@@ -89,7 +90,7 @@ enum Step {
 }
 
 fn steps() -> impl Strategy<Value = Step> {
-    // Blocks are numbered from the first segment on; those of a dishonest peer can be anywhere.
+    // The ranges are numbered from the first unacknowledged segment. A dishonest peer may acknowledge any ranges.
     let near = proptest::collection::vec((0u64..40, 0u64..12), 0..4);
     prop_oneof![
         4 => (1u64..8).prop_map(Step::New),
@@ -149,7 +150,7 @@ fn take(step: &Step, board: &mut Scoreboard, recount: &mut Recount) {
     }
 }
 
-/// A number that a peer may send: a likely one, or any.
+/// A segment number that a peer may send: usually a plausible number, sometimes any number.
 fn said() -> impl Strategy<Value = u64> {
     prop_oneof![8 => 0u64..60, 1 => any::<u64>(), 1 => (0u64..3).prop_map(|less| u64::MAX - less)]
 }
@@ -183,15 +184,16 @@ proptest! {
             }
             let first_is_lost = recount.first < recount.next
                 && !recount.is_sacked(recount.first) && recount.is_lost(recount.first);
-            // A segment on which a peer reneged is irrelevant until the timer expires.
+            // If the peer withdraws the selective acknowledgement of a segment, this has no effect until the timer
+            // expires.
             if !recount.is_sacked(recount.first) {
                 prop_assert_eq!(board.first_is_lost(), first_is_lost, "{:?}", step);
             }
         }
     }
 
-    /// A dishonest peer harms only itself: no panic, no endless loop, no stuck timer, and the transfer ends when the
-    /// peer becomes honest.
+    /// If it fails, a dishonest peer can cause a panic, an endless loop or a stuck timer in the sender, or the transfer
+    /// does not end after the peer becomes honest.
     #[test]
     fn no_acknowledgement_harms_a_sender(
         steps in proptest::collection::vec((0i64..1500, segments()), 1..60),
@@ -217,7 +219,7 @@ proptest! {
         prop_assert!(talk.stats().finished.is_some(), "{:?}", talk.stats());
     }
 
-    /// No segment makes a receiver panic or leaves its timer stuck.
+    /// If it fails, some segment makes a receiver panic or leaves its timer stuck.
     #[test]
     fn no_segment_harms_a_receiver(steps in proptest::collection::vec((0i64..300, segments()), 1..60), window in said()) {
         let config = crate::tcp::ReceiverConfig { window: window.max(1), ..crate::tcp::ReceiverConfig::new() };
@@ -234,14 +236,15 @@ proptest! {
     }
 }
 
-/// A SACK block that covers all numbers takes no more time than the segments in flight.
+/// A SACK block that covers all segment numbers must not take more computing time than the number of segments in
+/// flight.
 #[test]
 fn a_block_of_everything_is_clipped_to_what_is_under_way() {
     let mut talk = Talk::new(bulk(LossRecovery::Sack), Fixed::new(5.0, 3.0));
     talk.sends(0..5).after(100).sack(0, &[(1, u64::MAX), (u64::MAX, 0), (0, 0)]);
-    // 1 to 4 count as arrived; one segment of the window of three is taken by the retransmission.
+    // Segments 1 to 4 count as arrived. The window is three segments; one of them is the retransmission.
     talk.sends([0, 5, 6]);
-    // The block does not acknowledge segments that were not sent at that time.
+    // A SACK block has no effect on segments that were sent after it.
     talk.sack(0, &[(1, 5)]).is_quiet();
     talk.ack(u64::MAX).is_quiet();
     assert_eq!(talk.stats().acknowledged, 0);

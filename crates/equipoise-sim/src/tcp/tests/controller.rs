@@ -1,11 +1,12 @@
-//! A controller instead of a window law: the feedback from acknowledgements, and the effect of its allowance.
+//! Tests with a controller instead of a window law: its feedback, computed from acknowledgements, and the effect of its
+//! window and rate.
 
 use equipoise::control::{Allowance, Controller, Ecn, Fate, Feedback, Needs, SentPacket};
 
 use super::*;
 use crate::tcp::{Supply, TcpError};
 
-/// Feedback to a controller: packets by number, and whether they arrived.
+/// The feedback that a controller received: the numbers of packets, and whether they arrived.
 #[derive(Clone, Debug, PartialEq)]
 enum News {
     Sent { number: u64, size: u64, in_flight: u64 },
@@ -14,7 +15,7 @@ enum News {
     Timer,
 }
 
-/// A constant allowance, with a record of the feedback.
+/// A controller with a constant window and rate, which records its feedback.
 #[derive(Clone, Debug)]
 struct Steady {
     allowance: Allowance,
@@ -36,7 +37,7 @@ impl Steady {
         self.news.lock().unwrap().push(news);
     }
 
-    /// The feedback since the last call, without departures.
+    /// Returns the feedback since the last call, without the reports of sent packets.
     fn news(&self) -> Vec<News> {
         let news = std::mem::take(&mut *self.news.lock().unwrap());
         news.into_iter().filter(|news| !matches!(news, News::Sent { .. })).collect()
@@ -100,12 +101,12 @@ fn each_acknowledgement_is_one_feedback_on_the_packets_that_it_covers() {
     assert_eq!(sent, expected.collect::<Vec<_>>());
     talk.after(100).ack(1).sends([4]).after(20).ack(3).sends([5, 6]);
     assert_eq!(law.news(), [arrived(0..1, 100, 4), arrived(1..3, 120, 4)]);
-    // An acknowledgement without new information is not feedback.
+    // An acknowledgement without new information must cause no feedback.
     talk.ack(3).is_quiet();
     assert_eq!(law.news(), []);
 }
 
-/// A retransmission is a packet of its own, and yields no round-trip time (Karn 1987).
+/// A retransmission counts as a new packet. Its acknowledgement does not measure the round-trip time (Karn 1987).
 #[test]
 fn losses_and_what_came_behind_them_are_told_once_each_in_the_order_of_departure() {
     let law = Steady::window(6);
@@ -120,7 +121,7 @@ fn losses_and_what_came_behind_them_are_told_once_each_in_the_order_of_departure
         app_limited: false,
     };
     assert_eq!(law.news(), [of(&[1], &[], 6), of(&[3], &[], 5), of(&[4], &[0], 4)]);
-    // Packet 6 is a retransmission of segment 0; the following packets carry new segments.
+    // Packet 6 is the retransmission of segment 0. The next three packets carry the new segments 6, 7 and 8.
     talk.sends([0, 6, 7, 8]).after(100).sack(3, &[(3, 5)]);
     assert_eq!(law.news(), [of(&[2, 6], &[], 6)]);
 }
@@ -138,19 +139,19 @@ fn a_timeout_is_told_and_what_it_gives_up() {
         app_limited: false,
     };
     assert_eq!(law.news(), [News::TimedOut { in_flight: 3 }, lost(&[0, 1, 2])]);
-    // The timer expires again: packet 3 is lost, and the timeout is not reported again. Only one segment leaves until
-    // the acknowledgement.
+    // The timer expires again: packet 3 is lost, but the timeout is not reported again. Only one segment is sent until
+    // an acknowledgement arrives.
     talk.after(2000).sends([0]);
     assert_eq!(law.news(), [lost(&[3])]);
     talk.ack(1).sends([1, 2, 3]);
 }
 
-/// If it fails, a rate without a window sends at full speed into a dead path.
+/// If it fails, a controller with a rate and no window sends at its full rate into a broken path.
 #[test]
 fn after_a_timeout_a_rate_sends_one_segment_at_a_time_until_an_acknowledgement() {
     let law = Steady::new(Allowance::rate(Rate::from_bps(1_200_000)));
     let mut talk = talk(bulk(LossRecovery::Sack), &law);
-    // A segment every 10 ms; the timer expires after 1 s.
+    // A segment leaves every 10 ms, until the retransmission timer expires after 1 s.
     talk.after(995).sends(0..100);
     talk.after(2900);
     assert_eq!(talk.out.len(), 1 + 1, "one at 1 s and one at 3 s");
@@ -210,7 +211,7 @@ fn a_timer_is_served_once_for_each_time_that_is_asked_for() {
     assert!(talk.sender.wake().is_some_and(|wake| wake > Time::from_nanos(30_000_000)), "it was not put off");
 }
 
-/// If it fails, a controller waits for feedback that never arrives.
+/// If it fails, a controller can be used that waits for feedback which TCP never provides.
 #[test]
 fn what_acknowledgements_do_not_tell_is_refused_by_name() {
     for needs in [Needs::INTERVALS, Needs::PACKETS.and(Needs::ECN)] {

@@ -1,4 +1,4 @@
-//! Opening, limiting and ending a connection.
+//! Tests of opening a TCP connection, limiting its rate, and ending it.
 
 use equipoise_path::source::Content;
 
@@ -21,11 +21,11 @@ fn a_handshake_goes_before_the_data_and_measures_the_first_round_trip() {
     assert_eq!(talk.out.drain(..).collect::<Vec<_>>(), [Segment::Syn]);
     talk.after(100).ack(0).is_quiet().hears(Segment::SynAck { window: 100 }).sends(0..3);
     assert_eq!(talk.stats().round_trip, Some(ms(100)));
-    // A second SYN-ACK is ignored.
+    // A second SYN-ACK must be ignored.
     talk.hears(Segment::SynAck { window: 100 }).is_quiet();
 }
 
-/// After a lost SYN the timeout is 3 s (RFC 6298, Sec. 5.7) and the window one segment (RFC 5681, Sec. 3.1).
+/// After a lost SYN, the timeout is 3 s (RFC 6298, Sec. 5.7) and the window is one segment (RFC 5681, Sec. 3.1).
 #[test]
 fn a_lost_syn_costs_a_second_and_the_initial_window() {
     let mut talk = Talk::new(SenderConfig { handshake: true, ..bulk(LossRecovery::Sack) }, Reno::new(10.0));
@@ -52,7 +52,7 @@ fn a_transfer_ends_with_a_short_segment_and_says_when() {
     assert_eq!(talk.stats().finished, None);
     talk.after(100).ack(3).after(10_000).is_quiet();
     assert_eq!(talk.stats().finished, Some(Time::ZERO + ms(200)));
-    // A retransmission of the short segment is equally short.
+    // The retransmission of a short segment must also be short.
     let mut talk = Talk::new(with(Supply::Transfer(Size::from_bytes(FULL + 7))), Reno::new(10.0));
     talk.after(1000).ack(1);
     assert_eq!(payloads(&mut talk), [FULL, 7, FULL, 7]);
@@ -75,7 +75,7 @@ fn a_stop_lets_what_is_under_way_come_to_its_end() {
     let mut talk = Talk::new(config, Reno::new(4.0));
     talk.sends(0..4).after(100).ack(2).is_quiet();
     assert_eq!(talk.stats().finished, None);
-    // The other segments are lost, and retransmitted by the timer, a second after the last acknowledgement.
+    // Segments 2 and 3 are lost. The timer expires a second after the last acknowledgement, and they are retransmitted.
     talk.after(1000).sends([2]).after(100).ack(3).sends([3]).after(100).ack(4).is_quiet();
     assert_eq!(talk.stats().finished, Some(talk.now));
     assert_eq!(talk.sender.wake().filter(|wake| *wake <= talk.now), None);
@@ -98,11 +98,12 @@ fn the_receivers_window_limits_what_is_under_way() {
     let ack = |next, window| Segment::Ack(Ack { next, window, sacked: SackBlocks::NONE });
     talk.hears(ack(2, 4)).sends([4, 5]).hears(ack(2, 6)).sends([6, 7]);
     assert!(!law.acks()[0].window_limited, "the receiver held it back");
-    // An old acknowledgement does not open the window.
+    // An acknowledgement that is older than a later one must not enlarge the receive window.
     talk.hears(ack(1, 100)).is_quiet();
 }
 
-/// RFC 9293, Sec. 3.8.6.1: guards against the loss of the segment that reopens the window.
+/// RFC 9293, Sec. 3.8.6.1: the sender probes a closed receive window, because the acknowledgement that opens the window
+/// may be lost.
 #[test]
 fn a_closed_window_is_probed_with_one_segment() {
     let mut talk = Talk::new(bulk(LossRecovery::Sack), Fixed::new(4.0, 2.0));
@@ -111,7 +112,8 @@ fn a_closed_window_is_probed_with_one_segment() {
     talk.hears(ack(5, 9)).sends([5]);
 }
 
-/// The restart of RFC 5681, Sec. 4.1: with one segment every 2 s the sender is idle for longer than the timeout of 1 s.
+/// The restart after idleness of RFC 5681, Sec. 4.1: with one segment every 2 s, the sender is idle for longer than the
+/// retransmission timeout of 1 s.
 #[test]
 fn the_window_begins_anew_after_idleness_where_that_is_asked_for() {
     for (idle_restart, told) in [(true, vec![Told::Restart { window: 7.0 }; 2]), (false, vec![])] {
@@ -125,10 +127,10 @@ fn the_window_begins_anew_after_idleness_where_that_is_asked_for() {
     }
 }
 
-/// RFC 9438, Sec. 5.8: the window does not grow while the application limits the flow.
+/// RFC 9438, Sec. 5.8: the congestion window must not grow while the application limits the rate.
 #[test]
 fn a_flow_that_its_application_limits_does_not_grow_its_window() {
-    // 50 segments per second, five in flight with a round trip of 100 ms.
+    // The application sends 50 segments per second. The round-trip time is 100 ms, so five segments are in flight.
     let mut talk = Talk::new(with(Supply::Rate(Rate::from_bps(50 * 8 * FULL))), Reno::new(10.0));
     talk.after(90);
     for number in 0..1000u64 {
@@ -136,7 +138,7 @@ fn a_flow_that_its_application_limits_does_not_grow_its_window() {
     }
     assert!((talk.stats().window - 10.0).abs() < 1e-9, "{:?}", talk.stats());
     assert_eq!((talk.stats().in_flight, talk.stats().timeouts), (5, 0));
-    // With a backlog the window grows.
+    // If more data is available than the window allows, the window must grow.
     let mut talk = Talk::new(with(Supply::Unlimited), Reno::new(10.0));
     talk.after(100).ack(1).ack(2);
     assert!((talk.stats().window - 12.0).abs() < 1e-9);
@@ -157,7 +159,8 @@ fn a_packet_without_room_for_data_is_refused() {
     assert_eq!(error, Some(TcpError::NoPayload { packet: Size::from_bytes(40) }));
 }
 
-/// Four segments, one every 20 ms: the sender waits until each is available, and the last one ends the transfer.
+/// Content of four segments, one every 20 ms. The sender must wait until each segment is available. The fourth segment
+/// ends the transfer.
 #[test]
 fn content_is_sent_as_it_comes_to_be_and_then_no_more() {
     let content = Content::constant(Rate::from_bps(600_000), PACKET, ms(80));

@@ -1,4 +1,4 @@
-//! Scripted exchanges of segments in virtual time, and invariants on any path.
+//! Tests with fixed sequences of segments in virtual time, and property tests on random paths.
 
 mod any_path;
 mod any_state;
@@ -18,7 +18,7 @@ use equipoise::units::{Instant, Rate, SenderClock, Size, Span};
 use super::{Ack, Law, LossRecovery, SackBlocks, Segment, Sender, SenderConfig, SenderStats};
 use crate::Time;
 
-/// Size of a packet with a full segment of 1460 bytes.
+/// Size of the IP packet of a full segment; `FULL` is the number of its data bytes.
 const PACKET: Size = Size::from_bytes(1500);
 const FULL: u64 = 1460;
 
@@ -26,12 +26,12 @@ fn ms(millis: i64) -> Span {
     Span::from_millis(millis)
 }
 
-/// Bulk data from time zero on, without a handshake.
+/// A sender with unlimited data from time zero on, without a handshake.
 fn bulk(recovery: LossRecovery) -> SenderConfig {
     SenderConfig { recovery, handshake: false, ..SenderConfig::new(PACKET) }
 }
 
-/// The calls to a law.
+/// The calls of functions of a window law.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Told {
     Ack(Acknowledged),
@@ -40,7 +40,7 @@ enum Told {
     Restart { window: f64 },
 }
 
-/// A constant window, except for the given reactions, with a record of its calls.
+/// A window law with a constant window, except after a loss or restart. It records the calls of its functions.
 #[derive(Clone, Debug)]
 struct Fixed {
     window: f64,
@@ -58,7 +58,7 @@ impl Fixed {
         self.told.lock().unwrap().push(told);
     }
 
-    /// The calls to the law, without acknowledgements.
+    /// The recorded calls of the window law, except for acknowledgements.
     fn news(&self) -> Vec<Told> {
         self.told.lock().unwrap().iter().copied().filter(|told| !matches!(told, Told::Ack(_))).collect()
     }
@@ -99,7 +99,7 @@ impl WindowController for Fixed {
     }
 }
 
-/// A sender whose peer is the test.
+/// A TCP sender whose peer is the test.
 struct Talk {
     sender: Sender,
     now: Time,
@@ -129,7 +129,7 @@ impl Talk {
         }
     }
 
-    /// Advances time, with all timers in between.
+    /// Advances the time by `millis`, and serves all timers that expire meanwhile.
     fn after(&mut self, millis: i64) -> &mut Self {
         let until = self.now + ms(millis);
         for wakes in 0.. {
@@ -143,7 +143,7 @@ impl Talk {
         self
     }
 
-    /// Passes a segment of the peer to the sender.
+    /// Passes a segment from the peer to the sender.
     fn hears(&mut self, segment: Segment) -> &mut Self {
         self.sender.on_segment(self.now, segment);
         self.drain();

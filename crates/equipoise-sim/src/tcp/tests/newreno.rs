@@ -1,4 +1,4 @@
-//! Recovery by duplicate acknowledgements (RFC 6582, RFC 5681, Sec. 3.2, RFC 3042).
+//! Tests of loss recovery by duplicate acknowledgements (RFC 6582, RFC 5681, Sec. 3.2, RFC 3042).
 
 use super::*;
 
@@ -13,12 +13,12 @@ fn one_lost_segment_is_sent_again_on_the_third_duplicate_and_recovery_ends_with_
     let law = Fixed::new(10.0, 5.0);
     let mut talk = Talk::new(bulk(NEW_RENO), law.clone());
     talk.sends(0..10);
-    // Segment 0 is lost, 1 to 9 arrive. The first two duplicates each allow a new segment.
+    // Segment 0 is lost, segments 1 to 9 arrive. The first two duplicate acknowledgements each allow a new segment.
     talk.after(100).ack(0).sends([10]).ack(0).sends([11]);
     talk.ack(0).sends([0]);
     assert_eq!(law.news(), [Told::Loss { in_flight: 10 }], "limited transmit does not count");
-    // 12 segments are in flight, and each duplicate means that one has arrived: a window of 5 has room from the eighth
-    // on.
+    // 12 segments are in flight, and each duplicate acknowledgement means that one segment has arrived. Therefore a
+    // window of 5 segments allows new segments after the eighth duplicate.
     for _ in 4..8 {
         talk.ack(0).is_quiet();
     }
@@ -37,10 +37,10 @@ fn one_lost_segment_is_sent_again_on_the_third_duplicate_and_recovery_ends_with_
 fn of_three_lost_segments_one_is_sent_again_each_round_trip() {
     let mut talk = Talk::new(without_limited_transmit(), Fixed::new(10.0, 5.0));
     talk.sends(0..10);
-    // 0, 3 and 6 are lost; seven segments arrive.
+    // Segments 0, 3 and 6 are lost; the other seven segments arrive.
     talk.after(100).ack(0).ack(0).is_quiet().ack(0).sends([0]);
     talk.ack(0).ack(0).is_quiet().ack(0).sends([10]).ack(0).sends([11]);
-    // A partial acknowledgement retransmits the next lost segment and leaves room for one more.
+    // A partial acknowledgement causes the retransmission of the next lost segment, and allows one new segment.
     talk.after(100).ack(3).sends([3, 12]).ack(3).sends([13]).ack(3).sends([14]);
     talk.after(100).ack(6).sends([6, 15]).ack(6).sends([16]).ack(6).sends([17]).ack(6).sends([18]);
     talk.after(100).ack(15).sends([19]);
@@ -48,12 +48,12 @@ fn of_three_lost_segments_one_is_sent_again_each_round_trip() {
     assert_eq!((stats.recoveries, stats.resent_in_recovery, stats.timeouts), (1, 3, 0));
 }
 
-/// RFC 6582, Sec. 4, the impatient variant: only the first partial acknowledgement restarts the timer.
+/// RFC 6582, Sec. 4, the impatient variant: only the first partial acknowledgement restarts the retransmission timer.
 #[test]
 fn many_losses_in_a_window_end_in_a_timeout() {
     let mut talk = Talk::new(without_limited_transmit(), Fixed::new(10.0, 5.0));
     talk.sends(0..10);
-    // The timer is set to 1 s after the fast retransmit, then to 1 s after the first partial acknowledgement.
+    // The timer is set to 1 s at the fast retransmit, and again to 1 s at the first partial acknowledgement.
     talk.after(100).ack(0).ack(0).ack(0).sends([0]);
     talk.after(500).ack(1).sends([1]);
     talk.after(500).ack(2).sends([2]);
@@ -86,24 +86,26 @@ fn reordering_by_two_is_no_loss_and_by_three_one_that_is_over_at_once() {
     }
 }
 
-/// RFC 6582, Sec. 3.2, steps 2 and 4: duplicates caused by unnecessary retransmissions do not indicate a loss.
+/// RFC 6582, Sec. 3.2, steps 2 and 4: duplicate acknowledgements caused by unnecessary retransmissions are not a sign
+/// of loss.
 #[test]
 fn duplicates_after_a_timeout_are_no_sign_of_loss() {
     let law = Fixed::new(6.0, 3.0);
     let mut talk = Talk::new(bulk(NEW_RENO), law.clone());
     talk.sends(0..6);
-    // Nothing is lost, but the acknowledgements are late.
+    // Nothing is lost, but the acknowledgements arrive after the timeout of 1 s.
     talk.after(1000).sends([0]);
     for next in 1..6 {
         talk.ack(next).sends([next]);
     }
     talk.ack(6).sends([6]);
-    // The retransmissions cause six duplicates; two of them each allow a segment.
+    // The retransmissions cause six duplicate acknowledgements. The first two each allow a new segment.
     talk.after(100).ack(6).sends([7]).ack(6).sends([8]);
     talk.ack(6).ack(6).ack(6).ack(6).is_quiet();
     assert_eq!(talk.stats().recoveries, 0);
     assert_eq!(law.news(), [Told::Timeout { in_flight: 6 }]);
-    // After an acknowledgement beyond those segments, three duplicates count again.
+    // After an acknowledgement beyond the retransmitted segments, three duplicate acknowledgements are a sign of loss
+    // again.
     talk.ack(7).sends([]).ack(9).sends([9]).ack(9).ack(9).ack(9);
     assert_eq!(talk.stats().recoveries, 1);
 }
@@ -117,7 +119,7 @@ fn duplicates_behind_a_recovery_that_ended_exactly_are_no_sign_of_loss() {
     assert_eq!(talk.stats().recoveries, 1);
 }
 
-/// An acknowledgement covers all segments before it, even if earlier acknowledgements were lost.
+/// An acknowledgement covers all segments before its number, even if earlier acknowledgements were lost.
 #[test]
 fn lost_acknowledgements_cost_nothing() {
     let law = Fixed::new(10.0, 5.0);
@@ -129,7 +131,7 @@ fn lost_acknowledgements_cost_nothing() {
     assert_eq!((talk.stats().timeouts, talk.stats().recoveries), (0, 0));
 }
 
-/// An old acknowledgement, overtaken by a later one, has no effect.
+/// An acknowledgement that arrives after a later one has no effect.
 #[test]
 fn acknowledgements_out_of_order_are_no_duplicates() {
     let mut talk = Talk::new(bulk(NEW_RENO), Fixed::new(10.0, 5.0));

@@ -1,17 +1,18 @@
-//! Two hosts and a path between them with random loss, delay and duplication.
+//! Two TCP hosts, and a path between them with random loss, delay and duplication.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::*;
 use crate::tcp::{Receiver, ReceiverConfig};
 
-/// Faults of a path, in parts of 1000.
+/// Probabilities of faults on a path, in parts of 1000.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Faults {
     pub(super) data_lost: u64,
     pub(super) acks_lost: u64,
     pub(super) doubled: u64,
-    /// Maximum random delay in addition to `DELAY` for each segment, in milliseconds, which causes reordering.
+    /// Maximum random delay of each segment in addition to `DELAY`, in milliseconds. The random delay causes
+    /// reordering.
     pub(super) jitter: u64,
     pub(super) seed: u64,
 }
@@ -23,16 +24,17 @@ pub(super) struct Path {
     pub(super) receiver: Receiver,
     pub(super) now: Time,
     faults: Faults,
-    /// Segments in flight by arrival time and order of departure, each with its direction.
+    /// Segments in flight, ordered by arrival time and then by order of departure. The flag is true from sender to
+    /// receiver.
     under_way: BTreeMap<(Time, u64), (bool, Segment)>,
     draws: u64,
     sent: u64,
-    /// Each data segment that arrived, by number, and its size.
+    /// The number and the size of each data segment that arrived.
     pub(super) came: BTreeSet<(u64, u64)>,
-    /// The first time at which a burst put more onto the path than the window allows.
+    /// The first time at which the sender put more segments on the path than the window allows, with the details.
     pub(super) excess: Option<String>,
     last_timeout: (u64, Time),
-    /// Number of segments that a burst may put onto the path beyond the window: by rule 4.
+    /// Number of segments that may be on the path beyond the window, because of rule 4 of `NextSeg`.
     beyond: u64,
 }
 
@@ -54,7 +56,7 @@ impl Path {
         }
     }
 
-    /// A random number below `bound`, from the seed (Steele 2014).
+    /// A random number below `bound`, from the seed of the path (Steele 2014).
     fn draw(&mut self, bound: u64) -> u64 {
         self.draws = self.draws.wrapping_add(0x9E37_79B9_7F4A_7C15);
         let mut drawn = self.draws;
@@ -76,8 +78,8 @@ impl Path {
         }
     }
 
-    /// Lets the sender send, and checks that no burst puts more than a window onto the path, except the segment that
-    /// starts a recovery.
+    /// Sends all segments that the sender has to send. Checks that at most one window of segments is on the path, in
+    /// addition to the segment that starts a recovery.
     fn pump(&mut self) {
         let before = self.data_under_way();
         let mut bursts = 0;
@@ -90,7 +92,7 @@ impl Path {
         if stats.timeouts != self.last_timeout.0 {
             self.last_timeout = (stats.timeouts, self.now);
         }
-        // The timer may mark segments as lost that are still in flight.
+        // When the timer expires, the sender may mark segments as lost that are still on the path.
         let settled = stats.timeouts == 0 || self.now - self.last_timeout.1 > DELAY + DELAY;
         let after = self.data_under_way();
         if settled && after > (before + 1).max(stats.window as u64 + self.beyond) {
@@ -98,9 +100,9 @@ impl Path {
         }
     }
 
-    /// Data segments on the path, without unnecessary retransmissions, which the sender cannot know: acknowledged
-    /// segments and second copies. A recovery does not count retransmissions of the previous one (RFC 6675, Sec. 5,
-    /// step 4.3).
+    /// Number of data segments on the path, without unnecessary retransmissions: acknowledged segments and second
+    /// copies do not count, because the sender cannot detect them. In a recovery, the sender does not count
+    /// retransmissions of the previous recovery (RFC 6675, Sec. 5, step 4.3).
     fn data_under_way(&self) -> u64 {
         let first = self.sender.stats().acknowledged;
         let number = |(_, segment): &(bool, Segment)| match segment {
@@ -110,7 +112,7 @@ impl Path {
         self.under_way.values().filter_map(number).collect::<BTreeSet<_>>().len() as u64
     }
 
-    /// Processes the next event. Returns false if there is none before `until`.
+    /// Processes the next event. Returns false if there is no event until `until`.
     pub(super) fn step(&mut self, until: Time) -> bool {
         let arrival = self.under_way.first_key_value().map(|((at, _), _)| *at);
         let next = [arrival, self.sender.wake(), self.receiver.wake()].into_iter().flatten().min();

@@ -1,4 +1,4 @@
-//! Acknowledgements (RFC 5681, Sec. 4.2) and their SACK blocks (RFC 2018, Sec. 4).
+//! Tests of acknowledgements (RFC 5681, Sec. 4.2) and their SACK blocks (RFC 2018, Sec. 4).
 
 use std::collections::BTreeMap;
 
@@ -7,7 +7,7 @@ use proptest::prelude::*;
 use super::*;
 use crate::tcp::{DelayedAcks, Receiver, ReceiverConfig, TcpError};
 
-/// A receiver whose peer is the test.
+/// A TCP receiver whose peer is the test.
 struct Listener {
     receiver: Receiver,
     now: Time,
@@ -22,14 +22,15 @@ impl Listener {
         self.receiver.on_segment(self.now, Segment::Data { number, payload: Size::from_bytes(FULL) })
     }
 
-    /// Asserts that the receiver does not answer yet.
+    /// Sends segment `number` to the receiver, and asserts that the receiver sends no acknowledgement yet.
     #[track_caller]
     fn keeps(&mut self, number: u64) -> &mut Self {
         assert_eq!(self.gets(number), None);
         self
     }
 
-    /// Asserts that the receiver answers at once, with `next` expected next and these blocks.
+    /// Sends segment `number` to the receiver. Asserts that the receiver acknowledges at once, with the next expected
+    /// segment `next` and the SACK blocks `blocks`.
     #[track_caller]
     fn answers(&mut self, number: u64, next: u64, blocks: &[(u64, u64)]) -> &mut Self {
         let answer = self.gets(number);
@@ -38,7 +39,8 @@ impl Listener {
         self
     }
 
-    /// The answer that the timer causes within `millis` ms, and its time.
+    /// Returns the acknowledgement that the timer causes within `millis` ms, and when it is sent; `None` if there is
+    /// none.
     fn after(&mut self, millis: i64) -> Option<(Time, Segment)> {
         let until = self.now + ms(millis);
         while let Some(wake) = self.receiver.wake().filter(|wake| *wake <= until) {
@@ -62,7 +64,7 @@ fn every_second_segment_is_answered_and_a_lone_one_after_200_ms() {
     listener.keeps(0).answers(1, 2, &[]).keeps(2);
     assert_eq!(listener.after(1000), Some((Time::ZERO + ms(200), ack(3))));
     assert_eq!(listener.after(1000), None);
-    // The timer starts at the first unacknowledged segment, not at a segment that was already acknowledged.
+    // The delay timer must start at the first unacknowledged segment, not at a segment that was already acknowledged.
     let begun = listener.now;
     listener.keeps(3);
     assert_eq!(listener.after(150), None);
@@ -96,13 +98,14 @@ fn a_gap_and_what_fills_it_are_answered_at_once() {
 fn what_came_before_is_answered_at_once_and_delivered_once() {
     let mut listener = Listener::new(ReceiverConfig::new());
     listener.keeps(0).answers(0, 1, &[]).answers(3, 1, &[(3, 4)]).answers(5, 1, &[(5, 6), (3, 4)]);
-    // The range of the duplicate is reported first.
+    // The range that contains the duplicate segment must be reported first.
     listener.answers(3, 1, &[(3, 4), (5, 6)]).answers(0, 1, &[(3, 4), (5, 6)]);
     assert_eq!(listener.receiver.received(), (6, 3));
     assert_eq!(listener.receiver.delivered(), Size::from_bytes(3 * FULL));
 }
 
-/// RFC 2018, Sec. 4: as many blocks as fit, even if one of the last three is gone.
+/// RFC 2018, Sec. 4: an acknowledgement reports as many ranges as fit, even if one of the last three ranges no longer
+/// exists.
 #[test]
 fn an_older_range_moves_up_where_a_newer_one_is_gone() {
     let mut listener = Listener::new(ReceiverConfig::new());
@@ -127,7 +130,8 @@ fn what_the_window_has_no_room_for_is_not_taken() {
     assert_eq!(Receiver::new(ReceiverConfig { window: 0, ..ReceiverConfig::new() }).err(), Some(TcpError::NoWindow));
 }
 
-/// The sizes on the wire: 40 bytes of headers, options in whole words (RFC 2018, Sec. 3).
+/// The expected sizes of the IP packets: 40 bytes of headers, and options in multiples of four bytes (RFC 2018, Sec.
+/// 3).
 #[test]
 fn acknowledgements_are_as_long_as_their_blocks() {
     for (blocks, bytes) in [(0, 40), (1, 52), (2, 60), (3, 68), (9, 68)] {
@@ -136,7 +140,7 @@ fn acknowledgements_are_as_long_as_their_blocks() {
     }
 }
 
-/// The maximal runs of segments received after `next`, each with the time of its last segment, the latest first.
+/// The longest ranges of consecutive segments received after `next`, the most recently extended range first.
 fn runs(came: &BTreeMap<u64, usize>, next: u64) -> Vec<(u64, u64)> {
     let mut runs: Vec<(usize, u64, u64)> = Vec::new();
     for (&number, &last) in came.range(next..) {
@@ -150,8 +154,8 @@ fn runs(came: &BTreeMap<u64, usize>, next: u64) -> Vec<(u64, u64)> {
 }
 
 proptest! {
-    /// Compares with a set of all received segments: the next is the first missing one, and the blocks are the runs
-    /// after it.
+    /// Compares the receiver with a set of all received segments. The next expected segment must be the first missing
+    /// segment, and the SACK blocks must be the ranges after this segment.
     #[test]
     fn the_answers_are_those_of_a_set(numbers in proptest::collection::vec(0u64..40, 1..200), window in 1u64..50) {
         let config = ReceiverConfig { window, delayed_acks: None, sack: true };
@@ -172,7 +176,8 @@ proptest! {
         }
     }
 
-    /// No segment waits longer than the timer allows, and no more segments wait than are allowed.
+    /// If it fails, a segment waits longer for its acknowledgement than the timer allows, or more segments wait than
+    /// allowed.
     #[test]
     fn no_segment_waits_too_long(steps in proptest::collection::vec((0u64..12, 0i64..150), 1..100)) {
         let mut listener = Listener::new(ReceiverConfig::new());

@@ -1,4 +1,4 @@
-//! Recovery by selective acknowledgements (RFC 6675).
+//! Tests of loss recovery by selective acknowledgements (RFC 6675).
 
 use super::*;
 
@@ -19,7 +19,8 @@ fn one_lost_segment_is_sent_again_once_three_behind_it_have_come() {
     talk.sends(0..10).after(100);
     talk.sack(0, &[(1, 2)]).sends([10]).sack(0, &[(1, 3)]).sends([11]).sack(0, &[(1, 4)]).sends([0]);
     assert_eq!(law.news(), [Told::Loss { in_flight: 10 }], "limited transmit does not count");
-    // Pipe: segments neither acknowledged nor lost, plus retransmissions: 12 - 1 - 3 + 1 = 9.
+    // Segments on the path (`pipe`): 12 in flight, 1 lost and 3 acknowledged are subtracted, 1 retransmission is added:
+    // 9.
     for end in 5..8 {
         talk.sack(0, &[(1, end)]).is_quiet();
     }
@@ -35,15 +36,17 @@ fn one_lost_segment_is_sent_again_once_three_behind_it_have_come() {
 fn three_lost_segments_are_sent_again_in_one_round_trip() {
     let mut talk = Talk::new(without_limited_transmit(), Fixed::new(10.0, 5.0));
     talk.sends(0..10).after(100);
-    // 0, 3 and 6 are lost.
+    // Segments 0, 3 and 6 are lost; the others arrive.
     talk.sack(0, &[(1, 2)]).sack(0, &[(1, 3)]).is_quiet();
-    // Pipe: 10 - 3 acknowledged - 1 lost + 1 retransmitted = 7.
+    // Segments on the path (`pipe`): 10 in flight - 3 acknowledged - 1 lost + 1 retransmitted = 7.
     talk.sack(0, &[(4, 5), (1, 3)]).sends([0]);
     talk.sack(0, &[(4, 6), (1, 3)]).is_quiet();
-    // Now 3 is lost, too: 10 - 5 - 2 + 1 = 4.
+    // Segment 3 is now detected as lost. Segments on the path: 10 in flight - 5 acknowledged - 2 lost + 1 retransmitted
+    // = 4.
     talk.sack(0, &[(7, 8), (4, 6), (1, 3)]).sends([3]);
     talk.sack(0, &[(7, 9), (4, 6), (1, 3)]).sends([10]);
-    // And 6 is lost: 11 - 7 - 3 + 2 = 3.
+    // Segment 6 is now detected as lost. Segments on the path: 11 in flight - 7 acknowledged - 3 lost + 2 retransmitted
+    // = 3.
     talk.sack(0, &[(7, 10), (4, 6), (1, 3)]).sends([6, 11]);
     talk.after(100).sack(3, &[(7, 10), (4, 6)]).sends([12]).sack(6, &[(7, 10)]).sends([13]);
     talk.sack(6, &[(7, 11)]).sends([14]).ack(11).sends([15]);
@@ -68,8 +71,8 @@ fn reordering_by_two_is_no_loss_and_by_three_one_that_is_over_at_once() {
     }
 }
 
-/// A duplicate without a new selective acknowledgement does not indicate a loss (RFC 6675, Sec. 2), after a timeout and
-/// before.
+/// A duplicate acknowledgement without a new selective acknowledgement is not a sign of loss (RFC 6675, Sec. 2). This
+/// is tested before and after a timeout.
 #[test]
 fn duplicates_without_news_are_no_sign_of_loss() {
     let mut talk = Talk::new(bulk(SACK), Fixed::new(6.0, 3.0));
@@ -81,17 +84,18 @@ fn duplicates_without_news_are_no_sign_of_loss() {
     assert_eq!(talk.stats().recoveries, 0);
 }
 
-/// RFC 6675, Sec. 5.1: a lost retransmission waits for the timer, and received segments are not retransmitted.
+/// RFC 6675, Sec. 5.1: a lost retransmission is repeated when the timer expires. Received segments are not
+/// retransmitted.
 #[test]
 fn a_lost_retransmission_takes_a_timeout_that_spares_what_has_come() {
     let law = Fixed::new(6.0, 6.0);
     let mut talk = Talk::new(transfer(6), law.clone());
     talk.sends(0..6).after(100);
-    // 0 and 4 are lost, and 0 is lost again.
+    // Segments 0 and 4 are lost, and the retransmission of segment 0 is also lost.
     talk.sack(0, &[(1, 2)]).sack(0, &[(1, 3)]).is_quiet().sack(0, &[(1, 4)]).sends([0, 5]);
     talk.sack(0, &[(5, 6), (1, 4)]).sends([4]);
     talk.after(100).sack(0, &[(1, 6)]).is_quiet();
-    // The timer was restarted with the first retransmission.
+    // The timer was restarted at the first retransmission, so it expires 1 s after this time.
     talk.after(899).is_quiet().after(1).sends([0]);
     assert_eq!(law.news(), [Told::Loss { in_flight: 6 }, Told::Timeout { in_flight: 6 }]);
     talk.after(100).ack(6).is_quiet();
@@ -112,14 +116,14 @@ fn after_a_timeout_no_recovery_begins_before_all_that_was_lost_is_acknowledged()
     assert_eq!((talk.stats().resent_after_timeout, law.news().len()), (4, 1));
 }
 
-/// RFC 6675, Sec. 4, `NextSeg`, rule 4: the last segments have no later ones that could reveal their loss.
+/// RFC 6675, Sec. 4, `NextSeg`, rule 4: no later segments can reveal the loss of the last segments.
 #[test]
 fn the_tail_is_sent_again_once_for_want_of_new_data() {
     let mut talk = Talk::new(transfer(10), Fixed::new(10.0, 5.0));
     talk.sends(0..10).after(100);
-    // 0 and 9 are lost.
+    // Segments 0 and 9 are lost; the others arrive.
     talk.sack(0, &[(1, 2)]).sack(0, &[(1, 3)]).is_quiet().sack(0, &[(1, 4)]).sends([0]);
-    // Pipe: 10 - 6 - 1 + 1 = 4.
+    // Segments on the path (`pipe`): 10 in flight - 6 acknowledged - 1 lost + 1 retransmitted = 4.
     talk.sack(0, &[(1, 5)]).sack(0, &[(1, 6)]).is_quiet().sack(0, &[(1, 7)]).sends([9]);
     talk.sack(0, &[(1, 8)]).sack(0, &[(1, 9)]).is_quiet();
     talk.after(100).ack(9).is_quiet().ack(10).is_quiet();
@@ -127,13 +131,14 @@ fn the_tail_is_sent_again_once_for_want_of_new_data() {
     assert_eq!((talk.stats().timeouts, talk.stats().resent_in_recovery), (0, 2));
 }
 
-/// RFC 6675, Sec. 4, `NextSeg`, rule 3: possibly lost segments are sent if there is no new data.
+/// RFC 6675, Sec. 4, `NextSeg`, rule 3: if there is no new data, segments that are possibly lost are retransmitted.
 #[test]
 fn for_want_of_new_data_doubtful_segments_are_sent_again() {
     let mut talk = Talk::new(transfer(10), Fixed::new(10.0, 10.0));
     talk.sends(0..10).after(100);
     talk.sack(0, &[(1, 2)]).sack(0, &[(1, 3)]).is_quiet();
-    // No segment below the highest one received is in doubt yet, so rule 4 applies.
+    // No segment below the highest received segment is missing, except the retransmitted segment 0. Therefore rule 4
+    // applies.
     talk.sack(0, &[(1, 4)]).sends([0, 9]);
     talk.sack(0, &[(5, 6), (1, 4)]).sends([4]);
     talk.sack(0, &[(7, 8), (5, 6), (1, 4)]).sends([6]);
@@ -142,17 +147,17 @@ fn for_want_of_new_data_doubtful_segments_are_sent_again() {
     assert_eq!(talk.stats().recoveries, 1);
 }
 
-/// `HighRxt` restarts with each recovery (RFC 6675, Sec. 5, step 4.3): an earlier retransmission by rule 3 or 4 may
-/// be lost.
+/// `HighRxt` restarts with each recovery (RFC 6675, Sec. 5, step 4.3), because a retransmission by rule 3 or 4 in an
+/// earlier recovery may have been lost.
 #[test]
 fn a_new_recovery_sends_again_what_an_earlier_one_had_sent_in_doubt() {
     let rate = Rate::from_bps(8 * FULL * 10);
     let config = SenderConfig { supply: super::super::Supply::Rate(rate), ..bulk(SACK) };
     let mut talk = Talk::new(SenderConfig { min_rto: Span::from_secs(9), ..config }, Fixed::new(10.0, 10.0));
-    // Ten segments per second, the first after 100 ms; 0 is lost.
+    // Ten segments are available per second, the first after 100 ms. Segment 0 is lost.
     talk.after(450).sends(0..4).sack(0, &[(1, 2)]).sack(0, &[(1, 3)]).sack(0, &[(1, 4)]).sends([0]);
-    // 4 is sent twice, by rule 2 and by rule 4, and both are lost. 5 arrives: 4 is doubtful, retransmitted, and lost
-    // again.
+    // Segment 4 is sent twice, by rule 2 and by rule 4, and both copies are lost. When segment 5 arrives, segment 4 is
+    // possibly lost; it is retransmitted and lost again.
     talk.after(200).sends([4, 4, 5]).sack(0, &[(5, 6), (1, 4)]).sends([4]);
     talk.sack(4, &[(5, 6)]);
     assert_eq!(talk.stats().recoveries, 1);
@@ -162,19 +167,20 @@ fn a_new_recovery_sends_again_what_an_earlier_one_had_sent_in_doubt() {
     assert_eq!((talk.stats().in_flight, talk.stats().timeouts), (0, 0));
 }
 
-/// The single retransmission by rule 4 is not used up before the pacer releases it.
+/// If it fails, the retransmission by rule 4 counts as sent before the pacer allows it to leave.
 #[test]
 fn a_pacer_does_not_swallow_the_rescue() {
     let law = Fixed { pacing: Some(Rate::from_bps(12_000 * 100)), ..Fixed::new(10.0, 10.0) };
     let mut talk = Talk::new(transfer(5), law);
     talk.after(100).sends(0..5);
-    // 0 and 4 are lost. The retransmission of 0 does not wait for the pacer; the next segment does, for 10 ms.
+    // Segments 0 and 4 are lost. The retransmission of segment 0 does not wait for the pacer. The next segment waits
+    // for 10 ms.
     talk.sack(0, &[(1, 2)]).sack(0, &[(1, 3)]).is_quiet().sack(0, &[(1, 4)]).sends([0]);
     talk.after(9).is_quiet().after(1).sends([4]);
 }
 
-/// RFC 2018, Sec. 8: a receiver may drop segments that it had acknowledged selectively; the timer then discards all
-/// these acknowledgements.
+/// RFC 2018, Sec. 8: a receiver may drop segments that it had selectively acknowledged. When the timer expires, the
+/// sender discards all selective acknowledgements.
 #[test]
 fn a_receiver_that_goes_back_on_its_word_gets_all_again() {
     let mut talk = Talk::new(transfer(4), Reno::new(4.0));

@@ -1,11 +1,11 @@
-//! The retransmission timer (RFC 6298), and the reaction when it expires.
+//! Tests of the retransmission timer (RFC 6298), and of the sender's reaction when the timer expires.
 
 use super::*;
 use crate::tcp::Supply;
 
 const BOTH: [LossRecovery; 2] = [LossRecovery::NewReno, LossRecovery::Sack];
 
-/// RFC 6298, Sec. 2.1, 2.5, 5.5: the timeout is 1 s, and doubles each time up to a minute.
+/// RFC 6298, Sec. 2.1, 2.5, 5.5: the first timeout is 1 s. It doubles each time the timer expires, up to a minute.
 #[test]
 fn the_timeout_doubles_up_to_a_minute_and_the_law_hears_of_it_once() {
     for recovery in BOTH {
@@ -20,8 +20,8 @@ fn the_timeout_doubles_up_to_a_minute_and_the_law_hears_of_it_once() {
     }
 }
 
-/// Karn 1987 (RFC 6298, Sec. 3 and 5.7): the acknowledgement of a retransmission is ambiguous, so the timeout stays
-/// doubled.
+/// Karn 1987 (RFC 6298, Sec. 3 and 5.7): the acknowledgement of a retransmission does not measure the round-trip time,
+/// so the timeout stays doubled.
 #[test]
 fn a_retransmission_measures_no_round_trip_and_the_timeout_stays_doubled() {
     for recovery in BOTH {
@@ -29,7 +29,8 @@ fn a_retransmission_measures_no_round_trip_and_the_timeout_stays_doubled() {
         talk.sends([0]).after(1000).sends([0]).after(50).ack(1).sends([1]);
         assert_eq!(talk.stats().round_trip, None);
         talk.after(1999).is_quiet().after(1).sends([1]).after(10).ack(2).sends([2]);
-        // This is the first segment sent only once. The timeout of 80 ms + 4 * 40 ms is below the minimum of 1 s.
+        // Segment 2 is the first segment that was sent only once. Its round-trip time of 80 ms would result in a
+        // timeout of 80 ms + 4 · 40 ms, but the minimum is 1 s.
         talk.after(80).ack(3).sends([3]);
         assert_eq!(talk.stats().round_trip, Some(ms(80)));
         talk.after(999).is_quiet().after(1).sends([3]);
@@ -40,8 +41,8 @@ fn a_retransmission_measures_no_round_trip_and_the_timeout_stays_doubled() {
 #[test]
 fn the_timeout_follows_mean_and_variation_of_the_round_trips() {
     let config = SenderConfig { min_rto: ms(10), ..bulk(LossRecovery::Sack) };
-    // After a round trip of 100 ms: 100 + 4 * 50. After another: 100 + 4 * 37.5. After one of 180 ms: 110 + 4 * (28.125
-    // + 20).
+    // Expected timeouts in ms: 100 + 4 * 50 after a round-trip time of 100 ms; 100 + 4 * 37.5 after a second one of 100
+    // ms; 110 + 4 * (28.125 + 20) after a third one of 180 ms.
     for (round_trips, timeout) in [(&[100][..], 300.0), (&[100, 100], 250.0), (&[100, 100, 180], 302.5)] {
         let mut talk = Talk::new(config.clone(), Fixed::new(1.0, 1.0));
         for (number, round_trip) in round_trips.iter().enumerate() {
@@ -57,16 +58,17 @@ fn the_timeout_follows_mean_and_variation_of_the_round_trips() {
     }
 }
 
-/// RFC 6298, Sec. 5.3: progress restarts the timer, duplicates do not.
+/// RFC 6298, Sec. 5.3: an acknowledgement of new segments restarts the retransmission timer, a duplicate
+/// acknowledgement does not.
 #[test]
 fn progress_puts_the_timer_off() {
     let mut talk = Talk::new(bulk(LossRecovery::NewReno), Fixed::new(3.0, 3.0));
     talk.sends(0..3).after(600).ack(1).sends([3]).after(600).ack(1).sends([4]).after(400);
-    // The sample of 600 ms results in 600 + 4 * 300 after the acknowledgement.
+    // The measured round-trip time of 600 ms results in a timeout of 600 + 4 * 300 ms after the acknowledgement.
     talk.is_quiet().after(799).is_quiet().after(1).sends([1]);
 }
 
-/// RFC 5681, Sec. 3.1: slow start up to half of the data in flight.
+/// RFC 5681, Sec. 3.1: after a timeout, slow start ends at half of the data in flight at the timeout.
 #[test]
 fn after_a_timeout_what_was_lost_is_sent_again_in_slow_start() {
     for recovery in BOTH {
@@ -74,15 +76,16 @@ fn after_a_timeout_what_was_lost_is_sent_again_in_slow_start() {
         talk.sends(0..8).after(1000).sends([0]);
         assert_eq!((talk.stats().window as u64, talk.stats().slow_start_threshold), (1, Some(4.0)));
         talk.after(100).ack(1).sends([1, 2]).after(100).ack(2).sends([3, 4]).ack(3).sends([5, 6]);
-        // The window has reached the threshold, four: it grows by a quarter per acknowledgement.
+        // The window has reached the slow start threshold of four segments, so each acknowledgement adds a quarter of a
+        // segment.
         talk.after(100).ack(4).sends([7]).ack(5).sends([8]).ack(6).sends([9]);
         assert_eq!(talk.stats().resent_after_timeout, 8);
         assert_eq!((talk.stats().timeouts, talk.stats().recoveries), (1, 0));
     }
 }
 
-/// A second timeout after progress is another loss (RFC 5681, Sec. 3.1: for a segment that was not yet retransmitted by
-/// the timer).
+/// A second timeout after new segments were acknowledged is a new loss, which the window law must learn. RFC 5681, Sec.
+/// 3.1 demands this for a segment that was not yet retransmitted by the timer.
 #[test]
 fn the_law_hears_of_a_timeout_again_after_progress() {
     let law = Fixed::new(4.0, 2.0);
@@ -91,7 +94,7 @@ fn the_law_hears_of_a_timeout_again_after_progress() {
     assert_eq!(law.news(), [Told::Timeout { in_flight: 4 }, Told::Timeout { in_flight: 1 }]);
 }
 
-/// RFC 6298, Sec. 5.2: with nothing in flight, the timer is off.
+/// RFC 6298, Sec. 5.2: if no segments are in flight, the retransmission timer is off.
 #[test]
 fn with_all_acknowledged_no_timer_runs() {
     let supply = Supply::Transfer(Size::from_bytes(2 * FULL));

@@ -10,39 +10,43 @@ use crate::units::{Instant, Rate, SenderClock, Size, Span};
 pub struct IntervalConfig {
     /// Length of an interval, at least 1 ms. The first feedback after its end closes the interval.
     pub interval: Span,
-    /// The reference for delays.
+    /// The time relative to which delays are measured.
     pub origin: Origin,
-    /// Resolution of the arrival times; zero for exact times. Rounding adds a variance of a twelfth of the resolution's
-    /// square. Transport-wide feedback has 250 µs, RFC 8888 has 1/1024 s.
+    /// Resolution of the arrival times; zero for exact times. Rounding to a resolution q adds q²/12 to the variance of
+    /// the delay, which is subtracted. The resolution of transport-wide feedback is 250 µs, that of RFC 8888 is 1/1024
+    /// s.
     pub quantum: Span,
 }
 
 impl IntervalConfig {
-    /// Queueing delays from exact arrival times.
+    /// Creates a configuration for queueing delays and exact arrival times.
     pub const fn new(interval: Span) -> Self {
         Self { interval, origin: Origin::Queueing, quantum: Span::ZERO }
     }
 }
 
-/// The reference for delays.
+/// The time relative to which delays are measured.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Origin {
-    /// The departure time, on clocks with a known relation: one-way delays.
+    /// Delays are relative to the departure time, so they are one-way delays. The relation between the sender's clock
+    /// and the receiver's clock must be known.
     Departure(ClockMap),
-    /// The least delay of the path, as estimated by [`PathClock`]: queueing delays. The clocks need not agree.
+    /// Delays are relative to the minimum delay of the path, as estimated by [`PathClock`], so they are queueing
+    /// delays. The sender's clock and the receiver's clock need not agree.
     Queueing,
-    /// The least round-trip time so far: queueing delays of both directions, one sample per feedback with a round-trip
-    /// time. For feedback without arrival times, such as TCP acknowledgements. The time for which a receiver holds back
-    /// an acknowledgement counts as delay.
+    /// Delays are round-trip times relative to the minimum round-trip time so far, so they are the queueing delays of
+    /// both directions. Each feedback with a round-trip time is one sample. This suits feedback without arrival times,
+    /// such as TCP acknowledgements. If the receiver holds back an acknowledgement, the holding time counts as delay.
     RoundTrip,
 }
 
 /// An adapter that feeds per-packet feedback to a controller of interval summaries.
 ///
-/// It computes what the receiver of Waki 2013, Sec. 5.1 computes: mean and variance of the delay of the packets sent
-/// since the last decision (Eq. 13, 14), the share of packets lost, and the rate of the bottleneck if packets leave in
-/// pairs. Feedback without arrival times, such as TCP's, results in summaries without a delay, for which AP uses the
-/// round-trip time alone. With [`Origin::RoundTrip`] it results in summaries with a delay.
+/// The adapter computes what the receiver of Waki 2013, Sec. 5.1 computes: mean and variance of the delay of the
+/// packets sent since the last decision (Eq. 13, 14), the share of packets lost, and the rate of the bottleneck if
+/// packets leave in pairs. Feedback without arrival times, such as that of TCP, results in summaries without a delay,
+/// for which the AP controller uses the round-trip time alone. With [`Origin::RoundTrip`], these summaries have a
+/// delay.
 #[derive(Clone, Debug)]
 pub struct Intervals<C> {
     controller: C,
@@ -55,14 +59,15 @@ pub struct Intervals<C> {
     current: Option<Interval>,
 }
 
-/// The state of an interval.
+/// The packet counts and measurements of one interval.
 #[derive(Clone, Copy, Debug)]
 struct Interval {
-    /// Start of the interval. The delay of packets that left before it belongs to an earlier rate.
+    /// Start of the interval. Packets that left before are excluded from the delay, because they were sent at an
+    /// earlier rate.
     began: Instant<SenderClock>,
     packets: u64,
     lost: u64,
-    /// ECN-capable packets that arrived, and how many of them were marked.
+    /// `capable` is the number of ECN-capable packets that arrived, and `marked` the number of those that were marked.
     capable: u64,
     marked: u64,
     arrived: Size,
@@ -70,11 +75,11 @@ struct Interval {
     app_limited: bool,
 }
 
-/// What an interval's packets show of the delay.
+/// The result of measuring the delay in an interval.
 enum Reading {
-    /// Delay statistics; `None` if there were too few samples.
+    /// Delay statistics of the interval; `None` if there were too few samples.
     Delay(Option<DelaySummary>),
-    /// A clock was set during the interval, so its delays say nothing about the path.
+    /// The sender's or the receiver's clock was set during the interval, so its delays say nothing about the path.
     ClockSet,
 }
 
@@ -85,7 +90,7 @@ impl Interval {
     }
 }
 
-/// The shortest interval.
+/// Lower limit of [`IntervalConfig::interval`].
 const SHORTEST: Span = Span::from_millis(1);
 
 impl<C: Controller> Intervals<C> {
@@ -96,7 +101,7 @@ impl<C: Controller> Intervals<C> {
         Self { controller, config, clock, least_round_trip: None, meter, pairs, current: None }
     }
 
-    /// The adapted controller.
+    /// Returns the adapted controller.
     pub const fn controller(&self) -> &C {
         &self.controller
     }
@@ -105,7 +110,8 @@ impl<C: Controller> Intervals<C> {
         let first = feedback.packets.first().map_or(now, |packet| packet.departed);
         let mut interval = *self.current.get_or_insert(Interval::new(first));
         for packet in feedback.packets {
-            // All packets count for the loss. Packets that left before the interval are excluded from the delay only.
+            // All packets count for the share of losses. Packets that left before the interval are excluded from the
+            // delay only.
             interval.packets += 1;
             match packet.fate {
                 Fate::Lost => interval.lost += 1,
@@ -167,7 +173,7 @@ impl<C: Controller> Intervals<C> {
         self.controller.on_feedback(now, &Feedback::Interval(summary));
     }
 
-    /// The delay of an interval's packets.
+    /// Returns the delay statistics of the packets that left after `cut`.
     fn delay(&mut self, now: Instant<SenderClock>, cut: Instant<SenderClock>, round_trip: Option<Span>) -> Reading {
         let zero = match self.config.origin {
             Origin::Departure(_) => Span::ZERO,
@@ -258,7 +264,7 @@ mod tests {
     use super::*;
     use crate::control::PacketReport;
 
-    /// Keeps all summaries.
+    /// A controller that records all summaries.
     #[derive(Debug, Default)]
     struct Log(Vec<IntervalSummary>);
 
@@ -278,8 +284,8 @@ mod tests {
         Instant::from_nanos(millis * 1_000_000)
     }
 
-    /// Sends a packet every 10 ms, with the given delays in ms; `None` for a lost packet. Feedback on each packet
-    /// arrives 20 ms after its departure.
+    /// Sends a packet every 10 ms. Each packet has the given delay in ms, or is lost if the delay is `None`. The
+    /// feedback on a packet arrives 20 ms after its departure. Returns the interval summaries.
     fn told(config: IntervalConfig, delays_ms: &[Option<u64>]) -> Vec<IntervalSummary> {
         let mut adapter = Intervals::new(Log::default(), config);
         for (number, delay) in (0u64..).zip(delays_ms) {
@@ -308,7 +314,7 @@ mod tests {
         assert!((lost - 1.0).abs() < 1e-9, "{intervals:?}");
     }
 
-    /// If it fails, a law that uses marks gets none from per-packet feedback.
+    /// If it fails, the adapter computes a wrong share of ECN marks from per-packet feedback.
     #[test]
     fn marks_are_a_share_of_those_that_might_be_marked() {
         let mut adapter = Intervals::new(Log::default(), IntervalConfig::new(Span::from_millis(100)));
@@ -322,7 +328,8 @@ mod tests {
         assert_eq!(adapter.controller.0[0].fraction_marked, Some(0.5));
     }
 
-    /// The clocks differ by an hour, and the path takes 5 ms. The delay above the minimum is the queue.
+    /// The two clocks differ by an hour, and the empty path takes 5 ms. The delay above the minimum is the queueing
+    /// delay.
     #[test]
     fn a_queueing_delay_needs_no_clocks_that_agree() {
         let delays: Vec<_> = (0..60).map(|number| Some(3_600_000 + 5 + if number % 3 == 0 { 0 } else { 6 })).collect();
@@ -331,7 +338,8 @@ mod tests {
         assert!((last.mean_s - 4e-3).abs() < 1e-3, "{last:?}");
     }
 
-    /// Acknowledgements without arrival times, with round trips of 20 ms and 26 ms: only round trips show a delay.
+    /// The acknowledgements have no arrival times, and the round-trip times are 20 ms and 26 ms. Only
+    /// [`Origin::RoundTrip`] yields a delay.
     #[test]
     fn round_trips_stand_for_delays_that_were_not_measured() {
         let last = |origin| {

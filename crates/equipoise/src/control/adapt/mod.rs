@@ -1,9 +1,9 @@
-//! Adapters between kinds of feedback: a law for one kind works in a session with another kind.
+//! Adapters that convert feedback, so that a controller for one kind of feedback works in a session with another kind.
 //!
-//! - [`Intervals`] turns per-packet feedback into interval summaries. So AP, LDA or TFRC can use TCP or QUIC
-//!   acknowledgements, transport-wide feedback or RFC 8888.
-//! - [`Windowed`] turns a window law into a [`Controller`](super::Controller): for Reno, CUBIC, Vegas or Symbiosis
-//!   outside TCP.
+//! - [`Intervals`] converts per-packet feedback into interval summaries, so that AP, LDA or TFRC can use
+//!   acknowledgements of TCP or QUIC, transport-wide feedback or RFC 8888.
+//! - [`Windowed`] adapts a window law to the trait [`Controller`](super::Controller), so that Reno, CUBIC, Vegas or
+//!   Symbiosis can be used outside of TCP.
 
 mod intervals;
 mod windowed;

@@ -2,38 +2,38 @@ use crate::control::window::{Acknowledged, WindowController};
 use crate::control::{Allowance, Controller, Fate, Feedback, Needs, PacketFeedback, SentPacket};
 use crate::units::{Instant, SenderClock, Size, Span};
 
-/// A window law as a controller: it converts per-packet feedback into acknowledgements and losses in segments, and the
-/// window into bytes.
+/// Adapts a window law to the trait [`Controller`]: converts per-packet feedback into acknowledgements and losses in
+/// segments, and the law's window into bytes.
 ///
-/// A loss starts recovery. Later losses and acknowledgements of packets sent before recovery started are not passed to
-/// the law (RFC 9002, Sec. 7.3.2). Acknowledged bytes that do not fill a segment are carried over, so that a law that
-/// counts segments works with a transport that counts bytes.
+/// A loss starts recovery. After that, neither losses nor acknowledgements of packets that were sent before recovery
+/// started are passed to the law (RFC 9002, Sec. 7.3.2). Acknowledged bytes that do not fill a segment are carried
+/// over, so that a law that counts segments works with a transport that counts bytes.
 #[derive(Clone, Debug)]
 pub struct Windowed<W> {
     law: W,
     /// Size of the IP packet of a full segment.
     packet: Size,
-    /// Number of the next packet.
+    /// The highest packet number so far plus one.
     next: u64,
     /// Packets below this number were sent before the last recovery started.
     recovery_start: u64,
-    /// Acknowledged bytes that are not counted yet.
+    /// Acknowledged bytes that were not passed to the law yet, because they do not fill a segment.
     carried: u64,
     smoothed: Option<Span>,
     least: Option<Span>,
 }
 
-/// Weight of a new round trip (RFC 6298, Sec. 2.3).
+/// A new round-trip time has the weight 1/`NEW_ROUND_TRIP` in the smoothed round-trip time (RFC 6298, Sec. 2.3).
 const NEW_ROUND_TRIP: i64 = 8;
 
 impl<W: WindowController> Windowed<W> {
-    /// A controller that runs `law`. A full segment is an IP packet of `packet`, at least one byte.
+    /// Creates a controller that runs `law`. The IP packet of a full segment has the size `packet`, at least one byte.
     pub fn new(law: W, packet: Size) -> Self {
         let packet = packet.max(Size::from_bytes(1));
         Self { law, packet, next: 0, recovery_start: 0, carried: 0, smoothed: None, least: None }
     }
 
-    /// The window law.
+    /// Returns the window law.
     pub const fn law(&self) -> &W {
         &self.law
     }
@@ -66,8 +66,8 @@ impl<W: WindowController> Windowed<W> {
         }
     }
 
-    /// Passes on the carried bytes, as one acknowledgement per segment: the law takes a step for each acknowledgement,
-    /// as if the receiver acknowledged every segment.
+    /// Passes the acknowledged bytes to the law, as one acknowledgement per full segment. The law takes a step for each
+    /// of these, as if the receiver acknowledged every segment.
     fn acknowledge(&mut self, now: Instant<SenderClock>, feedback: &PacketFeedback<'_>, in_flight: u64) {
         while self.carried >= self.packet.as_bytes() {
             self.carried -= self.packet.as_bytes();
@@ -92,7 +92,7 @@ impl<W: WindowController> Controller for Windowed<W> {
                 self.recovery_start = self.next;
                 self.law.on_timeout(now, self.segments(*in_flight));
             }
-            // A transport that acknowledges packets has its own timer for silence.
+            // Missing reports are ignored: a transport that acknowledges packets detects silence by its own timer.
             _ => {}
         }
     }
@@ -161,7 +161,7 @@ mod tests {
         assert!(window(&reno) <= halved, "a new loss");
     }
 
-    /// If it fails, a law that counts segments grows too slowly with small packets.
+    /// If it fails, a law that counts segments grows too slowly if packets are smaller than a segment.
     #[test]
     fn bytes_that_do_not_fill_a_segment_are_carried_on() {
         let mut reno = Windowed::new(Reno::new(10.0), PACKET);

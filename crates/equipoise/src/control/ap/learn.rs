@@ -1,49 +1,52 @@
 /// How the coefficient of response b is determined.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Learning {
-    /// b is configured and stays fixed.
+    /// The configured b is used without change.
     Fixed,
-    /// A short probing phase at the start determines b; after that b stays fixed.
+    /// A short probing phase at the start of the session determines b. After that, b stays fixed.
     Probed,
-    /// Like `Probed`, followed by small pushes of the rate, within the noise, for the whole session. Old responses are
-    /// forgotten.
+    /// A probing phase determines b, as with `Probed`. After that, the rate is changed slightly and at random for the
+    /// whole session, so that the estimate follows a changing b. Old responses are forgotten.
     Adapted,
 }
 
-/// Estimates b from pushes of the rate, and decides the size of the next push.
+/// Estimates the coefficient of response b from small random changes of the rate, called pushes, and decides the size
+/// of the next push.
 ///
-/// The rate is pushed up or down at random. A push of p Mbit/s at a variance of σ² moves the mean by b·p·σ² (Waki 2013,
-/// Eq. 3), so b is the regression of a report's deviation from the expected mean on p·σ². Random pushes keep the
+/// A push of p Mbit/s at a delay variance of σ² moves the mean delay by b·p·σ² (Waki 2013, Eq. 3). Therefore b is the
+/// regression of a report's deviation from the expected mean on p·σ². Pushes are up or down at random, which keeps the
 /// regression unbiased: a step of the law responds to the noise of the reports and is therefore correlated with it, but
 /// a random push is not. The configured b is the prior, with a standard deviation of half its value.
 #[derive(Clone, Copy, Debug)]
 pub(in crate::control) struct Learner {
     learning: Learning,
     given: f64,
-    /// Sum of p·σ²·deviation/s², in the unit of b's inverse; s² is the variance of the deviations.
+    /// Sum over the reports of p·σ²·d/s², in the unit of 1/b, where p is the push, σ² the variance of the delay, d the
+    /// deviation of a report's mean from the expected mean, and s² the variance of these deviations.
     answers: f64,
-    /// Sum of (p·σ²)²/s², in the unit of b's inverse squared.
+    /// Sum over the reports of (p·σ²)²/s², in the unit of 1/b², where p is the push, σ² the variance of the delay, and
+    /// s² the variance of the reports' deviations from the expected mean.
     information: f64,
     reports: u32,
     probed: bool,
-    /// The current push, in Mbit/s.
+    /// The current push, a small random change of the rate, in Mbit/s.
     push_mbps: f64,
 }
 
-/// Standard deviation of the configured b, as a share of its value.
+/// Standard deviation of the prior for b, as a share of the configured b.
 const GIVEN_WITHIN: f64 = 0.5;
-/// Bounds of the learned b relative to the configured one: a b that is too small makes steps too long; a b that is too
-/// large costs little.
+/// Lower and upper bound of the learned b, as multiples of the configured b. The lower bound is stricter, because a b
+/// that is too small makes steps too long, while a b that is too large only makes steps short.
 const BOUNDS: (f64, f64) = (0.25, 8.0);
-/// Size of a push while probing, as a share of the headroom.
+/// Size of a push in the probing phase, as a share of the headroom (the free capacity).
 const PROBE: f64 = 0.25;
-/// Standard deviation of b, as a share of b, below which the probing phase ends.
+/// The probing phase ends when the standard deviation of the estimated b, as a share of b, is below this.
 const KNOWN_WITHIN: f64 = 0.25;
 /// Minimum number of reports in the probing phase.
 const LEAST_REPORTS: u32 = 8;
 /// Maximum number of reports in the probing phase.
 const MOST_REPORTS: u32 = 64;
-/// Effective memory while adapting, in reports.
+/// Number of reports over which old responses are forgotten after the probing phase (a time constant).
 const MEMORY: f64 = 64.0;
 
 impl Learner {
@@ -52,21 +55,20 @@ impl Learner {
         Self { learning, given, answers: 0.0, information: 0.0, reports: 0, probed, push_mbps: 0.0 }
     }
 
-    /// The current estimate of b, in 1/(s·Mbit/s).
+    /// Returns the current estimate of b, in 1/(s·Mbit/s).
     pub(in crate::control) fn response(&self) -> f64 {
         let known = self.known_before();
         let learned = (known * self.given + self.answers) / (known + self.information);
         if learned.is_finite() { learned.clamp(self.given * BOUNDS.0, self.given * BOUNDS.1) } else { self.given }
     }
 
-    /// The current push, in Mbit/s.
+    /// Returns the current push, a small random change of the rate, in Mbit/s.
     pub(in crate::control) const fn push_mbps(&self) -> f64 {
         self.push_mbps
     }
 
-    /// Records a report whose mean deviated by `surprise_s` from the mean expected with the push and
-    /// [`Self::response`], at a delay variance of `variance_s2`. The deviations of reports have a variance of
-    /// `noise_s2`.
+    /// Records a report. The report's mean delay deviates by `surprise_s` from the mean that was expected with the push
+    /// and [`Self::response`], at a delay variance of `variance_s2`. Such deviations have a variance of `noise_s2`.
     pub(in crate::control) fn observe(&mut self, surprise_s: f64, variance_s2: f64, noise_s2: f64) {
         let pushed = self.push_mbps * variance_s2;
         let (answer, information) =
@@ -83,14 +85,14 @@ impl Learner {
         self.probed |= known || self.reports >= MOST_REPORTS;
     }
 
-    /// Chooses the next push at random, bounded by `headroom_mbps` and the allowed `unrest`. `coin` is any number that
-    /// is independent of the pushes.
+    /// Chooses the next push at random: its sign by `coin`, any number that is independent of the pushes, and its size
+    /// by `headroom_mbps` and the allowed `unrest`.
     pub(in crate::control) fn toss(&mut self, headroom_mbps: f64, unrest: f64, coin: f64) {
         let push = self.length_mbps(headroom_mbps, unrest);
         self.push(if heads(coin) { push } else { -push });
     }
 
-    /// The allowed size of the next push, in Mbit/s.
+    /// Returns the allowed size of the next push, in Mbit/s.
     pub(in crate::control) fn length_mbps(&self, headroom_mbps: f64, unrest: f64) -> f64 {
         let share = match (self.probed, self.learning) {
             (false, _) => PROBE,
@@ -100,18 +102,18 @@ impl Learner {
         if headroom_mbps.is_finite() { share * headroom_mbps } else { 0.0 }
     }
 
-    /// Sets a push whose sign the caller chose at random.
+    /// Sets the current push, in Mbit/s. The caller chose its sign at random.
     pub(in crate::control) const fn push(&mut self, mbps: f64) {
         self.push_mbps = mbps;
     }
 
-    /// Stops pushing while nothing can be learned.
+    /// Sets the push to zero, for a time when nothing can be learned from a push.
     pub(in crate::control) const fn rest(&mut self) {
         self.push_mbps = 0.0;
     }
 
-    /// The information in the configured b. If the responses indicate a larger b, the configured value is less certain
-    /// than assumed.
+    /// Returns the information in the configured b, the inverse of its variance. If the responses indicate a larger b,
+    /// the standard deviation is a share of that larger b, so that the configured b counts less.
     fn known_before(&self) -> f64 {
         let heard = (self.answers / self.information).min(self.given * BOUNDS.1);
         let deviation = GIVEN_WITHIN * heard.max(self.given);
@@ -119,9 +121,10 @@ impl Learner {
     }
 }
 
-/// A random choice derived from any number.
+/// Whether a toss of a coin, derived from the bits of `coin`, shows heads.
 pub(in crate::control) fn heads(coin: f64) -> bool {
-    // Fibonacci hashing: the lowest bits of the number, which are random, decide.
+    // Fibonacci hashing: the highest bit of the product depends on all bits of the number, including its lowest bits,
+    // which are random.
     coin.to_bits().wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 63 == 0
 }
 
@@ -136,7 +139,7 @@ mod tests {
     const VARIANCE: f64 = 1.5e-6;
     const NOISE: f64 = 2.5e-4;
 
-    /// Noise with a standard deviation of 1, and a number for the random choice.
+    /// Returns noise that is approximately normal, with a mean of 0 and a standard deviation of 1.
     fn chance(state: &mut u64) -> f64 {
         let mut sum = -6.0;
         for _ in 0..12 {
@@ -146,7 +149,8 @@ mod tests {
         sum
     }
 
-    /// A learner after `reports` reports of a path whose b is `truth`, while the law itself responds to the noise.
+    /// Returns a learner after `reports` reports from a path whose b is `truth`. The random choice of each push depends
+    /// on the noise of the report before, which must not bias the estimate.
     fn taught(learning: Learning, given: f64, truth: f64, reports: u32, seed: u64) -> Learner {
         let (mut learner, mut state) = (Learner::new(learning, given), seed);
         for _ in 0..reports {

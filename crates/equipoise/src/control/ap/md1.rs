@@ -1,50 +1,54 @@
-//! The M/D/1 queue in closed form, from which AP's coefficient of response follows.
+//! The M/D/1 queue in closed form, from which the coefficient of response b of attractor-perturbation (AP) rate control
+//! follows.
 //!
 //! Source: Waki 2013, Sec. 4.1. Packets arrive as a Poisson process with λ packets/s, and the service of each takes 1/μ
-//! seconds. The time in the system is the sum of waiting and service. Reading: Eq. 6 is misprinted; its first term
-//! needs the third moment of the service; Eq. 8 is correct.
+//! seconds. The time in the system is the sum of waiting and service. In our reading, Eq. 6 is misprinted, because its
+//! first term needs the third moment of the service time. Eq. 8 is correct.
 
 use crate::units::Size;
 
-/// Mean time in the system in seconds, for `0 <= lambda < mu`, both in packets/s.
+/// Returns the mean time in the system, in seconds, at an arrival rate `lambda` and a service rate `mu`, both in
+/// packets/s, for `0 <= lambda < mu`.
 ///
 /// Source: Waki 2013, Eq. 7: `(2μ - λ) / (2μ(μ - λ))`.
 pub fn mean_time(lambda: f64, mu: f64) -> f64 {
     (2.0 * mu - lambda) / (2.0 * mu * (mu - lambda))
 }
 
-/// Variance of the time in the system in s², for `0 <= lambda < mu`, both in packets/s.
+/// Returns the variance of the time in the system, in s², at an arrival rate `lambda` and a service rate `mu`, both in
+/// packets/s, for `0 <= lambda < mu`.
 ///
 /// Source: Waki 2013, Eq. 8: `λ(4μ - λ) / (12 μ²(μ - λ)²)`.
 pub fn variance(lambda: f64, mu: f64) -> f64 {
     lambda * (4.0 * mu - lambda) / (12.0 * mu * mu * (mu - lambda) * (mu - lambda))
 }
 
-/// Coefficient of response b at load `rho`, in 1/(s·Mbit/s), for packets of `packet`.
+/// Returns the coefficient of response b at a load of `rho`, in 1/(s·Mbit/s), for packets of the size `packet`.
 ///
-/// Source: Waki 2013, Eq. 11: `6 / (ρ(4 - ρ))` per packet/s. Reading: `rho` is clamped to [`LEAST_LOAD`] and 1, because
-/// b grows without bound at lower loads, so that steps vanish, and there is no steady queue at higher loads.
+/// Source: Waki 2013, Eq. 11: `6 / (ρ(4 - ρ))` per packet/s. Our addition: `rho` is clamped to [`LEAST_LOAD`] and 1. At
+/// a lower load, b grows without bound, so that steps vanish. At a higher load, there is no steady queue.
 pub fn response(rho: f64, packet: Size) -> f64 {
     let rho = if rho.is_nan() { LEAST_LOAD } else { rho.clamp(LEAST_LOAD, 1.0) };
     6.0 / (rho * (4.0 - rho)) * packets_per_s_per_mbps(packet)
 }
 
-/// The minimum load for [`response`]. Our choice: at 0.05, b is thirteen times its value at 0.8.
+/// The minimum load for [`response`]. The value is our choice: at a load of 0.05, b is thirteen times its value at 0.8.
 pub const LEAST_LOAD: f64 = 0.05;
 
-/// The headroom at the bottleneck in Mbit/s that follows from a delay variance in s².
+/// Returns the headroom (the free capacity) of the bottleneck, in Mbit/s, that follows from a delay variance in s².
 ///
-/// Source: Waki 2013, Eq. 9 and 12: the slope of the mean delay is `1 / (2(μ - λ)²)` and it is `b σ²`, so
-/// `μ - λ = 1 / sqrt(2 b σ²)` packets/s. `response` is b in 1/(s·Mbit/s), and `packet` is the packet size for which b
-/// was converted.
+/// Source: Waki 2013, Eq. 9 and 12: the slope of the mean delay over the rate is `1 / (2(μ - λ)²)`, and it equals
+/// `b σ²`. Therefore `μ - λ = 1 / sqrt(2 b σ²)` packets/s. `response` is b in 1/(s·Mbit/s), and `packet` is the packet
+/// size for which b was converted.
 pub fn headroom_mbps(response: f64, variance_s2: f64, packet: Size) -> f64 {
     1.0 / libm::sqrt(2.0 * packets_per_s_per_mbps(packet) * response * variance_s2)
 }
 
-/// Change of the mean time in the system in seconds, if a rate step in Mbit/s reduces a headroom in Mbit/s.
+/// Returns by how many seconds the mean time in the system grows if a step of the rate reduces the headroom by
+/// `step_mbps`.
 ///
-/// Source: Waki 2013, Eq. 7, whose waiting time is `1 / (2(μ - λ))` plus a constant. `None` if the step takes all of
-/// the headroom, because there is no steady queue then.
+/// Source: Waki 2013, Eq. 7, by which the mean time is `1 / (2(μ - λ))` plus a constant. Returns `None` if the step
+/// takes all of the headroom, because the queue then has no steady state.
 pub fn shift_s(headroom_mbps: f64, step_mbps: f64, packet: Size) -> Option<f64> {
     let per_mbps = packets_per_s_per_mbps(packet);
     let waiting = |headroom: f64| 1.0 / (2.0 * headroom * per_mbps);
@@ -52,7 +56,7 @@ pub fn shift_s(headroom_mbps: f64, step_mbps: f64, packet: Size) -> Option<f64> 
     (left > 0.0 && headroom_mbps.is_finite()).then(|| waiting(left) - waiting(headroom_mbps))
 }
 
-/// Packets/s per Mbit/s.
+/// Returns the number of packets/s at a rate of 1 Mbit/s.
 pub(super) fn packets_per_s_per_mbps(packet: Size) -> f64 {
     1e6 / packet.as_bits().max(1) as f64
 }
@@ -90,7 +94,8 @@ mod tests {
     }
 
     proptest! {
-        /// Eq. 11 is the derivative of Eq. 7 divided by Eq. 8, found here by differences.
+        /// Waki 2013, Eq. 11 is the derivative of Eq. 7 divided by Eq. 8. The test computes the derivative from finite
+        /// differences.
         #[test]
         fn the_response_times_the_variance_is_the_slope_of_the_mean(rho in 0.06f64..0.98) {
             let (lambda, h) = (rho * MU, 1e-3);

@@ -17,7 +17,7 @@
 //! | `σ²` | variance of the one-way delay | s² |
 //! | `b` | coefficient of response | 1/(s·Mbit/s) |
 //!
-//! [`Printed`] is exactly that law. Readings of what the text does not say: the rate is kept if there are too few
+//! [`Printed`] is exactly this law. What the text leaves open is our choice: the rate is kept if there are too few
 //! samples, if statistics are not finite, or if the variance is zero. Three intervals without feedback halve the rate.
 //!
 //! # The robust form (our own)
@@ -26,21 +26,23 @@
 //! first interval with few samples, a short interval, or a high target is enough to cause this. [`Ap`] keeps the idea
 //! that the fluctuation predicts the response of the delay, and changes five things:
 //!
-//! 1. **The whole curve.** The headroom h follows from the variance ([`md1::headroom_mbps`]), and waiting is
-//!    `1 / (2h)`, so the step follows that curve ([`curve_step_mbps`]). It takes at most half of the headroom.
+//! 1. **The whole curve.** The headroom h (the free capacity) follows from the variance ([`md1::headroom_mbps`]), and
+//!    the mean waiting time is `1 / (2h)`, so the step follows this curve ([`curve_step_mbps`]). A step up takes at
+//!    most half of the headroom.
 //! 2. **A filter.** Each report is weighted so that its noise, as measured from the reports, moves the rate by a given
-//!    share of the headroom. A report four standard deviations off is treated as a change and accepted at once.
+//!    share of the headroom. A report that deviates by more than four standard deviations is treated as a change of the
+//!    path and accepted at once.
 //! 3. **The variance of noise alone.** If the mean moved between two reports, a part of the variance comes from this
-//!    ramp; this part is subtracted. The variance estimate rises at once and falls slowly.
+//!    ramp, and this part is subtracted. The variance estimate rises at once and falls slowly.
 //! 4. **A standing queue is drained.** A mean above twice the target halves the rate until the queue falls fast enough.
 //!    If an interval has no statistics, a round-trip time well above its minimum also halves the rate. No step more
 //!    than doubles the rate.
-//! 5. **A full path is remembered** ([`Ceiling`](crate::control::Ceiling)), because a path without cross traffic
-//!    reveals its capacity in no other way: below capacity the delay is constant and its variance zero. More losses
-//!    than chance explains reduce the rate to below the delivery rate. The rate is not raised again before the effect
-//!    of the last raise can show in feedback.
+//! 5. **A full path is remembered** ([`Ceiling`](crate::control::Ceiling)), because below its capacity a path without
+//!    cross traffic has a constant delay with zero variance, which does not reveal the capacity. More losses than
+//!    chance explains reduce the rate to below the delivery rate. The rate is not raised again before the effect of the
+//!    last raise can show in feedback.
 //!
-//! b may be learned ([`Learning`]) from small random changes of the rate, which are called pushes.
+//! The coefficient b can be learned ([`Learning`]) from small random changes of the rate, which are called pushes.
 
 pub(in crate::control) mod learn;
 pub mod md1;
@@ -54,22 +56,22 @@ pub use robust::{Ap, ApConfig};
 
 use crate::units::Size;
 
-/// The law without limits: the step of the sending rate in Mbit/s.
+/// Returns the step of the sending rate, in Mbit/s, by the law without rate limits.
 ///
-/// Source: Waki 2013, Eq. 15. Target and mean in s, variance in s², `response` b in 1/(s·Mbit/s). `None` if there is no
-/// finite step: zero variance, zero response, or non-finite input.
+/// Source: Waki 2013, Eq. 15. The target and the mean are in s, the variance in s², and `response` is b in
+/// 1/(s·Mbit/s). Returns `None` if there is no finite step: for zero variance, zero response, or non-finite input.
 pub fn step_mbps(target_s: f64, mean_s: f64, variance_s2: f64, response: f64) -> Option<f64> {
     let step = (target_s - mean_s) / (response * variance_s2);
     (variance_s2 > 0.0 && response > 0.0 && step.is_finite()).then_some(step)
 }
 
-/// The step in Mbit/s that brings the mean to the target along the whole delay curve. [`step_mbps`] follows its tangent
-/// instead.
+/// Returns the step, in Mbit/s, that brings the mean delay to the target along the whole delay curve. [`step_mbps`]
+/// follows the tangent of this curve instead.
 ///
-/// Waiting is `1 / (2h)` for a headroom of h packets/s at the bottleneck (Waki 2013, Eq. 7), so an error of E seconds
-/// changes the headroom from h to `h / (1 + 2hE)`. For small errors this is Eq. 15, and no step is larger than the
-/// headroom. `None` if the headroom is not finite, or if the mean exceeds the target by more than `1 / (2h)`, the whole
-/// waiting time.
+/// The waiting time is `1 / (2h)` for a headroom of h packets/s at the bottleneck (Waki 2013, Eq. 7), so an error of E
+/// seconds changes the headroom from h to `h / (1 + 2hE)`. For small errors this is Eq. 15, and no step is larger than
+/// the headroom. Returns `None` if the headroom is not finite, or if the mean exceeds the target by more than
+/// `1 / (2h)`, the whole waiting time.
 pub fn curve_step_mbps(target_s: f64, mean_s: f64, headroom_mbps: f64, packet: Size) -> Option<f64> {
     let per_mbps = md1::packets_per_s_per_mbps(packet);
     let left = 1.0 + 2.0 * headroom_mbps * per_mbps * (target_s - mean_s);
@@ -100,7 +102,7 @@ mod tests {
 
     const PACKET: Size = Size::from_bytes(1000);
 
-    /// In an M/D/1 queue the curve is exact: from any load, one step leads to the load of the target.
+    /// In an M/D/1 queue the curve is exact: from any load, one step leads to the load that has the target delay.
     #[test]
     fn one_step_along_the_curve_leads_to_the_target() {
         let mu = 1875.0;
@@ -138,7 +140,7 @@ mod tests {
             prop_assert_eq!(step_mbps(target, target, variance, b), Some(0.0));
         }
 
-        /// The law is dimensionally consistent: measuring time in units k times smaller changes no rate.
+        /// The law is dimensionally consistent: if time is measured in another unit, the step of the rate is the same.
         #[test]
         fn scaling_the_unit_of_time_leaves_the_rate(mean in 1e-4f64..1.0, variance in 1e-9f64..1.0, k in 1e-3f64..1e3) {
             // b has the unit 1/(s·Mbit/s), so it scales with 1/k if times scale with k.

@@ -7,30 +7,30 @@ use crate::units::{Instant, Rate, SenderClock, Size, Span};
 pub struct PrintedConfig {
     /// The target one-way delay.
     pub target: Span,
-    /// Lowest and highest rate. The session starts at the lowest.
+    /// Lowest and highest sending rate. The session starts at the lowest rate.
     pub limits: RateLimits,
-    /// The source of b.
+    /// How the coefficient of response b is obtained.
     pub response: Response,
-    /// Size of an IP packet, on which b's unit depends.
+    /// Size of an IP packet, by which b is converted from packets/s to Mbit/s.
     pub packet: Size,
 }
 
-/// The source of the coefficient of response b.
+/// How the coefficient of response b is obtained.
 #[derive(Clone, Debug)]
 pub enum Response {
-    /// A constant, in 1/(s·Mbit/s).
+    /// A constant value of b, in 1/(s·Mbit/s).
     Constant(f64),
-    /// b(ρ) of an M/D/1 queue at the load of the last interval (Waki 2013, Eq. 11), which only a simulation can write.
-    /// Until it is written, the fallback applies, in 1/(s·Mbit/s).
+    /// b(ρ) of an M/D/1 queue, where ρ is the load of the bottleneck in the last interval (Waki 2013, Eq. 11). Only a
+    /// simulation can write this load. As long as it has not, `fallback` applies.
     OfLoad {
-        /// b while the load is not known.
+        /// Value of b while the load is unknown, in 1/(s·Mbit/s).
         fallback: f64,
         /// The shared cell in which the simulation writes the load.
         load: PathLoad,
     },
 }
 
-/// The AP controller of Waki 2013, Sec. 5.1, as printed: only the rate limits bound its step.
+/// The AP controller as printed in Waki 2013, Sec. 5.1: a step of the rate has no bound except the rate limits.
 #[derive(Clone, Debug)]
 pub struct Printed {
     config: PrintedConfig,
@@ -39,7 +39,7 @@ pub struct Printed {
 }
 
 impl Printed {
-    /// A controller at its lowest rate.
+    /// Creates a controller that starts at the lowest rate.
     pub const fn new(config: PrintedConfig) -> Self {
         let snapshot = Snapshot { reason: None, law_step_bps: None, response: None };
         Self { rate: config.limits.min(), config, snapshot }
@@ -130,7 +130,8 @@ mod tests {
         ap
     }
 
-    /// Rate in Mbit/s and reason after an interval with this mean in ms and variance in ms².
+    /// Passes the mean delay in ms and its variance in ms² to `ap`. Returns the new rate in Mbit/s and the reason for
+    /// it.
     fn after(ap: &mut Printed, mean_ms: f64, variance_ms2: f64) -> (f64, Option<Reason>) {
         let delay = Some(DelaySummary { mean_s: mean_ms / 1e3, variance_s2: variance_ms2 / 1e6, samples: 100 });
         ap.on_feedback(Instant::ZERO, &Feedback::Interval(IntervalSummary { delay, ..IntervalSummary::unmeasured() }));
@@ -144,7 +145,8 @@ mod tests {
         assert_eq!(reason, Some(Reason::Law));
     }
 
-    /// Why the printed law is not the default: it hardly reacts to a queue that fills from empty to 533 ms.
+    /// Shows why the printed law is not the default: it hardly reacts to a queueing delay that rises from 0 to 533 ms
+    /// within an interval.
     #[test]
     fn a_ramp_far_above_the_target_hardly_moves_the_rate() {
         let (rate, _) = after(&mut controller(8.0), 270.0, 23_700.0);
@@ -187,7 +189,7 @@ mod tests {
     }
 
     proptest! {
-        /// No statistics, not even hostile ones, move the rate out of its limits.
+        /// For any statistics, even `NaN` or infinite, the rate stays within its limits.
         #[test]
         fn any_feedback_keeps_the_rate_within_limits(mean in proptest::num::f64::ANY, variance in proptest::num::f64::ANY, load in proptest::option::of(proptest::num::f64::ANY)) {
             let mut ap = controller(3.0);

@@ -13,80 +13,86 @@ pub struct ApConfig {
     pub target: Span,
     /// Lowest rate, highest rate and start rate.
     pub limits: RateLimits,
-    /// Coefficient of response b, in 1/(s·Mbit/s), or its prior if b is learned.
+    /// Coefficient of response b, in 1/(s·Mbit/s). If b is learned, this is the initial estimate.
     pub response: f64,
-    /// Whether b is learned.
+    /// How b is determined.
     pub learning: Learning,
-    /// Root mean square movement of the rate that the noise of the reports may cause, as a share of the headroom; above
-    /// 0. A smaller value is steadier and finds free capacity later.
+    /// Root mean square movement of the rate that the noise of the reports may cause, as a share of the headroom
+    /// (positive). With a smaller value, the rate is steadier, but free capacity is found later.
     pub unrest: f64,
-    /// Size of an IP packet, on which b's unit depends.
+    /// Size of an IP packet, by which b is converted from packets/s to Mbit/s.
     pub packet: Size,
 }
 
-/// Robust AP control: the idea of the printed law, with a filter and the whole delay curve.
+/// Robust attractor-perturbation (AP) control: the law of Waki 2013, extended by a filter of the reports and by steps
+/// along the whole delay curve.
 #[derive(Clone, Debug)]
 pub struct Ap {
     config: ApConfig,
-    /// The law's rate. The allowed rate is this rate plus the push from which b is learned.
+    /// The rate that the law decided. The allowed rate is this rate plus the push, a small random change from which b
+    /// is learned.
     rate: Rate,
     path: Option<Path>,
     learner: Learner,
     signs: Signs,
     ceiling: Ceiling,
-    /// When the rate was last raised, and when it was last reduced because the path was full.
+    /// `raised` is the time when the rate was last raised, and `cut` the time when it was last reduced because the path
+    /// was full.
     raised: Option<Instant<SenderClock>>,
     cut: Option<Instant<SenderClock>>,
     snapshot: Snapshot,
 }
 
-/// The path model, from the reports.
+/// The model of the path, estimated from the reports.
 #[derive(Clone, Copy, Debug)]
 struct Path {
     /// Mean delay of the last report, in seconds.
     last_s: f64,
     /// Mean delay expected at the current rate, in seconds.
     mean_s: f64,
-    /// Variance of the delay around its trend, in s², and the number of samples in it.
+    /// `variance_s2` is the variance of the delay around its trend, in s², and `samples` the number of samples in it.
     variance_s2: f64,
     samples: f64,
-    /// Mean and variance of the reports' deviations from the expectation, in s and s². The mean is not noise: it shows
-    /// that the path responds differently from the curve.
+    /// `bias_s` and `surprise_s2` are the mean, in s, and the variance, in s², of the deviations of reports from the
+    /// expected mean delay. The mean deviation is not noise: it shows that the path responds differently from the delay
+    /// curve.
     bias_s: f64,
     surprise_s2: f64,
 }
 
-/// A mean delay above this multiple of the target is far above the target: a queue must be drained, and the curve does
-/// not apply.
+/// If the mean delay is above this multiple of the target, a queue must be drained, and the delay curve does not apply.
 const FAR_ABOVE: f64 = 2.0;
-/// A report this many standard deviations above the expectation is a change, not noise.
+/// If a report's mean deviates from the expected mean by more than this many standard deviations, it is a change of the
+/// path, not noise.
 const SURPRISING: f64 = 4.0;
-/// Initial variance of the reports' means, as a share of the delay's variance.
+/// Initial variance of the reports' deviations from the expected mean, as a share of the delay's variance.
 const FIRST_SURPRISE: f64 = 0.1;
-/// Weight of a report in the variance of the deviations, which have long tails.
+/// Weight of a report in the mean and variance of the deviations from the expected mean. It is low because the
+/// deviations have long tails.
 const SURPRISE_WEIGHT: f64 = 1.0 / 16.0;
-/// Minimum weight of a report in a falling variance; while samples are few, all samples count equally.
+/// Minimum weight of a report in the variance estimate while the estimate falls. As long as there are few samples, the
+/// weight is higher, so that all samples count equally.
 const VARIANCE_WEIGHT: f64 = 1.0 / 4.0;
-/// A step up takes at most this share of the headroom.
+/// A step up takes at most this share of the headroom (the free capacity).
 const HEADROOM_SHARE: f64 = 0.5;
-/// The rate after losses, as a share of the delivery rate.
+/// The rate after losses that show a full path, as a share of the delivery rate.
 const BELOW_DELIVERED: f64 = 0.85;
-/// A path that delivers less than this share of the sending rate has a growing queue: the path is full.
+/// If a path delivers less than this share of the sending rate, its queue grows, so the path is full.
 const GROWING: f64 = 0.95;
-/// A standard deviation of the delay below this does not show cross traffic: timers and clocks of common hosts alone
-/// cause as much.
+/// A standard deviation of the delay below this, in seconds, is no sign of cross traffic, because timers and clocks of
+/// common hosts alone cause as much.
 const NOISE_S: f64 = 250e-6;
 /// Without a sign of cross traffic, a report may double the rate if reports are at most this far apart, in seconds.
-/// With longer intervals the rate rises by less, because it may exceed the capacity until the next report.
+/// With longer intervals the rate rises by a smaller factor, because it may exceed the capacity until the next report.
 const DOUBLING_S: f64 = 0.5;
-/// A report on at most this number of packets proves nothing.
+/// After a report without delay statistics on at most this number of packets, the rate may double.
 const FEW: u64 = 4;
 /// A queue is already draining if the delay, at the speed of its last fall, reaches the target within this number of
 /// reports.
 const DRAINED_WITHIN: f64 = 2.0;
 
 impl Ap {
-    /// A controller at its start rate.
+    /// Creates a controller at its start rate.
     pub fn new(config: ApConfig) -> Self {
         Self {
             rate: config.limits.start(),
@@ -127,7 +133,8 @@ impl Ap {
         let decided = self.bounded_mbps(step, headroom, path.mean_s, changed);
         let before = self.rate;
         if interval.app_limited && decided.0 > before.as_mbps_f64() {
-            // The path was tested at less than the rate, which says nothing about a higher rate.
+            // The application sent less than the rate, so the report does not show whether the path carries a higher
+            // rate.
             self.learner.rest();
             return self.decide(before.as_mbps_f64(), Reason::AppLimited, step);
         }
@@ -142,26 +149,26 @@ impl Ap {
         self.push_within_limits();
     }
 
-    /// The headroom at the bottleneck in Mbit/s that follows from the path's variance.
+    /// Returns the headroom at the bottleneck, in Mbit/s, that follows from the variance in the path model.
     fn headroom_mbps(&self, path: &Path) -> f64 {
         md1::headroom_mbps(self.learner.response(), path.variance_s2, self.config.packet)
     }
 
-    /// The delay as it would have been without the push.
+    /// Returns the delay statistics as they would have been without the push, the small random change of the rate.
     fn without_push(&self, mut delay: DelaySummary) -> DelaySummary {
         let push = self.learner.push_mbps();
         if let Some(headroom) = self.path.map(|path| self.headroom_mbps(&path)).filter(|_| push != 0.0)
             && let Some(shift_s) = md1::shift_s(headroom, push, self.config.packet)
         {
             delay.mean_s -= shift_s;
-            // The standard deviation is in inverse proportion to the headroom.
+            // The standard deviation of the delay is inversely proportional to the headroom.
             let narrower = 1.0 - push / headroom;
             delay.variance_s2 *= narrower * narrower;
         }
         delay
     }
 
-    /// Drops a push that a rate limit would cut, because nothing could be learned from it.
+    /// Cancels a push that a rate limit would cut, because nothing could be learned from it.
     fn push_within_limits(&mut self) {
         let pushed = (self.rate.as_mbps_f64() + self.learner.push_mbps()) * 1e6;
         if self.config.limits.clamp(pushed).1 {
@@ -169,7 +176,7 @@ impl Ap {
         }
     }
 
-    /// The path model updated by this report, and whether the path has changed.
+    /// Returns the path model updated by this report, and whether the path has changed.
     fn filtered(&self, delay: &DelaySummary) -> (Path, bool) {
         let mean_s = delay.mean_s;
         let samples = delay.samples as f64;
@@ -184,10 +191,11 @@ impl Ap {
         let Some(path) = self.path else {
             return (fresh(delay.variance_s2, delay.variance_s2 * FIRST_SURPRISE), false);
         };
-        // A ramp from one mean to the next has its own variance, which is not the queue's noise.
+        // If the delay rose or fell steadily from the last mean to this mean, this ramp adds a variance that is not
+        // noise of the queue.
         let ramp_s2 = (mean_s - path.last_s) * (mean_s - path.last_s) / 12.0;
-        // The mean may also have jumped between the intervals instead, so the result does not fall below the known
-        // variance.
+        // The mean may also have jumped between two intervals, without a ramp. Therefore the subtraction does not lower
+        // the result below the known variance.
         let variance_s2 = (delay.variance_s2 - ramp_s2).max(delay.variance_s2.min(path.variance_s2));
         let surprise = mean_s - path.mean_s;
         if surprise.abs() > SURPRISING * libm::sqrt(path.surprise_s2) {
@@ -198,8 +206,8 @@ impl Ap {
         let filtered = Path {
             last_s: mean_s,
             mean_s: path.mean_s + weight * surprise,
-            // An estimate that is too high only makes the step small; one that is too low makes the step far too large.
-            // So the estimate rises at once and falls slowly.
+            // An estimate that is too high only makes the step small, but an estimate that is too low makes it far too
+            // large. Therefore the estimate rises at once and falls slowly.
             variance_s2: variance_s2.max(path.variance_s2 + falling * (variance_s2 - path.variance_s2)),
             samples: samples / falling,
             bias_s: path.bias_s + SURPRISE_WEIGHT * (surprise - path.bias_s),
@@ -209,10 +217,11 @@ impl Ap {
         (filtered, false)
     }
 
-    /// Weight of a report in the mean, 0 to 1, chosen so that its noise moves the rate by the allowed unrest.
+    /// Returns the weight of a report in the filtered mean, from 0 to 1. With this weight, the noise of the reports
+    /// moves the rate by the configured `unrest`.
     ///
-    /// A mean filtered with weight w has w / (2 - w) of a report's variance. For small errors, an error of E seconds
-    /// moves the rate by 2hE of the headroom h.
+    /// A mean filtered with weight w has w / (2 - w) of the variance of a single report. For small errors, an error of
+    /// E seconds moves the rate by 2hE of the headroom h.
     fn weight(&self, path: &Path) -> f64 {
         let headroom = self.headroom_mbps(path);
         let noise = 2.0 * headroom * md1::packets_per_s_per_mbps(self.config.packet) * libm::sqrt(path.surprise_s2);
@@ -220,13 +229,13 @@ impl Ap {
         if share.is_finite() { (2.0 * share / (1.0 + share)).min(1.0) } else { 1.0 }
     }
 
-    /// The next rate in Mbit/s, and the reason.
+    /// Returns the next rate, in Mbit/s, between half and twice the current rate, and the reason for it.
     fn bounded_mbps(&self, step: Option<f64>, headroom: f64, mean_s: f64, changed: bool) -> (f64, Reason) {
         let now = self.rate.as_mbps_f64();
         let (least, most) = (now / 2.0, now * 2.0);
         let Some(step) = step else {
-            // The variance is zero, or the delay exceeds the target by more than the waiting time that the variance
-            // implies.
+            // There is no step if the variance is zero, or if the delay exceeds the target by more than the waiting
+            // time that the variance implies.
             let reason = if headroom.is_finite() { Reason::StepGuard } else { Reason::NoVariance };
             return (if mean_s < self.target_s() { most } else { least }, reason);
         };
@@ -241,8 +250,8 @@ impl Ap {
         (next.clamp(least, most), reason)
     }
 
-    /// Limits a step up by what is known of the path, and allows none until feedback can show the effect of the last
-    /// step up. `blind` means that there is no sign of cross traffic.
+    /// Limits an increase of the rate by the ceiling and by the report interval, and allows no increase until feedback
+    /// can show the effect of the last one. `blind` means that there is no sign of cross traffic.
     fn raised_with_care(
         &mut self,
         now: Instant<SenderClock>,
@@ -269,14 +278,15 @@ impl Ap {
         (next, reason)
     }
 
-    /// Whether a report that arrives now cannot show the effect of a change made at `change` yet, because less than a
-    /// round trip has passed.
+    /// Whether less than a round trip has passed since `change`. If so, a report that arrives now cannot show the
+    /// effect of a change of the rate made at that time.
     fn is_too_soon(&self, now: Instant<SenderClock>, change: Option<Instant<SenderClock>>) -> bool {
         let round_trip = self.signs.round_trip().unwrap_or(Span::ZERO);
         change.is_some_and(|change| now - change < round_trip)
     }
 
-    /// Reacts to a full path: sets `next` Mbit/s, unless the rate was already reduced within the last round trip.
+    /// Reacts to a full path: sets the rate to `next`, in Mbit/s, unless it was already reduced within the last round
+    /// trip.
     fn on_full(&mut self, now: Instant<SenderClock>, interval: &IntervalSummary, next: f64, reason: Reason) {
         self.learner.rest();
         if self.is_too_soon(now, self.cut) {
@@ -287,8 +297,7 @@ impl Ap {
         self.decide(next, reason, None);
     }
 
-    /// Reacts to more loss than chance explains: sets the rate below the delivery rate, because packets above it are
-    /// lost.
+    /// Reacts to more loss than chance explains: sets the rate below the delivery rate, because the excess is lost.
     fn on_losses(&mut self, now: Instant<SenderClock>, interval: &IntervalSummary) {
         let rate = self.rate.as_mbps_f64();
         let delivered = interval.delivered.map_or(rate / 2.0, Rate::as_mbps_f64);
@@ -315,9 +324,9 @@ impl Ap {
         }
     }
 
-    /// Without delay statistics, the round-trip time less its minimum shows the queue. If the path's delay exceeds the
-    /// interval, every packet that arrives left before the interval, and the statistics exclude such packets (Waki
-    /// 2013, Eq. 13). The law would otherwise never detect the queue.
+    /// Reacts to an interval without delay statistics. In this case the round-trip time above its minimum shows the
+    /// queue. If the path's delay exceeds the interval, every packet that arrives left before the interval, and the
+    /// statistics exclude such packets (Waki 2013, Eq. 13), so that the law would never detect the queue.
     fn on_no_statistics(&mut self, now: Instant<SenderClock>, interval: &IntervalSummary) {
         // After an interval without statistics, the path model is out of date.
         self.path = None;
@@ -326,7 +335,7 @@ impl Ap {
         let (Some(round_trip), Some(least)) = (interval.round_trip, self.signs.least_round_trip()) else {
             return self.decide(rate, Reason::NoStatistics, None);
         };
-        // If the target includes the propagation delay, the rest of the target is for the queue.
+        // If the target includes the propagation delay, the queue may take the remaining part of the target.
         let way_s = least.as_secs_f64() / 2.0;
         let target_s = if self.target_s() > way_s { self.target_s() - way_s } else { self.target_s() };
         let queue_s = (round_trip - least).as_secs_f64();
@@ -338,8 +347,8 @@ impl Ap {
         } else if queue_s > target_s || interval.lost() > sent as f64 / 2.0 {
             self.decide(rate, Reason::NoStatistics, None);
         } else {
-            // There is no queue, so the rate may rise. With few packets it may double in any case: they do no harm, and
-            // statistics need more of them.
+            // There is no queue, so the rate may rise. If few packets were sent, the rate may double, because few
+            // packets do no harm and delay statistics need more of them.
             let (next, reason) = self.raised_with_care(now, (2.0 * rate, Reason::NoStatistics), sent > FEW);
             self.decide(next, reason, None);
         }
@@ -355,7 +364,8 @@ impl Ap {
         };
     }
 
-    /// Sets the expected mean of the next report, along the curve from the previous rate to the current one.
+    /// Changes the expected mean delay of the next report by what the delay curve predicts for the change from the
+    /// previous rate to the current rate.
     fn expect(&mut self, before: Rate, headroom: f64) {
         let step = self.rate.as_mbps_f64() - before.as_mbps_f64();
         let shift_s = md1::shift_s(headroom, step, self.config.packet);

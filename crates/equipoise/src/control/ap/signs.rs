@@ -7,25 +7,29 @@ pub(super) struct Signs {
     last_report: Option<Instant<SenderClock>>,
     /// Time between the last two reports, in seconds.
     elapsed_s: f64,
-    /// Packets sent and lost, with weights that decay over time.
+    /// `sent` and `lost` are the numbers of packets sent and lost, with weights that decay over time.
     sent: f64,
     lost: f64,
     round_trip: Option<Span>,
-    /// The least round-trip time of the current window and of the previous one, and when the current one began.
+    /// `least` contains the minimum round-trip times of the current window and of the previous one, and `window_began`
+    /// is the start of the current window.
     least: (Option<Span>, Option<Span>),
     window_began: Option<Instant<SenderClock>>,
 }
 
-/// Half-life of the losses' weight in seconds. Our choice: long enough to distinguish a loss rate from a single loss.
+/// Half-life of the weight of sent and lost packets, in seconds. The value is our choice: long enough to distinguish a
+/// loss rate from a single loss.
 const HALF_LIFE_S: f64 = 1.0;
-/// Loss ratios from which the path is considered full, with a visible queue and without a visible queue. Our choice.
+/// The path is considered full from a loss ratio of `LOSSY` on if the round-trip time shows a queue, and from
+/// `LOSSY_ALONE` on otherwise. The values are our choice.
 const LOSSY: f64 = 0.02;
 const LOSSY_ALONE: f64 = 0.1;
-/// A round-trip time this far above the minimum shows a queue.
+/// A round-trip time that exceeds the minimum by more than this shows a queue.
 const QUEUE: Span = Span::from_millis(5);
-/// Minimum number of lost packets, because one loss among few packets is also a large share.
+/// Minimum number of lost packets from which the path is considered full, because one loss among few packets is also a
+/// large share.
 const LOSSES: f64 = 3.0;
-/// A path's least round-trip time is forgotten after one to two of these windows.
+/// The minimum round-trip time of a path is forgotten after one to two of these windows.
 const WINDOW: Span = Span::from_secs(30);
 
 impl Signs {
@@ -44,14 +48,14 @@ impl Signs {
         self.least.0 = least;
     }
 
-    /// Whether more packets are lost than chance explains.
+    /// Whether more packets were lost than chance explains, so that the path is full.
     pub(super) fn are_of_a_full_path(&self) -> bool {
         let queue = self.round_trip.zip(self.least_round_trip()).map_or(Span::ZERO, |(now, least)| now - least);
         let share = if queue > QUEUE { LOSSY } else { LOSSY_ALONE };
         self.lost >= LOSSES && self.lost >= share * self.sent
     }
 
-    /// Clears the losses after a reaction to them.
+    /// Clears the counts of sent and lost packets, after a reaction to the losses.
     pub(super) const fn forget_losses(&mut self) {
         (self.sent, self.lost) = (0.0, 0.0);
     }
@@ -61,12 +65,12 @@ impl Signs {
         self.elapsed_s
     }
 
-    /// Round-trip time of the last report.
+    /// Returns the round-trip time of the last report that included one.
     pub(super) const fn round_trip(&self) -> Option<Span> {
         self.round_trip
     }
 
-    /// The minimum of the recent round-trip times.
+    /// Returns the minimum round-trip time of the last 30 s to 60 s.
     pub(super) fn least_round_trip(&self) -> Option<Span> {
         self.least.0.into_iter().chain(self.least.1).min()
     }

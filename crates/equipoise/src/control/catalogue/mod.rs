@@ -1,7 +1,9 @@
-//! The catalogue of all controllers: help texts, scenario checks and the book's tables are generated from it.
+//! The catalogue of all controllers. Help texts, checks of scenarios and tables of the documentation are generated from
+//! this catalogue.
 //!
-//! It has three tables: rate controllers for sessions with reports, window laws for transports with acknowledgements,
-//! and schedulers for sessions with several paths. An [`Entry`] of another crate is checked and built in the same way.
+//! The catalogue has three tables: rate controllers for sessions with reports, window laws for transports with
+//! acknowledgements, and schedulers for sessions with several paths. An [`Entry`] that another crate defines is checked
+//! and built in the same way.
 
 mod packets;
 mod parameters;
@@ -20,9 +22,9 @@ pub use windows::{WindowContext, WindowEntry};
 use super::BoxedController;
 use crate::units::Size;
 
-/// A controller that can be built by name: a rate controller, unless the type parameters say otherwise.
+/// A controller that can be built by name. With the default type parameters, it is a rate controller.
 pub struct Entry<C: 'static = BoxedController, X: 'static = RateContext> {
-    /// The name, in lower case.
+    /// The controller's name, in lower case.
     pub name: &'static str,
     /// What the controller does, in one line.
     pub summary: &'static str,
@@ -34,9 +36,9 @@ pub struct Entry<C: 'static = BoxedController, X: 'static = RateContext> {
     pub make: fn(&Parameters, &X) -> Result<C, ConfigError>,
 }
 
-/// What a controller must know in addition to its parameters.
+/// The data that a controller needs in addition to its parameters, such as the packet size.
 pub trait Context {
-    /// The context in which [`Entry::parse`] checks that the parameters are consistent.
+    /// Returns an example context, with which [`Entry::parse`] checks that the parameter values are consistent.
     fn trial() -> Self;
 }
 
@@ -44,44 +46,44 @@ impl Context for () {
     fn trial() -> Self {}
 }
 
-/// Size of the session's IP packets.
+/// The context is the size of the session's IP packets.
 impl Context for Size {
     fn trial() -> Self {
         Self::from_bytes(1000)
     }
 }
 
-/// All rate controllers, in listing order.
+/// Returns all rate controllers, in the order in which help texts list them.
 pub fn entries() -> &'static [Entry] {
     rates::ENTRIES
 }
 
-/// The rate controller of this name.
+/// Returns the rate controller with this name.
 pub fn find(name: &str) -> Option<&'static Entry> {
     rates::ENTRIES.iter().find(|entry| entry.name == name)
 }
 
-/// All window laws, in listing order.
+/// Returns all window laws, in the order in which help texts list them.
 pub fn window_entries() -> &'static [WindowEntry] {
     windows::ENTRIES
 }
 
-/// The window law of this name.
+/// Returns the window law with this name.
 pub fn find_window(name: &str) -> Option<&'static WindowEntry> {
     windows::ENTRIES.iter().find(|entry| entry.name == name)
 }
 
-/// All schedulers, in listing order.
+/// Returns all schedulers, in the order in which help texts list them.
 pub fn scheduler_entries() -> &'static [SchedulerEntry] {
     schedulers::ENTRIES
 }
 
-/// The scheduler of this name.
+/// Returns the scheduler with this name.
 pub fn find_scheduler(name: &str) -> Option<&'static SchedulerEntry> {
     schedulers::ENTRIES.iter().find(|entry| entry.name == name)
 }
 
-// Not derived, because the type that an entry makes need not implement `Debug`.
+// `Debug` is not derived, because a derived implementation would require that `C` and `X` implement `Debug`.
 impl<C, X> core::fmt::Debug for Entry<C, X> {
     fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
         f.debug_struct("Entry").field("name", &self.name).field("parameters", &self.parameters).finish_non_exhaustive()
@@ -89,8 +91,8 @@ impl<C, X> core::fmt::Debug for Entry<C, X> {
 }
 
 impl<C, X> Entry<C, X> {
-    /// Builds a controller in a context. For a rate controller or a scheduler, the size of the session's IP packets is
-    /// enough as context.
+    /// Builds a controller from `parameters` and a context. For a rate controller or a scheduler, the size of the
+    /// session's IP packets is sufficient as context.
     ///
     /// # Errors
     /// [`ConfigError`] if `parameters` belong to another entry.
@@ -100,7 +102,8 @@ impl<C, X> Entry<C, X> {
 }
 
 impl<C, X: Context> Entry<C, X> {
-    /// Parses parameter values from texts by name; the other parameters get their defaults.
+    /// Parses the given texts as values of the parameters with the given names. Parameters that are not given get their
+    /// default values.
     ///
     /// # Errors
     /// [`ConfigError`] for the first parameter that is unknown, missing, of the wrong kind or out of range, and for
@@ -224,7 +227,7 @@ mod tests {
         }
     }
 
-    /// Only oscillation uses the seed.
+    /// Only an oscillating window law uses random numbers, so the seed must change nothing else.
     #[test]
     fn the_seed_of_a_window_law_moves_an_oscillating_one_only() {
         use crate::control::window::Acknowledged;

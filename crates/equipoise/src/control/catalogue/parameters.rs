@@ -8,24 +8,24 @@ use thiserror::Error;
 
 use crate::units::{Rate, Span, UnitError};
 
-/// The parameter that is named in an error about both rate limits.
+/// Names of the parameters of both rate limits. An error about both limits names `MIN_RATE`.
 pub(super) const MIN_RATE: &str = "min_rate";
 pub(super) const MAX_RATE: &str = "max_rate";
 
-/// A parameter.
+/// A parameter of a controller in the catalogue.
 #[derive(Debug)]
 pub struct Parameter {
-    /// The name, in lower case.
+    /// The parameter's name, in lower case.
     pub name: &'static str,
-    /// The kind of its values.
+    /// The kind of the parameter's values.
     pub kind: Kind,
-    /// The default as text; `None` for a required parameter.
+    /// The default value as text; `None` if the parameter is required.
     pub default: Option<&'static str>,
-    /// Smallest and largest value as text, both allowed; `None` for a choice.
+    /// The smallest and the largest allowed value as text; `None` for a choice.
     pub range: Option<(&'static str, &'static str)>,
     /// The meaning of the parameter, and the effect of changing it.
     pub meaning: &'static str,
-    /// Source of the default.
+    /// The origin of the default value: a publication, or our own choice.
     pub source: &'static str,
 }
 
@@ -34,18 +34,18 @@ pub struct Parameter {
 pub enum Kind {
     /// A number in the given unit; an empty unit for a plain ratio.
     Number {
-        /// The unit.
+        /// The unit of the number; empty for a plain ratio.
         unit: &'static str,
     },
-    /// A rate with its unit.
+    /// A rate, written with its unit.
     Rate,
-    /// A time with its unit.
+    /// A time, written with its unit.
     Span,
-    /// One of several words.
+    /// One of the given words.
     Choice(&'static [&'static str]),
 }
 
-/// As text: `rate`, `time`, `number`, the unit of a number, or the allowed words.
+/// Writes the kind as `rate`, `time`, `number`, the unit of a number, or the list of allowed words.
 impl fmt::Display for Kind {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -67,38 +67,38 @@ impl fmt::Display for Kind {
 /// A parameter's value.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Value {
-    /// A number in the unit of its [`Kind::Number`].
+    /// A number, in the unit that the parameter's [`Kind::Number`] states.
     Number(f64),
     /// A rate.
     Rate(Rate),
     /// A time.
     Span(Span),
-    /// One of the words of its [`Kind::Choice`].
+    /// One of the words that the parameter's [`Kind::Choice`] allows.
     Choice(&'static str),
 }
 
-/// A checked value for every parameter of a catalogue entry. The default is for an entry without parameters.
+/// The checked values of all parameters of a catalogue entry. The `Default` value is for an entry without parameters.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Parameters(pub(super) Vec<(&'static str, Value)>);
 
-/// Why a controller cannot be built.
+/// The reason why a controller cannot be built.
 #[derive(Clone, Debug, PartialEq, Error)]
 #[non_exhaustive]
 pub enum ConfigError {
     /// The controller has no parameter of this name.
     #[error("`{name}` is not a parameter of {controller}; it has {known}")]
     UnknownParameter {
-        /// The name that was given.
+        /// The name that was given, which is unknown.
         name: String,
         /// The controller's name.
         controller: String,
-        /// The controller's parameters.
+        /// The names of the controller's parameters, separated by commas.
         known: String,
     },
     /// A parameter without a default was not given.
     #[error("{controller} needs `{name}`: {meaning}")]
     Missing {
-        /// The parameter.
+        /// The name of the missing parameter.
         name: &'static str,
         /// The controller's name.
         controller: &'static str,
@@ -108,7 +108,7 @@ pub enum ConfigError {
     /// The text is not a quantity of the parameter's kind.
     #[error("`{name}`: {source}")]
     Unit {
-        /// The parameter.
+        /// The parameter's name.
         name: &'static str,
         /// What is wrong with the text.
         source: UnitError,
@@ -116,45 +116,45 @@ pub enum ConfigError {
     /// The text is not a number.
     #[error("`{name}` must be a number{unit}, not `{text}`")]
     NotANumber {
-        /// The parameter.
+        /// The parameter's name.
         name: &'static str,
         /// The expected unit, prefixed with " in ", or empty.
         unit: String,
-        /// The text that was given.
+        /// The given text, which is not a number.
         text: String,
     },
     /// The text is not one of the allowed words.
     #[error("`{name}` must be one of {known}, not `{text}`")]
     NotAChoice {
-        /// The parameter.
+        /// The parameter's name.
         name: &'static str,
-        /// The allowed words.
+        /// The allowed words, separated by commas.
         known: String,
-        /// The text that was given.
+        /// The given text, which is not an allowed word.
         text: String,
     },
-    /// The value is outside its range.
+    /// The value is outside the parameter's range.
     #[error("`{name}` is {text}; it must lie between {min} and {max}")]
     OutOfRange {
-        /// The parameter.
+        /// The parameter's name.
         name: &'static str,
-        /// The text that was given.
+        /// The given text, whose value is out of range.
         text: String,
-        /// The smallest value.
+        /// The smallest allowed value, as text.
         min: &'static str,
-        /// The largest value.
+        /// The largest allowed value, as text.
         max: &'static str,
     },
     /// The parameters belong to another catalogue entry.
     #[error("`{name}` is not among these parameters, which belong to another entry")]
     Foreign {
-        /// The parameter that is missing.
+        /// The name of the missing parameter.
         name: &'static str,
     },
     /// Each value is valid, but together they are inconsistent.
     #[error("`{name}`: {problem}")]
     Together {
-        /// The parameter that should be changed.
+        /// The name of the parameter that should be changed.
         name: &'static str,
         /// The inconsistency, and how to correct it.
         problem: String,
@@ -162,9 +162,9 @@ pub enum ConfigError {
     /// The lowest rate is above the highest.
     #[error("`min_rate` is {min}, above `max_rate`, which is {max}; swap them or lower `min_rate`")]
     MinAboveMax {
-        /// The lowest rate.
+        /// The configured lowest rate.
         min: Rate,
-        /// The highest rate.
+        /// The configured highest rate.
         max: Rate,
     },
     /// The lowest rate is zero.
@@ -173,7 +173,7 @@ pub enum ConfigError {
 }
 
 impl ConfigError {
-    /// The parameter that is wrong.
+    /// Returns the name of the parameter that is wrong.
     pub fn parameter(&self) -> &str {
         match self {
             Self::UnknownParameter { name, .. } => name,
@@ -229,7 +229,8 @@ impl Parameter {
 }
 
 impl Value {
-    /// The value in its base unit, for comparison; `None` for a choice.
+    /// Returns the value in its base unit, for comparison: bit/s for a rate and s for a time. Returns `None` for a
+    /// choice.
     fn base(self) -> Option<f64> {
         match self {
             Self::Number(number) => Some(number),
@@ -252,12 +253,12 @@ impl core::fmt::Display for Value {
 }
 
 impl Parameters {
-    /// Name and value of every parameter, in catalogue order.
+    /// Returns name and value of every parameter, in the order of the catalogue entry.
     pub fn iter(&self) -> impl Iterator<Item = (&'static str, Value)> + '_ {
         self.0.iter().copied()
     }
 
-    /// The highest rate of the controller, if it has one as a parameter.
+    /// Returns the value of the parameter `max_rate`, or `None` if the controller has no such parameter.
     pub fn highest_rate(&self) -> Option<Rate> {
         self.0.iter().find_map(|(name, value)| match value {
             Value::Rate(rate) if *name == MAX_RATE => Some(*rate),
@@ -270,34 +271,34 @@ impl Parameters {
         found.ok_or(ConfigError::Foreign { name: parameter.name })
     }
 
-    /// The value of a [`Kind::Number`].
+    /// Returns the value of `parameter`, whose kind must be [`Kind::Number`].
     ///
     /// # Errors
-    /// [`ConfigError::Foreign`] if the entry of these values has no such parameter.
+    /// [`ConfigError::Foreign`] if the catalogue entry of these values has no such parameter.
     pub fn number(&self, parameter: &Parameter) -> Result<f64, ConfigError> {
         if let Value::Number(number) = self.value(parameter)? { Ok(number) } else { Err(parameter.foreign()) }
     }
 
-    /// The value of a [`Kind::Rate`].
+    /// Returns the value of `parameter`, whose kind must be [`Kind::Rate`].
     ///
     /// # Errors
-    /// As [`number`](Self::number).
+    /// [`ConfigError::Foreign`] if the catalogue entry of these values has no such parameter.
     pub fn rate(&self, parameter: &Parameter) -> Result<Rate, ConfigError> {
         if let Value::Rate(rate) = self.value(parameter)? { Ok(rate) } else { Err(parameter.foreign()) }
     }
 
-    /// The value of a [`Kind::Span`].
+    /// Returns the value of `parameter`, whose kind must be [`Kind::Span`].
     ///
     /// # Errors
-    /// As [`number`](Self::number).
+    /// [`ConfigError::Foreign`] if the catalogue entry of these values has no such parameter.
     pub fn span(&self, parameter: &Parameter) -> Result<Span, ConfigError> {
         if let Value::Span(span) = self.value(parameter)? { Ok(span) } else { Err(parameter.foreign()) }
     }
 
-    /// The value of a [`Kind::Choice`].
+    /// Returns the value of `parameter`, whose kind must be [`Kind::Choice`].
     ///
     /// # Errors
-    /// As [`number`](Self::number).
+    /// [`ConfigError::Foreign`] if the catalogue entry of these values has no such parameter.
     pub fn choice(&self, parameter: &Parameter) -> Result<&'static str, ConfigError> {
         if let Value::Choice(word) = self.value(parameter)? { Ok(word) } else { Err(parameter.foreign()) }
     }

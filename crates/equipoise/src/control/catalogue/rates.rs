@@ -9,12 +9,12 @@ use crate::control::PathLoad;
 use crate::measure::TrafficAccumulation;
 use crate::units::Size;
 
-/// What a rate controller must know in addition to its parameters.
+/// The data that a rate controller needs in addition to its parameters.
 #[derive(Clone, Debug)]
 pub struct RateContext {
     /// Size of the session's IP packets.
     pub packet: Size,
-    /// The cell in which a simulation writes the bottleneck's load; empty between real hosts.
+    /// The shared cell in which a simulation writes the load of the bottleneck. Outside of simulations, it stays empty.
     pub load: PathLoad,
 }
 
@@ -39,7 +39,8 @@ impl Parameters {
         })
     }
 
-    /// Limits with the lower limit from `min`, and with the start rate.
+    /// Returns rate limits: the lower limit is the value of `min`, the upper limit that of `max_rate`, and the start
+    /// rate that of `initial_rate`.
     pub(super) fn limits_and_start(&self, min: &Parameter) -> Result<RateLimits, ConfigError> {
         let limits = RateLimits::new(self.rate(min)?, self.rate(&MAX_RATE)?)?;
         Ok(limits.starting_at(self.rate(&START_RATE)?))
@@ -140,7 +141,7 @@ pub(super) const DECREASE: Parameter = Parameter {
     source: "Waki 2013, Sec. 6.1.2",
 };
 
-/// [`MIN_RATE`] for a controller that does not start at its lowest rate.
+/// Like [`MIN_RATE`], for a controller that does not start at its lowest rate.
 pub(super) const FLOOR: Parameter = Parameter { meaning: "lowest rate", ..MIN_RATE };
 const PEAK: Parameter = Parameter {
     meaning: "highest rate, the peak packet rate, at which the session starts",

@@ -7,7 +7,7 @@ use super::rates::{LEARN, RESPONSE};
 use super::{Entry, Kind, Parameter};
 use crate::units::Size;
 
-/// A scheduler that can be built by name, for a packet size.
+/// A scheduler that can be built by name. Its context is the size of the session's IP packets.
 pub type SchedulerEntry = Entry<BoxedScheduler, Size>;
 
 const PROBE: Parameter = Parameter {
@@ -58,7 +58,7 @@ pub(super) static ENTRIES: &[SchedulerEntry] = &[
         summary: "all on one path, whatever it does",
         source: "Asvarujanon 2014, Sec. 4.4",
         parameters: &[PATH],
-        // The range is already checked, and a fraction is rounded down.
+        // The range of `path` is already checked. A fraction is rounded down.
         make: |given, _| Ok(Box::new(Single::new(PathId(given.number(&PATH)? as u16)))),
     },
     Entry {

@@ -13,7 +13,7 @@ use crate::units::Size;
 /// A window law that can be built by name.
 pub type WindowEntry = Entry<BoxedWindowController, WindowContext>;
 
-/// What a window law must know in addition to its parameters.
+/// The data that a window law needs in addition to its parameters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct WindowContext {
     /// Size of an IP packet that carries a whole segment.
@@ -29,13 +29,13 @@ impl Context for WindowContext {
 }
 
 impl Parameters {
-    /// l, the weight of noise; zero if the law ignores noise.
+    /// Returns l, the weight of noise; zero if the parameter `aware` is `off`.
     fn noise_weight(&self, aware: &Parameter) -> Result<f64, ConfigError> {
         let weight = self.number(&NOISE_WEIGHT)?;
         Ok(if self.choice(aware)? == "on" { weight } else { 0.0 })
     }
 
-    /// The law, wrapped in an oscillation if one is configured.
+    /// Returns the law, wrapped in an [`Oscillating`] if the parameter `oscillation` is above zero.
     fn oscillating<L: WindowController + 'static>(
         &self,
         law: L,
@@ -102,7 +102,7 @@ const NOISE_AWARE: Parameter = Parameter {
     meaning: "whether γ falls where the measured bandwidth fluctuates",
     source: "Kodama 2009, Eq. 15",
 };
-/// [`NOISE_AWARE`] for a law whose source does not include it.
+/// Like [`NOISE_AWARE`], but off by default, for a law whose source does not consider noise.
 const NOISE_AWARE_VEGAS: Parameter = Parameter {
     name: "noise_aware",
     kind: Kind::Choice(&["on", "off"]),

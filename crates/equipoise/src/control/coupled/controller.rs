@@ -8,42 +8,43 @@ use crate::control::{
 };
 use crate::units::{Instant, Rate, SenderClock, Span};
 
-/// A group shared by several controllers, behind a lock chosen by the caller: the core has no locks.
+/// A flow group that several controllers share, behind a lock that the caller provides. This crate itself has no locks.
 pub trait SharedGroup: Send + Sync + fmt::Debug {
     /// Calls `act` with exclusive access to the group.
     fn with(&self, act: &mut dyn FnMut(&mut FlowGroup));
 }
 
-/// A controller whose flow has a share of a group's rate.
+/// A congestion controller whose flow receives a share of the rate of a flow group.
 ///
-/// Before each call the inner controller is set to the flow's current share, and a rate that it calculates is passed to
-/// the group at once. So a flow sees the updates of other flows at its next packet or report. Source: RFC 8699, Sec.
-/// 5.3, 6.1, App. A.
+/// Before each call, the inner controller's rate is set to the flow's current share. After the call, a newly calculated
+/// rate is passed to the group at once. Therefore the update of one flow reaches another flow at the next packet or
+/// report of the other flow. Source: RFC 8699, Sec. 5.3, 6.1, App. A.
 ///
-/// Only the first of a group's flows probes: if several flows probed at once, each would find the capacity that they
-/// all share.
+/// Only the first active flow of the group sends probes. If several flows sent probes at once, each would measure the
+/// capacity that they all share.
 #[derive(Debug)]
 pub struct Coupled {
     controller: BoxedController,
     group: Arc<dyn SharedGroup>,
     flow: FlowNumber,
     demand: Demand,
-    /// The share that was last applied to the controller.
+    /// The share of the group's rate that was last applied to the inner controller.
     given: Option<Rate>,
     round_trip: Option<Span>,
-    /// The current rate results from another flow's update.
+    /// Whether the current rate results from another flow's update.
     is_others: bool,
-    /// The flow is the first of the group.
+    /// Whether the flow is the first active flow of the group.
     is_first: bool,
-    /// The desired rate last passed to the group.
+    /// The desired rate that was last passed to the group.
     desired: Option<Rate>,
 }
 
 impl Coupled {
-    /// Adds `controller` to `group` with a priority. The flow contributes the controller's start rate.
+    /// Adds `controller` to `group` with a priority. The flow contributes the controller's start rate to the rate of
+    /// the group.
     ///
     /// # Errors
-    /// [`GroupError`].
+    /// [`GroupError`] if the controller cannot be coupled, the priority is out of range, or the group is full.
     pub fn new(controller: BoxedController, group: Arc<dyn SharedGroup>, priority: f64) -> Result<Self, GroupError> {
         let initial = controller.calculated_rate().ok_or(GroupError::NotCoupled)?;
         let mut registered = Err(GroupError::NotCoupled);
@@ -65,7 +66,7 @@ impl Coupled {
         self.controller.calculated_rate().unwrap_or(Rate::ZERO)
     }
 
-    /// Makes the controller continue from its share.
+    /// Sets the inner controller's rate to the flow's share, unless this share was already applied.
     fn take(&mut self, now: Instant<SenderClock>, share: Option<Rate>) {
         if let Some(share) = share.filter(|share| self.given != Some(*share)) {
             self.given = Some(share);
@@ -75,7 +76,7 @@ impl Coupled {
         }
     }
 
-    /// Calls the controller at the rate of its share, and passes the resulting rate to the group.
+    /// Sets the inner controller's rate to the flow's share, calls `act`, and passes a changed rate to the group.
     fn act(&mut self, now: Instant<SenderClock>, act: impl FnOnce(&mut BoxedController)) {
         let (flow, mut share) = (self.flow, None);
         self.group.with(&mut |group| share = group.share(flow));

@@ -1,17 +1,19 @@
 use crate::units::{Instant, Rate, SenderClock, Size, Span};
 
-/// The rate that an application can use, estimated from what it sends while it is app-limited.
+/// Estimates the rate that an application can use, from the data that it sends while it uses less than the allowed
+/// rate.
 ///
 /// Our own method: RFC 8699, Sec. 5.3 needs a desired rate, but feedback only says whether the application left a part
-/// of the rate unused. If it did so for most of the last half second, the desired rate is a quarter more than it sent.
-/// An application that needs more therefore gets more within the next second.
+/// of the rate unused. If the application did so for most of the last half second, the desired rate is 1.25 times the
+/// rate that it sent. An application that needs more therefore gets more within the next second.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Demand {
-    /// Data sent in the current second and in the previous one.
+    /// `now` is the data sent in the current second, and `before` the data sent in the previous second.
     now: Size,
     before: Option<Size>,
     since: Option<Instant<SenderClock>>,
-    /// Smoothed share of time that the flow is app-limited, 0 to 1, and when it was last updated.
+    /// `limited` is the smoothed share of time in which the flow is app-limited, 0 to 1, and `told` the time when it
+    /// was last updated.
     limited: f64,
     told: Option<Instant<SenderClock>>,
 }
@@ -45,7 +47,7 @@ impl Demand {
         self.limited = kept * self.limited + (1.0 - kept) * f64::from(u8::from(is_limited));
     }
 
-    /// The rate that the application can use; `None` if it can use any.
+    /// Returns the rate that the application can use; `None` if the application can use any rate.
     pub(super) fn desired(&self) -> Option<Rate> {
         let sent = self.before.filter(|_| self.limited > MOST)?.max(self.now);
         Rate::from_bps_f64(HEADROOM * sent.over(WINDOW)?.as_bps_f64())

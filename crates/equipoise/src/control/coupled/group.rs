@@ -5,11 +5,11 @@ use crate::units::{Instant, Rate, SenderClock, Span};
 /// How the rates that flows calculate are combined into the rate of their group.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Coupling {
-    /// Steps of the flows' rates add up (RFC 8699, Sec. 5.3.1).
+    /// A change of one flow's rate is added to the rate of the group (RFC 8699, Sec. 5.3.1).
     #[default]
     Active,
-    /// Like `Active`, but a flow that lowers its rate lowers the group's rate by the same share. For two of its round
-    /// trips after that, new rates are ignored (RFC 8699, Sec. 5.3.2).
+    /// Like `Active`, but if one flow lowers its rate, the rate of the group falls by the same percentage. After that,
+    /// new rates of all flows are ignored for two round-trip times of this flow (RFC 8699, Sec. 5.3.2).
     Conservative,
 }
 
@@ -17,7 +17,7 @@ pub enum Coupling {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct FlowNumber(u64);
 
-/// Why a flow cannot join a group.
+/// The reason why a flow cannot join a group.
 #[derive(Clone, Copy, Debug, PartialEq, thiserror::Error)]
 #[non_exhaustive]
 pub enum GroupError {
@@ -26,12 +26,12 @@ pub enum GroupError {
     Priority {
         /// The priority that was given.
         found: f64,
-        /// The lowest priority.
+        /// The lowest allowed priority.
         min: f64,
-        /// The highest priority.
+        /// The highest allowed priority.
         max: f64,
     },
-    /// There are too many flows.
+    /// The group already has the maximum number of flows.
     #[error("the group already has {most} flows, the maximum")]
     Full {
         /// The maximum number of flows.
@@ -45,17 +45,18 @@ pub enum GroupError {
 /// A new rate of one flow, as passed to its group.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Update {
-    /// The flow's rate before this update: `FSE_R(f)`, unless the flow's own limits prevented it.
+    /// The flow's rate before this update. It is `FSE_R(f)`, the rate that the group assigned, unless the flow's own
+    /// limits prevented this rate.
     pub before: Rate,
-    /// The rate that the flow's congestion control calculated: `CC_R(f)`.
+    /// `CC_R(f)`, the rate that the flow's congestion control calculated.
     pub calculated: Rate,
-    /// The rate that the application can use: `DR(f)`; `None` without a limit.
+    /// `DR(f)`, the rate that the application can use; `None` if the application can use any rate.
     pub desired: Option<Rate>,
     /// The flow's round-trip time; `None` if it is not known.
     pub round_trip: Option<Span>,
 }
 
-/// Flows that share a bottleneck, and their common rate.
+/// A group of flows that share a bottleneck and divide one common rate.
 ///
 /// Source: RFC 8699, Sec. 5.3.1 (steps a to d) and 5.3.2 (step a).
 ///
@@ -74,17 +75,17 @@ pub struct Update {
 /// | `S_CR` | sum of the calculated rates | bit/s |
 /// | `L` | rate of a flow of priority 1 that is not limited | bit/s |
 ///
-/// Readings:
-/// - `DR(f)` of a flow whose application can use any rate is infinite. The text sets it to `CC_R(f)`. Then a flow could
-///   never get more than it calculated itself, and a joining flow would not get its share.
+/// Our interpretation of the source:
+/// - `DR(f)` of a flow whose application can use any rate is infinite. The text sets it to `CC_R(f)`. With that, a flow
+///   could never get more than it calculated itself, and a joining flow would not get its share.
 /// - The loop of step (c) ends when no flow is newly limited, not when two sums of rounded numbers are equal.
-/// - A flow that leaves or pauses is removed from the list, and `S_CR` stays. The other flows get its share at once,
-///   because the path carried it.
-/// - If all flows are limited, a part of `S_CR` is not assigned. Then a rising rate does not raise the sum further, and
-///   a falling rate is applied to the assigned part. Otherwise the sum would grow without bound, and a reaction to
-///   congestion would only reduce the unassigned part.
-/// - A flow that has sent nothing for [`FlowGroup::IDLE`] is paused (the soft state of Sec. 4). It joins again with its
-///   next packet, at the rate of its first join.
+/// - A flow that leaves or pauses is removed from the list, and `S_CR` does not change. The other flows get the share
+///   of this flow at once, because the path carried this rate.
+/// - If all flows are limited, a part of `S_CR` is not assigned. In this case, a rising rate of a flow does not raise
+///   `S_CR`, and a falling rate is applied to the assigned part. Otherwise `S_CR` would grow without bound, and a
+///   reaction to congestion would only reduce the unassigned part.
+/// - A flow that has sent nothing for [`FlowGroup::IDLE`] is paused (the soft state of Sec. 4). With its next packet,
+///   the flow joins again, at the rate of its first join.
 /// - The timer of the conservative form assumes 100 ms for an unknown round-trip time.
 ///
 /// No order of calls and no rate causes a panic, or a share that is negative or not finite.
@@ -93,9 +94,9 @@ pub struct FlowGroup {
     coupling: Coupling,
     flows: Vec<Member>,
     next: u64,
-    /// `S_CR` in bit/s.
+    /// `S_CR`, the rate that the group divides among its flows, in bit/s.
     sum_bps: f64,
-    /// Time until which calculated rates are ignored (Sec. 5.3.2).
+    /// Time until which calculated rates are ignored (RFC 8699, Sec. 5.3.2).
     held_until: Option<Instant<SenderClock>>,
 }
 
@@ -105,15 +106,15 @@ struct Member {
     priority: f64,
     /// The rate with which the flow joins, in bit/s.
     initial_bps: f64,
-    /// `FSE_R(f)` in bit/s.
+    /// `FSE_R(f)`, the rate that the group assigns to the flow, in bit/s.
     rate_bps: f64,
-    /// `DR(f)` in bit/s; infinite without a limit.
+    /// `DR(f)`, the rate that the application can use, in bit/s; infinite if there is no limit.
     desired_bps: f64,
-    /// When the flow last sent; `None` while it is paused and before its first packet.
+    /// Time when the flow last sent a packet; `None` while the flow is paused and before its first packet.
     sent: Option<Instant<SenderClock>>,
 }
 
-/// Assumed round-trip time if it is not known.
+/// Assumed round-trip time of a flow whose round-trip time is unknown.
 const USUAL_ROUND_TRIP: Span = Span::from_millis(100);
 
 impl FlowGroup {
@@ -122,11 +123,11 @@ impl FlowGroup {
     /// The lowest and highest priority. RFC 8699, Sec. 5.2 requires a number above zero, and maps WebRTC's four levels
     /// to 1, 2, 4 and 8.
     pub const PRIORITIES: (f64, f64) = (0.01, 100.0);
-    /// A flow that sends nothing for this time is paused. Our choice: longer than the gaps between frames, and than the
-    /// wait for acknowledgements when a window is full.
+    /// A flow that sends nothing for longer than this is paused. The value is our choice: longer than the gaps between
+    /// frames, and longer than a sender with a full window waits for acknowledgements.
     pub const IDLE: Span = Span::from_secs(1);
 
-    /// An empty group.
+    /// Creates a group without flows.
     pub const fn new(coupling: Coupling) -> Self {
         Self { coupling, flows: Vec::new(), next: 0, sum_bps: 0.0, held_until: None }
     }
@@ -135,7 +136,7 @@ impl FlowGroup {
     /// on.
     ///
     /// # Errors
-    /// [`GroupError::Priority`] and [`GroupError::Full`].
+    /// [`GroupError::Priority`] if the priority is out of range, and [`GroupError::Full`] if the group is full.
     pub fn register(&mut self, priority: f64, initial: Rate) -> Result<FlowNumber, GroupError> {
         let (min, max) = Self::PRIORITIES;
         if !(min..=max).contains(&priority) {
@@ -151,13 +152,13 @@ impl FlowGroup {
         Ok(number)
     }
 
-    /// Removes a flow; the others get its share.
+    /// Removes a flow, and divides its share among the other flows.
     pub fn deregister(&mut self, flow: FlowNumber) {
         self.flows.retain(|member| member.number != flow);
         self.distribute();
     }
 
-    /// Records that a flow sends a packet at `now`: it is active from then on. Ignored for a flow that was removed.
+    /// Records that a flow sends a packet at `now`, which makes the flow active. Ignored for a flow that was removed.
     pub fn on_sent(&mut self, now: Instant<SenderClock>, flow: FlowNumber) {
         let Some(member) = self.flows.iter_mut().find(|member| member.number == flow) else { return };
         let joins = member.sent.is_none();
@@ -171,8 +172,8 @@ impl FlowGroup {
         }
     }
 
-    /// Applies a rate that a flow's congestion control calculated, and returns the flow's new share. `None` for a flow
-    /// that was removed or is paused.
+    /// Applies a rate that a flow's congestion control calculated, and returns the flow's new share. Returns `None` for
+    /// a flow that was removed or is paused.
     pub fn update(&mut self, now: Instant<SenderClock>, flow: FlowNumber, update: Update) -> Option<Rate> {
         let member = self.flows.iter_mut().find(|member| member.number == flow && member.sent.is_some())?;
         member.desired_bps = update.desired.map_or(f64::INFINITY, Rate::as_bps_f64);
@@ -182,18 +183,18 @@ impl FlowGroup {
         self.share(flow)
     }
 
-    /// The rate assigned to a flow: `FSE_R(f)`. `None` for a flow that was removed or is paused.
+    /// Returns `FSE_R(f)`, the rate assigned to a flow; `None` for a flow that was removed or is paused.
     pub fn share(&self, flow: FlowNumber) -> Option<Rate> {
         let member = self.active().find(|member| member.number == flow)?;
         Rate::from_bps_f64(libm::round(member.rate_bps))
     }
 
-    /// The sum of the flows' rates: `S_CR`.
+    /// Returns `S_CR`, the rate that the group divides among its flows.
     pub fn sum(&self) -> Rate {
         Rate::from_bps_f64(libm::round(self.sum_bps)).unwrap_or(Rate::ZERO)
     }
 
-    /// The flow that joined first among the active flows.
+    /// Returns the active flow that was registered first.
     pub fn first(&self) -> Option<FlowNumber> {
         self.active().next().map(|member| member.number)
     }
@@ -202,7 +203,7 @@ impl FlowGroup {
         self.flows.iter().filter(|member| member.sent.is_some())
     }
 
-    /// Pauses flows that have been idle for too long. Returns whether there were any.
+    /// Pauses flows that have sent nothing for longer than [`Self::IDLE`]. Returns whether there were any.
     fn pause(&mut self, now: Instant<SenderClock>) -> bool {
         let is_idle = |sent: &mut Instant<SenderClock>| now - *sent > Self::IDLE;
         let mut any = false;
@@ -212,7 +213,7 @@ impl FlowGroup {
         any
     }
 
-    /// Step (a): updates the sum of the rates.
+    /// Step (a) of RFC 8699, Sec. 5.3: updates `S_CR`, the rate that the group divides among its flows.
     fn add(&mut self, now: Instant<SenderClock>, update: &Update) {
         if self.coupling == Coupling::Conservative && self.held_until.is_some_and(|until| now < until) {
             return;
@@ -236,7 +237,8 @@ impl FlowGroup {
         }
     }
 
-    /// Steps (b) and (c): shares by priority, each at most the flow's desired rate.
+    /// Steps (b) and (c) of RFC 8699, Sec. 5.3.1: divides `S_CR` by priority, so that no share exceeds the flow's
+    /// desired rate.
     fn distribute(&mut self) {
         let mut left_bps = self.sum_bps;
         let mut priorities = self.active().fold(0.0, |sum, member| sum + member.priority);
@@ -245,7 +247,7 @@ impl FlowGroup {
             return;
         }
         self.flows.iter_mut().for_each(|member| member.rate_bps = f64::NAN);
-        // Each pass, except the last, limits at least one flow.
+        // Each pass, except the last, limits at least one more flow to its desired rate.
         for _ in 0..=self.flows.len() {
             let level = if priorities > 0.0 { left_bps / priorities } else { 0.0 };
             let mut is_done = true;

@@ -18,7 +18,7 @@ fn kbps(rate: u64) -> Rate {
     Rate::from_bps(rate * 1000)
 }
 
-/// A group of flows with these priorities, each of which joins with 400 kbit/s and sends at once.
+/// Returns a group of flows with these priorities. Each flow joins at 400 kbit/s and sends a packet at once.
 fn group(coupling: Coupling, priorities: &[f64]) -> (FlowGroup, Vec<FlowNumber>) {
     let mut group = FlowGroup::new(coupling);
     let flows: Vec<_> =
@@ -29,7 +29,7 @@ fn group(coupling: Coupling, priorities: &[f64]) -> (FlowGroup, Vec<FlowNumber>)
     (group, flows)
 }
 
-/// The shares of all flows, in bit/s.
+/// Returns the shares of all flows, in bit/s.
 fn shares(group: &FlowGroup, flows: &[FlowNumber]) -> Vec<Option<u64>> {
     flows.iter().map(|flow| group.share(*flow).map(Rate::as_bps)).collect()
 }
@@ -39,7 +39,8 @@ fn step(before: u64, calculated: u64) -> Update {
     Update { before, calculated, desired: None, round_trip: Some(Span::from_millis(50)) }
 }
 
-/// In kbit/s: `S_CR` = 400 + 400 + 400 (step 1), + 500 - 300 = 1400 (step a), + 500 - 700 = 1200.
+/// In kbit/s: when the flows join, `S_CR` is 400 + 400 + 400 = 1200. The first update changes it to 1200 + 500 - 300 =
+/// 1400, and the second to 1400 + 500 - 700 = 1200.
 #[test]
 fn golden_values_of_the_active_exchange() {
     let (mut group, flows) = group(Coupling::Active, &[1.0, 1.0, 2.0]);
@@ -50,7 +51,8 @@ fn golden_values_of_the_active_exchange() {
     assert_eq!(shares(&group, &flows), [300_000, 300_000, 600_000].map(Some));
 }
 
-/// In kbit/s: `S_CR` = 1200 · 300 / 600 = 600; rates are ignored for two round trips of 50 ms; then + 250 - 150 = 700.
+/// In kbit/s: the first update changes `S_CR` to 1200 · 300 / 600 = 600. After that, rates are ignored for two
+/// round-trip times of 50 ms. The last update changes `S_CR` to 600 + 250 - 150 = 700.
 #[test]
 fn golden_values_of_the_conservative_exchange() {
     let (mut group, flows) = group(Coupling::Conservative, &[1.0, 1.0, 2.0]);
@@ -63,8 +65,9 @@ fn golden_values_of_the_conservative_exchange() {
     assert_eq!(shares(&group, &flows), [175_000, 175_000, 350_000].map(Some));
 }
 
-/// In kbit/s: the sum is 1200. If the second flow desires 100, the others share `TLO` = 1100 by priorities of 1 and 2.
-/// If the third flow desires 500, less than its 733, the first flow gets the other 600.
+/// In kbit/s: the sum is 1200. If the second flow desires 100, the first and the third flow divide 1100 by their
+/// priorities of 1 and 2. If the third flow then desires 500, less than its share of 733, the first flow gets the
+/// remaining 600.
 #[test]
 fn what_a_flow_does_not_desire_is_the_others() {
     let (mut group, flows) = group(Coupling::Active, &[1.0, 1.0, 2.0]);
@@ -123,7 +126,8 @@ fn what_is_no_priority_and_one_flow_too_many_are_refused() {
     assert_eq!(group.register(8.0, kbps(1)), Err(GroupError::Full { most: FlowGroup::MOST_FLOWS }));
 }
 
-/// Random events of a group: a flow, a rate, a desired rate and a time.
+/// Generates random events of a group: a kind of event, a flow, a rate and a desired rate in kbit/s, and the time since
+/// the previous event in ms.
 fn happenings() -> impl Strategy<Value = Vec<(u8, usize, u64, Option<u64>, i64)>> {
     let rate = || prop_oneof![Just(0), 1..5_000_u64, Just(u64::from(u32::MAX))];
     prop::collection::vec((0..4_u8, 0..5_usize, rate(), prop::option::of(rate()), 0..400_i64), 1..80)
@@ -131,8 +135,8 @@ fn happenings() -> impl Strategy<Value = Vec<(u8, usize, u64, Option<u64>, i64)>
 
 proptest! {
     /// For any events: shares are at most the desired rates; the whole sum is assigned unless all flows are limited;
-    /// and unlimited flows have the same rate per unit of priority, which limited flows do not exceed. This is the
-    /// water level of max-min fairness.
+    /// and unlimited flows have the same rate per unit of priority, which limited flows do not exceed. This is max-min
+    /// fairness.
     #[test]
     fn shares_are_a_water_level(conservative: bool, happenings in happenings()) {
         let priorities = [0.01, 1.0, 2.0, 8.0, 100.0];
@@ -164,7 +168,7 @@ proptest! {
                 levels.push((share < *desire - 1.0, share / priority, 1.0 / priority));
             }
             let sum = group.sum().as_bps_f64();
-            // Each share is rounded to 1 bit/s, and floats have some 16 digits.
+            // Each share is rounded to 1 bit/s, and floating-point numbers have about 16 digits.
             let rounding = 5.0 + 1e-12 * sum;
             prop_assert!(given <= sum + rounding, "{given} of {sum}");
             if let Some((_, level, off)) = levels.iter().find(|(is_open, ..)| *is_open).copied() {
@@ -194,7 +198,8 @@ fn law(name: &str) -> Box<dyn Controller> {
     entry.build(&entry.parse(&[]).expect("defaults"), PACKET).expect("right")
 }
 
-/// A flow that joins gets its share with its next packet, and silence of one flow affects all.
+/// When a second flow joins, each flow gets its share with its next packet. When the reports to one flow are missing,
+/// the rates of both flows fall.
 #[test]
 fn every_law_by_packet_goes_on_from_the_share_that_it_is_given() {
     for name in ["gcc", "nada", "scream", "equipoise"] {

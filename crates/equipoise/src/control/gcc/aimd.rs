@@ -4,8 +4,8 @@ use super::detector::Usage;
 use crate::control::RateLimits;
 use crate::units::{Instant, SenderClock, Span};
 
-/// The rate that the delay allows: it rises while the path is not overused, and falls below the delivery rate at
-/// overuse.
+/// The rate that the delay allows, in Google congestion control: it rises while the path is not overused, and falls
+/// below the delivery rate at overuse.
 ///
 /// ```text
 ///              Over            Normal            Under
@@ -25,16 +25,16 @@ use crate::units::{Instant, SenderClock, Span};
 /// adds half a packet per `rtt + 100 ms` in steps of at least 1 kbit/s and at most half a packet, and limits an
 /// increase to 1.5 R.
 ///
-/// Reading: both forms use the state machine of the table and the band of [`LinkCapacity`], which the draft leaves
-/// open.
+/// Our interpretation: both forms use the state machine of the table and the band of [`LinkCapacity`], which the draft
+/// leaves open.
 #[derive(Clone, Debug)]
 pub(super) struct Aimd {
     form: GccForm,
     limits: RateLimits,
-    /// β.
+    /// β, the factor of a decrease.
     decrease: f64,
     bps: f64,
-    /// The last delivery rate, or the start rate.
+    /// The last delivery rate, in bit/s; before the first one, the start rate.
     acked_bps: f64,
     capacity: LinkCapacity,
     round_trip: Span,
@@ -44,19 +44,19 @@ pub(super) struct Aimd {
 
 /// Growth per second while the capacity is unknown (draft-ietf-rmcat-gcc-02, Sec. 5.5; libwebrtc, `aimd_rate_control`).
 const GROWTH: f64 = 1.08;
-/// Maximum time that counts for one step, in s (draft-ietf-rmcat-gcc-02, Sec. 5.5).
+/// Maximum elapsed time that counts for one step, in s (draft-ietf-rmcat-gcc-02, Sec. 5.5).
 const LONGEST_STEP_S: f64 = 1.0;
-/// The minimum step, in bit/s (draft-ietf-rmcat-gcc-02, Sec. 5.5).
+/// The minimum step of an increase, in bit/s (draft-ietf-rmcat-gcc-02, Sec. 5.5).
 const LEAST_STEP: f64 = 1000.0;
 /// The minimum growth near the capacity, in bit/s per second (libwebrtc, `aimd_rate_control`).
 const LEAST_SLOPE: f64 = 4000.0;
 /// Upper limit of an increase, as a multiple of the delivery rate (draft-ietf-rmcat-gcc-02, Sec. 5.5).
 const HEADROOM: f64 = 1.5;
-/// Added to this upper limit, in bit/s, so that an encoder with an uneven rate does not hold the estimate down
-/// (libwebrtc, `aimd_rate_control`).
+/// Added to the upper limit of an increase, in bit/s, so that an encoder with an uneven rate does not keep the estimate
+/// low (libwebrtc, `aimd_rate_control`).
 const HEADROOM_OFFSET: f64 = 10_000.0;
-/// Subtracted at a decrease, after the factor β, in bit/s, so that the queue also drains at low rates (libwebrtc,
-/// `aimd_rate_control`).
+/// Subtracted from the rate at a decrease, after the multiplication by β, in bit/s, so that the queue also drains at
+/// low rates (libwebrtc, `aimd_rate_control`).
 const DECREASE_OFFSET: f64 = 5000.0;
 /// Assumed round-trip time before the first measurement (libwebrtc, `aimd_rate_control`).
 const FIRST_ROUND_TRIP: Span = Span::from_millis(200);
@@ -66,10 +66,11 @@ const DETECTION: Span = Span::from_millis(100);
 const FRAMES: f64 = 30.0;
 /// Size of the largest packet of a frame, in bits (draft-ietf-rmcat-gcc-02, Sec. 5.5).
 const PACKET: f64 = 1200.0 * 8.0;
-/// Bounds of the minimum interval between decreases, which is a round trip (libwebrtc, `aimd_rate_control`).
+/// Lower and upper bound of the minimum interval between two decreases, which otherwise is a round-trip time
+/// (libwebrtc, `aimd_rate_control`).
 const SOONEST_DECREASE: (Span, Span) = (Span::from_millis(10), Span::from_millis(200));
-/// This minimum interval does not apply if the delivery rate is below this share of the rate (libwebrtc,
-/// `aimd_rate_control`).
+/// The minimum interval between two decreases does not apply if the delivery rate is below this share of the rate
+/// (libwebrtc, `aimd_rate_control`).
 const COLLAPSE: f64 = 0.5;
 
 impl Aimd {
@@ -88,7 +89,7 @@ impl Aimd {
         }
     }
 
-    /// The rate in bit/s.
+    /// Returns the rate in bit/s.
     pub(super) const fn bps(&self) -> f64 {
         self.bps
     }
@@ -100,18 +101,19 @@ impl Aimd {
         }
     }
 
-    /// Sets a rate that was proved by other means, for example by a probe.
+    /// Sets a rate that another measurement has confirmed, for example a probe.
     pub(super) fn set(&mut self, now: Instant<SenderClock>, bps: f64) {
         self.bps = self.clamped(bps);
         self.changed = Some(now);
     }
 
-    /// Sets a rate that was decided elsewhere, without changing the state of past decisions.
+    /// Sets a rate that was decided outside of this law, without changing the time of the last update.
     pub(super) fn go_on_from(&mut self, bps: f64) {
         self.bps = self.clamped(bps);
     }
 
-    /// Whether a decrease is allowed: a round trip has passed since the last one, or the delivery rate has collapsed.
+    /// Whether a decrease is allowed: a round trip, bounded to 10 to 200 ms, has passed since the last update of the
+    /// rate, or the delivery rate has collapsed.
     pub(super) fn may_decrease(&self, now: Instant<SenderClock>, acked_bps: Option<f64>) -> bool {
         let (soonest, latest) = SOONEST_DECREASE;
         let wait = self.round_trip.clamp(soonest, latest);
@@ -119,14 +121,14 @@ impl Aimd {
             || acked_bps.is_some_and(|acked| acked < COLLAPSE * self.bps)
     }
 
-    /// Overuse before the first delivery rate is known: halves the rate, at most every 200 ms.
+    /// Halves the rate at overuse before the first delivery rate is known, at most once per round trip.
     pub(super) fn halve(&mut self, now: Instant<SenderClock>) {
         if self.may_decrease(now, None) {
             self.set(now, self.bps / 2.0);
         }
     }
 
-    /// Applies the state of the detector and the delivery rate, if it is known.
+    /// Updates the rate by the state of the detector and by the delivery rate, if it is known.
     pub(super) fn update(&mut self, now: Instant<SenderClock>, usage: Usage, acked_bps: Option<f64>) {
         if let Some(acked) = acked_bps.filter(|acked| acked.is_finite()) {
             self.acked_bps = acked;
@@ -157,12 +159,12 @@ impl Aimd {
         self.changed = Some(now);
     }
 
-    /// The step while the capacity is unknown.
+    /// Returns the step of an increase while the capacity is unknown, in bit/s.
     fn grown(&self, elapsed_s: f64) -> f64 {
         (self.bps * (libm::pow(GROWTH, elapsed_s.min(LONGEST_STEP_S)) - 1.0)).max(LEAST_STEP)
     }
 
-    /// The step near the capacity.
+    /// Returns the step of an increase near the capacity, in bit/s.
     fn added(&self, elapsed_s: f64) -> f64 {
         let response_s = (self.round_trip + DETECTION).as_secs_f64();
         match self.form {
@@ -171,7 +173,7 @@ impl Aimd {
         }
     }
 
-    /// The packet size in bits, if a frame is divided into equal packets.
+    /// Returns the packet size in bits, if a frame is divided into equal packets.
     fn packet_bits(&self) -> f64 {
         let frame = self.bps / FRAMES;
         frame / libm::ceil(frame / PACKET).max(1.0)
@@ -195,7 +197,7 @@ impl Aimd {
         (self.is_holding, self.changed) = (true, Some(now));
     }
 
-    /// Clamps to the limits; NaN leaves the rate unchanged.
+    /// Returns `bps` clamped to the rate limits; for NaN, returns the current rate.
     fn clamped(&self, bps: f64) -> f64 {
         if bps.is_nan() { self.bps } else { bps.clamp(self.limits.min().as_bps_f64(), self.limits.max().as_bps_f64()) }
     }
@@ -217,7 +219,7 @@ mod tests {
         Aimd::new(form, limits.starting_at(Rate::from_bps(1000 * start_kbps)), 0.85)
     }
 
-    /// A controller that has just estimated a capacity equal to its own rate.
+    /// Returns a controller that has just estimated a capacity equal to its own rate.
     fn near_capacity(form: GccForm, kbps: u64, round_trip_ms: i64) -> Aimd {
         let mut aimd = aimd(form, kbps);
         aimd.capacity.push(aimd.bps);
@@ -226,8 +228,8 @@ mod tests {
         aimd
     }
 
-    /// Golden values, by the equation. At 30 frames/s, a frame has 4 packets of 8333 bits at 1 Mbit/s, and one packet
-    /// of 10 000 bits at 300 kbit/s.
+    /// The expected values follow from the equation. At 30 frames/s, a frame has 4 packets of 8333 bits at 1 Mbit/s,
+    /// and 2 packets of 5000 bits at 300 kbit/s.
     #[test]
     fn near_the_capacity_the_rate_rises_as_computed() {
         for (kbps, expected) in [(1000, [27.8, 20.8, 13.9]), (300, [16.7, 12.5, 8.3])] {
@@ -251,18 +253,19 @@ mod tests {
         millis as f64 / 1e3
     }
 
-    /// ln 2 / ln 1.08 = 9.0 s, ln(1/0.15) / ln 1.08 = 24.7 s, ln(1/0.3) / ln 1.08 = 15.6 s.
+    /// At 8 % per second, doubling the rate takes ln 2 / ln 1.08 = 9.0 s. Growth from 150 to 1000 kbit/s takes
+    /// ln(1/0.15) / ln 1.08 = 24.7 s, and from 300 to 1000 kbit/s ln(1/0.3) / ln 1.08 = 15.6 s.
     #[test]
     fn without_a_capacity_the_rate_grows_by_8_percent_a_second() {
         for (from, to, seconds) in [(500, 1000.0, 9.0), (150, 1000.0, 24.7), (300, 1000.0, 15.6)] {
             let found = seconds_to(&mut aimd(GccForm::Libwebrtc, from), to, |bps| bps);
-            // A step takes 200 ms, and the first step only leaves the hold state.
+            // The rate is updated every 200 ms, and the first update only leaves the hold state.
             assert!((found - seconds).abs() < 0.5, "{from} to {to}: {found} for {seconds} s");
         }
     }
 
-    /// At 20.8 kbit/s per second, 150 kbit/s take 7.2 s. Below 1 Mbit/s most packets are smaller, so the growth is
-    /// slower.
+    /// At a growth of 20.8 kbit/s per second, the rate regains 150 kbit/s within 7.2 s. Below 1 Mbit/s most packets are
+    /// smaller, so the growth is slower.
     #[test]
     fn what_a_decrease_took_is_back_after_seven_seconds() {
         let mut aimd = near_capacity(GccForm::Libwebrtc, 1000, 100);
@@ -282,8 +285,8 @@ mod tests {
         aimd.update(at(200), Usage::Normal, Some(500e3));
         aimd.update(at(300), Usage::Normal, Some(500e3));
         assert!(aimd.bps > 505e3);
-        // The delivery rate is above the sending rate, as while a queue drains. Then the capacity decides, here 600
-        // kbit/s.
+        // The delivery rate is above the sending rate, as it is while a queue drains. In this case the estimated
+        // capacity decides, here 600 kbit/s.
         aimd.update(at(400), Usage::Over, Some(900e3));
         assert!(aimd.bps <= 507e3, "never up: {}", aimd.bps);
     }
@@ -294,7 +297,7 @@ mod tests {
             let mut aimd = aimd(form, 250);
             (0..1000).for_each(|step| aimd.update(at(100 * step), Usage::Normal, Some(200e3)));
             assert!((aimd.bps - most).abs() < 1e-6, "{}", aimd.bps);
-            // A lower limit does not lower the rate.
+            // If the delivery rate falls, and the upper limit of an increase with it, the current rate is kept.
             aimd.update(at(100_100), Usage::Normal, Some(100e3));
             assert!((aimd.bps - most).abs() < 1e-6);
         }

@@ -1,10 +1,11 @@
 use crate::units::{Instant, SenderClock, Size};
 
-/// Detects that the application sends much less than allowed, so that the delivery rate says nothing about the path's
-/// capacity.
+/// Detects that the application sends much less than the allowed rate, so that the delivery rate says nothing about the
+/// path's capacity.
 ///
-/// A budget of at most 0.5 s grows at 65 % of the estimated rate and shrinks by the data sent. If more than 80 % of the
-/// budget is left, the flow becomes app-limited ("application-limited region"); below 50 % this ends.
+/// A budget of data grows at 65 % of the estimated rate, to at most 0.5 s of this growth, and shrinks by the data sent.
+/// If more than 80 % of the maximum is left, the flow becomes app-limited ("application-limited region"). If less than
+/// 50 % is left, the flow is no longer app-limited.
 ///
 /// Source: libwebrtc, `alr_detector` and `interval_budget`.
 #[derive(Clone, Copy, Debug)]
@@ -15,13 +16,15 @@ pub(super) struct AppLimit {
     since: Option<Instant<SenderClock>>,
 }
 
-/// Minimum share of the estimate that an application uses if the flow is not app-limited (libwebrtc, `alr_detector`).
+/// If an application uses at least this share of the estimated rate, the flow is not app-limited (libwebrtc,
+/// `alr_detector`).
 const USED: f64 = 0.65;
-/// Maximum of the budget in s, both positive and negative (libwebrtc, `interval_budget`).
+/// Maximum of the budget, both positive and negative, in s of its growth (libwebrtc, `interval_budget`).
 const WINDOW_S: f64 = 0.5;
-/// Share of the budget above which the region begins (libwebrtc, `alr_detector`).
+/// If more than this share of the maximum budget is left, the flow becomes app-limited (libwebrtc, `alr_detector`).
 const BEGINS: f64 = 0.8;
-/// Share of the budget below which the region ends (libwebrtc, `alr_detector`).
+/// If less than this share of the maximum budget is left, the flow is no longer app-limited (libwebrtc,
+/// `alr_detector`).
 const ENDS: f64 = 0.5;
 
 impl AppLimit {
@@ -29,12 +32,12 @@ impl AppLimit {
         Self { budget_bps: USED * bps, left_bits: 0.0, last: None, since: None }
     }
 
-    /// The time since which the flow is app-limited; `None` if it is not.
+    /// Returns the time since which the flow is app-limited; `None` if the flow is not app-limited.
     pub(super) const fn since(&self) -> Option<Instant<SenderClock>> {
         self.since
     }
 
-    /// Sets a new estimate.
+    /// Sets a new estimate of the rate, in bit/s.
     pub(super) fn set_estimate(&mut self, bps: f64) {
         self.budget_bps = USED * bps;
         self.left_bits = self.left_bits.clamp(-self.most(), self.most());
@@ -44,7 +47,7 @@ impl AppLimit {
         self.budget_bps * WINDOW_S
     }
 
-    /// Records a packet that was sent. The first one only starts the clock.
+    /// Records a packet that was sent. The first packet only sets the start time.
     pub(super) fn on_sent(&mut self, now: Instant<SenderClock>, size: Size) {
         let Some(last) = self.last.replace(now) else { return };
         let most = self.most();
@@ -63,7 +66,7 @@ impl AppLimit {
 mod tests {
     use super::*;
 
-    /// Sends a packet every 10 ms, between two times in ms, at a rate of `share` times 1 Mbit/s.
+    /// Sends a packet every 10 ms from the time `from` to the time `until`, both in ms, at a rate of `share` Mbit/s.
     fn send(limit: &mut AppLimit, from: u64, until: u64, share: f64) {
         let bits = share * 1e6 * 0.01;
         (from..until).step_by(10).for_each(|millis| {
@@ -71,8 +74,8 @@ mod tests {
         });
     }
 
-    /// At 20 % of the estimate, the budget grows by 45 % of it. So the budget reaches 80 % of its maximum, half a
-    /// second at 65 %, after 0.4 · 65/45 = 0.58 s.
+    /// If the application sends at 20 % of the estimated rate, the budget grows at 65 % - 20 % = 45 % of this rate. Its
+    /// maximum is half a second at 65 %, so it reaches 80 % of the maximum after 0.4 · 65/45 = 0.58 s.
     #[test]
     fn an_application_that_sends_little_is_found_when_the_budget_says() {
         let mut limit = AppLimit::new(1e6);
@@ -80,7 +83,8 @@ mod tests {
         assert_eq!(limit.since(), None);
         send(&mut limit, 570, 600, 0.2);
         assert!(limit.since().is_some());
-        // At the full estimate, the budget shrinks by 35 % of it, so 30 % of the maximum last 0.15 · 65/35 = 0.28 s.
+        // At the full estimated rate, the budget shrinks at 35 % of this rate, so 30 % of the maximum last 0.15 · 65/35
+        // = 0.28 s.
         send(&mut limit, 600, 700, 1.0);
         assert!(limit.since().is_some());
         send(&mut limit, 700, 1200, 1.0);

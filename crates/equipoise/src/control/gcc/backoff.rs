@@ -1,15 +1,15 @@
 use super::throughput::Arrival;
 use crate::units::{Instant, SenderClock, Span};
 
-/// The last resort: the rate falls if the round-trip time is above 3 s, or if no feedback arrives for 3 s while packets
-/// leave.
+/// The back-off of last resort: the rate falls if the round-trip time is above 3 s, or if no feedback arrives for 3 s
+/// while packets are sent.
 ///
-/// The round-trip time is that of the packet whose feedback was sent soonest after its arrival. After the last feedback
-/// this time grows with each packet sent, so an idle sender does not back off.
+/// The round-trip time is that of the packet whose feedback was sent soonest after the packet arrived. After the last
+/// feedback, each packet sent extends this time to its own departure, so an idle sender does not back off.
 ///
-/// Source: libwebrtc, `send_side_bandwidth_estimation` (RTT-based back-off). Reading: libwebrtc also lowers the rate at
-/// its process interval, once per second; here only packets and feedback do. While there are neither packets nor
-/// feedback, the rate has no effect.
+/// Source: libwebrtc, `send_side_bandwidth_estimation` (RTT-based back-off). Unlike libwebrtc, which also lowers the
+/// rate at its process interval, once per second, this code lowers the rate only when a packet is sent or feedback
+/// arrives. Between these events, the rate has no effect.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct RoundTripBackoff {
     round_trip: Span,
@@ -20,9 +20,9 @@ pub(super) struct RoundTripBackoff {
 
 /// The round-trip time above which the rate falls (libwebrtc, `send_side_bandwidth_estimation`).
 const LIMIT: Span = Span::from_secs(3);
-/// Factor by which the rate falls (libwebrtc, `send_side_bandwidth_estimation`).
+/// Factor of a reduction of the rate (libwebrtc, `send_side_bandwidth_estimation`).
 pub(super) const FACTOR: f64 = 0.8;
-/// Minimum time between two reductions (libwebrtc, `send_side_bandwidth_estimation`).
+/// Minimum time between two reductions of the rate (libwebrtc, `send_side_bandwidth_estimation`).
 const INTERVAL: Span = Span::from_secs(1);
 
 impl RoundTripBackoff {
@@ -32,7 +32,7 @@ impl RoundTripBackoff {
         self.sent = Some(now);
     }
 
-    /// Records feedback on these packets, which are in arrival order.
+    /// Records feedback on these packets, which are sorted by arrival.
     pub(super) fn on_feedback(&mut self, now: Instant<SenderClock>, packets: &[Arrival]) {
         let Some(newest) = packets.last().map(|packet| packet.arrived) else { return };
         let held = |packet: &Arrival| (now - packet.departed) - (newest - packet.arrived);
@@ -40,13 +40,13 @@ impl RoundTripBackoff {
         (self.round_trip, self.told) = (round_trip.max(Span::ZERO), Some(now));
     }
 
-    /// Whether the round-trip time is too long.
+    /// Whether the round-trip time is above 3 s.
     pub(super) fn is_too_long(&self) -> bool {
         let waited = self.sent.zip(self.told).map_or(Span::ZERO, |(sent, told)| (sent - told).max(Span::ZERO));
         self.round_trip + waited > LIMIT
     }
 
-    /// Whether the rate must fall now, by [`FACTOR`]; at most once per second.
+    /// Whether the rate must now be multiplied by [`FACTOR`]. Returns true at most once per second.
     pub(super) fn is_due(&mut self, now: Instant<SenderClock>) -> bool {
         let is_due = self.is_too_long() && self.lowered.is_none_or(|lowered| now - lowered >= INTERVAL);
         if is_due {
@@ -81,7 +81,8 @@ mod tests {
         assert!(!backoff.is_too_long());
     }
 
-    /// If a packet arrived 200 ms before the report, these 200 ms are not a part of its round-trip time.
+    /// If a packet arrived 200 ms before the report was sent, these 200 ms are not a part of the packet's round-trip
+    /// time.
     #[test]
     fn the_time_that_a_packet_waited_for_its_report_does_not_count() {
         let mut backoff = RoundTripBackoff::default();

@@ -1,29 +1,30 @@
-/// The capacity of the link, from the delivery rates while it was overused.
+/// Estimates the capacity of the link, from the delivery rates while the link was overused.
 ///
 /// ```text
 /// C = 0.95 C + 0.05 R                          kbit/s
 /// v = 0.95 v + 0.05 (C - R)² / max(C, 1)       0.4 ≤ v ≤ 2.5
 /// ```
 ///
-/// Within `C ± 3 sqrt(v C)` the rate is near the capacity and is raised slowly. Outside this band, the path has
-/// changed.
+/// While the delivery rate is in the band `C ± 3 sqrt(v C)`, the rate is near the capacity and is raised slowly. A
+/// delivery rate outside this band shows that the path has changed.
 ///
 /// Source: libwebrtc, `link_capacity_estimator`; draft-ietf-rmcat-gcc-02, Sec. 5.5 for mean and deviation with a factor
 /// of 0.95.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct LinkCapacity {
     kbps: Option<f64>,
-    /// v, variance over mean, in kbit/s.
+    /// v, the variance divided by the mean, in kbit/s.
     spread_kbps: f64,
 }
 
-/// Weight of a new rate; a larger value forgets sooner (draft-ietf-rmcat-gcc-02, Sec. 5.5).
+/// Weight of a new delivery rate in C and v. With a larger value, old rates are forgotten sooner
+/// (draft-ietf-rmcat-gcc-02, Sec. 5.5).
 const NEW: f64 = 0.05;
-/// The minimum v: ±42 kbit/s at 500 kbit/s (libwebrtc, `link_capacity_estimator`).
+/// The minimum of v, with a band of ±42 kbit/s at 500 kbit/s (libwebrtc, `link_capacity_estimator`).
 const LEAST_SPREAD: f64 = 0.4;
-/// The maximum v: ±106 kbit/s at 500 kbit/s (libwebrtc, `link_capacity_estimator`).
+/// The maximum of v, with a band of ±106 kbit/s at 500 kbit/s (libwebrtc, `link_capacity_estimator`).
 const LARGEST_SPREAD: f64 = 2.5;
-/// Half-width of the band, in standard deviations (draft-ietf-rmcat-gcc-02, Sec. 5.5).
+/// Half-width of the band around C, in standard deviations (draft-ietf-rmcat-gcc-02, Sec. 5.5).
 const BAND: f64 = 3.0;
 
 impl LinkCapacity {
@@ -31,12 +32,12 @@ impl LinkCapacity {
         Self { kbps: None, spread_kbps: LEAST_SPREAD }
     }
 
-    /// The estimate in bit/s; `None` if there is none.
+    /// Returns C, the estimated capacity, in bit/s; `None` if there is no estimate.
     pub(super) fn bps(&self) -> Option<f64> {
         self.kbps.map(|kbps| kbps * 1e3)
     }
 
-    /// Forgets the mean, but keeps the variance.
+    /// Forgets the mean C, but keeps the variance.
     pub(super) const fn forget(&mut self) {
         self.kbps = None;
     }
@@ -58,12 +59,12 @@ impl LinkCapacity {
         BAND * libm::sqrt(self.spread_kbps * kbps.max(0.0))
     }
 
-    /// Whether a rate in bit/s is above the band; false if there is no estimate.
+    /// Whether a rate in bit/s is above the band around C; false if there is no estimate.
     pub(super) fn is_above(&self, bps: f64) -> bool {
         self.kbps.is_some_and(|kbps| bps > 1e3 * (kbps + self.half_band_kbps(kbps)))
     }
 
-    /// Whether a rate in bit/s is below the band; false if there is no estimate.
+    /// Whether a rate in bit/s is below the band around C; false if there is no estimate.
     pub(super) fn is_below(&self, bps: f64) -> bool {
         self.kbps.is_some_and(|kbps| bps < 1e3 * (kbps - self.half_band_kbps(kbps)).max(0.0))
     }
@@ -73,7 +74,8 @@ impl LinkCapacity {
 mod tests {
     use super::*;
 
-    /// 3 sqrt(0.4 · 500) = 42.4 and 3 sqrt(2.5 · 500) = 106.1 kbit/s.
+    /// At 500 kbit/s, the half-width of the band is 3 sqrt(0.4 · 500) = 42.4 kbit/s for the minimum v, and 3 sqrt(2.5
+    /// · 500) = 106.1 kbit/s for the maximum v.
     #[test]
     fn the_band_is_as_wide_as_its_variance_says() {
         let mut link = LinkCapacity::new();
@@ -92,7 +94,7 @@ mod tests {
             link.push(bps);
         }
         assert!(link.bps().is_some_and(|bps| (bps - 505e3).abs() < 1e-6));
-        // 0.95 · 0.4 + 0.05 · 95²/505
+        // The new v is 0.95 · 0.4 + 0.05 · 95²/505, because C is 505 kbit/s and the delivery rate 600 kbit/s.
         assert!((link.spread_kbps - (0.38 + 0.05 * 95.0 * 95.0 / 505.0)).abs() < 1e-12);
         link.forget();
         assert_eq!(link.bps(), None);

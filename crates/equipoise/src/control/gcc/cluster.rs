@@ -2,7 +2,7 @@ use super::throughput::Arrival;
 use crate::control::{Probe, SentPacket};
 use crate::units::{Instant, ReceiverClock, SenderClock, Size, Span};
 
-/// The rates proved by the packets of probes.
+/// Computes the rates that probes have proved. A probe is a burst of packets above the allowed rate.
 ///
 /// ```text
 /// sent     = (bytes - last to leave) / (last departure - first departure)
@@ -10,29 +10,29 @@ use crate::units::{Instant, ReceiverClock, SenderClock, Size, Span};
 /// result   = min(sent, received), or 0.95 received if that is below 0.9 sent: the path is full
 /// ```
 ///
-/// A result needs 80 % of the requested packets and bytes to arrive. If the packets arrive more than twice as fast as
-/// they left, something delayed them, and the result is invalid. It is also invalid if the sending or the receiving
-/// time is zero or above a second.
+/// A result requires that 80 % of the requested packets and bytes arrive. If the packets arrive more than twice as fast
+/// as they left, the path delayed some of them, and the result is invalid. It is also invalid if the sending or the
+/// receiving time is zero or above a second.
 ///
 /// Source: libwebrtc, `probe_bitrate_estimator`.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Clusters {
-    /// The newest is last.
+    /// The last probes, of which the newest is last.
     clusters: [Option<Cluster>; KEPT],
 }
 
-/// Number of probes that are remembered. Our choice: more than are in flight at once.
+/// Number of probes that are remembered. The value is our choice: more probes than are in flight at the same time.
 const KEPT: usize = 4;
-/// Share of packets and bytes that must arrive (libwebrtc, `probe_bitrate_estimator`).
+/// Share of the requested packets and bytes that must arrive (libwebrtc, `probe_bitrate_estimator`).
 const ENOUGH: f64 = 0.8;
-/// Maximum receiving rate relative to the sending rate (libwebrtc, `probe_bitrate_estimator`).
+/// Maximum receiving rate of a valid probe, as a multiple of its sending rate (libwebrtc, `probe_bitrate_estimator`).
 const MOST_SQUEEZED: f64 = 2.0;
 /// The path is full if the receiving rate is below this share of the sending rate (libwebrtc,
 /// `probe_bitrate_estimator`).
 const FULL: f64 = 0.9;
-/// Share of a full path's rate that is used (libwebrtc, `probe_bitrate_estimator`).
+/// If the path is full, the result is this share of the receiving rate (libwebrtc, `probe_bitrate_estimator`).
 const USED: f64 = 0.95;
-/// The longest probe (libwebrtc, `probe_bitrate_estimator`).
+/// Maximum sending time and receiving time of a probe (libwebrtc, `probe_bitrate_estimator`).
 const LONGEST: Span = Span::from_secs(1);
 
 #[derive(Clone, Copy, Debug)]
@@ -58,8 +58,8 @@ struct Proof {
 }
 
 impl Clusters {
-    /// Records a packet of probe `number`; `probe` is the probe if it is still wanted. Returns whether the whole probe
-    /// was sent.
+    /// Records a sent packet of the probe with number `number`. `probe` is this probe if it is still requested. Returns
+    /// whether all packets and bytes of the probe were sent.
     pub(super) fn on_sent(&mut self, probe: Option<Probe>, number: u64, packet: &SentPacket) -> bool {
         let is_known = self.clusters.iter().flatten().any(|cluster| cluster.probe.number == number);
         if let (false, Some(probe)) = (is_known, probe) {
@@ -75,8 +75,8 @@ impl Clusters {
         cluster.sent_packets >= cluster.probe.packets && cluster.sent_size >= cluster.probe.size
     }
 
-    /// Records a packet that arrived. Returns the rate in bit/s that its probe has proved so far, if any. Packets sent
-    /// between the packets of a probe count as a part of the probe.
+    /// Records a packet that arrived. Returns the rate in bit/s that the packet's probe has proved so far, if any. A
+    /// packet sent between the packets of a probe counts as a part of the probe.
     pub(super) fn on_arrival(&mut self, packet: &Arrival) -> Option<f64> {
         let cluster = self
             .clusters
@@ -143,8 +143,8 @@ mod tests {
     use super::*;
     use crate::units::Rate;
 
-    /// The result in kbit/s for five packets of 1000 bytes, with the given sending and receiving intervals in ms. The
-    /// last `lost` packets do not arrive.
+    /// Returns the result in kbit/s of a probe with five packets of 1000 bytes, which leave every `sent_ms` and arrive
+    /// every `received_ms`. The last `lost` packets do not arrive.
     fn result(sent_ms: u64, received_ms: u64, lost: u64) -> Option<f64> {
         let mut clusters = Clusters::default();
         let probe = Probe::new(1, Rate::from_bps(1), 5, Size::from_bytes(5000));
@@ -163,7 +163,7 @@ mod tests {
         found.map(|bps| bps / 1e3)
     }
 
-    /// Golden values of libwebrtc's `delay_based_bwe_unittest`.
+    /// The expected values are those of libwebrtc's `delay_based_bwe_unittest`.
     #[test]
     fn results_are_those_of_libwebrtc() {
         assert_eq!(result(10, 10, 0), Some(800.0));

@@ -15,25 +15,25 @@ use crate::control::{
 };
 use crate::units::{Instant, Rate, SenderClock, Size, Span};
 
-/// The forms of the law.
+/// The two forms of Google congestion control.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum GccForm {
-    /// As in today's libwebrtc.
+    /// The algorithm of today's libwebrtc.
     #[default]
     Libwebrtc,
-    /// As printed in draft-ietf-rmcat-gcc-02.
+    /// The algorithm as printed in draft-ietf-rmcat-gcc-02.
     Draft,
 }
 
-/// Which probes the law requests, in libwebrtc's form; the draft's form has none.
+/// Which probes the libwebrtc form of the law requests. The draft form requests no probes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum GccProbing {
     /// No probes.
     Off,
-    /// At the start, and after a large drop of an app-limited rate.
+    /// Probes at the start, and after a large drop of the rate of an app-limited flow.
     #[default]
     On,
-    /// In addition every 5 s while the flow is app-limited.
+    /// The probes of `On`, and in addition a probe every 5 s while the flow is app-limited.
     Periodic,
 }
 
@@ -42,25 +42,25 @@ pub enum GccProbing {
 pub struct GccConfig {
     /// Lowest rate, highest rate and start rate.
     pub limits: RateLimits,
-    /// The form.
+    /// The form of the law.
     pub form: GccForm,
-    /// The probes.
+    /// Which probes the law requests.
     pub probing: GccProbing,
     /// β, the rate after overuse as a share of the delivery rate. Values are clamped to the range 0 to 1; NaN is
     /// replaced by [`GccConfig::DECREASE`].
     pub decrease: f64,
-    /// Pacing rate of libwebrtc's form, as a multiple of the rate; at least 1. NaN is replaced by
+    /// Pacing rate of the libwebrtc form, as a multiple of the allowed rate; at least 1. NaN is replaced by
     /// [`GccConfig::PACING`].
     pub pacing: f64,
 }
 
 impl GccConfig {
-    /// β of both forms (draft-ietf-rmcat-gcc-02, Sec. 5.5).
+    /// Default of β, in both forms (draft-ietf-rmcat-gcc-02, Sec. 5.5).
     pub const DECREASE: f64 = 0.85;
-    /// Pacing rate as a multiple of the rate (libwebrtc, `goog_cc_network_control`).
+    /// Default of the pacing rate, as a multiple of the allowed rate (libwebrtc, `goog_cc_network_control`).
     pub const PACING: f64 = 1.1;
 
-    /// libwebrtc's form within these limits, with its probes.
+    /// Returns the configuration of libwebrtc's form within these limits, with the default probes.
     pub const fn new(limits: RateLimits) -> Self {
         Self {
             limits,
@@ -76,21 +76,21 @@ impl GccConfig {
 #[derive(Clone, Debug)]
 pub struct Gcc {
     limits: RateLimits,
-    /// A, in bit/s.
+    /// A, the allowed rate, in bit/s.
     bps: f64,
     delay: DelayPart,
     aimd: Aimd,
     backoff: RoundTripBackoff,
     form: Form,
     pacing: f64,
-    /// Data that was queued at the sender when the last frame arrived.
+    /// Data of earlier frames that was waiting at the sender when the last frame was queued.
     waiting: Size,
-    /// The packets of one feedback that arrived, in arrival order.
+    /// The packets that arrived according to the current feedback, in arrival order.
     arrivals: Vec<Arrival>,
     snapshot: Snapshot,
 }
 
-/// The parts in which the forms differ.
+/// The state in which the two forms of the law differ.
 #[derive(Clone, Debug)]
 #[expect(clippy::large_enum_variant, reason = "one for each controller, which lives on the heap")]
 enum Form {
@@ -100,14 +100,14 @@ enum Form {
 
 /// The lowest rate after the round-trip back-off, in bit/s (libwebrtc, `send_side_bandwidth_estimation`).
 const BACKOFF_FLOOR: f64 = 5000.0;
-/// Time within which data queued at the sender must leave (libwebrtc, `pacing_controller`).
+/// Maximum time that sending the data queued at the sender may take (libwebrtc, `pacing_controller`).
 const LONGEST_QUEUE: Span = Span::from_secs(2);
 /// A probe result lowers the rate to no less than this share of the delivery rate (libwebrtc,
 /// `goog_cc_network_control`).
 const PROBE_DROP: f64 = 0.85;
 
 impl Gcc {
-    /// A controller at its start rate, without feedback so far.
+    /// Creates a controller at its start rate.
     pub fn new(config: GccConfig) -> Self {
         let GccConfig { limits, form, probing, decrease, pacing } = config;
         let decrease = if decrease.is_nan() { GccConfig::DECREASE } else { decrease.clamp(0.0, 1.0) };
@@ -183,7 +183,7 @@ impl Gcc {
                 }
             }
         };
-        // Without arrivals there is no proof for a higher rate.
+        // If no packet arrived, nothing proves that the path carries a higher rate.
         let allowed = if arrivals.is_empty() { allowed.min(self.bps) } else { allowed };
         self.arrivals = arrivals;
         if self.backoff.is_too_long() {
@@ -220,7 +220,8 @@ impl Gcc {
         }
     }
 
-    /// Reacts to silence of the receiver.
+    /// Lowers the rate because no feedback arrived for several report intervals, or because a retransmission timer
+    /// expired.
     fn on_silence(&mut self, now: Instant<SenderClock>) {
         self.aimd.set(now, self.aimd.bps().min(self.bps) * backoff::FACTOR);
         self.set(self.aimd.bps(), Reason::ReportsMissing);
@@ -236,7 +237,7 @@ impl Gcc {
     }
 }
 
-/// One feedback, as input of the parts.
+/// The current feedback, as input of the delay-based and the probe-based part of the law.
 #[derive(Clone, Copy)]
 struct Told<'a> {
     now: Instant<SenderClock>,
@@ -245,20 +246,21 @@ struct Told<'a> {
 }
 
 impl Told<'_> {
-    /// R, the delivery rate, after this feedback.
+    /// Records the arrivals in this feedback, and returns R, the delivery rate, in bit/s.
     fn arrived_at(&self, throughput: &mut Throughput) -> Option<f64> {
         self.arrivals.iter().for_each(|packet| throughput.push(*packet));
         throughput.bps()
     }
 
-    /// The rate that a probe has proved; at least the floor that follows from the delivery rate, unless the current
-    /// rate is lower.
+    /// Returns the rate that a probe has proved, in bit/s. It is at least `PROBE_DROP` times the delivery rate, unless
+    /// the current rate `bps` is lower than that.
     fn proved_by(&self, probing: &mut Probing, acked: Option<f64>, bps: f64) -> Option<f64> {
         let proved = self.arrivals.iter().fold(None, |proved, packet| probing.on_arrival(packet).or(proved))?;
         Some(acked.map_or(proved, |acked| proved.max(bps.min(PROBE_DROP * acked))))
     }
 
-    /// One step of the rate that the delay allows, and the reason. Feedback without arrivals makes no step.
+    /// Applies one step to the rate that the delay allows, and returns the reason. If no packet arrived, there is no
+    /// step.
     fn step(&self, aimd: &mut Aimd, acked: Option<f64>, proved: Option<f64>) -> Reason {
         if self.arrivals.is_empty() {
             return Reason::NoStatistics;
@@ -287,7 +289,7 @@ impl Told<'_> {
     }
 }
 
-/// The arrival of a packet; `None` if its arrival time is not known.
+/// Returns the arrival of a packet; `None` if the packet was lost or its arrival time is unknown.
 fn arrival(packet: &PacketReport) -> Option<Arrival> {
     let Fate::Arrived { at: Some(arrived), .. } = packet.fate else { return None };
     Some(Arrival { number: packet.number, size: packet.size, departed: packet.departed, arrived })
@@ -362,7 +364,7 @@ impl Controller for Gcc {
         self.snapshot
     }
 
-    /// `A_hat` (RFC 8699, App. A).
+    /// Returns the allowed rate A, which RFC 8699, App. A calls `A_hat`.
     fn calculated_rate(&self) -> Option<Rate> {
         Some(self.limits.clamp(self.bps).0)
     }

@@ -6,7 +6,8 @@ use super::throughput::Arrival;
 use super::trendline::Trendline;
 use crate::units::{Instant, SenderClock, Span};
 
-/// Derives the state of the path from arrivals: by groups, a filter and a detector.
+/// Derives from the arrivals of packets whether the queue of the path grows or shrinks. The arrivals are grouped,
+/// filtered, and compared with a threshold by a detector.
 ///
 /// After 2 s without feedback, the state is discarded (libwebrtc, `delay_based_bwe`).
 #[derive(Clone, Debug)]
@@ -24,7 +25,7 @@ enum Filter {
     Kalman(Kalman),
 }
 
-/// After a silence of this length, old delays say nothing (libwebrtc, `delay_based_bwe`).
+/// After this time without feedback, old delays say nothing about the path (libwebrtc, `delay_based_bwe`).
 const FORGET: Span = Span::from_secs(2);
 
 impl DelayPart {

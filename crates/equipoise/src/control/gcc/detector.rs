@@ -7,8 +7,8 @@ use crate::units::{Instant, ReceiverClock, Span};
 /// γ_i = γ_{i-1} + k Δt (|m| - γ_{i-1})        k = k_u if |m| > γ, else k_d;  6 ms ≤ γ ≤ 600 ms
 /// ```
 ///
-/// With a small fixed threshold, flows that fill the queue starve this flow; a large threshold detects overuse late. So
-/// the threshold follows the estimate. An estimate far above the threshold is a spike and is ignored.
+/// With a small fixed threshold, flows that fill the queue starve this flow; a large threshold detects overuse late.
+/// Therefore the threshold follows the estimate. An estimate far above the threshold is a spike and is ignored.
 ///
 /// Source: draft-ietf-rmcat-gcc-02, Sec. 5.4; Carlucci 2016; libwebrtc, `trendline_estimator`.
 #[derive(Clone, Debug)]
@@ -16,34 +16,36 @@ pub(super) struct Detector {
     gains: Gains,
     threshold_ms: f64,
     adapted: Option<Instant<ReceiverClock>>,
-    /// How long the estimate has been above the threshold, in ms of departure times; `None` if it is not.
+    /// How long the estimate has been above the threshold, in ms of departure times; `None` if the last estimate was
+    /// not above.
     over_ms: Option<f64>,
-    /// Consecutive estimates above the threshold.
+    /// Number of consecutive estimates above the threshold.
     over: u32,
     samples: u32,
     trend: f64,
     usage: Usage,
 }
 
-/// How fast the threshold follows, in 1/ms. A larger gain upwards makes the flow less sensitive to the queues of other
-/// flows, a larger gain downwards detects smaller overloads.
+/// How fast the threshold follows the estimate, in 1/ms. A larger gain upwards makes the flow less sensitive to the
+/// queues of other flows. A larger gain downwards makes it detect smaller overloads.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Gains {
-    /// `k_u`, for an estimate above the threshold.
+    /// `k_u`, the gain upwards, for an estimate above the threshold.
     pub up: f64,
-    /// `k_d`, for an estimate below the threshold.
+    /// `k_d`, the gain downwards, for an estimate below the threshold.
     pub down: f64,
 }
 
 impl Gains {
-    /// The draft's gains, with which a raised threshold stays up for minutes (draft-ietf-rmcat-gcc-02, Sec. 5.4).
+    /// The draft's gains. With them, a raised threshold falls with a time constant of 5.6 s (draft-ietf-rmcat-gcc-02,
+    /// Sec. 5.4).
     pub(super) const DRAFT: Self = Self { up: 0.01, down: 0.000_18 };
-    /// The gains of libwebrtc, `trendline_estimator`: the threshold falls within milliseconds, so on a calm path it is
-    /// at its lower limit.
+    /// The gains of libwebrtc, `trendline_estimator`. With them, the threshold falls with a time constant of 26 ms, so
+    /// on a path without delay changes it is at its lower limit.
     pub(super) const LIBWEBRTC: Self = Self { up: 0.0087, down: 0.039 };
 }
 
-/// The state of the path, from the delays.
+/// The state of the path's queue, as the delays show it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) enum Usage {
     /// The queue neither grows nor shrinks.
@@ -55,17 +57,19 @@ pub(super) enum Usage {
     Under,
 }
 
-/// The initial γ, in ms (draft-ietf-rmcat-gcc-02, Sec. 5.4).
+/// The initial threshold γ, in ms (draft-ietf-rmcat-gcc-02, Sec. 5.4).
 const FIRST_THRESHOLD: f64 = 12.5;
-/// The minimum γ, in ms (draft-ietf-rmcat-gcc-02, Sec. 5.4).
+/// The minimum of the threshold γ, in ms (draft-ietf-rmcat-gcc-02, Sec. 5.4).
 const LEAST_THRESHOLD: f64 = 6.0;
-/// The maximum γ, in ms (draft-ietf-rmcat-gcc-02, Sec. 5.4).
+/// The maximum of the threshold γ, in ms (draft-ietf-rmcat-gcc-02, Sec. 5.4).
 const HIGHEST_THRESHOLD: f64 = 600.0;
-/// An estimate further above γ than this, in ms, does not change γ (draft-ietf-rmcat-gcc-02, Sec. 5.4).
+/// An estimate that exceeds the threshold γ by more than this, in ms, does not change γ (draft-ietf-rmcat-gcc-02,
+/// Sec. 5.4).
 const SPIKE: f64 = 15.0;
-/// The maximum Δt that counts (libwebrtc, `trendline_estimator`).
+/// The maximum elapsed time Δt that counts for one change of the threshold (libwebrtc, `trendline_estimator`).
 const LONGEST_STEP: Span = Span::from_millis(100);
-/// How long an estimate must be above γ, in ms of departure times (draft-ietf-rmcat-gcc-02, Sec. 5.4).
+/// How long the estimate must be above the threshold γ at overuse, in ms of departure times (draft-ietf-rmcat-gcc-02,
+/// Sec. 5.4).
 const OVERUSE_MS: f64 = 10.0;
 
 impl Detector {
@@ -86,12 +90,12 @@ impl Detector {
         self.usage
     }
 
-    /// Processes the estimate after a group that left `departed` later than the previous group; the next group began to
-    /// arrive at `arrived`.
+    /// Processes the estimate after a group of packets. The group left `departed` later than the previous group, and
+    /// the next group began to arrive at `arrived`.
     ///
     /// Overuse is reported only if the estimate has been above the threshold for 10 ms of departure times and at least
-    /// twice in a row, and does not fall. The time of the first such estimate counts half. Until then the last state is
-    /// kept.
+    /// twice in a row, and its trend does not fall. The departure time of the first estimate above the threshold counts
+    /// half. Until overuse is reported, the last state is kept.
     pub(super) fn push(&mut self, estimate: Estimate, departed: Span, arrived: Instant<ReceiverClock>) -> Usage {
         self.samples = self.samples.saturating_add(1);
         if self.samples < 2 {
@@ -136,8 +140,8 @@ mod tests {
     use super::super::trendline::Trendline;
     use super::*;
 
-    /// Groups are sent every 20 ms and arrive every `spacing_us`. Returns the number and the time in ms of the first
-    /// delay difference that is overuse, and the threshold in ms after it.
+    /// Groups are sent every 20 ms and arrive every `spacing_us`. Returns the number of the first delay difference at
+    /// which overuse is detected, the time of this difference in ms, and the threshold in ms after it.
     fn first_overuse(spacing_us: u64) -> Option<(u64, f64, f64)> {
         let (mut line, mut detector) = (Trendline::default(), Detector::new(Gains::LIBWEBRTC));
         (1..=3000).find_map(|number| {
@@ -148,7 +152,8 @@ mod tests {
         })
     }
 
-    /// Golden values, by the equations: an overload of 10 % is detected after 24 differences, 5 % after 36, 2 % never.
+    /// The expected values follow from the equations: an overload of 10 % is detected after 24 differences, an overload
+    /// of 5 % after 36, and an overload of 2 % never.
     #[test]
     fn overload_is_found_when_it_was_computed_to_be() {
         let (number, millis, threshold) = first_overuse(22_000).expect("10 % of overload");
@@ -159,7 +164,8 @@ mod tests {
         assert_eq!(first_overuse(20_400), None);
     }
 
-    /// The blind zone: 240 times the slope must reach 6 ms, so an overload below 2.5 % is never detected.
+    /// The estimate is 240 times the slope of the delay, and must exceed the minimum threshold of 6 ms. Therefore an
+    /// overload below 2.5 % is never detected.
     #[test]
     fn an_overload_below_a_fortieth_is_not_seen() {
         let spacing = |overload: f64| (20_000.0 / (1.0 - overload)) as u64;
@@ -183,7 +189,8 @@ mod tests {
         assert_eq!(run(20, 80), Usage::Normal);
     }
 
-    /// Closed form: without a clamp a step of Δt leaves (1 - k Δt) of the difference; 2 ms of `k_d` leave 0.922.
+    /// Closed form: if the threshold is not clamped, a step of Δt leaves (1 - k Δt) of its difference from the
+    /// estimate. At the gain `k_d`, a step of 2 ms leaves 0.922.
     #[test]
     fn the_threshold_follows_by_its_gains() {
         let mut detector = Detector::new(Gains::LIBWEBRTC);
@@ -199,7 +206,8 @@ mod tests {
         assert!((detector.threshold_ms - expected).abs() < 1e-9, "a spike does not move it");
     }
 
-    /// With the draft's gains the threshold hardly falls, which protects the rate next to flows that fill the queue.
+    /// With the draft's gains the threshold hardly falls within 2 s, which protects the rate next to flows that fill
+    /// the queue.
     #[test]
     fn the_drafts_form_finds_an_overload_and_keeps_its_threshold() {
         let (mut kalman, mut detector) = (Kalman::default(), Detector::new(Gains::DRAFT));

@@ -11,15 +11,16 @@ use crate::units::{Instant, ReceiverClock, SenderClock, Span};
 pub(super) struct Grouping {
     current: Option<Group>,
     previous: Option<Group>,
-    /// Consecutive groups that arrived before the previous group.
+    /// Number of consecutive groups that arrived before the previous group.
     overtaken: u32,
 }
 
-/// Departures within this time are one group (draft-ietf-rmcat-gcc-02, Sec. 5.2: `burst_time`). A larger value hides
-/// more of the gaps that the path causes; a smaller value mistakes bursts for queues.
+/// Packets that leave within this time after the first packet of a group belong to the group (draft-ietf-rmcat-gcc-02,
+/// Sec. 5.2: `burst_time`). A larger value hides more of the gaps that the path causes; a smaller value mistakes bursts
+/// for queues.
 const GROUP: Span = Span::from_millis(5);
-/// A packet that arrives within this time after the last one, and with a smaller gap than at departure, was queued
-/// together with the last one (draft-ietf-rmcat-gcc-02, Sec. 5.2).
+/// A packet was queued together with the previous packet if it arrives within this time after the previous packet, and
+/// with a smaller gap than at departure (draft-ietf-rmcat-gcc-02, Sec. 5.2).
 const BURST: Span = Span::from_millis(5);
 /// The maximum length of a burst of arrivals (libwebrtc, `inter_arrival_delta`).
 const LONGEST_BURST: Span = Span::from_millis(100);
@@ -35,21 +36,21 @@ struct Group {
     last_departed: Instant<SenderClock>,
     first_arrived: Instant<ReceiverClock>,
     last_arrived: Instant<ReceiverClock>,
-    /// When the feedback on the group's last packet arrived.
+    /// Time when the feedback on the group's last packet arrived.
     told: Instant<SenderClock>,
 }
 
-/// The difference between the ends of two successive groups.
+/// The time differences between the last packets of two successive groups.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct GroupDelta {
-    /// `T_i - T_{i-1}`, between departures.
+    /// `T_i - T_{i-1}`, the difference of the departure times.
     pub departed: Span,
-    /// `t_i - t_{i-1}`, between arrivals; not negative.
+    /// `t_i - t_{i-1}`, the difference of the arrival times; not negative.
     pub arrived: Span,
 }
 
 impl GroupDelta {
-    /// `d`: how much longer the later group took, in ms.
+    /// Returns `d`, by how many ms the last packet of the later group took longer than that of the earlier group.
     pub(super) fn delay_ms(self) -> f64 {
         (self.arrived - self.departed).as_millis_f64()
     }
@@ -60,7 +61,7 @@ impl Group {
         Self { first_departed: departed, last_departed: departed, first_arrived: arrived, last_arrived: arrived, told }
     }
 
-    /// Whether a packet belongs to the group, if it left no earlier than the group's first packet.
+    /// Whether a packet belongs to the group. The packet must not have left before the group's first packet.
     fn takes(&self, departed: Instant<SenderClock>, arrived: Instant<ReceiverClock>) -> bool {
         departed - self.first_departed <= GROUP || self.is_burst(departed, arrived)
     }
@@ -72,11 +73,11 @@ impl Group {
 }
 
 impl Grouping {
-    /// Processes a packet that arrived, from feedback at `now`. If it starts a group and two groups are complete,
-    /// returns the difference between the two complete groups.
+    /// Processes a packet that arrived, from feedback at `now`. If the packet starts a new group and there are two
+    /// complete groups, returns the difference between these two groups.
     ///
-    /// A packet that left before the first packet of its group is ignored. If three consecutive groups arrived before
-    /// their predecessors, or the receiver's clock was set, the state is discarded.
+    /// A packet that left before the first packet of the current group is ignored. If three consecutive groups arrived
+    /// before their predecessors, or the receiver's clock was set, the state is discarded.
     pub(super) fn push(
         &mut self,
         departed: Instant<SenderClock>,
@@ -147,8 +148,8 @@ mod tests {
         assert_eq!(deltas(&packets), [(21_000, 21_000), (15_000, 14_000)]);
     }
 
-    /// A packet that leaves 5 ms after the first one is in the same group; a packet that leaves a microsecond later is
-    /// not.
+    /// A packet that leaves 5 ms after the first packet is in the same group. A packet that leaves another microsecond
+    /// later is not.
     #[test]
     fn a_group_is_as_long_as_the_draft_says() {
         let ends = |end| deltas(&[(0, 10_000), (end, 20_000), (30_000, 40_000), (60_000, 70_000)]);
@@ -156,7 +157,7 @@ mod tests {
         assert_eq!(ends(5001), [(5001, 10_000), (24_999, 20_000)]);
     }
 
-    /// A Wi-Fi link holds packets back and delivers them in one burst: they leave 20 ms apart and arrive 1 ms apart.
+    /// A Wi-Fi link delays packets and delivers them in one burst: the packets leave 20 ms apart and arrive 1 ms apart.
     #[test]
     fn what_is_delivered_in_one_burst_is_one_group() {
         let burst = [(0, 100_000), (20_000, 101_000), (40_000, 102_000), (60_000, 120_000), (80_000, 140_000)];
@@ -169,7 +170,7 @@ mod tests {
         assert_eq!(deltas(&packets), [(20_000, 20_000)]);
     }
 
-    /// If it fails, a clock that is set looks like a queue of seconds.
+    /// If it fails, a change of the receiver's clock looks like a queue of several seconds.
     #[test]
     fn a_receivers_clock_that_is_set_begins_anew() {
         let mut grouping = Grouping::default();
@@ -195,7 +196,7 @@ mod tests {
                 Instant::from_nanos(2_000_000_000),
             )
         };
-        // The second group ends with a packet that seems to have arrived before the first.
+        // The second group ends with a packet that seems to have arrived before the first group.
         assert_eq!([(0, 1000), (20, 1020), (22, 500)].map(|(d, a)| push(d, a)), [None; 3]);
         assert_eq!([(40, 1040), (60, 1060), (80, 1080)].map(|(d, a)| push(d, a)), [None; 3]);
         assert_eq!([(100, 1100), (120, 1120)].map(|(d, a)| push(d, a)), [None; 2], "a new beginning");

@@ -1,7 +1,7 @@
 use super::trendline::{Estimate, TRUSTED};
 use crate::units::Span;
 
-/// The draft's filter of arrivals: the trend of the delay as the state of a scalar Kalman filter.
+/// The filter of the draft: a scalar Kalman filter whose state is the trend of the delay.
 ///
 /// ```text
 /// z   = d - m                                  innovation, cut to 3 sqrt(v)
@@ -14,27 +14,30 @@ use crate::units::Span;
 ///
 /// Source: draft-ietf-rmcat-gcc-02, Sec. 5.3.
 ///
-/// Readings: K, the number of groups in the maximum f, is 60 (our choice: the limit of the group count below). χ is the
-/// smaller end of the draft's range, as in pion. As in libwebrtc of that time and in pion, the threshold is compared
-/// with `m` times the number of groups, at most 60; without this factor, overloads of a few percent are never detected.
-/// Groups that arrived at the same time have no frequency and do not affect f.
+/// What the draft leaves open is our choice. K, the number of groups in the maximum f, is 60, like the limit of the
+/// number of groups below. χ is the smaller end of the draft's range, as in pion. As in pion and in libwebrtc at the
+/// time of the draft, the threshold is compared with `m` times the number of groups, at most 60. Without this factor,
+/// overloads of a few percent are never detected. Groups that arrived at the same time have no frequency and do not
+/// affect f.
 #[derive(Clone, Debug)]
 pub(super) struct Kalman {
     trend_ms: f64,
     error_ms2: f64,
     noise_ms2: f64,
-    /// Gaps between arrivals in ms, the newest last; zero for gaps that do not exist yet.
+    /// Gaps between the arrivals of successive groups in ms, the newest last; zero for gaps that do not exist yet.
     gaps_ms: [f64; TRUSTED],
     count: usize,
 }
 
-/// q, variance added to the state with each group: a larger value follows faster (draft-ietf-rmcat-gcc-02, Sec. 5.3).
+/// q, the variance added to the state with each group. With a larger value, the filter follows faster
+/// (draft-ietf-rmcat-gcc-02, Sec. 5.3).
 const STATE_NOISE: f64 = 1e-3;
-/// e(0) (draft-ietf-rmcat-gcc-02, Sec. 5.3).
+/// e(0), the initial variance of the estimate, in ms² (draft-ietf-rmcat-gcc-02, Sec. 5.3).
 const FIRST_ERROR: f64 = 0.1;
-/// The minimum variance of a measurement, which is also its initial value (draft-ietf-rmcat-gcc-02, Sec. 5.3).
+/// The minimum variance of a measurement, in ms², which is also the initial variance (draft-ietf-rmcat-gcc-02,
+/// Sec. 5.3).
 const LEAST_NOISE: f64 = 1.0;
-/// χ, from 0.001 to 0.1: with a larger value the variance follows sooner (draft-ietf-rmcat-gcc-02, Sec. 5.3).
+/// χ, from 0.001 to 0.1. With a larger value, the variance v follows sooner (draft-ietf-rmcat-gcc-02, Sec. 5.3).
 const CHI: f64 = 0.001;
 /// Number of standard deviations at which an innovation is clamped (draft-ietf-rmcat-gcc-02, Sec. 5.3).
 const OUTLIER: f64 = 3.0;
@@ -47,7 +50,7 @@ impl Default for Kalman {
 }
 
 impl Kalman {
-    /// Processes a group that took `delay_ms` longer than the previous one and arrived `gap` after it.
+    /// Processes a group of packets that took `delay_ms` longer than the previous group and arrived `gap` after it.
     pub(super) fn push(&mut self, delay_ms: f64, gap: Span) -> Estimate {
         self.count = (self.count + 1).min(TRUSTED);
         self.gaps_ms.rotate_left(1);
@@ -66,7 +69,7 @@ impl Kalman {
         Estimate { compared_ms: self.count as f64 * self.trend_ms, trend: self.trend_ms }
     }
 
-    /// α: at a higher frequency of groups, a variance lasts for more groups.
+    /// Returns α. At a higher frequency of groups α is closer to 1, so that the variance is averaged over more groups.
     fn forgetting(&self) -> f64 {
         let shortest_ms = self.gaps_ms.iter().copied().filter(|gap| *gap > 0.0).fold(f64::INFINITY, f64::min);
         if shortest_ms.is_finite() { libm::pow(1.0 - CHI, 30.0 * shortest_ms / 1000.0) } else { 1.0 - CHI }
@@ -84,7 +87,8 @@ mod tests {
         (kalman, last)
     }
 
-    /// By hand: k = 0.101/1.101, m = 2 k, e = (1 - k) 0.101; z² = 4 adds (1 - α) 3, α = 0.999^0.6 = 0.999 4.
+    /// The expected values are computed by hand: k = 0.101/(v + 0.101), m = 2 k, and e = (1 - k) 0.101. The squared
+    /// innovation z² = 4 raises v from 1 by (1 - α) 3, with α = 0.999^0.6 = 0.999 4.
     #[test]
     fn the_first_step_is_that_of_the_draft() {
         let (kalman, found) = run(2.0, 1);
@@ -95,7 +99,7 @@ mod tests {
         assert!((gain - 0.0916).abs() < 2e-4);
     }
 
-    /// In steady state e solves e² + q e - q v = 0, so the gain is e/v: 0.0311 for a variance of 1.
+    /// In the steady state, e solves e² + q e - q v = 0, so the gain is e/v, which is 0.0311 for a variance of 1.
     #[test]
     fn the_gain_tends_to_that_of_the_steady_state() {
         let (kalman, _) = run(0.0, 2000);

@@ -1,14 +1,15 @@
 use crate::control::{Fate, PacketReport};
 use crate::units::{Instant, SenderClock, Span};
 
-/// The draft's loss rule: below 2 % of loss the rate rises by 5 %, above 10 % it falls by half of the loss ratio, and
-/// in between it stays.
+/// The draft's rule on losses: if less than 2 % are lost, the rate rises by 5 %; if more than 10 % are lost, the rate
+/// falls by half of the loss ratio; otherwise the rate is kept.
 ///
 /// Source: draft-ietf-rmcat-gcc-02, Sec. 6.
 ///
-/// Readings: the rule acts on the rate in use, so that a loss-based rate that rose unused over minutes without loss
-/// does not hide the next loss. It acts at most every 200 ms, as in pion; the draft acts on each report, about once per
-/// second. Losses are counted in packets between two steps.
+/// Our interpretation: the rule is applied to the rate in use. Otherwise a separate loss-based rate could rise far
+/// above the rate in use during minutes without loss, and the next loss would have no effect. There is at most one step
+/// every 200 ms, as in pion; in the draft, there is one for each report, about once per second. Losses are counted in
+/// packets between two steps.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct LossRule {
     packets: u64,
@@ -22,13 +23,13 @@ const MANY: f64 = 0.1;
 const FEW: f64 = 0.02;
 /// Factor by which the rate rises (draft-ietf-rmcat-gcc-02, Sec. 6).
 const GROWTH: f64 = 1.05;
-/// Part of the loss ratio by which the rate falls (draft-ietf-rmcat-gcc-02, Sec. 6).
+/// The rate falls by this part of the loss ratio (draft-ietf-rmcat-gcc-02, Sec. 6).
 const CUT: f64 = 0.5;
-/// Time between two steps (pion).
+/// Minimum time between two steps of the rate (pion).
 const STEP: Span = Span::from_millis(200);
 
 impl LossRule {
-    /// Processes reports. If a step is due, returns the factor for the rate.
+    /// Processes reports on packets. If a step is due, returns the factor for the rate.
     pub(super) fn update(&mut self, now: Instant<SenderClock>, packets: &[PacketReport]) -> Option<f64> {
         self.packets = self.packets.saturating_add(packets.len() as u64);
         let lost = packets.iter().filter(|packet| packet.fate == Fate::Lost).count();

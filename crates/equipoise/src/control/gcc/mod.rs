@@ -1,9 +1,9 @@
 //! Google congestion control (GCC): keeps the rate just below the point at which the queueing delay begins to rise.
 //!
-//! A growing queue shows in the packets' delays long before it overflows. The absolute delay and the offset of the
-//! clocks do not matter. So the sender only uses the slope of the delay: while the delay is flat the rate rises, and
-//! when the delay rises the rate falls below the delivery rate. Losses also lower the rate, even without a rising
-//! delay, and short bursts above the rate probe for more capacity.
+//! A growing queue shows in the packets' delays long before the queue overflows. The absolute delay and the offset of
+//! the clocks do not matter. Therefore the sender uses only the slope of the delay: while the delay is flat the rate
+//! rises, and when the delay rises the rate falls below the delivery rate. Losses also lower the rate, even without a
+//! rising delay. Short bursts above the rate probe for more capacity.
 //!
 //! Source: draft-ietf-rmcat-gcc-02 and Carlucci 2016 for the idea; libwebrtc's `goog_cc`, as it was in 2025 and 2026,
 //! for the details. There are two forms ([`GccForm`]): today's libwebrtc, and the draft of 2016.
@@ -37,7 +37,7 @@
 //! | `β` | share of R after overuse, `decrease` | 1 | `aimd` |
 //! | `B`, `q` | bandwidth and inherent loss of the path | bit/s, 1 | `loss` |
 //!
-//! Every number is a constant with its source in the file of its part. The two forms differ in:
+//! Each constant is defined, with its source, in the file of the part that uses it. The two forms differ in:
 //!
 //! | part | `libwebrtc` | `draft` |
 //! | --- | --- | --- |
@@ -50,14 +50,14 @@
 //! | losses | model of the path, fitted to 15 observations | 2 % and 10 % |
 //! | probes | yes | no |
 //!
-//! # Readings
-//! - Times are exact; libwebrtc rounds them to milliseconds. Reports list packets by number; they are processed in
-//!   arrival order.
+//! # Interpretation and differences
+//! - Times are exact, whereas libwebrtc rounds them to milliseconds. Reports list packets by number, but packets are
+//!   processed in arrival order.
 //! - libwebrtc sends padding, and divides the rate among several streams. The controller interface supports neither;
-//!   see [`Probing`](GccProbing) and the readings of `loss` and `probing`. libwebrtc paces at 1.1 times the rate in
-//!   bursts of up to 40 ms; here `GccConfig::pacing` does this without bursts. Its factor of 2.5 before the first
-//!   feedback is left out. The draft's form leaves pacing to the session.
-//! - libwebrtc measures the round-trip time by separate reports; here it is measured by the feedback.
+//!   see [`Probing`](GccProbing) and the comments of `loss` and `probing`. libwebrtc paces at 1.1 times the rate in
+//!   bursts of up to 40 ms; here `GccConfig::pacing` sets the factor, without bursts. libwebrtc's factor of 2.5 before
+//!   the first feedback is left out. The draft's form leaves pacing to the session.
+//! - libwebrtc measures the round-trip time by separate reports; here the feedback measures it.
 //! - A receiver's own estimate (REMB) and separate handling of audio are left out, as is libwebrtc's congestion window,
 //!   which is off by default.
 //! - The session's `app_limited` is not used: the increase is limited by the delivery rate, and `alr` detects
@@ -70,17 +70,17 @@
 //! # Degenerate cases
 //! - Feedback without packets changes nothing; feedback without arrival times is used to count losses only, and never
 //!   raises the rate.
-//! - Fewer than 20 groups have no slope (`trendline`), and fewer than 10 packets no delivery rate (`throughput`).
-//!   Overuse before that halves the rate, at most every 200 ms (`aimd`).
-//! - A step of the receiver's clock, or three consecutive reordered groups, discard the state (`grouping`); so does a
-//!   silence of 2 s (`delay`).
-//! - Round-trip times that are not positive are ignored. No part keeps a non-finite value.
+//! - Fewer than 20 groups have a slope of zero (`trendline`), and fewer than 10 packets no delivery rate
+//!   (`throughput`). Overuse before the first delivery rate halves the rate, at most once per round trip (`aimd`).
+//! - The state is discarded after a step of the receiver's clock or three consecutive reordered groups (`grouping`),
+//!   and after a silence of 2 s (`delay`).
+//! - Round-trip times that are not positive are ignored. No part stores a value that is not finite.
 //!
 //! # Limitations
 //! An overload of less than 2.5 % is not detected: 240 times the slope stays below the threshold's lower limit of 6 ms,
-//! so a queue may grow slowly until it overflows or shrinks again. Without probes, a flow that starts next to others
-//! needs 9 s to double its rate. Against flows that fill the queue the threshold rises, up to 600 ms; with libwebrtc's
-//! gains it falls again within a tenth of a second.
+//! so a queue may grow slowly until it overflows or shrinks again. Without probes, a flow that starts next to other
+//! flows needs 9 s to double its rate. If other flows fill the queue, the threshold rises, up to 600 ms. With
+//! libwebrtc's gains the threshold falls again within a tenth of a second.
 
 mod aimd;
 mod alr;

@@ -5,24 +5,24 @@ use crate::units::{Instant, Rate, SenderClock, Size, Span};
 
 /// Decides when to probe, and at which rate.
 ///
-/// The first probes have 3 and 6 times the first rate; each further probe has twice the last result, as long as the
-/// result exceeds 70 % of its probe. After a large drop of an app-limited rate, when the queue is normal again, a probe
-/// has 85 % of the old rate. If configured, a probe has twice the rate every 5 s while the flow is app-limited. There
-/// are no probes while delay or losses hold the rate down. While the rate rises in spite of losses, a probe has at most
-/// 1.5 times the rate.
+/// The first two probes have 3 and 6 times the first rate. Each further probe has twice the last result, as long as
+/// this result exceeds 70 % of the rate of its probe. If the rate of an app-limited flow drops by more than a third,
+/// there is a probe at 85 % of the old rate as soon as the queue is normal again. If configured, there is a probe at
+/// twice the rate every 5 s while the flow is app-limited. While delay or losses keep the rate down, there are no
+/// probes. While the rate rises in spite of losses, a probe has at most 1.5 times the rate.
 ///
 /// Source: libwebrtc, `probe_controller`.
 ///
-/// Readings: the first packet sent corresponds to libwebrtc's event of an available network. The controller interface
-/// has no allocation to streams. So a change of the allocation causes no probe, and the bound of twice the allocation
-/// is left out. A probe is withdrawn if none of its packets was sent within a second.
+/// Our interpretation: the first packet sent corresponds to libwebrtc's event of an available network. The controller
+/// interface has no allocation of the rate to streams. Therefore a change of the allocation causes no probe, and the
+/// bound of twice the allocation is left out. A probe is withdrawn if none of its packets was sent within a second.
 #[derive(Clone, Debug)]
 pub(super) struct Probing {
     is_periodic: bool,
     max_bps: f64,
     bps: f64,
     state: State,
-    /// A result above this leads to a further probe, in bit/s.
+    /// If the rate exceeds this after a probe, a further probe follows, in bit/s.
     further_bps: f64,
     limit: ProbeLimit,
     began: Option<Instant<SenderClock>>,
@@ -50,49 +50,49 @@ struct LargeDrop {
     from_bps: f64,
 }
 
-/// What holds the rate down, and so limits the probes.
+/// What limits the rate, and therefore the probes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum ProbeLimit {
-    /// Nothing but the law's own step.
+    /// Only the law's own step limits the rate: probes are allowed.
     Open,
-    /// Losses, but the rate rises.
+    /// Losses limit the rate, but the rate rises: probes are allowed up to 1.5 times the rate.
     Losses,
-    /// Delay, losses or the round-trip time: no probe is allowed.
+    /// Delay, losses or the round-trip time limit the rate: no probe is allowed.
     Closed,
 }
 
-// All constants but the last are from libwebrtc, `probe_controller`.
-/// The first probes, as multiples of the first rate.
+// All constants below, except the last, are from libwebrtc, `probe_controller`.
+/// Rates of the first two probes, as multiples of the first rate.
 const FIRST: [f64; 2] = [3.0, 6.0];
-/// A further probe, as a multiple of the last result.
+/// Rate of a further probe, as a multiple of the last result.
 const FURTHER: f64 = 2.0;
-/// Minimum result for a further probe, as a share of its probe.
+/// Minimum result for a further probe, as a share of the rate of the last probe.
 const WORTHWHILE: f64 = 0.7;
-/// Packets of a probe.
+/// Minimum number of packets in a probe.
 const PACKETS: u32 = 5;
-/// Length of a probe.
+/// Minimum duration of a probe, in s.
 const LENGTH_S: f64 = 0.015;
-/// How long to wait for a result.
+/// How long to wait for the result of a probe.
 const PATIENCE: Span = Span::from_secs(1);
-/// A drop is large if the rate falls below this share.
+/// A drop of the rate is large if the new rate is below this share of the old rate.
 const LARGE_DROP: f64 = 0.66;
-/// How long a large drop is remembered.
+/// How long a large drop of the rate is remembered.
 const DROP_REMEMBERED: Span = Span::from_secs(5);
 /// Rate of a probe after a drop, as a share of the rate before the drop.
 const AFTER_DROP: f64 = 0.85;
-/// Tolerated shortfall of a result, as a share of its probe.
+/// A probe after a drop is useful only if its rate, reduced by this share, exceeds the current rate.
 const UNCERTAINTY: f64 = 0.05;
-/// Minimum time between two probes after a drop.
+/// Minimum time between two probes after drops of the rate.
 const DROP_PROBES: Span = Span::from_secs(5);
-/// After the end of an app-limited phase, a drop may still lead to a probe for this time.
+/// For this time after the end of an app-limited phase, a drop of the rate may still lead to a probe.
 const LIMIT_REMEMBERED: Span = Span::from_secs(3);
 /// Time between two periodic probes.
 const PERIOD: Span = Span::from_secs(5);
-/// A periodic probe, as a multiple of the rate.
+/// Rate of a periodic probe, as a multiple of the allowed rate.
 const PERIODIC: f64 = 2.0;
-/// The highest probe while the rate rises in spite of losses, as a multiple of the rate.
+/// The highest rate of a probe while the allowed rate rises in spite of losses, as a multiple of the allowed rate.
 const UNDER_LOSSES: f64 = 1.5;
-/// Retry interval for a probe that was not possible.
+/// Time after which a probe that was not possible is tried again.
 const RETRY: Span = Span::from_millis(25);
 /// Size of the queue of probes. Our choice: twice the largest number of probes that are requested at once.
 const QUEUE: usize = 4;
@@ -119,7 +119,7 @@ impl Probing {
         }
     }
 
-    /// The next probe to send.
+    /// Returns the next probe to send.
     pub(super) const fn wanted(&self) -> Option<Probe> {
         self.queue[0]
     }
@@ -142,12 +142,12 @@ impl Probing {
         }
     }
 
-    /// Records a packet that arrived. Returns the rate in bit/s that its probe has proved, if any.
+    /// Records a packet that arrived. Returns the rate in bit/s that the packet's probe has proved, if any.
     pub(super) fn on_arrival(&mut self, packet: &Arrival) -> Option<f64> {
         self.clusters.on_arrival(packet)
     }
 
-    /// Sets the time since which the flow is app-limited, if it is.
+    /// Sets the time since which the flow is app-limited; `None` if the flow is not app-limited.
     pub(super) fn set_app_limit(&mut self, now: Instant<SenderClock>, since: Option<Instant<SenderClock>>) {
         if self.limited_since.is_some() && since.is_none() {
             self.limit_ended = Some(now);
@@ -155,7 +155,7 @@ impl Probing {
         self.limited_since = since;
     }
 
-    /// Records the rate `bps`, and what limits the rate.
+    /// Records the allowed rate `bps`, in bit/s, and what limits this rate.
     pub(super) fn on_estimate(&mut self, now: Instant<SenderClock>, bps: f64, limit: ProbeLimit) {
         self.limit = limit;
         if bps < LARGE_DROP * self.bps {
@@ -167,7 +167,7 @@ impl Probing {
         }
     }
 
-    /// Records that the queue is normal again.
+    /// Records that the queue is normal again, after which a large drop of the rate may lead to a probe.
     pub(super) fn on_recovered(&mut self, now: Instant<SenderClock>) {
         let was_limited = self.limit_ended.is_some_and(|ended| now - ended < LIMIT_REMEMBERED);
         let (Some(drop), true) = (self.drop, self.limited_since.is_some() || was_limited) else { return };
@@ -194,7 +194,7 @@ impl Probing {
         }
     }
 
-    /// When [`on_timer`](Self::on_timer) must be called; later than the last call.
+    /// Returns the time at which [`on_timer`](Self::on_timer) must be called; it is later than the last call.
     pub(super) fn next_timer(&self) -> Option<Instant<SenderClock>> {
         let is_open = self.state == State::Waiting || self.wanted().is_some();
         let given_up = self.started.filter(|_| is_open).map(|started| started + PATIENCE);
@@ -213,8 +213,8 @@ impl Probing {
         self.further_bps = f64::INFINITY;
     }
 
-    /// Requests probes at these rates. If `is_further`, the result of the last probe may lead to a further probe.
-    /// Requests none if the rate is held down.
+    /// Requests probes at these rates, in bit/s, unless delay, losses or the round-trip time limit the rate. If
+    /// `is_further`, the result of the last of these probes may lead to a further probe.
     fn start(&mut self, now: Instant<SenderClock>, rates: &[f64], mut is_further: bool) {
         let most = match self.limit {
             ProbeLimit::Open => self.max_bps,
@@ -264,7 +264,7 @@ mod tests {
         probing
     }
 
-    /// The rates in kbit/s of all wanted probes, in order.
+    /// Sends all wanted probes, and returns their rates in kbit/s, in order.
     fn wanted(probing: &mut Probing) -> Vec<u64> {
         core::iter::from_fn(|| {
             let probe = probing.wanted()?;

@@ -1,4 +1,4 @@
-//! Tests of the whole law, over a path with a queue and a delay.
+//! Tests of the complete Google congestion control, over a simulated path with a queue and a delay.
 
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;
@@ -28,23 +28,25 @@ fn bps(gcc: &Gcc) -> u64 {
     gcc.allowance().rate.expect("a rate").as_bps()
 }
 
-/// A link with a rate, a queue of 300 ms and 20 ms of delay each way, whose receiver reports every 50 ms. The sender
-/// sends at the allowed rate, or at `application_bps` if that is lower, and sends probes if `sends_probes`.
+/// A simulated link with a capacity, a queue of 300 ms and a delay of 20 ms in each direction. The receiver reports
+/// every 50 ms. The sender sends at the allowed rate, or at `application_bps` if that is lower, and sends probes if
+/// `sends_probes`.
 struct Path {
     gcc: Gcc,
     capacity_bps: f64,
-    /// One packet in `lost` is lost.
+    /// Every packet whose number is a multiple of `lost` is lost, counted from 1.
     lost: u64,
     application_bps: f64,
     sends_probes: bool,
     now_us: u64,
     number: u64,
-    /// When the link is free, and when the next packet and report are due.
+    /// The link is free from the time `free_us` on. The next packet and the next report are due at the times
+    /// `next_send_us` and `next_report_us`. All are in µs.
     free_us: f64,
     next_send_us: f64,
     next_report_us: u64,
     under_way: VecDeque<PacketReport>,
-    /// The longest wait in the current run, in ms.
+    /// The longest wait in the queue during the current run, in ms.
     longest_wait_ms: f64,
     arrived: u64,
 }
@@ -92,7 +94,8 @@ impl Path {
 
     fn report(&mut self) {
         self.next_report_us += 50_000;
-        // Packets that arrived at least 20 ms ago, and lost packets sent before or directly after them.
+        // A report covers the packets that arrived at least 20 ms ago, and the lost packets between and directly after
+        // them.
         let known = |packet: &PacketReport| match packet.fate {
             Fate::Arrived { at: Some(arrived), .. } => arrived.as_nanos() / 1000 + 20_000 <= self.now_us,
             _ => true,
@@ -105,7 +108,7 @@ impl Path {
         self.gcc.on_feedback(at(self.now_us), &Feedback::Packets(&feedback));
     }
 
-    /// Runs for `seconds`. Returns the rate at the end in kbit/s.
+    /// Simulates `seconds` of time. Returns the allowed rate at the end in kbit/s.
     fn run(&mut self, seconds: u64) -> f64 {
         let end_us = self.now_us + seconds * 1_000_000;
         (self.longest_wait_ms, self.arrived) = (0.0, 0);
@@ -125,7 +128,7 @@ impl Path {
         bps(&self.gcc) as f64 / 1e3
     }
 
-    /// Share of the capacity that was used in the last run.
+    /// Returns the share of the capacity that was used in the last run, which lasted `seconds`.
     fn utilisation(&self, seconds: u64) -> f64 {
         self.arrived as f64 * PACKET.as_bits() as f64 / seconds as f64 / self.capacity_bps
     }
@@ -143,7 +146,7 @@ fn it_finds_a_link_and_keeps_its_queue_short() {
     }
 }
 
-/// If it fails, the rate stays above a capacity that fell, and the queue fills up for good.
+/// If it fails, the rate stays above a capacity that became lower, and the queue stays full.
 #[test]
 fn a_link_that_shrinks_is_followed_within_seconds() {
     for form in FORMS {
@@ -232,7 +235,7 @@ fn without_feedback_nothing_rises_and_the_round_trip_back_off_lowers_the_rate() 
     }
 }
 
-/// Reports without arrival times: `at: None`.
+/// If it fails, reports without arrival times raise the rate, although they prove no delivery rate.
 #[test]
 fn feedback_without_arrival_times_never_raises() {
     for form in FORMS {
@@ -277,7 +280,7 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
     prop::collection::vec(step, 1..60)
 }
 
-/// By hand: 300 kbit/s times 1.1, and times 100; a factor below 1 and NaN are replaced.
+/// The expected rates are 300 kbit/s times 1.1, and times 100. A factor below 1 is replaced by 1, and NaN by 1.1.
 #[test]
 fn packets_leave_as_much_faster_as_is_set_and_by_the_session_in_the_drafts_form() {
     let pace = |form, pacing| {

@@ -11,40 +11,42 @@ pub(super) struct Arrival {
     pub arrived: Instant<ReceiverClock>,
 }
 
-/// The delivery rate ("acknowledged bitrate") over about the last second: never more than the sending rate in that
-/// time.
+/// Measures the delivery rate ("acknowledged bitrate") over about the last second. The result never exceeds the sending
+/// rate in the same time.
 ///
-/// The smaller of two rates over one window of packets: bytes between the first and the last departure, and bytes
-/// between the first and the last arrival. Because n packets have n - 1 gaps, the first sum leaves out the last packet
-/// to depart, and the second sum the first packet to arrive. The longest gap between arrivals is replaced by the second
-/// longest, because links that pause and then deliver a burst have lost no capacity.
+/// The result is the smaller of two rates over one window of packets: the bytes sent between the first and the last
+/// departure, and the bytes received between the first and the last arrival. Because n packets have n - 1 gaps, the
+/// bytes sent do not include the last packet to depart, and the bytes received do not include the first packet to
+/// arrive. The longest gap between arrivals is replaced by the second longest, because links that pause and then
+/// deliver a burst have lost no capacity.
 ///
 /// Source: libwebrtc, `robust_throughput_estimator`.
 ///
-/// Degenerate: fewer than 10 packets have no rate. A window shorter than a millisecond counts as a millisecond. If a
-/// new packet's arrival time is more than a second before that of a known packet, the receiver's clock was set, and the
-/// window is reset.
+/// Special cases: with fewer than 10 packets there is no rate. A window shorter than a millisecond counts as a
+/// millisecond. If a new packet's arrival time is more than a second before that of a known packet, the receiver's
+/// clock was set, and the window is reset.
 #[derive(Clone, Debug)]
 pub(super) struct Throughput {
-    /// In arrival order.
+    /// The packets in the window, in arrival order.
     window: VecDeque<Arrival>,
-    /// The latest departure among the packets that left the window.
+    /// The latest departure among the packets that were removed from the window.
     dropped: Option<Instant<SenderClock>>,
 }
 
-/// Minimum number of packets in the window, if it is no longer than [`LONGEST`] (libwebrtc,
+/// The window has at least this number of packets, unless it is longer than [`LONGEST`] (libwebrtc,
 /// `robust_throughput_estimator`).
 const FEW: usize = 20;
-/// Maximum number of packets (libwebrtc, `robust_throughput_estimator`).
+/// Maximum number of packets in the window (libwebrtc, `robust_throughput_estimator`).
 const MOST: usize = 500;
-/// Length of the window if it has more packets than [`FEW`]; a larger value is steadier and reacts later (libwebrtc,
-/// `robust_throughput_estimator`).
+/// Maximum length of the window if it has more packets than [`FEW`]. With a larger value, the rate is steadier and
+/// reacts later (libwebrtc, `robust_throughput_estimator`).
 const USUAL: Span = Span::from_secs(1);
 /// Maximum length of the window (libwebrtc, `robust_throughput_estimator`).
 const LONGEST: Span = Span::from_secs(5);
 /// Minimum number of packets for a rate (libwebrtc, `robust_throughput_estimator`).
 const REQUIRED: usize = 10;
-/// Reordering beyond this means that a clock was set (libwebrtc, `robust_throughput_estimator`).
+/// If a packet's arrival time is earlier than the last one by more than this, the receiver's clock was set (libwebrtc,
+/// `robust_throughput_estimator`).
 const REORDERING: Span = Span::from_secs(1);
 /// The minimum time over which rates are computed (libwebrtc, `robust_throughput_estimator`).
 const SHORTEST: Span = Span::from_millis(1);
@@ -77,14 +79,14 @@ impl Throughput {
         count > MOST || length > LONGEST || (count > FEW && length > USUAL)
     }
 
-    /// The rate in bit/s; `None` if there are too few packets.
+    /// Returns the delivery rate in bit/s; `None` if there are too few packets.
     pub(super) fn bps(&self) -> Option<f64> {
         if self.window.len() < REQUIRED {
             return None;
         }
         let received = self.received_bps()?;
-        // A packet that left before one that is no longer in the window was reordered. Its departure would extend the
-        // window.
+        // A packet that left before a packet already removed from the window was reordered. It is excluded, because its
+        // departure would extend the time between the first and the last departure.
         let sent: Sent = self
             .window
             .iter()
@@ -106,7 +108,7 @@ impl Throughput {
     }
 }
 
-/// The departures, in any order of arrival.
+/// The sum of the departures in the window, in any order of arrival.
 #[derive(Clone, Copy, Default)]
 struct Sent {
     count: usize,
@@ -133,22 +135,23 @@ impl Sent {
     }
 }
 
-/// The delivery rate within the last half second, as in the draft: the sum of sizes over the window's length.
+/// Measures the delivery rate within the last half second, as in the draft: the sum of packet sizes divided by the
+/// length of the window.
 ///
-/// Source: draft-ietf-rmcat-gcc-02, Sec. 5.5: `R_hat(i) = 1/T sum(L(j))`, T from 0.5 to 1 s.
+/// Source: draft-ietf-rmcat-gcc-02, Sec. 5.5: `R_hat(i) = 1/T sum(L(j))`, with T from 0.5 to 1 s.
 ///
-/// Reading: there is no rate before packets cover half a second. A packet that arrived before the newest counts if it
-/// is within the window. At most [`MOST_RECENT`] packets are remembered, enough for 0.5 s at 98 Mbit/s with packets of
-/// 1500 bytes.
+/// Our interpretation: there is no rate before packets cover half a second. A packet that arrived before the newest
+/// packet counts if it is within the window. At most [`MOST_RECENT`] packets are remembered, enough for 0.5 s at 98
+/// Mbit/s with packets of 1500 bytes.
 #[derive(Clone, Debug)]
 pub(super) struct Recent {
     window: VecDeque<Arrival>,
     is_full: bool,
 }
 
-/// T, the shortest that the draft allows (draft-ietf-rmcat-gcc-02, Sec. 5.5).
+/// T, the length of the window, which is the shortest that the draft allows (draft-ietf-rmcat-gcc-02, Sec. 5.5).
 const RECENT: Span = Span::from_millis(500);
-/// Maximum number of packets that are remembered. Our choice: a bound on memory.
+/// Maximum number of packets that are remembered. The value is our choice, a bound on memory.
 const MOST_RECENT: usize = 4096;
 
 impl Recent {
@@ -173,7 +176,7 @@ impl Recent {
         }
     }
 
-    /// The rate in bit/s; `None` before the window is full.
+    /// Returns the delivery rate in bit/s; `None` before packets cover half a second.
     pub(super) fn bps(&self) -> Option<f64> {
         let size: Size = self.window.iter().map(|packet| packet.size).sum();
         self.is_full.then(|| size.as_bits() as f64 / RECENT.as_secs_f64())
@@ -203,7 +206,7 @@ mod tests {
         throughput.bps().map(|bps| bps / 1e3)
     }
 
-    /// 1250 bytes every 10 ms are 1 Mbit/s; the lower of the sending and the arrival rate decides.
+    /// 1250 bytes every 10 ms are 1 Mbit/s. The result is the lower of the sending rate and the arrival rate.
     #[test]
     fn a_steady_stream_has_its_rate_and_a_slower_end_decides() {
         assert_eq!(kbps(&of((0..100).map(|n| (10 * n, 10 * n + 30)))), Some(1000.0));
@@ -217,7 +220,7 @@ mod tests {
         assert_eq!(kbps(&of((0..10).map(|n| (10 * n, 10 * n)))), Some(1000.0));
     }
 
-    /// If it fails, a link that pauses for 300 ms and then delivers everything costs a third of the rate.
+    /// If it fails, a link that pauses for 300 ms and then delivers all packets lowers the measured rate by a third.
     #[test]
     fn a_pause_of_the_link_does_not_count() {
         let arrived = |n: u64| if (40..70).contains(&n) { 700 + n / 10 } else { 10 * n };

@@ -1,6 +1,6 @@
 use crate::units::{Instant, ReceiverClock};
 
-/// The slope of the queueing delay, from a line through the delays of the last groups.
+/// Measures the slope of the queueing delay, by fitting a line to the delays of the last groups of packets.
 ///
 /// ```text
 /// s_i   = 0.9 s_{i-1} + 0.1 Σ d                           smoothed accumulated delay
@@ -11,30 +11,31 @@ use crate::units::{Instant, ReceiverClock};
 /// For a queue that fills, the slope is `(rate - capacity) / rate`, without unit. Source: libwebrtc,
 /// `trendline_estimator`, which replaces the draft's Kalman filter.
 ///
-/// Degenerate: fewer than 20 groups have a slope of zero; if all arrived at the same time, the last slope is kept.
+/// Special cases: with fewer than 20 groups, the slope is zero. If all groups arrived at the same time, the last slope
+/// is kept.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Trendline {
     origin: Option<Instant<ReceiverClock>>,
     accumulated_ms: f64,
     smoothed_ms: f64,
     points: [Point; WINDOW],
-    /// Number of groups, up to [`MOST`].
+    /// Number of groups so far, up to [`MOST`].
     count: usize,
     slope: f64,
 }
 
-/// Number of groups to which the line is fitted; a larger value is steadier and reacts later (libwebrtc,
-/// `trendline_estimator`).
+/// Number of groups to which the line is fitted. With a larger value, the slope is steadier and reacts later
+/// (libwebrtc, `trendline_estimator`).
 const WINDOW: usize = 20;
 /// Weight of the old value in the smoothed delay (libwebrtc, `trendline_estimator`).
 const SMOOTHING: f64 = 0.9;
-/// Gain of the slope: a larger value detects smaller overloads, and mistakes more noise for an overload (libwebrtc,
-/// `trendline_estimator`).
+/// Gain of the slope. With a larger value, smaller overloads are detected, and more noise is mistaken for an overload
+/// (libwebrtc, `trendline_estimator`).
 const GAIN: f64 = 4.0;
-/// Number of groups up to which the weight of an estimate grows (libwebrtc, `trendline_estimator`; pion and others for
-/// the draft).
+/// The estimate is multiplied by the number of groups, but by no more than this (libwebrtc, `trendline_estimator`; pion
+/// and others for the draft).
 pub(super) const TRUSTED: usize = 60;
-/// Maximum of the count of groups; any number above [`TRUSTED`] is enough.
+/// Maximum of the counted number of groups. Any number above [`TRUSTED`] is enough.
 const MOST: usize = 1000;
 
 #[derive(Clone, Copy, Debug, Default)]
@@ -48,13 +49,13 @@ struct Point {
 pub(super) struct Estimate {
     /// The value to compare with the threshold, in ms.
     pub compared_ms: f64,
-    /// The raw estimate, to see whether it falls or rises.
+    /// The raw estimate, which shows whether the trend of the delay falls or rises.
     pub trend: f64,
 }
 
 impl Trendline {
-    /// Processes a group that took `delay_ms` longer than the previous one; the next group began to arrive at
-    /// `arrived`.
+    /// Processes a group of packets that took `delay_ms` longer than the previous group. The next group began to arrive
+    /// at `arrived`.
     pub(super) fn push(&mut self, delay_ms: f64, arrived: Instant<ReceiverClock>) -> Estimate {
         let origin = *self.origin.get_or_insert(arrived);
         self.accumulated_ms += delay_ms;
@@ -72,7 +73,7 @@ impl Trendline {
     }
 }
 
-/// The slope of the least squares line; `None` if all points have the same arrival time.
+/// Returns the slope of the least squares line; `None` if all points have the same arrival time.
 fn slope(points: &[Point]) -> Option<f64> {
     let count = points.len() as f64;
     let (x, y) = points.iter().fold((0.0, 0.0), |(x, y), point| (x + point.arrived_ms, y + point.delay_ms));
@@ -89,7 +90,8 @@ fn slope(points: &[Point]) -> Option<f64> {
 mod tests {
     use super::*;
 
-    /// The estimate after `count` differences, for groups that leave every 20 ms and arrive every `spacing_us`.
+    /// Returns the estimate after `count` delay differences, for groups that leave every 20 ms and arrive every
+    /// `spacing_us`.
     fn estimate(spacing_us: u64, count: u64) -> Estimate {
         let mut line = Trendline::default();
         let delay_ms = spacing_us as f64 / 1e3 - 20.0;
@@ -98,7 +100,7 @@ mod tests {
         last
     }
 
-    /// The slope tends to the overload: packets sent 20 ms apart that arrive 22 ms apart have a slope of 2/22.
+    /// The slope converges to the overload: packets sent 20 ms apart that arrive 22 ms apart have a slope of 2/22.
     #[test]
     fn the_slope_tends_to_the_share_by_which_the_path_is_overloaded() {
         for (spacing_us, overload) in [(22_000, 2.0 / 22.0), (21_000, 1.0 / 21.0), (18_000, -2.0 / 18.0)] {
@@ -107,7 +109,8 @@ mod tests {
         }
     }
 
-    /// By hand, from the equations above: 24 differences of 2 ms, 36 of 1 ms, and the limit for 0.4 ms.
+    /// The expected values are computed by hand from the equations: for 24 delay differences of 2 ms, for 36
+    /// differences of 1 ms, and for infinitely many differences of 0.4 ms.
     #[test]
     fn an_overload_has_the_estimate_that_was_computed_by_hand() {
         let found = estimate(22_000, 24);

@@ -14,12 +14,13 @@ use receiver::{Receiver, Report};
 use super::{Allowance, Controller, Feedback, Needs, PacketFeedback, QueuedFrame, RateLimits, Reason, Snapshot};
 use crate::units::{Instant, Rate, SenderClock, Size, Span};
 
-/// Network-assisted dynamic adaptation: one congestion signal from queueing delay, marks and losses.
+/// Network-assisted dynamic adaptation (NADA): controls the rate by one congestion signal from queueing delay, marks
+/// and losses.
 ///
 /// Queueing delay, ECN marks and losses are added up into one equivalent delay. On an underused path the rate rises in
 /// steps, which are bounded by the queue that they may build. Otherwise the rate converges to the point at which the
-/// signal is inversely proportional to the rate. So a flow's share of a bottleneck depends on its priority and highest
-/// rate, for every kind of signal.
+/// signal is inversely proportional to the rate. Therefore a flow's share of a bottleneck depends on its priority and
+/// highest rate, for every kind of signal.
 ///
 /// Source: RFC 8698. The receiver's part (Sec. 4.2, 5.1) is computed at the sender, which Sec. 5.3 and 6.4 allow.
 ///
@@ -54,51 +55,51 @@ use crate::units::{Instant, Rate, SenderClock, Size, Span};
 /// | `r_vin`, `r_send` | rates of encoder and sender if the shaping buffer holds `L` bytes | bit/s |
 /// | `loss_int`, `loss_exp` | mean interval between loss events; MULTILOSS times this interval | packets |
 ///
-/// Readings:
+/// Our interpretation of the source:
 /// - An update takes place at the feedback nearest to DELTA after the last update: up to half a feedback interval
-///   early. `delta` is measured, but limited to TAU. The first feedback only starts the clock.
+///   early. `delta` is measured, but limited to TAU. The first feedback only sets the start time.
 /// - For losses, marks and the ramp-up's delays, the window LOGWIN is measured in departure times. A window without
 ///   packets leaves the ratios unchanged.
 /// - `r_recv` is the smaller of two rates: the rate of the packets that arrived within LOGWIN by the receiver's clock,
-///   and the rate of those that left within LOGWIN and arrived. So no arrival times, not even forged ones, raise the
-///   rate beyond 1 + gamma times the sending rate.
+///   and the rate of the packets that left within LOGWIN and arrived. Therefore no arrival times, not even forged ones,
+///   raise the rate beyond 1 + gamma times the sending rate.
 /// - The ramp-up uses raw samples of the delay, as in Sec. 4.2; Table 1 calls them filtered.
-/// - A mark within LOGWIN ends the ramp-up, too. In the text it does not; then the marks of a virtual queue (App. A.3),
-///   which come without a delay, would never have an effect.
+/// - In addition to losses and delay, a mark within LOGWIN ends the ramp-up. In the text it does not. With that, the
+///   marks of a virtual queue (App. A.3), which occur without a delay, would never have an effect.
 /// - The base delay is that of RFC 6817, over ten minutes. `rtt` is the last sample.
 /// - The round-trip time serves as the delay (Sec. 6.1) until the first feedback with an arrival time.
 /// - `loss_int` is the mean of closed intervals. With the open interval, which RFC 5348, Sec. 5.4 includes for a rate,
-///   no loss would ever expire. Before the second loss event there is no mean interval and no warping. A packet found
-///   to be late counts as lost, too (Sec. 5.1.2).
+///   no loss would ever expire. Before the second loss event there is no mean interval and no warping. A packet that
+///   only arrives late also counts as lost (Sec. 5.1.2).
 /// - `x_curr` is at most 500 ms, as in the authors' simulator.
 /// - The session's rate is `r_vin`, and its packets are paced at `r_send`. Both equal `r_ref` if the shaping buffer is
 ///   empty. The buffer length is measured when a frame arrives, before the frame is added.
 /// - RMIN and RMAX are the configured limits; the rate starts at RMIN or at the configured start rate.
 ///
-/// Degenerate cases: before a delay or a loss is known the rate is kept. Silence and timeouts, which the text does not
-/// cover, halve it, down to RMIN (our choice). If the receiver's clock is set forward, the queue seems long for ten
-/// minutes; if it is set back, the base delay follows at once.
+/// Special cases: before a delay or a loss is known the rate is kept. Silence and timeouts, which the text does not
+/// cover, halve the rate, down to RMIN (our choice). If the receiver's clock is set forward, the queue seems long for
+/// ten minutes; if the clock is set back, the base delay follows at once.
 #[derive(Clone, Debug)]
 pub struct Nada {
     law: NadaLaw,
     limits: RateLimits,
     rate: Rate,
     receiver: Receiver,
-    /// `x_prev` in s.
+    /// `x_prev`, the congestion signal at the last update, in s.
     signal_s: f64,
-    /// `t_last`.
+    /// `t_last`, the time of the last update.
     updated: Option<Instant<SenderClock>>,
     last_feedback: Option<Instant<SenderClock>>,
-    /// `buffer_len`.
+    /// `buffer_len`, the data in the shaping buffer.
     buffer: Size,
     snapshot: Snapshot,
 }
 
-/// DELTA, the time between updates (RFC 8698, Table 2).
+/// DELTA, the target interval between updates of the rate (RFC 8698, Table 2).
 const DELTA: Span = Span::from_millis((DELTA_S * 1000.0) as i64);
 
 impl Nada {
-    /// Starts at the start rate; the highest rate of the limits is the law's RMAX.
+    /// Creates a controller at the start rate. The highest rate of the limits replaces the law's RMAX.
     pub fn new(law: NadaLaw, limits: RateLimits) -> Self {
         Self {
             law: NadaLaw { max_bps: limits.max().as_bps_f64(), ..law },
@@ -113,12 +114,12 @@ impl Nada {
         }
     }
 
-    /// The aggregate congestion signal of the last update, as a delay.
+    /// Returns the aggregate congestion signal of the last update, as a delay.
     pub fn congestion(&self) -> Span {
         Span::from_secs_f64(self.signal_s).unwrap_or(Span::ZERO)
     }
 
-    /// `r_ref`, before shaping.
+    /// Returns `r_ref`, the rate before it is adjusted for the shaping buffer.
     pub const fn reference_rate(&self) -> Rate {
         self.rate
     }
@@ -139,7 +140,7 @@ impl Nada {
         }
     }
 
-    /// RFC 8698, Sec. 4.3.
+    /// Updates the rate from the receiver's report (RFC 8698, Sec. 4.3).
     fn update(&mut self, elapsed_s: f64) {
         let Some(report) = self.receiver.report(&self.law) else {
             self.snapshot = Snapshot { reason: Some(Reason::NoStatistics), ..Snapshot::default() };
@@ -154,7 +155,7 @@ impl Nada {
             (self.law.gradual(bps, signal), Reason::Law)
         };
         self.signal_s = signal_s;
-        // Eq. 8, 9
+        // RFC 8698, Eq. 8, 9.
         let (rate, cut) = self.limits.clamp(next);
         self.rate = rate;
         let reason = Some(RateLimits::reason(reason, cut));
@@ -197,7 +198,7 @@ impl Controller for Nada {
         self.snapshot
     }
 
-    /// `r_ref` (RFC 8699, Sec. 6.1).
+    /// Returns `r_ref`, the reference rate (RFC 8699, Sec. 6.1).
     fn calculated_rate(&self) -> Option<Rate> {
         Some(self.rate)
     }

@@ -13,62 +13,63 @@ pub(super) struct Receiver {
     /// The last queueing delays, in no particular order.
     recent: [Span; MINIMUM_OF],
     samples: usize,
-    /// Packets by departure, on the sender's clock.
+    /// Packets by departure time, on the sender's clock.
     sent: Window<Sent>,
-    /// Bytes by arrival, on the receiver's clock; on the sender's clock if there are no arrival times.
+    /// Bytes by arrival time, on the receiver's clock; on the sender's clock if there are no arrival times.
     arrived: Window<u64>,
     highest_number: u64,
     round_trip: Option<Span>,
     losses: LossIntervals,
-    /// When the first packet of the last loss event departed.
+    /// Departure time of the first packet of the last loss event.
     last_loss: Option<Instant<SenderClock>>,
-    /// `p_loss` and `p_mark`.
+    /// `lost` is `p_loss` and `marked` is `p_mark`, the smoothed shares of packets lost and marked.
     lost: f64,
     marked: f64,
 }
 
-/// The source of delays (RFC 8698, Sec. 6.1).
+/// Which delay is used, that of the round trip or the one-way delay (RFC 8698, Sec. 6.1).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Metric {
     RoundTrip,
     OneWay,
 }
 
-/// Packets that left within a bin of the window.
+/// Counts of the packets that left within one bin of the window.
 #[derive(Clone, Copy, Debug, Default)]
 struct Sent {
     packets: u64,
     lost: u64,
     marked: u64,
     delivered_bytes: u64,
-    /// The longest queueing delay; `None` without a sample.
+    /// The longest queueing delay of these packets; `None` without a sample.
     longest: Option<Span>,
 }
 
-/// The inputs of an update.
+/// The receiver's report, from which the rate is updated.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Report {
-    /// `x_curr` in s.
+    /// `x_curr`, the congestion signal, in s.
     pub(super) signal_s: f64,
-    /// `rmode` is 0: no losses, no marks and no queue within LOGWIN.
+    /// Whether `rmode` is 0: there were no losses, no marks and no queue within LOGWIN.
     pub(super) is_underused: bool,
-    /// `r_recv` in bit/s.
+    /// `r_recv`, the receiving rate, in bit/s.
     pub(super) received_bps: f64,
-    /// `rtt` in s; zero before the first sample (RFC 8698, Sec. 4.3).
+    /// `rtt`, the round-trip time, in s; zero before the first sample (RFC 8698, Sec. 4.3).
     pub(super) round_trip_s: f64,
 }
 
-/// Number of samples in the minimum filter, against spikes that are not congestion. A larger value reacts later (RFC
-/// 8698, Sec. 5.1.1).
+/// Number of delay samples of which the minimum is used, so that spikes do not count as congestion. With a larger
+/// value, the reaction is later (RFC 8698, Sec. 5.1.1).
 const MINIMUM_OF: usize = 15;
 /// QEPS: a queueing delay of at least this shows that a queue is building up, and prevents the accelerated ramp-up.
 /// With a larger value, the rate is ramped up although other flows have a queue (RFC 8698, Table 2).
 const QEPS: Span = Span::from_millis(10);
-/// ALPHA, weight of a new loss or marking ratio. A larger value reacts faster and is noisier (RFC 8698, Table 2).
+/// ALPHA, weight of a new loss or marking ratio. With a larger value, the smoothed ratio reacts faster and is noisier
+/// (RFC 8698, Table 2).
 const ALPHA: f64 = 0.1;
 /// MULTILOSS: the number of mean loss intervals for which a loss is remembered (RFC 8698, Table 2).
 const MULTILOSS: f64 = 7.0;
-/// While the round-trip time is not known, losses within this time are one event. Our choice: DELTA.
+/// While the round-trip time is unknown, losses within this time are one loss event. The value is our choice: DELTA.
 const UNKNOWN_ROUND_TRIP: Span = Span::from_millis(100);
 
 impl Receiver {
@@ -105,7 +106,7 @@ impl Receiver {
 
     fn push_packet(&mut self, now: Instant<SenderClock>, packet: &PacketReport) {
         if packet.number > self.highest_number && self.sent.is_before(packet.departed.as_nanos()) {
-            // A later packet with a much earlier departure: the sender's clock was set back.
+            // A later packet number with a much earlier departure shows that the sender's clock was set back.
             self.sent = Window::new();
         }
         self.highest_number = self.highest_number.max(packet.number);
@@ -133,7 +134,8 @@ impl Receiver {
         }
     }
 
-    /// The feedback has arrival times: from now on they define the delay, and delays from round trips are discarded.
+    /// Uses one-way delays from now on, because the feedback has arrival times, and discards delays from round-trip
+    /// times.
     fn trust_arrivals(&mut self) {
         if self.metric == Metric::OneWay {
             return;
@@ -155,17 +157,17 @@ impl Receiver {
     }
 
     fn push_delay(&mut self, now: Instant<SenderClock>, departed: Instant<SenderClock>, shown: Span) {
-        // Sec. 4.2: d_base = min(d_base, d_fwd), d_queue = d_fwd - d_base.
+        // RFC 8698, Sec. 4.2: d_base = min(d_base, d_fwd), d_queue = d_fwd - d_base.
         let queueing = self.base.queueing(now, shown);
         self.recent[self.samples % MINIMUM_OF] = queueing;
-        // The count wraps to one full turn of `recent`, so that it never overflows.
+        // The count goes back by `MINIMUM_OF`, so that it never overflows and the index into `recent` continues.
         self.samples = if self.samples + 1 == 2 * MINIMUM_OF { MINIMUM_OF } else { self.samples + 1 };
         if let Some(bin) = self.sent.bin(departed.as_nanos()) {
             bin.longest = bin.longest.max(Some(queueing));
         }
     }
 
-    /// Losses within a round trip are one event (RFC 5348, Sec. 5.2).
+    /// Counts a lost packet. Losses within a round trip are one loss event (RFC 5348, Sec. 5.2).
     fn count_loss(&mut self, departed: Instant<SenderClock>) {
         let apart = self.round_trip.unwrap_or(UNKNOWN_ROUND_TRIP);
         if self.last_loss.is_some_and(|last| (departed - last).abs() < apart) {
@@ -181,7 +183,7 @@ impl Receiver {
         self.losses.grow(1.0);
     }
 
-    /// The receiver's report at this time; `None` while neither a delay nor a loss is known.
+    /// Returns the receiver's report at this time; `None` while neither a delay nor a loss is known.
     pub(super) fn report(&mut self, law: &NadaLaw) -> Option<Report> {
         let mut total = Sent::default();
         for bin in self.sent.bins() {
@@ -194,7 +196,7 @@ impl Receiver {
         if self.samples == 0 && total.lost == 0 {
             return None;
         }
-        // Eq. 10; a window without packets leaves the ratios unchanged.
+        // RFC 8698, Eq. 10. A window without packets leaves the ratios unchanged.
         if total.packets > 0 {
             let packets = total.packets as f64;
             self.lost = ALPHA * (total.lost as f64 / packets) + (1.0 - ALPHA) * self.lost;
@@ -214,8 +216,8 @@ impl Receiver {
     }
 }
 
-/// `d_queue` or `d_tilde`, or a blend of both for one mean loss interval after the last loss has expired (RFC 8698,
-/// Sec. 4.2).
+/// Returns `d_queue` or `d_tilde`. During one mean loss interval after the last loss has expired, returns a blend of
+/// both (RFC 8698, Sec. 4.2).
 pub(super) fn warped_while_losing(law: &NadaLaw, queueing_s: f64, losses: &LossIntervals) -> f64 {
     let Some(loss_int) = losses.mean_closed() else { return queueing_s };
     let loss_exp = MULTILOSS * loss_int;

@@ -22,8 +22,9 @@ fn close(found: f64, expected: f64, within: f64) {
     assert!((found - expected).abs() <= within, "{found} is not {expected} ± {within}");
 }
 
-/// By hand from Eq. 5 to 7. With an RMAX of 1.5 Mbit/s, the equilibrium at 1 Mbit/s is 15 ms. So 25 ms after 20 ms has
-/// an offset of 10 ms and a change of 5 ms.
+/// The expected values are computed by hand from RFC 8698, Eq. 5 to 7. With an RMAX of 1.5 Mbit/s, the equilibrium of
+/// the signal at 1 Mbit/s is 15 ms. Therefore a signal of 25 ms after one of 20 ms has an offset of 10 ms and a change
+/// of 5 ms.
 #[test]
 fn the_gradual_update_has_the_values_that_the_equations_give_by_hand() {
     let law = NadaLaw::default();
@@ -80,7 +81,7 @@ fn losses_and_marks_count_as_the_square_of_their_share() {
     close(law.signal(0.02, 0.01, 0.01) * 1e3, 32.0, 1e-9);
 }
 
-/// The change of 48 kbit/s is from RFC 8698, Sec. 5.2.2; the maximum change is 5 % of the rate.
+/// A buffer of 2000 bytes changes the rates by 48 kbit/s (RFC 8698, Sec. 5.2.2). The maximum change is 5 % of the rate.
 #[test]
 fn a_shaping_buffer_slows_the_encoder_and_hastens_the_sender() {
     let shaped = |bps, waiting| {
@@ -96,7 +97,8 @@ fn a_shaping_buffer_slows_the_encoder_and_hastens_the_sender() {
     assert_eq!(shaped(150_000, 2000), [Some(150_000), Some(157_500)]);
 }
 
-/// Losses a hundred packets apart: warping lasts for seven hundred packets, and has ended after eight hundred.
+/// The losses are a hundred packets apart. After a loss, the delay is warped for 700 packets, and no longer warped
+/// after 800.
 #[test]
 fn a_loss_is_remembered_for_seven_intervals_and_forgotten_over_one_more() {
     let law = NadaLaw::default();
@@ -110,7 +112,7 @@ fn a_loss_is_remembered_for_seven_intervals_and_forgotten_over_one_more() {
     }
 }
 
-/// In equilibrium the queue is XREF RMAX/r: 15 ms at 1 Mbit/s, 25 ms at 0.6 Mbit/s.
+/// In equilibrium the queueing delay is XREF RMAX/r: 15 ms at 1 Mbit/s, 25 ms at 0.6 Mbit/s.
 #[test]
 fn alone_on_a_link_the_rate_is_the_capacity_and_the_queue_that_of_the_equilibrium() {
     let path = Bottleneck { capacity_bps: |at_s| if at_s < 60.0 { 1e6 } else { 0.6e6 }, ..Bottleneck::default() };
@@ -124,8 +126,9 @@ fn alone_on_a_link_the_rate_is_the_capacity_and_the_queue_that_of_the_equilibriu
     assert!(worst < 0.15, "three seconds after the drop: {worst} s");
 }
 
-/// Without a queue, marks alone steer the rate to RMAX XREF / (DMARK (p/PMRREF)²): 1.2 Mbit/s if 2.5 % of packets are
-/// marked, 0.3 Mbit/s at 5 %. The time constant of the approach is TAU² / (KAPPA x), 40 s and 10 s.
+/// Without a queue, marks alone control the rate. The equilibrium is RMAX XREF / (DMARK (p/PMRREF)²): 1.2 Mbit/s if 2.5
+/// % of packets are marked, and 0.3 Mbit/s if 5 % are marked. The rate converges with a time constant of TAU² / (KAPPA
+/// x), which is 40 s and 10 s.
 #[test]
 fn marks_without_a_queue_steer_the_rate_to_where_the_equations_balance() {
     for (mark_every, expected) in [(40, 1.2e6), (20, 0.3e6)] {
@@ -155,7 +158,8 @@ fn at(ms: u64) -> Instant<SenderClock> {
     Instant::from_nanos(10_000_000_000 + ms * 1_000_000)
 }
 
-/// A report on ten packets sent 10 ms apart up to `ms`, the last `lost` of them lost; each took `way` ms.
+/// Reports ten packets to `nada`. They are sent 10 ms apart, the last at `ms`, and take `way` ms. The last `lost` of
+/// them are lost.
 fn tell(nada: &mut Nada, ms: u64, way: u64, lost: u64, ecn: Ecn) {
     let packets: Vec<_> = (0..10)
         .map(|place| {
@@ -170,7 +174,7 @@ fn tell(nada: &mut Nada, ms: u64, way: u64, lost: u64, ecn: Ecn) {
     nada.on_feedback(at(ms + way), &Feedback::Packets(&feedback));
 }
 
-/// If it fails, the rate is kept although a window has lost packets, because the window has no delay sample.
+/// If it fails, the rate is kept although packets of a window were lost, because the window has no delay sample.
 #[test]
 fn losses_alone_lower_the_rate_before_any_delay_is_known() {
     let mut nada = nada_at(1_000_000);
@@ -211,7 +215,7 @@ fn silence_and_timeouts_halve_the_rate_and_other_feedback_leaves_it() {
     assert_eq!(nada.reference_rate(), limits().min());
 }
 
-/// There is about one update per tenth of a second, however often feedback arrives.
+/// Updates take place about every 100 ms, however often feedback arrives.
 #[test]
 fn updates_come_nearest_to_their_interval() {
     for (gap, updates) in [(10, 10), (40, 12), (60, 8), (100, 10), (110, 9)] {
@@ -226,7 +230,7 @@ fn updates_come_nearest_to_their_interval() {
     }
 }
 
-/// Any packets that a peer may report: a number, a departure in ms, an arbitrary arrival in ms, a mark.
+/// Generates reports on packets as any peer may send them: with any number, departure, arrival, mark and size.
 fn packets() -> impl Strategy<Value = Vec<PacketReport>> {
     let arrived =
         prop_oneof![Just(None), any::<u64>().prop_map(Some), (9_000..60_000u64).prop_map(|ms| Some(ms * 1_000_000))];
@@ -262,7 +266,8 @@ proptest! {
     fn a_ramp_up_is_bounded_by_what_was_sent(squeezed in 1..100u64, turns in 1..40u64) {
         let mut nada = nada_at(150_000);
         for turn in 1..turns {
-            // A constant 80 kbit/s, reported as arriving closer and closer together.
+            // The packets are sent at a constant 80 kbit/s, but reported as if they arrived at `squeezed` times this
+            // rate.
             let left = at(turn * 100);
             let arrived = at(turn * 100 / squeezed).assume_clock();
             let packet = [PacketReport::new(turn, PACKET, left, Fate::Arrived { at: Some(arrived), ecn: Ecn::NotEct })];
@@ -271,20 +276,21 @@ proptest! {
         prop_assert!(nada.rate <= Rate::from_bps(150_000), "{}", nada.rate);
     }
 
-    /// Lost packets never raise the rate, whatever else their reports contain.
+    /// Feedback with lost packets never raises the rate, whatever else it contains.
     #[test]
     fn losses_never_raise_the_rate(start in 150_000..1_500_000u64, lost in 4..=10u64, turns in 2..30u64) {
         let mut nada = nada_at(start);
         let mut highest = nada.rate;
         for turn in 1..turns {
             tell(&mut nada, turn * 100, 20, lost, Ecn::NotEct);
-            // Each update is below the previous one, or already at the equilibrium for these losses: the lowest rate.
+            // Each rate is below the previous one, or already the lowest rate, which is the equilibrium for these
+            // losses.
             prop_assert!(nada.rate <= highest);
             highest = nada.rate;
         }
     }
 
-    /// NaN leaves the rate unchanged, and huge inputs never produce NaN.
+    /// A NaN leaves the rate unchanged, and huge inputs never produce NaN.
     #[test]
     fn the_equations_are_total(
         rate in 1.0f64..1e9, a in proptest::num::f64::ANY, b in proptest::num::f64::ANY, c in proptest::num::f64::ANY,

@@ -1,19 +1,19 @@
 use crate::units::Span;
 
-/// The events within the observation window LOGWIN before the newest event, in bins, so that memory is bounded at any
-/// packet rate.
+/// The events within the observation window LOGWIN, which ends at the newest event. The events are counted in bins, so
+/// that memory is bounded at any packet rate.
 ///
-/// Source: RFC 8698, Sec. 5.1.2, 5.1.3. Reading: the oldest bin is dropped as a whole, so the window is up to one bin
-/// shorter.
+/// Source: RFC 8698, Sec. 5.1.2, 5.1.3. Our choice: the oldest bin is dropped as a whole, so the window is up to one
+/// bin shorter than LOGWIN.
 #[derive(Clone, Debug)]
 pub(super) struct Window<T> {
-    /// Bins, indexed by bin number modulo their count.
+    /// The bins. The bin with number n has the index n modulo the number of bins.
     bins: [T; BINS],
-    /// The time of the newest event, in ns; `None` before the first.
+    /// The time of the newest event, in ns; `None` before the first event.
     newest: Option<u64>,
 }
 
-/// LOGWIN is 500 ms (RFC 8698, Table 2), in bins of 20 ms (our choice: 4 % of LOGWIN).
+/// Number of bins: LOGWIN is 500 ms (RFC 8698, Table 2), and a bin covers 20 ms (our choice: 4 % of LOGWIN).
 const BINS: usize = 25;
 const BIN_NS: u64 = Span::from_millis(20).as_nanos().unsigned_abs();
 
@@ -22,12 +22,13 @@ impl<T: Copy + Default> Window<T> {
         Self { bins: [T::default(); BINS], newest: None }
     }
 
-    /// Whether a time is before the window.
+    /// Whether the time `nanos`, in ns, is before the window.
     pub(super) fn is_before(&self, nanos: u64) -> bool {
         self.newest.is_some_and(|newest| (newest / BIN_NS).saturating_sub(nanos / BIN_NS) >= BINS as u64)
     }
 
-    /// The bin for a time, up to which the window advances; `None` for a time before the window.
+    /// Returns the bin for the time `nanos`, in ns, and advances the window up to this time; `None` for a time before
+    /// the window.
     pub(super) fn bin(&mut self, nanos: u64) -> Option<&mut T> {
         if self.is_before(nanos) {
             return None;
@@ -49,7 +50,7 @@ impl<T: Copy + Default> Window<T> {
         self.bins.iter_mut()
     }
 
-    /// Time from the start of the oldest bin to the newest event, in s; always above zero.
+    /// Returns the time from the start of the oldest bin to the newest event, in s, which is always above zero.
     pub(super) fn span_s(&self) -> f64 {
         let within = self.newest.unwrap_or(0) % BIN_NS;
         ((BINS as u64 - 1) * BIN_NS + within) as f64 / 1e9

@@ -12,31 +12,32 @@ use crate::units::{Rate, Size};
 /// The configuration of an [`ApScheduler`].
 #[derive(Clone, Copy, Debug)]
 pub struct ApSchedulerConfig {
-    /// Coefficient of response b, in 1/(s·Mbit/s), or its prior if b is learned.
+    /// Coefficient of response b, in 1/(s·Mbit/s). If b is learned, this is the initial estimate.
     pub response: f64,
-    /// Whether b is learned, separately for each path.
+    /// How b is determined, separately for each path.
     pub learning: Learning,
     /// The longest step of a path per period, as a share of the total rate; above 0.
     pub longest_step: f64,
-    /// Minimum rate on every path that is alive, so that its delay is known.
+    /// Minimum rate on every path that is alive, so that the path's delay can be measured.
     pub probe: Rate,
-    /// Size of an IP packet, on which b's unit depends.
+    /// Size of an IP packet, by which b is converted from packets/s to Mbit/s.
     pub packet: Size,
 }
 
-/// The split by attractor perturbation: the equations of [`law`], applied to the reports of each path.
+/// Divides the total rate by attractor perturbation (AP): applies the equations of [`law`] to the reports of each path.
 ///
-/// Source: Asvarujanon 2014, Alg. 1. Readings and additions:
+/// Source: Asvarujanon 2014, Alg. 1. Our interpretation and additions:
 ///
 /// 1. At first, and if nothing else is known, all paths carry the same rate (as in the paper).
 /// 2. Every path that is alive carries at least [`ApSchedulerConfig::probe`]. The paper's minimum is zero, at which a
 ///    path could never show that it has improved.
-/// 3. If a live path has no statistics for a whole period while others have, its rate is reduced by the longest step.
-///    If every request or report is lost, a queue is full; a single-path sender halves its rate then (Waki 2013, Sec.
-///    5.1). If no live path has statistics, no rate changes.
-/// 4. A dead path carries nothing. The others take over its rate at once, in equal parts, even beyond the step limit.
-/// 5. If configured, b is learned by small pushes ([`Learning`]): two paths at a time are pushed in opposite, random
-///    directions, so that the total stays the same.
+/// 3. If a live path has no statistics for a whole period while other paths have, its rate is reduced by the longest
+///    step. The reason: if every request or report is lost, a queue is full. A single-path sender halves its rate in
+///    this case (Waki 2013, Sec. 5.1). If no live path has statistics, no rate changes.
+/// 4. A dead path carries nothing. The other paths take over its rate at once, in equal parts, even beyond the step
+///    limit.
+/// 5. If configured, b is learned from small changes of the rate, called pushes ([`Learning`]). Two paths at a time are
+///    pushed in opposite, random directions, so that the total stays the same.
 #[derive(Clone, Debug)]
 pub struct ApScheduler {
     config: ApSchedulerConfig,
@@ -44,25 +45,28 @@ pub struct ApScheduler {
     periods: u64,
 }
 
-/// The model of a path, from its reports.
+/// The model of a path, estimated from its reports.
 #[derive(Clone, Debug)]
 struct Model {
     learner: Learner,
-    /// The expected mean of the next report, in seconds, without the push.
+    /// The expected mean delay of the next report, in seconds, without the effect of the push.
     expected_s: Option<f64>,
-    /// Variance of the reports' deviations from the expectation, in s².
+    /// Variance of the reports' deviations from the expected mean delay, in s².
     surprise_s2: Option<f64>,
 }
 
-/// Initial variance of the reports' means, as a share of the delay's variance; as in the single-path controller.
+/// Initial variance of the reports' deviations from the expected mean, as a share of the delay's variance; as in the
+/// single-path controller.
 const FIRST_SURPRISE: f64 = 0.1;
-/// Weight of a report in the variance of the deviations, which have long tails.
+/// Weight of a report in the variance of the deviations from the expected mean. It is low because the deviations have
+/// long tails.
 const SURPRISE_WEIGHT: f64 = 1.0 / 16.0;
-/// Root mean square of the pushes while adapting, as a share of the headroom; as in the single-path controller.
+/// Root mean square of the pushes with `Learning::Adapted`, as a share of the headroom; as in the single-path
+/// controller.
 const UNREST: f64 = 0.08;
 
 impl ApScheduler {
-    /// A scheduler without reports so far.
+    /// Creates a scheduler without reports so far.
     pub const fn new(config: ApSchedulerConfig) -> Self {
         Self { config, models: BTreeMap::new(), periods: 0 }
     }
@@ -89,7 +93,7 @@ impl ApScheduler {
     }
 
     fn term(&self, view: &PathView, total: f64, gives_up: bool) -> Term {
-        // Before the first period all paths count as equal, in whatever order they become alive.
+        // Before the first period all paths count as equal, regardless of the order in which they become alive.
         let rate = if self.periods == 0 { 0.0 } else { view.rate.as_mbps_f64() };
         let probe = self.config.probe.as_mbps_f64();
         let cap = if gives_up || view.delay.is_some() { self.config.longest_step * total } else { 0.0 };
@@ -103,12 +107,12 @@ impl ApScheduler {
         Term { mean_s, growth: self.response(view.path) * variance_s2, rate, min, max, cap }
     }
 
-    /// Pushes two paths in opposite directions, if something can be learned from it.
+    /// Pushes the rates of two paths in opposite directions, if b can be learned from that.
     fn push(&mut self, paths: &[PathView], terms: &[Term], rates: &mut [f64]) {
         for (view, (term, rate)) in paths.iter().zip(terms.iter().zip(rates.iter())) {
             let Some(model) = self.models.get_mut(&view.path) else { continue };
             model.learner.rest();
-            // The delay expected after the law's own step, by the law's linear model.
+            // The delay that the law's linear model predicts after the law's own step.
             model.expected_s = view.delay.map(|delay| delay.mean_s + term.growth * (rate - term.rate));
         }
         let spoken: Vec<usize> =
@@ -129,7 +133,7 @@ impl ApScheduler {
         }
     }
 
-    /// How far a path may be pushed, up or down, within its limits and its step limit.
+    /// Returns how far a path's rate may be pushed up or down, in Mbit/s, within the path's limits and its step limit.
     fn room(&self, at: usize, paths: &[PathView], terms: &[Term], rates: &[f64]) -> f64 {
         let room = || {
             let (view, term, rate) = (paths.get(at)?, terms.get(at)?, *rates.get(at)?);
@@ -172,7 +176,7 @@ impl Scheduler for ApScheduler {
             let reason = match view.delay {
                 _ if !view.alive => Reason::ReportsMissing,
                 None => Reason::NoStatistics,
-                // The tolerance is for rates that were rounded to whole bit/s.
+                // Rates were rounded to whole bit/s, so the comparison needs a tolerance.
                 Some(_) if step.abs() >= term.cap - 1e-6 => Reason::StepGuard,
                 Some(_) => Reason::Law,
             };
@@ -196,7 +200,7 @@ mod tests {
         ApScheduler::new(ApSchedulerConfig { response: 300.0, learning, longest_step: 0.1, probe, packet })
     }
 
-    /// The statistics of a period for an M/D/1 queue with the given propagation delay and capacity.
+    /// Returns the statistics of a period for an M/D/1 queue with the given propagation delay and capacity.
     fn delay(way_ms: f64, capacity_mbps: f64, rate: Rate) -> DelaySummary {
         let (lambda, mu) = (rate.as_mbps_f64() * 125.0, capacity_mbps * 125.0);
         let lambda = lambda.min(0.99 * mu);
@@ -226,7 +230,7 @@ mod tests {
         rates
     }
 
-    /// The mean delay of all packets at these rates, in ms.
+    /// Returns the mean delay over the packets of all queues at these rates, in ms.
     fn mean_ms(queues: &[(f64, f64)], rates: &[f64]) -> f64 {
         let sum: f64 = queues
             .iter()
@@ -236,7 +240,7 @@ mod tests {
         sum / rates.iter().sum::<f64>()
     }
 
-    /// Compares with the least mean delay that a search over all splits finds.
+    /// Compares the result with the least mean delay that a search over all splits finds.
     #[test]
     fn two_queues_settle_where_the_mean_delay_is_within_a_tenth_of_the_least() {
         for queues in [[(5.0, 3.0), (5.0, 3.0)], [(5.0, 3.0), (5.0, 9.0)], [(20.0, 5.0), (22.0, 2.0)]] {
@@ -279,14 +283,15 @@ mod tests {
             let views = [view(0, first, Some(900.0)), view(1, second.0, second.1)];
             scheduler.split(TOTAL, &views).iter().map(|share| share.rate.as_bps()).collect()
         };
-        // The rates do not depend on how bad the other path is.
+        // The delay of the path that takes over the rate has no influence.
         assert_eq!(bps(2_000_000, (2_000_000, None)), [2_400_000, 1_600_000]);
         assert_eq!(bps(3_800_000, (200_000, None)), [3_936_000, 64_000]);
         assert_eq!(bps(3_936_000, (64_000, None)), [3_936_000, 64_000]);
     }
 
-    /// Path 0 has far less delay than path 1, but its own law limits it, so the rest stays on path 1. A path with its
-    /// own law gives up no rate for missing reports: its law already lowers the limit then.
+    /// Path 0 has far less delay than path 1, but its own law limits it, so the remaining rate stays on path 1. If
+    /// reports on a path with its own law are missing, its rate is not reduced here, because that law lowers the limit
+    /// itself.
     #[test]
     fn no_path_is_given_more_than_its_own_law_lets_it_carry() {
         let mut scheduler = scheduler(Learning::Fixed);
@@ -305,7 +310,8 @@ mod tests {
         assert_eq!(bps(&[view(0, 2_000_000, Some(9.0), 1_500_000), far(2_000_000, 1_000_000)]), [1_500_000, 1_000_000]);
     }
 
-    /// Two queues of 3.5 Mbit/s at 2 Mbit/s each: by Waki 2013, Eq. 11, b = 383 at that load; 1200 was configured.
+    /// Two queues with a capacity of 3.5 Mbit/s carry 2 Mbit/s each. At this load, b is 383 by Waki 2013, Eq. 11, but
+    /// 1200 was configured.
     #[test]
     fn a_wrong_b_is_learned_for_each_path_while_the_total_stands() {
         let mut scheduler = scheduler(Learning::Adapted);

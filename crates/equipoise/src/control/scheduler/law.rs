@@ -1,4 +1,4 @@
-//! The law: rate steps of the paths that minimise the mean delay of all packets.
+//! The scheduler's law: the rate steps of the paths that minimise the mean delay of all packets.
 //!
 //! Source: Asvarujanon 2014, Eq. 2 and Alg. 1, for any number of paths and with limits:
 //!
@@ -9,23 +9,24 @@
 //! ```
 //!
 //! The objective is a sum of parabolas, one per path. At the optimum all paths that are not at a limit have the same
-//! slope λ: `x_i + c_i a_i + 2 c_i Δa_i = λ`. Each share is a ramp over λ between its two limits. The sum of all ramps
-//! increases with λ, and is linear between their corners. The corners are sorted, a binary search finds the two that
-//! enclose the total, and the shares are interpolated between them. This is exact, without iterating to a tolerance, in
-//! O(n log n). For two paths away from their limits it is the closed form of the paper.
+//! slope λ: `x_i + c_i a_i + 2 c_i Δa_i = λ`. The rate of each path is a ramp over λ between its two limits. The sum of
+//! all ramps increases with λ, and is linear between the corners of the ramps. The corners are sorted, a binary search
+//! finds the two corners that enclose the total, and the rates are interpolated between them. This is exact, without
+//! iterating to a tolerance, in O(n log n). For two paths away from their limits it is the closed form of the paper.
 //!
 //! # Special cases
 //! - **`c_i = 0`** (zero variance): the ramp is a vertical step at `λ = x_i`. Such paths are filled in the order of
-//!   their delays, the shortest first; paths with equal delays are filled in proportion to the rate that each can still
-//!   take.
+//!   their delays, the path with the shortest delay first. Paths with equal delays are filled in proportion to the rate
+//!   that each can still take.
 //! - **Non-finite statistics**: the path is treated as one without a report, with a step limit of zero.
-//! - **No step within all limits**: first the step limits are relaxed, by the same minimum amount for all paths; then
-//!   the lower limits, in proportion. Upper limits always apply, even if the sum then stays below the total.
+//! - **No step within all limits**: first the step limits are relaxed, by the same minimum amount for all paths. If
+//!   this is not enough, the lower limits are reduced in proportion. Upper limits always apply, even if the sum stays
+//!   below the total.
 //! - **One path** carries the total. For **no path** the result is empty.
 
 use alloc::vec::Vec;
 
-/// One path, as input of the law.
+/// The data of one path, as input of the scheduler's law.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Term {
     /// Mean one-way delay x, in seconds.
@@ -34,20 +35,20 @@ pub struct Term {
     pub growth: f64,
     /// Current rate a, in Mbit/s.
     pub rate: f64,
-    /// Lowest rate, in Mbit/s.
+    /// Lowest allowed rate, in Mbit/s.
     pub min: f64,
-    /// Highest rate, in Mbit/s.
+    /// Highest allowed rate, in Mbit/s.
     pub max: f64,
     /// Longest step, up or down, in Mbit/s.
     pub cap: f64,
 }
 
-/// Our choice: delays and growths are clamped to this value, so that their sums stay finite.
+/// Delays, growths and rates are clamped to this value, so that their sums stay finite. The value is our choice.
 const LARGEST: f64 = 1e15;
 
-/// The rate of each path in Mbit/s after the step, in the order of `terms`.
+/// Returns the rate of each path in Mbit/s after the step, in the order of `terms`.
 ///
-/// They sum to `total`, or to as much as the upper limits allow.
+/// The rates sum to `total`, or to the sum of the upper limits if that is lower.
 pub fn rates(terms: &[Term], total: f64) -> Vec<f64> {
     let total = if total.is_finite() { total.clamp(0.0, LARGEST) } else { 0.0 };
     let terms: Vec<Term> = terms.iter().map(Term::checked).collect();
@@ -57,7 +58,7 @@ pub fn rates(terms: &[Term], total: f64) -> Vec<f64> {
         return terms.iter().map(|term| term.max).collect();
     }
     if total <= least {
-        // If all lower limits are zero, there is nothing to divide, and any share will do.
+        // If all lower limits are zero, there is nothing to divide, and any share is correct.
         let share = if least > 0.0 { total / least } else { 1.0 };
         return terms.iter().map(|term| term.min * share).collect();
     }
@@ -65,7 +66,7 @@ pub fn rates(terms: &[Term], total: f64) -> Vec<f64> {
         return fill(&terms.iter().map(Term::relaxed_up).collect::<Vec<_>>(), total);
     }
     if sum(Term::low) > total {
-        // The mirror image: the same computation with all signs reversed.
+        // The paths must fall by more than their step limits: the same computation with all signs reversed.
         let down = fill(&terms.iter().map(Term::relaxed_down).collect::<Vec<_>>(), -total);
         return down.into_iter().map(|rate| -rate).collect();
     }
@@ -87,38 +88,39 @@ impl Term {
         }
     }
 
-    /// The lowest rate within a step.
+    /// Returns the lowest rate that one step may reach.
     fn low(&self) -> f64 {
         (self.rate - self.cap).clamp(self.min, self.max)
     }
 
-    /// The highest rate within a step.
+    /// Returns the highest rate that one step may reach.
     fn high(&self) -> f64 {
         (self.rate + self.cap).clamp(self.min, self.max)
     }
 
-    /// The path's rate as a function of λ.
+    /// Returns the path's rate as a function of λ.
     fn ramp(&self) -> Ramp {
         let (low, high) = (self.low(), self.high());
-        // x + c a + 2 c Δa with Δa = low - a, and likewise for high.
+        // The slope is x + c a + 2 c Δa, with Δa = rate - a.
         let slope = |rate: f64| self.mean_s + self.growth * (2.0 * rate - self.rate);
         Ramp { from: slope(low), to: slope(high), low, high }
     }
 
-    /// The highest rate as a function of the amount by which the step limit is relaxed.
+    /// Returns the highest rate as a function of the amount by which the step limit is relaxed.
     fn relaxed_up(&self) -> Ramp {
         let reach = self.rate + self.cap;
         Ramp { from: (self.min - reach).max(0.0), to: (self.max - reach).max(0.0), low: self.high(), high: self.max }
     }
 
-    /// The lowest rate as a function of the amount by which the step limit is relaxed; negated, so that it rises.
+    /// Returns the negated lowest rate as a function of the amount by which the step limit is relaxed. The negation
+    /// makes the function rise.
     fn relaxed_down(&self) -> Ramp {
         let reach = self.rate - self.cap;
         Ramp { from: (reach - self.max).max(0.0), to: (reach - self.min).max(0.0), low: -self.low(), high: -self.min }
     }
 }
 
-/// `low` up to `from`, `high` after `to`, and linear in between.
+/// A function with the value `low` up to `from`, the value `high` after `to`, and linear in between.
 #[derive(Clone, Copy, Debug)]
 struct Ramp {
     from: f64,
@@ -128,7 +130,8 @@ struct Ramp {
 }
 
 impl Ramp {
-    /// The value at `at`, as the limit from below or from above; the two limits differ at a vertical step.
+    /// Returns the function's value at `at`, as the limit from below or from above. The two limits differ at a vertical
+    /// step.
     fn value(&self, at: f64, from_above: bool) -> f64 {
         let (before, behind) =
             if from_above { (at < self.from, at >= self.to) } else { (at <= self.from, at > self.to) };
@@ -143,13 +146,14 @@ impl Ramp {
     }
 }
 
-/// The ramps' values at which they sum to `target`, which must be between the sums of their ends.
+/// Returns the values of the ramps at the point at which they sum to `target`. The target must be between the sum of
+/// the lowest and the sum of the highest values.
 fn fill(ramps: &[Ramp], target: f64) -> Vec<f64> {
     let mut corners: Vec<f64> = ramps.iter().flat_map(|ramp| [ramp.from, ramp.to]).collect();
     corners.sort_unstable_by(f64::total_cmp);
     let values = |at: f64, from_above: bool| ramps.iter().map(move |ramp| ramp.value(at, from_above));
     let sum = |at: f64, from_above: bool| values(at, from_above).sum::<f64>();
-    // The first corner at or after which the sum reaches the target.
+    // The first corner at which the sum, as a limit from above, reaches the target.
     let index = corners.partition_point(|&at| sum(at, true) < target);
     let Some(&at) = corners.get(index).or(corners.last()) else { return Vec::new() };
     // The sum reaches the target on the vertical step at this corner, or on the slope before this corner.

@@ -34,7 +34,7 @@ pub use super::catalogue::{SchedulerEntry, find_scheduler as find, scheduler_ent
 use crate::measure::DelaySummary;
 use crate::units::Rate;
 
-/// The number of a path, which both ends use to identify it.
+/// The number of a path, which both endpoints use to identify the path.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct PathId(pub u16);
 
@@ -49,43 +49,45 @@ impl core::fmt::Display for PathId {
 pub struct PathView {
     /// Number of the path.
     pub path: PathId,
-    /// Whether the path responds; also `true` if it is too new to have been queried. A dead path carries nothing.
+    /// Whether the path responds; also `true` if the path is too new to have been queried. A dead path carries no
+    /// packets.
     pub alive: bool,
     /// The rate last assigned to the path; zero for a new path.
     pub rate: Rate,
     /// The path's one-way delay in the period that ends now; `None` if there are too few samples, or if no period ends.
     pub delay: Option<DelaySummary>,
-    /// The highest rate that the path may carry, set by a control law of its own; `None` without a limit.
+    /// The highest rate that the path may carry, set by the path's own control law; `None` if there is no limit.
     pub most: Option<Rate>,
 }
 
 impl PathView {
-    /// The highest rate that the path may carry, in Mbit/s: zero if the path is dead, infinite without a limit.
+    /// Returns the highest rate that the path may carry, in Mbit/s: zero if the path is dead, infinite if there is no
+    /// limit.
     fn most_mbps(&self) -> f64 {
         if self.alive { self.most.map_or(f64::INFINITY, Rate::as_mbps_f64) } else { 0.0 }
     }
 }
 
-/// The share of a path.
+/// The share of the total rate that a scheduler assigns to a path.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Share {
-    /// Rate of IP packets.
+    /// The rate at which IP packets may be sent on the path.
     pub rate: Rate,
     /// The scheduler's explanation of the share.
     pub snapshot: Snapshot,
 }
 
-/// Divides a session's total among its paths.
+/// Divides a session's total rate among its paths.
 pub trait Scheduler: Send + Sync + fmt::Debug {
-    /// Returns a share for each of `paths`, in their order. They sum to `total`, or to less if the paths may not carry
-    /// as much.
+    /// Returns a share for each of `paths`, in the same order. The shares sum to `total`, or to less if the paths may
+    /// not carry as much.
     ///
     /// Called with statistics at the end of a period. Called without statistics when a path appears or disappears, or
-    /// when the total changes in between.
+    /// when the total changes during a period.
     fn split(&mut self, total: Rate, paths: &[PathView]) -> Vec<Share>;
 }
 
-/// A scheduler on the heap, as a session holds it.
+/// A scheduler on the heap, as a session owns it.
 pub type BoxedScheduler = Box<dyn Scheduler>;
 
 /// Converts shares in Mbit/s to rates in whole bit/s, and keeps their sum exact.
@@ -107,11 +109,12 @@ fn within(rate: Rate, path: &PathView) -> Rate {
     path.most.map_or(rate, |most| rate.min(most))
 }
 
-/// An equal share for every path that is alive, but not more than each path may carry.
+/// Returns an equal share in Mbit/s for every path that is alive, but not more than the path may carry.
 fn equal_mbps(total: Rate, paths: &[PathView]) -> Vec<f64> {
     let alive = || paths.iter().filter(|path| path.alive).map(PathView::most_mbps);
     let mut each = total.as_mbps_f64() / alive().count().max(1) as f64;
-    // Each round raises the equal share. It fills at least one path, or is the last round.
+    // Each round, except the last, finds more paths that cannot carry the equal share, and raises the share of the
+    // others.
     for _ in 0..paths.len() {
         let full = || alive().filter(|most| *most < each);
         let open = alive().count() - full().count();
@@ -130,7 +133,7 @@ mod tests {
     use super::*;
     use crate::units::Size;
 
-    /// Paths that all have a limit of their own, or all have none.
+    /// Generates paths that either all have a highest rate of their own, or all have none.
     fn views() -> impl Strategy<Value = Vec<PathView>> {
         let rate = || 0u64..20_000_000;
         let delay = proptest::option::of((-1.0f64..2.0, 0.0f64..1e-2));

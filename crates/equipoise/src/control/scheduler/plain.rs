@@ -10,14 +10,15 @@ fn fixed(rates: Vec<Rate>) -> Vec<Share> {
     rates.into_iter().map(|rate| Share { rate, snapshot }).collect()
 }
 
-/// Sends everything on one path, whatever happens: for comparison (Asvarujanon 2014, Sec. 4.4).
+/// Sends all data on one path, whatever the reports say, for comparison with other schedulers (Asvarujanon 2014,
+/// Sec. 4.4).
 #[derive(Clone, Copy, Debug)]
 pub struct Single {
     path: PathId,
 }
 
 impl Single {
-    /// Sends everything on `path`.
+    /// Creates a scheduler that sends all data on `path`.
     pub const fn new(path: PathId) -> Self {
         Self { path }
     }
@@ -30,7 +31,7 @@ impl Scheduler for Single {
     }
 }
 
-/// Sends an equal rate on every path that is alive: for comparison (Asvarujanon 2014, Sec. 4.4).
+/// Sends an equal rate on every path that is alive, for comparison with other schedulers (Asvarujanon 2014, Sec. 4.4).
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Equal;
 
@@ -40,11 +41,11 @@ impl Scheduler for Equal {
     }
 }
 
-/// Sends nearly everything on the path with the least mean delay in the last period: for comparison (Asvarujanon 2014,
-/// Sec. 4.4).
+/// Sends all data except for probes on the path with the least mean delay in the last period, for comparison with other
+/// schedulers (Asvarujanon 2014, Sec. 4.4).
 ///
-/// Readings: a path without a report in the last period counts with its last report; if no path has reported yet, all
-/// carry the same rate; a total too small for the probes is divided equally.
+/// Our interpretation: for a path without a report in the last period, the last report counts. If no path has reported
+/// yet, all paths carry the same rate. A total that is too small for the probes is divided equally.
 #[derive(Clone, Debug)]
 pub struct MinDelay {
     probe: Rate,
@@ -52,7 +53,7 @@ pub struct MinDelay {
 }
 
 impl MinDelay {
-    /// A scheduler that sends at a rate of `probe` on each of the other paths.
+    /// Creates a scheduler that sends at a rate of `probe` on each path except the best one.
     pub const fn new(probe: Rate) -> Self {
         Self { probe, means_s: BTreeMap::new() }
     }
@@ -75,7 +76,8 @@ impl Scheduler for MinDelay {
         let Some(mut left) = total.as_bps().checked_sub(probes).filter(|_| !known.is_empty()) else {
             return fixed(whole(&equal_mbps(total, paths), total, paths));
         };
-        // The rate that the best path may not carry goes to the next path. Paths without a known delay are last.
+        // The path with the least delay is filled first. If it may not carry all of the rate, the next path carries the
+        // excess. Paths without a known delay are last.
         known.sort_by(|(one, _), (other, _)| one.total_cmp(other));
         let unknown = (0..paths.len()).filter(|at| known.iter().all(|(_, known)| known != at));
         let order: Vec<usize> = known.iter().map(|(_, at)| *at).chain(unknown).collect();

@@ -1,19 +1,19 @@
-//! Combines statistics of several intervals, and of several paths, into one.
+//! Combines delay statistics of several intervals, or of several paths, into one summary.
 
 use super::PathView;
 use crate::measure::{DelaySummary, Moments};
 
-/// The delay of a path over several reports of a period.
+/// The delay statistics of a path over all reports in a period.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct PeriodDelay(Moments);
 
 impl PeriodDelay {
-    /// Adds a report.
+    /// Adds the delay statistics of a report.
     pub fn push(&mut self, report: &DelaySummary) {
         self.0.merge(&Moments::from_summary(report));
     }
 
-    /// Returns the delay so far and resets it; `None` for too few samples.
+    /// Returns the delay statistics so far and resets them; `None` if there are too few samples.
     pub fn take(&mut self) -> Option<DelaySummary> {
         let all = core::mem::take(&mut self.0);
         Some(DelaySummary { mean_s: all.mean()?, variance_s2: all.variance()?, samples: all.count() })
@@ -23,12 +23,12 @@ impl PeriodDelay {
 /// Combines the delays of all paths into the delay of a single path, for a controller of the total rate.
 ///
 /// The mean is that of all packets: `x = Σ w_i x_i` with `w_i = a_i / Σ a`. A change dA of the total changes each
-/// path's rate by `w_i dA` and its mean by `b σ_i² w_i dA` (Asvarujanon 2014, Eq. 1), so `dx = b (Σ w_i² σ_i²) dA`.
-/// So the variance for which the same law applies to the total is `Σ w_i² σ_i²`. The variance over all packets would
-/// include the differences between the paths' delays, which no change of the total can alter. For a single path the
-/// result is that path's delay.
+/// path's rate by `w_i dA` and the path's mean delay by `b σ_i² w_i dA` (Asvarujanon 2014, Eq. 1), so
+/// `dx = b (Σ w_i² σ_i²) dA`. Therefore the same law applies to the total with the variance `Σ w_i² σ_i²`. The variance
+/// over all packets would include the differences between the paths' delays, which no change of the total can alter.
+/// For a single path the result is that path's delay.
 ///
-/// `None` if no path that carries traffic has statistics.
+/// Returns `None` if no path that carries traffic has statistics.
 pub fn pooled(paths: &[PathView]) -> Option<DelaySummary> {
     let known = || paths.iter().filter_map(|view| view.delay.map(|delay| (view.rate.as_mbps_f64(), delay)));
     let total: f64 = known().map(|(rate, _)| rate).sum();
@@ -69,8 +69,8 @@ mod tests {
         assert_eq!(pool.take(), None);
     }
 
-    /// The pooled delay responds to the total rate as the delay of a single path does. The test compares it with the
-    /// slope of two paths, computed from differences.
+    /// The pooled delay responds to the total rate as the delay of a single path does. The test compares the response
+    /// that the pooled variance predicts with the change of the mean delay of two paths.
     #[test]
     fn the_pooled_variance_says_how_the_pooled_mean_answers_to_the_total() {
         let view = |number, rate: u64, mean_s, variance_s2| PathView {

@@ -2,13 +2,14 @@ use crate::units::{Rate, Size};
 
 /// The equations of `SCReAM` v2, one function each.
 ///
-/// Source: draft-ietf-ccwg-rfc8298bis-screamv2-01, Sec. 4.2 to 4.5, with the draft's names. Windows in bytes, times in
-/// seconds, rates in bit/s. Every input, NaN included, yields a number in the stated range.
+/// Source: draft-ietf-ccwg-rfc8298bis-screamv2-01, Sec. 4.2 to 4.5, with the draft's names. Windows are in bytes, times
+/// in seconds, and rates in bit/s. For every input, even NaN, the result is a number in the stated range.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct ScreamLaw {
     /// `MSS`, the largest packet, in bytes.
     pub segment: f64,
-    /// `QDELAY_TARGET_LO` in s. A larger value fills queues further, and uses more of a link with a varying rate.
+    /// `QDELAY_TARGET_LO`, the target of the queueing delay, in s. A larger value fills queues further, and uses more
+    /// of a link with a varying rate.
     pub target_s: f64,
     /// `BETA_LOSS`, the factor for the window after a loss. A smaller value yields more to other flows.
     pub loss_factor: f64,
@@ -27,44 +28,51 @@ pub struct ScreamLaw {
     pub pacing: f64,
 }
 
-/// `VIRTUAL_RTT`: paths with a shorter round-trip time do not get a larger share of an L4S link (Sec. 4.2.2).
+/// `VIRTUAL_RTT`, a lower limit of the round-trip time, so that shorter paths do not get a larger share of an L4S link
+/// (Sec. 4.2.2).
 pub(super) const VIRTUAL_ROUND_TRIP_S: f64 = 0.025;
-/// `POST_CONGESTION_DELAY_RTT`: round trips after congestion in which the window grows slowly (Sec. 4.2.2).
+/// `POST_CONGESTION_DELAY_RTT`, the number of round trips after congestion in which the window grows slowly
+/// (Sec. 4.2.2).
 pub(super) const CAREFUL_ROUND_TRIPS: f64 = 100.0;
-/// `L4S_AVG_G_UP` and `L4S_AVG_G_DOWN` (Sec. 4.2.1.3).
+/// `L4S_AVG_G_UP` and `L4S_AVG_G_DOWN`: the speed at which the smoothed fraction of marks rises and falls
+/// (Sec. 4.2.1.3).
 const ALPHA_UP: f64 = 1.0 / 8.0;
 const ALPHA_DOWN: f64 = 1.0 / 128.0;
-/// Minimum factors by which nearness to the last congestion and jitter scale a step (Sec. 4.2.2.1, 4.2.2.2).
+/// Lower bounds of the factors that make a step smaller: `LEAST_NEARNESS` near the last congestion, and
+/// `LEAST_JITTER_UP` for growth under jitter (Sec. 4.2.2.1, 4.2.2.2).
 const LEAST_NEARNESS: f64 = 0.25;
 const LEAST_JITTER_UP: f64 = 0.1;
-/// `REF_WND_OVERHEAD_MIN`, `REF_WND_OVERHEAD_MAX` (Sec. 4.3.1).
+/// `REF_WND_OVERHEAD_MIN` and `REF_WND_OVERHEAD_MAX`: bounds of the bytes in flight as a multiple of the window
+/// (Sec. 4.3.1).
 const OVERHEAD: (f64, f64) = (1.5, 3.0);
-/// `PACKET_OVERHEAD` in bytes, and the minimum divisor of a target (Sec. 4.4).
+/// `PACKET_OVERHEAD` is the size of the headers of a packet, in bytes. `TARGET_DIVISOR` is the minimum divisor of the
+/// target bitrate, its margin (Sec. 4.4).
 const PACKET_OVERHEAD: f64 = 20.0;
 const TARGET_DIVISOR: f64 = 1.2;
-/// `RATE_PACE_MIN` in bit/s, `MAX_RELAXED_PACING_FACTOR`, `RELAXED_PACING_LIMIT_LOW` (Sec. 4.3.2).
+/// In this order: `RATE_PACE_MIN` in bit/s, `MAX_RELAXED_PACING_FACTOR`, and `RELAXED_PACING_LIMIT_LOW` as a share of
+/// the highest target (Sec. 4.3.2).
 const LEAST_PACE_BPS: f64 = 50_000.0;
 const RELAXED_PACING: f64 = 4.0;
 const RELAXED_FROM: f64 = 0.8;
 
-/// The inputs of the window's growth.
+/// The inputs from which the growth of the window is computed.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Growth {
-    /// `ref_wnd` in bytes.
+    /// `ref_wnd`, the reference window, in bytes.
     pub window: f64,
     /// `bytes_newly_acked_minus_ce`: bytes that arrived unmarked since the last growth step.
     pub unmarked: f64,
-    /// `s_rtt` in s.
+    /// `s_rtt`, the smoothed round-trip time, in s.
     pub round_trip_s: f64,
-    /// `scl`, from [`ScreamLaw::nearness`].
+    /// `scl`, the result of [`ScreamLaw::nearness`]: 0.1 near the last congestion, 1 far from it.
     pub nearness: f64,
     /// `ref_wnd_delay_scale`: 1 without jitter, 0 with much jitter.
     pub calm: f64,
-    /// `post_congestion_scale`: 0 at congestion, 1 long after it.
+    /// `post_congestion_scale`: 0 at congestion, 1 long after congestion.
     pub recovered: f64,
 }
 
-/// How the media queue reduces the target.
+/// How frames queued at the sender, and oversized frames, reduce the target bitrate.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct MediaQueue {
     /// `rate_adjust_factor`, 0 to 0.5: it rises while frames wait in the queue.
@@ -74,7 +82,7 @@ pub struct MediaQueue {
 }
 
 impl ScreamLaw {
-    /// The draft's values, for packets of at most `packet`.
+    /// Returns the law with the draft's values, for packets of at most `packet`.
     pub fn new(packet: Size) -> Self {
         Self {
             segment: packet.as_bytes().max(1) as f64,
@@ -88,48 +96,50 @@ impl ScreamLaw {
         }
     }
 
-    /// `l4s_alpha`, 0 to 1, after the fraction `marked` of the packets was marked.
+    /// Returns the new `l4s_alpha`, 0 to 1, from the old value `alpha` and the fraction `marked` of the packets that
+    /// were marked.
     ///
-    /// Source: Sec. 4.2.1.3: up by an eighth of the difference, down by 1/128 of it.
+    /// Source: Sec. 4.2.1.3: if `marked` is higher than `alpha`, the value rises by an eighth of the difference;
+    /// otherwise it falls by 1/128.
     pub fn alpha(alpha: f64, marked: f64) -> f64 {
         let next =
             if marked >= alpha { ALPHA_UP * marked + (1.0 - ALPHA_UP) * alpha } else { (1.0 - ALPHA_DOWN) * alpha };
         if next.is_nan() { alpha } else { next.clamp(0.0, 1.0) }
     }
 
-    /// `scl`, 0.1 to 1: how far a window is from the window at which congestion last began.
+    /// Returns `scl`, 0.1 to 1, which shows how far a window is from the window at which congestion last began.
     ///
     /// Source: Sec. 4.2.2.1: `(8 (w - w_i) / w_i)²`.
     pub fn nearness(window: f64, inflection: f64) -> f64 {
         let distance = 8.0 * (window - inflection) / inflection;
         let squared = distance * distance;
-        // Without an inflection point, the window counts as far from it.
+        // If there is no inflection point, the window counts as far from congestion.
         if squared.is_nan() { 1.0 } else { squared.clamp(0.1, 1.0) }
     }
 
-    /// Relative reduction of the window for L4S marks, 0 to 0.5.
+    /// Returns the relative reduction of the window for L4S marks, 0 to 0.5.
     ///
-    /// Source: Sec. 4.2.2.1: `alpha/2 / max(1, s_rtt / VIRTUAL_RTT)`, and while the queue is below a quarter of its
-    /// target `max(0.25, scl) max(0.25, ref_wnd_delay_scale)` times this value.
+    /// Source: Sec. 4.2.2.1: `alpha/2 / max(1, s_rtt / VIRTUAL_RTT)`. While the queue is below a quarter of its target,
+    /// this value is multiplied by `max(0.25, scl) max(0.25, ref_wnd_delay_scale)`.
     pub fn mark_backoff(&self, alpha: f64, round_trip_s: f64, queue_s: f64, nearness: f64, calm: f64) -> f64 {
         let backoff = unit(alpha) / 2.0 / long_round_trip(round_trip_s);
         let scale = LEAST_NEARNESS.max(nearness) * LEAST_NEARNESS.max(calm);
         if queue_s < self.target_s / 4.0 { backoff * unit(scale) } else { backoff }
     }
 
-    /// Relative reduction of the window for queueing delay, 0 to 0.5.
+    /// Returns the relative reduction of the window for queueing delay, 0 to 0.5.
     ///
-    /// Source: Sec. 4.2.2.1: `l4s_alpha_v = (qdelay_avg - target/2) / (target/2)` in 0 to 1, which is then used like
-    /// `alpha` of marks.
+    /// Source: Sec. 4.2.2.1: `l4s_alpha_v = (qdelay_avg - target/2) / (target/2)`, clamped to 0 to 1. It is used like
+    /// the `alpha` of L4S marks.
     pub fn delay_backoff(&self, queue_s: f64, round_trip_s: f64) -> f64 {
         let half = self.target_s / 2.0;
         unit((queue_s - half) / half) / 2.0 / long_round_trip(round_trip_s)
     }
 
-    /// The growth of the window in bytes; never negative.
+    /// Returns the growth of the window in bytes, which is never negative.
     ///
-    /// Source: Sec. 4.2.2.2: one segment per round trip; less on short paths, near the last congestion and under
-    /// jitter; more far from congestion.
+    /// Source: Sec. 4.2.2.2: the window grows by one segment per round trip, by less on short paths, near the last
+    /// congestion and under jitter, and by more far from congestion.
     pub fn increase(&self, growth: Growth) -> f64 {
         let Growth { window, unmarked, round_trip_s, nearness, calm, recovered } = growth;
         let share = (self.segment / window).min(1.0);
@@ -140,7 +150,7 @@ impl ScreamLaw {
         if bytes.is_finite() { bytes.max(0.0) } else { 0.0 }
     }
 
-    /// `target_bitrate` in bit/s before its limits are applied; zero without a round-trip time.
+    /// Returns `target_bitrate` in bit/s before its limits are applied; zero without a round-trip time.
     ///
     /// Source: Sec. 4.4: `8 w / s_rtt (1 - clamp(MSS/w - 0.1, 0, 0.2)) MSS / (MSS + 20) / (1.2 + a + d)`.
     pub fn target_bps(&self, window: f64, round_trip_s: f64, media: MediaQueue) -> f64 {
@@ -150,8 +160,8 @@ impl ScreamLaw {
         if bps.is_finite() { bps.max(0.0) } else { 0.0 }
     }
 
-    /// The window in bytes for a target of `bps`, unless the window is small; the inverse of
-    /// [`target_bps`](Self::target_bps).
+    /// Returns the window in bytes for a target of `bps`: the inverse of [`target_bps`](Self::target_bps), except for
+    /// small windows.
     pub(super) fn window_for(&self, bps: f64, round_trip_s: f64) -> f64 {
         (bps * round_trip_s / 8.0 * TARGET_DIVISOR / self.payload()).max(self.least_window)
     }
@@ -160,14 +170,14 @@ impl ScreamLaw {
         self.segment / (self.segment + PACKET_OVERHEAD)
     }
 
-    /// `ref_wnd_overhead`, 1.5 to 3: the maximum of the bytes in flight as a multiple of the window.
+    /// Returns `ref_wnd_overhead`, 1.5 to 3: the maximum of the bytes in flight as a multiple of the window.
     ///
     /// Source: Sec. 4.3.1.
     pub fn overhead(calm: f64) -> f64 {
         OVERHEAD.0 + (OVERHEAD.1 - OVERHEAD.0) * unit(calm)
     }
 
-    /// `pace_bitrate`: the pacing rate for a target; higher from 80 % of the highest target on.
+    /// Returns `pace_bitrate`, the pacing rate for a target. Its margin grows from 80 % of the highest target on.
     ///
     /// Source: Sec. 4.3.2.
     pub fn pacing_rate(&self, target: Rate, max: Rate) -> Rate {
@@ -179,12 +189,13 @@ impl ScreamLaw {
     }
 }
 
-/// `max(1, s_rtt / VIRTUAL_RTT)`: on longer paths backoffs occur every `VIRTUAL_RTT`, and are smaller by this factor.
+/// Returns `max(1, s_rtt / VIRTUAL_RTT)`. On longer paths, there are several backoffs per round trip, one every
+/// `VIRTUAL_RTT`. Therefore each backoff is divided by this factor.
 fn long_round_trip(round_trip_s: f64) -> f64 {
     (round_trip_s / VIRTUAL_ROUND_TRIP_S).max(1.0)
 }
 
-/// Clamps a share to the range 0 to 1; `NaN` becomes 1, the full backoff.
+/// Returns a share clamped to the range 0 to 1. `NaN` becomes 1, the full backoff.
 fn unit(share: f64) -> f64 {
     if share.is_nan() { 1.0 } else { share.clamp(0.0, 1.0) }
 }

@@ -15,12 +15,12 @@ use super::{
 };
 use crate::units::{Instant, Rate, SenderClock, Size, Span};
 
-/// Self-clocked rate adaptation for multimedia, version 2: a window, and the target bitrate that it allows.
+/// Self-clocked rate adaptation for multimedia (`SCReAM`), version 2: a window, and the target bitrate that it allows.
 ///
-/// A reference window grows by about a segment per round trip, faster far from congestion. L4S marks reduce it in
-/// proportion to their fraction, and queueing delay counts like a fraction of marks. A loss or a classic ECN mark
-/// reduces it by a factor. The bytes in flight are limited to about the window. The media's target bitrate is the
-/// window per round trip, less a margin.
+/// A reference window grows by about a segment per round trip, and faster far from congestion. L4S marks reduce the
+/// window in proportion to the fraction of marked packets, and queueing delay counts like a fraction of marks. A loss
+/// or a classic ECN mark reduces the window by a factor. The bytes in flight are limited to about the window. The
+/// media's target bitrate is the window per round trip, less a margin.
 ///
 /// Source: draft-ietf-ccwg-rfc8298bis-screamv2-01, which will replace RFC 8298.
 ///
@@ -47,11 +47,11 @@ use crate::units::{Instant, Rate, SenderClock, Size, Span};
 /// | `post` | 0 at a loss or mark, 1 after 100 round trips | |
 /// | `a`, `d` | reduction of the target for waiting and for oversized frames | |
 ///
-/// Readings:
+/// Our interpretation of the source:
 /// - [`Form::Core`] is the draft without the parts that it calls optional or additional, except for the handling of
 ///   clock drift (Sec. 4.5.1). [`Form::Full`] has jitter (Sec. 4.2.1.4), conditional backoff and policers (Sec. 4.5.2)
-///   and the undershoot guard (Sec. 4.5.3). Neither form raises the delay target next to other flows (Sec. 4.5.4): the
-///   draft itself doubts this method.
+///   and the undershoot guard (Sec. 4.5.3). Neither form raises the delay target next to other flows (Sec. 4.5.4),
+///   because the draft itself doubts this method.
 /// - Losses and classic ECN marks count once per round trip, as in the text: if a packet was sent before the last
 ///   reduction, its loss or mark is ignored. In the pseudocode the window could be reduced every 25 ms.
 /// - Lost bytes do not count as acknowledged. In the draft they do if a packet with a higher number arrived.
@@ -59,14 +59,14 @@ use crate::units::{Instant, Rate, SenderClock, Size, Span};
 ///   the configuration.
 /// - The rates of this crate are those of IP packets. `MSS` is the largest IP packet, and the draft's overhead of 20
 ///   bytes is still subtracted.
-/// - The initial window yields the start rate as its target, but is not below `MIN_REF_WND`.
+/// - The initial window is that for which the target is the start rate, but not less than `MIN_REF_WND`.
 /// - The session's rate is the target, its window is the limit of the bytes in flight, and packets are paced at
 ///   `pace_bitrate`.
 /// - The maximum of the bytes in flight and the acknowledged rate are measured over a round trip, but at least over 40
 ///   ms.
 /// - Round-trip times serve as delays until the first feedback with an arrival time.
 ///
-/// Degenerate cases: rate and window stay until a round-trip time is known. Silence and timeouts halve both (our
+/// Special cases: rate and window are kept until a round-trip time is known. Silence and timeouts halve both (our
 /// choice: RFC 8298, Sec. 8 only has a minimum rate). A queue that never empties for hundreds of round trips is treated
 /// as clock drift: the target is halved for five round trips, and the base delay is discarded. If the bytes in flight
 /// are not known, the window does not grow.
@@ -74,16 +74,18 @@ use crate::units::{Instant, Rate, SenderClock, Size, Span};
 pub struct Scream {
     config: ScreamConfig,
     path: Path,
-    /// `ref_wnd`, `ref_wnd_i` in bytes.
+    /// `window` is `ref_wnd`, the reference window. `inflection` is `ref_wnd_i`, its value when congestion last began.
+    /// Both are in bytes.
     window: f64,
     inflection: f64,
-    /// `ref_wnd_i_update_allowed`: the window grew since the last reduction.
+    /// `ref_wnd_i_update_allowed`: whether the window grew since the last reduction.
     has_grown: bool,
-    /// `last_congestion_detected_time`, `last_reaction_to_congestion_time`.
+    /// `congested` is `last_congestion_detected_time`, and `reacted` is `last_reaction_to_congestion_time`.
     congested: Option<Instant<SenderClock>>,
     reacted: Option<Instant<SenderClock>>,
     media: MediaQueue,
-    /// `max_policed_ref_wnd` in bytes, and when it last grew.
+    /// `policed` is `max_policed_ref_wnd`, the upper limit of the window behind a policer, in bytes. `policed_at` is
+    /// the time when this limit last grew.
     policed: f64,
     policed_at: Option<Instant<SenderClock>>,
     /// End of the time in which the target is halved because the base delay is measured again.
@@ -95,37 +97,37 @@ pub struct Scream {
 /// The configuration of `SCReAM`.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct ScreamConfig {
-    /// The equations with their constants.
+    /// The equations of `SCReAM` with their constants.
     pub law: ScreamLaw,
     /// `TARGET_BITRATE_MIN`, `TARGET_BITRATE_MAX`, and the start rate.
     pub limits: RateLimits,
-    /// The meaning of marks.
+    /// The meaning of ECN marks.
     pub marking: Marking,
     /// Which parts of the draft are used.
     pub form: Form,
 }
 
-/// The meaning of marks.
+/// The meaning of ECN marks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Marking {
-    /// The codepoint of arriving packets decides: ECT(1) means L4S (RFC 9331, Sec. 4.1).
+    /// The codepoint of arriving packets decides: ECT(1) means that marks are L4S marks (RFC 9331, Sec. 4.1).
     ByCodepoint,
-    /// L4S: the fraction of marks counts.
+    /// L4S marks: the fraction of marked packets counts.
     L4s,
-    /// RFC 3168: each mark counts as a congestion event.
+    /// Classic marks of RFC 3168: each mark counts as a congestion event.
     Classic,
 }
 
 /// Which parts of the draft are used.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Form {
-    /// The required parts.
+    /// Only the required parts.
     Core,
     /// The required and the optional parts.
     Full,
 }
 
-/// Why the window is reduced.
+/// The reason for a reduction of the window.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Cause {
     Loss,
@@ -133,14 +135,16 @@ enum Cause {
     Queue,
 }
 
-/// `LOSS_RATE_THRESHOLD_POLICER`, `BETA_LOSS_POLICER`, and the growth of a policed window in a round trip (Sec. 4.5.2).
+/// `POLICED` is `LOSS_RATE_THRESHOLD_POLICER`, `POLICED_FACTOR` is `BETA_LOSS_POLICER`, and `POLICED_GROWTH` is the
+/// factor by which the limit of a policed window grows per round trip (Sec. 4.5.2).
 const POLICED: f64 = 0.1;
 const POLICED_FACTOR: f64 = 0.9;
 const POLICED_GROWTH: f64 = 1.001;
-/// `ACKED_BITRATE_MARGIN`, `BACKOFF_SCALE_LOW_TARGET_RATE` (Sec. 4.5.3).
+/// `LOW_TARGET` is `ACKED_BITRATE_MARGIN`, and `LOW_TARGET_BACKOFF` is `BACKOFF_SCALE_LOW_TARGET_RATE` (Sec. 4.5.3).
 const LOW_TARGET: f64 = 0.8;
 const LOW_TARGET_BACKOFF: f64 = 0.25;
-/// `RATE_ADJUST_GAIN`, `FRAME_SIZE_DEV_ALPHA`, `frame_period` in s, and the limits of the two reductions (Sec. 4.4).
+/// In this order: `RATE_ADJUST_GAIN`, `FRAME_SIZE_DEV_ALPHA`, `frame_period` in s, and the upper limits of the two
+/// reductions of the target, for waiting and for oversized frames (Sec. 4.4).
 const WAITING_GAIN: f64 = 1.0 / 16.0;
 const EXCESS_GAIN: f64 = 1.0 / 64.0;
 const FRAME_S: f64 = 0.02;
@@ -152,7 +156,7 @@ const HALVED_ROUND_TRIPS: f64 = 5.0;
 const HALVED_S: f64 = 0.2;
 
 impl Scream {
-    /// Starts at the start rate.
+    /// Creates a controller at the start rate.
     pub const fn new(config: ScreamConfig) -> Self {
         Self {
             path: Path::new(config.law.target_s),
@@ -171,12 +175,12 @@ impl Scream {
         }
     }
 
-    /// `ref_wnd`, the reference window.
+    /// Returns `ref_wnd`, the reference window.
     pub fn reference_window(&self) -> Size {
         Size::from_bytes(self.window as u64)
     }
 
-    /// `l4s_alpha`, the smoothed fraction of marked packets, 0 to 1.
+    /// Returns `l4s_alpha`, the smoothed fraction of marked packets, 0 to 1.
     pub const fn marked(&self) -> f64 {
         self.path.alpha()
     }
@@ -208,7 +212,7 @@ impl Scream {
         self.set_target(now, round_trip_s, reason);
     }
 
-    /// Why the window must be reduced, if it must (Sec. 4.2.2.1, 4.5.2).
+    /// Returns the reason why the window must be reduced; `None` if it need not be reduced (Sec. 4.2.2.1, 4.5.2).
     fn cause(&mut self) -> Option<Cause> {
         let news = self.path.news;
         let quiet_s = self.config.law.target_s / 4.0;
@@ -236,7 +240,8 @@ impl Scream {
         }
     }
 
-    /// Sec. 4.2.2.1: at most every min(`VIRTUAL_RTT`, `s_rtt`).
+    /// Reduces the window if necessary, at most every min(`VIRTUAL_RTT`, `s_rtt`), and returns the reason
+    /// (Sec. 4.2.2.1).
     fn reduce(&mut self, now: Instant<SenderClock>, round_trip_s: f64, nearness: f64) -> Option<Cause> {
         if self.path.news.is_lost || self.path.news.is_marked {
             self.congested = Some(now);
@@ -245,7 +250,7 @@ impl Scream {
             return None;
         }
         let cause = self.cause();
-        // If `cause` ignored a loss, it is discarded: losses are rare, and there is no queue.
+        // A loss that `cause` ignored is discarded, because losses are rare and there is no queue.
         self.path.news.is_lost = false;
         let cause = cause?;
         if self.has_grown {
@@ -270,7 +275,8 @@ impl Scream {
         Some(cause)
     }
 
-    /// Long after the last congestion, limits the window to the bytes in flight: the window may be far above them.
+    /// If the last congestion was long ago, limits the window to the maximum of the bytes in flight, because the window
+    /// may be far above it.
     fn restore(&mut self, now: Instant<SenderClock>, round_trip_s: f64) {
         let long_s = CAREFUL_ROUND_TRIPS * round_trip_s.max(VIRTUAL_ROUND_TRIP_S);
         if is_due(self.reacted, now, long_s) && self.path.most_in_flight_before() > 0.0 {
@@ -278,18 +284,18 @@ impl Scream {
         }
     }
 
-    /// Sec. 4.5.3: if the target is already low because the round-trip time grew, a smaller backoff is enough.
+    /// Returns the backoff, or a part of it if the target is already low because the round-trip time grew (Sec. 4.5.3).
     fn guarded(&self, backoff: f64) -> f64 {
         let is_low = self.path.acknowledged_bps().is_some_and(|acked| self.target.as_bps_f64() < LOW_TARGET * acked);
         if is_low && self.config.form == Form::Full { LOW_TARGET_BACKOFF * backoff } else { backoff }
     }
 
-    /// `ref_wnd_delay_scale`; 1 if jitter is ignored.
+    /// Returns `ref_wnd_delay_scale`; 1 in the form that ignores jitter.
     fn calm(&self) -> f64 {
         if self.config.form == Form::Full { self.path.calm() } else { 1.0 }
     }
 
-    /// Sec. 4.2.2.2. Returns whether the window grew.
+    /// Lets the window grow (Sec. 4.2.2.2). Returns whether the window grew.
     fn grow(&mut self, now: Instant<SenderClock>, round_trip_s: f64, nearness: f64) -> bool {
         let law = self.config.law;
         let careful_s = CAREFUL_ROUND_TRIPS * round_trip_s.max(VIRTUAL_ROUND_TRIP_S);
@@ -344,7 +350,7 @@ impl Controller for Scream {
         Allowance::paced_window(self.target, window).with_pace(pace)
     }
 
-    /// Sec. 4.4.
+    /// Updates the reductions of the target for waiting and for oversized frames (Sec. 4.4).
     fn on_frame(&mut self, _now: Instant<SenderClock>, frame: &QueuedFrame) {
         let error = (frame.waited.as_secs_f64() - FRAME_S / 4.0) / FRAME_S;
         self.media.waiting = (self.media.waiting + error * WAITING_GAIN).clamp(0.0, MOST_WAITING);
@@ -374,7 +380,8 @@ impl Controller for Scream {
         Some(self.target)
     }
 
-    /// Scales the window like the rate. If no round-trip time is known yet, the first one sets the window.
+    /// Sets the rate, and scales the window by the same factor. If no round-trip time is known yet, the first
+    /// round-trip time will set the window.
     fn set_calculated_rate(&mut self, _now: Instant<SenderClock>, rate: Rate) {
         let before = self.target.as_bps_f64();
         (self.target, _) = self.config.limits.clamp(rate.as_bps_f64());

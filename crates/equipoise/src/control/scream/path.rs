@@ -7,11 +7,11 @@ use crate::units::{Instant, SenderClock, Size, Span};
 #[derive(Clone, Debug)]
 pub(super) struct Path {
     target_s: f64,
-    /// `s_rtt` in s; `None` before the first sample.
+    /// `s_rtt`, the smoothed round-trip time, in s; `None` before the first sample.
     round_trip_s: Option<f64>,
     base: BaseDelay,
     has_arrival_times: bool,
-    /// `qdelay` and `qdelay_avg` in s.
+    /// `queue_s` is `qdelay`, the last queueing delay, and `queue_average_s` is `qdelay_avg`, in s.
     queue_s: f64,
     queue_average_s: f64,
     jitter: Jitter,
@@ -19,11 +19,12 @@ pub(super) struct Path {
     averaged: Option<Instant<SenderClock>>,
     marks: Marks,
     flight: Flight,
-    /// `loss_rate`, 0 to 1.
+    /// `loss_rate`, the smoothed share of packets lost, 0 to 1.
     loss_rate: f64,
-    /// ECT(1) arrived: the path supports L4S.
+    /// Whether a packet arrived as ECT(1), so that the path supports L4S.
     saw_ect1: bool,
-    /// A loss or classic ECN mark is ignored if the packet left before this time: the last reaction covers it.
+    /// A loss or a classic ECN mark is ignored if its packet left before this time, because the last reaction covers
+    /// it.
     answered: Instant<SenderClock>,
     pub(super) news: News,
 }
@@ -31,17 +32,17 @@ pub(super) struct Path {
 /// Feedback to which the window has not reacted yet.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(super) struct News {
-    /// `bytes_newly_acked` less `bytes_newly_acked_ce`.
+    /// Bytes that arrived unmarked: `bytes_newly_acked` less `bytes_newly_acked_ce`.
     pub(super) unmarked_bytes: f64,
-    /// A loss since the last reaction.
+    /// Whether a packet was lost since the last reaction.
     pub(super) is_lost: bool,
-    /// A mark since the last reaction.
+    /// Whether a packet was marked since the last reaction.
     pub(super) is_marked: bool,
-    /// A mark on a packet that left after the last reaction to a loss or mark.
+    /// Whether a packet was marked that left after the last reaction to a loss or a classic mark.
     pub(super) is_marked_anew: bool,
 }
 
-/// `l4s_alpha` and its inputs.
+/// `l4s_alpha`, the smoothed fraction of marks, and the counts from which it is updated.
 #[derive(Clone, Copy, Debug, Default)]
 struct Marks {
     alpha: f64,
@@ -56,44 +57,47 @@ struct Jitter {
     high_s: f64,
     low_s: f64,
     deviation_s: f64,
-    /// `ref_wnd_delay_scale`.
+    /// `ref_wnd_delay_scale`: 1 without jitter, 0 with much jitter.
     calm: f64,
 }
 
-/// The minimum queueing delay of round trips in s, to detect a base delay that is too low (Sec. 4.5.1).
+/// The minimum queueing delay of the current round trip, and its average over round trips, in s. They show whether the
+/// base delay is too low (Sec. 4.5.1).
 #[derive(Clone, Copy, Debug)]
 struct Drift {
     least_s: f64,
     average_s: f64,
 }
 
-/// Bytes in flight and acknowledged in this round trip and the previous one.
+/// Bytes in flight and bytes acknowledged, in the current round trip and in the previous one.
 #[derive(Clone, Copy, Debug, Default)]
 struct Flight {
-    /// `max_bytes_in_flight`, `max_bytes_in_flight_prev`.
+    /// `most` is `max_bytes_in_flight`, and `most_before` is `max_bytes_in_flight_prev`.
     most: f64,
     most_before: f64,
     acknowledged: f64,
     began: Option<Instant<SenderClock>>,
-    /// `acked_bitrate` in bit/s; `None` before a round trip has passed.
+    /// `acked_bitrate`, the acknowledged rate, in bit/s; `None` before a round trip has passed.
     acknowledged_bps: Option<f64>,
 }
 
-/// Weight of a new round-trip time (RFC 6298, Sec. 2).
+/// Weight of a new round-trip time in the smoothed one (RFC 6298, Sec. 2).
 const ROUND_TRIP_GAIN: f64 = 1.0 / 8.0;
-/// `QDELAY_AVG_G`; a larger value reacts to spikes (Sec. 4.2.1.4).
+/// `QDELAY_AVG_G`, weight of a new queueing delay in the average. With a larger value, the average reacts to spikes
+/// (Sec. 4.2.1.4).
 const QUEUE_GAIN: f64 = 1.0 / 4.0;
-/// `QDELAY_MIN_MAX_AVG_G`, `QDELAY_DEV_AVG_G`, `QDELAY_DEV_THRESHOLD` in s (Sec. 4.2.1.4).
+/// In this order: `QDELAY_MIN_MAX_AVG_G`, `QDELAY_DEV_AVG_G`, and `QDELAY_DEV_THRESHOLD` in s (Sec. 4.2.1.4).
 const EXTREME_GAIN: f64 = 1.0 / 16.0;
 const DEVIATION_GAIN: f64 = 1.0 / 32.0;
 const MUCH_JITTER_S: f64 = 0.01;
-/// `QDELAY_MIN_AVG_ALPHA` (Sec. 4.5.1).
+/// `QDELAY_MIN_AVG_ALPHA`, weight of a round trip in the average of the minimum queueing delays (Sec. 4.5.1).
 const DRIFT_GAIN: f64 = 1.0 / 256.0;
 /// Minimum time between updates of `l4s_alpha`, in s (Sec. 4.2.1.3).
 const ALPHA_EVERY_S: f64 = 0.01;
-/// `LOSS_RATE_THRESHOLD` (Sec. 4.5.2).
+/// `LOSS_RATE_THRESHOLD`, the loss rate up to which losses are rare (Sec. 4.5.2).
 pub(super) const LOSSY: f64 = 0.01;
-/// Two frames, the minimum time for an acknowledged rate, in s (Sec. 4.5.3, `frame_period`).
+/// Duration of two frames, the minimum time over which an acknowledged rate is measured, in s (Sec. 4.5.3,
+/// `frame_period`).
 const TWO_FRAMES_S: f64 = 0.04;
 
 impl Path {
@@ -117,7 +121,7 @@ impl Path {
         }
     }
 
-    /// `s_rtt` in s.
+    /// Returns `s_rtt`, the smoothed round-trip time, in s.
     pub(super) const fn round_trip_s(&self) -> Option<f64> {
         self.round_trip_s
     }
@@ -146,17 +150,17 @@ impl Path {
         self.saw_ect1
     }
 
-    /// `acked_bitrate` in bit/s.
+    /// Returns `acked_bitrate`, the acknowledged rate, in bit/s.
     pub(super) const fn acknowledged_bps(&self) -> Option<f64> {
         self.flight.acknowledged_bps
     }
 
-    /// The maximum of the bytes in flight in the previous round trip.
+    /// Returns the maximum of the bytes in flight in the previous round trip.
     pub(super) const fn most_in_flight_before(&self) -> f64 {
         self.flight.most_before
     }
 
-    /// The maximum of the bytes in flight in this round trip and the previous one.
+    /// Returns the maximum of the bytes in flight in the current round trip and the previous one.
     pub(super) const fn most_in_flight(&self) -> f64 {
         self.flight.most.max(self.flight.most_before)
     }
@@ -166,8 +170,8 @@ impl Path {
         self.flight.most = self.flight.most.max(in_flight.as_bytes() as f64);
     }
 
-    /// Records a reaction at `now` to all earlier feedback. If `is_event`, later reports of losses and classic marks
-    /// are ignored for packets that left before `now`.
+    /// Records a reaction at `now` to all earlier feedback. If `is_event`, losses and classic marks reported later are
+    /// ignored if their packets left before `now`.
     pub(super) fn on_reaction(&mut self, now: Instant<SenderClock>, is_event: bool) {
         self.news.is_lost = false;
         self.news.is_marked = false;
@@ -205,7 +209,7 @@ impl Path {
 
     fn push_packet(&mut self, now: Instant<SenderClock>, packet: &PacketReport, loss_gain: f64) {
         let is_lost = packet.fate == Fate::Lost;
-        // Sec. 4.5.2
+        // The smoothed loss rate (Sec. 4.5.2).
         self.loss_rate = (1.0 - loss_gain) * self.loss_rate + if is_lost { loss_gain } else { 0.0 };
         let is_anew = packet.departed >= self.answered;
         let Fate::Arrived { at, ecn } = packet.fate else {
@@ -238,7 +242,7 @@ impl Path {
         self.drift.least_s = self.drift.least_s.min(self.queue_s);
     }
 
-    /// `l4s_alpha` (Sec. 4.2.1.3).
+    /// Updates `l4s_alpha`, the smoothed fraction of marks (Sec. 4.2.1.3).
     fn update_marks(&mut self, now: Instant<SenderClock>) {
         let every = ALPHA_EVERY_S.min(self.round_trip_s.unwrap_or(0.0));
         if self.marks.delivered == 0 || !is_due(self.marks.updated, now, every) {
@@ -249,7 +253,7 @@ impl Path {
         self.marks = Marks { alpha, delivered: 0, marked: 0, updated: Some(now) };
     }
 
-    /// `qdelay_avg` and `ref_wnd_delay_scale` (Sec. 4.2.1.4).
+    /// Updates `qdelay_avg` and `ref_wnd_delay_scale` (Sec. 4.2.1.4).
     fn update_queue(&mut self, now: Instant<SenderClock>) {
         if !is_due(self.averaged, now, VIRTUAL_ROUND_TRIP_S.min(self.round_trip_s.unwrap_or(0.0))) {
             return;
@@ -296,7 +300,7 @@ impl Path {
     }
 }
 
-/// Whether `after_s` seconds have passed since `last`, or the sender's clock was set back since then.
+/// Whether at least `after_s` seconds have passed since `last`, `last` is `None`, or the sender's clock was set back.
 pub(super) fn is_due(last: Option<Instant<SenderClock>>, now: Instant<SenderClock>, after_s: f64) -> bool {
     last.is_none_or(|last| now < last || (now - last).as_secs_f64() >= after_s)
 }

@@ -23,7 +23,7 @@ fn close(found: f64, expected: f64, within: f64) {
     assert!((found - expected).abs() <= within, "{found} is not {expected} ± {within}");
 }
 
-/// By hand from Sec. 4.2.2.1, at a target of 60 ms.
+/// The expected values are computed by hand from the draft, Sec. 4.2.2.1, for a target of 60 ms.
 #[test]
 fn the_backoff_by_delay_has_the_values_that_the_draft_gives_by_hand() {
     for (queue_ms, backoffs) in [
@@ -39,8 +39,8 @@ fn the_backoff_by_delay_has_the_values_that_the_draft_gives_by_hand() {
     }
 }
 
-/// By hand from Sec. 4.4, at a round trip of 100 ms: for windows of 1000, 400 and 240 kbit/s, and with queued and
-/// oversized frames.
+/// The expected values are computed by hand from the draft, Sec. 4.4, for a round-trip time of 100 ms: for windows of
+/// 1000, 400 and 240 kbit/s, and with queued and oversized frames.
 #[test]
 fn the_target_has_the_values_that_the_draft_gives_by_hand() {
     let none = MediaQueue::default();
@@ -53,8 +53,8 @@ fn the_target_has_the_values_that_the_draft_gives_by_hand() {
     close(law().window_for(1e3, 0.1), 3000.0, 0.0);
 }
 
-/// Sec. 4.2.2: two marks per round trip offset a segment of growth: alpha w/MSS = 2 at a round trip of 25 ms, with a
-/// tenth of 20 packets marked.
+/// By the draft, Sec. 4.2.2, two marks per round trip offset a growth by one segment. Here the round-trip time is 25 ms
+/// and a tenth of 20 packets is marked, so that alpha w/MSS = 2.
 #[test]
 fn two_marks_a_round_trip_take_what_a_round_trip_adds() {
     let window = 20_000.0;
@@ -95,7 +95,7 @@ fn packets_leave_half_as_fast_again_and_six_times_as_fast_at_the_highest_target(
     close(ScreamLaw::overhead(1.0), 3.0, 0.0);
 }
 
-/// A frame of `bytes`, with earlier frames queued for `waited`.
+/// Returns a frame of `bytes` bytes, before which earlier frames have been queued for `waited`.
 fn frame(waited: Span, bytes: u64) -> QueuedFrame {
     QueuedFrame::new(Size::from_bytes(bytes), Size::ZERO, waited)
 }
@@ -104,7 +104,8 @@ fn frame(waited: Span, bytes: u64) -> QueuedFrame {
 fn frames_that_wait_and_that_are_too_large_lower_the_target_within_bounds() {
     let mut scream = Scream::new(config(2.0));
     scream.on_frame(at(0), &frame(Span::from_millis(15), 1500));
-    // Waiting: (15 - 5) ms of 20 ms, times 1/16. Excess: 1500 bytes are twice the nominal 750, times 1/64.
+    // The reduction for waiting is (15 - 5) ms of 20 ms, times 1/16. The reduction for oversized frames is 1/64,
+    // because 1500 bytes exceed the nominal 750 bytes by 100 %.
     close(scream.media.waiting, 1.0 / 32.0, 1e-12);
     close(scream.media.excess, 1.0 / 64.0, 1e-12);
     (0..1000).for_each(|_| scream.on_frame(at(0), &frame(Span::from_secs(1), u64::MAX)));
@@ -119,7 +120,7 @@ fn at(ms: u64) -> Instant<SenderClock> {
     Instant::from_nanos(10_000_000_000 + ms * 1_000_000)
 }
 
-/// Feedback at `ms` on ten packets that left 2 ms apart, the last of them a round trip of 50 ms before. The first
+/// Passes feedback to `scream` at `ms`, on ten packets that left 2 ms apart, the last of them 50 ms before. The first
 /// `marked` packets have CE, the last `lost` are lost, and the queueing delay is `queue` ms.
 fn tell(scream: &mut Scream, ms: u64, marked: u64, lost: u64, queue: u64) {
     let packets: Vec<_> = (0..10)
@@ -136,7 +137,7 @@ fn tell(scream: &mut Scream, ms: u64, marked: u64, lost: u64, queue: u64) {
     scream.on_feedback(at(ms), &Feedback::Packets(&feedback));
 }
 
-/// As in libwebrtc's test: 0.2 ± 0.01 within 2 s of feedback every 25 ms.
+/// As in libwebrtc's test, the fraction is 0.2 ± 0.01 after 2 s with feedback every 25 ms.
 #[test]
 fn the_fraction_of_marks_is_found_within_two_seconds() {
     let mut scream = Scream::new(config(50.0));
@@ -164,8 +165,8 @@ fn the_losses_of_one_round_trip_are_one_congestion() {
 
 #[test]
 fn classic_marks_reduce_by_a_factor_and_those_of_l4s_by_their_fraction() {
-    // alpha is 1/8 after the first marks. The reduction is half of alpha, and half again because the round-trip time is
-    // twice `VIRTUAL_RTT`.
+    // alpha is 1/8 after the first marks. The reduction is a quarter of alpha: half of alpha, and half of that because
+    // the round-trip time is twice `VIRTUAL_RTT`.
     for (marking, expected) in [(Marking::Classic, 0.8), (Marking::L4s, 1.0 - 1.0 / 32.0)] {
         let mut scream = Scream::new(ScreamConfig { marking, ..config(50.0) });
         tell(&mut scream, 1000, 0, 0, 0);
@@ -248,7 +249,7 @@ fn silence_and_timeouts_halve_and_other_feedback_leaves_it() {
     assert_eq!(scream.allowance(), floor);
 }
 
-/// Any packets that a peer may report.
+/// Generates reports on packets as any peer may send them.
 fn packets() -> impl Strategy<Value = Vec<PacketReport>> {
     let arrived =
         prop_oneof![Just(None), any::<u64>().prop_map(Some), (9_000..60_000u64).prop_map(|ms| Some(ms * 1_000_000))];
@@ -300,7 +301,7 @@ proptest! {
         }
     }
 
-    /// The equations accept any numbers.
+    /// For any numbers as input, the equations return numbers in their ranges.
     #[test]
     fn the_equations_are_total(a in proptest::num::f64::ANY, b in proptest::num::f64::ANY, c in proptest::num::f64::ANY) {
         let law = law();

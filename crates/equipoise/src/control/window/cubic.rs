@@ -23,53 +23,53 @@ use crate::units::{Instant, SenderClock, Span};
 /// | `C` | steepness | segments/s³ |
 /// | `α`, `β` | increase and decrease of the Reno-friendly window | 1 |
 ///
-/// Slow start is Reno's; there is no `HyStart++` (RFC 9438, Sec. 4.10, recommends it). After a timeout, K is zero and
-/// `W_max` is the window at the end of slow start (Sec. 4.8).
+/// Slow start is that of Reno, without `HyStart++`, which RFC 9438, Sec. 4.10, recommends. After a timeout, K is zero
+/// and `W_max` is the window at the end of slow start (Sec. 4.8).
 ///
-/// Readings:
-/// - A stage begins with the first acknowledgement after recovery or slow start. App-limited time does not count (Sec.
-///   5.8). An idle time starts a new stage.
-/// - A stage that begins above `W_max`, which is only possible if the window was set from outside, begins at its
-///   plateau: K is zero.
+/// Our interpretation of the source:
+/// - A stage of congestion avoidance begins with the first acknowledgement after recovery or slow start. App-limited
+///   time does not count (Sec. 5.8). An idle time starts a new stage.
+/// - A stage that begins above `W_max`, which is only possible if the window was set from outside, begins at the
+///   plateau of the curve: K is zero.
 /// - After a loss, the new window is β times the data in flight, even if little was in flight (Sec. 4.6).
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Cubic {
-    /// Holds the window, and controls it in slow start.
+    /// The Reno law, which stores the window and controls it in slow start.
     reno: Reno,
-    /// The window before the last reduction.
+    /// The window before the last reduction, in segments.
     prior: f64,
-    /// `W_max`; `None` before any loss and after a timeout.
+    /// `W_max`, the window at the last loss; `None` before any loss and after a timeout.
     peak: Option<f64>,
     stage: Option<Stage>,
     last_ack: Option<Instant<SenderClock>>,
 }
 
-/// One stage of congestion avoidance.
+/// The state of the current stage of congestion avoidance.
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct Stage {
     curve: Curve,
-    /// `W_est`.
+    /// `W_est`, the window that Reno would have.
     reno: f64,
-    /// t, without app-limited time.
+    /// t, the time since the stage began, without app-limited time, in s.
     elapsed_s: f64,
 }
 
-/// `W_cubic`.
+/// `W_cubic`, the window as a cubic function of time.
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct Curve {
-    /// K.
+    /// K, the time until the window is `W_max` again, in s.
     time_to_peak_s: f64,
-    /// `W_max`.
+    /// `W_max`, the window at the last loss.
     peak: f64,
 }
 
-/// C (RFC 9438, Sec. 5).
+/// C, the steepness of the curve, in segments/s³ (RFC 9438, Sec. 5).
 const STEEPNESS: f64 = 0.4;
-/// β (RFC 9438, Sec. 4.6).
+/// β, the factor by which a loss reduces the window (RFC 9438, Sec. 4.6).
 const DECREASE: f64 = 0.7;
 /// α of the Reno-friendly window while it is below the window before the last reduction (RFC 9438, Sec. 4.3).
 const FRIENDLY_INCREASE: f64 = 3.0 * (1.0 - DECREASE) / (1.0 + DECREASE);
-/// Maximum target of one round-trip time as a multiple of the window (RFC 9438, Sec. 4.2).
+/// Maximum target after one round-trip time, as a multiple of the window (RFC 9438, Sec. 4.2).
 const LARGEST_TARGET: f64 = 1.5;
 
 impl Curve {
@@ -85,13 +85,13 @@ impl Curve {
 }
 
 impl Cubic {
-    /// Starts in slow start with `initial_window` segments, at least one.
+    /// Creates a law in slow start with a window of `initial_window` segments, at least one.
     pub const fn new(initial_window: f64) -> Self {
         let prior = initial_window.max(1.0);
         Self { reno: Reno::new(initial_window), prior, peak: None, stage: None, last_ack: None }
     }
 
-    /// Congestion avoidance for one acknowledgement, `gap_s` seconds after the previous one.
+    /// Applies congestion avoidance to one acknowledgement, which arrives `gap_s` seconds after the previous one.
     fn avoid_congestion(&mut self, ack: &Acknowledged, gap_s: f64) {
         let (window, prior) = (self.reno.window(), self.prior);
         let curve = Curve::from(window, self.peak.unwrap_or(window));
@@ -111,7 +111,7 @@ impl Cubic {
         self.stage = Some(stage);
     }
 
-    /// A loss or a timeout ends the stage.
+    /// Ends the stage of congestion avoidance, because of a loss or a timeout.
     fn end_stage(&mut self) {
         self.prior = self.reno.window();
         (self.stage, self.last_ack) = (None, None);
@@ -133,7 +133,7 @@ impl WindowController for Cubic {
     }
 
     fn on_loss(&mut self, _now: Instant<SenderClock>, in_flight: u64) {
-        // Fast convergence: a window that did not return to its peak leaves room for newer flows (Sec. 4.7).
+        // Fast convergence: a window that did not return to its peak leaves room for newer flows (RFC 9438, Sec. 4.7).
         let window = self.reno.window();
         let fell_again = self.peak.is_some_and(|peak| window < peak);
         self.peak = Some(if fell_again { window * (1.0 + DECREASE) / 2.0 } else { window });
@@ -162,7 +162,7 @@ impl WindowController for Cubic {
 
     fn reset_to(&mut self, window: f64) {
         if let Some(stage) = &mut self.stage {
-            // The Reno-friendly window moves by the same amount.
+            // The Reno-friendly window changes by the same amount.
             stage.reno = (stage.reno + (window - self.reno.window())).max(1.0);
         }
         self.reno.reset_to(window);
@@ -189,7 +189,8 @@ mod tests {
         }
     }
 
-    /// Acknowledges a window per round-trip time, evenly, for `seconds`. Returns the window at each whole second.
+    /// Acknowledges one window per round-trip time, evenly spaced, for `seconds`. Returns the window at each whole
+    /// second.
     fn run(cubic: &mut Cubic, from_s: f64, seconds: usize, round_trip_ms: i64) -> alloc::vec::Vec<f64> {
         let (mut now_s, mut windows) = (from_s, alloc::vec::Vec::new());
         for second in 1..=seconds {
@@ -208,7 +209,8 @@ mod tests {
         cubic
     }
 
-    /// Calculated independently of this code, from the formulas of RFC 9438, Sec. 4.2 with C = 0.4 and β = 0.7.
+    /// The expected values were calculated independently of this code, from the formulas of RFC 9438, Sec. 4.2 with C =
+    /// 0.4 and β = 0.7.
     #[test]
     fn golden_values_of_the_cubic_function() {
         for (peak, time_to_peak, values) in [
@@ -244,15 +246,16 @@ mod tests {
         }
     }
 
-    /// On a short path CUBIC must not be slower than Reno: it adds α segments per round-trip time, and one segment
-    /// above the last peak.
+    /// On a short path CUBIC must not be slower than Reno. Per round-trip time, it adds α segments while the window is
+    /// below the last peak, and one segment when the window is above.
     #[test]
     fn on_a_short_path_it_grows_as_reno_would() {
         let mut cubic = after_loss_at(20.0);
         let windows = run(&mut cubic, 1.0, 1, 100);
         assert!((windows[0] / (14.0 + 10.0 * 0.529_4) - 1.0).abs() < 0.02, "ten round trips: {}", windows[0]);
         let mut cubic = after_loss_at(20.0);
-        // 6 segments at α take 11.3 of the 500 round trips of 2 ms, and one segment is added in each of the others.
+        // Growth by 6 segments, at α per round trip, takes 11.3 of the 500 round trips of 2 ms. In each of the other
+        // round trips, one segment is added.
         let windows = run(&mut cubic, 1.0, 1, 2);
         assert!((windows[0] / (20.0 + 500.0 - 11.3) - 1.0).abs() < 0.02, "500 round trips: {}", windows[0]);
     }
@@ -276,8 +279,8 @@ mod tests {
         (0..489).for_each(|_| cubic.on_ack(At::from_nanos(1_000_000_000), &ack(100)));
         assert!((cubic.window() - 490.0).abs() < 1e-9);
         let windows = run(&mut cubic, 1.0, 5, 100);
-        // K = 0 and W_max = 490: 0.4 · 5³ = 50 segments in 5 s, or 53 because the target is one round-trip time, 0.1 s,
-        // ahead. Reno would add 0.529 · 50 = 26.
+        // With K = 0 and W_max = 490, the window grows by 0.4 · 5³ = 50 segments in 5 s, or by 53 because the target is
+        // one round-trip time, 0.1 s, ahead. Reno would add 0.529 · 50 = 26 segments.
         assert!((windows[4] / 542.0 - 1.0).abs() < 0.01, "{}", windows[4]);
     }
 
@@ -301,7 +304,8 @@ mod tests {
             prop_assert!((curve.at(curve.time_to_peak_s) - curve.peak).abs() < 1e-9 * curve.peak);
         }
 
-        /// Sec. 4.2: at most half a window per round-trip time, and an acknowledgement never reduces the window.
+        /// By RFC 9438, Sec. 4.2, the window grows by at most a half per round-trip time. An acknowledgement never
+        /// reduces the window.
         #[test]
         fn an_acknowledgement_adds_half_a_segment_at_most_beyond_reno(window in 2.0f64..1e5, nanos in any::<u64>()) {
             let mut cubic = after_loss_at(window);

@@ -26,7 +26,7 @@ pub use super::catalogue::{WindowContext, WindowEntry, find_window as find, wind
 use crate::measure::BandwidthEstimate;
 use crate::units::{Instant, Rate, SenderClock, Span};
 
-/// A window law: acknowledgements and losses in, a congestion window out.
+/// A window law, which computes a congestion window from acknowledgements and losses.
 pub trait WindowController: Send + Sync + Debug {
     /// Called when an acknowledgement covers new data, outside of loss recovery.
     fn on_ack(&mut self, now: Instant<SenderClock>, ack: &Acknowledged);
@@ -34,41 +34,42 @@ pub trait WindowController: Send + Sync + Debug {
     /// Called when loss recovery begins with `in_flight` segments in flight: once per window in which segments were
     /// lost.
     ///
-    /// Afterwards, [`window`](Self::window) is the limit during recovery and the window at its end.
+    /// After the call, [`window`](Self::window) returns the limit during recovery, which is also the window at the end
+    /// of recovery.
     fn on_loss(&mut self, now: Instant<SenderClock>, in_flight: u64);
 
     /// Called when the retransmission timer expired with `in_flight` segments in flight, for the first time since the
-    /// last acknowledgement of new data. The window is one segment afterwards (RFC 5681, Sec. 3.1).
+    /// last acknowledgement of new data. After the call, the window is one segment (RFC 5681, Sec. 3.1).
     fn on_timeout(&mut self, now: Instant<SenderClock>, in_flight: u64);
 
     /// Called when nothing was sent for longer than the retransmission timeout: at most `window` segments may be sent
     /// at once now (RFC 5681, Sec. 4.1).
     fn on_restart(&mut self, now: Instant<SenderClock>, window: f64);
 
-    /// Called when the path's bandwidth was measured. Has no effect unless the law uses it.
+    /// Called when the path's bandwidth was measured. Has no effect unless the law uses bandwidth measurements.
     fn on_bandwidth(&mut self, _now: Instant<SenderClock>, _estimate: &BandwidthEstimate) {}
 
-    /// The congestion window, in segments; never below one.
+    /// Returns the congestion window, in segments, which is never below one.
     fn window(&self) -> f64;
 
-    /// The window in segments below which the law is in slow start; `None` before the first loss.
+    /// Returns the window in segments below which the law is in slow start; `None` before the first loss.
     fn slow_start_threshold(&self) -> Option<f64>;
 
     /// Continues from a window of `window` segments, at least one, that was decided outside of the law.
     fn reset_to(&mut self, window: f64);
 
-    /// How fast segments may leave; `None` to send whenever the window has room.
+    /// Returns the rate at which segments may leave; `None` to send whenever the window allows it.
     fn pacing_rate(&self) -> Option<Rate> {
         None
     }
 
-    /// The law's state for reports.
+    /// Returns the law's state for reports.
     fn snapshot(&self) -> WindowSnapshot {
         WindowSnapshot::default()
     }
 }
 
-/// A window law on the heap, as a transport holds it.
+/// A window law on the heap, as a transport owns it.
 pub type BoxedWindowController = Box<dyn WindowController>;
 
 impl<W: WindowController + ?Sized> WindowController for Box<W> {
@@ -118,23 +119,25 @@ impl<W: WindowController + ?Sized> WindowController for Box<W> {
 pub struct Acknowledged {
     /// Number of segments that the acknowledgement newly covers.
     pub segments: u64,
-    /// Round-trip time of a segment that was sent only once (Karn 1987); `None` if there was none.
+    /// Round-trip time of a segment that was sent only once (Karn 1987); `None` if the acknowledgement covers no such
+    /// segment.
     pub round_trip: Option<Span>,
     /// Smoothed round-trip time (RFC 6298, Sec. 2).
     pub smoothed_round_trip: Option<Span>,
-    /// Least round-trip time of the connection.
+    /// Minimum round-trip time of the connection.
     pub min_round_trip: Option<Span>,
-    /// Segments in flight when the acknowledgement arrived, including the segments that it covers.
+    /// Segments in flight when the acknowledgement arrived, including the acknowledged segments.
     pub in_flight: u64,
-    /// The sender was limited by the window, not by the application or the receiver (RFC 9438, Sec. 5.8).
+    /// Whether the sender was limited by the window, not by the application or the receiver (RFC 9438, Sec. 5.8).
     pub window_limited: bool,
 }
 
 /// The state of a window law, for reports.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct WindowSnapshot {
-    /// Current γ of Symbiosis; `None` for laws without it.
+    /// Current γ of Symbiosis, the weight of cross traffic; `None` for laws without γ.
     pub gamma: Option<f64>,
-    /// The measured bandwidth that the law uses; `None` for laws that measure none, and before the first measurement.
+    /// The measured bandwidth that the law uses; `None` for laws without bandwidth measurements, and before the first
+    /// measurement.
     pub bandwidth: Option<BandwidthEstimate>,
 }

@@ -15,13 +15,13 @@
 /// | `g`, `h` | gains of mean and deviation | 1 |
 /// | `l` | weight of the noise | 1 |
 ///
-/// It works for any control law: [`Symbiosis`](super::Symbiosis) scales γ, the factor of the measured cross traffic;
-/// [`Vegas`](super::Vegas) scales its measured backlog.
+/// The weighting works for any control law: [`Symbiosis`](super::Symbiosis) scales γ, the factor of the measured cross
+/// traffic, and [`Vegas`](super::Vegas) scales its measured backlog.
 ///
-/// Readings: the first sample is the mean, as in RFC 6298; its deviation is zero and not half the mean, because one
-/// sample shows no noise. The factor is one before any sample, and if mean or deviation is zero: on a path without
-/// cross traffic, zero is a reliable measurement. Non-finite samples are ignored. A negative sample counts as zero,
-/// because rates and delays are not negative.
+/// Our interpretation: the first sample is the mean, as in RFC 6298. The first deviation is zero and not half the mean,
+/// because one sample shows no noise. The factor is one before any sample, and if mean or deviation is zero: on a path
+/// without cross traffic, zero is a reliable measurement. Non-finite samples are ignored. A negative sample counts as
+/// zero, because rates and delays are not negative.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct NoiseAwareness {
     weight: f64,
@@ -34,15 +34,18 @@ struct Moments {
     deviation: f64,
 }
 
-/// g: a larger value forgets the mean sooner (Kodama 2009, Sec. 3.3).
+/// g, the weight of a new sample in the mean. With a larger value, old samples are forgotten sooner (Kodama 2009,
+/// Sec. 3.3).
 const MEAN_GAIN: f64 = 0.125;
-/// h: a larger value forgets the deviation sooner (Kodama 2009, Sec. 3.3).
+/// h, the weight of a new error in the mean deviation. With a larger value, old errors are forgotten sooner (Kodama
+/// 2009, Sec. 3.3).
 const DEVIATION_GAIN: f64 = 0.25;
-/// Our choice: samples are clamped to this value, so that sums stay finite. No rate or delay comes near it.
+/// Samples are clamped to this value, so that sums stay finite. The value is our choice: no rate or delay is nearly as
+/// large.
 const LARGEST_SAMPLE: f64 = 1e300;
 
 impl NoiseAwareness {
-    /// Weights noise by `weight` l. Zero, a negative value, infinity and NaN ignore noise.
+    /// Creates a weighting with l = `weight`. If `weight` is zero, negative, infinite or NaN, noise is ignored.
     pub const fn new(weight: f64) -> Self {
         let weight = if weight.is_finite() && weight > 0.0 { weight } else { 0.0 };
         Self { weight, moments: None }
@@ -62,17 +65,17 @@ impl NoiseAwareness {
         });
     }
 
-    /// `C_v`, the deviation as a share of the mean; `None` before any sample and for a mean of zero.
+    /// Returns `C_v`, the deviation as a share of the mean; `None` before any sample and for a mean of zero.
     pub fn variation(&self) -> Option<f64> {
         let Moments { mean, deviation } = self.moments?;
         Some(deviation / mean).filter(|variation| variation.is_finite())
     }
 
-    /// The weight of the measured quantity: above zero, at most one.
+    /// Returns the weight of the measured quantity, which is above zero and at most one.
     pub fn factor(&self) -> f64 {
-        // Eq. 15.
+        // Kodama 2009, Eq. 15.
         let factor = 1.0 / (1.0 + self.weight * self.variation().unwrap_or(0.0));
-        // For a huge variation the quotient is zero or NaN.
+        // For a huge variation the quotient is zero or NaN, but the weight must be above zero.
         if factor > 0.0 { factor } else { f64::MIN_POSITIVE }
     }
 
@@ -88,7 +91,7 @@ mod tests {
 
     use super::*;
 
-    /// l in Kodama 2009, Sec. 3.3.
+    /// The value of l in Kodama 2009, Sec. 3.3.
     const WEIGHT: f64 = 4.0;
 
     fn after(samples: &[f64]) -> NoiseAwareness {
@@ -101,7 +104,7 @@ mod tests {
 
     #[test]
     fn golden_values_of_two_and_three_samples() {
-        // By hand: e = 80, μ = 100 + 10, σ = 20; then e = -30, μ = 110 - 3.75, σ = 20 + 0.25 · 10.
+        // Computed by hand: e = 80, μ = 100 + 10, σ = 20; then e = -30, μ = 110 - 3.75, σ = 20 + 0.25 · 10.
         let two = after(&[100.0, 180.0]);
         assert!((two.variation().unwrap() - 20.0 / 110.0).abs() < 1e-12);
         assert!((two.factor() - 110.0 / 190.0).abs() < 1e-12);

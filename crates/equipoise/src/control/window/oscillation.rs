@@ -8,7 +8,8 @@ use crate::units::{Instant, Rate, SenderClock};
 
 /// Adds a self-induced oscillation to any window law.
 ///
-/// A window that varies a little finds free capacity, and lets queues drain, before a measurement shows it.
+/// A window that varies a little finds free capacity, and lets queues drain, earlier than a measurement shows the
+/// change.
 ///
 /// Source: Kodama 2009, Eq. 17, 18: white noise of strength m in the growth of the window,
 ///
@@ -24,13 +25,13 @@ use crate::units::{Instant, Rate, SenderClock};
 /// | `dt` | time since the last acknowledgement | s |
 /// | `dB` | increment of Brownian motion | √s |
 ///
-/// Readings:
+/// Our interpretation of the source:
 /// - The variance of dB is dt, the Euler-Maruyama step for Eq. 17. As printed, Eq. 18 adds a number of variance one per
-///   acknowledgement; the sum then grows without bound, and faster with more acknowledgements.
-/// - Eq. 18 replaces Eq. 10 only, so nothing is added in slow start. After slow start any law is moved, including Reno;
-///   Symbiosis leaves slow start as soon as the path is measured.
-/// - Nothing is added while part of the window is unused: no law would correct a random walk then.
-/// - After a loss, a timeout or an idle time, dt restarts.
+///   acknowledgement. The sum of these numbers grows without bound, and faster with more acknowledgements.
+/// - Eq. 18 replaces Eq. 10 only, so nothing is added in slow start. After slow start, oscillation is added to any law,
+///   including Reno. Symbiosis leaves slow start as soon as the path is measured.
+/// - Nothing is added while part of the window is unused, because no law would correct the random walk.
+/// - After a loss, a timeout or an idle time, dt starts again from zero.
 #[derive(Clone, Debug)]
 pub struct Oscillating<L> {
     law: L,
@@ -39,29 +40,31 @@ pub struct Oscillating<L> {
     last_ack: Option<Instant<SenderClock>>,
 }
 
-/// Maximum dt, in s. Our choice: the minimum retransmission timeout (RFC 6298, Sec. 2.4), because acknowledgements that
-/// are further apart do not serve as a clock.
+/// Maximum of the time step dt, in s. The value is our choice: the minimum retransmission timeout (RFC 6298, Sec. 2.4),
+/// because acknowledgements that are further apart do not serve as a clock.
 const LONGEST_STEP_S: f64 = 1.0;
-/// Maximum change of the window per step, as a share of the window. Our choice: as much as after a loss, because a
-/// large Euler step is wrong.
+/// Maximum change of the window per step, as a share of the window, because a large Euler step is wrong. The value is
+/// our choice: as much as after a loss.
 const LARGEST_STEP: f64 = 0.5;
-/// The stream of random numbers, independent of other uses of the seed. Our choice: "osci" in ASCII.
+/// Number of the random stream, which is independent of other uses of the seed. The value is our choice: "osci" in
+/// ASCII.
 const STREAM: u64 = 0x6F73_6369;
 
 impl<L> Oscillating<L> {
-    /// Adds an oscillation of strength m to `law`, with random numbers from `seed`. A strength that is zero, negative,
-    /// infinite or NaN leaves the law unchanged.
+    /// Adds an oscillation of strength m to `law`, with random numbers from `seed`. If `strength` is zero, negative,
+    /// infinite or NaN, the law is unchanged.
     pub fn new(law: L, strength: f64, seed: u64) -> Self {
         let strength = if strength.is_finite() { strength.max(0.0) } else { 0.0 };
         Self { law, strength, random: generator(seed, STREAM), last_ack: None }
     }
 
-    /// The inner law.
+    /// Returns the inner law.
     pub const fn law(&self) -> &L {
         &self.law
     }
 
-    /// `m dB` for the time since the last acknowledgement, as a share of the window.
+    /// Returns `m dB` for the time since the last acknowledgement: the random change of the window, as a share of the
+    /// window.
     fn step(&mut self, now: Instant<SenderClock>) -> f64 {
         let elapsed_s = self.last_ack.map_or(0.0, |last| (now - last).as_secs_f64()).clamp(0.0, LONGEST_STEP_S);
         let normal: f64 = StandardNormal.sample(&mut self.random);
@@ -75,7 +78,7 @@ impl<L: WindowController> WindowController for Oscillating<L> {
         self.law.on_ack(now, ack);
         let avoids_congestion = self.law.slow_start_threshold().is_some_and(|threshold| self.law.window() >= threshold);
         if self.strength > 0.0 && avoids_congestion && ack.window_limited {
-            // Eq. 18.
+            // Kodama 2009, Eq. 18.
             let step = self.step(now);
             self.law.reset_to(self.law.window() + window * step);
         }
@@ -132,7 +135,7 @@ mod tests {
 
     type At = Instant<SenderClock>;
 
-    /// A law that keeps its window, and records every change that is set from outside: the noise.
+    /// A law that keeps its window, and records every change that is set from outside, which is the noise.
     #[derive(Debug)]
     struct Still {
         shifts: Moments,
@@ -170,7 +173,7 @@ mod tests {
             let steps = 20_000;
             (0..=steps).for_each(|step| still.on_ack(at_ms(step * step_ms), &ack()));
             let found = still.law().shifts;
-            // m² w² dt for each acknowledgement.
+            // The expected variance is m² w² dt for each acknowledgement.
             let expected = 0.09 * 1e4 * (step_ms as f64 / 1e3);
             let variance = found.standard_deviation().unwrap() * found.standard_deviation().unwrap();
             assert!((variance / expected - 1.0).abs() < 0.05, "five standard errors: {variance} for {expected}");

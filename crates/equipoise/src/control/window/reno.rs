@@ -1,25 +1,25 @@
 use super::{Acknowledged, WindowController};
 use crate::units::{Instant, SenderClock};
 
-/// Slow start and congestion avoidance.
+/// Reno: slow start and congestion avoidance.
 ///
-/// Source: RFC 5681, Sec. 3.1: an acknowledgement of new data adds one segment below the threshold and `1 / w` segments
-/// above (Eq. 3); a loss sets threshold and window to half of the data in flight, at least two segments (Eq. 4).
-/// Readings: in slow start an acknowledgement adds one segment, even if it covers two; the window does not rise while
-/// the sender is limited by the application or the receiver (RFC 9438, Sec. 5.8).
+/// Source: RFC 5681, Sec. 3.1: an acknowledgement of new data adds one segment while the window is below the threshold,
+/// and `1 / w` segments otherwise (Eq. 3). A loss sets threshold and window to half of the data in flight, at least two
+/// segments (Eq. 4). Our interpretation: in slow start an acknowledgement adds one segment, even if it covers two. The
+/// window does not rise while the sender is limited by the application or the receiver (RFC 9438, Sec. 5.8).
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Reno {
     window: f64,
     threshold: Option<f64>,
 }
 
-/// Remaining share of the segments in flight after a loss (RFC 5681, Eq. 4).
+/// After a loss, window and threshold are this share of the segments in flight (RFC 5681, Eq. 4).
 const DECREASE: f64 = 0.5;
 /// Minimum threshold, in segments (RFC 5681, Eq. 4; RFC 9438, Sec. 4.6).
 const LEAST_THRESHOLD: f64 = 2.0;
 
 impl Reno {
-    /// Starts in slow start with `initial_window` segments, at least one.
+    /// Creates a law in slow start with a window of `initial_window` segments, at least one.
     pub const fn new(initial_window: f64) -> Self {
         Self { window: initial_window.max(1.0), threshold: None }
     }
@@ -28,7 +28,7 @@ impl Reno {
         self.threshold.is_none_or(|threshold| self.window < threshold)
     }
 
-    /// Sets the window of another law, which takes over from slow start: at least one segment.
+    /// Sets the window that another law computed, at least one segment, and ends slow start.
     pub(super) fn take_over(&mut self, window: f64) {
         self.window = window.max(1.0);
         self.leave_slow_start();
@@ -46,7 +46,7 @@ impl Reno {
         self.window = 1.0;
     }
 
-    /// Lowers the threshold if necessary, so that the window is not below it.
+    /// Ends slow start: lowers the threshold, if necessary, to the window.
     pub(super) fn leave_slow_start(&mut self) {
         self.threshold = Some(self.threshold.map_or(self.window, |threshold| threshold.min(self.window)));
     }

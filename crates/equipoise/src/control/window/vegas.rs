@@ -1,7 +1,7 @@
 use super::{Acknowledged, NoiseAwareness, Reno, WindowController, WindowSnapshot};
 use crate::units::{Instant, SenderClock, Span};
 
-/// Vegas: keeps a few of its own segments in the queue.
+/// Vegas: keeps a few of the flow's segments in the queue.
 ///
 /// Source: Brakmo 1995, once per round-trip time:
 ///
@@ -19,39 +19,39 @@ use crate::units::{Instant, SenderClock, Span};
 /// | `α`, `β` | lower and upper threshold of `diff` | segments |
 /// | `γ` | threshold of `diff` at which slow start ends | segments |
 ///
-/// The thresholds are 2 and 4 by default; the paper also uses 1 and 3, as does ns-2. γ is 1. Slow start doubles the
-/// window in every other round-trip time, and compares `diff` with γ in the rounds between.
+/// The thresholds α and β are 2 and 4 by default; the paper also uses 1 and 3, as does ns-2. γ is 1. Slow start doubles
+/// the window in every other round-trip time, and compares `diff` with γ in the rounds between.
 ///
-/// Readings:
+/// What the source leaves open is our choice:
 /// - `rtt` is the mean over the round, as in ns-2; a round without a sample changes nothing.
 /// - A round ends when the data in flight at its start is acknowledged.
-/// - When slow start ends because of γ, the window stays. A loss halves it and a timeout sets it to one, like Reno. The
-///   paper's early retransmission is left to the transport.
+/// - When slow start ends because of γ, the window is kept. A loss halves the window and a timeout sets it to one
+///   segment, as in Reno. The paper's early retransmission is left to the transport.
 /// - The window does not rise while a part of it is unused, and `diff` does not lower it below two segments.
 ///
 /// # Under noise (our own)
 /// `diff` depends on a measured queueing delay, as Symbiosis depends on a measured bandwidth. With a noise weight l,
-/// `diff` is multiplied by `1 / (1 + l C_v)`, with `C_v` of the queueing delays of the rounds (Kodama 2009, Eq. 15).
-/// The more the delay fluctuates, the more segments the flow keeps in the queue: it is steadier under bursts of cross
-/// traffic, with a longer queue.
+/// `diff` is multiplied by `1 / (1 + l C_v)`, where `C_v` is the variation of the queueing delay over the rounds
+/// (Kodama 2009, Eq. 15). The more the delay fluctuates, the more segments the flow keeps in the queue. It is steadier
+/// under bursts of cross traffic, but has a longer queue.
 #[derive(Clone, Debug)]
 pub struct Vegas {
     lower: f64,
     upper: f64,
-    /// Holds the window, and reacts to losses.
+    /// The Reno law, which stores the window and reacts to losses.
     reno: Reno,
     noise: NoiseAwareness,
     round: Round,
-    /// In slow start: this round doubles the window.
+    /// Whether the current round doubles the window, in slow start.
     doubling: bool,
 }
 
 /// The configuration of [`Vegas`].
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct VegasConfig {
-    /// α, in segments.
+    /// α, the lower threshold of the flow's segments in the queue.
     pub lower: f64,
-    /// β, in segments.
+    /// β, the upper threshold of the flow's segments in the queue.
     pub upper: f64,
     /// l, the weight of noise; zero for Vegas as in the paper.
     pub noise_weight: f64,
@@ -59,23 +59,23 @@ pub struct VegasConfig {
     pub initial_window: f64,
 }
 
-/// One round-trip time.
+/// The state of one round, which lasts a round-trip time.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 struct Round {
-    /// Segments yet to be acknowledged.
+    /// Number of segments of this round that are not acknowledged yet.
     left: u64,
     sum_s: f64,
     samples: u32,
 }
 
-/// γ, in segments: a larger value ends slow start later (Brakmo 1995, Sec. 3.3).
+/// γ, in segments. With a larger value, slow start ends later (Brakmo 1995, Sec. 3.3).
 const SLOW_START_BACKLOG: f64 = 1.0;
-/// Minimum window that `diff` may set, in segments, as in ns-2: one segment per round-trip time is too little to
+/// Minimum window that `diff` may set, in segments, as in ns-2. One segment per round-trip time would be too little to
 /// measure.
 const LEAST_WINDOW: f64 = 2.0;
 
 impl Round {
-    /// A round that ends when the data in flight after `ack`, plus one segment, is acknowledged.
+    /// Returns a round that ends when the data in flight after `ack`, plus one segment, is acknowledged.
     const fn behind(ack: &Acknowledged) -> Self {
         Self { left: ack.in_flight.saturating_sub(ack.segments).saturating_add(1), sum_s: 0.0, samples: 0 }
     }
@@ -94,7 +94,7 @@ impl Round {
 }
 
 impl Vegas {
-    /// Starts in slow start.
+    /// Creates a law in slow start.
     pub fn new(config: VegasConfig) -> Self {
         let VegasConfig { lower, upper, noise_weight, initial_window } = config;
         Self {
@@ -107,7 +107,7 @@ impl Vegas {
         }
     }
 
-    /// `diff`, scaled by the noise factor.
+    /// Returns `diff`, the flow's segments in the queue, multiplied by the noise factor.
     fn backlog(&mut self, mean_s: f64, base_s: f64) -> f64 {
         let queueing_s = (mean_s - base_s).max(0.0);
         self.noise.push(queueing_s);
@@ -191,8 +191,8 @@ mod tests {
     const CONFIG: VegasConfig = VegasConfig { lower: 2.0, upper: 4.0, noise_weight: 0.0, initial_window: 2.0 };
     const BASE_S: f64 = 0.1;
 
-    /// One round on a path that carries `rate` segments/s: the part of the window above `rate · BASE_S` segments is
-    /// queued.
+    /// Simulates one round on a path that carries `rate` segments/s: the part of the window above `rate · BASE_S`
+    /// segments is queued, and cross traffic adds `extra_s` to the round-trip time.
     fn round(vegas: &mut Vegas, rate: f64, extra_s: f64) {
         let segments = vegas.window() as u64;
         let round_trip_s = (vegas.window() / rate).max(BASE_S) + extra_s;
@@ -207,8 +207,8 @@ mod tests {
         (0..segments).for_each(|_| vegas.on_ack(At::ZERO, &ack));
     }
 
-    /// The path holds 500 segments/s · 0.1 s = 50 segments. Vegas must settle two to four segments above that, from a
-    /// smaller and from a larger window.
+    /// Without a queue, 500 segments/s · 0.1 s = 50 segments are in flight. Vegas must settle two to four segments
+    /// above that, from a smaller and from a larger window.
     #[test]
     fn it_rests_with_two_to_four_segments_in_the_queue() {
         for (start, threshold) in [(2.0, None), (10.0, Some(20)), (100.0, Some(200))] {
@@ -256,7 +256,8 @@ mod tests {
         let run = |noise_weight| {
             let mut vegas = Vegas::new(VegasConfig { noise_weight, ..CONFIG });
             vegas.on_loss(At::ZERO, 60);
-            // Bursts of cross traffic add 20 ms of delay in two of four rounds, on a path that holds 50 segments.
+            // Bursts of cross traffic add 20 ms of delay in two of four rounds. Without a queue, 50 segments are in
+            // flight.
             for number in 0..400 {
                 round(&mut vegas, 500.0, if number % 4 < 2 { 0.02 } else { 0.0 });
             }

@@ -1,41 +1,43 @@
 use super::stream::Gap;
 
-/// The spacing of segments after the narrowest link, from the intervals between acknowledgements of a burst.
+/// Determines the spacing of segments after the narrowest link, from the intervals between acknowledgements of a burst.
 ///
 /// Two segments queued back to back leave the link one service time apart: `gap = L / K`. Cross traffic between them,
-/// or late acknowledgements, make a gap longer; acknowledgements that queue on the reverse path make it shorter. So
-/// gaps cluster at `L / K`, and at `L / K` plus the service times of whole packets of cross traffic. The cluster of the
-/// shortest gaps shows the service time of the link.
+/// or late acknowledgements, make a gap longer; acknowledgements that queue on the reverse path make it shorter.
+/// Therefore gaps cluster at `L / K`, and at `L / K` plus the service times of whole packets of cross traffic. The
+/// cluster of the shortest gaps shows the service time of the link.
 ///
-/// Evenly spaced cross traffic may fall between every two segments for many bursts. So a cluster of shorter gaps is
-/// accepted at once, and a cluster of longer gaps only if none of the recent gaps was as short as before: cross traffic
-/// that leaves no gap free is rarer than cross traffic that leaves a few.
+/// For many bursts, evenly spaced cross traffic may be between every two segments. Therefore a cluster of shorter gaps
+/// is accepted at once, but a cluster of longer gaps only if none of the recent gaps was as short as before: cross
+/// traffic that leaves no gap free is rarer than cross traffic that leaves a few.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Gaps {
     ns_per_segment: [u64; KEPT],
     count: usize,
     next: usize,
-    /// The link's service time per segment.
+    /// The link's service time per segment, in ns; `None` while there are too few gaps.
     service_ns: Option<f64>,
-    /// Number of gaps since the last gap that was as short as `service_ns`.
+    /// Number of gaps since the last gap that was about as short as `service_ns`.
     longer: u32,
 }
 
-/// Number of gaps kept (our choice): about five bursts. More are steadier, fewer follow a new path sooner.
+/// Number of gaps kept (our choice): about five bursts. With more gaps, the capacity is steadier; with fewer gaps, it
+/// follows a new path sooner.
 const KEPT: usize = 32;
 /// Minimum number of gaps for a capacity (our choice): two bursts whose acknowledgements cover two segments each.
 const LEAST: usize = 5;
-/// A cluster contains at least 1/`CROWD_SHARE` of the gaps. Our choice: cross traffic at 70 % of the link falls between
-/// at most 70 % of neighbouring segments.
+/// A cluster contains at least 1/`CROWD_SHARE` of the gaps. Our choice: cross traffic at 70 % of the link is between at
+/// most 70 % of neighbouring segments, which leaves 30 % of the gaps.
 const CROWD_SHARE: usize = 5;
-/// Minimum number of gaps in a cluster, so that two stray gaps do not form one (our choice).
+/// Minimum number of gaps in a cluster, so that two stray gaps do not form a cluster (our choice).
 const LEAST_CROWD: usize = 3;
-/// Gaps in a cluster exceed the shortest one by at most 1/`CROWD_WIDTH` of it (our choice). This is more than the
-/// rounding of a microsecond clock at 1 Gbit/s and 1500 bytes, and less than one small packet of cross traffic.
+/// Gaps in a cluster exceed the cluster's shortest gap by at most 1/`CROWD_WIDTH` of that gap (our choice). This is
+/// more than the rounding of a microsecond clock at 1 Gbit/s and 1500 bytes, and less than one small packet of cross
+/// traffic.
 const CROWD_WIDTH: u64 = 10;
 /// After this number of consecutive longer gaps the link is assumed to have changed (our choice): twice the number of
-/// gaps kept. A larger value tolerates evenly spaced cross traffic for longer, a smaller one finds a slower link
-/// sooner.
+/// gaps kept. With a larger value, evenly spaced cross traffic is tolerated for longer; with a smaller value, a slower
+/// link is found sooner.
 const PATIENCE: u32 = 64;
 
 impl Gaps {
@@ -58,12 +60,12 @@ impl Gaps {
         }
     }
 
-    /// The link's service time per segment, in nanoseconds; `None` while there are too few gaps.
+    /// Returns the link's service time per segment, in nanoseconds; `None` while there are too few gaps.
     pub(super) const fn service_time(&self) -> Option<f64> {
         self.service_ns
     }
 
-    /// The mean of the cluster of the shortest gaps.
+    /// Returns the mean of the cluster of the shortest gaps, in nanoseconds.
     fn shortest_crowd(&self) -> Option<f64> {
         let mut sorted = self.ns_per_segment;
         let sorted = sorted.get_mut(..self.count).filter(|gaps| gaps.len() >= LEAST)?;
@@ -80,7 +82,7 @@ impl Gaps {
                 let (sum, count) = members.fold((0.0, 0.0), |(sum, count), gap| (sum + *gap as f64, count + 1.0));
                 Some(sum / count)
             }
-            // No cluster: the gap at the lowest fifth.
+            // Without a cluster, the gap at the lowest fifth of the sorted gaps is used.
             None => sorted.get(least).map(|gap| *gap as f64),
         }
         .filter(|gap| *gap > 0.0)

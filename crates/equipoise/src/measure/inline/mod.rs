@@ -1,4 +1,4 @@
-//! Capacity and available bandwidth from a connection's own segments and their acknowledgements.
+//! Measures capacity and available bandwidth by a connection's own segments and their acknowledgements.
 
 mod capacity;
 mod plan;
@@ -24,9 +24,9 @@ use crate::units::{Instant, SenderClock, Size, Span};
 ///
 /// 1. **Hold.** New segments are held back until a stream can be sent without a break: enough segments must be gathered
 ///    that the rest become available while the stream is sent. The hold begins between the return of the last stream
-///    and a quarter of a window later, at a different place each time. Otherwise two measuring connections would meet
-///    at the same place in every round trip, and take the traffic there for the average. The hold is abandoned after
-///    three quarters of a round trip.
+///    and a quarter of a window later, at a different position each time. Otherwise two measuring connections would
+///    meet at the same position in every round trip, and each would take the other's traffic there for the average. The
+///    hold is abandoned after three quarters of a round trip.
 /// 2. **Stream.** Eight segments leave back to back, then thirty-two at rising rates; small windows send fewer. The
 ///    mean rate of the whole stream is that of its sub-range of the search range. The first eight segments keep the
 ///    link's queue from running empty while cross traffic pauses; otherwise random cross traffic would appear larger
@@ -40,21 +40,21 @@ use crate::units::{Instant, SenderClock, Size, Span};
 ///    available bandwidth and yields a lower bound.
 /// 5. **Estimate.** Three streams, one for each part of the search range, make a measurement. Its result is the mean
 ///    over the streams that were faster than the available bandwidth. The search range follows the 95 % confidence
-///    interval of the recent results. An outlier does not count until the next result confirms it. If no stream builds
-///    a queue, the range moves up.
+///    interval of the recent results. An outlier counts only when the next result confirms it. If no stream builds a
+///    queue, the range moves up.
 ///
 /// An acknowledgement's arrival is assigned to the last segment that it covers, and acknowledgements sent by a timer
 /// are ignored, so a receiver may delay its acknowledgements. `A` is what cross traffic leaves: the connection's own
 /// traffic is not subtracted.
 ///
-/// Limits. A window below eleven segments measures nothing. Holds, and the queue of the connection's own streams, cost
-/// a part of its rate: in simulation 0 to 3 %, and up to 4 % with small windows. Held segments are limited to
-/// [`InlineConfig::most_held`] on average, so a result takes three to four round trips in windows above about 300
-/// segments, and up to 25 round trips in small windows. A slower link is accepted only after about ten streams. Assume
-/// that the sender's own link is as slow as the bottleneck, that acknowledgements are delayed, and that cross traffic
-/// is evenly spaced at 70 % from the start. Then no interval is free of cross traffic: `K` is a third too low, and `A`
-/// too high by 5 % of `K`. Acknowledgements that queue on the reverse path arrive in bunches, and a bunch looks like a
-/// faster link.
+/// Limits. With a window below eleven segments, nothing is measured. Holds, and the queue of the connection's own
+/// streams, reduce the connection's rate: in simulation by 0 to 3 %, and by up to 4 % with small windows. Held segments
+/// are limited to [`InlineConfig::most_held`] on average, so a result takes three to four round trips in windows above
+/// about 300 segments, and up to 25 round trips in small windows. A slower link is accepted only after about ten
+/// streams. Assume that the sender's own link is as slow as the bottleneck, that acknowledgements are delayed, and that
+/// cross traffic is evenly spaced at 70 % from the start. In this case, no interval is free of cross traffic: `K` is a
+/// third too low, and `A` too high by 5 % of `K`. Acknowledgements that queue on the reverse path arrive in bunches,
+/// and a bunch looks like a faster link.
 ///
 /// There are no extra packets and no allocations. Each segment and each acknowledgement takes constant time; each
 /// stream also sorts 32 numbers. Any order of calls is safe.
@@ -69,14 +69,14 @@ pub struct InlineMeasurement {
     acknowledged: u64,
     /// Number of the next new segment.
     next_number: u64,
-    /// A segment whose round trip is being measured: its number, and when it left.
+    /// A segment whose round trip is being measured: its number, and the time when it left.
     timed: Option<(u64, Instant<SenderClock>)>,
     round_trip: Option<Span>,
     held: Held,
     /// Extra segments that are gathered before a stream, in quarters of a segment, because earlier streams ran out of
     /// segments.
     margin: u64,
-    /// Where in the first 1/`PLACES` of a window the next hold begins, as a fraction in units of 2^-32.
+    /// Position in the first 1/`PLACES` of a window at which the next hold begins, as a fraction in units of 2^-32.
     place: u32,
     gaps: Gaps,
     capacity: Recent,
@@ -89,17 +89,17 @@ pub struct InlineMeasurement {
 pub struct InlineConfig {
     /// Size of a full-sized segment as an IP packet, headers included: the results count IP packets.
     pub segment: Size,
-    /// Maximum average part of the window that is held back, 0 to 1. A larger value gives more results with small
-    /// windows, a smaller value costs the connection less rate.
+    /// Maximum average part of the window that is held back, 0 to 1. With a larger value, there are more results with
+    /// small windows; with a smaller value, the connection loses less rate.
     pub most_held: f64,
 }
 
 impl InlineConfig {
-    /// A hundredth of the window (our choice). With a thousandth the rate falls by at most 1 % in nearly all cases, but
-    /// a result takes about twenty round trips in windows of a hundred segments.
+    /// Default of `most_held`: a hundredth of the window (our choice). With a thousandth the rate falls by at most 1 %
+    /// in nearly all cases, but a result takes about twenty round trips in windows of a hundred segments.
     pub const MOST_HELD: f64 = 0.01;
 
-    /// Segments of this size, and [`MOST_HELD`](Self::MOST_HELD).
+    /// Returns a configuration for segments of this size, with the default [`MOST_HELD`](Self::MOST_HELD).
     pub const fn new(segment: Size) -> Self {
         Self { segment, most_held: Self::MOST_HELD }
     }
@@ -112,57 +112,61 @@ impl InlineConfig {
 /// What the next new segment waits for.
 #[derive(Clone, Copy, Debug)]
 enum Phase {
-    /// Nothing. The next hold starts when all segments below `until` are acknowledged, but not before `not_before`.
+    /// The next new segment need not wait. The next hold starts when all segments below `until` are acknowledged, but
+    /// not before `not_before`.
     Resting { until: u64, not_before: Instant<SenderClock> },
-    /// More segments, until a stream can be sent.
+    /// The next new segment waits for more segments, until a stream can be sent.
     Holding { plan: Plan, since: Instant<SenderClock>, acknowledged_then: u64 },
-    /// Its place in the stream. `slipped` is the total lateness of the earlier segments.
+    /// The next new segment waits for its departure time in the stream. `slipped` is the total lateness of the earlier
+    /// segments.
     Sending { due: Instant<SenderClock>, slipped: Span },
 }
 
-/// The cost of a hold and of its stream.
+/// The cost of a hold, and of the stream after it: how long segments were held back.
 #[derive(Clone, Copy, Debug, Default)]
 struct Held {
     began: Instant<SenderClock>,
-    /// Number of segments that are held back, and since when.
+    /// `now` is the number of segments that are held back, and `since` the time from which on their waiting is not
+    /// counted yet.
     now: u64,
     since: Instant<SenderClock>,
-    /// Sum of the segments' waiting times so far, in nanoseconds.
+    /// Sum of the held segments' waiting times so far, in nanoseconds.
     waits_ns: f64,
 }
 
-/// Maximum length of a hold, as a part of the round trip (our choice), because a stream is at most three quarters of
-/// the window.
+/// Maximum length of a hold, as a part of the round trip (our choice). A stream is at most three quarters of the
+/// window.
 const HOLD_SHARE: (i64, i64) = (3, 4);
-/// A stream ends when the total lateness of its segments exceeds this number of intervals (our choice), because its
-/// rate would be wrong by a tenth.
+/// A stream ends when the total lateness of its segments exceeds this number of intervals (our choice), because the
+/// rate of the stream would otherwise be wrong by a tenth.
 const MOST_SLIPPED: i64 = 4;
 /// A stream that ended early still counts if at least this part of its segments was sent (our choice).
 const ENOUGH: (u64, u64) = (3, 4);
-/// Number of units of the margin in one segment. The margin shrinks by one unit with each stream that did not run out
-/// of segments (our choice).
+/// Number of units of the margin in one segment. The margin is the number of extra segments gathered before a stream.
+/// It shrinks by one unit with each stream that did not run out of segments (our choice).
 const MARGIN_PARTS: u64 = 4;
-/// Growth of the margin, in its units, when a stream ran out of segments: four segments (our choice).
+/// Growth of the margin when a stream ran out of segments, in units of 1/`MARGIN_PARTS` of a segment: four segments
+/// (our choice).
 const MARGIN_UP: u64 = 16;
-/// Maximum pause after a costly hold, in round trips (our choice).
+/// Maximum pause between two holds after a costly hold, in round trips (our choice).
 const MOST_PAUSE: i64 = 8;
-/// Maximum pause, in round trips, before the first result and after a doubtful one (our choice): then a result is worth
-/// more than the cost of a hold.
+/// Maximum pause between two holds before the first result and after a doubtful one, in round trips (our choice). In
+/// these cases a result is worth more than the cost of a hold.
 const SEARCH_PAUSE: i64 = 1;
-/// A hold begins within the first 1/`PLACES` of a window (our choice). A larger value samples other measuring
-/// connections less evenly, a smaller one makes a result take longer.
+/// A hold begins within the first 1/`PLACES` of a window (our choice). With a larger value, other measuring connections
+/// are sampled less evenly; with a smaller value, a result takes longer.
 const PLACES: u64 = 4;
-/// Step from the place of one hold to that of the next (our choice): the golden section of 2^32, whose multiples spread
-/// evenly.
+/// Step from the position of one hold to that of the next (our choice): the golden section of 2^32, whose multiples
+/// spread evenly.
 const PLACE_STEP: u32 = 0x9E37_79B9;
 /// Inverse weight of a new sample in the smoothed round-trip time (RFC 6298, Sec. 2).
 const ROUND_TRIP_GAIN: i64 = 8;
-/// A capacity that differs by more than this part of its value from the recent ones may belong to another link (our
-/// choice).
+/// A capacity that differs from the recent capacities by more than this part of its value may belong to another link
+/// (our choice).
 const CAPACITY_FAR: f64 = 0.05;
 
 impl InlineMeasurement {
-    /// A measurement without results.
+    /// Creates a measurement without results.
     pub fn new(config: InlineConfig) -> Self {
         Self {
             config,
@@ -183,10 +187,11 @@ impl InlineMeasurement {
         }
     }
 
-    /// When the next new segment may leave. `room` is the number of segments that window and application allow now.
+    /// Returns the time at which the next new segment may leave. `room` is the number of segments that window and
+    /// application allow now.
     ///
-    /// Returns `now` for "at once". For a later time, call again then and after each acknowledgement. Do not call for
-    /// retransmissions.
+    /// The result is `now` if the segment may leave at once. If the result is later, call again at that time and after
+    /// each acknowledgement. Do not call for retransmissions.
     pub fn next_departure(&mut self, now: Instant<SenderClock>, room: u64) -> Instant<SenderClock> {
         self.account(now, room);
         if let Phase::Resting { until, not_before } = self.phase
@@ -198,7 +203,7 @@ impl InlineMeasurement {
                     (self.held.began, self.held.waits_ns) = (now, 0.0);
                     Phase::Holding { plan, since: now, acknowledged_then: self.acknowledged }
                 }
-                // No stream is possible yet: try again when the next new segment is acknowledged.
+                // No stream is possible yet: the next attempt follows when the next new segment is acknowledged.
                 None => Phase::Resting { until: self.next_number.saturating_add(1), not_before },
             };
         }
@@ -215,8 +220,8 @@ impl InlineMeasurement {
                     self.phase = Phase::Sending { due: now, slipped: Span::ZERO };
                     now
                 } else if held >= most {
-                    // Half a window later, the next hold meets another part of the window, if its segments travel in
-                    // one bunch.
+                    // The next hold begins half a window later. If the segments travel in one bunch, that hold is at
+                    // another part of the bunch.
                     let half = self.next_number.saturating_sub(self.acknowledged) / 2;
                     self.rest(self.next_number.saturating_add(half));
                     now
@@ -227,7 +232,8 @@ impl InlineMeasurement {
         }
     }
 
-    /// Whether a stream is being sent: its segments have their own departure times, independent of any pacing.
+    /// Whether a stream is being sent. The segments of a stream have their own departure times, independent of any
+    /// pacing.
     pub const fn is_streaming(&self) -> bool {
         matches!(self.phase, Phase::Sending { .. })
     }
@@ -285,13 +291,13 @@ impl InlineMeasurement {
         self.estimate = None;
     }
 
-    /// The newest result, returned once per finished measurement: means and confidence intervals over the recent
-    /// results since the last step.
+    /// Returns the newest result, once per finished measurement: means and confidence intervals over the recent results
+    /// since the path last changed.
     pub const fn take_estimate(&mut self) -> Option<BandwidthEstimate> {
         self.estimate.take()
     }
 
-    /// The next stream; `None` if the window is too small for a stream.
+    /// Returns the plan of the next stream; `None` if the window is too small for a stream.
     fn plan(&self, room: u64) -> Option<Plan> {
         let window = room.saturating_add(self.next_number.saturating_sub(self.acknowledged));
         let Some(capacity) = self.capacity_bps() else {
@@ -364,8 +370,8 @@ impl InlineMeasurement {
         self.rest(self.next_number);
     }
 
-    /// Blocks holds until all segments below `until` are acknowledged. Also blocks them, for a limited time, until the
-    /// average share of held segments is within [`InlineConfig::most_held`] again.
+    /// Prevents holds until all segments below `until` are acknowledged. For a limited time, also prevents them until
+    /// the average share of held segments is within [`InlineConfig::most_held`] again.
     fn rest(&mut self, until: u64) {
         let window = self.next_number.saturating_sub(self.acknowledged).saturating_add(self.held.now).max(1);
         let pause = Span::from_nanos((self.held.waits_ns / (window as f64 * self.config.most_held.max(0.0))) as i64);

@@ -1,13 +1,13 @@
 use crate::units::Span;
 
-/// How a stream is sent.
+/// How the segments of a measurement stream are sent.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Plan {
-    /// Number of segments at the start that leave back to back.
+    /// Number of segments at the start of the stream that leave back to back.
     pub(super) burst: usize,
-    /// Number of all segments, including the burst.
+    /// Number of all segments of the stream, including the burst.
     pub(super) total: usize,
-    /// Time between segments after the burst, at the start and at the end of the stream.
+    /// Time between two segments after the burst: directly after the burst, and at the end of the stream.
     pub(super) intervals: (Span, Span),
 }
 
@@ -15,7 +15,7 @@ pub(super) struct Plan {
 /// hold back more of the window.
 pub(super) const MOST_SEGMENTS: usize = 40;
 /// Minimum number of segments in a stream (our choice): a burst, and two acknowledgements of two segments each after
-/// it.
+/// the burst.
 const LEAST_SEGMENTS: usize = 8;
 /// Part of the window that a stream takes (our choice): a larger part is more precise, but delays the connection more.
 const WINDOW_SHARE: (u64, u64) = (2, 5);
@@ -24,31 +24,32 @@ const WINDOW_SHARE: (u64, u64) = (2, 5);
 const SMALL_SHARE: (u64, u64) = (3, 4);
 const SMALL_SEGMENTS: u64 = 16;
 /// Minimum and maximum number of segments in the burst (our choice). Four segments are enough for an interval between
-/// acknowledgements of two segments each. Eight fit into any queue: a new connection may send ten at once.
+/// acknowledgements of two segments each. Eight segments fit into any queue, because a new connection may send ten at
+/// once.
 const LEAST_BURST: usize = 4;
 const MOST_BURST: usize = 8;
-/// A burst is a stream's length divided by this, within the limits above (our choice).
+/// The burst is the stream's length divided by this, within the limits above (our choice).
 const BURST_SHARE: usize = 5;
 /// Minimum number of segments that are acknowledged during a hold before their rate is used (our choice).
 const LEAST_ARRIVED: u64 = 4;
 
 impl Plan {
-    /// A burst, to measure the capacity; `None` if the window is too small.
+    /// Returns a burst, which measures the capacity; `None` if the window is too small.
     pub(super) fn burst(window: u64) -> Option<Self> {
         let total = segments(window).min(MOST_BURST);
         (total >= LEAST_BURST).then_some(Self { burst: total, total, intervals: (Span::ZERO, Span::ZERO) })
     }
 
-    /// A stream that covers the rates from `low` to `high`, in segments per nanosecond; `None` if the window is too
-    /// small.
+    /// Returns a stream that covers the rates from `low` to `high`, in segments per nanosecond; `None` if the window is
+    /// too small.
     pub(super) fn spaced(window: u64, (low, high): (f64, f64)) -> Option<Self> {
         let total = segments(window);
         if total < LEAST_SEGMENTS {
             return None;
         }
         let burst = (total / BURST_SHARE).clamp(LEAST_BURST, MOST_BURST);
-        // The burst takes no time, so the intervals after it are longer: the stream's mean rate must be the planned
-        // one.
+        // The burst takes no time, so the intervals after the burst are longer to make the stream's mean rate the
+        // planned one.
         let stretch = (total - 1) as f64 / (total - burst) as f64;
         let interval = |rate: f64| Span::from_nanos((stretch / rate) as i64);
         Some(Self { burst, total, intervals: (interval(low), interval(high)) })
@@ -59,7 +60,7 @@ impl Plan {
         self.total > self.burst
     }
 
-    /// Time from segment `index - 1` to segment `index`.
+    /// Returns the time from segment `index - 1` to segment `index`.
     pub(super) fn interval_before(&self, index: usize) -> Span {
         let Some(step) = index.checked_sub(self.burst) else { return Span::ZERO };
         let (from, to) = (self.intervals.0.as_nanos(), self.intervals.1.as_nanos());
@@ -67,8 +68,8 @@ impl Plan {
         Span::from_nanos(from - (from - to) / steps as i64 * step.min(steps) as i64)
     }
 
-    /// Whether the stream can be sent to its end. `room` segments are gathered; the missing ones must become available
-    /// while the stream is sent, at the rate seen during the hold.
+    /// Whether the stream can be sent to its end. `room` segments are gathered; the missing segments must become
+    /// available while the stream is sent, at the rate seen during the hold.
     pub(super) fn suffices(&self, room: u64, arrived: u64, held: Span) -> bool {
         let lack = (self.total as u64).saturating_sub(room);
         if lack == 0 {
@@ -82,7 +83,7 @@ impl Plan {
     }
 }
 
-/// The length of a stream in a window of `window` segments.
+/// Returns the length of a stream in a window of `window` segments.
 fn segments(window: u64) -> usize {
     let share = |(part, whole): (u64, u64)| window.saturating_mul(part) / whole;
     let small = share(SMALL_SHARE).min(SMALL_SEGMENTS);
@@ -113,8 +114,8 @@ mod tests {
 
     #[test]
     fn a_stream_begins_when_what_lacks_comes_in_while_it_is_sent() {
-        // 32 segments follow the burst at intervals of 1 ms. Ten were acknowledged in 10 ms, so 32 more follow in those
-        // 32 ms.
+        // 32 segments follow the burst at intervals of 1 ms. Ten segments were acknowledged in 10 ms, so 32 more become
+        // available in the 32 ms that the stream takes.
         let plan = Plan { burst: 8, total: 40, intervals: (Span::from_millis(1), Span::from_millis(1)) };
         let held = Span::from_millis(10);
         assert!(plan.suffices(8, 10, held));

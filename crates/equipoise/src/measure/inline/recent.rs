@@ -1,10 +1,11 @@
 use crate::measure::{Measured, Moments};
 use crate::units::Rate;
 
-/// The recent results of a quantity that is constant for a while and then jumps.
+/// The recent results of a measured quantity that is constant for a while and then jumps.
 ///
-/// A result far from the others is set aside. If the next result differs to the same side, the quantity has jumped: the
-/// old results are discarded, and these two start the new history. Otherwise the result set aside was an outlier.
+/// A result far from the others is set aside. If the next result deviates in the same direction, the quantity has
+/// jumped: the old results are discarded, and these two start the new history. Otherwise the result set aside was an
+/// outlier.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Recent {
     results: [f64; KEPT],
@@ -13,9 +14,10 @@ pub(super) struct Recent {
     set_aside: Option<f64>,
 }
 
-/// Number of results that are kept (our choice): at four round trips each, the last thirty round trips.
+/// Number of results that are kept (our choice). At four round trips per result, they cover the last thirty round
+/// trips.
 const KEPT: usize = 8;
-/// A result beyond this number of standard deviations is far from the others (our choice).
+/// A result beyond this number of standard deviations is far from the other results (our choice).
 const FAR: f64 = 3.0;
 /// Minimum number of results for a meaningful standard deviation (our choice).
 const LEAST: usize = 3;
@@ -23,7 +25,7 @@ const LEAST: usize = 3;
 const T_QUANTILES: [f64; KEPT + 1 - LEAST] = [4.303, 3.182, 2.776, 2.571, 2.447, 2.365];
 
 impl Recent {
-    /// Adds a result. A result within `least` of the mean never counts as far from the others.
+    /// Adds a result. A result within `least` of the mean never counts as far from the other results.
     pub(super) fn push(&mut self, result: f64, least: f64) {
         let moments = self.moments();
         let distance = moments.mean().map_or(0.0, |mean| result - mean);
@@ -43,12 +45,12 @@ impl Recent {
         }
     }
 
-    /// The result set aside last, if the next result may confirm it.
+    /// Returns the result set aside last, if the next result may confirm it.
     pub(super) const fn set_aside(&self) -> Option<f64> {
         self.set_aside
     }
 
-    /// The mean and half of its 95 % confidence interval; no interval if there are too few results.
+    /// Returns the mean, and half the width of its 95 % confidence interval; no width if there are too few results.
     pub(super) fn mean(&self) -> Option<(f64, Option<f64>)> {
         let moments = self.moments();
         let quantile = self.count.checked_sub(LEAST).and_then(|index| T_QUANTILES.get(index));
@@ -57,7 +59,7 @@ impl Recent {
         moments.mean().map(|mean| (mean, half))
     }
 
-    /// The mean and interval as a [`Measured`], clamped to the bounds `least` and `most`.
+    /// Returns the mean and its confidence interval as a [`Measured`], clamped to the bounds `least` and `most`.
     pub(super) fn measured(&self, least: f64, most: f64) -> Option<Measured> {
         let (mean, half) = self.mean()?;
         let rate = |bps: f64| Rate::from_bps_f64(bps.max(least).min(most));
@@ -78,7 +80,7 @@ impl Recent {
     }
 }
 
-/// A history with a single result.
+/// Creates a history with a single result.
 impl From<f64> for Recent {
     fn from(result: f64) -> Self {
         let mut recent = Self::default();
@@ -101,7 +103,7 @@ mod tests {
 
     #[test]
     fn the_interval_is_students() {
-        // Mean 50, standard deviation 2, four results: the half-width is 3.182 · 2 / √4.
+        // The four results have a mean of 50 and a standard deviation of 2, so the half-width is 3.182 · 2 / √4.
         let (mean, half) =
             recent(&[50.0 - 3.0_f64.sqrt(), 50.0 + 3.0_f64.sqrt(), 50.0 - 3.0_f64.sqrt(), 50.0 + 3.0_f64.sqrt()])
                 .mean()

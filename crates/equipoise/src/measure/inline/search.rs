@@ -10,7 +10,7 @@ pub(super) struct Search {
     found: [Found; SUB_RANGES],
     count: usize,
     available: Recent,
-    /// The result is only a lower bound so far; the first proper result replaces it.
+    /// Whether the result is only a lower bound so far. The first proper result replaces a lower bound.
     bound: bool,
 }
 
@@ -21,20 +21,21 @@ struct Found {
     available: f64,
 }
 
-/// Number of sub-ranges. Each has its own stream, which takes a round trip, so three yield a result every three to four
-/// round trips (Kodama 2009, Sec. 2.2.1).
+/// Number of sub-ranges of the search range. Each has its own stream, which takes a round trip, so three sub-ranges
+/// yield a result every three to four round trips (Kodama 2009, Sec. 2.2.1).
 const SUB_RANGES: usize = 3;
 /// Minimum width of the search range below and above the centre of the confidence interval, as parts of the capacity
-/// (our choice). Above: with random cross traffic, the result of a single stream varies by about this much. Below:
-/// less, because streams slower than the available bandwidth say little and delay the connection most.
+/// (our choice). The width above is about the variation of a single stream's result with random cross traffic. The
+/// width below is smaller, because streams slower than the available bandwidth say little and delay the connection
+/// most.
 const LEAST_WIDTH: (f64, f64) = (0.1, 0.3);
-/// A result within this distance of the others, as a part of the capacity, is never a jump (our choice).
+/// A result within this distance of the other results, as a part of the capacity, never counts as a jump (our choice).
 const FAR: f64 = 0.15;
-/// A lower bound is a new result if it is above the mean by more than this part of the capacity (our choice). Two
-/// streams have agreed on it by then.
+/// A lower bound is a new result if it is above the mean by more than this part of the capacity (our choice). By then,
+/// two streams have agreed on the bound.
 const NEWS: f64 = 0.05;
-/// A queue does not count as growing if its delay grows by less than this part of the time (our choice): two segments
-/// in a hundred.
+/// A queue does not count as growing if its delay grows by less than this part of the time (our choice), which is two
+/// segments in a hundred.
 const CLEAR: f64 = 0.02;
 /// Minimum rate of a stream, as a part of the capacity (our choice): a slower stream would take too long.
 const LEAST_RATE: f64 = 0.05;
@@ -44,7 +45,7 @@ const MOST_LOW: f64 = 0.95;
 const LEAST_AVAILABLE: f64 = 0.01;
 
 impl Search {
-    /// The rates that the next stream must cover.
+    /// Returns the rates that the next stream must cover, from the lowest to the highest.
     ///
     /// The first range is between the connection's own rate and the capacity. No stream is slower than the connection,
     /// because the segments after the stream would have to wait.
@@ -58,8 +59,9 @@ impl Search {
 
     /// Records a stream's outcome: its rate and the growth of its delay.
     ///
-    /// Fluid model of a link that is never idle during the stream. The input is the stream's rate `R` plus cross
-    /// traffic `c`. The input minus the capacity `K` is the growth of the queue, `K g`. So `A = K - c = R - K g`.
+    /// The evaluation uses a fluid model of a link that is never idle during the stream. The input is the stream's rate
+    /// `R` plus cross traffic `c`. The input minus the capacity `K` is the growth of the queue, `K g`. Therefore
+    /// `A = K - c = R - K g`.
     ///
     /// Returns true if the measurement is finished and has a new result.
     pub(super) fn push(&mut self, rate: f64, growth: f64, capacity: f64) -> bool {
@@ -79,7 +81,7 @@ impl Search {
         self.available.mean().is_some() && self.available.set_aside().is_none() && !self.bound
     }
 
-    /// The available bandwidth from the recent measurements.
+    /// Returns the available bandwidth from the recent measurements.
     pub(super) fn available(&self, capacity: f64) -> Option<Measured> {
         self.available.measured(capacity * LEAST_AVAILABLE, capacity)
     }
@@ -114,19 +116,18 @@ impl Search {
         true
     }
 
-    /// The rate of the fastest stream, if the two fastest streams built no queue and the fastest was clearly below the
-    /// capacity; otherwise `None`.
+    /// Returns the rate of the fastest stream, if the two fastest streams built no queue and the fastest was clearly
+    /// below the capacity; otherwise `None`.
     fn lower_bound(&self, capacity: f64) -> Option<f64> {
         let fastest = self.found.first().filter(|found| found.rate < capacity * MOST_LOW)?;
         let clear = |found: &Found| found.available > found.rate - capacity * CLEAR;
         self.found.iter().take(2).all(clear).then_some(fastest.rate)
     }
 
-    /// The mean result of the streams that were faster than the available bandwidth.
-    ///
+    /// Returns the mean result of the streams that were faster than the available bandwidth.
     /// During a slower stream the link is idle at times, so the result is only a lower bound: the stream's own rate.
-    /// The previous estimate decides which streams are slower, or else the mean of all faster streams. A stream's own
-    /// result does not decide, because that would select streams by the noise of the cross traffic.
+    /// Which streams are slower is decided by the previous estimate or, without one, by the mean of all faster streams.
+    /// A stream's own result does not decide, because that would select streams by the noise of the cross traffic.
     fn pooled(&self, known: Option<f64>) -> f64 {
         let (mut sum, mut count) = (0.0, 0.0);
         for stream in self.found {
@@ -146,7 +147,8 @@ mod tests {
 
     const K: f64 = 100.0;
 
-    /// One measurement on an ideal link: the delay of a stream faster than `available` grows as in the fluid model.
+    /// Makes one measurement on an ideal link: the delay of a stream faster than `available` grows as in the fluid
+    /// model.
     fn measure(search: &mut Search, available: f64) -> bool {
         (0..SUB_RANGES).fold(false, |_, _| {
             let (from, to) = search.sub_range(K, 10.0);

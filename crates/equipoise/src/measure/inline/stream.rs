@@ -1,11 +1,11 @@
 use super::plan::{MOST_SEGMENTS, Plan};
 use crate::units::{Instant, SenderClock, Span};
 
-/// A stream of the connection's own segments: when each left, and when its acknowledgements arrived.
+/// A stream of the connection's own segments: their departure times, and the arrival times of their acknowledgements.
 #[derive(Clone, Debug)]
 pub(super) struct Stream {
     plan: Plan,
-    /// Number of the first segment.
+    /// Number of the first segment of the stream.
     first: u64,
     sent: [Instant<SenderClock>; MOST_SEGMENTS],
     sent_count: usize,
@@ -17,13 +17,13 @@ pub(super) struct Stream {
 #[derive(Clone, Copy, Debug, Default)]
 struct Ack {
     at: Instant<SenderClock>,
-    /// Index of its last segment in the stream.
+    /// Index in the stream of the last segment that the acknowledgement covers.
     index: usize,
-    /// Number of segments that it newly covers.
+    /// Number of segments that the acknowledgement newly covers.
     covered: u64,
 }
 
-/// The result of a stream.
+/// The measured sending rate and delay growth of a stream.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Outcome {
     /// Sending rate of the stream in segments per nanosecond, including its burst.
@@ -32,22 +32,22 @@ pub(super) struct Outcome {
     pub(super) growth: f64,
 }
 
-/// Time between the acknowledgements of two segments of a burst.
+/// The time between the acknowledgements of two segments of a burst.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Gap {
     pub(super) nanos: u64,
-    /// Number of segments from the first of the two to the second.
+    /// Number of segments from the first of the two segments to the second.
     pub(super) segments: u64,
 }
 
 /// Minimum number of acknowledgements of segments after the burst (our choice).
 const LEAST_ACKS: usize = 2;
-/// The delay at the end is the mean over the last 1/`END_SHARE` of the acknowledgements (our choice). A larger part
-/// costs precision, because the noise of cross traffic accumulates like a random walk. A smaller part varies with
-/// single packets of cross traffic.
+/// The delay at the end of a stream is the mean over the last 1/`END_SHARE` of the acknowledgements (our choice). A
+/// larger part costs precision, because the noise of cross traffic accumulates like a random walk. With a smaller part,
+/// single packets of cross traffic change the result.
 const END_SHARE: usize = 8;
-/// Two segments left back to back if this many times their sending interval is not longer than the interval of their
-/// acknowledgements (our choice).
+/// Two segments left back to back if the interval of their acknowledgements is at least this many times their sending
+/// interval (our choice).
 const CLOSE: u64 = 4;
 
 impl Stream {
@@ -70,7 +70,7 @@ impl Stream {
         &self.plan
     }
 
-    /// Number of the segment after the last one sent.
+    /// Returns the number of the segment after the last one sent.
     pub(super) const fn end(&self) -> u64 {
         self.first.saturating_add(self.sent_count as u64)
     }
@@ -79,7 +79,7 @@ impl Stream {
         self.sent_count >= self.plan.total
     }
 
-    /// Time from the last segment sent to the next segment.
+    /// Returns the time from the last segment sent to the next segment.
     pub(super) fn interval(&self) -> Span {
         self.plan.interval_before(self.sent_count)
     }
@@ -104,10 +104,11 @@ impl Stream {
         }
     }
 
-    /// The acknowledgements that the receiver sent at once when their last segment arrived.
+    /// Returns the acknowledgements that the receiver sent at once when their last segment arrived.
     ///
-    /// If most acknowledgements cover two or more segments, the receiver delays acknowledgements. Then an
-    /// acknowledgement of a single segment may have been sent by its timer (RFC 9293, Sec. 3.8.6.3), and is ignored.
+    /// If most acknowledgements cover two or more segments, the receiver delays acknowledgements. In this case, an
+    /// acknowledgement of a single segment may have been sent by the receiver's timer (RFC 9293, Sec. 3.8.6.3), and is
+    /// ignored.
     fn timely(&self) -> impl DoubleEndedIterator<Item = &Ack> + Clone {
         let acks = self.acks.get(..self.ack_count).unwrap_or_default();
         let single = acks.iter().filter(|ack| ack.covered == 1).count();
@@ -119,7 +120,7 @@ impl Stream {
         self.sent.get(ack.index).copied()
     }
 
-    /// The gaps between acknowledgements of segments that left back to back.
+    /// Returns the gaps between acknowledgements of segments that left back to back.
     pub(super) fn gaps(&self) -> impl Iterator<Item = Gap> {
         let acks = self.timely();
         acks.clone().zip(acks.skip(1)).filter_map(|(one, two)| {
@@ -130,11 +131,12 @@ impl Stream {
         })
     }
 
-    /// Rate of the stream and growth of the delay from its first acknowledgement to its last ones; `None` if there are
-    /// too few acknowledgements.
+    /// Returns the rate of the stream, and the growth of the delay from its first acknowledgement to its last ones;
+    /// `None` if there are too few acknowledgements.
     ///
     /// The first acknowledgement shows the queue before the stream. The other segments of the burst may have queued on
-    /// the sender's own link with cross traffic in between, which belongs neither to the stream nor to that queue.
+    /// the sender's own link with cross traffic in between. This cross traffic belongs neither to the stream nor to the
+    /// queue before it.
     pub(super) fn outcome(&self) -> Option<Outcome> {
         let acks = self.timely();
         let spaced = acks.clone().filter(|ack| ack.index >= self.plan.burst);
@@ -168,7 +170,7 @@ impl Stream {
     }
 }
 
-/// Mean index, sending time and delay at one end of a stream.
+/// Mean index, sending time and delay at the start or at the end of a stream.
 #[derive(Clone, Copy, Debug, Default)]
 struct Point {
     index: f64,
@@ -186,7 +188,7 @@ mod tests {
         Instant::from_nanos(millis * MILLI)
     }
 
-    /// Four segments at once, then eight at intervals of 2 ms.
+    /// Returns a stream of four segments at once, followed by eight segments at intervals of 2 ms.
     fn stream() -> Stream {
         let interval = Span::from_millis(2);
         let mut stream = Stream::new(Plan { burst: 4, total: 12, intervals: (interval, interval) }, 100);
@@ -202,7 +204,8 @@ mod tests {
         for index in 0..12_u64 {
             stream.push_ack(at(10 + 3 * index), 101 + index, 1);
         }
-        // The last segment left 16 ms after the first and was acknowledged 33 ms after it.
+        // The last segment left 16 ms after the first segment, and its acknowledgement arrived 33 ms after that of the
+        // first segment.
         let Outcome { rate, growth } = stream.outcome().unwrap();
         assert!((rate * 16e6 - 11.0).abs() < 1e-9, "{rate}");
         assert!((growth - (33.0 - 16.0) / 16.0).abs() < 1e-9, "{growth}");

@@ -5,8 +5,8 @@ use crate::units::{Instant, SenderClock, Size, Span};
 
 const SEGMENT: Size = Size::from_bytes(1500);
 
-/// The first ten segments were acknowledged one per millisecond, from 20 ms on; each acknowledgement released two
-/// segments.
+/// Returns a measurement after the first ten segments were acknowledged, one per millisecond, from 20 ms on. Each
+/// acknowledgement released two segments.
 fn begun() -> InlineMeasurement {
     let mut measurement = InlineMeasurement::new(InlineConfig::new(SEGMENT));
     for number in 0..10 {
@@ -98,7 +98,7 @@ fn call() -> impl Strategy<Value = (u64, Call)> {
 }
 
 proptest! {
-    /// Guards against a sender that stops or panics after a hostile acknowledgement or a skipped call.
+    /// If it fails, an invalid acknowledgement or a skipped call makes a sender stop or panic.
     #[test]
     fn any_calls_in_any_order_are_safe_and_hold_nothing_for_ever(
         calls in prop::collection::vec(call(), 0..400),
@@ -111,7 +111,7 @@ proptest! {
             now = now + Span::from_nanos(time as i64);
             match call {
                 Call::Depart(room) => prop_assert!(measurement.next_departure(now, room) >= now),
-                // Mostly the next number, sometimes the one after it.
+                // Usually the next number is sent, sometimes the number after it.
                 Call::Send(skip @ 0..3, again) => {
                     measurement.on_sent(now, measurement.next_number.saturating_add(skip / 2), again);
                 }
@@ -128,7 +128,8 @@ proptest! {
                 }
             }
         }
-        // If called at the times that it returns, it releases a segment, unless the clock has reached its maximum.
+        // If `next_departure` is called at the times that it returns, it releases a segment, unless the clock has
+        // reached its maximum.
         let asked = measurement.next_departure(now, 1);
         let again = measurement.next_departure(asked, 1);
         prop_assert!(measurement.next_departure(again, 1) == again || again == Instant::MAX);

@@ -4,18 +4,19 @@
 /// A larger packet takes longer on a slow link, so a common base would mistake the difference for a queue: 9 ms between
 /// audio and video at 1 Mbit/s. The minimum of each second is kept, and the base is the minimum over the last
 /// [`WINDOW_S`](Self::WINDOW_S). A longer route, and a clock that drifts by 100 ppm, are followed within that time
-/// (with an error of at most 1.2 ms). Minima per interval are from RFC 6817, Sec. 2.4; size classes, their order and
-/// holding are our choice.
+/// (with an error of at most 1.2 ms). Minima per interval are from RFC 6817, Sec. 2.4. The size classes, their order,
+/// and the holding of time are our choice.
 ///
 /// - A class without a sample uses the minimum of the other classes, and the base of a smaller class is never above
 ///   that of a larger class.
-/// - The caller **holds** time while it knows that a queue does not empty: then minima do not age. Lower samples are
-///   still accepted.
+/// - While the caller knows that a queue does not empty, it **holds** the time, so that minima do not age. Lower
+///   samples are still accepted.
 #[derive(Clone, Debug)]
 pub struct BaseDelay {
-    /// The minimum of each second, the current second first; infinite for a second without a sample.
+    /// The minimum delay in each second, for each size class, the current second first; infinite for a second without a
+    /// sample.
     classes: [[f64; SECONDS]; 3],
-    /// How long the current second has lasted, in s, and the time of the last update, in s.
+    /// `elapsed_s` is how long the current second has lasted, and `now_s` is the time of the last update, in s.
     elapsed_s: f64,
     now_s: Option<f64>,
 }
@@ -23,18 +24,18 @@ pub struct BaseDelay {
 /// The size class of a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SizeClass {
-    /// Below 400 bytes, such as audio and feedback.
+    /// Packets below 400 bytes, such as audio and feedback.
     Small,
-    /// Below 800 bytes.
+    /// Packets from 400 to below 800 bytes.
     Middling,
-    /// All larger packets.
+    /// Packets of 800 bytes or more.
     Large,
 }
 
 const SECONDS: usize = 12;
 
 impl SizeClass {
-    /// The class of a packet of `bits` bits.
+    /// Returns the class of a packet of `bits` bits.
     pub fn of(bits: f64) -> Self {
         if bits < 3200.0 {
             Self::Small
@@ -45,7 +46,7 @@ impl SizeClass {
         }
     }
 
-    /// Typical size of a packet of the class, in bits.
+    /// Returns the typical size of a packet of the class, in bits.
     pub(crate) const fn usual_bits(self) -> f64 {
         match self {
             Self::Small => 2400.0,
@@ -59,12 +60,12 @@ impl BaseDelay {
     /// How long a minimum counts, in s. Our choice: a queue built by this sender empties within a few seconds.
     pub const WINDOW_S: f64 = SECONDS as f64;
 
-    /// Starts without samples.
+    /// Creates a base delay without samples.
     pub const fn new() -> Self {
         Self { classes: [[f64::INFINITY; SECONDS]; 3], elapsed_s: 0.0, now_s: None }
     }
 
-    /// Advances time to `now_s`. While `held`, minima do not age.
+    /// Advances the time to `now_s`, in s. While `held`, minima do not age.
     pub fn come_to(&mut self, now_s: f64, held: bool) {
         let passed = (now_s - self.now_s.replace(now_s).unwrap_or(now_s)).max(0.0);
         if held {
@@ -92,12 +93,12 @@ impl BaseDelay {
         *second = second.min(delay_s);
     }
 
-    /// The base for packets of `bits` bits, in s; infinite before the first sample.
+    /// Returns the base delay for packets of `bits` bits, in s; infinite before the first sample.
     pub fn of(&self, bits: f64) -> f64 {
         self.bases()[SizeClass::of(bits) as usize]
     }
 
-    /// The bases of all classes, smallest first, in s; infinite before the first sample.
+    /// Returns the base delays of all classes, the smallest class first, in s; infinite before the first sample.
     pub fn bases(&self) -> [f64; 3] {
         let own = self.classes.each_ref().map(|class| least(class));
         let least = own.iter().copied().fold(f64::INFINITY, f64::min);
@@ -106,8 +107,8 @@ impl BaseDelay {
         [small.min(middling), middling, large]
     }
 
-    /// The time that the bottleneck takes for a packet of 1200 bytes, in s, from the difference between the bases of
-    /// large and smaller packets. `None` before packets of both kinds have arrived.
+    /// Returns the time that the bottleneck takes for a packet of 1200 bytes, in s, from the difference between the
+    /// bases of large and smaller packets. Returns `None` before packets of both kinds have arrived.
     pub fn packet_s(&self) -> Option<f64> {
         let [small, middling, large] = self.classes.each_ref().map(|class| least(class));
         let (smaller, class) =
@@ -117,7 +118,8 @@ impl BaseDelay {
             .then(|| (large - smaller).max(0.0) * large_bits / (large_bits - bits))
     }
 
-    /// Raises the bases by `by_s`, because the path became longer; negative if it became shorter.
+    /// Raises the base delays by `by_s`, in s, because the path became longer. If the path became shorter, `by_s` is
+    /// negative.
     pub fn shift(&mut self, by_s: f64) {
         let bases = self.bases();
         for (class, base) in self.classes.iter_mut().zip(bases) {
@@ -208,7 +210,7 @@ mod tests {
         }
     }
 
-    /// 1.5 to 0.6 Mbit/s: a packet of 1200 bytes takes 9.6 ms longer.
+    /// If the link slows from 1.5 to 0.6 Mbit/s, a packet of 1200 bytes takes 9.6 ms longer.
     #[test]
     fn a_slower_link_raises_the_base_by_what_a_packet_takes_and_no_higher_than_what_is_seen() {
         let settled = |seen: f64| {

@@ -1,4 +1,4 @@
-//! Packets sent and arrived, one by one → properties of the path.
+//! Measures properties of the path from single packets that were sent and arrived.
 //!
 //! Each meter takes [`Sample`]s and measures one property: the delay of the empty path ([`BaseDelay`]), the service
 //! rate of a busy bottleneck ([`Recent::service`]), its capacity ([`Capacity`]), the arrival rate of packets sent
@@ -21,14 +21,14 @@ pub use trains::{TrainRates, Trains};
 /// A packet that arrived.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Sample {
-    /// Its number; packets sent one after the other have consecutive numbers.
+    /// Number of the packet. Packets sent one after the other have consecutive numbers.
     pub number: u64,
-    /// When it left, in s on the sender's clock, from any origin.
+    /// Departure time, in s on the sender's clock, relative to any origin.
     pub departed_s: f64,
-    /// When it arrived, in s on the receiver's clock, from any origin.
+    /// Arrival time, in s on the receiver's clock, relative to any origin.
     pub arrived_s: f64,
-    /// Its size in bits.
+    /// Size of the packet in bits.
     pub bits: f64,
-    /// Its delay minus the base delay for its size, in s.
+    /// Delay of the packet minus the base delay for its size, in s.
     pub over_s: f64,
 }

@@ -15,7 +15,7 @@ pub struct Service {
     pub served_bps: f64,
     /// The rate at which the same packets left the sender, in bit/s.
     pub sent_bps: f64,
-    /// The time within which they arrived, in s.
+    /// The time within which these packets arrived, in s.
     pub lasted_s: f64,
 }
 
@@ -24,9 +24,9 @@ impl Recent {
     pub const WINDOW_S: f64 = 1.0;
     /// Maximum number of packets remembered, to bound memory: one second at 150 Mbit/s.
     const MOST: usize = 1 << 14;
-    /// A run of packets that shows a busy bottleneck: its maximum and minimum length in s, and its minimum number of
-    /// packets. Our choice: at most ten video frames; a delay in the host's scheduling is hardly 25 ms long with four
-    /// packets.
+    /// Limits of a run of packets that shows a busy bottleneck: the maximum and minimum duration in s, and the minimum
+    /// number of packets. Our choice: at most ten video frames, and at least 25 ms with four packets, because a delay
+    /// in the host's scheduling is hardly that long.
     const RUN_S: f64 = 0.3;
     const LEAST_RUN_S: f64 = 0.025;
     const LEAST_PACKETS: usize = 4;
@@ -35,7 +35,7 @@ impl Recent {
     /// are similar. Our choice.
     const PAUSE: f64 = 2.0;
 
-    /// Starts without packets.
+    /// Creates a record without packets.
     pub const fn new() -> Self {
         Self { samples: VecDeque::new() }
     }
@@ -56,28 +56,28 @@ impl Recent {
         self.samples.clear();
     }
 
-    /// The packets, newest first.
+    /// Returns the packets, newest first.
     pub fn newest_first(&self) -> impl Iterator<Item = &Sample> {
         self.samples.iter().rev()
     }
 
-    /// The packets of the last `span_s`, newest first.
+    /// Returns the packets that arrived within the last `span_s`, newest first.
     pub fn last(&self, span_s: f64) -> impl Iterator<Item = &Sample> {
         let from = self.samples.back().map_or(f64::INFINITY, |last| last.arrived_s - span_s);
         self.newest_first().take_while(move |it| it.arrived_s > from)
     }
 
-    /// Bits that arrived within the last `span_s`.
+    /// Returns the number of bits that arrived within the last `span_s`.
     pub fn bits(&self, span_s: f64) -> f64 {
         self.last(span_s).map(|it| it.bits).sum()
     }
 
-    /// The rate of the newest unbroken run of packets that all waited longer than `threshold_s`; `None` if they do not
-    /// show a busy bottleneck.
+    /// Returns the rate of the newest unbroken run of packets that all waited longer than `threshold_s`; `None` if they
+    /// do not show a busy bottleneck.
     ///
-    /// Packets that meet a queue leave it at the service rate: the dispersion of a long train (Dovrolis 2001). The
-    /// queue of the media packets themselves is enough for this. If all packets wait less than `calm_s` and arrive as
-    /// far apart as they left, within 5 %, the queue is caused by cross traffic and the result is `None`.
+    /// Packets that meet a queue leave this queue at the service rate (the dispersion of a long train, Dovrolis 2001).
+    /// The queue of the media packets themselves is enough for this. If all packets wait less than `calm_s` and arrive
+    /// as far apart as they left, within 5 %, the queue is caused by cross traffic and the result is `None`.
     pub fn service(&self, threshold_s: f64, calm_s: f64) -> Option<Service> {
         let last = self.samples.back()?;
         let mut run = Run::default();
@@ -102,13 +102,13 @@ impl Recent {
     }
 }
 
-/// The accumulated state of a run, newest packet first.
+/// The accumulated state of a run of packets, which are added from the newest to the oldest.
 #[derive(Default)]
 struct Run<'a> {
     packets: usize,
     bits: f64,
     highest_s: f64,
-    /// The longest and the second longest gap between arrivals.
+    /// `longest_s` and `second_s` are the longest and the second longest gap between arrivals, in s.
     longest_s: f64,
     second_s: f64,
     first: Option<&'a Sample>,
@@ -135,7 +135,8 @@ impl<'a> Run<'a> {
 mod tests {
     use super::*;
 
-    /// Packets of 1200 bytes that leave at `sent` bit/s and arrive at `served` bit/s, with a pause before one packet.
+    /// Returns packets of 1200 bytes that leave at `sent` bit/s and arrive at `served` bit/s, with a pause before one
+    /// packet.
     fn queued(sent: f64, served: f64, pause: Option<(u32, f64)>) -> Recent {
         let mut recent = Recent::new();
         for number in 0..30 {
@@ -156,7 +157,7 @@ mod tests {
         assert_eq!(queued(1e6, 1e6, None).service(0.006, 0.020), None, "the queue is another's");
     }
 
-    /// Guards against mistaking a radio link that pauses for 30 ms for a link of half the rate.
+    /// If it fails, a radio link that pauses for 30 ms is mistaken for a link of half the rate.
     #[test]
     fn one_long_gap_among_equal_ones_is_a_pause() {
         let service = queued(2.5e6, 2e6, Some((20, 0.030))).service(0.006, 0.005).expect("busy");

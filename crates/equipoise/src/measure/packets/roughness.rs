@@ -1,15 +1,15 @@
 use super::Sample;
 
-/// The roughness of the delays of packets sent back to back: their variation that is not queueing.
+/// The roughness of the delays of packets sent back to back: the variation that is not caused by queueing.
 ///
-/// Mean of half of the second difference of three successive delays. For packets in one queue it is zero, because the
-/// queue grows or empties evenly; for jitter it is about the size of the jitter. A queue without other traffic shows
-/// 0.05 ms, a queue shared by three video streams about 0.6 ms, half-normal jitter with a standard deviation of 5 ms
-/// about 2.6 ms, LTE 1 to 3.5 ms. Our choice.
+/// The roughness is the mean of half of the second difference of three successive delays. For packets in one queue it
+/// is zero, because the queue grows or empties evenly; for jitter it is about the size of the jitter. A queue without
+/// other traffic shows 0.05 ms, a queue shared by three video streams about 0.6 ms, half-normal jitter with a standard
+/// deviation of 5 ms about 2.6 ms, and LTE 1 to 3.5 ms. This measure is our choice.
 #[derive(Clone, Debug, Default)]
 pub struct Roughness {
     mean_s: f64,
-    /// The last two packets of a train: their delays above the base in s, and their size in bits.
+    /// `before` has the delays of the last two packets of a train above the base delay, in s, and `bits` is their size.
     before: [Option<f64>; 2],
     bits: f64,
     /// The departure time of the last packet, in s.
@@ -17,20 +17,20 @@ pub struct Roughness {
 }
 
 impl Roughness {
-    /// Weight of a packet in the mean, and the maximum roughness of one packet, in s.
+    /// `GAIN` is the weight of a packet in the mean, and `MOST_S` the maximum roughness of one packet, in s.
     const GAIN: f64 = 0.01;
     const MOST_S: f64 = 0.030;
-    /// A packet that follows the last one sooner than this, in s, is skipped (our choice). If jitter does not reorder,
-    /// a late packet delays the packets after it, so neighbours in a fast flow have similar delays. At 1.6 Mbit/s,
-    /// packets of 1200 bytes are this far apart.
+    /// A packet that follows the previous packet sooner than this, in s, is skipped (our choice). If jitter does not
+    /// reorder packets, a late packet delays the packets after it, so neighbours in a fast flow have similar delays. At
+    /// 1.6 Mbit/s, packets of 1200 bytes are this far apart.
     const APART_S: f64 = 0.006;
 
-    /// Starts without packets.
+    /// Creates a meter without packets.
     pub const fn new() -> Self {
         Self { mean_s: 0.0, before: [None; 2], bits: 0.0, departed_s: 0.0 }
     }
 
-    /// Records the next packet; `follows` says whether it continues the train of the last one.
+    /// Records the next packet; `follows` says whether it continues the train of the previous packet.
     pub fn push(&mut self, sample: &Sample, follows: bool) {
         // Packets of different sizes are not compared: the difference of their base delays is not known to a
         // millisecond.
@@ -48,7 +48,7 @@ impl Roughness {
         self.before = [self.before[1], Some(sample.over_s)];
     }
 
-    /// The mean roughness, in s.
+    /// Returns the mean roughness, in s.
     pub const fn mean_s(&self) -> f64 {
         self.mean_s
     }

@@ -2,7 +2,7 @@ use alloc::collections::VecDeque;
 
 use super::Sample;
 
-/// The rate at which packet trains leave the path.
+/// Measures the rate at which the path delivers packet trains.
 ///
 /// A video frame leaves as a train of packets, faster than the mean rate. If the packets arrive as far apart as they
 /// left, the path currently carries that rate. If they arrive further apart, the path carries only the rate of their
@@ -10,12 +10,13 @@ use super::Sample;
 /// acknowledgements (Kodama 2009, Sec. 2.2.1).
 ///
 /// A train ends at a packet that follows later than the pacer allows, at a packet that did not arrive, or after
-/// [`LONGEST_S`](Self::LONGEST_S). It needs at least three packets and 4 ms. The limits are our choice.
+/// [`LONGEST_S`](Self::LONGEST_S). A train has at least three packets and lasts at least 4 ms. The limits are our
+/// choice.
 #[derive(Clone, Debug)]
 pub struct Trains {
-    /// When the last packet left, in s, and its size in bits.
+    /// Departure time of the last packet sent, in s, and its size in bits.
     left: Option<(f64, f64)>,
-    /// One bit for each recent number: the packet followed the previous one as fast as the pacer allows.
+    /// One bit for each recent packet number: whether the packet followed the previous one as fast as the pacer allows.
     followed: [u64; REMEMBERED / 64],
     current: Option<Train>,
     /// Number of the last packet that arrived.
@@ -32,14 +33,14 @@ pub struct TrainRates {
     pub left_bps: f64,
 }
 
-/// How many packet numbers are remembered until their packets arrive: 0.8 s at 100 Mbit/s.
+/// Number of packet numbers that are remembered until their packets arrive, enough for 0.8 s at 100 Mbit/s.
 const REMEMBERED: usize = 1 << 13;
 
 #[derive(Clone, Copy, Debug)]
 struct Train {
     first: Sample,
     last: Sample,
-    /// Bits after the first packet.
+    /// Bits of all packets after the first packet.
     bits: f64,
     packets: u32,
 }
@@ -61,21 +62,22 @@ impl Default for Trains {
 }
 
 impl Trains {
-    /// Maximum duration of a train at its departure, in s: one frame at 30 frames/s. A longer train is cut.
+    /// Maximum duration of a train at its departure, in s: one frame at 30 frames/s. A longer train is divided.
     pub const LONGEST_S: f64 = 0.033;
     const LEAST_PACKETS: u32 = 3;
     const LEAST_S: f64 = 0.004;
-    /// How long a train counts, in s, and the minimum number of trains for a result.
+    /// `WINDOW_S` is how long a train counts after its arrival, in s, and `LEAST_TRAINS` the minimum number of trains
+    /// for a result.
     const WINDOW_S: f64 = 0.35;
     const LEAST_TRAINS: usize = 3;
     /// Maximum number of trains, to bound memory; the window contains at most about eighty.
     const MOST: usize = 128;
-    /// Tolerance for a packet that continues a train: it may follow later than the pacer allows by this factor, and by
-    /// this time in s, because hosts wake late.
+    /// Tolerances for a packet that continues a train: it may follow later than the pacer allows, by the factor `SLACK`
+    /// plus the time `LATE_S`, in s, because hosts wake late.
     const SLACK: f64 = 1.1;
     const LATE_S: f64 = 0.0005;
 
-    /// Starts without packets.
+    /// Creates a meter without packets.
     pub const fn new() -> Self {
         Self { left: None, followed: [0; REMEMBERED / 64], current: None, before: None, ended: VecDeque::new() }
     }
@@ -115,7 +117,7 @@ impl Trains {
         follows
     }
 
-    /// The rates of the trains within the window; `None` if there are too few.
+    /// Returns the rates of the trains within the window; `None` if there are too few trains.
     pub fn rates(&mut self, last_arrival_s: f64) -> Option<TrainRates> {
         while self.ended.front().is_some_and(|it| it.last.arrived_s < last_arrival_s - Self::WINDOW_S) {
             self.ended.pop_front();
@@ -148,13 +150,14 @@ impl Trains {
 mod tests {
     use super::*;
 
-    /// Sends a packet and records its arrival.
+    /// Sends a packet and records its arrival. Returns whether the packet continues a train.
     fn pass(trains: &mut Trains, number: u64, (departed_s, arrived_s): (f64, f64), pace: f64) -> bool {
         trains.on_sent(number, departed_s, 9600.0, pace);
         trains.push(Sample { number, departed_s, arrived_s, bits: 9600.0, over_s: 0.0 })
     }
 
-    /// Frames of six packets every 33 ms, which leave at `pace` and arrive at no more than `available`.
+    /// Sends frames of six packets every 33 ms, which leave at `pace` and arrive at no more than `available`, in bit/s.
+    /// Returns the rates of the trains.
     fn rates(pace: f64, available: f64) -> Option<TrainRates> {
         let mut trains = Trains::new();
         let mut last = 0.0;

@@ -4,10 +4,10 @@ use super::slope::Slope;
 use super::windows::{Window, Windows};
 use crate::units::Span;
 
-/// How much faster the receiver's clock runs than the sender's.
+/// How much faster the receiver's clock runs than the sender's clock.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Drift {
-    /// The estimate in parts per million, within ±500; positive if the receiver's clock gains.
+    /// The estimate in parts per million, within ±500; positive if the receiver's clock runs faster.
     pub ppm: f64,
     /// Half-width of the 95 % interval around the estimate, in parts per million; zero or more.
     pub uncertainty_ppm: f64,
@@ -26,12 +26,12 @@ pub(super) struct DriftFinder {
 }
 
 impl DriftFinder {
-    /// Number of pairs of 64 points.
+    /// Maximum number of pairs: all pairs of 64 points.
     const MOST_PAIRS: usize = Windows::MOST * (Windows::MOST - 1) / 2;
     /// Minimum number of pairs for a drift (our choice): the pairs of eight points. The normal approximation of the
     /// interval needs about as many.
     const FEWEST_PAIRS: usize = 28;
-    /// 97.5 % quantile of the normal distribution: an interval of 95 %.
+    /// 97.5 % quantile of the normal distribution, for an interval of 95 %.
     const QUANTILE: f64 = 1.959_964;
 
     pub(super) fn new() -> Self {
@@ -43,7 +43,7 @@ impl DriftFinder {
         self.slopes.capacity()
     }
 
-    /// The drift and its interval; `None` for too few pairs.
+    /// Returns the drift and its interval; `None` for too few pairs.
     pub(super) fn drift(&mut self, windows: &Windows) -> Option<Drift> {
         self.slopes.clear();
         let mut squares = 0.0;
@@ -75,7 +75,7 @@ impl DriftFinder {
         Some(Drift { ppm: middle.clamp(-most, most) * 1e6, uncertainty_ppm: (high - middle).max(middle - low) * 1e6 })
     }
 
-    /// The median distance of the points above the line with slope `slope` through `lowest`.
+    /// Returns the median distance of the points above the line with slope `slope` through `lowest`.
     pub(super) fn spread(&mut self, windows: &Windows, lowest: &Window, slope: Slope) -> Span {
         self.slopes.clear();
         self.slopes.extend(windows.iter().map(|window| window.above(lowest, slope).as_nanos() as f64));
@@ -84,7 +84,7 @@ impl DriftFinder {
     }
 }
 
-/// The middle of sorted numbers, or the mean of the two middle ones.
+/// Returns the middle of sorted numbers, or the mean of the two middle ones.
 fn median(sorted: &[f64]) -> Option<f64> {
     let half = sorted.len() / 2;
     let upper = *sorted.get(half)?;

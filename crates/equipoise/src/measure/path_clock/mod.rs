@@ -31,13 +31,14 @@ use crate::units::{Instant, SenderClock, Span};
 ///   sixteen reports it is at least 1 s. A smaller step down is followed at once, a smaller step up within ten minutes.
 ///   All stored points move with a step.
 ///
-/// Limits. A longer path is followed when the last minimum of the old path is ten minutes old, a shorter one at once. A
-/// queue that never empties within ten minutes becomes part of the base. A changing drift (NTP adjusts a clock, a
+/// Limits. A longer path is followed when the last minimum of the old path is ten minutes old, a shorter path at once.
+/// A queue that never empties within ten minutes becomes part of the base. A changing drift (NTP adjusts a clock, a
 /// crystal warms up) is followed at once if the base falls, and with the slope if it rises. A report's minimum is dated
 /// at the arrival of the report, so with drift the base is wrong by up to the drift times the reports' interval: 0.1 ms
-/// at 100 ppm and 1 s. A step up is taken back if the round trip of the next report rises as much: it was a queue whose
-/// round trip arrived late. It then counts as noise, and smaller steps go undetected for a few hundred reports. After
-/// ten minutes without a report all points are dropped, but a step during that time is still detected.
+/// at 100 ppm and 1 s. A step up is taken back if the round trip of the next report rises as much, because the cause
+/// was a queue whose round trip was reported late. This apparent step then counts as noise, and smaller steps are not
+/// detected for a few hundred reports. After ten minutes without a report all points are dropped, but a step during
+/// that time is still detected.
 ///
 /// Memory is fixed, with no allocation after [`PathClock::new`]. Each report computes and sorts about 2000 slopes. Any
 /// input is safe; arithmetic saturates.
@@ -45,11 +46,11 @@ use crate::units::{Instant, SenderClock, Span};
 pub struct PathClock {
     windows: Windows,
     finder: DriftFinder,
-    /// The point on the base line.
+    /// The point through which the base line goes.
     lowest: Option<Window>,
     slope: Slope,
     drift: Option<Drift>,
-    /// Median distance of the points above the line.
+    /// Median distance of the stored points above the base line.
     spread: Span,
     /// Mean square of the reports' distances from the base that round trips do not explain, in ns².
     noise_ns2: f64,
@@ -59,28 +60,29 @@ pub struct PathClock {
     suspect: Option<Span>,
 }
 
-/// What a report showed.
+/// What a report showed about the clocks and the path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Notice {
-    /// Nothing: clocks and path are as they were, or changed too little to tell.
+    /// The clocks and the path did not change, or changed too little to be detected.
     Consistent,
     /// One of the clocks was set.
     ClockStepped {
-        /// How far the receiver's clock was set forward, or the sender's back; negative in the other direction.
+        /// How far the receiver's clock was set forward or the sender's clock was set back; negative for the opposite
+        /// direction.
         by: Span,
     },
-    /// The step detected at the last report was not a step: the round trip rose, too, one report later.
+    /// The step detected at the last report was not a step, because the round trip also rose, one report later.
     StepTakenBack {
         /// The step that had been detected.
         by: Span,
     },
 }
 
-/// How far the receiver's clock is ahead of the sender's.
+/// How far the receiver's clock is ahead of the sender's clock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Offset {
-    /// The receiver's clock minus the sender's at the same moment; negative if the receiver's clock is behind.
+    /// The receiver's clock minus the sender's clock at the same moment; negative if the receiver's clock is behind.
     pub receiver_ahead: Span,
     /// Maximum error: half the least round trip, which the two directions may share in any way, plus the spread of the
     /// minima, plus the drift that may be undetected.
@@ -91,15 +93,16 @@ impl PathClock {
     /// Minimum step that is detected (our choice): above the granularity and wake-up jitter of timestamps on ordinary
     /// hosts.
     pub const LEAST_STEP: Span = Span::from_millis(5);
-    /// A step must exceed this number of root mean square distances (our choice). Exponential noise exceeds it once in
-    /// 10¹² reports, or once in 10⁷ if unrelated round trips hide the noise of two in three reports.
+    /// A step must exceed this multiple of the root mean square distance of the reports from the base (our choice).
+    /// Exponential noise exceeds it once in 10¹² reports, or once in 10⁷ if unrelated round trips hide the noise of two
+    /// in three reports.
     const STEP_NOISES: f64 = 20.0;
-    /// Number of reports before the noise is known, and the minimum step until then, longer than most queues' delays
-    /// (both our choice).
+    /// `SETTLED` is the number of reports before the noise is known. Until then, the minimum step is
+    /// `LEAST_EARLY_STEP`, which is longer than most queueing delays (both our choice).
     const SETTLED: u32 = 16;
     const LEAST_EARLY_STEP: Span = Span::from_secs(1);
-    /// Weight of one report in the mean square (our choice). With a smaller value old noise counts for longer, with a
-    /// larger one rare noise is misjudged.
+    /// Weight of one report in the mean square of the noise (our choice). With a smaller value old noise counts for
+    /// longer; with a larger value rare noise is misjudged.
     const NOISE_GAIN: f64 = 1.0 / 256.0;
     /// The drift is known if its uncertainty is at most this, in ppm (our choice): the difference of two ordinary
     /// crystals.
@@ -108,7 +111,7 @@ impl PathClock {
     /// ppm.
     const LEAST_HORIZON: Span = Span::from_secs(20);
 
-    /// Starts without reports.
+    /// Creates a path clock without reports.
     pub fn new() -> Self {
         Self {
             windows: Windows::new(),
@@ -124,10 +127,12 @@ impl PathClock {
         }
     }
 
-    /// Processes a report that arrived at `now`: the minimum one-way delay of its interval as shown by the two clocks,
-    /// and the round-trip time on the sender's clock. Returns what it shows.
+    /// Processes a report that arrived at `now`. `shown_minimum` is the minimum one-way delay of the report's interval
+    /// as shown by the two clocks, and `round_trip` is the round-trip time on the sender's clock. Returns what the
+    /// report shows.
     ///
-    /// A `now` before the previous one means that the sender's clock was set back: the stored times are set back, too.
+    /// A `now` before the previous one means that the sender's clock was set back. In this case the stored times are
+    /// moved back by the same amount.
     pub fn observe(&mut self, now: Instant<SenderClock>, shown_minimum: Span, round_trip: Span) -> Notice {
         if self.reports > 0 && now < self.last {
             self.move_times(now - self.last);
@@ -143,12 +148,14 @@ impl PathClock {
         notice
     }
 
-    /// The shown delay of an empty path at `now`: the zero of the queueing delay. `None` before the first report.
+    /// Returns the shown delay of an empty path at `now`, which is the zero of the queueing delay; `None` before the
+    /// first report.
     pub fn base(&self, now: Instant<SenderClock>) -> Option<Span> {
         self.lowest.map(|lowest| lowest.shown + self.slope.over(now - lowest.at))
     }
 
-    /// How far the receiver's clock is ahead at `now`, with its uncertainty. `None` before a valid round-trip time.
+    /// Returns how far the receiver's clock is ahead at `now`, with its uncertainty; `None` before a valid round-trip
+    /// time.
     pub fn offset(&self, now: Instant<SenderClock>) -> Option<Offset> {
         let half = Span::from_nanos(self.windows.least_round_trip()?.as_nanos() / 2);
         Some(Offset {
@@ -157,7 +164,7 @@ impl PathClock {
         })
     }
 
-    /// The drift with its 95 % interval; `None` until it is known to within ±50 ppm.
+    /// Returns the drift with its 95 % interval; `None` until the drift is known to within ±50 ppm.
     pub const fn drift_ppm(&self) -> Option<Drift> {
         self.drift
     }
@@ -183,33 +190,34 @@ impl PathClock {
         if excess > Span::ZERO {
             self.suspect = Some(excess);
         } else if -excess >= Self::LEAST_EARLY_STEP && now - self.last >= -excess {
-            // A long time since the last report may be a step forward of the sender's own clock.
+            // If a long time seems to have passed since the last report, the sender's own clock may have been set
+            // forward.
             self.move_times(-excess);
         }
         Notice::ClockStepped { by: excess }
     }
 
-    /// How far a report may be from the base at `now` without being a step.
+    /// Returns how far a report may be from the base at `now` without being a step.
     fn step_limit(&self, now: Instant<SenderClock>) -> Span {
         let noise = Span::from_nanos((Self::STEP_NOISES * libm::sqrt(self.noise_ns2)) as i64);
         let limit = Self::LEAST_STEP + noise + self.unseen_drift(now);
         if self.reports < Self::SETTLED { limit.max(Self::LEAST_EARLY_STEP) } else { limit }
     }
 
-    /// The effect of the drift's uncertainty between the point on the base line and `now`.
+    /// Returns the effect of the drift's uncertainty between the point on the base line and `now`.
     fn unseen_drift(&self, now: Instant<SenderClock>) -> Span {
         let slack = self.drift.map_or(Slope::STEEPEST, |drift| Slope::from_ppm(drift.uncertainty_ppm));
         self.lowest.map_or(Span::ZERO, |lowest| slack.over((now - lowest.at).abs()))
     }
 
-    /// Updates the mean square distance: a plain mean at first, then an exponential mean.
+    /// Updates the mean square distance of reports from the base: a plain mean at first, then an exponential mean.
     fn learn_noise(&mut self, distance: Span) {
         let gain = (1.0 / f64::from(self.reports.max(1))).max(Self::NOISE_GAIN);
         let nanos = distance.as_nanos() as f64;
         self.noise_ns2 += (nanos * nanos - self.noise_ns2) * gain;
     }
 
-    /// The sender's own clock was set: the points move along the line.
+    /// Moves the points along the base line by `by`, because the sender's own clock was set.
     fn move_times(&mut self, by: Span) {
         self.windows.move_times(by, self.slope);
         if let Some(lowest) = &mut self.lowest {
@@ -217,7 +225,7 @@ impl PathClock {
         }
     }
 
-    /// Recomputes drift, line and spread.
+    /// Recomputes drift, base line and spread.
     fn fit(&mut self) {
         if self.windows.horizon() >= Self::LEAST_HORIZON
             && let Some(drift) = self.finder.drift(&self.windows)
@@ -242,7 +250,7 @@ impl Default for PathClock {
     }
 }
 
-/// The part of a distance from the base, up or down, that the change of the round trip does not explain.
+/// Returns the part of a distance from the base, up or down, that the change of the round trip does not explain.
 ///
 /// A queue or a path that adds `x` in one direction adds at least `x` to the round trip. Half of that is enough here,
 /// because the report's minimum and the round trip are not measured at the same moment.

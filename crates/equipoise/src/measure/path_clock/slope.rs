@@ -8,18 +8,18 @@ impl Slope {
     /// Maximum drift between two clocks: 500 ppm, the most that adjtimex(2) and ntpd correct.
     pub(super) const STEEPEST: Self = Self(500e-6);
 
-    /// A slope of `ppm` parts per million; 0 for NaN.
+    /// Returns a slope of `ppm` parts per million; 0 for NaN.
     pub(super) fn from_ppm(ppm: f64) -> Self {
         let fraction = ppm / 1e6;
         Self(if fraction.is_nan() { 0.0 } else { fraction.clamp(-Self::STEEPEST.0, Self::STEEPEST.0) })
     }
 
-    /// The slope in seconds per second.
+    /// Returns the slope in seconds per second.
     pub(super) const fn per_second(self) -> f64 {
         self.0
     }
 
-    /// The change over `elapsed`; saturates.
+    /// Returns the change over `elapsed`; saturates.
     pub(super) fn over(self, elapsed: Span) -> Span {
         Span::from_nanos(libm::round(self.0 * elapsed.as_nanos() as f64) as i64)
     }

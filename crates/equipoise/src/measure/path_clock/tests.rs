@@ -13,8 +13,8 @@ fn span(secs: f64) -> Span {
     Span::from_secs_f64(secs).expect("a number")
 }
 
-/// Waiting times at a link with Poisson cross traffic: service time 1 ms, load 2/3. The mean wait of M/D/1 is then
-/// `load / (2 (1 - load))` service times, 1 ms.
+/// Waiting times at a link with Poisson cross traffic, with a service time of 1 ms and a load of 2/3. The mean wait of
+/// this M/D/1 queue is `load / (2 (1 - load))` service times, 1 ms.
 struct Link {
     random: Pcg64Mcg,
     backlog_s: f64,
@@ -39,7 +39,7 @@ impl Link {
         StandardUniform.sample(&mut self.random)
     }
 
-    /// The wait of a packet that arrives at `t` seconds, later than the previous one.
+    /// Returns the wait of a packet that arrives at `t` seconds, later than the previous packet.
     fn wait(&mut self, t: f64) -> f64 {
         while self.next_arrival_s <= t {
             self.backlog_s = (self.backlog_s - (self.next_arrival_s - self.seen_s)).max(0.0) + Self::SERVICE_S;
@@ -52,19 +52,20 @@ impl Link {
     }
 }
 
-/// Two hosts, a path with an M/D/1 queue forward and exponential waiting times back, and the clock estimator.
+/// Two hosts, and the clock estimator. In the forward direction, the path has an M/D/1 queue; in the reverse direction,
+/// waiting times are exponential.
 struct Hosts {
     clock: PathClock,
     link: Link,
     /// True time in seconds, which is the sender's clock.
     t: f64,
     interval: f64,
-    /// Receiver's clock less sender's, at t = 0.
+    /// Receiver's clock minus sender's clock at t = 0, in seconds.
     offset: f64,
     drift_ppm: f64,
     forth: f64,
     back: f64,
-    /// The last part of each interval, in which packets are sent, in seconds.
+    /// Duration of the last part of each interval, in which packets are sent, in seconds.
     busy: f64,
     /// A standing queue in addition to the link's own, in seconds.
     extra: f64,
@@ -84,7 +85,7 @@ impl Hosts {
         self.forth + self.ahead()
     }
 
-    /// One interval with a packet every 20 ms in its busy part, then its report.
+    /// Simulates one interval, with a packet every 20 ms in its busy part, and then its report.
     fn report(&mut self) -> Notice {
         let packets = (self.busy / 0.02).round() as u32;
         let (start, mut least, mut wait) = (self.t + self.interval - self.busy, f64::INFINITY, 0.0);
@@ -97,7 +98,7 @@ impl Hosts {
         self.clock.observe(at(self.t), span(least), span(round_trip))
     }
 
-    /// Reports for `secs`; all must be consistent.
+    /// Simulates reports for `secs` seconds. All reports must be consistent.
     fn run(&mut self, secs: f64) {
         let end = self.t + secs - self.interval / 2.0;
         while self.t < end {
@@ -105,7 +106,7 @@ impl Hosts {
         }
     }
 
-    /// Estimated less true base, in seconds.
+    /// Returns the estimated base minus the true base, in seconds.
     fn base_error(&self) -> f64 {
         self.clock.base(at(self.t)).expect("a report came").as_secs_f64() - self.base()
     }
@@ -119,7 +120,8 @@ fn before_the_first_report_nothing_is_known() {
 
 #[test]
 fn without_noise_a_line_is_found_exactly() {
-    // 40 ppm, 7 s ahead, one-way delay 20 ms, round trip 50 ms: base 7.02 s + 40 us per second.
+    // With a drift of 40 ppm, a clock 7 s ahead, a one-way delay of 20 ms and a round trip of 50 ms, the base is 7.02 s
+    // + 40 us per second.
     let mut clock = PathClock::new();
     for second in 0u32..300 {
         let t = f64::from(second);
@@ -136,7 +138,7 @@ fn without_noise_a_line_is_found_exactly() {
 
 #[test]
 fn slope_and_interval_agree_with_scipy() {
-    // scipy.stats.theilslopes(y, t, 0.95), y in us, t in s: 16.667 in [6.410, 47.727].
+    // scipy.stats.theilslopes(y, t, 0.95), with y in us and t in s, returns 16.667 in [6.410, 47.727].
     let t = [0.0, 3.0, 7.0, 12.0, 18.0, 25.0, 33.0, 42.0, 52.0, 63.0];
     let y = [5000, 5450, 5050, 5900, 5300, 6500, 5550, 5700, 7450, 5950];
     let mut clock = PathClock::new();
@@ -197,9 +199,10 @@ fn the_steepest_drift_is_followed_and_no_steeper_one_is_believed() {
 
 #[test]
 fn ten_thousand_reports_of_noisy_queues_show_no_step() {
-    // A link at a load of two thirds.
+    // First, a link at a load of two thirds shows no step.
     Hosts::new(4, 0.2, 5.0, 30.0).run(2000.0);
-    // One packet per interval, and round trips that are independent of its exponential wait with a mean of 10 ms.
+    // There is one packet per interval. Its wait is exponential with a mean of 10 ms, and round trips are independent
+    // of this wait.
     for seed in 0..5 {
         let (mut link, mut clock) = (Link::new(seed), PathClock::new());
         for report in 0u32..10_000 {
@@ -208,7 +211,7 @@ fn ten_thousand_reports_of_noisy_queues_show_no_step() {
             assert_eq!(notice, Notice::Consistent, "seed {seed}, report {report}, wait {wait}");
         }
     }
-    // Queues that fill and drain as a sawtooth of 200 ms, as TCP causes: the round trip rises with them, so it is no
+    // Queues fill and drain as a sawtooth of 200 ms, as TCP causes. The round trip rises with the queue, so there is no
     // step.
     let (mut link, mut clock) = (Link::new(7), PathClock::new());
     for report in 0u32..10_000 {
@@ -442,13 +445,13 @@ fn the_uncertainty_is_half_the_round_trip_and_the_spread_and_the_drift_unseen() 
             Span::from_millis(50),
         );
     }
-    // 31.5 ms: half of the round trip of 50 ms; 2 ms, the median of minima that alternate between 0 and 4 ms above the
-    // line; and 4.5 ms, 500 ppm of the 9 s since the first report.
+    // The uncertainty of 31.5 ms is the sum of 25 ms, half of the round trip of 50 ms; 2 ms, the median of minima that
+    // alternate between 0 and 4 ms above the line; and 4.5 ms, 500 ppm of the 9 s since the first report.
     let offset = clock.offset(at(9.0)).expect("known");
     assert_eq!(offset, Offset { receiver_ahead: Span::from_millis(975), uncertainty: Span::from_micros(31_500) });
 }
 
-/// The share of `runs` in which the interval covers the true drift.
+/// Returns the share of `runs` in which the 95 % interval covers the true drift.
 fn coverage(runs: u64) -> f64 {
     let mut covered = 0;
     for seed in 0..runs {
@@ -465,7 +468,7 @@ fn coverage(runs: u64) -> f64 {
 
 #[test]
 fn the_interval_covers_the_true_drift_in_about_95_of_100_runs() {
-    // Binomial with 60 runs: a standard deviation of 2.8 %.
+    // With 60 runs, the binomial standard deviation of the share is 2.8 %.
     let share = coverage(60);
     assert!(share >= 0.86, "{share}");
 }
@@ -473,8 +476,8 @@ fn the_interval_covers_the_true_drift_in_about_95_of_100_runs() {
 #[test]
 #[ignore = "long: 400 runs of a quarter of an hour"]
 fn the_interval_covers_the_true_drift_in_95_of_100_runs_and_in_no_more_than_it_should() {
-    // Binomial with 400 runs: a standard deviation of 1.1 %. The uncertainty is the wider side of the interval, so the
-    // share may be above 95 %, but not above 99 %.
+    // With 400 runs, the binomial standard deviation of the share is 1.1 %. The uncertainty is the wider side of the
+    // interval, so the share may be above 95 %, but not above 99 %.
     let share = coverage(400);
     assert!((0.91..=0.99).contains(&share), "{share}");
 }

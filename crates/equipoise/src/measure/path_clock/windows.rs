@@ -3,23 +3,23 @@ use alloc::collections::VecDeque;
 use super::slope::Slope;
 use crate::units::{Instant, SenderClock, Span};
 
-/// The lowest report of a period.
+/// A period of reports, represented by its lowest report.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Window {
-    /// When its first report arrived.
+    /// Time when the first report of the window arrived.
     opened: Instant<SenderClock>,
-    /// When the report with the minimum arrived.
+    /// Time when the report with the minimum arrived.
     pub(super) at: Instant<SenderClock>,
-    /// The shown delay of that report, the lowest of the window relative to the drift known at the time.
+    /// The shown delay of the report with the minimum. The minimum is relative to the drift known at that time.
     pub(super) shown: Span,
-    /// The least round-trip time; `None` if no report of the window had a valid one.
+    /// Minimum round-trip time of the window's reports; `None` if no report had a valid one.
     pub(super) round_trip: Option<Span>,
     /// Number of clock steps before this window.
     epoch: u32,
 }
 
 impl Window {
-    /// How far this window's point is above the line with slope `slope` through `other`'s point.
+    /// Returns how far this window's point is above the line with slope `slope` through `other`'s point.
     pub(super) fn above(&self, other: &Self, slope: Slope) -> Span {
         self.shown - other.shown - slope.over(self.at - other.at)
     }
@@ -37,7 +37,7 @@ impl Window {
         self.shown = self.shown + slope.over(by);
     }
 
-    /// Merges `other` into this window; the lower of the two points stays.
+    /// Merges `other` into this window. The lower of the two points is kept.
     fn join(&mut self, other: &Self, slope: Slope) {
         if other.above(self, slope) < Span::ZERO {
             (self.at, self.shown, self.epoch) = (other.at, other.shown, other.epoch);
@@ -52,8 +52,8 @@ impl Window {
 /// The minima of successive windows with equal numbers of reports, the oldest first.
 ///
 /// Windows start with one report each. When all windows are in use, neighbours are merged in pairs, and each window
-/// takes twice as many reports from then on. So memory is fixed, and the time covered grows to [`Windows::HORIZON`];
-/// older windows are dropped.
+/// takes twice as many reports from then on. Therefore memory is fixed, and the time covered grows to
+/// [`Windows::HORIZON`]; older windows are dropped.
 #[derive(Clone, Debug)]
 pub(super) struct Windows {
     kept: VecDeque<Window>,
@@ -68,8 +68,8 @@ impl Windows {
     /// Maximum number of windows (our choice). Twice as many windows would be half as long, and the fit four times as
     /// expensive.
     pub(super) const MOST: usize = 64;
-    /// Age at which a minimum is dropped (our choice): a path that stays longer is followed within this time. A larger
-    /// value gives a finer drift, a smaller one forgets sooner.
+    /// Age at which a minimum is dropped (our choice): a path that became longer is followed within this time. With a
+    /// larger value the drift is more precise; with a smaller value old minima are forgotten sooner.
     pub(super) const HORIZON: Span = Span::from_secs(600);
     /// Maximum duration of a window (our choice): if reports become rarer, at least thirty windows still fill the
     /// horizon.
@@ -91,7 +91,7 @@ impl Windows {
         self.kept.iter()
     }
 
-    /// Time between the first and the last point.
+    /// Returns the time between the first and the last point.
     pub(super) fn horizon(&self) -> Span {
         match (self.kept.front(), self.kept.back()) {
             (Some(first), Some(last)) => last.at - first.at,
@@ -99,7 +99,7 @@ impl Windows {
         }
     }
 
-    /// The least round trip within the horizon.
+    /// Returns the minimum round-trip time within the horizon.
     pub(super) fn least_round_trip(&self) -> Option<Span> {
         self.kept.iter().filter_map(|window| window.round_trip).min()
     }
@@ -138,13 +138,14 @@ impl Windows {
         self.per_window = self.per_window.saturating_mul(2);
     }
 
-    /// Applies a clock step: all points move by `by`, and later ones belong to a new epoch.
+    /// Applies a clock step: all stored points move by `by`, and later points belong to a new epoch.
     pub(super) fn step(&mut self, by: Span) {
         self.kept.iter_mut().for_each(|window| window.shown = window.shown + by);
         self.epoch = self.epoch.wrapping_add(1);
     }
 
-    /// Takes back the last step: earlier points move back by `by`, and the epochs before and after it become one again.
+    /// Takes back the last clock step: points before the step move back by `by`, and the epochs before and after the
+    /// step become one epoch again.
     pub(super) fn take_back(&mut self, by: Span) {
         let before = self.epoch.wrapping_sub(1);
         for window in &mut self.kept {

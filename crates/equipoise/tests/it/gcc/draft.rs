@@ -15,7 +15,7 @@ pub(super) const MIN_BPS: i64 = 100_000;
 const OURS: &[(&str, &str)] = &[("form", "draft"), ("min_rate", "100 kbit/s")];
 const SECONDS: i64 = 60;
 
-/// The crate `rtc-interceptor`.
+/// The controller of the crate `rtc-interceptor`.
 struct Rtc {
     estimator: Gcc,
     began: Clock,
@@ -73,8 +73,8 @@ fn random_path(seed: u64) -> Conditions {
     Conditions { changes, jitter_ms: between(0.0, 5.0), loss: between(-0.03, 0.03).max(0.0), seed, ..Conditions::new() }
 }
 
-/// One path of each kind, and the maximum distance between pion's rate and our rate while the sender follows pion's
-/// rate: the mean of |ln(ours/theirs)|.
+/// Returns one path of each kind. For each path, the number is the maximum distance between pion's rate and our rate
+/// while the sender follows pion's rate: the mean of |ln(ours/theirs)|.
 fn paths() -> Vec<(&'static str, Conditions, f64)> {
     let steady = |mbps: f64| Conditions { capacity_bps: mbps * 1e6, ..Conditions::new() };
     let changing = |bps: f64| Conditions { changes: vec![(30.0, bps)], ..Conditions::new() };
@@ -108,7 +108,8 @@ fn beside_pion_both_say_about_the_same() {
     }
 }
 
-/// If it fails, pion's version or a path has changed: the test program holds the current output.
+/// If it fails, pion's version or a path has changed: pion's current output, in `target/tmp/pion.txt`, differs from the
+/// recorded output.
 #[test]
 fn what_pion_said_is_what_it_says() {
     let Some(program) = build() else { return };
@@ -145,14 +146,14 @@ fn of_an_application_that_sends_little_only_we_stay_near_what_arrives() {
     assert!(last.ours_bps <= 1.5 * 200e3 * 1.1 && last.theirs_bps > 10.0 * last.ours_bps, "{last:?}");
 }
 
-/// Maximum distance of the crate from our rate on each path while the sender follows our rate: the mean of
-/// |ln(ours/theirs)|, as measured plus 10 %.
+/// Maximum distance between the rate of the crate `rtc-interceptor` and our rate on each path, while the sender follows
+/// our rate: the mean of |ln(ours/theirs)|, as measured plus 10 %.
 ///
-/// Two differences cause nearly all of it; in each of them, one of the two sides follows the draft literally. The draft
-/// compares m(i) itself with the threshold (draft-ietf-rmcat-gcc-02, Sec. 5.4), and so does the crate, which then
-/// detects no overload on these paths; we multiply by the number of groups like libwebrtc and pion. The draft keeps the
-/// rate below 1.5 times the delivery rate (Sec. 5.5), and so do we; the crate rises to the maximum rate. So the
-/// distance is largest for the capacity furthest below the maximum rate.
+/// Two differences cause nearly all of this distance. First, the draft compares m(i) itself with the threshold
+/// (draft-ietf-rmcat-gcc-02, Sec. 5.4). So does the crate, which therefore detects no overload on these paths; we
+/// multiply m(i) by the number of groups, like libwebrtc and pion. Second, the draft keeps the rate below 1.5 times the
+/// delivery rate (Sec. 5.5). So do we, but the crate rises to the maximum rate. Therefore the distance is largest for
+/// the capacity furthest below the maximum rate.
 const FROM_RTC: &[(&str, f64)] = &[
     ("steady 0.5", 2.2),
     ("steady 2", 1.0),
@@ -168,7 +169,7 @@ const FROM_RTC: &[(&str, f64)] = &[
     ("random 3", 1.75),
 ];
 
-/// If it fails, one of the two laws has changed.
+/// If it fails, our law or that of the crate `rtc-interceptor` has changed.
 #[test]
 fn beside_our_rate_the_crate_rtc_interceptor_sees_no_overuse_and_stays_as_far_away_as_it_is() {
     for (name, conditions, _) in paths() {

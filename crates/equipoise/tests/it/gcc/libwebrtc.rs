@@ -13,14 +13,14 @@ use super::path::{FROM, MAX_BPS, Peer, START_BPS};
 
 /// Minimum rate of both controllers, in bit/s.
 const MIN_BPS: i64 = 30_000;
-/// libwebrtc's process interval.
+/// The interval at which libwebrtc calls its controller.
 const PROCESS: Span = Span::from_millis(25);
 
-/// The crate `goog_cc`.
+/// The controller of the crate `goog_cc`.
 pub(super) struct GoogCc {
     controller: GoogCcNetworkController,
     processed: Instant<SenderClock>,
-    /// Its last rate, in bit/s.
+    /// The last rate of the controller, in bit/s.
     bps: Option<f64>,
 }
 
@@ -28,7 +28,7 @@ fn at<C>(instant: Instant<C>) -> Timestamp {
     Timestamp::from_micros((instant.as_nanos() / 1000) as i64)
 }
 
-/// libwebrtc's current configuration, without padding.
+/// Returns libwebrtc's current configuration of the loss-based estimate, without padding.
 fn losses() -> LossBasedBweV2Config {
     LossBasedBweV2Config {
         bw_rampup_upper_bound_factor: 1.5,

@@ -4,10 +4,11 @@
 //!
 //! With `goog_cc` the sender follows our rate, so that the crate's rate is that of libwebrtc for the same packets. The
 //! crate has libwebrtc's current configuration, because the loss-based estimate has changed since the crate was
-//! written. Padding and probes are off, because no sender here sends them. The remaining differences: the crate rounds
-//! times to milliseconds, rates to bit/s and sizes to bytes. It orders equal loss observations by their place in a
-//! ring, our code by age. It lowers the rate for a long round trip at its process interval, our code with packets.
-//! Rounding alone may move an overuse by a group or a report, and with it the rate until the next overuse.
+//! written. Padding and probes are off, because no sender here sends them. These differences remain: the crate rounds
+//! times to milliseconds, rates to bit/s and sizes to bytes. The crate orders equal loss observations by their index in
+//! a ring buffer, our code by age. For a long round trip, the crate lowers the rate at its process interval, our code
+//! when packets are sent or reported. Rounding alone may move an overuse by a group or a report, and with it the rate
+//! until the next overuse.
 
 mod draft;
 mod libwebrtc;
@@ -19,12 +20,12 @@ use equipoise::units::Span;
 use self::libwebrtc::GoogCc;
 use self::path::{Conditions, Leader, Path, Point};
 
-/// The points of both rates from the fifth second on.
+/// Returns the points of both rates from the fifth second on.
 fn run(path: Path, seconds: i64) -> Vec<Point> {
     path.run(Span::from_secs(seconds)).into_iter().filter(|point| point.at_s >= 5.0).collect()
 }
 
-/// Mean of |ln(ours/theirs)|, and the share of points at which they differ by more than a tenth.
+/// Returns the mean of |ln(ours/theirs)|, and the share of points at which the two rates differ by more than a tenth.
 fn distance(points: &[Point]) -> (f64, f64) {
     let count = points.len() as f64;
     let apart = |point: &Point| (point.ours_bps / point.theirs_bps).ln().abs();
@@ -32,11 +33,12 @@ fn distance(points: &[Point]) -> (f64, f64) {
     (mean, points.iter().filter(|point| apart(point) > 0.1).count() as f64 / count)
 }
 
-/// Bounds without random losses: only rounding differs. Measured are at most 0.000 3, and no point differs.
+/// Bounds of [`distance`] without random losses, when only rounding differs. The measured mean is at most 0.000 3, and
+/// no point differs by more than a tenth.
 const ROUNDING: (f64, f64) = (0.001, 0.0);
-/// Bounds with random losses: two candidates of nearly equal likelihood may rank differently on the two sides; the
-/// rates meet again at the next decrease. At 10 % loss, the rates differ by 2 % on average, and at 11 % of the points
-/// by more than a tenth; at other losses less.
+/// Bounds of [`distance`] with random losses. Two candidates of nearly equal likelihood may rank differently in the two
+/// controllers, whose rates are equal again after the next decrease. At 10 % loss, the rates differ by 2 % on average,
+/// and by more than a tenth at 11 % of the points. At other losses they differ less.
 const LOSSES: (f64, f64) = (0.03, 0.15);
 
 fn compare(name: &str, conditions: Conditions, most: (f64, f64)) {

@@ -6,14 +6,14 @@ use equipoise::units::{Instant, SenderClock, Size, Span};
 use rand_core::Rng as _;
 
 pub(super) const PACKET: Size = Size::from_bytes(1200);
-/// The start time.
+/// The time at the start of a run.
 pub(super) const FROM: Instant<SenderClock> = Instant::from_nanos(1_000_000_000_000);
 /// The start rate and the maximum rate, in bit/s.
 pub(super) const START_BPS: i64 = 300_000;
 pub(super) const MAX_BPS: i64 = 20_000_000;
 const PROPAGATION: Span = Span::from_millis(25);
 const REPORT: Span = Span::from_millis(50);
-/// A packet that would wait longer is dropped.
+/// A packet that would wait longer than this in the queue is dropped.
 const LONGEST_WAIT: Span = Span::from_millis(300);
 
 /// A controller of another implementation.
@@ -21,7 +21,7 @@ pub(super) trait Peer {
     /// Records a packet that was sent.
     fn on_sent(&mut self, now: Instant<SenderClock>, number: u64, size: Size);
 
-    /// Its rate after the feedback, in bit/s; `None` before the first rate.
+    /// Processes feedback. Returns the controller's rate after it, in bit/s; `None` before the first rate.
     fn on_feedback(&mut self, now: Instant<SenderClock>, feedback: &PacketFeedback<'_>) -> Option<f64>;
 }
 
@@ -38,9 +38,10 @@ pub(super) struct Conditions {
     pub capacity_bps: f64,
     /// Changes of the capacity: time in seconds and new capacity in bit/s.
     pub changes: Vec<(f64, f64)>,
-    /// Random loss, 0 to 1.
+    /// Share of packets lost at random, 0 to 1.
     pub loss: f64,
-    /// Random delay after the queue, uniform from zero to this; without reordering.
+    /// Upper limit of a random delay after the queue, in ms. The delay is uniform from zero to this, without
+    /// reordering.
     pub jitter_ms: f64,
     pub application_bps: f64,
     pub seed: u64,
@@ -64,7 +65,7 @@ impl Conditions {
     }
 }
 
-/// The two rates after a report.
+/// The rates of our controller and of the other implementation after a report.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Point {
     pub at_s: f64,
@@ -87,7 +88,7 @@ pub(super) struct Path {
 }
 
 impl Path {
-    /// A path with our controller, configured by `words`, and the controller of another implementation.
+    /// Creates a path with our controller, configured by `words`, and the controller of another implementation.
     pub(super) fn new(conditions: Conditions, words: &[(&str, &str)], theirs: Box<dyn Peer>, leader: Leader) -> Self {
         let entry = find("gcc").expect("in the catalogue");
         let words = [words, &[("max_rate", "20 Mbit/s")]].concat();
@@ -127,7 +128,7 @@ impl Path {
         self.ours.allowance().rate.expect("a rate").as_bps_f64()
     }
 
-    /// A random number from 0 to 1.
+    /// Returns a random number from 0 to 1.
     fn draw(&mut self) -> f64 {
         (self.random.next_u64() >> 11) as f64 / (1u64 << 53) as f64
     }

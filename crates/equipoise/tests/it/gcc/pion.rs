@@ -1,4 +1,4 @@
-//! Pion's estimator, `bench/peers/gcc`: as a program, and as recorded rates of the program.
+//! The bandwidth estimator of pion (`bench/peers/gcc`), as a running program and as recorded rates of this program.
 
 use std::cell::RefCell;
 use std::io::{BufRead as _, BufReader, Write as _};
@@ -13,10 +13,10 @@ use equipoise::units::{Instant, SenderClock, Size};
 use super::draft::MIN_BPS;
 use super::path::{FROM, MAX_BPS, Peer, START_BPS};
 
-/// The rates of a peer after each report, in bit/s.
+/// The rates of another implementation after each report, in bit/s.
 pub(super) type Said = Rc<RefCell<Vec<u64>>>;
 
-/// Builds the program with the command that `EQUIPOISE_GO` names; `None` without that variable.
+/// Builds pion's estimator with the command that `EQUIPOISE_GO` names. Returns `None` without that variable.
 #[expect(clippy::print_stdout, reason = "a test that is skipped says why")]
 pub(super) fn build() -> Option<PathBuf> {
     let Some(go) = env::var_os("EQUIPOISE_GO") else {
@@ -30,7 +30,7 @@ pub(super) fn build() -> Option<PathBuf> {
     Some(program)
 }
 
-/// The program, which gets the feedback as it occurs.
+/// The running program, to which packets and feedback are passed as they occur.
 pub(super) struct Pion {
     process: Child,
     events: ChildStdin,
@@ -86,13 +86,13 @@ impl Peer for Pion {
     }
 }
 
-/// The program's output when `tests/it/gcc/pion.txt` was written.
+/// The recorded output of the program, from `tests/it/gcc/pion.txt`.
 pub(super) struct Recorded {
     targets: std::vec::IntoIter<u64>,
 }
 
 impl Recorded {
-    /// The recorded rates of a path, whose line begins with its name.
+    /// Returns the recorded rates of a path, from the line that begins with the path's name.
     pub(super) fn of(name: &str) -> Self {
         let lines = include_str!("pion.txt").lines();
         let mut found = lines.filter_map(|line| line.split_once(": ")).filter(|(known, _)| *known == name);
@@ -110,8 +110,8 @@ impl Peer for Recorded {
     }
 }
 
-/// Reads a trace of `EQUIPOISE_TEST_DATA`: each line has a second and the bytes carried in it. Returns the changes of
-/// the capacity, scaled to a tenth.
+/// Reads a trace of `EQUIPOISE_TEST_DATA`. Each line has a time in seconds, and the number of bytes carried in that
+/// second. Returns the changes of the capacity, scaled to a tenth.
 #[expect(clippy::print_stdout, reason = "a test that is skipped says why")]
 pub(super) fn recorded_link(name: &str) -> Option<Vec<(f64, f64)>> {
     let default = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/data");

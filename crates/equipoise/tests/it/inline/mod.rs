@@ -10,7 +10,8 @@ fn mbps(mbps: u64) -> Rate {
     Rate::from_bps(mbps * 1_000_000)
 }
 
-/// Cross traffic takes 30 of 100 Mbit/s and the connection half of the rest, with a round trip of 120 ms.
+/// Returns a setup in which cross traffic takes 30 of 100 Mbit/s and the connection half of the remaining rate, with a
+/// round trip of 120 ms.
 fn setup() -> Setup {
     Setup {
         capacity: mbps(100),
@@ -27,8 +28,8 @@ fn setup() -> Setup {
     }
 }
 
-/// Mean and standard deviation of the rate that `of` selects, in the results after the first tenth of the run, in parts
-/// of the capacity.
+/// Returns mean and standard deviation of the rate that `of` selects, in the results after the first tenth of the run,
+/// in parts of the capacity.
 fn moments(setup: &Setup, run: &Run, of: impl Fn(&BandwidthEstimate) -> Rate) -> (f64, f64) {
     let from = setup.lasts.as_secs_f64() / 10.0;
     let settled = run.results.iter().filter(|(at, _)| *at > from);

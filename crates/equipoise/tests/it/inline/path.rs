@@ -31,7 +31,7 @@ pub(super) struct Setup {
 pub(super) struct Run {
     pub(super) results: Vec<(f64, BandwidthEstimate)>,
     pub(super) sent: u64,
-    /// Segments sent in the second half of the run.
+    /// Number of segments sent in the second half of the run.
     pub(super) sent_late: u64,
     pub(super) dropped: u64,
     pub(super) longest_hold: f64,
@@ -58,8 +58,8 @@ struct World {
     /// Segments on the way to the receiver: arrival time at the receiver, and number.
     on_link: VecDeque<(Now, u64)>,
     acks: VecDeque<(Now, u64)>,
-    /// The receiver's state: all segments below `received` arrived, all below `confirmed` were acknowledged, and its
-    /// timer.
+    /// The receiver's state: all segments below `received` arrived, all segments below `confirmed` were acknowledged,
+    /// and `timer` is the time of the next delayed acknowledgement.
     received: u64,
     confirmed: u64,
     timer: Option<Now>,

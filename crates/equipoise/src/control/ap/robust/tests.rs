@@ -22,14 +22,14 @@ fn controller(rate_mbps: f64) -> Ap {
     ap
 }
 
-/// Rate in Mbit/s and reason after an interval with this mean in ms and variance in ms².
+/// Passes the mean delay in ms and its variance in ms² to `ap`. Returns the new rate in Mbit/s and the reason for it.
 fn after(ap: &mut Ap, mean_ms: f64, variance_ms2: f64) -> (f64, Option<Reason>) {
     let delay = Some(DelaySummary { mean_s: mean_ms / 1e3, variance_s2: variance_ms2 / 1e6, samples: 100 });
     ap.on_feedback(Instant::ZERO, &Feedback::Interval(IntervalSummary { delay, ..IntervalSummary::unmeasured() }));
     (ap.allowance().rate.expect("a rate").as_mbps_f64(), ap.snapshot().reason)
 }
 
-/// A controller that has kept its target for a while, with reports that scatter by 0.1 ms.
+/// Returns a controller after 200 reports whose mean delays differ from the target by 0.1 ms.
 fn settled() -> Ap {
     let mut ap = controller(3.0);
     for report in 0..200 {
@@ -53,8 +53,9 @@ fn a_change_is_answered_at_once_along_the_whole_curve() {
     let mut ap = settled();
     let before = ap.rate.as_mbps_f64();
     let (rate, reason) = after(&mut ap, 9.07, 3.23);
-    // h = sqrt(1 / (2·2.4·3.23e-6 s²)) = 253.97/s of 1000-byte packets; an error of -0.87 ms takes h to h / (1 -
-    // 0.4419) = 455.1/s: 1.609 Mbit/s more headroom. Eq. 15, the tangent, would lower the rate by only 0.898 Mbit/s.
+    // The headroom h is sqrt(1 / (2·2.4·3.23e-6 s²)) = 253.97 packets/s of 1000 bytes. An error of -0.87 ms changes h
+    // to h / (1 - 0.4419) = 455.1 packets/s, which is 1.609 Mbit/s more. Waki 2013, Eq. 15, the tangent, would lower
+    // the rate by only 0.898 Mbit/s.
     let expected = 1.609f64.min(before / 2.0);
     assert!((before - rate - expected).abs() < 2e-3, "{before} to {rate}");
     assert!(matches!(reason, Some(Reason::Change | Reason::StepGuard)), "{reason:?}");
@@ -78,15 +79,15 @@ fn a_standing_queue_halves_the_rate_until_it_is_being_drained() {
     for (mean, rate, reason) in steps {
         assert_eq!(after(&mut ap, mean, 23_700.0), (rate, Some(reason)), "at {mean} ms");
     }
-    // The law's expectation starts with the first report that is not far above the target.
+    // The path model starts with the first report whose delay is not far above the target.
     after(&mut ap, 8.2, 0.85);
     let rate = ap.rate.as_mbps_f64();
     assert_eq!(after(&mut ap, 300.0, 5_000.0).1, Some(Reason::FarAboveTarget));
     assert_eq!(after(&mut ap, 100.0, 3_000.0), (rate / 2.0, Some(Reason::Draining)), "200 ms less than before");
 }
 
-/// A report at `millis` on `packets` packets, `lost` of them lost, with a round-trip time in ms and without delay
-/// statistics.
+/// Passes `ap` a report at the time `millis`, in ms, on `packets` packets, of which `lost` were lost, with a round-trip
+/// time in ms and without delay statistics. Returns the rate in Mbit/s and the reason for it.
 fn told(ap: &mut Ap, millis: i64, (packets, lost): (u64, u64), round_trip: i64) -> (f64, Option<Reason>) {
     let interval = IntervalSummary {
         packets: Some(packets),
@@ -99,9 +100,9 @@ fn told(ap: &mut Ap, millis: i64, (packets, lost): (u64, u64), round_trip: i64) 
     (ap.rate.as_mbps_f64(), ap.snapshot().reason)
 }
 
-/// A report on a hundred packets may have no delay statistics: all were lost, or the delay exceeds the interval, so
-/// that all left before the interval (Waki 2013, Eq. 13). If the test fails, this counts as a report on too few
-/// packets, and the rate is doubled.
+/// A report on a hundred packets has no delay statistics if all packets were lost, or if the delay exceeds the
+/// interval, so that all packets that arrived left before the interval (Waki 2013, Eq. 13). If the test fails, such a
+/// report counts as a report on too few packets, and the rate is doubled.
 #[test]
 fn without_statistics_an_empty_path_is_tried_and_a_full_one_is_left() {
     let mut ap = controller(4.0);
@@ -118,8 +119,8 @@ fn without_statistics_an_empty_path_is_tried_and_a_full_one_is_left() {
     assert_eq!((ap.rate.as_mbps_f64(), ap.snapshot().reason), (4.0, Some(Reason::NoStatistics)), "nothing is known");
 }
 
-/// A path without cross traffic has no variance until it is full. If it fails, the rate at which the path was full is
-/// not remembered, and the rate doubles beyond it again.
+/// The delay of a path without cross traffic has no variance until the path is full. If the test fails, the rate at
+/// which the path was full is not remembered, and the rate doubles beyond it again.
 #[test]
 fn what_was_too_much_is_not_tried_again_in_strides() {
     let mut ap = controller(4.0);
@@ -136,7 +137,7 @@ fn without_variance_the_rate_doubles_or_halves() {
     assert_eq!(after(&mut controller(1.0), 9.0, 0.0), (0.5, Some(Reason::NoVariance)));
 }
 
-/// If it fails, an expected delay that belongs to another rate holds the rate down for minutes.
+/// If it fails, the expected delay of an earlier, different rate keeps the rate low for minutes.
 #[test]
 fn after_an_interval_without_statistics_the_next_report_is_a_first_one() {
     let round_trip = Some(Span::from_millis(600));
@@ -170,8 +171,8 @@ fn missing_reports_halve_down_to_the_lowest_rate() {
 }
 
 proptest! {
-    /// For any statistics, even hostile ones, the rate stays within its limits and changes by at most a factor of two,
-    /// and no report leaves a state that spoils the next one.
+    /// For any statistics, even `NaN` or infinite, the rate stays within its limits and changes by at most a factor of
+    /// two, and the next valid report results in a finite path model.
     #[test]
     fn any_feedback_keeps_the_rate_within_limits_and_factor_two(
         rate in 0.1f64..15.0, reports in proptest::collection::vec((proptest::num::f64::ANY, proptest::num::f64::ANY), 1..20),
@@ -210,7 +211,7 @@ proptest! {
         prop_assert!((now - rate) * (8.2 - mean) >= -1e-5, "{rate} to {now} at {mean} ms");
     }
 
-    /// No step up takes more than half of the headroom that the variance implies, for any error.
+    /// A step up is at most half of the headroom that the variance implies, whatever the error of the delay is.
     #[test]
     fn a_step_up_stays_within_the_headroom(mean in 0.0f64..8.2, rho in 0.1f64..0.99) {
         let mu = 1875.0;

@@ -2,44 +2,45 @@ use super::observation::Observations;
 use crate::control::{PacketReport, RateLimits};
 use crate::units::{Instant, SenderClock, Span};
 
-/// The estimator: the state that is kept between observations.
+/// Estimates the rate that losses allow. The state is kept between observations.
 #[derive(Clone, Debug)]
 pub(in crate::control::gcc) struct LossBased {
     min_bps: f64,
     max_bps: f64,
     observations: Observations,
-    /// The most likely channel; `None` before the first observation.
+    /// The most likely path model; `None` before the first observation.
     channel: Option<Channel>,
     average: f64,
     acked_bps: Option<f64>,
-    /// The rate that the losses allow, within the bounds.
+    /// The rate that the losses allow, between its lower and upper bound, in bit/s.
     bounded_bps: f64,
     state: LossState,
     hold: Hold,
     ramp: Option<Ramp>,
 }
 
-/// A path model: the loss ratio at any rate, and the bandwidth above which all excess is lost.
+/// A path model: the loss ratio at any rate, and the bandwidth above which all excess is lost in addition.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Channel {
-    /// B, in bit/s.
+    /// B, the bandwidth of the path, in bit/s.
     pub bps: f64,
-    /// q, 0 to 1.
+    /// q, the loss ratio at any rate, 0 to 1.
     pub inherent: f64,
 }
 
-/// What limits the rate.
+/// What limits the rate, the delay or losses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::control::gcc) enum LossState {
-    /// The delay.
+    /// The delay limits the rate.
     Delay,
-    /// Losses; the rate falls or is held.
+    /// Losses limit the rate, and the rate falls or is held.
     Decreasing,
-    /// Losses; the rate rises.
+    /// Losses limit the rate, and the rate rises.
     Increasing,
 }
 
-/// After a decrease, the rate must not rise above the value that it fell to. This hold lasts twice as long each time.
+/// A hold after a decrease: until the time `until`, the rate must not rise above `bps`, the value that it fell to. Each
+/// hold lasts twice as long as the previous one.
 #[derive(Clone, Copy, Debug)]
 struct Hold {
     until: Option<Instant<SenderClock>>,
@@ -47,71 +48,71 @@ struct Hold {
     bps: f64,
 }
 
-/// The maximum rate for some time after `since`.
+/// The maximum rate during [`RAMP`] after the time `since`.
 #[derive(Clone, Copy, Debug)]
 struct Ramp {
     since: Instant<SenderClock>,
     most_bps: f64,
 }
 
-// All constants are from libwebrtc, `loss_based_bwe_v2`, in its configuration of 2025.
+// All constants of this file are from libwebrtc, `loss_based_bwe_v2`, in its configuration of 2025.
 /// Minimum number of observations for losses to limit the rate.
 const REQUIRED: usize = 3;
-/// Initial q.
+/// Initial value of q, the inherent loss ratio.
 const FIRST_INHERENT: f64 = 0.01;
-/// The minimum q: loss that is always tolerated.
+/// The minimum of q, the inherent loss ratio. This loss is always tolerated.
 const LEAST_INHERENT: f64 = 1e-3;
-/// Loss that is tolerated at high rates; a larger value accepts more loss and keeps more of the rate.
+/// Loss ratio that is tolerated at high rates. A larger value accepts more loss and keeps more of the rate.
 const FORGIVEN: f64 = 0.05;
-/// Additional tolerance at low rates, in kbit/s: 100 kbit/s add 10 % at 1 Mbit/s.
+/// Additional tolerated loss at low rates: this value, in kbit/s, divided by the rate. 100 kbit/s add 10 % at 1 Mbit/s.
 const FORGIVEN_BALANCE: f64 = 100.0;
-/// Loss above which lower rates are preferred.
+/// Loss ratio above which lower rates are preferred.
 const PREFERENCE: f64 = 0.2;
-/// Width of the transition between the preferences, as a loss ratio.
+/// Width of the transition from the preference for higher rates to that for lower rates, as a loss ratio.
 const PREFERENCE_WIDTH: f64 = 0.002;
-/// Preference for the rate itself, per kbit/s.
+/// Weight of the rate in the preference for a rate, per kbit/s.
 const BIAS: f64 = 0.0002;
-/// Preference for the logarithm of the rate.
+/// Weight of the logarithm of the rate in the preference for a rate.
 const LOG_BIAS: f64 = 0.02;
-/// Candidates, as shares of the last rate.
+/// Candidates for the bandwidth, as shares of the last bandwidth.
 const CANDIDATES: [f64; 3] = [1.02, 1.0, 0.95];
-/// Length of a step of Newton's method.
+/// Length of a step of Newton's method, as a share of a full step.
 const NEWTON: f64 = 0.75;
-/// The minimum probability of arrival and of loss.
+/// The minimum probability of arrival and of loss, so that the logarithms are finite.
 const LEAST_PROBABILITY: f64 = 1e-6;
-/// Maximum growth within [`RAMP`].
+/// Maximum growth of a loss-limited rate within [`RAMP`], as a factor.
 const RAMP_FACTOR: f64 = 1.3;
-/// Time to which the growth limit applies.
+/// Time within which a loss-limited rate grows by at most [`RAMP_FACTOR`].
 const RAMP: Span = Span::from_millis(300);
-/// Upper limit of a rise under losses, as a multiple of the delivery rate.
+/// Upper limit when a loss-limited rate rises, as a multiple of the delivery rate.
 const HEADROOM: f64 = 1.5;
-/// This multiple near the rate of the last hold.
+/// Upper limit when a loss-limited rate rises near the rate of the last hold, as a multiple of the delivery rate.
 const HEADROOM_IN_HOLD: f64 = 1.2;
-/// A delivery rate below this multiple of the last hold's rate is near that rate.
+/// The delivery rate is near the rate of the last hold if it is below this multiple of that rate.
 const NEAR_HOLD: f64 = 1.3;
-/// Duration of the first hold.
+/// Duration of the first hold after a decrease.
 const FIRST_HOLD: Span = Span::from_millis(300);
-/// Maximum duration of a hold.
+/// Maximum duration of a hold after a decrease.
 const LONGEST_HOLD: Span = Span::from_secs(60);
-/// The minimum step in bit/s that ends a decrease.
+/// Minimum rise of the rate that ends a decrease, in bit/s.
 const LEAST_RISE: f64 = 1.0;
 
 const NO_HOLD: Hold = Hold { until: None, length: FIRST_HOLD, bps: f64::INFINITY };
 
 impl Channel {
-    /// p(r): the probability that a packet sent at a rate in bit/s is lost.
+    /// Returns p(r), the probability that a packet sent at a rate in bit/s is lost.
     pub(super) fn loss_at(&self, bps: f64) -> f64 {
         let beyond = if bps > self.bps { (1.0 - self.inherent) * (bps - self.bps) / bps } else { 0.0 };
         (self.inherent + beyond).clamp(LEAST_PROBABILITY, 1.0 - LEAST_PROBABILITY)
     }
 
-    /// The channel with q clamped to its bounds.
+    /// Returns the path model with q clamped to its bounds.
     fn feasible(self) -> Self {
         let most = most_inherent(self.bps);
         Self { inherent: self.inherent.max(LEAST_INHERENT).min(most), ..self }
     }
 
-    /// One step of Newton's method towards the most likely q.
+    /// Returns the path model after one step of Newton's method towards the most likely q.
     fn stepped(self, observations: &Observations) -> Self {
         let (mut first, mut second) = (0.0, 0.0);
         for (weight, one) in observations.weighted() {
@@ -124,7 +125,7 @@ impl Channel {
         Self { inherent: self.inherent - NEWTON * first / second, ..self }.feasible()
     }
 
-    /// The log likelihood of the observations, plus the preference for higher rates.
+    /// Returns the log likelihood of the observations, plus the preference for higher rates.
     fn score(&self, observations: &Observations, average: f64) -> f64 {
         let bias = bias(self.bps, average);
         observations.weighted().fold(0.0, |sum, (weight, one)| {
@@ -134,19 +135,19 @@ impl Channel {
     }
 }
 
-/// The largest q for a bandwidth in bit/s.
+/// Returns the largest allowed q for a bandwidth in bit/s.
 pub(super) fn most_inherent(bps: f64) -> f64 {
     if bps > 0.0 { (FORGIVEN + FORGIVEN_BALANCE / (bps / 1e3)).min(1.0) } else { 1.0 }
 }
 
-/// The preference for a bandwidth in bit/s at a mean loss.
+/// Returns the preference for a bandwidth in bit/s at the mean loss ratio `average`.
 pub(super) fn bias(bps: f64, average: f64) -> f64 {
     let less = PREFERENCE - average;
     let adjusted = |factor: f64| factor * less / (PREFERENCE_WIDTH + libm::fabs(less));
     adjusted(BIAS) * bps / 1e3 + adjusted(LOG_BIAS) * libm::log(1.0 + bps / 1e3)
 }
 
-/// The highest bandwidth in bit/s at a mean loss ratio; infinite up to a loss of 5 %.
+/// Returns the highest allowed bandwidth, in bit/s, at the mean loss ratio `average`; infinite up to a loss of 5 %.
 pub(super) fn upper_bound(average: f64) -> f64 {
     if average > FORGIVEN { 1e3 * FORGIVEN_BALANCE / (average - FORGIVEN) } else { f64::INFINITY }
 }
@@ -167,22 +168,22 @@ impl LossBased {
         }
     }
 
-    /// The rate that the losses allow, in bit/s; `None` before three observations.
+    /// Returns the rate that the losses allow, in bit/s; `None` before three observations.
     pub(in crate::control::gcc) fn bps(&self) -> Option<f64> {
         (self.channel.is_some() && self.observations.count() >= REQUIRED).then_some(self.bounded_bps)
     }
 
-    /// What limits the rate.
+    /// Returns what limits the rate, the delay or losses.
     pub(in crate::control::gcc) fn state(&self) -> LossState {
         if self.bps().is_some() { self.state } else { LossState::Delay }
     }
 
-    /// Sets the delivery rate in bit/s, if it is known.
+    /// Sets the delivery rate in bit/s. A rate that is not finite is ignored.
     pub(in crate::control::gcc) fn set_acked(&mut self, bps: f64) {
         self.acked_bps = Some(bps).filter(|bps| bps.is_finite()).or(self.acked_bps);
     }
 
-    /// Processes reports, with the rate in bit/s that the delay allows, and whether the flow is app-limited.
+    /// Processes reports on packets. `delay_bps` is the rate that the delay allows, in bit/s.
     pub(in crate::control::gcc) fn update(&mut self, packets: &[PacketReport], delay_bps: f64, is_app_limited: bool) {
         if !delay_bps.is_finite() || !self.observations.push(packets) {
             return;
@@ -194,7 +195,7 @@ impl LossBased {
             Channel { bps: delay_bps, inherent: FIRST_INHERENT }
         });
         let mut best = self.best_candidate(last, delay_bps, is_app_limited);
-        // More packets are lost than the inherent loss explains: the rate must not rise now.
+        // More packets are lost than the inherent loss explains, so the rate must not rise now.
         if self.average > best.inherent {
             best.bps = best.bps.min(last.bps);
         }
@@ -218,7 +219,7 @@ impl LossBased {
         if self.average > FORGIVEN { upper_bound(self.average) } else { self.max_bps }
     }
 
-    /// The most likely of the candidates.
+    /// Returns the candidate with the highest score.
     fn best_candidate(&self, last: Channel, delay_bps: f64, is_app_limited: bool) -> Channel {
         let most = match self.ramp {
             Some(ramp) if self.state != LossState::Delay => ramp.most_bps,
@@ -233,7 +234,7 @@ impl LossBased {
             let channel = feasible.stepped(&self.observations);
             (channel.score(&self.observations, self.average), channel)
         });
-        // Of equal candidates, the first is taken.
+        // Of candidates with equal scores, the first is taken.
         let better = |best: (f64, Channel), one: (f64, Channel)| if one.0 > best.0 { one } else { best };
         scored.fold((f64::MIN, last), better).1
     }
@@ -252,13 +253,13 @@ impl LossBased {
         }
     }
 
-    /// Whether a loss-limited rate continues to rise from one value to the next.
+    /// Whether a loss-limited rate rises from `before` to `next`, or stays equal after a rise.
     fn is_rising(&self, before: f64, next: f64) -> bool {
         let goes_on = next >= before && self.state == LossState::Increasing;
         self.state != LossState::Delay && (next > before || goes_on)
     }
 
-    /// Sets the state for the bounded rate, and the resulting rate.
+    /// Sets the rate that the losses allow, and whether this rate or that of the delay limits the flow.
     fn conclude(&mut self, now: Instant<SenderClock>, bounded: f64, delay_bps: f64) {
         let is_limiting = bounded < delay_bps;
         if self.state == LossState::Decreasing && self.hold.until.is_some_and(|until| until > now) && is_limiting {

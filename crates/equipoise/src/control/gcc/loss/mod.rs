@@ -1,9 +1,9 @@
-//! The rate that losses allow (`loss_based_bwe_v2` of libwebrtc): it separates the path's inherent loss from the loss
-//! that the flow's own rate causes.
+//! Computes the rate that losses allow (`loss_based_bwe_v2` of libwebrtc). The algorithm separates the path's inherent
+//! loss from the loss that the flow's own rate causes.
 //!
-//! Losses that do not depend on the rate are no reason to lower the rate; losses above the capacity are a reason. So a
-//! path is modelled by an inherent loss `q` and a bandwidth `B`. The estimator searches near the last pair for the pair
-//! under which the observed losses are most likely:
+//! Losses that do not depend on the rate are no reason to lower the rate, but losses by a rate above the capacity are a
+//! reason. Therefore a path is modelled by an inherent loss `q` and a bandwidth `B`. Near its last pair of `q` and `B`,
+//! the estimator searches for the pair with which the observed losses are most likely:
 //!
 //! ```text
 //! p(r)   = q + (1 - q) max(0, 1 - B/r)                          loss of what was sent at rate r
@@ -16,7 +16,7 @@
 //! ```
 //!
 //! Candidates for B are 1.02, 1 and 0.95 times the last B, the delivery rate, and the rate that the delay allows.
-//! `loss` is the mean over the observations without the best and the worst.
+//! `loss` is the mean over the observations without the best and the worst observation.
 //!
 //! | symbol | name | unit |
 //! | --- | --- | --- |
@@ -26,12 +26,12 @@
 //! | `lost`, `sent` | [`Observation::lost_kb`], [`Observation::sent_kb`] | kB |
 //! | `loss` | `average` | share |
 //!
-//! Readings: libwebrtc pads its stream for 2 s when it raises a loss-limited rate. A controller cannot request padding
-//! here, so this state is left out. The result is libwebrtc with a padding duration of zero.
+//! Unlike here, libwebrtc pads its stream for 2 s when it raises a loss-limited rate. A controller cannot request
+//! padding here, so this state is left out. The result is that of libwebrtc with a padding duration of zero.
 //!
-//! Degenerate: with fewer than three observations only the delay limits the rate. A packet that is first reported lost
-//! and then arrives within its observation counts as arrived. Beyond [`MOST_LOST`] lost packets in one observation,
-//! losses are not corrected if the packets arrive later. Observations need departure times that advance.
+//! Special cases: with fewer than three observations, only the delay limits the rate. A packet that is first reported
+//! lost and then arrives within the same observation counts as arrived. Beyond [`MOST_LOST`] lost packets in one
+//! observation, losses are not corrected if the packets arrive later. Observations need departure times that advance.
 
 mod estimator;
 mod observation;

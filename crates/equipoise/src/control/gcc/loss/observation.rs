@@ -3,22 +3,24 @@ use alloc::collections::VecDeque;
 use crate::control::{Fate, PacketReport};
 use crate::units::{Instant, SenderClock, Size, Span};
 
-/// Minimum time between the first and the last departure of an observation; a larger value is steadier and reacts later
-/// (libwebrtc, `loss_based_bwe_v2`).
+/// Minimum time between the first and the last departure of an observation. With a larger value, the rate is steadier
+/// and reacts later (libwebrtc, `loss_based_bwe_v2`).
 const LENGTH: Span = Span::from_millis(250);
-/// Number of observations that are kept (libwebrtc, `loss_based_bwe_v2`).
+/// Number of the newest observations that are kept (libwebrtc, `loss_based_bwe_v2`).
 pub(super) const WINDOW: usize = 15;
-/// Weight of an observation relative to the next one (libwebrtc, `loss_based_bwe_v2`).
+/// Weight of an observation relative to the next newer one (libwebrtc, `loss_based_bwe_v2`).
 const AGEING: f64 = 0.9;
-/// Number of lost packets per observation that may still turn out to have arrived. Our choice: a bound on memory.
+/// Number of lost packets per observation that may still turn out to have arrived. The value is our choice, a bound on
+/// memory.
 pub(super) const MOST_LOST: usize = 1024;
-/// The worst observation counts in the mean if its rate was at least this multiple of the median rate (libwebrtc,
+/// The worst observation counts in the mean loss if its rate was at least this multiple of the median rate (libwebrtc,
 /// `loss_based_bwe_v2`).
 const SURGE: f64 = 2.0;
-/// Above this number of observations, the best and the worst are left out (libwebrtc, `loss_based_bwe_v2`).
+/// With more than this number of observations, the mean loss excludes the best and the worst observation (libwebrtc,
+/// `loss_based_bwe_v2`).
 const FEW: usize = 3;
 
-/// How many of the packets of one time window were lost.
+/// The data sent in one time window, and the part of it that was lost.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(super) struct Observation {
     /// r, the rate at which the packets left, in bit/s.
@@ -38,15 +40,15 @@ impl Observation {
 /// The last observations, and the observation in progress.
 #[derive(Clone, Debug)]
 pub(super) struct Observations {
-    /// The newest is last.
+    /// The complete observations, of which the newest is last.
     window: VecDeque<Observation>,
-    /// Weights by age.
+    /// Weights of the observations by age, that of the newest observation first.
     weights: [f64; WINDOW],
     sent: Size,
     lost: VecDeque<(u64, Size)>,
-    /// Losses that can no longer be corrected.
+    /// Total size of the lost packets in the current window that count as lost even if they arrive later.
     given_up: Size,
-    /// Last departure of the newest observation.
+    /// Departure time of the last packet in the newest complete observation; before there is one, of the first packet.
     last: Option<Instant<SenderClock>>,
 }
 
@@ -64,23 +66,24 @@ impl Observations {
         }
     }
 
-    /// Number of observations.
+    /// Returns the number of complete observations.
     pub(super) fn count(&self) -> usize {
         self.window.len()
     }
 
-    /// When the last packet of the newest observation left; `None` before the first report.
+    /// Returns the departure time of the last packet in the newest complete observation; `None` before the first
+    /// report.
     pub(super) const fn last(&self) -> Option<Instant<SenderClock>> {
         self.last
     }
 
-    /// The observations with their weights, the oldest first.
+    /// Returns the observations with their weights, the oldest observation first.
     pub(super) fn weighted(&self) -> impl Iterator<Item = (f64, &Observation)> {
         let count = self.window.len();
         self.window.iter().enumerate().map(move |(place, one)| (self.weights[count - 1 - place], one))
     }
 
-    /// Processes reports. Returns whether they complete an observation.
+    /// Processes reports on packets. Returns whether they complete an observation.
     pub(super) fn push(&mut self, packets: &[PacketReport]) -> bool {
         let Some(first) = packets.iter().map(|packet| packet.departed).min() else { return false };
         let Some(last) = packets.iter().map(|packet| packet.departed).max() else { return false };
@@ -125,7 +128,8 @@ impl Observations {
         }
     }
 
-    /// `loss`: the weighted mean without the best and the worst observation, unless the worst was a surge of data.
+    /// Returns `loss`: the weighted mean loss ratio without the best and the worst observation. If the worst
+    /// observation has at least twice the median rate, all observations count.
     pub(super) fn average_loss(&self) -> f64 {
         let sum = |(sent, lost): (f64, f64), (weight, one): (f64, &Observation)| {
             (sent + weight * one.sent_kb, lost + weight * one.lost_kb)
@@ -138,7 +142,7 @@ impl Observations {
         if self.window.len() <= FEW {
             return all;
         }
-        // Of equal observations, the first is taken, because the older one has less weight.
+        // Of observations with an equal loss ratio, the oldest is taken, because it has the least weight.
         let worst = self.weighted().filter(|(_, one)| one.loss() > 0.0).fold(
             None,
             |worst: Option<(f64, &Observation)>, one| {

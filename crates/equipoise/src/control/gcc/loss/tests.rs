@@ -13,7 +13,8 @@ fn estimator() -> LossBased {
     LossBased::new(RateLimits::within(Rate::from_bps(LIMITS.0), Rate::from_bps(LIMITS.1)))
 }
 
-/// Packets of 1250 bytes every 10 ms, 1 Mbit/s, from number `from` on; lost if `is_lost` returns true.
+/// Returns reports on `count` packets of 1250 bytes, sent every 10 ms (1 Mbit/s), from number `from` on. A packet is
+/// lost if `is_lost` returns true.
 fn packets(from: u64, count: u64, is_lost: impl Fn(u64) -> bool) -> Vec<PacketReport> {
     let arrived = Fate::Arrived { at: Some(Instant::ZERO), ecn: Ecn::NotEct };
     (from..from + count)
@@ -24,7 +25,7 @@ fn packets(from: u64, count: u64, is_lost: impl Fn(u64) -> bool) -> Vec<PacketRe
         .collect()
 }
 
-/// Golden values, by the equations, for losses of 6, 8, 10, 15 and 20 %.
+/// The expected values follow from the equations, for losses of 6, 8, 10, 15 and 20 %.
 #[test]
 fn the_upper_bound_falls_with_the_loss() {
     let found = [0.06, 0.08, 0.1, 0.15, 0.2].map(|loss| (upper_bound(loss) / 1e3).round() as u64);
@@ -39,7 +40,8 @@ fn more_loss_is_the_paths_own_at_low_rates() {
     assert!((most_inherent(0.0) - 1.0).abs() < 1e-12);
 }
 
-/// 0.0002 · 1000 + 0.02 ln 1001 is 0.338, times 0.2/0.202; above 20 % of loss the preference is for lower rates.
+/// At 1 Mbit/s without losses, the preference is (0.0002 · 1000 + 0.02 ln 1001) · 0.2/0.202 = 0.335. If more than 20 %
+/// are lost, lower rates are preferred.
 #[test]
 fn the_preference_is_for_the_higher_rate_until_a_fifth_is_lost() {
     assert!((bias(1e6, 0.0) - 0.335).abs() < 5e-4, "{}", bias(1e6, 0.0));
@@ -86,8 +88,8 @@ fn losses_of_one_observation_are_bounded_and_all_count() {
     assert!((one.lost_kb - 3.0 * MOST_LOST as f64).abs() < 1e-9, "{one:?}");
 }
 
-/// One observation with 20 % of loss among fourteen without loss is a spike. The mean leaves it out, like the best
-/// observation.
+/// One observation with 20 % of loss among fourteen without loss is a spike. The mean loss excludes this observation,
+/// and also the best observation.
 #[test]
 fn one_spike_of_loss_does_not_count() {
     let mut observations = Observations::new();
@@ -97,7 +99,8 @@ fn one_spike_of_loss_does_not_count() {
     assert!(observations.average_loss() < 1e-12, "{}", observations.average_loss());
 }
 
-/// Four observations per second, with a loss of one packet in `every`. Returns the rate after them.
+/// Passes four observations per second to `estimator`, in which every `every`-th packet is lost. Returns the rate that
+/// the losses allow after them.
 fn run(estimator: &mut LossBased, seconds: core::ops::Range<u64>, every: u64, delay_bps: f64) -> f64 {
     for quarter in seconds.start * 4..seconds.end * 4 {
         estimator.update(&packets(quarter * 26, 26, |number| number % every == 0), delay_bps, false);
@@ -132,7 +135,8 @@ fn heavy_losses_bring_the_rate_to_its_bounds() {
     let found = run(&mut estimator, 0..20, 5, 2e6);
     assert!((400e3..=670e3).contains(&found), "{found}");
     assert_ne!(estimator.state(), LossState::Delay);
-    // After 40 s without losses, the rate is again the one that the delay allows, because the delivery rate follows.
+    // Each second, the delivery rate rises to the allowed rate. After 40 s without losses, the allowed rate is again
+    // the rate that the delay allows.
     let mut found = found;
     for second in 20..60 {
         estimator.set_acked(found);

@@ -1,4 +1,4 @@
-//! Compares the law with its closed form and with an independent solver, and checks it for arbitrary input.
+//! Compares the scheduler's law with its closed form and with an independent solver, and checks it for arbitrary input.
 
 use alloc::vec;
 use alloc::vec::Vec;
@@ -7,12 +7,12 @@ use proptest::prelude::*;
 
 use super::*;
 
-/// A path far from its limits.
+/// Returns a path far from its limits.
 fn term(mean_ms: f64, growth_ms: f64, rate: f64) -> Term {
     Term { mean_s: mean_ms / 1e3, growth: growth_ms / 1e3, rate, min: 0.0, max: 1e3, cap: 1e3 }
 }
 
-/// The objective of Asvarujanon 2014, Eq. 2.
+/// Returns the objective of Asvarujanon 2014, Eq. 2.
 fn cost(terms: &[Term], rates: &[f64]) -> f64 {
     terms.iter().zip(rates).map(|(t, rate)| (t.mean_s + t.growth * (rate - t.rate)) * rate).sum()
 }
@@ -23,7 +23,7 @@ fn close(found: &[f64], expected: &[f64]) {
     assert!(near, "{found:?} is not {expected:?}");
 }
 
-/// The paper's own solution by Lagrange: L = Σ(x/c + a)/Σ(1/c), Δa = (L - x - c a)/(2c).
+/// The paper's own solution by Lagrange multipliers: L = Σ(x/c + a)/Σ(1/c), Δa = (L - x - c a)/(2c).
 #[test]
 fn two_paths_away_from_their_limits_follow_the_closed_form() {
     let paths = [term(40.0, 10.0, 3.0), term(60.0, 30.0, 3.0)];
@@ -48,20 +48,21 @@ fn without_variance_the_cheapest_paths_are_filled_first_and_equally_cheap_ones_a
     let flat = |mean, rate, max| Term { max, ..term(mean, 0.0, rate) };
     close(&rates(&[flat(30.0, 1.0, 2.0), flat(10.0, 1.0, 1.5), flat(20.0, 1.0, 9.0)], 3.0), &[0.0, 1.5, 1.5]);
     close(&rates(&[flat(10.0, 1.0, 4.0), flat(10.0, 2.0, 2.0), flat(50.0, 0.0, 9.0)], 3.0), &[2.0, 1.0, 0.0]);
-    // A path without variance takes the excess of the other path, whose slope is then at most x = 10 ms.
+    // The path without variance carries the excess of the other path, so that the slope of the other path is at most x
+    // = 10 ms.
     close(&rates(&[term(5.0, 5.0, 1.0), flat(10.0, 1.0, 9.0)], 2.0), &[1.0, 1.0]);
 }
 
 #[test]
 fn a_cap_that_cannot_hold_gives_way_by_the_least_that_will_do() {
     let path = |rate, cap, max| Term { max, cap, ..term(10.0, 1.0, rate) };
-    // The third path died with 3 Mbit/s: the others take over 1.5 each, whatever their delay.
+    // The third path died with 3 Mbit/s, so the other two take over 1.5 Mbit/s each, whatever their delay.
     close(&rates(&[path(1.0, 0.5, 9.0), path(2.0, 0.5, 9.0), path(3.0, 0.5, 0.0)], 6.0), &[2.5, 3.5, 0.0]);
-    // One of the two other paths is limited to 2 Mbit/s.
+    // The first of the two remaining paths is limited to 2 Mbit/s, so the second takes over the rest.
     close(&rates(&[path(1.0, 0.5, 2.0), path(2.0, 0.5, 9.0), path(3.0, 0.5, 0.0)], 6.0), &[2.0, 4.0, 0.0]);
     // The total falls by more than the step limits allow.
     close(&rates(&[path(3.0, 0.1, 9.0), path(2.0, 0.1, 9.0)], 2.0), &[1.5, 0.5]);
-    // Nothing was sent so far: all start equal.
+    // Nothing was sent so far, so all paths start with the same rate.
     close(&rates(&[path(0.0, 0.0, 9.0); 3], 3.0), &[1.0; 3]);
 }
 
@@ -82,7 +83,7 @@ fn one_path_carries_all_and_no_path_nothing_and_nonsense_is_a_path_without_a_rep
 }
 
 /// Finds the optimum in another way: tries every assignment of paths to {lower limit, upper limit, free}, and solves
-/// for the free paths by Lagrange. Returns the lowest cost within the limits.
+/// for the free paths by Lagrange multipliers. Returns the lowest cost within the limits.
 fn by_enumeration(terms: &[Term], total: f64) -> f64 {
     let limits: Vec<(f64, f64)> =
         terms.iter().map(|t| ((t.rate - t.cap).max(t.min), (t.rate + t.cap).min(t.max))).collect();
@@ -140,7 +141,7 @@ proptest! {
 }
 
 proptest! {
-    /// Sum and limits hold for any numbers; the step limit holds if this is possible.
+    /// For any numbers, the sum and the limits are respected, and the step limit as far as possible.
     #[test]
     fn sum_bounds_and_cap_hold(mut terms in paths(8), flat in 0usize..9, total in 0.0f64..40.0) {
         if let Some(term) = terms.get_mut(flat) {

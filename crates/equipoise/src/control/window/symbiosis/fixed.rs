@@ -1,4 +1,4 @@
-//! The law in integers, as a kernel can compute it.
+//! The law of Symbiosis in integer arithmetic, as a kernel can compute it.
 //!
 //! A kernel has no floating point, and its loadable programs have neither 128-bit integers nor signed division. This
 //! code uses 64 bits, sign and magnitude, and no divisor that can be zero. The congestion control program of
@@ -27,37 +27,37 @@
 //! 4. For x below ln 2, `e^-x` is a polynomial of degree 11; for a larger x, its result is halved. The error is at most
 //!    2^-28. ε M / K is up to 2^-19 too large: after a minute without an acknowledgement a growing window is wrong by
 //!    one part in 10^4.
-//! 5. Normal numbers are sums of twelve uniform ones: all are within six standard deviations. In the float form, one in
-//!    10^9 is beyond.
-//! 6. The smallest capacity is 2^-10 segments/s; less counts as no capacity. γ is at most 1 - 2^-20, w* and w are at
-//!    least 2^-20 segments.
+//! 5. Normal numbers are sums of twelve uniform numbers, so all are within six standard deviations. In the float form,
+//!    one in 10^9 is further from the mean.
+//! 6. The smallest capacity is 2^-10 segments/s; a lower capacity counts as zero. γ is at most 1 - 2^-20, and w* and w
+//!    are at least 2^-20 segments.
 //! 7. A kernel sends whole segments: the window in use is rounded down to a whole number, at least two.
 
-/// One segment, in Q20.
+/// One segment, as a fixed-point number with 20 fractional bits (Q20).
 pub const WINDOW_ONE: u64 = 1 << 20;
-/// Largest window, in Q20 segments.
+/// Largest window in segments, as a fixed-point number with 20 fractional bits (Q20).
 pub const LARGEST_WINDOW: u64 = 1 << 40;
-/// One segment per second, in Q10.
+/// One segment per second, as a fixed-point number with 10 fractional bits (Q10).
 pub const RATE_ONE: u64 = 1 << 10;
-/// Largest rate, in Q10 segments/s.
+/// Largest rate in segments/s, as a fixed-point number with 10 fractional bits (Q10).
 pub const LARGEST_RATE: u64 = 1 << 35;
-/// Maximum of the least round-trip time, in µs.
+/// Upper limit of the path's minimum round-trip time, in µs.
 pub const LONGEST_ROUND_TRIP_US: u64 = 1 << 24;
-/// A parameter of one, in Q20.
+/// The number one as a parameter (γ, ε, l or m), in Q20.
 pub const PARAMETER_ONE: u64 = 1 << 20;
-/// Largest ε and l, in Q20.
+/// Largest value of the parameters ε and l, in Q20.
 pub const LARGEST_PARAMETER: u64 = 100 << 20;
-/// Steps are combined until they last this long, in µs. Our choice: long enough that a window of two segments grows by
-/// many units of 2^-20, and short compared with a round trip.
+/// Steps of the window are combined until they last this long, in µs. The value is our choice: long enough that a
+/// window of two segments grows by many units of 2^-20, and short compared with a round trip.
 pub const LEAST_STEP_US: u64 = 500;
 
-/// One, in Q30.
+/// The number one, in Q30.
 const ONE: u64 = 1 << 30;
-/// Mask of the lower of two digits of 20 bits.
+/// Bit mask of the lower 20 bits of a number.
 const LOW: u64 = (1 << 20) - 1;
 /// ln 2 in Q30, rounded.
 const LN_2: u64 = 744_261_118;
-/// From this exponent on, in Q30, `e^-x` is zero in Q30.
+/// If x is at least this, in Q30, `e^-x` is zero in Q30.
 const LARGEST_EXPONENT: u64 = 31 << 30;
 /// 1/11, 1/10 and so on to 1/2, in Q30, rounded.
 const INVERSES: [u64; 10] = [
@@ -73,28 +73,28 @@ const INVERSES: [u64; 10] = [
     536_870_912,
 ];
 
-/// Eq. 10 in integers.
+/// Kodama 2009, Eq. 10 in integer arithmetic.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FixedLaw {
-    /// γ, in Q20; values of one and above are reduced to just below one.
+    /// γ, the weight of cross traffic, in Q20. Values of one and above are reduced to just below one.
     pub gamma: u64,
-    /// ε, in Q20 per second.
+    /// ε, the speed of convergence, in Q20 per second.
     pub epsilon_per_s: u64,
 }
 
-/// A path in integers.
+/// The bandwidth and the round-trip time of a path, in integers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FixedPath {
-    /// K, in Q10 segments/s.
+    /// K, the capacity, in Q10 segments/s.
     pub capacity: u64,
-    /// A, in Q10 segments/s; limited to K.
+    /// A, the available bandwidth, in Q10 segments/s; limited to K.
     pub available: u64,
-    /// τ, in µs.
+    /// τ, the minimum round-trip time, in µs.
     pub min_round_trip_us: u64,
 }
 
 impl FixedPath {
-    /// The path clamped to the bounds; `None` without capacity or round-trip time.
+    /// Returns the path clamped to the bounds; `None` without capacity or round-trip time.
     fn checked(self) -> Option<Self> {
         let capacity = self.capacity.min(LARGEST_RATE);
         let min_round_trip_us = self.min_round_trip_us.min(LONGEST_ROUND_TRIP_US);
@@ -107,28 +107,30 @@ impl FixedPath {
 }
 
 impl FixedLaw {
-    /// γ, below one.
+    /// Returns γ, limited to just below one.
     fn gamma(&self) -> u64 {
         self.gamma.min(PARAMETER_ONE - 1)
     }
 
-    /// `w* = τ {K - γ (K - A)}`, in Q20 segments; `None` without capacity or round-trip time.
+    /// Returns `w* = τ {K - γ (K - A)}`, the converged window, in Q20 segments; `None` without capacity or round-trip
+    /// time.
     pub fn converged(&self, path: &FixedPath) -> Option<u64> {
         let FixedPath { capacity, available, min_round_trip_us } = path.checked()?;
         let others = (capacity - available) * min_round_trip_us;
-        // The product with γ in two parts of at most 2^60.
+        // The product with γ is computed in two parts of at most 2^60.
         let heeded = (others >> 20) * self.gamma() + (((others & LOW) * self.gamma()) >> 20);
-        // From Q10 · µs to Q20 · s: a factor of 2^10 / 10^6 = 16 / 15625.
+        // The conversion from Q10 · µs to Q20 · s is a factor of 2^10 / 10^6 = 16 / 15625.
         Some(((capacity * min_round_trip_us - heeded) * 16 / 15_625).clamp(1, LARGEST_WINDOW))
     }
 
-    /// `ε M / K`, in Q20 per second: the initial growth rate of the window.
+    /// Returns `ε M / K`, the initial growth rate of the window, in Q20 per second.
     fn growth(&self, path: &FixedPath) -> u64 {
         let epsilon = self.epsilon_per_s.min(LARGEST_PARAMETER);
         epsilon - ((epsilon * self.gamma()) >> 20) * (path.capacity - path.available) / path.capacity
     }
 
-    /// The window, in Q20 segments, that `window` becomes after `elapsed_us` µs; `None` without a path or a window.
+    /// Returns the window, in Q20 segments, that `window` becomes after `elapsed_us` µs; `None` without a valid path or
+    /// a window.
     ///
     /// The result lies between `window` and [`converged`](Self::converged).
     pub fn window(&self, window: u64, path: &FixedPath, elapsed_us: u32) -> Option<u64> {
@@ -137,9 +139,9 @@ impl FixedLaw {
             return None;
         }
         let window = window.min(LARGEST_WINDOW);
-        // x = t ε M / K, from Q20 · µs to Q30 · s.
+        // The exponent x = t ε M / K, converted from Q20 · µs to Q30 · s.
         let (remains, halvings) = decay(self.growth(&path) * u64::from(elapsed_us) * 16 / 15_625);
-        // Eq. 10 as w + a (w* - w) / (e w* + a), with e = e^-x and a = (1 - e) w.
+        // Kodama 2009, Eq. 10 in the form w + a (w* - w) / (e w* + a), with e = e^-x and a = (1 - e) w.
         let moved = scaled(window, ONE - (remains >> halvings));
         let whole = (scaled(converged, remains) >> halvings) + moved;
         Some(if converged >= window {
@@ -150,25 +152,26 @@ impl FixedLaw {
     }
 }
 
-/// `e^-x` of x in Q30: a number in Q30, and how many times it must be halved.
+/// Returns `e^-x` for x in Q30: a number in Q30, and how many times this number must be halved.
 fn decay(exponent: u64) -> (u64, u64) {
     if exponent >= LARGEST_EXPONENT {
         return (0, 0);
     }
     let (halvings, rest) = (exponent / LN_2, exponent % LN_2);
-    // 1 - x (1 - x/2 (1 - x/3 (1 - ...))).
+    // The result is 1 - x (1 - x/2 (1 - x/3 (1 - ...))).
     let series = INVERSES.iter().fold(ONE, |sum, inverse| ONE - ((((rest * sum) >> 30) * inverse) >> 30));
     (ONE - ((rest * series) >> 30), halvings)
 }
 
-/// `value · share`, rounded to nearest, for a value up to 2^40 and a share in Q30 up to one.
+/// Returns `value · share`, rounded to nearest, for a value up to 2^40 and a share in Q30 up to one.
 fn scaled(value: u64, share: u64) -> u64 {
-    // Two products of at most 2^50, because the full product would have 70 bits.
+    // The product is computed in two parts of at most 2^50, because the full product would have 70 bits.
     let (high, low) = ((value >> 20) * share, (value & LOW) * share);
     (high + (low >> 20) + (1 << 9)) >> 10
 }
 
-/// `value · moved / whole`, rounded down, for values up to 2^41 and `moved` up to `whole`. Zero if `whole` is zero.
+/// Returns `value · moved / whole`, rounded down, for values up to 2^41 and `moved` up to `whole`. Zero if `whole` is
+/// zero.
 fn part(value: u64, moved: u64, whole: u64) -> u64 {
     if whole == 0 {
         return 0;
@@ -179,7 +182,7 @@ fn part(value: u64, moved: u64, whole: u64) -> u64 {
     (quotient << 20) + ((rest << 20) + moved * (value & LOW)) / whole
 }
 
-/// Eq. 15 in integers: mean and mean deviation of `K - A`, in Q10 segments/s.
+/// Kodama 2009, Eq. 15 in integer arithmetic: mean and mean deviation of the cross traffic `K - A`, in Q10 segments/s.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct FixedNoise {
     moments: Option<(u64, u64)>,
@@ -195,8 +198,8 @@ impl FixedNoise {
         self.moments = Some((toward(mean, sample, 3), toward(deviation, error, 2)));
     }
 
-    /// γ(t) in Q20, from γ and l in Q20: `γ / (1 + l σ / μ)`, computed as `γ μ / (μ + l σ)`. Returns γ if the mean is
-    /// zero.
+    /// Returns γ(t), the weight of cross traffic under noise, in Q20, from γ and l in Q20: `γ / (1 + l σ / μ)`,
+    /// computed as `γ μ / (μ + l σ)`. Returns γ if the mean is zero.
     pub fn gamma(&self, gamma: u64, weight: u64) -> u64 {
         let gamma = gamma.min(PARAMETER_ONE - 1);
         let Some((mean, deviation)) = self.moments.filter(|(mean, _)| *mean > 0) else { return gamma };
@@ -209,35 +212,35 @@ impl FixedNoise {
     }
 }
 
-/// `value` moved by `1 / 2^shift` of the difference to `to`, rounded to nearest.
+/// Returns `value` moved by `1 / 2^shift` of the difference to `to`, rounded to nearest.
 const fn toward(value: u64, to: u64, shift: u32) -> u64 {
     let way = (value.abs_diff(to) + (1 << (shift - 1))) >> shift;
     if to >= value { value + way } else { value - way }
 }
 
-/// Maximum dt of Eq. 18, in µs, as in the float form.
+/// Maximum time step dt of Kodama 2009, Eq. 18, in µs, as in the float form.
 const LONGEST_STEP_US: u64 = 1_000_000;
 
-/// The window, in Q20 segments, after a step of Eq. 18: `w + m w dB`, with m in Q20.
+/// Returns the window, in Q20 segments, after a step of Kodama 2009, Eq. 18: `w + m w dB`, with m in Q20.
 ///
-/// The variance of dB is the elapsed time. It is made from 192 random bits: a sum of twelve uniform numbers has
-/// variance one. The step is at most half of the window, as in the float form.
+/// The variance of dB is the elapsed time. dB is computed from 192 random bits, as the sum of twelve uniform numbers,
+/// which has a variance of one. The step is at most half of the window, as in the float form.
 pub fn oscillated(window: u64, strength: u64, elapsed_us: u64, random: [u32; 6]) -> u64 {
     let window = window.min(LARGEST_WINDOW);
     let sum: u64 = random.iter().map(|bits| u64::from(bits & 0xFFFF) + u64::from(bits >> 16)).sum();
-    // Distance from the mean; one standard deviation is 2^16.
+    // The distance from the mean, of which one standard deviation is 2^16.
     let normal = sum.abs_diff(MEAN_SUM);
-    // From √µs in Q10 to √s in Q20: a factor of 2^10 / 1000 = 128 / 125.
+    // The conversion from √µs in Q10 to √s in Q20 is a factor of 2^10 / 1000 = 128 / 125.
     let deviation = square_root(elapsed_us.min(LONGEST_STEP_US) << 20) * 128 / 125;
     let share = ((((strength.min(PARAMETER_ONE) * deviation) >> 20) * normal) >> 16).min(PARAMETER_ONE / 2);
     let step = (window * share) >> 20;
     if sum >= MEAN_SUM { (window + step).min(LARGEST_WINDOW) } else { window - step }
 }
 
-/// Mean of the sum of twelve numbers from 0 to 2^16 - 1.
+/// Mean of the sum of twelve uniform numbers from 0 to 2^16 - 1.
 const MEAN_SUM: u64 = 6 * 0xFFFF;
 
-/// The square root of a number up to 2^40, rounded down, computed bit by bit.
+/// Returns the square root of a number up to 2^40, rounded down, computed bit by bit.
 fn square_root(value: u64) -> u64 {
     let (mut rest, mut root, mut bit) = (value, 0, 1 << 40);
     for _ in 0..21 {

@@ -11,9 +11,10 @@ use crate::units::{Instant, Rate, SenderClock, Size};
 /// [`Symbiosis`](super::Symbiosis) as the Linux kernel runs it: with the integers of [`fixed`](super::fixed) and whole
 /// segments.
 ///
-/// Source and readings are those of `Symbiosis` and of [`Oscillating`](crate::control::window::Oscillating), which is
-/// built in here. [`fixed`](super::fixed) lists how integers differ. Before the first measurement it uses the same
-/// [`Reno`]. A kernel's own Reno counts whole segments, but this makes no difference.
+/// Source and interpretation are those of `Symbiosis` and of [`Oscillating`](crate::control::window::Oscillating),
+/// which is built in here. [`fixed`](super::fixed) lists how the integer form differs. Before the first measurement,
+/// the window is that of [`Reno`], as in `Symbiosis`. The Reno of a kernel counts whole segments, but this makes no
+/// difference.
 #[derive(Clone, Debug)]
 pub struct FixedSymbiosis {
     law: FixedLaw,
@@ -23,20 +24,22 @@ pub struct FixedSymbiosis {
     noise: FixedNoise,
     measured: Option<BandwidthEstimate>,
     reno: Reno,
-    /// The window in Q20 segments, while the law controls it.
+    /// The window in Q20 segments, while the law controls it; `None` while Reno controls it.
     window: Option<u64>,
     last_step: Option<Instant<SenderClock>>,
     random: Pcg64Mcg,
 }
 
-/// The stream of random numbers, independent of other uses of the seed. Our choice: "fixd" in ASCII.
+/// Number of the random stream, which is independent of other uses of the seed. The value is our choice: "fixd" in
+/// ASCII.
 const STREAM: u64 = 0x6669_7864;
-/// Minimum window of the law, in segments. Our choice: a single segment would wait for the receiver's delayed
-/// acknowledgement.
+/// Minimum window of the law, in segments. The value is our choice: a single segment would wait for the receiver's
+/// delayed acknowledgement.
 const LEAST_WINDOW: f64 = 2.0;
 
 impl FixedSymbiosis {
-    /// Starts as Reno, in slow start; oscillates with strength m, by random numbers from `seed`.
+    /// Creates a law that starts as Reno, in slow start. It oscillates with strength m (`oscillation`), by random
+    /// numbers from `seed`.
     ///
     /// A parameter that is negative or NaN counts as zero.
     pub fn new(config: SymbiosisConfig, oscillation: f64, seed: u64) -> Self {
@@ -54,18 +57,18 @@ impl FixedSymbiosis {
         }
     }
 
-    /// γ under noise, in Q20.
+    /// Returns γ, reduced by the measured noise, in Q20.
     fn gamma(&self) -> u64 {
         self.noise.gamma(self.law.gamma, self.noise_weight)
     }
 
-    /// A rate in Q10 segments/s.
+    /// Converts a rate to Q10 segments/s.
     fn segments(&self, rate: Rate) -> u64 {
         // A rate too large for Q10 in 64 bits is above the maximum anyway.
         rate.as_bps().min(u64::MAX / RATE_ONE) * RATE_ONE / self.packet.as_bits().max(1)
     }
 
-    /// The path in integers; `None` before a measurement and without a round-trip time.
+    /// Returns the path in integers; `None` before a measurement and without a round-trip time.
     fn path(&self, ack: &Acknowledged) -> Option<FixedPath> {
         let (measured, min_round_trip) = (self.measured?, ack.min_round_trip?);
         Some(FixedPath {
@@ -75,14 +78,14 @@ impl FixedSymbiosis {
         })
     }
 
-    /// Lets the law control the window, in Q20.
+    /// Sets the window, in Q20 segments, which the law controls from now on.
     fn take_over(&mut self, window: u64) {
         self.window = Some(window);
         self.reno.take_over(((window / WINDOW_ONE) as f64).max(LEAST_WINDOW));
     }
 }
 
-/// A parameter in Q20.
+/// Converts a parameter to Q20.
 fn parameter(value: f64) -> u64 {
     // The conversion saturates, and converts NaN to zero.
     libm::round(value * PARAMETER_ONE as f64) as u64

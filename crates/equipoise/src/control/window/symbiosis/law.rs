@@ -22,30 +22,30 @@
 /// code computes this form, because f overflows but e is between 0 and 1 for any t.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Law {
-    /// γ, from 0 to below 1. A larger value leaves a shorter queue and depends more on the measurement of A; a smaller
-    /// value fills the buffer with `(1 - γ) (K - A) τ` segments.
+    /// γ, the weight of cross traffic, from 0 to below 1. A larger value leaves a shorter queue and depends more on the
+    /// measurement of A; a smaller value fills the buffer with `(1 - γ) (K - A) τ` segments.
     pub gamma: f64,
-    /// ε, in 1/s. A larger value converges sooner, in larger bursts.
+    /// ε, the speed of convergence, in 1/s. With a larger value, the window converges sooner, in larger bursts.
     pub epsilon_per_s: f64,
 }
 
-/// A path, as input of the law.
+/// The properties of a path, as input of the law.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Path {
-    /// K, in segments/s.
+    /// K, the capacity, in segments/s.
     pub capacity: f64,
-    /// A, in segments/s.
+    /// A, the available bandwidth, in segments/s.
     pub available: f64,
-    /// τ, in s.
+    /// τ, the minimum round-trip time, in s.
     pub min_round_trip_s: f64,
 }
 
 impl Law {
-    /// The window that `window` becomes after `elapsed_s` seconds.
+    /// Returns the window that `window` becomes after `elapsed_s` seconds.
     ///
     /// The result is between `window` and [`converged`](Self::converged). A negative time counts as zero; after an
-    /// infinite time, the window has converged. `None` if `converged` is `None`, and if the window is not above zero, ε
-    /// is negative, or any of window, ε and time is NaN.
+    /// infinite time, the window has converged. Returns `None` if `converged` returns `None`, the window is not above
+    /// zero, ε is negative, or any of window, ε and time is NaN.
     pub fn window(&self, window: f64, path: &Path, elapsed_s: f64) -> Option<f64> {
         let converged = self.converged(path)?;
         let growth_per_s = self.epsilon_per_s * (converged / (path.capacity * path.min_round_trip_s));
@@ -54,22 +54,22 @@ impl Law {
             return None;
         }
         let exponent = if elapsed_s > 0.0 { growth_per_s * elapsed_s } else { 0.0 };
-        // Zero growth for an infinite time, 0 · ∞, yields NaN, but means no growth.
+        // For zero growth and an infinite time, the product 0 · ∞ is NaN, but means no growth.
         let exponent = if exponent.is_nan() { 0.0 } else { exponent };
         let (remains, gone) = (libm::exp(-exponent), -libm::expm1(-exponent));
         if gone <= 0.0 {
             return Some(window);
         }
-        // Eq. 10. If the quotient of the windows overflows, the clamp below yields the same result.
+        // Kodama 2009, Eq. 10. If the quotient of the windows overflows, the clamp below yields the same result.
         let next = window / (remains + gone * (window / converged));
         // Rounding must not move the window beyond the fixed point.
         Some(next.clamp(window.min(converged), window.max(converged)))
     }
 
-    /// w*, the equilibrium window of the law: `{γ A + (1 - γ) K} τ` (Kodama 2009, Sec. 3.1).
+    /// Returns w*, the equilibrium window of the law: `{γ A + (1 - γ) K} τ` (Kodama 2009, Sec. 3.1).
     ///
-    /// A is clamped to the range 0 to K. `None` if a capacity or round-trip time is not above zero, if γ is not in 0 to
-    /// below 1 (with γ = 1, a species would die out), if any of them is not finite, or if the window overflows.
+    /// A is clamped to the range 0 to K. Returns `None` if capacity or round-trip time is not above zero, γ is not in 0
+    /// to below 1 (with γ = 1, a species would die out), any of them is not finite, or the window overflows.
     pub fn converged(&self, path: &Path) -> Option<f64> {
         let Path { capacity, available, min_round_trip_s } = *path;
         let positive = capacity > 0.0 && min_round_trip_s > 0.0 && (0.0..1.0).contains(&self.gamma);
@@ -98,7 +98,7 @@ mod tests {
         assert!((LAW.converged(&PATH).unwrap() - 1215.0).abs() < 1e-9);
     }
 
-    /// An independent solution: Eq. 9 integrated by the classical Runge-Kutta method.
+    /// Compares the closed form with an independent solution: Eq. 9 integrated by the classical Runge-Kutta method.
     #[test]
     fn the_closed_form_solves_the_differential_equation() {
         for (gamma, available, start) in [(0.95, 10_000.0, 10.0), (0.5, 0.0, 3000.0), (0.0, 12_500.0, 1.0)] {
@@ -176,7 +176,7 @@ mod tests {
             prop_assert!((first - end) * (window - end) >= 0.0);
         }
 
-        /// The closed form is exact: it does not matter how many acknowledgements divide the time.
+        /// The closed form is exact: many small steps result in the same window as one large step.
         #[test]
         fn a_thousand_small_steps_are_one_large_one(path in paths(), window in 1.0f64..1e4, t in 0.0f64..10.0) {
             let whole = LAW.window(window, &path, t).unwrap();
@@ -190,16 +190,16 @@ mod tests {
             prop_assert!((LAW.window(end, &path, t).unwrap() / end - 1.0).abs() < 1e-12);
         }
 
-        /// If each of n equal flows measures the bandwidth that the others leave, all are at the equilibrium of Eq. 7
-        /// for n equal species.
+        /// If each of n equal flows measures the bandwidth that the other flows leave, all flows are at the equilibrium
+        /// of Kodama 2009, Eq. 7 for n equal species.
         #[test]
         fn equal_flows_rest_at_the_equilibrium_of_equal_species(flows in 1u32..50, gamma in 0.01f64..0.99) {
             let (law, n) = (Law { gamma, ..LAW }, f64::from(flows));
-            // Eq. 7 in equilibrium for n equal species: N = K / (1 + γ (n - 1)).
+            // Kodama 2009, Eq. 7 in equilibrium for n equal species: N = K / (1 + γ (n - 1)).
             let each = 12_500.0 / (1.0 + gamma * (n - 1.0));
             let path = Path { available: 12_500.0 - (n - 1.0) * each, ..PATH };
-            // With many flows, the other flows alone take more than K. Then nothing is available, and the flows fill
-            // the buffer.
+            // With many flows, the other flows alone take more than K. In this case nothing is available, and the flows
+            // fill the buffer.
             if path.available >= 0.0 {
                 prop_assert!((law.converged(&path).unwrap() / (each * 0.12) - 1.0).abs() < 1e-9);
             }

@@ -18,28 +18,28 @@ use super::{Acknowledged, NoiseAwareness, Reno, WindowController, WindowSnapshot
 use crate::measure::BandwidthEstimate;
 use crate::units::{Instant, SenderClock, Size};
 
-/// Reno until the path's bandwidth is measured, [`Law`] afterwards.
+/// TCP Symbiosis: the window follows Reno until the path's bandwidth is measured, and [`Law`] after that.
 ///
 /// Source: Kodama 2009, Sec. 2.2.2: every acknowledgement applies Eq. 10, and t is the time since the last
-/// acknowledgement. A loss halves the window, as in Reno. A timeout sets it to one segment, begins slow start, and
-/// discards the measurement.
+/// acknowledgement. A loss halves the window, as in Reno. A timeout sets the window to one segment, begins slow start,
+/// and discards the measurement.
 ///
-/// Readings of what the text does not say:
+/// What the text leaves open is our choice:
 /// - Loss recovery belongs to the transport, which passes no acknowledgements to the law during recovery. After
-///   recovery, as after an idle time, t restarts: the first acknowledgement only starts the clock, so that a long
+///   recovery, as after an idle time, t restarts: the first acknowledgement only sets the start time, so that a long
 ///   interval does not cause a jump.
 /// - While the sender is limited by the application or the receiver, Eq. 10 may lower the window but not raise it (as
 ///   in RFC 9438, Sec. 5.8 for other laws).
 /// - "Half the window" is half of the data in flight, at least two segments (RFC 5681, Eq. 4). Eq. 10 continues from
 ///   there.
 /// - A capacity of zero is ignored. Without a round-trip time Reno continues.
-/// - While the law controls the window, the slow start threshold is never above it.
+/// - While the law controls the window, the slow start threshold is never above the window.
 /// - Noise statistics are discarded together with the measurements.
 #[derive(Clone, Debug)]
 pub struct Symbiosis {
     law: Law,
     packet: Size,
-    /// Holds the window in both phases.
+    /// The Reno law, which stores the window also while [`Law`] controls it.
     reno: Reno,
     noise: NoiseAwareness,
     measured: Option<BandwidthEstimate>,
@@ -49,20 +49,20 @@ pub struct Symbiosis {
 /// The configuration of [`Symbiosis`].
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct SymbiosisConfig {
-    /// γ without noise, from 0 to below 1 (Kodama 2009, Sec. 3.3: 0.95).
+    /// γ, the weight of cross traffic without noise, from 0 to below 1 (Kodama 2009, Sec. 3.3: 0.95).
     pub gamma: f64,
-    /// ε, in 1/s. The thesis does not state its value.
+    /// ε, the speed of convergence, in 1/s. The thesis does not state its value.
     pub epsilon_per_s: f64,
-    /// l, the weight of noise in γ (Eq. 15); zero for a constant γ.
+    /// l, the weight of noise in γ (Kodama 2009, Eq. 15); zero for a constant γ.
     pub noise_weight: f64,
     /// Initial window, in segments.
     pub initial_window: f64,
-    /// Size of an IP packet with a full segment, to convert rates into segments/s.
+    /// Size of an IP packet with a full segment, by which rates are converted into segments/s.
     pub packet: Size,
 }
 
 impl Symbiosis {
-    /// Starts as Reno, in slow start.
+    /// Creates a law that starts as Reno, in slow start.
     pub const fn new(config: SymbiosisConfig) -> Self {
         Self {
             law: Law { gamma: config.gamma, epsilon_per_s: config.epsilon_per_s },
@@ -74,12 +74,12 @@ impl Symbiosis {
         }
     }
 
-    /// γ under noise (Eq. 15).
+    /// Returns γ, reduced by the measured noise (Kodama 2009, Eq. 15).
     fn gamma(&self) -> f64 {
         self.law.gamma * self.noise.factor()
     }
 
-    /// The path in segments; `None` before a measurement and without a round-trip time.
+    /// Returns the path in segments; `None` before a measurement and without a round-trip time.
     fn path(&self, ack: &Acknowledged) -> Option<Path> {
         let (measured, min_round_trip) = (self.measured?, ack.min_round_trip?);
         let bits = self.packet.as_bits() as f64;
@@ -125,7 +125,7 @@ impl WindowController for Symbiosis {
         if capacity.as_bps() == 0 {
             return;
         }
-        // The noise of Eq. 15 is that of K - A', the rate of cross traffic.
+        // The noise of Kodama 2009, Eq. 15 is that of K - A', the rate of cross traffic.
         self.noise.push(capacity.as_bps().saturating_sub(available.as_bps()) as f64);
         self.measured = Some(*estimate);
     }

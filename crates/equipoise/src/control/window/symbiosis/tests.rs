@@ -24,7 +24,7 @@ pub(super) fn estimate(capacity_bps: u64, available_bps: u64) -> BandwidthEstima
     }
 }
 
-/// A capacity of 12500 and an available bandwidth of 10000 packets/s, with packets of 1500 bytes.
+/// Returns a capacity of 12500 packets/s and an available bandwidth of 10000 packets/s, with packets of 1500 bytes.
 fn golden() -> BandwidthEstimate {
     estimate(150_000_000, 120_000_000)
 }
@@ -70,7 +70,7 @@ fn before_the_first_measurement_it_is_reno() {
     assert_eq!(symbiosis.snapshot().bandwidth, None);
 }
 
-/// Fails if Eq. 10 does not step with acknowledgements, or if rates are not converted to packets.
+/// If it fails, Eq. 10 is not applied to the time between acknowledgements, or rates are not converted to packets.
 #[test]
 fn golden_window_whatever_the_acknowledgements_between() {
     for steps in [1, 10, 120] {
@@ -135,15 +135,15 @@ fn an_unused_window_may_fall_and_does_not_rise() {
     symbiosis.on_bandwidth(At::ZERO, &golden());
     (0..10).for_each(|ms| symbiosis.on_ack(at_ms(ms), &unused));
     close(symbiosis.window(), 100.0);
-    // Too much for the path: 1 Mbit/s is 10 packets in 120 ms.
+    // The window is too large for the path: 1 Mbit/s is 10 packets in 120 ms.
     symbiosis.on_bandwidth(At::ZERO, &estimate(1_000_000, 1_000_000));
     (10..6000).for_each(|ms| symbiosis.on_ack(at_ms(ms), &unused));
     assert!((symbiosis.window() - 10.0).abs() < 0.1, "{}", symbiosis.window());
 }
 
-/// Two flows share 100 Mbit/s with a round-trip time of 120 ms, as in Kodama 2009, Fig. 3. Each flow measures the
-/// bandwidth that the other one leaves, every 360 ms, and has an acknowledgement every 10 ms. Returns the windows after
-/// `seconds`.
+/// Simulates two flows that share 100 Mbit/s with a round-trip time of 120 ms, as in Kodama 2009, Fig. 3. Each flow
+/// measures the bandwidth that the other flow leaves, every 360 ms, and has an acknowledgement every 10 ms. Returns the
+/// windows after `seconds`.
 fn join(noise_weight: f64, seconds: u64) -> [f64; 2] {
     let flow = |initial_window| Symbiosis::new(SymbiosisConfig { noise_weight, initial_window, ..CONFIG });
     let mut flows = [flow(1000.0), flow(10.0)];
@@ -161,12 +161,12 @@ fn join(noise_weight: f64, seconds: u64) -> [f64; 2] {
     flows.map(|flow| flow.window())
 }
 
-/// The newer flow grows and the older one yields until they are equal; differences shrink by ε (1 - γ) N / K = 0.05 per
-/// second.
+/// The newer flow grows and the older flow yields until their windows are equal. The difference shrinks at a rate of ε
+/// (1 - γ) N / K = 0.05 per second.
 #[test]
 fn a_second_flow_takes_its_half_without_a_loss() {
     for window in join(0.0, 300) {
-        // Eq. 7 in equilibrium: N = K / (1 + γ), here 8333 / 1.95 packets/s for 120 ms.
+        // Kodama 2009, Eq. 7 in equilibrium: N = K / (1 + γ), here 8333 / 1.95 packets/s for 120 ms.
         assert!((window / 512.8 - 1.0).abs() < 0.001, "{window}");
     }
     // With noise awareness, γ treats the growth of the other flow as noise at first, and the last few percent take
@@ -181,7 +181,7 @@ fn noise_lowers_gamma_and_raises_the_window_where_it_rests() {
     let mut symbiosis = of(10.0);
     symbiosis.on_bandwidth(At::ZERO, &estimate(100_000_000, 50_000_000));
     close(symbiosis.snapshot().gamma.unwrap(), 0.95);
-    // By hand: K - A' of 50 and then 90 Mbit/s give μ = 55, σ = 10.
+    // Computed by hand: K - A' of 50 and then 90 Mbit/s results in μ = 55 and σ = 10.
     symbiosis.on_bandwidth(At::ZERO, &estimate(100_000_000, 10_000_000));
     close(symbiosis.snapshot().gamma.unwrap(), 0.95 / (1.0 + 4.0 * 10.0 / 55.0));
     let mut deaf = Symbiosis::new(SymbiosisConfig { noise_weight: 0.0, ..CONFIG });
@@ -191,7 +191,7 @@ fn noise_lowers_gamma_and_raises_the_window_where_it_rests() {
         symbiosis.on_ack(at_ms(ms), &ack());
         deaf.on_ack(at_ms(ms), &ack());
     }
-    // w* = {γ A + (1 - γ) K} τ, 12000 bits per packet.
+    // The expected window is w* = {γ A + (1 - γ) K} τ, with 12000 bits per packet.
     close(symbiosis.window(), (0.55 * 10e6 + 0.45 * 100e6) / 12e3 * 0.12);
     close(deaf.window(), (0.95 * 10e6 + 0.05 * 100e6) / 12e3 * 0.12);
 }
@@ -208,7 +208,7 @@ fn no_capacity_and_no_round_trip_time_leave_it_to_reno() {
 }
 
 proptest! {
-    /// For any order and any values of the inputs, both forms have a usable window.
+    /// For any order and any values of the inputs, both forms have a finite window of at least one segment.
     #[test]
     fn the_window_is_finite_and_at_least_one_after_any_input(inputs in prop::collection::vec(any::<(u8, u64, u64, i64, bool)>(), 1..60), bytes in any::<u64>()) {
         let config = SymbiosisConfig { packet: Size::from_bytes(bytes), ..CONFIG };

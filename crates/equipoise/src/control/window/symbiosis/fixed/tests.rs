@@ -11,7 +11,7 @@ fn segments(window: u64) -> f64 {
     window as f64 / WINDOW_ONE as f64
 }
 
-/// The float form with the same numbers: only the arithmetic differs.
+/// Returns the float form with the same numbers, so that only the arithmetic differs.
 fn float(law: FixedLaw, path: FixedPath) -> (Law, Path) {
     let one = PARAMETER_ONE as f64;
     let law = Law { gamma: law.gamma as f64 / one, epsilon_per_s: law.epsilon_per_s as f64 / one };
@@ -54,7 +54,7 @@ fn steady_samples_leave_gamma_and_golden_noise_lowers_it() {
     assert_eq!(noise.gamma(996_147, 4 << 20), 996_147);
     noise.push(100 << 10);
     assert_eq!(noise.gamma(996_147, 4 << 20), 996_147);
-    // By hand: μ = 110, σ = 20, so γ = 0.95 · 110 / 190.
+    // Computed by hand: μ = 110, σ = 20, so γ = 0.95 · 110 / 190.
     noise.push(180 << 10);
     let gamma = noise.gamma(996_147, 4 << 20) as f64 / PARAMETER_ONE as f64;
     assert!((gamma - 0.95 * 110.0 / 190.0).abs() < 1e-5, "{gamma}");
@@ -64,7 +64,8 @@ fn steady_samples_leave_gamma_and_golden_noise_lowers_it() {
     assert_eq!(noise.gamma(996_147, 4 << 20), 996_147);
 }
 
-/// Mean and variance of the Irwin-Hall sum, with bits from a generator independent of the code.
+/// The steps must have the mean and the deviation of the Irwin-Hall sum. The random bits come from a generator that is
+/// independent of the code.
 #[test]
 fn the_oscillation_has_the_deviation_of_the_time_that_passed() {
     let (mut state, mut sum, mut squares) = (1_u64, 0.0, 0.0);
@@ -79,13 +80,14 @@ fn the_oscillation_has_the_deviation_of_the_time_that_passed() {
         sum += step;
         squares += step * step;
     }
-    // m √dt w = 0.3 · 0.1 · 1000.
+    // The expected deviation is m √dt w = 0.3 · 0.1 · 1000.
     let (mean, deviation) = (sum / 40_000.0, libm::sqrt(squares / 40_000.0));
     assert!(mean.abs() < 0.6 && (deviation / 30.0 - 1.0).abs() < 0.02, "{mean} {deviation}");
 }
 
 prop_compose! {
-    /// Rates and times by their order of magnitude, so that small values occur as often as large values.
+    /// Generates paths whose rates and times are chosen by their order of magnitude, so that small values occur as
+    /// often as large values.
     fn paths()(capacity in 10u32..=35, low in any::<u64>(), share in 0u64..=1024, tau in 0u32..=24, rest in any::<u64>()) -> FixedPath {
         let capacity = (1 << capacity | low & ((1 << capacity) - 1)).min(LARGEST_RATE);
         let min_round_trip_us = (1 << tau | rest & ((1 << tau) - 1)).min(LONGEST_ROUND_TRIP_US);
@@ -106,7 +108,7 @@ proptest! {
         prop_assume!(converged < segments(LARGEST_WINDOW));
         let found = segments(fixed.converged(&path).unwrap());
         prop_assert!((found - converged).abs() <= 2e-6, "{found} {converged}");
-        // A path that holds less than 1/64 of a segment is skipped.
+        // A path whose converged window is less than 1/64 of a segment is skipped.
         prop_assume!(converged > 1.0 / 64.0);
         let window = 1 << window | low & ((1 << window) - 1);
         let elapsed_us = 1 << time | rest & ((1 << time) - 1);
@@ -115,7 +117,7 @@ proptest! {
         prop_assert!((next - exact).abs() <= 1e-3 * exact + 1e-4, "{next} {exact}");
     }
 
-    /// No input causes an overflow (tests check for it), or moves the window beyond the converged window.
+    /// No input causes an overflow (tests run with overflow checks), or moves the window beyond the converged window.
     #[test]
     fn any_input_gives_a_window_between_the_old_one_and_the_converged_one(
         (gamma, epsilon_per_s, window) in any::<(u64, u64, u64)>(),
