@@ -25,11 +25,11 @@ const ICMP: u8 = 1;
 const ICMP_ERRORS: [u8; 4] = [3, 5, 11, 12];
 
 const ICMPV6: u8 = 58;
-/// The largest type number of an ICMPv6 error (RFC 4443, Sec. 2.1).
+/// The largest type number of an `ICMPv6` error (RFC 4443, Sec. 2.1).
 const LAST_ICMPV6_ERROR: u8 = 127;
 /// Length of the ICMP header before the quoted packet in bytes, in both IP versions.
 const ICMP_HEADER: usize = 8;
-/// The ICMPv6 types of neighbour discovery: router and neighbour solicitations and advertisements, and redirects (RFC
+/// The `ICMPv6` types of neighbour discovery: router and neighbour solicitations and advertisements, and redirects (RFC
 /// 4861, Sec. 4).
 const NEIGHBOUR_DISCOVERY: RangeInclusive<u8> = 133..=137;
 
