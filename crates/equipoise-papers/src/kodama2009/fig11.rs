@@ -356,7 +356,7 @@ fn figure(without: &[Outcome], with: &[Outcome]) -> Figure {
 mod tests {
     use super::*;
 
-    /// The third connection joins at 400 s, and the tenth at 1800 s. At 2000 s a connection leaves, so nine are left,
+    /// The third connection joins at 400 s, and the tenth at 1800 s. By 2000 s a connection leaves, so nine are left,
     /// and at 2200 s eight are left. If it fails, the indices are computed over the wrong part of a stage.
     #[test]
     fn the_last_half_of_each_number_of_connections_counts() {

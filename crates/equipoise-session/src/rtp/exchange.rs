@@ -173,7 +173,7 @@ impl Exchange {
         self.unreachable = true;
     }
 
-    /// Whether so many consecutive reports answered no request that a peer must be guessing.
+    /// Whether at least `STRAYS` consecutive reports answered no request, so that a peer must be guessing.
     pub(crate) const fn is_guessed_at(&self) -> bool {
         self.strays >= Self::STRAYS
     }

@@ -117,7 +117,7 @@ impl<C, P: Queued> FlowQueues<C, P> {
     }
 
     /// Handles a queue that is empty when its turn comes. A new queue moves to the end of the list of old queues: if it
-    /// were removed, its flow could come back as new and delay the other flows for ever. An old queue is removed from
+    /// were removed, its flow could come back as new and delay the other flows forever. An old queue is removed from
     /// its list.
     fn on_empty(&mut self, at: usize, is_new: bool) {
         let list = if is_new { &mut self.new } else { &mut self.old };
