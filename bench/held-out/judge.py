@@ -135,8 +135,8 @@ def longest(flows: list[dict[str, Any]]) -> float | None:
 
 
 def verdicts(laws: dict[str, dict[str, Any]]) -> dict[str, list[str]]:
-    """Return the names of the control laws because of which `equipoise` misses the requirements (bars) (a) and (b) of
-    the book.
+    """Return two lists of control laws: those in comparison with which `equipoise` misses the requirement (bar) (a) of
+    the book, and those in comparison with which it misses the requirement (b).
     """
     ours = laws["equipoise"]
 

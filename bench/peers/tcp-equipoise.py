@@ -41,8 +41,8 @@ COLUMNS = (
 
 
 def scenario(variant, rate, rtt, queue, flows, seed, seconds):
-    """Returns the scenario of the dumbbell network. It has only the bottleneck link, with the whole propagation delay,
-    because the access links of 1 Gbit/s would not queue.
+    """Returns the scenario of the dumbbell network. Its only link is the bottleneck, which has the whole propagation
+    delay. The access links of 1 Gbit/s are left out, because packets would hardly wait there.
     """
     text = [
         f'name = "tcp-{variant}-{rate}-{rtt}-{queue}-{flows}"',

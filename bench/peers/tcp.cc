@@ -37,7 +37,7 @@ constexpr double ACCESS_MBPS = 1000;
 constexpr double ACCESS_MS = 1;
 // Start of the second measurement (the columns `steady_...`), in s.
 constexpr double WARM_UP_S = 10;
-// Flow i (counted from 0) begins at a random time between i and i + 1 times START_STEP_S.
+// Flow i (counted from 0) begins at a random time between i * START_STEP_S and (i + 1) * START_STEP_S. In s.
 constexpr double START_STEP_S = 0.1;
 constexpr int64_t START_STREAM = 1;
 constexpr uint16_t PORT = 9;
@@ -51,7 +51,7 @@ struct Counters {
     uint64_t timeouts = 0;
     uint64_t fast_retransmits = 0;
     uint64_t retransmitted = 0;
-    // For each flow, the number of bytes that were delivered to the application.
+    // For each flow, the number of bytes that were delivered to the application in order.
     std::vector<uint64_t> bytes;
 };
 

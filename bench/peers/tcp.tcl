@@ -21,7 +21,7 @@ set access_mbps 1000
 set access_ms 1.0
 # Start of the second measurement (the columns `steady_...`), in s.
 set warm_up_s 10.0
-# Flow i (counted from 0) begins at a random time between i and i + 1 times start_step_s.
+# Flow i (counted from 0) begins at a random time between i * start_step_s and (i + 1) * start_step_s. In s.
 set start_step_s 0.1
 
 # For speed, packets have only the headers that this simulation uses.

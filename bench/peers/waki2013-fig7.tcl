@@ -93,7 +93,7 @@ set phase [[generator $seed] uniform 0 [expr {8e-6 * $packet_bytes / $rate_mbps}
 $ns at 0 "$poisson start"
 $ns at $phase "$cbr start"
 $ns at $seconds "$cbr stop; $poisson stop"
-# End 2 s after the sources have stopped, because the queues are empty then.
+# End 2 s after the sources have stopped. The queues are empty then, because a full queue drains in about half a second.
 $ns at [expr {$seconds + 2}] {
     puts "ns-2,$rate_mbps,$seed,[$delay cnt],[$delay mean],[$delay variance]"
     exit 0

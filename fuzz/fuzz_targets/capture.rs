@@ -1,4 +1,4 @@
-//! Runs `equipoise_fuzz::capture` with inputs from the fuzzer; if it is built without the fuzzer, with the files on the
+//! Runs `equipoise_fuzz::capture` with inputs from the fuzzer or, if built without the fuzzer, with the files on the
 //! command line.
 #![cfg_attr(fuzzing, no_main)]
 

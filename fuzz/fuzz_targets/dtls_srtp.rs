@@ -1,5 +1,5 @@
-//! Runs `equipoise_fuzz::dtls_srtp` with inputs from the fuzzer; if it is built without the fuzzer, with the files on
-//! the command line.
+//! Runs `equipoise_fuzz::dtls_srtp` with inputs from the fuzzer or, if built without the fuzzer, with the files on the
+//! command line.
 #![cfg_attr(fuzzing, no_main)]
 
 #[cfg(fuzzing)]

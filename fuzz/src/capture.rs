@@ -4,8 +4,8 @@ use equipoise_papers::capture::{AckRule, Options, RtpOptions, analyse, analyse_r
 /// error is returned.
 ///
 /// # Panics
-/// If the analysis panics, if a count in the result is larger than the number of frames allows, or if statistics
-/// contradict each other.
+/// If the analysis panics, if it counts more segments or packets than frames, or if its statistics contradict each
+/// other.
 pub fn capture(bytes: &[u8]) {
     for rule in [AckRule::Pair, AckRule::Every] {
         let Ok(analysis) = analyse(bytes, &Options { rule, bin: None }) else { continue };

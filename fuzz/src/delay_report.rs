@@ -7,7 +7,7 @@ use equipoise_session::wire::{DelayReport, NtpTime, ReportRequest};
 ///
 /// # Panics
 /// If a parsed extension is not encoded to the same bytes, if impossible statistics are accepted, if possible
-/// statistics change when they are encoded and parsed, or if a time is not close to its reference.
+/// statistics change when they are encoded and parsed, or if a time is more than half an NTP era from its reference.
 pub fn delay_report(bytes: &[u8]) {
     if let Ok(request) = ReportRequest::parse(bytes) {
         assert_eq!(request.to_bytes(), bytes);
@@ -40,8 +40,8 @@ fn carry(sent: DelaySummary) {
     }
 }
 
-/// Checks that an NTP timestamp is converted to the time with this timestamp that is closest to `reference`, in ns: at
-/// most half an NTP era away. The limits of the clock's range are not checked.
+/// Checks that an NTP timestamp is converted to a time that has this timestamp and is at most half an NTP era from
+/// `reference`, which is in ns. A result at a limit of the clock's range is not checked.
 fn near(time: NtpTime, reference: u64) {
     const HALF_AN_ERA_NS: u64 = 1_000_000_000 << 31;
     let found = time.to_instant_near(Instant::from_nanos(reference)).as_nanos();

@@ -89,7 +89,7 @@ impl Ends {
         let (argument, after) = rest.split_first().map_or((0, rest), |(first, after)| (*first, after));
         let (noise, left) = after.split_at(usize::from(argument).min(after.len()));
         match operation >> 4 {
-            // All datagrams in flight arrive. The answers to these datagrams arrive, too.
+            // All datagrams in flight arrive, and so do the answers to these datagrams.
             0..=2 => {
                 for turn in 0..12 {
                     let at = (turn + at) % 2;

@@ -13,7 +13,8 @@ use equipoise_session::wire::feedback::{ArrivalReport, ArrivalTime, PacketArriva
 ///
 /// # Panics
 /// If the history's bytes in flight differ from the packets in flight, if a report changes the state of a packet in a
-/// way that is not allowed, or if the history refuses a report of the recorder.
+/// way that is not allowed or applies to a number that no packet has, or if the history refuses a report of the
+/// recorder.
 pub fn packet_history(operations: &[u8]) {
     let mut ends = Ends::new();
     for operation in operations.chunks_exact(2) {

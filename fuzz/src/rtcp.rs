@@ -89,7 +89,7 @@ fn check(packet: &RtcpPacket<'_>) {
     assert!(again.is_empty() || is_rtcp(&again));
 }
 
-/// Checks that a NACK requests the same packets after it was encoded and parsed again.
+/// Checks that a NACK requests only packets of the original NACK after it was encoded and parsed again.
 fn check_nack(nack: &Nack<'_>) {
     let numbers: Vec<_> = nack.numbers().collect();
     let mut again = Vec::new();

@@ -1,7 +1,7 @@
 use equipoise_lab::scenario::Scenario;
 
 /// Parses any text as a scenario file. The text is a valid scenario or is refused with an error. A valid scenario can
-/// be explained in words, and keeps its text.
+/// be explained in words, and contains the parsed text unchanged.
 ///
 /// # Panics
 /// If one of these properties does not hold.

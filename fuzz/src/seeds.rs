@@ -343,7 +343,7 @@ fn session() -> Seeds {
         _ => [&packet(number)[..], &[SENDER_TIMER]].concat(),
     };
     let repaired = [&[2][..], &(1..60).flat_map(lossy).collect::<Vec<u8>>()].concat();
-    // The highest bit of the variant allows a second source.
+    // The highest bit of the variant (0x80) allows a second source.
     let two_sources =
         |number: u8| [&of(1, number)[..], &of(2, number), &[SENDER_TIMER, TO_RECEIVER, SENDER_TIMER]].concat();
     let two_sources = [&[0x80][..], &(1..60).flat_map(two_sources).collect::<Vec<u8>>()].concat();

@@ -3,7 +3,7 @@
 import uPlot from "uplot";
 
 const LANES = ["--lane-1", "--lane-2", "--lane-3"];
-/** Length of the time that a chart shows, in seconds. */
+/** Length of the visible part of the time axis, in seconds. */
 const WINDOW_S = 60;
 const PIXELS = { height: 190, leftAxis: 52 };
 
@@ -153,7 +153,7 @@ function after(moments, time) {
   return low;
 }
 
-/** Returns the estimates over time of a lane's control law, for the flow named `flow`. */
+/** Returns the estimates that a lane's control law made over time, for the flow named `flow`. */
 export function beliefs(lane, flow) {
   return lane.report.runs[0].flows.find(({ name }) => name === flow)?.beliefs ?? [];
 }

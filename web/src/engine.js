@@ -1,5 +1,5 @@
-// Runs the simulator in a separate worker. The page calls functions of the simulator with an object, and receives an
-// object.
+// Runs the simulator in a separate worker. The page calls functions of the simulator. Arguments and
+// results are objects.
 
 const embedded = (id) => document.getElementById(id).textContent;
 

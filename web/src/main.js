@@ -26,8 +26,8 @@ let played = null;
 let now = 0;
 let playing = false;
 /**
- * Not 0 while a run is calculated: the number of the latest request. In this time the clock of the page stops, because
- * the effect of a change is not known yet.
+ * The number of the latest request while a run is calculated, otherwise 0. During the calculation the clock of the page
+ * stops, because the effect of the change is not known yet.
  */
 let calculating = 0;
 

@@ -1,5 +1,5 @@
-// The sliders with which the user changes the link by hand (a "pull"). A slider shows the present value of the run,
-// except while the user moves the slider.
+// The sliders with which the user changes the link by hand. Such a change is called a pull. A slider shows the present
+// value of the run, except while the user moves the slider.
 
 import { lastAt } from "./charts.js";
 

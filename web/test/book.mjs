@@ -1,5 +1,5 @@
-// Tests the book's site in Debian's Chromium: `node book.mjs SITE FOLDER`. Pages are opened as files, and a request to
-// a network address fails the test. The accessibility checker axe-core must find no serious fault in light and dark
+// Tests the book's site in Debian's Chromium: `node book.mjs SITE FOLDER`. Pages are opened as files, and must not
+// send a request to a network address. The accessibility checker axe-core must find no serious fault in light and dark
 // colours, on a wide screen and on a phone's screen. Screenshots are written to FOLDER.
 
 import assert from "node:assert/strict";

@@ -15,7 +15,7 @@ export const SHOTS = [
   { width: 390, height: 844, scheme: "dark" },
 ];
 
-/** Calls `use` with a new tab. An error of the page or a request to a network address fails the test. */
+/** Calls `use` with a new tab. The test fails if the page has an error or sends a request to a network address. */
 export async function inChromium(use) {
   const browser = await puppeteer.launch({ executablePath: "/usr/bin/chromium", args: ["--no-sandbox", "--disable-gpu"] });
   try {

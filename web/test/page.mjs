@@ -1,5 +1,5 @@
 // Tests the playground's page in Debian's Chromium: `node page.mjs PAGE COMMAND FOLDER`. The page is opened as a file,
-// and a request to a network address fails the test. The page must show the results that the program COMMAND computes
+// and must not send a request to a network address. The page must show the results that the program COMMAND computes
 // for the scenario that the page exports. Screenshots are written to FOLDER.
 
 import assert from "node:assert/strict";
@@ -37,7 +37,7 @@ await inChromium(async (tab, browser) => {
 });
 console.log("the page: all went well");
 
-/** Waits until the requested run is calculated and shown. */
+/** Waits until the page has calculated the requested run and shows its results. */
 async function settled(tab) {
   await tab.waitForFunction(() => !document.body.hasAttribute("aria-busy") && document.querySelectorAll("#figures td").length > 1);
 }

@@ -1,6 +1,6 @@
 // Tests HTML reports in Debian's Chromium: `node report.mjs COMMAND SCENARIOS FOLDER`. The program COMMAND writes a
-// report of each kind. A chart must show the values of the JSON, even if only a part of the time is visible, and the
-// page must work without scripts. Screenshots are written to FOLDER.
+// report of each kind. A chart must show the values of the report's JSON, even if only a part of the time is visible,
+// and the page must work without scripts. Screenshots are written to FOLDER.
 
 import assert from "node:assert/strict";
 import { execFileSync } from "node:child_process";

@@ -26,7 +26,7 @@ pub(crate) enum Error {
     Failed {
         /// The command line.
         command: String,
-        /// Its exit status.
+        /// The exit status of the program.
         status: ExitStatus,
     },
     /// A file or folder cannot be read or written.
@@ -45,7 +45,7 @@ pub(crate) enum Error {
         /// The number of wrong cites.
         count: usize,
     },
-    /// Phrases of the list of phrases that are hard to read were found.
+    /// The text contains phrases from the list of phrases that are hard to read.
     #[error("{count} phrases are hard to read; the list is in xtask/src/cites/words.rs")]
     Phrases {
         /// The number of phrases found.
@@ -76,7 +76,7 @@ pub(crate) enum Error {
     /// A file is not valid JSON.
     #[error("{} is not well-formed JSON", path.display())]
     Json {
-        /// The report.
+        /// The path of the file.
         path: PathBuf,
         /// The JSON parser's error.
         source: serde_json::Error,
@@ -84,7 +84,7 @@ pub(crate) enum Error {
     /// A report of the command lacks required data.
     #[error("{}: {missing}", path.display())]
     Report {
-        /// The report.
+        /// The path of the report.
         path: PathBuf,
         /// A description of the missing data.
         missing: &'static str,
@@ -114,7 +114,7 @@ pub(crate) enum Error {
     Video {
         /// Bytes received.
         bytes: u64,
-        /// The number of bytes that an encoder at its initial rate would send.
+        /// The least number of bytes expected: what an encoder sends at its initial rate.
         least: u64,
     },
     /// An example program does not listen for connections.
@@ -141,7 +141,7 @@ pub(crate) enum Error {
         /// The newest permitted version.
         most: String,
     },
-    /// A file is too large.
+    /// A built file is larger than allowed.
     #[error("{} has {size} bytes, but at most {most} bytes are allowed", file.display())]
     TooLarge {
         /// The file.

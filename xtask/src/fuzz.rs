@@ -24,7 +24,8 @@ pub(crate) fn targets(workspace: &Workspace) -> Result<Vec<String>, Error> {
 
 /// Runs one fuzz target for `seconds`.
 pub(crate) fn run_target(workspace: &Workspace, target: &str, seconds: u32) -> Result<(), Error> {
-    // Use the `cargo` of rustup, not the cargo that runs this program, because only rustup's understands `+nightly`.
+    // Use the `cargo` of rustup, not the cargo that runs this program, because only rustup's `cargo` understands
+    // `+nightly`.
     let cargo = |arguments: &[&str]| {
         let proxy = Process::new("cargo").folder(workspace.path("")).arguments(["+nightly"]).arguments(arguments);
         ["CARGO", "RUSTUP_TOOLCHAIN", "RUSTC", "RUSTDOC"].into_iter().fold(proxy, Process::without)

@@ -1,5 +1,5 @@
-//! Runs checks that take too long for every change, such as all experiments of the papers, long fuzzing, and the build
-//! of distributions. A page of the book shows the last result of each check.
+//! Runs the checks that take too long to be run after every change of the code, such as all experiments of the papers,
+//! long fuzzing, and the build of the distributions. A page of the book shows the last result of each check.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -80,7 +80,7 @@ impl Part {
     }
 }
 
-/// Runs all parts whose name begins with `wanted`, even if one of them fails. Writes each result into the book.
+/// Runs all parts whose name begins with `wanted`, and continues if a part fails. Writes each result into the book.
 ///
 /// # Errors
 /// [`Error::Usage`] if no part's name begins with `wanted`; [`Error::Nightly`] if a part failed.
@@ -102,7 +102,7 @@ pub(crate) fn run(workspace: &Workspace, wanted: &str) -> Result<(), Error> {
         println!("\n== {name}");
         let start = Instant::now();
         let result = part.run(workspace).unwrap_or_else(|error| {
-            // The book gets no error message, because it may contain paths of this machine.
+            // Print the error message, but do not write it into the book, because it may contain paths of this machine.
             eprintln!("{name}: {error}");
             failed.push(name.clone());
             "**failed**".to_owned()
@@ -153,8 +153,8 @@ fn in_words(time: Duration) -> String {
     if seconds < 100 { format!("{seconds} s") } else { format!("{} min", (seconds + 30) / 60) }
 }
 
-/// Writes the result of a part into the table of the book. The new row replaces the old row of this part; if there is
-/// none, the row is appended.
+/// Writes the result of a part into the book's table of results. The new row replaces the part's old row. If there is
+/// no old row, the new row is appended.
 fn enter(workspace: &Workspace, name: &str, cells: &[&str]) -> Result<(), Error> {
     let path = workspace.path(PAGE);
     let page = with_row(&workspace::read(&path)?, name, cells);

@@ -44,7 +44,7 @@ fn judge_all(reports: &Value) -> Result<u64, &'static str> {
     reports.iter().map(judge).sum()
 }
 
-/// Number of parts of the demo: a session with a target delay, and a session with Equipoise's own control law.
+/// Number of parts of the demo. One is a session with a target delay, the other a session with Equipoise's own law.
 const PARTS: usize = 2;
 
 /// Returns the number of packets received in the simulated and the live run. Returns an error if a run is missing, or

@@ -95,8 +95,8 @@ func newSender(t *testing.T, initial, least, most int64) *sender {
 	return &sender{t: t, began: time.Now(), estimator: estimator, writer: writer}
 }
 
-// until advances the simulated clock to ns after the start. Pion's goroutines take no simulated time, because the clock
-// stands still until all of them wait.
+// until advances the simulated clock to the time ns after the start. Pion's goroutines take no simulated time, because
+// the clock stops until all of them wait.
 func (s *sender) until(ns int64) {
 	time.Sleep(time.Until(s.began.Add(time.Duration(ns))))
 	synctest.Wait()

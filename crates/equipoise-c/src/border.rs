@@ -23,8 +23,8 @@ pub(crate) unsafe trait Growing: Copy {
     fn standard() -> Self;
 }
 
-/// Reads the caller's structure. Fields that are missing in it have their default values; for NULL, all fields have
-/// them.
+/// Reads the caller's structure. Fields that are missing in the caller's structure have their default values. If `from`
+/// is null, all fields have their default values.
 ///
 /// # Safety
 /// `from` is null, or points to a structure that begins with its size, a `usize`, and has that number of readable
@@ -43,7 +43,7 @@ pub(crate) unsafe fn options<T: Growing>(from: *const T) -> Result<T, Fault> {
     Ok(whole)
 }
 
-/// Copies `value` into the caller's structure, without the fields that are beyond the size of that structure.
+/// Copies `value` into the caller's structure. Fields that do not fit into the caller's structure are left out.
 ///
 /// # Safety
 /// `to` is null, or points to a structure that begins with its size, a `usize`, and has that number of writable bytes.
@@ -63,8 +63,7 @@ pub(crate) unsafe fn fill<T: Growing>(to: *mut T, value: T) -> Result<(), Fault>
 }
 
 fn check_size<T: Growing>(size: usize) -> Result<(), Fault> {
-    // No structure of the library is as large as a page of memory. A larger `size` means that the caller did not set
-    // it.
+    // No structure of the library has more than 4096 bytes. A larger `size` means that the caller did not set the size.
     if (size_of::<usize>()..=4096).contains(&size) {
         return Ok(());
     }
@@ -85,8 +84,8 @@ pub(crate) unsafe fn text<'a>(from: *const c_char, what: &str) -> Result<&'a str
     text.to_str().map_err(|_| Fault::new(eq_error::EQ_E_ARGUMENT, format!("`{what}` is not UTF-8")))
 }
 
-/// Returns a C string for a word of the library. The string is never freed. The number of words is bounded, because
-/// each is the name of one reason for a rate.
+/// Returns a C string for a word of the library. The string is never freed. The number of strings is bounded, because
+/// the words are the names of the reasons for a rate.
 pub(crate) fn word(word: &'static str) -> *const c_char {
     static WORDS: Mutex<BTreeMap<&'static str, CString>> = Mutex::new(BTreeMap::new());
     let mut words = locked(&WORDS);
@@ -116,7 +115,7 @@ pub(crate) unsafe fn many<'a, T>(from: *const T, count: usize, what: &str) -> Re
 /// Reads texts of the form "name=value".
 ///
 /// # Safety
-/// `from` satisfies the conditions of [`many`], and each of its items those of [`text`].
+/// `from` satisfies the conditions of [`many`], and each of its items satisfies the conditions of [`text`].
 pub(crate) unsafe fn pairs<'a>(from: *const *const c_char, count: usize) -> Result<Vec<(&'a str, &'a str)>, Fault> {
     // SAFETY: the caller guarantees that the pointers are valid.
     let texts = unsafe { many(from, count, "parameters") }?;
@@ -150,8 +149,8 @@ pub(crate) unsafe fn hand_out<T>(to: *mut *mut T, make: impl FnOnce() -> Result<
 
 /// Maximum size of an IP packet, in bytes: the longest IPv6 payload and its header (RFC 8200, Sec. 3).
 pub(crate) const LONGEST_PACKET: usize = 65_575;
-/// Maximum size of a frame and of the data that waits to be sent, in bytes. Our choice: the limit is far above real
-/// sizes, and sums of such sizes cannot overflow.
+/// Maximum size of a frame, and of the data that waits to be sent, in bytes. Our choice: the limit is far above real
+/// sizes, and low enough that sums of sizes cannot overflow.
 pub(crate) const LONGEST_FRAME: usize = 1 << 31;
 /// Converts a number of bytes from the caller to a size. Returns an error if the number is above `most`.
 pub(crate) fn bytes(count: usize, most: usize) -> Result<Size, Fault> {

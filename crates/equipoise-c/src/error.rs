@@ -21,7 +21,7 @@ pub enum eq_error {
     EQ_E_HANDLE = -1,
     /// A null pointer, an invalid address, a text that is not UTF-8, or a number out of range.
     EQ_E_ARGUMENT = -2,
-    /// The call is not allowed in the present state, such as a send before eq_dst.
+    /// The call is not allowed in the present state, such as eq_send before eq_dst.
     EQ_E_STATE = -3,
     /// The other host does not answer, or refuses.
     EQ_E_PEER = -4,

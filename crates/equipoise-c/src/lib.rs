@@ -1,6 +1,6 @@
 //! `libequipoise`: Equipoise for C.
 //!
-//! - [`controller`]: a rate controller and its pacer in the caller's own stack.
+//! - [`controller`]: a rate controller and its pacer, for a program with its own network code.
 //! - [`media`]: sessions between hosts, as in `equipoise send` and `equipoise receive`, with descriptors to poll.
 //! - [`pair`]: flow pairs, in a separate header.
 //!

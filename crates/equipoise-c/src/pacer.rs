@@ -89,7 +89,7 @@ pub unsafe extern "C" fn eq_pacer_sent(pacer: *mut eq_pacer, now_ns: i64, size: 
 }
 
 /// Reports that there was nothing to send until `now_ns`. The next packet is then due at `now_ns` at the earliest, so
-/// that the pacer does not make up for the pause with a burst.
+/// that no burst of packets follows the pause.
 ///
 /// # Safety
 /// `pacer` is null or a pacer that no other thread uses at the same time.

@@ -19,7 +19,7 @@ pub(crate) fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// A descriptor that becomes readable by `raise`, and no longer readable by `lower`.
+/// A descriptor that `raise` makes readable, until `lower` is called.
 #[derive(Debug)]
 pub(crate) struct Signal(EventFd);
 

@@ -12,7 +12,7 @@ pub(crate) struct CallersClock {
 /// zero, because a receiver's timestamps wrap around and may therefore seem to be earlier than this time.
 const EPOCH: u64 = 1 << 60;
 
-/// In place of a time: never.
+/// Value of a time in ns that means never.
 pub const EQ_NEVER: i64 = i64::MAX;
 
 impl CallersClock {

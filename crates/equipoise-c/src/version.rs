@@ -2,12 +2,12 @@
 
 use std::ffi::{CStr, c_char};
 
-/// Major version of the header, which is also in the soname. It changes if programs must be rebuilt for the new
+/// Major version of the header, which is also in the soname. It increases when programs must be rebuilt for the new
 /// version.
 pub const EQ_VERSION_MAJOR: u32 = 0;
-/// Minor version of the header. It increases if the API has additions.
+/// Minor version of the header. It increases when calls or fields are added.
 pub const EQ_VERSION_MINOR: u32 = 1;
-/// Patch version of the header. It increases if a version only corrects errors.
+/// Patch version of the header. It increases when a version only corrects errors.
 pub const EQ_VERSION_PATCH: u32 = 0;
 
 /// Returns the version of the library at run time; EQ_VERSION is the version of the header. The text belongs to the

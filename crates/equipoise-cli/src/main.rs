@@ -98,6 +98,6 @@ fn complain(error: &CliError) {
     if let Some(hint) = error.hint() {
         lines.push_str(&format!("hint: {hint}\n"));
     }
-    // If standard error is closed, the message is lost.
+    // If standard error is closed, the message cannot be printed; this error is ignored.
     let _ = anstream::stderr().write_all(lines.as_bytes());
 }

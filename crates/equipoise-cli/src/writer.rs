@@ -32,14 +32,15 @@ pub(crate) struct Inlet {
     dropped: Arc<AtomicU64>,
 }
 
-/// Maximum number of queued bytes of payload. Our choice: a disk may stall for one second at 200 Mbit/s.
+/// Maximum number of queued bytes of payload. Our choice: if 200 Mbit/s of payload arrive, the disk may stall for one
+/// second before payload is dropped.
 pub(crate) const MOST_PAYLOAD: usize = 32 << 20;
 /// Maximum number of queued bytes of text lines. Our choice: the lines of a thousand sessions in ten seconds.
 pub(crate) const MOST_LINES: usize = 4 << 20;
 /// Memory, in bytes, that a queued item needs in addition to its data, for the queue and for the allocator.
 const PIECE: usize = 64;
-/// Pause of the writing thread when its queue is empty. Without it, waking up for every packet would cost as much as
-/// receiving the packet.
+/// Pause of the writing thread when its queue is empty. Without the pause, the thread would wake up for every packet,
+/// which costs as much as receiving the packet.
 const NAP: Duration = Duration::from_millis(20);
 
 impl Writer {
@@ -111,7 +112,7 @@ impl Inlet {
         taken
     }
 
-    /// Returns the number of items that were dropped because the queue was full.
+    /// Returns the number of items that were dropped, because the queue was full or writing had failed.
     pub(crate) fn dropped(&self) -> u64 {
         self.dropped.load(Ordering::Relaxed)
     }

@@ -76,8 +76,8 @@ pub(crate) enum SettingsError {
     },
 }
 
-/// Maximum rate of IP packets as a multiple of the property `max-bitrate`: a fifth of that rate is left for headers, so
-/// that the estimate can reach `max-bitrate`.
+/// Maximum rate of IP packets as a multiple of the property `max-bitrate`: a fifth of the maximum rate is left for
+/// headers, so that the estimate can reach `max-bitrate`.
 const WITH_HEADERS: f64 = 1.25;
 /// The lowest rate accepted by controllers, in bit/s.
 const LEAST_BPS: u32 = 1_000;
@@ -178,8 +178,8 @@ mod tests {
         assert_eq!(rate(&Settings { max_bps: 400_000, ..settings.clone() }), 400_000);
         let parameters = " initial_rate = 200 kbit/s , max_rate=1 Mbit/s,".to_owned();
         assert_eq!(rate(&Settings { parameters, ..settings.clone() }), 200_000);
-        // The extreme values of the bitrate properties are also tested with a controller that has none of the three
-        // parameters.
+        // The extreme values of the bitrate properties are also tested with a controller that has none of the
+        // parameters `min_rate`, `max_rate` and `initial_rate`.
         for bps in [1, u32::MAX] {
             let (controller, parameters) = ("cbr".to_owned(), "rate=1 Mbit/s".to_owned());
             let extreme = Settings { estimated_bps: bps, min_bps: bps, max_bps: bps, ..Settings::default() };

@@ -41,8 +41,8 @@ struct Departure {
 
 /// Number of packets that are remembered. Our choice: 0.8 s of packets at 100 Mbit/s.
 const REMEMBERED: u16 = 1 << 13;
-/// Number of candidate packets that are tried, near the packet that the sending time suggests: a queue may delay
-/// packets between the element and `rtpsession`.
+/// Number of candidate packets that are tried, from the packet that the sending time suggests back to earlier packets:
+/// a queue between the element and `rtpsession` may have delayed packets.
 const TRIED: usize = 256;
 /// The longest time that a packet may need from the element to `rtpsession`.
 const ON_THE_WAY: Span = Span::from_secs(1);

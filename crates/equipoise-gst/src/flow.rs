@@ -67,15 +67,16 @@ const PACING: f64 = 1.5;
 /// Maximum number of packets in the queue: about 1 s of packets at 50 Mbit/s. If a sender ignores the estimated
 /// bitrate, its newest packets are dropped.
 const MOST: usize = 4096;
-/// The queue may contain the data of this number of seconds at the rate, because the packets of a frame are spread over
-/// time. More data than that is sent within `DRAINED_S` seconds, by lowering the encoder's bitrate. Our choice:
-/// otherwise an encoder that follows a lower rate slowly would keep its queue until it produces less than the rate.
+/// The queue may contain as much data as is sent at the rate in this time, in s, because the packets of a frame are
+/// spread over time. If it contains more, the encoder's bitrate is lowered so that the excess is sent within
+/// `DRAINED_S` seconds. Our choice: otherwise an encoder that follows a lower rate slowly would keep its queue until it
+/// produces less than the rate.
 const SPREAD_S: f64 = 0.1;
 const DRAINED_S: f64 = 0.5;
 /// Bytes of the IPv4 and UDP headers of an RTP packet.
 const OVERHEAD: u64 = 28;
-/// The encoder is notified of changes of its bitrate by more than 1/100, and at most once per 100 ms, because each
-/// change reconfigures the encoder. Our choice.
+/// The encoder is notified of changes of its bitrate by more than 1/100 or to a limit, and at most once per 100 ms,
+/// because each change reconfigures the encoder. Our choice.
 const NOTICED: u32 = 100;
 const TOLD_EVERY: Span = Span::from_millis(100);
 /// A decrease of the bitrate by more than 1/10 is sent to the encoder at once.

@@ -31,7 +31,7 @@ pub enum KernelError {
         /// The type that is missing.
         missing: &'static str,
     },
-    /// The kernel calls congestion controls with a signature that none of the programs here supports.
+    /// The kernel calls congestion controls with a number of parameters that this crate does not support.
     #[error(
         "this kernel calls a congestion control with {parameters} parameters, but the programs here take 4 or 2; a newer version of equipoise may support it"
     )]
@@ -84,7 +84,7 @@ pub enum KernelError {
         /// The system's error.
         source: libbpf_rs::Error,
     },
-    /// The kernel's data does not have the format of this version's program.
+    /// The loaded program is from another version of this crate, so that its data has another format.
     #[error("the loaded program belongs to another version; `equipoise kernel unload` and `load` replace it")]
     Version,
 }

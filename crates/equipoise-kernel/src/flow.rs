@@ -55,8 +55,7 @@ pub fn sockets() -> Result<Vec<Flow>, KernelError> {
     let mut found = Vec::new();
     let mut maps = maps(MapType::SkStorage, MAP)?;
     let all = maps.len();
-    // Skip maps of another version of the program, which exist as long as their last connection, and read the other
-    // maps.
+    // Skip the maps of another version of the program, which exist until their last connection is closed.
     maps.retain(|map| libbpf_rs::MapCore::value_size(map) as usize == FLOW_BYTES);
     match (all, maps.len()) {
         (0, _) => return Ok(found),

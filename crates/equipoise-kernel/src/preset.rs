@@ -14,9 +14,9 @@ const MAP: &str = "window_presets";
 /// dropped.
 ///
 /// Linux does not let applications set a connection's congestion window. With this variant, a connection behaves as
-/// with the original congestion control, except for one case: when the connection next sends while no data is in
-/// flight, its window becomes the value that [`set`](Self::set) stored. A flow pair needs this at the beginning of a
-/// probing period (Tobe 1999, Sec. 4).
+/// with the original congestion control, with one exception: after [`set`](Self::set), the connection's window becomes
+/// the stored value when the connection next sends while no data is in flight. A flow pair needs this at the beginning
+/// of a probing period (Tobe 1999, Sec. 4).
 #[derive(Debug)]
 pub struct PresetWindow {
     name: &'static str,

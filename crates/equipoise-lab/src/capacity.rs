@@ -22,7 +22,7 @@ pub enum CapacityError {
     Trace(#[from] TraceError),
 }
 
-/// Reads a capacity from a trace in Mahimahi's format. The link's first instant is the time `offset` in the trace.
+/// Reads a capacity from a trace in Mahimahi's format. The link starts at the time `offset` in the trace.
 ///
 /// # Errors
 /// [`CapacityError`]; if the content is invalid, the error names the line.
@@ -30,7 +30,7 @@ pub fn trace_capacity(file: &Path, offset: Span) -> Result<Capacity, CapacityErr
     Ok(Capacity::Trace(DeliveryTrace::parse(&read(file)?)?.from_offset(offset)))
 }
 
-/// Reads a capacity from lines of `time_s,rate_mbps`. The link's first instant is the time `offset` in the file.
+/// Reads a capacity from lines of `time_s,rate_mbps`. The link starts at the time `offset` in the file.
 ///
 /// # Errors
 /// [`CapacityError`]; if the content is invalid, the error names the line.

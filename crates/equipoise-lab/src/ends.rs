@@ -52,7 +52,7 @@ pub enum EndsError {
         /// Name of the kernel's congestion control.
         name: String,
     },
-    /// The controller of a session's reverse media needs the path load, which is measured only at the session's other
+    /// The controller of a session's reverse media needs the path load, which is available only at the session's other
     /// endpoint.
     #[error(
         "the controller of {flow} needs the load of the path, which media in the reverse direction of a session do not receive"
@@ -381,7 +381,7 @@ fn receiver(flow: &Flow, index: usize, sender_ssrc: u32, seed: u64) -> Result<Re
 }
 
 fn receiver_config(flow: &Flow, index: usize, sender_ssrc: u32, seed: u64) -> ReceiverConfig {
-    // Flipping one bit makes the receiver's SSRC differ from any value of the sender's SSRC.
+    // The receiver's SSRC is the sender's with one bit flipped, so the two always differ.
     let ssrc = sender_ssrc ^ 1;
     let name = flow.rtcp.receiver.clone().unwrap_or_else(|| cname("receiver", index));
     let reporting = flow.reporting();

@@ -107,12 +107,12 @@ impl<W: Write> Pcapng<W> {
         let datagram_length = UDP_HEADER + datagram.head.len() + datagram.media;
         let length = IPV4_HEADER + datagram_length;
         let mut packet = Vec::with_capacity(length);
-        // Version 4 without options, then the traffic class: no DSCP, and the ECN field (RFC 3168, Sec. 5).
+        // Version 4, a header without options, DSCP 0, and the ECN field (RFC 3168, Sec. 5).
         packet.extend([0x45, datagram.ecn as u8]);
         packet.extend(clipped(length).to_be_bytes());
         packet.extend(self.identification.to_be_bytes());
         self.identification = self.identification.wrapping_add(1);
-        // The flag "don't fragment", then the hop limit and the protocol.
+        // The flag "don't fragment", the hop limit, the protocol, and a zero checksum, which is computed below.
         packet.extend([0x40, 0, HOP_LIMIT, UDP, 0, 0]);
         let sender_is_near = (datagram.side == Side::Near) == (datagram.way == Way::Sent);
         let PathId(path) = datagram.path;

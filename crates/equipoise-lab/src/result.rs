@@ -144,7 +144,8 @@ pub struct Run {
 pub struct EmulatorResult {
     /// Number of datagrams dropped because they did not come from the run's flows.
     pub packets_foreign: u64,
-    /// Number of datagrams dropped by the machine instead of by a link, because memory or a socket buffer was full.
+    /// Number of datagrams dropped by the machine instead of by a link, for lack of memory, or by the kernel at the
+    /// emulator's sockets.
     pub packets_lost: u64,
     /// Median lateness of departures, compared with an ideal link, in seconds.
     pub late_p50_s: Option<f64>,

@@ -5,14 +5,15 @@ use equipoise::units::Span;
 use crate::report::{millis, signed_percent};
 use crate::result::{ExcursionResult, FlowResult, Run, World};
 
-/// Largest relative distance of the settled delay from the target at which the session still held its target. Our
+/// A session held its target if the relative distance of its settled delay from the target is at most this share. Our
 /// choice.
 const HELD_WITHIN: f64 = 0.15;
 /// A delay above this multiple of the target is an excursion. Our choice.
 pub(crate) const EXCURSION_FROM: f64 = 2.0;
-/// Longest excursion at which the session still held its target. Our choice: the time of a few spoken words.
+/// A session did not hold its target if an excursion lasted longer than this. Our choice: the time of a few spoken
+/// words.
 const LONGEST_EXCURSION: Span = Span::from_secs(2);
-/// Share of decisions not made by the control law from which a session counts as limited. Our choice.
+/// A session counts as limited if at least this share of its decisions was not made by the control law. Our choice.
 const LIMITED_FROM: f64 = 0.5;
 
 /// Whether a flow held its target in a run.
@@ -66,7 +67,7 @@ impl Verdict {
     }
 }
 
-/// A statement whether a flow held its target in several runs.
+/// Whether a flow held its target in several runs, and a sentence about it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Judgement {
     /// Whether the flow held its target in all runs; `None` if it has no target.

@@ -2,8 +2,8 @@
 //! between network interfaces or as a UDP relay, with and without busy-waiting.
 //!
 //! Run it with `cargo bench -p equipoise-net --bench link`. Append `-- SECONDS` for longer or shorter runs, `-- SECONDS
-//! MBPS` for one rate, or `-- SECONDS MBPS interfaces spin` for one row. Bridging interfaces needs the right to create
-//! network namespaces.
+//! MBPS` for one rate, or `-- SECONDS MBPS interfaces spin` for one row of the table. Bridging interfaces needs the
+//! right to create network namespaces.
 #![expect(clippy::print_stdout, reason = "a bench prints what it found")]
 
 use std::env;

@@ -129,8 +129,8 @@ impl PayloadSender {
         Ok(())
     }
 
-    /// Passes one part of at most [`PART`](Self::PART) bytes, and blocks while the channel is full. If `end`, the
-    /// application data unit ends with this part.
+    /// Passes one part of at most [`PART`](Self::PART) bytes, and blocks while the channel is full. If `end` is true,
+    /// the application data unit ends with this part.
     pub(crate) fn push_part(&self, part: &[u8], end: bool) -> Result<(), Closed> {
         if self.try_put(part, end)? { Ok(()) } else { block_on(self.pushing(part, end)) }
     }

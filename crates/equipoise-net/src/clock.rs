@@ -16,12 +16,13 @@ pub type Time = Instant<HostClock>;
 /// How long a measured offset between the wall clock and the monotonic clock is used before it is measured again.
 const TRUST: Span = Span::from_millis(500);
 
-/// If a timestamp seems older than this, the offset is measured again, because the wall clock may have been set back.
-/// Our choice: datagrams are seldom read that late, and a measurement takes 0.5 µs.
+/// If a timestamp seems older than this, the offset between the wall clock and the monotonic clock is measured again,
+/// because the wall clock may have been set back. Our choice: datagrams are seldom read that late, and a measurement
+/// takes 0.5 µs.
 const DOUBTFUL_AGE: Span = Span::from_millis(10);
 
-/// If the offset changed by more than this plus a thousandth of the time since the last measurement, the wall clock was
-/// stepped, not slewed: Linux slews by 500 ppm at most (adjtimex(2)).
+/// If the offset between the wall clock and the monotonic clock changed by more than this plus a thousandth of the time
+/// since the last measurement, the wall clock was stepped, not slewed: Linux slews by 500 ppm at most (adjtimex(2)).
 const LEAST_STEP: Span = Span::from_millis(1);
 
 /// The host's time: `CLOCK_MONOTONIC` plus the offset of `CLOCK_REALTIME` from it, measured when the clock was created.

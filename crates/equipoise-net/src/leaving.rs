@@ -22,7 +22,7 @@ impl<T: Send + 'static> Leaving<T> {
         self.thread.take()
     }
 
-    /// Ends the thread by calling `end`, which may block, on a thread that may block.
+    /// Ends the thread by calling `end`, which may block, on another thread that may block.
     pub(crate) async fn end<R: Send + 'static>(
         self,
         end: impl FnOnce(T) -> Result<R, NetError> + Send + 'static,

@@ -21,8 +21,8 @@ use crate::ecn::{ServiceControl, ecn_in, listen_for_ecn};
 use crate::icmp::{Word, is_word_from_the_path};
 use crate::{Clock, Dscp, NetError, Time};
 
-/// Size of the receive buffer that is requested, in bytes; the system may grant less. Our choice: more than 1 s at 30
-/// Mbit/s, in case the reader stalls.
+/// Size of the receive buffer that is requested, in bytes; the system may grant less. Our choice: if the reader stalls,
+/// the buffer holds the datagrams that arrive in 1 s at 30 Mbit/s.
 pub(crate) const RECEIVE_BUFFER: usize = 4 << 20;
 
 /// Maximum number of datagrams and errors that one call skips, so that a flood of them cannot block the caller. Our

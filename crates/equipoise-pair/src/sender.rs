@@ -115,7 +115,8 @@ struct Numbers {
 /// Maximum number of RTP packets that wait for the pacer: one to send next, and one after it.
 const RTP_PACKETS: usize = 2;
 /// TCP's buffer may contain as many unsent bytes as TCP sends in this time. Our choice: these bytes must be sent before
-/// a switch of the transport. The pause is then hardly longer than the time between two pictures of a video.
+/// a switch of the transport, and the pause that this causes is hardly longer than the time between two pictures of a
+/// video.
 const UNSENT: Span = Span::from_millis(50);
 /// Time between two checks of a TCP connection that still has to send data. Our choice: a tenth of [`UNSENT`].
 const LOOK: Span = Span::from_millis(5);
@@ -278,8 +279,9 @@ impl Sender {
         self.handle(now, Input::Tcp(self.tcp));
     }
 
-    /// Returns a number of unsent bytes. In addition to the time of [`wake`](Self::wake), the caller must wait until
-    /// TCP has fewer unsent bytes than this. Returns `None` if no such wait is needed.
+    /// Returns a number of unsent bytes; `None` if the caller need not watch TCP. Otherwise the caller must call
+    /// [`handle`](Self::handle) with [`Input::Tcp`] as soon as TCP has fewer unsent bytes than this, even before the
+    /// time of [`wake`](Self::wake).
     pub fn tcp_awaited(&self) -> Option<u64> {
         match self.stage {
             Stage::Tcp | Stage::TcpDrains if !self.is_written() => Some(self.unsent_limit()),

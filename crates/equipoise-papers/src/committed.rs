@@ -1,4 +1,5 @@
-//! Compares the committed results in `docs/results`, from which the book's chapters are generated, with the program.
+//! Compares the committed results in `docs/results` with the program. The book's chapters are generated from these
+//! results.
 
 use std::collections::BTreeSet;
 

@@ -59,8 +59,8 @@ pub(crate) fn aside<T: Send>(
         let working = scope.spawn(move || {
             // When this guard is dropped, it wakes the waiting thread. A panic of the job drops it, too.
             let _wake = Wake { is_over, waiting };
-            // Attach the thread to the interpreter once for the whole job. Control laws written in Python attach again
-            // at each feedback, which is then faster.
+            // Attach the thread to the interpreter once for the whole job. Control laws written in Python attach it
+            // again at each feedback, which takes less time if the thread was attached before.
             Python::attach(|py| py.detach(|| job(&|done: f64| share.store(done.to_bits(), Ordering::Relaxed))))
         });
         let mut ended = Ok(());

@@ -1,4 +1,4 @@
-//! The tables of a report. The first columns of a table identify the row, such as `seed` and `flow`. The other columns
+//! The tables of a report. The first columns of a table, such as `seed` and `flow`, identify the row. The other columns
 //! are the keys that the row's object has in the report's JSON.
 
 use equipoise_lab::result::{

@@ -131,7 +131,7 @@ impl<R> Columns<R> {
         self.with(name, DataType::Utf8, Arc::new(array))
     }
 
-    /// Adds a column of texts that `of` creates, in contrast to `text`, whose texts exist already.
+    /// Adds a column of texts that `of` creates. (The method `text` is for texts that exist already.)
     pub(crate) fn made(self, name: &str, of: impl Fn(&R) -> Option<String>) -> Self {
         let array: StringArray = self.rows.iter().map(of).collect();
         self.with(name, DataType::Utf8, Arc::new(array))

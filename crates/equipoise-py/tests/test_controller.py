@@ -8,8 +8,8 @@ import equipoise
 
 
 def over_a_link(name: str, seconds: float = 20.0, capacity_bps: float = 2e6, **options: str | float) -> equipoise.Controller:
-    """Run a controller over a link of ``capacity_bps`` with a delay of 20 ms in each direction and a report every 100
-    ms.
+    """Run a controller over a link of ``capacity_bps`` with a delay of 20 ms in each direction and a report every
+    100 ms.
     """
     controller = equipoise.Controller(name, **options)  # type: ignore[arg-type]
     now, number, busy_until, reported = 0.0, 0, 0.0, 0.1
@@ -65,7 +65,7 @@ def test_acknowledgements_without_times_do() -> None:
 
 
 def test_what_is_wrong_is_named() -> None:
-    """If it fails, a wrong call raises no exception: wrong names or values, packets that were never sent, feedback of
+    """If it fails, no exception is raised for wrong names or values, packets that were never sent, or feedback of
     another kind.
     """
     with pytest.raises(ValueError, match="there is no controller `nobody`"):

@@ -68,8 +68,8 @@ def test_a_law_of_ours_and_the_same_in_python_send_the_same() -> None:
 
 
 def test_a_law_by_packets_sees_each_packet_leave_and_arrive() -> None:
-    """If it fails, a law that needs packets is not called for each packet that is sent or arrives, or not by its
-    timer.
+    """If it fails, a law that needs packets is not called for each packet that is sent or arrives, or its timer does
+    not call it.
     """
 
     class Window(Steady):

@@ -43,7 +43,7 @@ def test_controllers_are_compared_on_the_same_seeds(root: Path) -> None:
 
 
 def test_scenarios_are_compared_by_name() -> None:
-    """If it fails, variants do not have the keys of a dict as names, or two scenarios in a list may have the same
+    """If it fails, the keys of a dict are not the names of the variants, or two scenarios in a list may have the same
     name.
     """
     found = equipoise.compare({"one": equipoise.DEMO, "other": equipoise.DEMO}, set={"flow.media.start": "1 s"}, runs=2)
@@ -115,7 +115,7 @@ def test_round_trip_times_come_out_of_a_capture(tmp_path: Path) -> None:
 
 
 def test_streams_of_rtp_come_out_of_a_capture(root: Path, tmp_path: Path) -> None:
-    """If it fails, the RTP streams of a simulated run differ from those that the command ``equipoise`` finds."""
+    """If it fails, the package finds other RTP streams in a capture than the command ``equipoise``."""
     command = os.environ.get("EQUIPOISE_COMMAND")
     if command is None:
         pytest.skip("EQUIPOISE_COMMAND names the command; ./x python does")

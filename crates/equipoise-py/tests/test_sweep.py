@@ -49,8 +49,8 @@ def test_workers_give_the_same_bytes(tmp_path: Path, backend: str) -> None:
 
 
 def test_workers_of_ray_give_the_same_bytes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """If it fails, a sweep with ray writes other bytes. It runs in two rounds, because ray returns all results of a
-    round at once.
+    """If it fails, a sweep with ray writes other bytes than a sweep without workers. The sweep has two rounds, because
+    ray returns all results of a round at once.
     """
     ray = pytest.importorskip("ray", reason="ray for this Python")
     monkeypatch.setenv("RAY_USAGE_STATS_ENABLED", "0")

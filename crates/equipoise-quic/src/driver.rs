@@ -52,8 +52,8 @@ pub(crate) struct Driver {
 const OVERHEAD: u64 = 28;
 /// The assumed round-trip time before the first measurement (RFC 9002, Sec. 6.2.2).
 const INITIAL_ROUND_TRIP: Span = Span::from_millis(333);
-/// If a rate controller sets no window, the maximum data in flight is the data of its rate during this number of round
-/// trips plus `SLACK`. So normally the rate is the limit, but a path without acknowledgements stops sending.
+/// If a rate controller sets no window, the maximum data in flight is what is sent at its rate during this number of
+/// round trips plus `SLACK`. So normally the rate is the limit, but the sender stops if no acknowledgements arrive.
 const ROUND_TRIPS: i64 = 2;
 const SLACK: Span = Span::from_millis(50);
 /// The minimum window, in packets (RFC 9002, Sec. 7.2).
@@ -269,7 +269,7 @@ impl Driver {
     }
 
     /// Returns the path's rate, counting whole IP packets: the controller's rate or, if a scheduler divides a total
-    /// rate and this is lower, the path's share.
+    /// rate among the paths, at most the path's share of the total.
     pub(crate) fn rate(&self) -> Option<Rate> {
         #[cfg(feature = "noq")]
         if let Some(place) = &self.place {

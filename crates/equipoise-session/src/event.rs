@@ -101,7 +101,7 @@ pub enum Event {
         arrived: u64,
         /// Number of packets that this report is the first to state as not received.
         lost: u64,
-        /// Number of packets that are newly unknown because a report on them is missing. Their fate stays unknown
+        /// Number of packets whose fate became unknown, because the report on them is missing. Their fate stays unknown
         /// unless a later report covers them.
         unknown: u64,
         /// Round-trip time of the newest packet that arrived, minus the time for which the receiver is known to have
@@ -168,8 +168,8 @@ pub enum Event {
     CircuitStrained,
     /// A circuit breaker stopped the media, on one path or on all; report requests continue (RFC 8083, Sec. 4).
     CircuitBroken(Breaker),
-    /// Three consecutive reports arrived and the pause is over, so media restarts at the lowest rate, on the path or on
-    /// all paths that had stopped.
+    /// Three reports that answer a request arrived and the pause is over. So media restarts at the lowest rate, on the
+    /// path or on all paths that had stopped.
     CircuitClosed,
     /// The sender was late by more than a packet interval, and started a new schedule instead of sending a burst.
     PacingReset {

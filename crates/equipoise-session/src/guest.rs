@@ -237,8 +237,8 @@ struct Tally {
 }
 
 /// Minimum number of packets and minimum time for a proof of the delivery rate. Our choice: while packets are lost,
-/// each proof reduces the rate to the delivery rate, and the application may use less than the rate. If every feedback
-/// were a proof, these reductions alone would bring the rate to zero.
+/// each proof reduces the rate to the delivery rate, which is lower than the rate if the application sends less than
+/// the rate. If every feedback were a proof, these reductions alone would bring the rate to almost zero.
 const PACKETS: u64 = 5;
 const TIME: Span = Span::from_millis(200);
 

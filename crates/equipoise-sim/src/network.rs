@@ -40,7 +40,8 @@ pub(crate) struct Network {
     streams: Vec<StreamState>,
     /// The order in which links are computed: each link after its feeders, as far as cycles of links allow this.
     order: Vec<usize>,
-    /// For each link, how much later than the known time of the sessions all arrivals at the link are known.
+    /// For each link, a time span: if all packets that sessions send before a time t are known, all arrivals at the
+    /// link before t plus this span are known.
     ahead: Vec<Span>,
     has_ring: bool,
     /// Buffer, reused to avoid allocations: for each link in a network with cycles, the time up to which all arrivals
@@ -175,13 +176,13 @@ impl Network {
         self.known
     }
 
-    /// The time up to which all input must be known before the next packet in the network can be processed. No packet
-    /// arrives at a link or session before this time. `None` if there are no packets.
+    /// When all arrivals before the returned time are known, the next packet in the network can be processed. Until
+    /// then, no packet arrives at a session. `None` if there are no packets.
     pub(crate) fn next_known(&self) -> Option<Time> {
         (0..self.links.len()).filter_map(|link| self.next_known_at(link)).min()
     }
 
-    /// The time up to which all input must be known before the next packet at or in a link can be processed.
+    /// When all arrivals before the returned time are known, the next packet at or in this link can be processed.
     fn next_known_at(&self, link: usize) -> Option<Time> {
         let Link { carrier, feeders, .. } = &self.links[link];
         let heads = feeders.iter().filter_map(|feeder| match feeder.from {

@@ -22,8 +22,8 @@ pub struct Request {
     pub seed: Option<u64>,
     /// Length of the run in seconds; `None` to use the scenario's length.
     pub duration_s: Option<f64>,
-    /// Names of controllers. The scenario is run once for each name, with this controller in place of the observed
-    /// flow's own. If the list is empty, the scenario is run once with its own controllers.
+    /// Names of controllers. The scenario is run once for each name; in this run, the observed flow has the named
+    /// controller. If the list is empty, the scenario is run once with its own controllers.
     #[serde(default)]
     pub controllers: Vec<String>,
     /// Changes of the link that the user made by hand.
@@ -44,7 +44,7 @@ pub struct Played {
     /// The link's propagation delay over time: pairs of a start time and a value, both in seconds.
     pub delay: Vec<(f64, f64)>,
     /// The link's random loss over time: pairs of a start time in seconds and the share of lost packets, from 0 to 1.
-    /// For losses in bursts, the mean share.
+    /// If losses occur in bursts, this is the mean share.
     pub loss: Vec<(f64, f64)>,
     /// Length of the run in seconds.
     pub duration_s: f64,

@@ -55,8 +55,8 @@ pub(crate) const CROSS: &str = "traffic of others";
 /// The changes of one quantity made by hand, sorted by time: pairs of a time, and the value from that time on.
 type Pulls<T> = Vec<(Span, T)>;
 
-/// Returns the overrides that insert the changes made by hand into a scenario, and the section of a scenario file for
-/// the cross traffic, if there is cross traffic.
+/// Returns the overrides that insert the changes made by hand into a scenario. If there is cross traffic, also returns
+/// its section for the scenario file.
 pub(crate) fn steps(link: &Link, pulls: &[Pull]) -> Result<(Vec<Override>, Option<String>), PullError> {
     let capacities = of(pulls, Quantity::Capacity, rate)?;
     if capacities.iter().any(|(_, rate)| *rate == Rate::ZERO) {

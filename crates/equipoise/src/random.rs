@@ -1,7 +1,7 @@
 //! Seeds and generators of random numbers: the same seed yields the same numbers on every machine.
 //!
-//! Nothing in this crate uses ambient randomness. The caller passes a seed, and each use has its own stream, so that a
-//! new use does not change the numbers of other uses.
+//! Nothing in this crate takes random numbers from the operating system. The caller passes a seed, and each use has its
+//! own stream, so that a new use does not change the numbers of other uses.
 
 use rand_core::SeedableRng;
 
@@ -20,7 +20,8 @@ pub fn generator(seed: u64, stream: u64) -> Generator {
     Generator::from_seed((state | 1).to_le_bytes())
 }
 
-/// The finaliser of `SplitMix64` (Steele 2014, Fig. 15): every bit of the input affects every bit of the result.
+/// Mixes the bits of a seed by the finaliser of `SplitMix64` (Steele 2014, Fig. 15): every bit of the input affects
+/// every bit of the result.
 const fn mix(seed: u64) -> u64 {
     let mut z = seed.wrapping_add(0x9E37_79B9_7F4A_7C15);
     z = (z ^ (z >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);

@@ -85,8 +85,8 @@ const MOST_BPS: u32 = 5_000_000;
 /// The encoder's bitrate as a share of the media rate. Our choice: frame sizes vary, and the encoder meets its bitrate
 /// only on average.
 const SHARE: f64 = 0.95;
-/// If the data that waits for the pacer needs more than this time at the present rate, no frame is encoded. Our choice:
-/// the time of three frames.
+/// If sending the data that waits for the pacer takes longer than this at the present rate, no frame is encoded. In s.
+/// Our choice: the time of three frames.
 const LATEST_S: f64 = 0.12;
 
 fn assignment(text: &str) -> Result<(String, String), String> {
@@ -279,8 +279,8 @@ fn given(arguments: &Arguments) -> Vec<(&str, &str)> {
     given
 }
 
-/// Returns a peer's address on the loopback interface. Chromium may hide the addresses of its interfaces, but it
-/// listens on all interfaces, so that only the port matters.
+/// Returns a peer's address on the loopback interface, with the port from the peer's candidate addresses. Their IP
+/// addresses do not matter: Chromium may hide the addresses of its interfaces, but listens on all interfaces.
 fn one_of(addresses: &[SocketAddr]) -> Result<SocketAddr, String> {
     let known = addresses.iter().find(|address| address.is_ipv4());
     let known = known.ok_or_else(|| format!("no address of UDP over IPv4 among {addresses:?}"))?;

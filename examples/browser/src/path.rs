@@ -15,7 +15,7 @@ pub(crate) const STEPS_BPS: [u64; 4] = [1_000_000, 2_500_000, 600_000, 1_000_000
 const PROPAGATION: Span = Span::from_millis(50);
 /// Maximum length of the bottleneck's queue, as a time. Packets that arrive at a full queue are dropped.
 const QUEUE: Span = Span::from_millis(300);
-/// Time at the start of each phase that is not used for the utilisation, because the sender adapts to the new capacity.
+/// Length of the part at the start of each phase that does not count for the utilisation, because the sender adapts.
 const SETTLING: Span = Span::from_secs(5);
 /// The rate of the return path, which is never the bottleneck.
 const BACK: Rate = Rate::from_bps(100_000_000);
@@ -38,7 +38,7 @@ struct Seen {
 pub(crate) struct Phase {
     /// The capacity of the bottleneck in this phase.
     pub(crate) capacity_bps: u64,
-    /// Share of the capacity that media packets used, with their headers, from 5 s after the start of the phase.
+    /// Share of the capacity that media packets (with headers) used, from 5 s after the start of the phase on.
     pub(crate) used: f64,
     /// 95th percentile of the queueing delays of all media packets in the phase.
     pub(crate) queueing_p95_s: f64,

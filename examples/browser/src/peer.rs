@@ -43,7 +43,7 @@ pub(crate) struct Peer {
     events: watch::Receiver<Progress>,
 }
 
-/// What has been completed in setting up a connection.
+/// Which steps of setting up a connection are complete.
 #[derive(Clone, Copy, Debug, Default)]
 struct Progress {
     gathered: bool,

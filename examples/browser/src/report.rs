@@ -40,7 +40,7 @@ impl Second {
         Self { time_s: time.as_secs_f64(), own, chromium }
     }
 
-    /// The longest time between two pictures of which the second was shown in this second.
+    /// The longest time between two pictures, if it ended in this second of the run, in s.
     fn gap_s(&self) -> f64 {
         self.chromium["longest_gap_s"].as_f64().unwrap_or(0.0)
     }
@@ -64,8 +64,8 @@ pub(crate) struct Report {
     pub(crate) chromium: String,
     pub(crate) frames_sent: u64,
     pub(crate) frames_decoded: u64,
-    /// Times without a new picture that are long enough to be visible. Each pair has the time since the start of the
-    /// run at which it was recorded, and its length, both in s.
+    /// Visible freezes: the longest time without a new picture in a second, if it is at least `FREEZE_S`. Each pair has
+    /// the time since the start of the run, and the length of the freeze, both in s.
     pub(crate) gaps: Vec<(f64, f64)>,
     pub(crate) jitter_buffer_s: Option<f64>,
     pub(crate) packets_lost: i64,

@@ -33,7 +33,7 @@ const MOST: Rate = Rate::from_bps(3_000_000);
 /// The encoder's bitrate as a share of the payload rate. Our choice: frame sizes vary, and the encoder meets its
 /// bitrate only on average.
 const SHARE: f64 = 0.95;
-/// If the data that waits to be sent needs more than this time at the present bitrate, no frame is encoded. Our choice:
+/// If sending the waiting data takes longer than this at the present bitrate, no frame is encoded. In s. Our choice:
 /// the time of three frames.
 const LATEST_S: f64 = 0.12;
 

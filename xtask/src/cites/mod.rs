@@ -1,5 +1,5 @@
-//! Checks the prose of the project. Every cite must name a known source in the standard form, such as `Waki 2013, Eq.
-//! 15` or `RFC 3550, App. A.1`. No phrase may be in the list of phrases that are hard to read.
+//! Checks the prose of the project. Every cite must name a known source in the standard form, such as
+//! `Waki 2013, Eq. 15` or `RFC 3550, App. A.1`. Phrases from the list of phrases that are hard to read are errors.
 
 mod known;
 mod prose;
@@ -83,7 +83,7 @@ fn check_phrases(workspace: &Workspace) -> Result<(), Error> {
     Ok(())
 }
 
-/// Returns how the prose of a file of the project is found.
+/// Returns the form of a file, which determines how the file's prose is found.
 fn form(path: &Path) -> Form {
     match path.extension().and_then(|extension| extension.to_str()) {
         Some("rs") if path.starts_with(RECORDED) => Form::RustComments,

@@ -77,7 +77,7 @@ const SPELLINGS: &[&str] = &[
     "page",
 ];
 
-/// Returns a result for each cite in the line: an error if the cite is wrong.
+/// Returns a result for each cite in the line: `Ok` if the cite is correct, otherwise what is wrong.
 pub(super) fn cites(line: &str) -> Vec<Result<(), Fault>> {
     let mut found = Vec::new();
     for (at, _) in line.char_indices() {

@@ -83,8 +83,8 @@ impl Machine {
         // Use Debian's (cross) compiler for the architecture.
         let program = program.variable(&format!("CARGO_TARGET_{upper}_LINKER"), format!("{triplet}-gcc"));
         let program = program.variable(&format!("CC_{}", target.replace('-', "_")), format!("{triplet}-gcc"));
-        // Set the library folder of libbpf for both architectures, because build scripts on this machine and the built
-        // program need it.
+        // The variable names the folder in which the libraries for libbpf are found. It is set for both architectures,
+        // because the build scripts, which run on this machine, and the built program both need libbpf.
         Self::ALL.into_iter().fold(program, |program, machine| {
             let libraries = format!("/usr/lib/{}", machine.triplet());
             program.variable(&format!("LIBBPF_SYS_LIBRARY_PATH_{}", machine.target()), libraries)

@@ -1,8 +1,8 @@
 //! Builds the distributions, which users can install without a compiler: archives, Debian packages, container images
 //! and the library for C. A separate command builds the wheels for Python.
 //!
-//! The built programs need the version of the C library (glibc) that this machine has, or a newer one. Therefore, build
-//! distributions on Debian 12, the oldest supported system.
+//! The programs are linked with this machine's C library (glibc), so they may not run on systems with an older version.
+//! Therefore, build distributions on Debian 12, the oldest supported system.
 
 mod container;
 mod debian;

@@ -31,8 +31,7 @@ pub(super) fn prepared(
     Ok(installed)
 }
 
-/// The CSV file to be written: its columns, and the runs of simulators that result in its rows, in the order of the
-/// rows.
+/// The CSV file to be written: its columns, and one run of a simulator for each row, in the order of the rows.
 #[derive(Debug)]
 pub(super) struct Sheet {
     columns: &'static str,

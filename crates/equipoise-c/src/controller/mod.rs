@@ -29,11 +29,11 @@ pub const EQ_FEEDBACK_ARRIVALS: i32 = 2;
 /// Kind of feedback: arrays of packets without arrival times, as in acknowledgements, passed to eq_controller_packets.
 pub const EQ_FEEDBACK_ACKS: i32 = 3;
 
-/// In place of an arrival time: the packet was lost.
+/// Value of eq_packet.arrival_ns for a packet that was lost.
 pub const EQ_LOST: i64 = i64::MIN;
-/// In place of an arrival time: the packet arrived at an unknown time.
+/// Value of eq_packet.arrival_ns for a packet that arrived at an unknown time.
 pub const EQ_UNTIMED: i64 = i64::MIN + 1;
-/// In place of a window in bytes: no limit.
+/// Value of window_bytes if the controller does not limit the bytes in flight.
 pub const EQ_OPEN: u64 = u64::MAX;
 
 /// Default size of a full packet with all headers, in bytes: a typical size for RTP packetisers.
@@ -258,7 +258,7 @@ pub unsafe extern "C" fn eq_controller_frame(
     unsafe { with(controller, tell) }
 }
 
-/// Reports that nothing has waited to be sent since `now_ns`, so that the application limits the sender, not the rate.
+/// Reports that nothing has waited to be sent since `now_ns`: the application limits the sender, and the rate does not.
 /// Call this function whenever the last waiting packet has been sent.
 ///
 /// # Safety
@@ -320,8 +320,8 @@ pub unsafe extern "C" fn eq_controller_packets(
     unsafe { with(controller, take) }
 }
 
-/// Returns the time at which to call eq_controller_on_timer, if no other call changes this time before; EQ_NEVER if no
-/// call is needed.
+/// Returns the time at which to call eq_controller_on_timer; EQ_NEVER if no call is needed. Other calls for this
+/// controller may change this time.
 ///
 /// # Safety
 /// `controller` is null or a controller that no other thread uses at the same time.
@@ -346,8 +346,8 @@ pub unsafe extern "C" fn eq_controller_on_timer(controller: *mut eq_controller, 
     unsafe { with(controller, pass) }
 }
 
-/// Returns the present rate of IP packets, in bit/s; 0 for NULL. The rate for an encoder is lower by the rate of the
-/// headers.
+/// Returns the present rate of IP packets, in bit/s; 0 for NULL. An encoder must use a lower rate, because this rate
+/// includes the packet headers.
 ///
 /// # Safety
 /// `controller` is null or a controller that no other thread uses at the same time.

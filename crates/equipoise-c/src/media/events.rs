@@ -22,7 +22,7 @@ pub(super) struct Events {
 }
 
 impl Events {
-    /// The events of a new session: its initial rate is the first event.
+    /// Creates the events of a new session. The session's initial rate counts as the first event.
     pub(super) fn new() -> Result<Arc<Self>, Fault> {
         let events = Self {
             happened: AtomicU32::new(0),

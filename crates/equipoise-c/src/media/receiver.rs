@@ -65,8 +65,8 @@ pub struct eq_received {
     /// Number of packets that are missing directly before this payload, because they were lost in the network or not
     /// read in time.
     pub missing: u64,
-    /// The time at which the payload arrived, or, if it waited for earlier packets, the time at which the wait ended.
-    /// In ns since the Unix epoch, by a clock that never jumps.
+    /// The time at which the payload arrived, in ns since the Unix epoch, by a clock that never jumps. If the payload
+    /// waited for earlier packets, the time at which the wait ended.
     pub at_unix_ns: i64,
 }
 
@@ -95,7 +95,7 @@ pub struct eq_session_status {
     pub packets: u64,
     /// Bytes of the packets received, with IP headers.
     pub bytes: u64,
-    /// Number of packets that did not arrive in time, so that their payload is missing.
+    /// Number of packets whose payload is missing, because they were lost or arrived too late.
     pub missing: u64,
     /// Number of packets whose payload was dropped because the program did not read it in time.
     pub dropped: u64,
@@ -128,16 +128,16 @@ unsafe impl Growing for eq_session_status {
     }
 }
 
-/// A receiver, which accepts sessions. Several threads may use it at the same time, but only one may close it, as its
-/// last call.
+/// A receiver, which accepts sessions. Several threads may use the receiver at the same time, but no thread may use it
+/// during or after eq_receiver_close.
 pub struct eq_receiver {
     inbox: Inbox<MediaReceiver>,
     port: u16,
     runtime: Arc<Runtime>,
 }
 
-/// A session at a receiver. It may be used after the receiver was closed. Several threads may use it at the same time,
-/// but only one may close it, as its last call.
+/// A session at a receiver. It may be used after the receiver was closed. Several threads may use the session at the
+/// same time, but no thread may use it during or after eq_session_close.
 pub struct eq_session {
     inbox: Inbox<Incoming>,
     ssrc: u32,
@@ -294,7 +294,7 @@ pub unsafe extern "C" fn eq_receiver_accept(
     guarded(|| unsafe { hand_out(session, accept) })
 }
 
-/// Makes all eq_receiver_accept calls that wait, and all later ones, return EQ_END. May be called from any thread.
+/// Makes all waiting and all later calls of eq_receiver_accept return EQ_END. May be called from any thread.
 ///
 /// # Safety
 /// `receiver` is null or open.
@@ -332,7 +332,7 @@ pub unsafe extern "C" fn eq_receiver_close(receiver: *mut eq_receiver) -> eq_err
 /// otherwise set received->struct_size before the call.
 ///
 /// Returns EQ_OK, EQ_AGAIN, EQ_END if the session is over and all data was read, EQ_E_BUFFER if the payload is longer
-/// than the buffer, in which case it can still be read, EQ_E_HANDLE or EQ_E_ARGUMENT.
+/// than the buffer (it can then still be read), EQ_E_HANDLE or EQ_E_ARGUMENT.
 ///
 /// # Safety
 /// `session` is null or open; `buffer` has `capacity` writable bytes, `length` is writable, and `received` begins with
@@ -427,7 +427,7 @@ pub unsafe extern "C" fn eq_session_request_key_frame(session: *const eq_session
     })
 }
 
-/// Makes all eq_session_read calls that wait, and all later ones, return EQ_END. May be called from any thread.
+/// Makes all waiting and all later calls of eq_session_read return EQ_END. May be called from any thread.
 ///
 /// # Safety
 /// `session` is null or open.

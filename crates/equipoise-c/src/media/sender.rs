@@ -26,7 +26,7 @@ use crate::time::span_or;
 pub const EQ_EVENT_RATE: u32 = 1;
 /// Event: a report from the receiver arrived, so that eq_sender_get_status returns new values.
 pub const EQ_EVENT_REPORT: u32 = 2;
-/// Event: the send queue has space again, after an eq_sender_write returned EQ_AGAIN.
+/// Event: the send queue has space again, after eq_sender_write had returned EQ_AGAIN.
 pub const EQ_EVENT_ROOM: u32 = 4;
 /// Event: the session is over.
 pub const EQ_EVENT_END: u32 = 8;
@@ -195,7 +195,8 @@ unsafe impl Growing for eq_sender_summary {
     }
 }
 
-/// The sender of a session. Several threads may use it at the same time, but only one may close it, as its last call.
+/// The sender of a session. Several threads may use the sender at the same time, but no thread may use it during or
+/// after eq_sender_close.
 pub struct eq_sender {
     media: MediaSender,
     rate: watch::Receiver<Rate>,
@@ -415,9 +416,9 @@ pub unsafe extern "C" fn eq_sender_get_status(sender: *const eq_sender, status: 
     })
 }
 
-/// Makes all eq_sender_write calls that wait, and all later ones, return EQ_END. May be called from any thread. A later
-/// eq_sender_close discards the data that still waits. Before that call, wait until all threads that use the sender
-/// have returned.
+/// Makes all waiting and all later calls of eq_sender_write return EQ_END. May be called from any thread. A later
+/// eq_sender_close discards the data that has not been sent yet. Before eq_sender_close, wait until the calls of all
+/// other threads for this sender have returned.
 ///
 /// # Safety
 /// `sender` is null or open.

@@ -1,8 +1,8 @@
 //! Flow pairs for C, with the interface of Tobe 1999, Sec. 5.2 and Fig. 6.
 //!
 //! A handle is a small number, like a file descriptor. A handle with a local address receives the first flow that
-//! arrives at this address. A handle with a destination sends a flow. A handle can have both addresses. The application
-//! does not see whether TCP or RTP carries its data units.
+//! arrives at this address. A handle with a destination sends a flow to this destination. A handle can do both. The
+//! application does not see whether TCP or RTP carries its data units.
 
 mod handle;
 mod settings;
@@ -152,7 +152,7 @@ pub unsafe extern "C" fn eq_send(
 ///
 /// Returns the unit's length, or EQ_END if the flow is over and all data was read, or if the handle was shut down; or
 /// EQ_AGAIN, EQ_E_HANDLE, EQ_E_ARGUMENT, or EQ_E_STATE if the handle has no local address; or EQ_E_BUFFER if the unit
-/// is longer than the buffer, in which case the unit can still be read. A buffer of EQ_ADU_MAX bytes is always long
+/// is longer than the buffer (the unit can then still be read). A buffer of EQ_ADU_MAX bytes is always long
 /// enough.
 ///
 /// # Safety
@@ -200,8 +200,8 @@ pub unsafe extern "C" fn eq_pair_get_status(fsock: c_int, status: *mut eq_pair_s
     guarded(|| unsafe { fill(status, table::get(fsock)?.status()?) })
 }
 
-/// Makes all eq_send and eq_recv calls that wait on the handle, and all later ones, return EQ_END. May be called from
-/// any thread. A later eq_close discards data that still waits to be sent.
+/// Makes all waiting and all later calls of eq_send and eq_recv for the handle return EQ_END. May be called from any
+/// thread. A later eq_close discards data that still waits to be sent.
 #[unsafe(no_mangle)]
 pub extern "C" fn eq_shutdown(fsock: c_int) -> eq_error {
     guarded(|| {

@@ -115,7 +115,7 @@ struct Watched<'a> {
 }
 
 impl Watched<'_> {
-    /// Returns the number of the series with which the views show a flow of this run.
+    /// Returns the series number of a flow of this run. In the views, each flow of each run is a series.
     fn series(&self, flow: usize) -> u64 {
         self.run * self.scenario.flows.len() as u64 + flow as u64
     }

@@ -37,8 +37,8 @@ pub(crate) fn run(options: &Compare) -> Result<Outcome, CliError> {
     Ok(Outcome::Complete)
 }
 
-/// Returns the variants, and the name of the flow whose delay and rate are compared. The name is `None` for several
-/// files if the user names no flow.
+/// Returns the variants, and the name of the flow whose delay and rate are compared. The name is `None` if several
+/// files are compared and the user names no flow.
 fn variants(options: &Compare) -> Result<(Vec<Variant>, Option<String>), CliError> {
     match (options.files.as_slice(), options.controller.as_slice()) {
         ([file], [_, _, ..]) => of_controllers(options, file),

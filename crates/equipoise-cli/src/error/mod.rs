@@ -33,7 +33,7 @@ pub(crate) enum CliError {
         /// What is wrong with the scenario.
         source: ScenarioError,
     },
-    /// A value of --set does not fit the scenario.
+    /// A value of `--set` is not valid in the scenario.
     #[error("{}\n  --set '{set}': {problem}", file.display())]
     Set {
         /// The scenario's file.

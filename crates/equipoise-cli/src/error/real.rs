@@ -35,7 +35,7 @@ pub(crate) enum RealError {
     /// A new key cannot be written to its file.
     #[error("cannot write a key to {}", path.display())]
     KeyNotWritten {
-        /// The path of the file to which the key should be written.
+        /// The path of the key's file, which could not be written.
         path: PathBuf,
         /// The error that the operating system reported.
         source: io::Error,

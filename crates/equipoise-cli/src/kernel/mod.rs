@@ -70,7 +70,7 @@ fn load(options: &Load) -> Result<Outcome, CliError> {
         sleep(LISTEN);
     }
     drop(loaded);
-    // Ctrl-C is the normal way to end the command.
+    // Ctrl-C is the normal way to end `kernel load`, so the outcome is not `Interrupted`.
     Ok(Outcome::Complete)
 }
 

@@ -170,8 +170,8 @@ impl Back {
     /// from `path`.
     pub(crate) fn over(&self, path: &Path) -> Path {
         let Self { delay, jitter, loss, loss_burst, reorder, reorder_by, duplicate, queue, aqm, .. } = *self;
-        // If the user sets a rate for this direction, a trace of the forward direction is not copied, because both
-        // describe the capacity.
+        // An option of this direction also replaces its alternatives. For example, if the user sets a rate, a trace of
+        // the forward direction is not copied, because both describe the capacity.
         let has_rate = self.rate.is_some() || self.rate_trace.is_some() || self.rate_csv.is_some();
         let (loss, loss_burst) =
             if loss.is_some() || loss_burst.is_some() { (loss, loss_burst) } else { (path.loss, path.loss_burst) };

@@ -1,4 +1,4 @@
-//! The current state of a run, from which the terminal view, the metrics and the report are made.
+//! The current state of a run. The terminal view, the metrics and the report are made from this state.
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -56,7 +56,7 @@ pub(crate) struct Series {
 /// Totals of one series, or of all series of one direction.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
 pub(crate) struct Total {
-    /// Number of opened series, in the totals of a direction.
+    /// Number of series that were opened. Only the totals of a direction count them.
     pub(crate) opened: u64,
     pub(crate) packets: u64,
     pub(crate) bytes: u64,
@@ -66,7 +66,7 @@ pub(crate) struct Total {
     pub(crate) delay_sum_s: f64,
 }
 
-/// Totals of each direction, as an event for the pages.
+/// Totals of each direction, as an event for the live pages.
 #[derive(Serialize)]
 struct Sums {
     event: &'static str,
@@ -175,7 +175,7 @@ impl Board {
         self.open.values().filter(|series| series.open.direction == way).count()
     }
 
-    /// Returns the totals of each direction as one line of JSON, an event for the pages.
+    /// Returns the totals of each direction as one line of JSON. The line is an event for the live pages.
     pub(crate) fn sums_line(&self) -> String {
         let [sent, received, carried] = Way::ALL.map(|way| Sum {
             open: self.count(way),

@@ -147,8 +147,8 @@ impl Page {
         }
     }
 
-    /// Writes the delays of each series as a summary. Its quantiles cover the last interval; its sum and count cover
-    /// the whole session.
+    /// Writes the delays of each series as a summary. The quantiles cover the last interval of the series. The sum and
+    /// the count cover all intervals of the series.
     fn delays(&mut self, each: &[(String, &Series)]) {
         let help = "Delay of packets: at a receiver above the minimum of the session, at a sender the one that its controller uses.";
         self.family("delay_seconds", Kind::Summary, "seconds", help);

@@ -16,8 +16,8 @@ pub(crate) struct Trail {
 /// Maximum number of points in a history. Our choice: twice the width of a chart in pixels.
 const MOST: usize = 2000;
 
-/// The end of an interval, and the mean values that were measured in the interval; `NaN` for values that were not
-/// measured.
+/// The end of an interval (`at_s`, in seconds), and the values that were measured in the interval; `NaN` for values
+/// that were not measured.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Point {
     pub(crate) at_s: f64,

@@ -76,8 +76,8 @@ fn json_on_standard_output_is_nothing_but_json_and_the_trace_has_every_packet() 
     assert_eq!(folder.names(), ["trace.csv"], "nothing preliminary is left");
 }
 
-/// Runs the command, and closes its standard output after the number of bytes `after` was read. Returns the command's
-/// output and exit status.
+/// Runs the command, reads the first `after` bytes of its standard output, and closes this pipe. Returns the command's
+/// standard error and exit status.
 fn unread(arguments: &[&str], after: usize) -> Output {
     let mut child =
         equipoise().args(arguments).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("the command starts");

@@ -137,7 +137,7 @@ pub(crate) enum Kind {
     Handshake,
 }
 
-/// A datagram that passes the path.
+/// A datagram that passes through the path.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Passing {
     pub(crate) kind: Kind,
@@ -200,8 +200,8 @@ impl Drop for Middle {
     }
 }
 
-/// If a test returns a value from this number on instead of a delay in ms, the path assigns a new address to the
-/// sender.
+/// If a test returns a delay of at least this value, the path assigns a new address to the sender. The delay in ms is
+/// then the remainder after division by this value.
 pub(crate) const NEW_ADDRESS: u64 = 1_000_000;
 
 const RATE: u64 = 5_000_000;

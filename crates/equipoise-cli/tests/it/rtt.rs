@@ -152,7 +152,7 @@ const END: &str = "rtt::one_end_of_a_transfer";
 const ROLE: &str = "EQUIPOISE_TRANSFER";
 const BYTES: usize = 6_000_000;
 
-/// Helper process, which does nothing in a normal test run. In a namespace it is one end of the transfer.
+/// Helper process, which does nothing in a normal test run. In a namespace it is one end of a TCP transfer.
 #[test]
 fn one_end_of_a_transfer() {
     match env::var(ROLE).as_deref() {

@@ -14,7 +14,7 @@ use serde_json::Value;
 /// Maximum time to wait. It is longer than any stall: an event that has not happened by then will never happen.
 const PATIENCE: Duration = Duration::from_secs(30);
 
-/// The missing permission of most skipped tests, as text for [`skip`].
+/// The permission that most skipped tests lack, as text for [`skip`].
 pub(crate) const NAMESPACES: &str = "network namespaces: ip netns add needs root";
 
 /// Returns the `equipoise` command of this build.
@@ -48,7 +48,7 @@ pub(crate) fn results(lines: &str) -> Value {
 
 /// Prints that a test, or a part of it, is skipped because this machine lacks `needs`.
 ///
-/// The printed line is compared with a committed list, so it must not contain numbers and paths that differ between
+/// The printed line is compared with a committed list, so it must not contain numbers or paths that differ between
 /// machines.
 #[expect(clippy::print_stdout, reason = "a test that is skipped says why")]
 pub(crate) fn skip(needs: &str) {
@@ -245,8 +245,8 @@ impl Capture {
 
     /// Waits until no more packets are written to the file, then ends the capture.
     pub(crate) fn stop(mut self) {
-        /// Time without a write after which all packets have been written. It is twice the time for which the kernel
-        /// buffers packets for tshark. tcpdump must run with `--immediate-mode`.
+        /// If nothing is written for this time, all packets have been written. It is twice the time for which the
+        /// kernel buffers packets for tshark. tcpdump must run with `--immediate-mode`.
         const SETTLED: Duration = Duration::from_millis(500);
         let (mut written, mut since) = (length(&self.file), Instant::now());
         while since.elapsed() < SETTLED {

@@ -32,8 +32,8 @@ pub(crate) struct Seen {
 }
 
 impl Path {
-    /// Starts a path from `sender` to `receiver`. Its capacity changes each time that a phase of length `phase` ends,
-    /// counted from `begin` on.
+    /// Starts an emulated path from `sender` to `receiver`. The first phase begins at `begin`, and each phase has the
+    /// length `phase`. The capacity changes between two phases.
     pub(crate) fn new(
         clock: &Clock,
         (begin, phase): (Time, Span),
@@ -56,7 +56,7 @@ impl Path {
         Ok(Self { emulator: Emulator::start(clock, config)?, seen })
     }
 
-    /// Returns the address to which the sender must send, and the address from which its packets arrive at the
+    /// Returns the address to which the sender must send, and the address from which the sender's packets arrive at the
     /// receiver.
     pub(crate) fn ends(&self) -> Result<(SocketAddr, SocketAddr), &'static str> {
         self.emulator.entrance(0).zip(self.emulator.exit(0)).ok_or("the path has no ends")

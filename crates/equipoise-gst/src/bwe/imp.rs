@@ -42,7 +42,7 @@ struct State {
     extension: Option<u8>,
     /// Whether the warning about packets without this header extension was posted.
     has_warned: bool,
-    /// Whether the task is pushing an item downstream, which is no longer in the queue.
+    /// Whether the task is pushing an item downstream. That item is no longer in the queue.
     is_passing: bool,
 }
 
@@ -112,7 +112,7 @@ impl Bwe {
 
     fn sink_query(&self, pad: &gst::Pad, query: &mut gst::QueryRef) -> bool {
         if query.is_serialized() {
-            // The query must stay in order with the data, so this waits until the queue is empty.
+            // The query must stay in order with the data, so it is passed on when the queue is empty.
             let waits = |state: &mut State| {
                 let is_empty = state.flow.as_ref().is_none_or(Flow::is_empty) && !state.is_passing;
                 state.result.is_ok() && !is_empty
@@ -173,7 +173,7 @@ impl Bwe {
         let events = state.flow.as_mut().map(Flow::flush).unwrap_or_default();
         drop(state);
         self.changed.notify_all();
-        // Sticky events that describe the stream are kept, as in the element `queue`.
+        // Sticky events that describe the stream are stored on the source pad, as GStreamer's element `queue` does.
         let is_kept = |event: &&gst::Event| {
             event.is_sticky() && !matches!(event.type_(), gst::EventType::Segment | gst::EventType::Eos)
         };

@@ -38,7 +38,10 @@ struct path {
 	u64 min_round_trip_us;
 };
 
-/* Mean and mean deviation of K - A, in Q10 segments/s. `any` is 0 before the first sample of K - A. */
+/*
+ * Mean and mean deviation of K - A (capacity minus available bandwidth), in Q10 segments/s. `any` is 0 before the first
+ * sample.
+ */
 struct noise {
 	u64 mean;
 	u64 deviation;
@@ -210,9 +213,9 @@ static inline __attribute__((always_inline)) u64 oscillated(u64 window, u64 stre
 /*
  * Returns A, the available bandwidth, from a train of segments, in Q10 segments/s. The arguments are sums over the
  * train's last acknowledgements. Each term is relative to the train's first acknowledgement. Data is in bytes, and
- * times are in us. The model is a fluid link that is never idle and forwards K. It receives the train and the cross
- * traffic K - A. Therefore A = (segments - K (growth of the delay)) / (sending time). The result is at most K and at
- * least K/100; it is 0 if the sums are not usable.
+ * times are in us. The model is a fluid link that is never idle and forwards at rate K. It receives the train and the
+ * cross traffic, whose rate is K - A. Therefore A = (segments - K (growth of the delay)) / (sending time). The result
+ * is at most K and at least K/100; it is 0 if the sums are not usable.
  */
 static inline __attribute__((always_inline)) u64 train_available(u64 capacity, u64 bytes, u64 segment_bytes,
 								 u64 sent_us, u64 acked_us)

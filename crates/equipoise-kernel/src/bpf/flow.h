@@ -41,7 +41,7 @@ struct flow {
 	u32 undone;
 	u32 retransmit_first;
 
-	/* The present train: its state (TRAIN_...), and below its segments, as sequence numbers. */
+	/* The present train. `train` is its state (TRAIN_...); `start` to `hold_until` are sequence numbers. */
 	u32 train;
 	u32 segment_bytes;
 	u32 start;
@@ -73,7 +73,7 @@ struct flow {
 	u32 gaps;
 	/* Number of consecutive trains that were slower than the available bandwidth. */
 	u32 clear;
-	/* A result for A that differs much from the present A, until the next train confirms or refutes it; otherwise 0. */
+	/* A result that differs much from the present A and that the next train must confirm; 0 if there is none. */
 	u64 set_aside;
 };
 

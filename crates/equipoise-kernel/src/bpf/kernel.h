@@ -40,7 +40,7 @@ enum bpf_map_type {
 #define TCP_CA_Recovery 3
 #define TCP_CA_Loss 4
 
-/* The first event in include/net/tcp.h: the connection begins to send while no data is in flight. */
+/* The first event in include/net/tcp.h: the connection sends while no other data is in flight. */
 enum tcp_ca_event {
 	CA_EVENT_TX_START,
 };
@@ -120,7 +120,7 @@ struct bpf_iter__bpf_sk_storage_map {
 
 #pragma clang attribute pop
 
-/* libbpf matches these members with those of the kernel's structure, which has more members, by name. */
+/* libbpf matches these members by name with the members of the kernel's structure, which has more members. */
 struct tcp_congestion_ops {
 	u32 (*ssthresh)(struct sock *sk);
 	void (*cong_avoid)(struct sock *sk, u32 ack, u32 acked);

@@ -71,7 +71,7 @@ static __always_inline u32 in_flight(const struct tcp_sock *tp)
 
 #include "train.h"
 
-/* Restores the connection's own window, if a train made it smaller. */
+/* Restores the connection's own window, if a train has made the kernel use a smaller window. */
 static __always_inline void take_back(struct flow *flow, struct tcp_sock *tp)
 {
 	if (flow->lent)
@@ -147,11 +147,14 @@ void BPF_PROG(symbiosis_set_state, struct sock *sk, u8 state)
 		flow->undone = 0;
 		train_give_up(flow);
 	}
-	/* At the end of recovery the window is the slow-start threshold, unless the kernel undid the reduction. */
+	/* After recovery or CWR the window is the slow-start threshold, unless the kernel undid the reduction. */
 	if ((flow->state == TCP_CA_Recovery || flow->state == TCP_CA_CWR) && state <= TCP_CA_Disorder) {
 		u32 window = tp->snd_ssthresh;
 
-		/* Without this line the compiler merges two loads from different kinds of memory, which the BPF verifier rejects. */
+		/*
+		 * Without this line, the compiler merges two loads from different kinds of memory. The BPF verifier
+		 * rejects this.
+		 */
 		barrier_var(window);
 		if (flow->undone)
 			window = flow->undo_window;

@@ -52,11 +52,11 @@ enum {
 #define PLANNED_PART 2
 /* A result that differs from the present A by more than 1/6 of K must be confirmed by the next train. Our choice. */
 #define FAR_PART 6
-/* A train's rate exceeds the present A by 1/10 of K and by 1/4 of K in turn. Our choice. */
+/* The rates of successive trains exceed the present A by 1/10 of K and by 1/4 of K alternately. Our choice. */
 #define ABOVE_PART(turn) ((turn) & 1 ? 4 : 10)
 /*
- * Number of round trips between two trains after a result. Our choice: the hold phase costs throughput, but the path
- * may change.
+ * Number of round trips between a train with a result and the next train. Our choice: frequent trains cost throughput,
+ * because of their hold phases, but with rare trains a change of the path is found late.
  */
 #define PAUSE_ROUND_TRIPS 4
 
@@ -105,7 +105,7 @@ static __always_inline u64 median_gap(const struct flow *flow)
 			no_larger += there & ((other - gap - 1) >> 63);
 		}
 		chosen = ((i - count) >> 63) & ((smaller - count / 2 - 1) >> 63) & ((count / 2 - no_larger) >> 63);
-		/* If several gaps equal the median, each of them is chosen in turn, with the same result. */
+		/* If several gaps equal the median, the last of them is used. */
 		median = chosen ? gap : median;
 	}
 	return median;
@@ -146,7 +146,7 @@ static __always_inline void judge_clear(struct flow *flow, u64 rate)
 	flow->set_aside = 0;
 	flow->clear++;
 	if (!flow->available) {
-		/* A rate below K/2 is not accepted as first A. Slow start continues, and a later train is faster. */
+		/* The first A must be at least K/2. Otherwise slow start continues, and a later train is faster. */
 		if (rate * 2 >= flow->capacity)
 			measured(flow, rate);
 	} else if (rate <= flow->available) {
@@ -171,8 +171,8 @@ static __always_inline void judge_queued(struct flow *flow, u64 found)
 		measured(flow, toward(known, found, 2));
 	else if (aside && (aside > known) == (found > known))
 		/*
-		 * Both results differ from A in the same direction. Accept the one closer to A, because a stall may have distorted
-		 * the other.
+		 * Both results differ from A in the same direction. Accept the result that is closer to A, because a
+		 * stall may have distorted the other result.
 		 */
 		measured(flow, apart(aside, known) < apart(found, known) ? aside : found);
 	else
@@ -213,8 +213,8 @@ static __always_inline void train_on_ack(struct flow *flow, const struct tcp_soc
 		sent = now - round_trip;
 		if (flow->first_bytes == 0) {
 			/*
-			 * The first acknowledgement of the train must be for the burst. A later one does not show the delay before the
-			 * train.
+			 * The first acknowledgement of the train must be for a segment of the burst. Later segments do
+			 * not show what the delay was before the train.
 			 */
 			if (before(flow->burst_end, tp->snd_una)) {
 				train_give_up(flow);
@@ -331,7 +331,7 @@ static __always_inline void train_schedule(struct flow *flow, const struct tcp_s
 	}
 	if (flow->train == TRAIN_SPACED && !before(tp->snd_nxt, flow->end))
 		flow->train = TRAIN_AWAITED;
-	/* If all data is acknowledged before the train is complete, the application has no more data. */
+	/* Give up if all data is acknowledged before the train is complete: the application has no more data. */
 	if (flow->train >= TRAIN_BURST && tp->snd_una == tp->snd_nxt && before(flow->start, tp->snd_una))
 		train_give_up(flow);
 }

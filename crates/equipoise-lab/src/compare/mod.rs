@@ -1,7 +1,7 @@
 //! Compares several variants of a scenario on the same seeds.
 //!
 //! The same seed generates the same background traffic in each variant, so differences are computed run by run. Random
-//! effects that both variants share cancel out, and fewer runs are enough for a decision.
+//! effects that both variants share cancel out, so fewer runs are enough for a decision.
 
 mod over_time;
 mod pareto;
@@ -92,9 +92,9 @@ pub enum CompareError {
 }
 
 /// Runs every variant on the same seeds and compares each variant with the first one. `flow` names the flow whose delay
-/// is compared with its rate. If `flow` is `None`, that flow is the only session that all variants have in common; if
-/// they have no session in common, it is the only flow that they have in common. `progress` is called with the
-/// completed share of the runs, 0 to 1.
+/// and rate decide which variants are Pareto-optimal. If `flow` is `None`, that flow is the only session that all
+/// variants have in common; if they have no session in common, it is the only flow that they have in common. `progress`
+/// is called with the completed share of the runs, 0 to 1.
 ///
 /// # Errors
 /// [`CompareError`] if the variants cannot be compared, which is checked before the first run, or if a run fails.
@@ -212,7 +212,8 @@ fn values(run: &Run, flow: &SharedFlow) -> Vec<Option<f64>> {
 struct Kept {
     /// Values by flow, then by metric.
     values: Vec<Vec<Option<f64>>>,
-    /// The time series of the flow whose delay is compared with its rate, if this run is among the first [`MOST_RUNS`].
+    /// The time series of the flow that `run` selects by its argument `flow`, if this run is among the first
+    /// [`MOST_RUNS`].
     course: Option<Course>,
 }
 
@@ -257,7 +258,7 @@ mod tests {
         assert!(page(1) == page(2));
     }
 
-    /// If it fails, the values differ from those of separate runs, or a variant differs from itself.
+    /// If it fails, values of a comparison differ from those of separate runs, or a variant differs from itself.
     #[test]
     fn equal_variants_are_equal_in_every_run() {
         let variants =

@@ -14,7 +14,7 @@ pub struct Comparison {
     pub seed: u64,
     /// Number of runs of each variant.
     pub runs: u32,
-    /// The flow whose delay is compared with its rate.
+    /// The flow whose delay and rate are in `places` and `over_time`.
     pub flow: String,
     /// The variants; each further variant is compared with the first one.
     pub variants: Vec<VariantResult>,
@@ -184,7 +184,7 @@ mod tests {
     }
 
     /// The differences 1, 2 and 3 have mean 2 and standard deviation 1. Student's t is 4.303 at two degrees of freedom,
-    /// so the result is 2 ± 2.484.
+    /// so half the width of the interval is 4.303 · 1 / √3 = 2.484.
     #[test]
     fn differences_are_taken_run_by_run() {
         let (first, other) = (all(&[10.0, 20.0, 30.0]), all(&[11.0, 22.0, 33.0]));

@@ -22,7 +22,7 @@ pub use settings::{
 use crate::result::Stall;
 use interval::Sampled;
 
-/// Maximum time between two checks for a request to stop and for new samples.
+/// Maximum time between two checks whether the program must stop and whether there are new samples.
 const LOOK: Span = Span::from_millis(20);
 
 /// What a path reports while it runs.
@@ -163,7 +163,7 @@ pub struct LinkDirection {
     pub packets_dropped_early: u64,
     /// Packets that the queue marked to signal congestion (ECN).
     pub packets_marked: u64,
-    /// Packets dropped because the path was out of memory.
+    /// Packets that the program dropped for lack of memory; the path's own drops are not included.
     pub packets_refused: u64,
     /// Number of duplicates that the path created.
     pub packets_duplicated: u64,

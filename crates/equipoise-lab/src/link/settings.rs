@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "snake_case")]
 pub enum Ends {
-    /// UDP clients that send to `listen`, and a target to which the path forwards.
+    /// UDP clients that send datagrams to `listen`, and the target to which the path forwards these datagrams.
     Udp {
         /// Address on which the path listens for datagrams of clients.
         listen: SocketAddr,
@@ -124,14 +124,14 @@ pub enum DisciplineSettings {
     Droptail,
     /// CoDel: in addition, drops packets while there is a standing queue.
     Codel {
-        /// Minimum waiting time above which CoDel treats the queue as a standing queue, in seconds.
+        /// CoDel treats the queue as a standing queue if the minimum waiting time is above this, in seconds.
         target_s: f64,
         /// Time over which CoDel takes the minimum waiting time, in seconds.
         interval_s: f64,
     },
     /// FQ-CoDel: several queues, each with CoDel.
     FqCodel {
-        /// Minimum waiting time above which CoDel treats a queue as a standing queue, in seconds.
+        /// CoDel treats a queue as a standing queue if the minimum waiting time is above this, in seconds.
         target_s: f64,
         /// Time over which CoDel takes the minimum waiting time, in seconds.
         interval_s: f64,

@@ -104,8 +104,8 @@ pub struct Setup<'a> {
     /// Environment in which the run takes place.
     pub stage: Stage,
     /// Returns the control that can set the congestion window of a flow pair's TCP connection if the connection uses
-    /// the congestion control of this name; `None` if no such control exists. Without a control, the connection is
-    /// paced at the window per round trip during the first round trips of a probing period. The results say which
+    /// the congestion control of this name; `None` if no such control exists. Without a control, pacing limits the
+    /// connection to one window per round trip during the first round trips of a probing period. The results say which
     /// method was used.
     pub window_control: &'a dyn Fn(&str) -> Option<WindowControl>,
 }
@@ -231,7 +231,7 @@ impl Reckoned {
         recorder.on_tcp_received(end, flow, connection.packets(news));
     }
 
-    /// Records what the receiver of flow number `flow`, a flow pair, read from its TCP connection at `at`.
+    /// Records what the receiver of flow number `flow`, a flow pair, read from its TCP connection at the time `at`.
     fn record_read(&self, at: Span, flow: usize, read: Size, recorder: &mut Recorder) {
         if let Some(connection) = self.connections.get(flow) {
             recorder.on_tcp_received(at, flow, connection.packets(read));
@@ -268,7 +268,8 @@ impl Watch {
         }
     }
 
-    /// Records and reports that a packet of flow number `flow` arrived at `at` after waiting in queues for `waited`.
+    /// Records and reports that a packet of flow number `flow` arrived at the time `at` after waiting in queues for
+    /// `waited`.
     fn waited(&mut self, (at, flow): (Span, usize), waited: Span, progress: &mut dyn FnMut(Progress)) {
         self.recorder.on_waited(flow, once((at, waited)));
         progress(Progress::Waited { at, flow, waited });
@@ -372,7 +373,7 @@ fn emulator_result(report: &EmulatorReport) -> EmulatorResult {
 mod tests {
     use super::*;
 
-    /// The kernel's counters are read near the end of each interval, sometimes before the end. If it fails, some
+    /// The kernel's counters are read near the end of each interval, sometimes before the end. If the test fails, some
     /// intervals get two readings and others none.
     #[test]
     fn what_a_connection_received_is_reckoned_by_interval() {
@@ -392,8 +393,8 @@ mod tests {
         assert_eq!(rates, [120_000, 240_000, 0]);
     }
 
-    /// A flow pair's TCP stream is read when data arrives. If it fails, a reading does not count at its own time, or
-    /// not with the packet size of the pair's segments.
+    /// A flow pair's TCP stream is read when data arrives. If the test fails, a reading does not count at its own time,
+    /// or not with the packet size of the pair's segments.
     #[test]
     fn what_a_flow_pair_received_over_tcp_is_reckoned_when_it_is_read() {
         let scenario = Scenario::parse(

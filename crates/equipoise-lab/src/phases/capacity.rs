@@ -118,8 +118,8 @@ fn max_rate(parameters: &Parameters) -> Option<Rate> {
     of("max_rate").or_else(|| of("rate"))
 }
 
-/// Returns the maximum rate of live media in bit/s, including packet headers. Each frame is sent in whole packets of
-/// its own.
+/// Returns the maximum rate of live media in bit/s, including packet headers. Each frame starts a new packet, so the
+/// number of packets per frame is rounded up.
 fn live_bps(live: &LiveChoice, packet: Size) -> Option<f64> {
     let header = RtpHeader { send_time: Some(NtpTime::from_bits(0)), ..RtpHeader::default() };
     let header = Size::IPV4_UDP + Size::from_bytes(header.encoded_len() as u64);

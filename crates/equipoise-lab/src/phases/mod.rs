@@ -26,7 +26,7 @@ const MOST_PHASES: usize = 256;
 pub(crate) struct Plan {
     /// The phases in order of time, without gaps, from the start of the run to its planned end.
     pub(crate) phases: Vec<Phase>,
-    /// Times at which the capacity left to media falls on at least one link that media pass, in order.
+    /// Times, in order, at which the capacity that is left to media becomes lower on at least one link that media pass.
     pub(crate) falls: Vec<Span>,
 }
 

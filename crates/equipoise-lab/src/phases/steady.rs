@@ -17,9 +17,9 @@ pub(crate) const BIN_S: f64 = 0.2;
 const WINDOW: usize = 5;
 /// The last 1/3 of a phase counts as settled. Our choice.
 const SETTLED_PART: usize = 3;
-/// Largest relative distance of a window's mean from the settled mean at which the rate counts as stable. Our choice:
-/// wider than the variation of an encoder and the oscillation of a control law around its target, but narrower than any
-/// step of RFC 8867, Sec. 5.
+/// A rate is stable while the relative distance of each window's mean from the settled mean is at most this. Our
+/// choice: wider than the variation of an encoder and the oscillation of a control law around its target, but narrower
+/// than any step of RFC 8867, Sec. 5.
 const BAND: f64 = 0.2;
 /// The low watermark as a share of the settled mean rate. The high watermark is four times as high (RFC 8868, Sec. 3,
 /// metric 9, "4x interval").
@@ -67,8 +67,8 @@ impl Steadiness {
     }
 }
 
-/// Returns the start, in seconds, of the first window from which on all window means stay within the band. `None` if
-/// this window begins in the settled part, or if the settled mean is zero.
+/// Returns the start, in seconds, of the first window such that its mean and all later means stay within the band.
+/// `None` if this window begins in the settled part, or if the settled mean is zero.
 fn convergence_s(windows: &[f64], centre: f64, settled_from: usize) -> Option<f64> {
     let is_outside = |mean: &f64| (mean - centre).abs() > BAND * centre;
     let first = windows.iter().rposition(is_outside).map_or(0, |last| last + 1);

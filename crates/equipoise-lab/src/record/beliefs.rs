@@ -12,7 +12,7 @@ pub(super) struct BeliefRecord {
     samples: Vec<BeliefResult>,
 }
 
-/// Maximum time between two samples while estimates arrive. A change of the reason or the mode is sampled immediately.
+/// Minimum time between two samples. Only a change of the reason or of the mode is sampled earlier, immediately.
 const EVERY: Span = Span::from_millis(100);
 
 impl BeliefRecord {

@@ -4,8 +4,8 @@ use crate::phases::Phase;
 use crate::phases::steady::{BIN, BIN_S};
 use crate::scenario::MOST_INTERVALS;
 
-/// Bytes received over time, counted in bins of 200 ms that start again with each phase. Most packets fall into the
-/// same bin as the previous packet.
+/// Bytes of packets sent or received over time, counted in bins of 200 ms that start again with each phase. Most
+/// packets fall into the same bin as the previous packet.
 #[derive(Debug, Default)]
 pub(super) struct Bins {
     /// The number of bytes in each bin of each phase so far, up to the last non-empty bin of the phase.
@@ -17,8 +17,8 @@ pub(super) struct Bins {
 }
 
 impl Bins {
-    /// Adds a packet of `size` that arrived at `at`, which must not be earlier than the previous packet. A packet after
-    /// the last phase is not counted.
+    /// Adds a packet of size `size` at the time `at`, which must not be earlier than the time of the previous packet. A
+    /// packet after the last phase is not counted.
     #[inline]
     pub(super) fn push(&mut self, at: Span, size: Size, phases: &[Phase]) {
         if at >= self.until && !self.turn(at, phases) {

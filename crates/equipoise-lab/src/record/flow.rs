@@ -39,8 +39,8 @@ pub(super) struct FlowRecord {
     ignored: BTreeMap<&'static str, u64>,
     decisions: BTreeMap<&'static str, u64>,
     last_decision: Option<&'static str>,
-    /// Number of decisions after the warm-up, and how many of these decisions were set by a limit instead of the
-    /// control law.
+    /// Number of decisions after the warm-up, and the number of these decisions in which the application or a rate
+    /// limit set the rate instead of the control law.
     settled_decisions: u64,
     limited_decisions: u64,
     response: Option<f64>,
@@ -58,20 +58,20 @@ pub(super) struct FlowRecord {
     tcp: Option<TcpRecord>,
     /// `None` unless the flow is a flow pair.
     pair: Option<PairRecord>,
-    /// `None` unless the scenario samples the rates at the flow's receiver.
+    /// `None` unless the rates at the flow's receiver are sampled. For a flow pair, they always are.
     received: Option<ReceivedRecord>,
     /// For a TCP connection, the number of segments sent before the end of the warm-up.
     unsettled: u64,
-    /// For a flow over several paths, the name of the scheduler that distributes packets over the paths, and the record
-    /// of each path by the path's index.
+    /// For a flow over several paths, the name of the scheduler that divides the total rate over the paths, and the
+    /// record of each path by the path's index.
     split: Option<String>,
     paths: Vec<PathRecord>,
 }
 
-/// Time from the end of an interval until the interval is returned as a row, or the length of an interval if that is
-/// shorter. By then the interval's last packets have arrived.
+/// An interval is returned as a row this long after its end, or one interval length after its end if that is shorter.
+/// By then the interval's last packets have arrived.
 const SHOWN_AFTER: Span = Span::from_secs(1);
-/// Number of intervals after a capacity or load step that do not count as settled.
+/// After a capacity or load step, this number of intervals does not count as settled.
 const SETTLING: i64 = 3;
 
 impl FlowRecord {

@@ -190,7 +190,7 @@ impl FramesRecord {
         Some(captured)
     }
 
-    /// Records a freeze that ends at `at`, if the time without a completed frame was long enough.
+    /// Records a freeze that ends at the time `at`, if the time without a completed frame was long enough.
     fn freeze_until(&mut self, at: Span) {
         let Some(since) = self.moving.map(|since| since.max(self.warm_up)) else { return };
         let stood = at - since;

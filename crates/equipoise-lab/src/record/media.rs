@@ -5,7 +5,7 @@ use super::received::{Lot, Received};
 use crate::result::{DelayResult, IntervalResult, Stall};
 use crate::scenario::MOST_INTERVALS;
 
-/// Counts the packets of a stream by the control interval in which they were sent.
+/// Counts the packets of a stream, and collects their delays, by the control interval in which they were sent.
 #[derive(Debug)]
 pub(super) struct MediaRecord {
     start: Span,
@@ -15,8 +15,7 @@ pub(super) struct MediaRecord {
     /// Index of the first interval that is still open, and the time at which it may close.
     closed: usize,
     closes: Span,
-    /// The interval in which the last sent packet was sent, and the interval in which the last received packet was
-    /// sent.
+    /// The interval of the packet that was sent last, and the interval in which the packet that arrived last was sent.
     sending: Place,
     receiving: Place,
     pub(super) sent: u64,
@@ -149,7 +148,7 @@ impl MediaRecord {
         }
     }
 
-    /// Returns the interval of a packet sent at `at`; adds intervals if necessary.
+    /// Returns the interval of a packet sent at the time `at`; adds intervals if necessary.
     #[cold]
     fn place(&mut self, at: Span) -> Place {
         let index = ((at - self.start).max(Span::ZERO) / self.interval).and_then(|index| usize::try_from(index).ok());

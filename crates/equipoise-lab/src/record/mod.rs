@@ -101,16 +101,16 @@ impl Recorder {
         self.phases.on_returned(flow, size);
     }
 
-    /// Records the state `reading` of flow number `flow`, a TCP connection, at `at`, which must not be before the
-    /// previous reading. If the flow is not a TCP connection, the call is ignored.
+    /// Records the state `reading` of flow number `flow`, a TCP connection, at the time `at`. This time must not be
+    /// earlier than that of the previous reading. If the flow is not a TCP connection, the call is ignored.
     pub fn on_tcp(&mut self, at: Span, flow: usize, reading: &TcpReading) {
         if let Some(record) = self.flows.get_mut(flow) {
             record.on_tcp(at, reading);
         }
     }
 
-    /// Records the state `reading` of flow number `flow`, web traffic, at `at`, which must not be before the previous
-    /// reading. If the flow is not web traffic, the call is ignored.
+    /// Records the state `reading` of flow number `flow`, web traffic, at the time `at`. This time must not be earlier
+    /// than that of the previous reading. If the flow is not web traffic, the call is ignored.
     pub fn on_web(&mut self, at: Span, flow: usize, reading: WebReading) {
         if let Some(record) = self.flows.get_mut(flow) {
             record.on_web(at, reading);
@@ -127,7 +127,7 @@ impl Recorder {
 
     /// Records that TCP packets of this total IP size, headers included, arrived at the receiver of flow number `flow`
     /// since the previous such call. RTP packets are recorded as events instead. If the rates at the flow's receiver
-    /// are not sampled, the call does not add to them.
+    /// are not sampled, only the results of the phases include these packets.
     pub fn on_tcp_received(&mut self, at: Span, flow: usize, size: Size) {
         if let Some(record) = self.flows.get_mut(flow) {
             record.on_received(at, size);

@@ -38,7 +38,7 @@ pub(super) struct Segment {
     pub(super) phase: usize,
     /// Whether the segment starts after the end of the warm-up.
     pub(super) is_settled: bool,
-    /// Whether the last fall of the capacity was at least [`UNREST`] before the segment.
+    /// Whether the last fall of the capacity was at least [`UNREST`] before the segment's start.
     pub(super) is_calm: bool,
 }
 
@@ -60,7 +60,7 @@ pub(super) struct FlowState {
     pub(super) sent: Size,
     /// Bytes of the packets that arrived at the sender; `None` if no such packet was recorded.
     pub(super) returned: Option<Size>,
-    /// Bytes received in each segment by each path: the entries of one segment follow each other.
+    /// Bytes received in each segment over each path. The entries of one segment, one for each path, follow each other.
     pub(super) received: Vec<u64>,
     pub(super) paths: usize,
     /// Index of the segment in which the last packet arrived.
@@ -148,7 +148,8 @@ impl PhaseRecord {
         }
     }
 
-    /// Records that TCP packets of this total size arrived at the receiver of flow number `flow` before or at `at`.
+    /// Records that TCP packets of this total size arrived at the receiver of flow number `flow` until the time `at`,
+    /// inclusive.
     pub(super) fn on_tcp_received(&mut self, at: Span, flow: usize, size: Size) {
         let (Some(state), Some(media)) = (self.flows.get_mut(flow), &self.media) else { return };
         if state.role == Role::Tcp {
@@ -209,8 +210,8 @@ impl FlowState {
         self.role == Role::Media
     }
 
-    /// Counts bytes that arrived at `at` over a path. Returns the index of the segment; `None` after the planned end of
-    /// the run.
+    /// Counts bytes that arrived at the time `at` over a path. Returns the index of the segment; `None` after the
+    /// planned end of the run.
     fn count(&mut self, media: &MediaState, at: Span, path: usize, size: Size) -> Option<usize> {
         while media.segments.get(self.place)?.end <= at {
             self.place += 1;

@@ -56,7 +56,7 @@ pub(super) struct TcpRecord {
     samples: Vec<TcpSample>,
     last: Option<(Span, TcpReading)>,
     /// Start of the time over which the mean goodput is measured, and the data delivered until then. The start is the
-    /// flow's start if that is after the warm-up, else the first reading after the warm-up.
+    /// flow's start if the warm-up is over by then, else the time of the first reading after the warm-up.
     settled_from: Option<(Span, Size)>,
 }
 
@@ -68,7 +68,8 @@ impl TcpRecord {
         Self { web, warm_up, samples: Vec::new(), last: None, settled_from }
     }
 
-    /// Records a reading of the connection at `at`, which must not be before the previous reading.
+    /// Records a reading of the connection at the time `at`, which must not be earlier than that of the previous
+    /// reading.
     pub(super) fn push(&mut self, at: Span, reading: &TcpReading) {
         let (since, delivered) = self.last.map_or((Span::ZERO, Size::ZERO), |(at, last)| (at, last.delivered));
         if at >= self.warm_up && self.settled_from.is_none() {
@@ -94,7 +95,7 @@ impl TcpRecord {
         self.last = Some((at, *reading));
     }
 
-    /// Records the state of web traffic at `at`.
+    /// Records the state of web traffic at the time `at`.
     pub(super) fn on_web(&mut self, at: Span, reading: WebReading) {
         if let Some(web) = &mut self.web {
             web.last = Some((at, reading));
@@ -178,7 +179,7 @@ pub(crate) struct LinkRecord {
 }
 
 impl LinkRecord {
-    /// Records the link's counters at `at`, which must not be before the previous call.
+    /// Records the link's counters at the time `at`, which must not be earlier than that of the previous call.
     pub(crate) fn push(&mut self, at: Span, stats: LinkStats) {
         let at_s = at.as_secs_f64();
         let (since_s, last) = self.last.map_or((0.0, None), |(at, last)| (at, Some(last)));

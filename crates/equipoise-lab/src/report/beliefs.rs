@@ -60,8 +60,8 @@ pub(super) fn figures(report: &Report, flow: usize, shown: &[Shown<'_>]) -> Vec<
     ]
 }
 
-/// Returns points on the line of the rate, one layer for each reason. A point marks that decisions for a reason other
-/// than the law's usual step begin.
+/// Returns points on the line of the rate, one layer for each reason. A point marks the time from which decisions have
+/// this reason. The law's usual step is a reason without points.
 fn reasons(beliefs: &[BeliefResult]) -> Vec<Layer> {
     let mut layers: Vec<(&str, Vec<(f64, f64)>)> = Vec::new();
     let before = std::iter::once(None).chain(beliefs.iter().map(|it| it.reason.as_deref()));

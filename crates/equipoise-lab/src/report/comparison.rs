@@ -294,7 +294,7 @@ mod tests {
         assert!(!page.contains("src=") && !page.contains("href="));
     }
 
-    /// If it fails, delays of 7 and 11 ms would overlap, because the axis is linear and ends at 180 ms.
+    /// If it fails, the axis is linear and ends at 180 ms, so delays of 7 and 11 ms overlap.
     #[test]
     fn delays_far_apart_have_a_logarithmic_axis() {
         let at = |ms: f64| Drawn { x: [1.0; 3], y: [ms - 8.0, ms, ms + 1.0] };

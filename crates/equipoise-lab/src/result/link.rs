@@ -28,7 +28,7 @@ pub struct LinkResult {
     pub mean_queue_packets: Option<f64>,
     /// Maximum number of packets that were queued at once.
     pub max_queue_packets: u64,
-    /// The link's state over time; omitted if the run does not sample links. A run with TCP flows does.
+    /// The link's state over time; omitted if the run does not sample links. A run with TCP flows samples them.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub samples: Vec<LinkSample>,
 }

@@ -121,8 +121,8 @@ fn means<T>(metrics: &[Metric<T>], results: &[&T]) -> BTreeMap<String, Mean> {
 mod tests {
     use super::*;
 
-    /// The values 1 and 3 have the standard deviation √2, so the interval is ±12.706: Student's t with one degree of
-    /// freedom.
+    /// The values 1 and 3 have the standard deviation √2, so the interval is ±12.706 · √2 / √2. The number 12.706 is
+    /// Student's t with one degree of freedom.
     #[test]
     fn a_mean_has_an_interval_from_two_runs_on() {
         let mean = Mean::of(&[1.0, 3.0]).expect("two runs");

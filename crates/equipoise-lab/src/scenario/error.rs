@@ -209,10 +209,10 @@ pub enum Problem {
     /// The periods of the flow pair are invalid.
     #[error(transparent)]
     Tpba(#[from] TpbaError),
-    /// A time is zero or negative, but must be above zero.
+    /// A quantity is zero or negative, but must be above zero.
     #[error("must be above zero")]
     NotPositive,
-    /// A time is negative.
+    /// A quantity is negative, but must not be.
     #[error("must not be negative")]
     Negative,
     /// The warm-up is not shorter than the run, so no time is left for measurements.
@@ -324,7 +324,7 @@ pub enum Problem {
     /// The sample interval is so short that there would be more samples than a chart can show.
     #[error("must be {least} or more")]
     TooManySamples {
-        /// The shortest valid interval.
+        /// The shortest valid sample interval.
         least: Span,
     },
     /// A session with a controller lacks its report interval.
@@ -353,15 +353,15 @@ pub enum Problem {
     /// Per-packet feedback would be too rare for any control law, or so frequent that headers take too much capacity.
     #[error("must be {min} to {max}")]
     FeedbackInterval {
-        /// The shortest valid interval.
+        /// The shortest valid feedback interval.
         min: Span,
-        /// The longest valid interval.
+        /// The longest valid feedback interval.
         max: Span,
     },
     /// Reports would be so frequent that each one covers too few packets.
     #[error("must be {min} or more")]
     ReportInterval {
-        /// The shortest valid interval.
+        /// The shortest valid report interval.
         min: Span,
     },
     /// The value of a controller's parameter is a list or a table, which is not possible.
@@ -395,7 +395,7 @@ pub enum Problem {
     /// A number is not above zero, or is above its maximum.
     #[error("must be above zero, and at most {most}")]
     OutOfRange {
-        /// The maximum number.
+        /// The largest valid number.
         most: f64,
     },
     /// A group of pictures contains letters other than I, P and B, is empty, or is too long.
@@ -455,7 +455,8 @@ pub enum Problem {
         /// Name of the other path with the same links.
         other: String,
     },
-    /// The time between two splits of the rate is shorter than the report interval, but each split needs new reports.
+    /// The time between two divisions of the rate among the paths is shorter than the report interval, but each
+    /// division needs new reports.
     #[error("must be the report interval, {min}, or more")]
     Period {
         /// The report interval of the flow.

@@ -28,8 +28,8 @@ impl Place {
         Self { line: before.matches('\n').count() + 1, column }
     }
 
-    /// Returns the byte offset of this position in a text. If the line is too short, returns the offset of the line's
-    /// end.
+    /// Returns the byte offset of this position in a text. If the text has no such position, returns the offset of the
+    /// text's end.
     pub(super) fn byte(self, text: &str) -> usize {
         let line_start: usize = text.split_inclusive('\n').take(self.line - 1).map(str::len).sum();
         let line = text.get(line_start..).unwrap_or_default();

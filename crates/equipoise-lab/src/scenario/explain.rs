@@ -368,7 +368,7 @@ fn describe_web(web: &WebConfig, tcp: &TcpFlow, out: &mut String) -> std::fmt::R
     )
 }
 
-/// Returns the mean rate that background flows offer to a link at a time, in the forward direction.
+/// Returns the mean rate that background flows offer to a link in the forward direction, at the time `at`.
 fn background_load(scenario: &Scenario, link: usize, at: Span) -> Rate {
     let flows = scenario
         .flows

@@ -7,6 +7,7 @@ pub struct CoupledFlow {
     pub group: String,
     /// Weight of the session when the group's rate is divided.
     pub priority: f64,
-    /// How the rates of the group's flows add up to the rate of the group; equal for all flows of a group.
+    /// How the rates that the group's flows calculate are combined into the rate of the group; equal for all flows of a
+    /// group.
     pub coupling: Coupling,
 }

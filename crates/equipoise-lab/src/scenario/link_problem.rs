@@ -15,7 +15,7 @@ pub enum LinkProblem {
     /// The link has no capacity, or has more than one.
     #[error("a link has one of `rate`, a rate or \"unlimited\", `rate_trace` and `rate_csv`, files")]
     WhatRate,
-    /// The steps of the link change the rate, but its capacity is not a constant rate.
+    /// The steps of the link change the rate, but the link is unlimited, follows a file, or has a `rate_burst`.
     #[error(
         "steps can change the delay and the loss, but not the rate, of a link that is unlimited, follows a file or has a `rate_burst`"
     )]

@@ -6,7 +6,7 @@ use thiserror::Error;
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum MediaProblem {
-    /// The sources of a session are not one source, or one video and one audio.
+    /// The sources of a session are neither one source nor a pair of one video and one audio.
     #[error(
         "a session has one source, or one video (encoder, or video with `adapt = \"quantise\"`) and one audio, in a list"
     )]

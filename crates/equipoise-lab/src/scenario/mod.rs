@@ -70,12 +70,13 @@ pub struct Scenario {
     pub text: String,
     /// Length of a run.
     pub duration: Span,
-    /// Time from the start of a run until means are measured.
+    /// Length of the warm-up at the start of a run. Means leave out the warm-up.
     pub warm_up: Span,
     /// Seed of the first run.
     pub seed: u64,
-    /// Time between two samples. The rates at the receivers are sampled if the scenario requests them. With TCP flows,
-    /// flow pairs or playout buffers, the states of connections and links are also sampled.
+    /// Time between two samples. The scenario's settings determine what is sampled: see
+    /// [`is_sampled`](Self::is_sampled) for the states of connections and links, and
+    /// [`receiver_rates`](Self::receiver_rates) for the rates at the receivers.
     pub sample_interval: Span,
     /// Whether the rates of IP packets at the receivers of all flows are sampled. For flow pairs, these rates are
     /// always sampled.
@@ -106,7 +107,7 @@ pub struct Flow {
     pub ecn: Ecn,
     /// Size of the flow's IP packets; for a flow pair, size of its RTP packets.
     pub packet_size: Size,
-    /// Whether the circuit breakers of a session stop its media (RFC 8083, Sec. 4).
+    /// Whether the circuit breakers of a session are active (RFC 8083, Sec. 4).
     pub circuit_breakers: bool,
     /// Time at which the flow starts, since the run's start.
     pub start: Span,

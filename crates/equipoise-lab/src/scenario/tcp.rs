@@ -60,7 +60,7 @@ pub enum BandwidthSource {
     Unknown,
     /// The simulator informs the window law of the bandwidth, with a configured error.
     Known {
-        /// Time between two times at which the window law is informed.
+        /// Interval at which the simulator informs the window law.
         interval: Span,
         /// Standard deviation of the relative error in the rate of cross traffic, over the time of the run (Kodama
         /// 2009, Eq. 12).

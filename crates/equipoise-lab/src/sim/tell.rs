@@ -47,8 +47,8 @@ impl Tell for Shares<'_> {
 /// Observes the events of a simulated run.
 pub trait RunObserver {
     /// Reports an event of one endpoint of flow number `flow`; `at` is the time since the run's start. Packets that are
-    /// in flight at the end of the run still arrive, so `at` can be later. The events of each endpoint are in order of
-    /// time.
+    /// in flight at the end of the run still arrive, so `at` can be later than this end. The events of each endpoint
+    /// are in order of time.
     fn on_event(&mut self, at: Span, flow: usize, event: &Event);
 
     /// Reports that a packet of flow number `flow` arrived at its receiver after it had waited in queues for this total

@@ -65,7 +65,7 @@ pub(super) fn check_names(catalogue: &Catalogue, controllers: &[String]) -> Resu
     }
 }
 
-/// Returns the scenario of an item. If `aqm` is given, all its bottleneck links use this queue discipline.
+/// Returns the scenario of an item. If `aqm` is given, all links with a rate limit use this queue discipline.
 pub(super) fn parse(catalogue: &Catalogue, item: &Item, aqm: Option<Aqm>) -> Result<Scenario, SuiteError> {
     let parse = |overrides: &[Override]| {
         let wrong = |source| SuiteError::Scenario {

@@ -275,7 +275,7 @@ const fn none(_: &AudioOf<'_>) -> Option<f64> {
     None
 }
 
-/// The metrics of a flow, in the order of their keys in the results.
+/// All metrics of a flow in a suite's results, each with its key in JSON.
 pub(super) const FLOW_METRICS: &[FlowMetric] = &[
     FlowMetric {
         key: "mean_rate_bps",
@@ -555,8 +555,8 @@ impl SuiteResult {
 mod tests {
     use super::*;
 
-    /// The values 1 and 3 have the standard deviation √2, so the interval is ±12.706, the quantile of Student's t with
-    /// one degree of freedom.
+    /// The values 1 and 3 have the standard deviation √2, so the interval is ±12.706 · √2 / √2. The number 12.706 is
+    /// the quantile of Student's t with one degree of freedom.
     #[test]
     fn a_mean_has_an_interval_from_two_runs_on_and_counts_those_that_have_it() {
         let found = Estimate::of([Some(1.0), None, Some(3.0)].into_iter()).expect("two runs");

@@ -43,7 +43,7 @@ fn frame_delay(found: &CaseResult) -> Option<f64> {
     found.flow_mean(FlowKind::Media, "frame_delay_p95_s")
 }
 
-/// Returns the verdict over one link; `None` if there is no result of the judged law, or of no other law.
+/// Returns the verdict over one link; `None` if the judged law has no result, or if no other law has one.
 fn verdict(results: &[&CaseResult]) -> Option<Verdict> {
     let (judged, others): (Vec<_>, Vec<_>) = results.iter().partition(|found| found.controller == JUDGED);
     let own = judged.first()?;

@@ -31,7 +31,7 @@ pub enum DrawError {
         /// Text that suggests the most similar distribution; empty if none is similar.
         similar: String,
     },
-    /// The distribution has fewer or more than two arguments.
+    /// A distribution, such as `uniform`, has fewer or more than two arguments.
     #[error("{name} takes two arguments, the least and the largest value; there are {found}")]
     Arguments {
         /// The name of the distribution.
@@ -39,7 +39,7 @@ pub enum DrawError {
         /// The number of arguments in the text.
         found: usize,
     },
-    /// A limit of the distribution is not a quantity.
+    /// The lower or the upper limit of a distribution is not a quantity.
     #[error(
         "`{text}` is no number and no quantity with one meaning, such as \"10 Mbit/s\", \"8 ms\", \"1%\" or \"100 packets\""
     )]
@@ -47,7 +47,7 @@ pub enum DrawError {
         /// The text of the limit.
         text: String,
     },
-    /// The two limits are quantities of different kinds.
+    /// The two limits of a distribution are quantities of different kinds.
     #[error("`{low}` and `{high}` are quantities of different kinds")]
     Kinds {
         /// The lower limit.
@@ -55,7 +55,7 @@ pub enum DrawError {
         /// The upper limit.
         high: String,
     },
-    /// The lower limit is not below the upper limit.
+    /// The lower limit of a distribution is not below the upper limit.
     #[error("`{low}` is not below `{high}`")]
     Order {
         /// The lower limit.
@@ -185,7 +185,7 @@ impl FromStr for Draw {
     }
 }
 
-/// Parses two limits with the same unit, of which the first is lower.
+/// Parses two limits with the same unit; the first limit must be the lower one.
 fn range(name: &'static str, path: &str, arguments: &str) -> Result<Range, DrawError> {
     let parts = axis::split(arguments);
     let [low_text, high_text] = parts.as_slice() else {

@@ -94,8 +94,8 @@ impl<'a> Work<'a> {
         parts.find(|(_, runs)| !runs.is_empty()).map(|(place, runs)| (place, runs.start))
     }
 
-    /// Takes the next run to start. Runs are started in order, so at most one more part than there are threads is in
-    /// progress.
+    /// Takes the next run to start. Runs are started in order, so the number of parts in progress is at most the number
+    /// of threads plus one.
     fn take(&mut self) -> Option<(usize, u64)> {
         if self.failed.is_some() {
             return None;

@@ -42,8 +42,8 @@ impl Arrivals {
         [sum(0), sum(1), sum(2)]
     }
 
-    /// Returns the time from `from_s` until the shares of the flows, measured over 0.5 s, are within 20 % of `wanted`
-    /// and stay within 20 % for 2 s. In seconds.
+    /// Returns the time in seconds from `from_s` until the shares of the flows, measured over 0.5 s, are within 20 % of
+    /// `wanted` and stay within 20 % for 2 s.
     fn settled_s(&self, from_s: usize, until_s: usize, wanted: [f64; 3]) -> f64 {
         let is_right = |end: usize| {
             let within = &self.tenths[end - 5..end];

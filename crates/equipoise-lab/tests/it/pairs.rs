@@ -147,8 +147,8 @@ fn alone_it_runs_at_the_links_rate_and_loses_nothing() {
     assert!(pair.periods.windows(2).all(|two| two[0].transport != two[1].transport && two[0].at_s < two[1].at_s));
 }
 
-/// All packets to the receivers cross the link once. If it fails, the sampled rates at the receivers do not add up to
-/// the traffic on the link.
+/// All packets to the receivers cross the link once. If the test fails, the sampled rates at the receivers do not add
+/// up to the traffic on the link.
 #[test]
 fn the_rates_at_the_receivers_are_those_of_the_packets_that_crossed_the_link() {
     let text = ALONE.replacen("warm_up", "receiver_rates = \"on\"\nwarm_up", 1)

@@ -10,8 +10,8 @@ fn ran(controller: &str, runs: u32, threads: usize) -> PathsResult {
 }
 
 /// Runs our own control law on the first 60 paths. The goal is at most one bad path in 200, which the law does not meet
-/// yet (the book describes the current state). If it fails, the law has become worse than when this test was written,
-/// with 22 bad paths, or it sends more than the media allow.
+/// yet (the book describes the current state). If the test fails, the law has become clearly worse than when the test
+/// was written (22 bad paths), or it sends too little, or more than the media allow.
 #[test]
 fn our_own_law_on_sixty_paths_is_no_worse_than_it_was() {
     let result = ran("equipoise", 60, 2);
@@ -30,8 +30,8 @@ fn the_bytes_are_the_same_for_any_number_of_threads() {
     assert_eq!((read.bad, &read.faults, read.runs.len()), (one.bad, &one.faults, 9));
 }
 
-/// Each flow sends at a fixed rate of 1 Mbit/s. If it fails, runs without any fault are called bad, or runs with a
-/// permanently full queue are called good.
+/// Each flow sends at a fixed rate of 1 Mbit/s. If the test fails, runs without any fault are called bad, or runs with
+/// a permanently full queue are called good.
 #[test]
 fn fixed_rates_are_bad_where_they_do_not_fit_and_good_where_they_do() {
     let result = ran("cbr", 60, 2);

@@ -292,7 +292,7 @@ fn ran(items: &[Item], controllers: &[&str], plan: &Plan) -> Result<SuiteResult,
     suite::run("rfc8867", items, (&Catalogue::default(), &controllers), plan, &|_| {})
 }
 
-/// Other programs read the results by these names. If it fails, they can no longer do so.
+/// Other programs read the results by these names. If the test fails, they cannot read the results any more.
 #[test]
 fn the_json_has_its_fixed_names_with_a_mean_and_its_interval_each() {
     let result = ran(&[short()], &["ap", "tfrc"], &plan(1)).expect("it runs");
@@ -454,8 +454,8 @@ fn live_results_stand_beside_the_simulated_ones_of_the_same_variant_and_controll
     assert_eq!(read.not_run, result.not_run);
 }
 
-/// Runs 12 s of case 5.6 in network namespaces, with a TCP connection of the kernel. If it fails, live results have
-/// different metrics than simulated results, or wrong values.
+/// Runs 12 s of case 5.6 in network namespaces, with a TCP connection of the kernel. If the test fails, live results
+/// have different metrics than simulated results, or wrong values.
 #[test]
 #[ignore = "real time: 14 s"]
 fn a_case_runs_live_beside_its_simulation_with_the_waits_of_the_emulated_queue() {

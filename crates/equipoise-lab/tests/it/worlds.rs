@@ -40,8 +40,8 @@ fn the_demos_delay_settles_under_the_robust_law_and_runs_away_under_the_printed(
     assert!(held <= 2, "{held} of 20 held under the printed law");
 }
 
-/// If the delay exceeds the report interval, no packet remains after the cut of Waki 2013, Eq. 14. If it fails, the
-/// session does not reduce its rate in this case, or does not recover when the path is free again.
+/// If the delay exceeds the report interval, no packet remains after the cut of Waki 2013, Eq. 14. If the test fails,
+/// the session does not reduce its rate in this case, or does not recover when the path is free again.
 #[test]
 fn an_overload_that_outgrows_the_interval_is_backed_off_from() {
     let overload = DEMO.replacen(
@@ -98,8 +98,8 @@ fn a_live_run_tells_its_rows_ends_on_request_and_keeps_what_it_measured() {
     assert!(run.flows[1].packets_received > 1000, "the background flows too");
 }
 
-/// A link of 1 Mbit/s receives 1.3 Mbit/s, so after t seconds packets wait for 0.3 t. If it fails, live results contain
-/// queueing delays that differ from those in the emulated queues.
+/// A link of 1 Mbit/s receives 1.3 Mbit/s, so after t seconds packets wait for 0.3 t. If the test fails, live results
+/// contain queueing delays that differ from those in the emulated queues.
 #[test]
 fn a_live_run_has_the_waits_of_the_emulated_queue_as_the_simulated_one() {
     let scenario = Scenario::parse(

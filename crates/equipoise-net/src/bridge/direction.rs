@@ -8,15 +8,15 @@ use super::punctuality::PunctualityMeter;
 use crate::engine::{Arrival, Departure, Manner, Medium, Packet};
 use crate::{HostClock, Time};
 
-/// Maximum number of bytes in flight in one direction, including [`OVERHEAD`] for each packet. Our choice: two seconds
-/// at 1 Gbit/s.
+/// Maximum number of bytes in flight in one direction, including [`OVERHEAD`] for each packet. Our choice: the bytes
+/// that arrive in two seconds at 1 Gbit/s.
 const MEMORY: u64 = 256 << 20;
 
 /// Upper bound of the memory per packet in addition to the packet's bytes.
 const OVERHEAD: u64 = 256;
 
-/// Maximum number of buffers kept for reuse. Our choice: more than the packets that arrive between two reads at 1
-/// Gbit/s.
+/// Maximum number of buffers kept for reuse. Our choice: more than the number of packets that arrive between two reads
+/// at 1 Gbit/s.
 const SPARES: usize = 4096;
 
 /// One direction of a bridge: the emulated path on which packets wait between two sockets.
@@ -35,8 +35,8 @@ impl Direction {
         Self { pipe, punctuality, staged: Vec::new(), spare: Vec::new(), refused: 0 }
     }
 
-    /// Stores a packet that arrived at `at`. The packets of different sockets need not be stored in the order of
-    /// arrival.
+    /// Stores a packet that arrived at the time `at`. The packets of different sockets need not be stored in the order
+    /// of arrival.
     pub(super) fn stage(&mut self, Arrival { at, manner, client, header }: Arrival, bytes: &[u8]) {
         let packets = (self.pipe.in_flight() + self.staged.len()) as u64;
         if self.pipe.held().as_bytes().saturating_add(packets.saturating_mul(OVERHEAD)) > MEMORY {
@@ -155,7 +155,7 @@ impl Directions {
     }
 }
 
-/// The packets pass the emulated path of their direction. Packets that are not IP traffic only get the path's delay.
+/// The packets pass the emulated path of their direction. Packets with [`Manner::Beside`] only get the path's delay.
 impl Medium for Directions {
     fn stage(&mut self, direction: usize, arrival: Arrival, bytes: &[u8]) {
         if let Some(direction) = self.both.get_mut(direction) {

@@ -10,8 +10,8 @@ use crate::{Lateness, Time};
 /// choice: long compared with a stall, short compared with a run.
 const WINDOW: Span = Span::from_millis(100);
 
-/// After a stall, the packets that the stall delayed leave during this time. Our choice: enough for some hundred
-/// packets.
+/// The packets that a stall delayed leave within this time after the stall. Our choice: the bridge can send some
+/// hundred packets in this time.
 const SETTLING: Span = Span::from_millis(5);
 
 /// The punctuality of a bridge: how late packets left, compared with their departure times in the emulated path.

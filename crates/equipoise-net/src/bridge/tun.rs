@@ -14,14 +14,15 @@ use crate::engine::{
 use crate::socket::wait_readable;
 use crate::{Clock, NetError, Time, TimestampSource};
 
-/// Maximum length of an IP packet in bytes (RFC 791, Sec. 3.1; with IPv6's header, RFC 8200, Sec. 4.5), rounded up.
+/// Maximum length of an IP packet in bytes, rounded up: 65 535 for IPv4 (RFC 791, Sec. 3.1), and a header of 40 bytes
+/// more for IPv6 (RFC 8200, Sec. 4.5).
 const MAX_PACKET: usize = 66_000;
 
 /// Maximum length of an interface name in bytes (Linux's `IFNAMSIZ` minus the final zero).
 const MAX_NAME: usize = 15;
 
-/// Maximum number of packets that wait in a device until they are read. Our choice: enough for a stall of 100 ms at 100
-/// 000 packets per second.
+/// Maximum number of packets that wait in a device until they are read. Our choice: at 100 000 packets per second, this
+/// number arrives while the bridge stalls for 100 ms.
 const READ_QUEUE: u32 = 10_000;
 
 /// Maximum number of packets read from one device before the other device is read. Our choice: reading them takes some
@@ -55,8 +56,8 @@ impl TunPorts {
         Ok(Self { devices, buffer: vec![0; MAX_PACKET], unsent: 0 })
     }
 
-    /// Reads the packets that the host routed into the device number `side`. TUN packets have no timestamps, so they
-    /// count as arrived at `horizon`.
+    /// Reads the packets that the host routed into the device with index `side`. TUN packets have no timestamps, so
+    /// they count as arrived at `horizon`.
     fn take_in_at(&mut self, side: usize, horizon: Time, medium: &mut impl Medium) -> Result<(), NetError> {
         for _ in 0..BATCH {
             let Some(len) = self.devices[side].recv(&mut self.buffer)? else { break };

@@ -12,8 +12,8 @@ use crate::{Clock, NetError, Socket, SocketStats, Time, TimestampSource};
 /// limit of open files.
 const CLIENTS: usize = 256;
 
-/// If a client was silent for this long in both directions, its socket may be closed. Our choice: twice the timeout for
-/// UDP flows in middleboxes.
+/// If a client was silent for this long in both directions, its socket may be closed. Our choice: twice the time after
+/// which middleboxes usually forget a silent UDP flow.
 const IDLE: Span = Span::from_secs(60);
 
 /// The sockets of a UDP relay: one that listens for clients, and one per client for the exchange with the target.

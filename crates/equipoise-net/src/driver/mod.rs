@@ -122,7 +122,8 @@ impl<E, O> Running<E, O> {
         self.worker.is_finished()
     }
 
-    /// Waits until the endpoint ends without a request: its peer ended the session, or its host failed.
+    /// Waits until the endpoint ends: its peer ended the session, its host failed, or
+    /// [`request_stop`](Self::request_stop) was called before.
     ///
     /// # Errors
     /// The error of the endpoint's host, if any.

@@ -140,7 +140,7 @@ fn fingerprint(session: &Session, media: &Media) -> Result<Fingerprint, PeerErro
 fn setup(session: &Session, media: &Media) -> Result<Setup, PeerError> {
     match values(session, media, "setup").first().copied() {
         Some("passive" | "actpass") => Ok(Setup::Active),
-        // If the attribute is missing, the peer is active (RFC 4145, Sec. 4).
+        // If the `a=setup` attribute is missing, the peer is active (RFC 4145, Sec. 4).
         Some("active") | None => Ok(Setup::Passive),
         Some(other) => Err(PeerError::Setup { found: other.to_owned() }),
     }

@@ -30,7 +30,7 @@ pub struct DtlsSrtp {
     live: Option<Live>,
     /// The previous keys, and the time until which packets under them are accepted.
     earlier: Option<(Srtp, Time)>,
-    /// For the active endpoint: the time of the next attempt; `give_up` is the time of giving up.
+    /// For the active endpoint: the time of the next handshake attempt. No attempt starts at or after `give_up`.
     next_try: Option<Time>,
     give_up: Time,
     standing: Standing,
@@ -116,10 +116,12 @@ pub enum Arrival {
 }
 
 /// `MOST_ASKED`: maximum number of handshakes whose peer has not returned the cookie. `MOST_PROVED`: maximum number of
-/// handshakes whose peer has returned it. Our choice: each handshake needs 8 kB of memory.
+/// handshakes whose peer has returned it. Our choice: a handshake needs 8 kB of memory, so all handshakes together need
+/// at most 320 kB.
 const MOST_ASKED: usize = 32;
 const MOST_PROVED: usize = 8;
-/// `PAUSE`: time from a failed attempt to the next. `GIVE_UP`: time from the start until the active endpoint gives up.
+/// `PAUSE`: time from a failed handshake to the next attempt. `GIVE_UP`: time from the start until the active endpoint
+/// gives up.
 const PAUSE: Span = Span::from_millis(500);
 const GIVE_UP: Span = Span::from_secs(30);
 /// How long packets under the previous keys are accepted after new keys are agreed on.

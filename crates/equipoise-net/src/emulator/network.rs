@@ -16,7 +16,7 @@ const MEMORY: usize = 128 << 20;
 /// Upper bound of the memory per packet in addition to the packet's bytes.
 const OVERHEAD: usize = 128;
 
-/// Value of [`Hop::passed`] for packets that are not IP traffic; larger than any number of links.
+/// Value of [`Hop::passed`] for packets with [`Manner::Beside`], which pass no links; larger than any number of links.
 const BESIDE: usize = usize::MAX;
 
 /// The links and the packets on them, in virtual time, without sockets.
@@ -63,7 +63,7 @@ struct Sampling {
 #[derive(Clone, Debug)]
 pub(super) struct Hop {
     direction: usize,
-    /// Number of links that the packet has passed; [`BESIDE`] for packets that are not IP traffic.
+    /// Number of links that the packet has passed; [`BESIDE`] for packets with [`Manner::Beside`], which pass no links.
     passed: usize,
     /// Size of the IP packet.
     size: Size,
@@ -170,7 +170,7 @@ impl Network {
         self.links.iter().zip(0..).filter_map(|(link, number)| Some((link.next()?, number))).min()
     }
 
-    /// Handles an event of a link at `at`: a packet may leave the link.
+    /// Handles an event of a link at the time `at`: a packet may leave the link.
     fn come_out(&mut self, at: Time, link: usize) {
         let left = self.links.get_mut(link).and_then(|link| link.leave(at));
         if let Some((at, hop)) = left {
@@ -179,7 +179,7 @@ impl Network {
         self.reclaim(link);
     }
 
-    /// Calls the watcher for a packet that leaves at `at`, unless the packet is not IP traffic.
+    /// Calls the watcher for a packet that leaves at the time `at`, unless the packet has [`Manner::Beside`].
     fn tell(&self, at: Time, hop: &Hop) {
         let (Some(watcher), true, Ok(route)) =
             (&self.watcher, hop.passed != BESIDE, usize::try_from(hop.packet.client))

@@ -9,7 +9,7 @@ use super::offload::{TCP, UDP};
 const ADDRESSES: usize = 12;
 const IPV4: u16 = 0x0800;
 const IPV6: u16 = 0x86dd;
-/// Values of the type field at which a VLAN tag of four bytes begins (IEEE 802.1Q, 802.1ad).
+/// Values of the type field that begin a VLAN tag of four bytes (IEEE 802.1Q, 802.1ad).
 const VLANS: [u16; 2] = [0x8100, 0x88a8];
 
 /// Lengths of IPv4 and IPv6 headers without options, in bytes.

@@ -31,8 +31,8 @@ use crate::{Clock, NetError, Time, TimestampSource};
 /// wake-up is less late than this.
 const SPIN: Span = Span::from_micros(200);
 
-/// A sleep is shorter by this time than the minimum delay of a packet, so that no packet becomes due during the sleep.
-/// Our choice: almost every wake-up is less late than this.
+/// A sleep is shorter than a packet's minimum delay, by this time, so that no packet becomes due during the sleep. Our
+/// choice: almost every wake-up is less late than this.
 const MARGIN: Span = Span::from_micros(200);
 
 /// Maximum time of a sleep, because receive buffers are finite. Our choice: in this time 125 kB arrive at 1 Gbit/s.
@@ -109,7 +109,8 @@ impl Queued for Packet {
 pub(crate) enum Manner {
     /// As IP traffic: the packet has this length and uses the path's capacity.
     Ip(Size),
-    /// Not as IP traffic: the packet has the path's delay, but does not use its capacity.
+    /// Not as IP traffic, for example ARP and neighbour discovery: the packet uses no capacity. A bridge delays it by
+    /// the path's delay, an emulator does not delay it.
     Beside,
 }
 
@@ -195,7 +196,7 @@ pub(crate) trait Medium {
     fn next(&self) -> Option<Time>;
     /// Returns the next packet that is due no later than `horizon`.
     fn leave(&mut self, horizon: Time) -> Option<Departure>;
-    /// Records that a packet that has left the path was sent at `at`.
+    /// Records that a packet that has left the path was sent at the time `at`.
     fn left(&mut self, departure: Departure, at: Time);
     /// The minimum delay of a packet on the path.
     fn least_delay(&self) -> Span;

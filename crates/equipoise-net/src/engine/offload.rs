@@ -128,7 +128,8 @@ fn pseudo_header(packet: &[u8], ip: Ip) -> u64 {
     packet.get(addresses).map_or(0, sum) + u64::from(ip.protocol.unwrap_or(0)) + length
 }
 
-/// The sum of the 16-bit words; if the last byte is alone, it is the upper half of a word (RFC 1071, Sec. 1).
+/// The sum of the 16-bit words; if the number of bytes is odd, the last byte is the upper half of a word (RFC 1071,
+/// Sec. 1).
 fn sum(bytes: &[u8]) -> u64 {
     let (pairs, rest) = bytes.as_chunks::<2>();
     let odd = rest.first().map_or(0, |byte| u64::from(*byte) << 8);

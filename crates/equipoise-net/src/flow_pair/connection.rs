@@ -15,8 +15,8 @@ use crate::tcp::diagnosis::{Diagnosis, Progress};
 use crate::tcp::{failed, is_gone};
 use crate::{NetError, Time};
 
-/// Number of round-trip times for which the preset window is paced. Our choice: after this, arriving acknowledgements
-/// determine when TCP sends.
+/// Number of round-trip times for which the preset window is paced. Our choice: after this time, arriving
+/// acknowledgements determine when TCP sends.
 const PACED_ROUND_TRIPS: i64 = 4;
 /// The file with the setting whether the host resets TCP's congestion window after an idle time.
 const AFTER_IDLE: &str = "/proc/sys/net/ipv4/tcp_slow_start_after_idle";
@@ -127,13 +127,13 @@ impl Connection {
         }
     }
 
-    /// Limits each of the first round-trip times to `window` bytes, by the method that the host permits.
+    /// Limits TCP to `window` in each of the first round-trip times, by the method that the host permits.
     fn preset_window(&mut self, now: Time, window: Size) {
         match self.preset {
             WindowPreset::Set => {
                 let segments = window.as_bytes() / u64::from(self.last.segment.max(1));
                 let segments = u32::try_from(segments).unwrap_or(u32::MAX).max(1);
-                // This succeeded when the connection was opened, so no error is expected.
+                // Setting a window succeeded when the connection was opened, so no error is expected.
                 let _ = self.control.as_ref().map(|control| control.set(self.stream.as_fd(), segments));
             }
             WindowPreset::Paced => self.pace(now, window),
@@ -162,7 +162,7 @@ impl Connection {
     /// Ends pacing if its end time has passed.
     pub(super) fn lift(&mut self, now: Time) {
         if self.paced_until.is_some_and(|until| until <= now) {
-            // This succeeded before, so no error is expected.
+            // Setting this option succeeded before, so no error is expected.
             let _ = MaxPacingRate.set(&self.stream, &UNLIMITED);
             self.paced_until = None;
         }

@@ -220,8 +220,8 @@ struct Door {
 }
 
 impl Door {
-    /// Waits until the sender has connected and both hellos are exchanged. Returns the connection and the SSRC of the
-    /// sender's packets, or `None` if `stop` is set before this.
+    /// Waits until the sender has connected and both first messages (hellos) are exchanged. Returns the connection and
+    /// the SSRC of the sender's packets, or `None` if `stop` is set earlier.
     fn meet(self, stop: &AtomicBool) -> Result<Option<(TcpStream, u32)>, NetError> {
         let mut opening: Option<Opening> = None;
         while !stop.load(Ordering::Relaxed) {

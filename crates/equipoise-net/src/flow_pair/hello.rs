@@ -39,7 +39,7 @@ impl From<&PairConfig> for Link {
     }
 }
 
-/// The open TCP and UDP flows to a receiver that has sent its hello.
+/// The open TCP and UDP flows to a receiver that has sent its first message (hello).
 #[derive(Debug)]
 pub(super) struct Opened {
     pub(super) stream: TcpStream,
@@ -47,7 +47,7 @@ pub(super) struct Opened {
     pub(super) receiver: PairHello,
 }
 
-/// Connects to a receiver, announces the SSRC of the sender's packets, and reads the receiver's hello.
+/// Connects to a receiver, announces the SSRC of the sender's packets, and reads the receiver's first message (hello).
 ///
 /// # Errors
 /// [`NetError::NoPair`] if no receiver answers, [`NetError::NoCongestionControl`] if the kernel does not have the

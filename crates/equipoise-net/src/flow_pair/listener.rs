@@ -24,8 +24,8 @@ const BACKLOG: usize = 128;
 /// Maximum number of connections whose first message (hello) has not arrived; further connections wait in the kernel.
 /// Our choice.
 const OPENING: usize = 64;
-/// How long a connection may take to send its hello. Our choice: then a silent connection does not block others for
-/// long.
+/// How long a connection may take to send its first message (hello). Our choice: then a silent connection does not
+/// block others for long.
 pub(super) const PATIENCE: Span = Span::from_secs(5);
 
 /// Accepts the TCP connections of flow pairs.
@@ -83,8 +83,8 @@ impl PairListener {
         self.arriving.poll_recv(context)
     }
 
-    /// Number of connections that were closed because they were not flow pairs, sent no hello, or arrived when 128
-    /// flows already waited to be accepted.
+    /// Number of connections that were closed because they were not flow pairs, sent no first message, or arrived when
+    /// 128 flows already waited to be accepted.
     pub fn turned_away(&self) -> u64 {
         self.turned_away.load(Ordering::Relaxed)
     }
@@ -163,8 +163,8 @@ impl Door {
         Ok(())
     }
 
-    /// Reads from all connections without a complete hello. Removes the connections that are complete, invalid or too
-    /// late.
+    /// Reads from all connections whose first message (hello) is not complete. Removes the connections that are
+    /// complete, invalid or too late.
     fn hear(&mut self) {
         let now = self.clock.now();
         for mut opening in std::mem::take(&mut self.opening) {
@@ -177,8 +177,8 @@ impl Door {
         }
     }
 
-    /// Creates a receiver for a connection, and answers the connection's hello; `None` if this fails, or if the queue
-    /// is full.
+    /// Creates a receiver for a connection, and answers the connection's first message (hello); `None` if this fails,
+    /// or if the queue is full.
     fn admit(&self, mut stream: TcpStream, hello: PairHello) -> Option<()> {
         let place = self.queue.try_reserve().ok()?;
         keep_alive(&stream);

@@ -39,8 +39,8 @@ impl PairReceiver {
     /// TCP has to wait, and in a running period (RTP) ADUs are finally dropped.
     pub const MOST: usize = Shared::MOST;
 
-    /// Starts a receiver for the flow whose sender connected with `stream` and sent `hello`. Returns the receiver's
-    /// hello, which answers the sender's.
+    /// Starts a receiver for the flow whose sender connected with `stream` and sent `hello`, its first message. Returns
+    /// the message that answers `hello`.
     pub(super) fn start(
         stream: TcpStream,
         hello: PairHello,

@@ -36,7 +36,7 @@ pub(super) struct Shared {
 }
 
 impl Shared {
-    /// Maximum number of bytes in the queue: if there are as many, no ADU is added.
+    /// If the queue contains at least this number of bytes, no ADU is added.
     pub(super) const MOST: usize = 1 << 20;
 
     pub(super) fn new() -> Result<Self, NetError> {

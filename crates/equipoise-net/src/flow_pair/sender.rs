@@ -193,8 +193,8 @@ impl PairSender {
     }
 }
 
-/// Divides data into the parts before the last part, and the last part, which ends the ADU. If `end` is false, the last
-/// part is empty.
+/// Splits data before its last part, which ends the ADU. Returns the data before this part, and this part. If `end` is
+/// false, this part is empty.
 fn split(data: &[u8], end: bool) -> (&[u8], &[u8]) {
     let before =
         if end { data.len().saturating_sub(1) / PayloadSender::PART * PayloadSender::PART } else { data.len() };

@@ -40,8 +40,9 @@ pub struct Reception {
     pub bytes: u64,
     /// Number of packets that were lost or arrived too late, so that their payload is missing.
     pub missing: u64,
-    /// Mean delay in the interval of the latest report sent: difference of the receiver's and the sender's clock, minus
-    /// the delay of the session's first packet. `None` before the first report, or if the interval had too few packets.
+    /// Mean delay in the interval of the latest report sent, minus the delay of the session's first packet. A delay is
+    /// the arrival time by the receiver's clock minus the sending time by the sender's clock. `None` before the first
+    /// report, or if the interval had too few packets.
     pub delay_mean: Option<Span>,
     /// Standard deviation of the delay in the interval of the latest report sent.
     pub delay_deviation: Option<Span>,

@@ -74,8 +74,8 @@ impl MediaReceiver {
         self.unaccepted.load(Ordering::Relaxed)
     }
 
-    /// A handle that requests key frames from senders. It can be used in any thread or task, if a decoder cannot
-    /// continue without a key frame.
+    /// A handle that requests key frames from senders, for a decoder that cannot continue without a key frame. It can
+    /// be used in any thread or task.
     pub const fn key_frames(&self) -> &KeyFrames {
         &self.key_frames
     }
@@ -115,10 +115,11 @@ pub struct Incoming {
 
 impl Incoming {
     /// Maximum number of bytes of payload that wait for [`recv`](Self::recv); further payload is dropped. Our choice:
-    /// it covers a stall of a file system of 0.4 s at 20 Mbit/s, and many sessions still fit into memory.
+    /// while an application waits 0.4 s for a file system, 1 MB arrives at 20 Mbit/s. Yet many sessions still fit into
+    /// memory.
     pub const MOST: usize = 1 << 20;
-    /// Maximum number of packets that wait for [`recv`](Self::recv). Our choice: this limit takes effect if packets
-    /// have fewer than 256 bytes.
+    /// Maximum number of packets that wait for [`recv`](Self::recv). Our choice: this limit is reached before
+    /// [`MOST`](Self::MOST) only if packets have fewer than 256 bytes of payload.
     pub const MOST_PACKETS: usize = 4096;
 
     /// The session, with the address that the peer had when the session was opened.

@@ -73,7 +73,8 @@ pub(crate) enum Visit {
 }
 
 /// `MOST`: maximum number of handshakes in total. `MOST_OF_SOURCE`: maximum number of handshakes for one SSRC. Our
-/// choice: an attacker can send recorded Open messages again, but few of them have a valid cookie.
+/// choice: an attacker can send recorded Open messages again, but few of them have a valid cookie, so they start few
+/// handshakes.
 const MOST: usize = 256;
 const MOST_OF_SOURCE: usize = 8;
 /// How long a handshake is stored.

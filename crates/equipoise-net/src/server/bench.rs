@@ -158,8 +158,8 @@ impl ServerBench {
             return Some(format!("{granted} bit/s are promised, of {SENT}"));
         }
         let unsent = socket.stats().unsent;
-        // Besides the answer to a datagram, a report and delayed reports may be due. The media that the server itself
-        // sends has packets of at least 100 bytes.
+        // In addition to the answer to a datagram, a report and delayed reports may be due. The media that the server
+        // itself sends has packets of at least 100 bytes.
         let media = self.elapsed.as_secs_f64() * SENT.as_bps() as f64 / 800.0;
         let most = 4 * (self.heard + 1) * MAX_PATHS as u64 + media as u64;
         (unsent > most).then(|| format!("{unsent} answers to {} datagrams", self.heard))

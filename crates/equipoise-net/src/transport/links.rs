@@ -61,7 +61,7 @@ struct Watch {
 const LOOK: Span = Span::from_millis(100);
 
 impl Links {
-    /// Creates the value with sockets that never change.
+    /// Creates the sockets of a session from `sockets`, which never change.
     pub(crate) fn fixed(sockets: Vec<Socket>) -> Self {
         let clock = sockets.first().map_or_else(Clock::new, |socket| socket.clock().clone());
         let ids = (0..).map(PathId);
@@ -70,7 +70,7 @@ impl Links {
         Self { clock, each, turn: 0, changes: VecDeque::new(), watch: None, stats: SocketStats::default() }
     }
 
-    /// Creates the value without sockets. [`look`](Self::look) opens sockets that follow the network interfaces.
+    /// Prepares sockets that follow the network interfaces; [`look`](Self::look) opens them.
     pub(crate) fn following(paths: Paths, dscp: Dscp, clock: &Clock) -> Result<Self, NetError> {
         let watch = Watch { paths, dscp, news: InterfaceNews::open()?, next_look: clock.now(), is_due: true };
         Ok(Self { clock: clock.clone(), watch: Some(watch), ..Self::fixed(Vec::new()) })
@@ -199,7 +199,8 @@ impl Links {
             return;
         }
         let Ok(interfaces) = Interfaces::read() else {
-            // The existing sockets are still used.
+            // If the interfaces cannot be read, the existing sockets stay in use, and the next check reads the
+            // interfaces again.
             watch.is_due = true;
             return;
         };

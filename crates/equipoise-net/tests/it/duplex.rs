@@ -175,7 +175,7 @@ fn an_end_whose_peer_is_somebody_else_says_so() {
     let clock = Clock::new();
     let sockets = [socket(&clock), socket(&clock)];
     let [active, _] = associations(&sockets, [Identity::generate(), Identity::generate()]);
-    // In this case, the peer has another certificate than the active endpoint expects.
+    // Here, the peer has another certificate than the active endpoint expects.
     let peer = PeerConfig {
         address: sockets[0].address(),
         fingerprint: *active.identity().fingerprint(),

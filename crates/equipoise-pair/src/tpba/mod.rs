@@ -128,7 +128,7 @@ pub enum TpbaError {
         /// The given length.
         found: Span,
     },
-    /// The condition for an early end would be met at once, by every change of the rate, or never.
+    /// The condition for an early end would be met immediately, or by every change of the rate, or never.
     #[error("an early return needs at least one reduction, each by a share above 0 and below 1")]
     EarlyReturn,
 }

@@ -117,8 +117,8 @@ fn failures() -> [Failure; 3] {
     ]
 }
 
-/// Number of additional paths, and total rate of the session in Mbit/s. The rates are the same share of the available
-/// 8.0 and 9.0 Mbit/s as 4.8 Mbit/s is of what two paths have available.
+/// Number of additional paths, and total rate of the session in Mbit/s. Each rate is the same share of the available
+/// bandwidth (8.0 or 9.0 Mbit/s) as 4.8 Mbit/s is with two paths (5.6 Mbit/s).
 const MANY: [(usize, &str); 2] = [(1, "6.9"), (2, "7.7")];
 const RIVALS: [Method; 4] = [AP, EQUAL, MIN_DELAY, WIMAX_ONLY];
 const VARIANTS: [Method; 6] = [
@@ -181,7 +181,7 @@ fn many(lab: &Lab<'_>, found: &mut Found) -> Result<(), SimError> {
     Ok(())
 }
 
-/// Runs the session over paths of which one fails or loses half of its capacity.
+/// Runs the session while one of its paths fails or loses half of its capacity.
 fn over_failures(lab: &Lab<'_>, found: &mut Found) -> Result<(), SimError> {
     let runs = lab.options.runs(RUNS_BEYOND, 2);
     let (mut tables, mut charts) = (Vec::new(), Vec::new());

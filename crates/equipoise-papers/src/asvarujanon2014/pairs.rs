@@ -26,7 +26,7 @@ const SHORTEST_S: usize = 50;
 /// Maximum number of lines that are read from a file. A recording has one line per second, and far fewer lines than
 /// this.
 const MOST_LINES: usize = 100_000;
-/// Number of pairs that are used in a quick look.
+/// Number of pairs of paths that are used in a quick look.
 const FEW: usize = 2;
 
 /// Defines a claim that only shows a number, because the paper has no measured pairs to compare with.

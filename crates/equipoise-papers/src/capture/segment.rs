@@ -109,8 +109,8 @@ pub(super) fn headers<'a>(frame: &Frame<'a>) -> Result<LaxPacketHeaders<'a>, &'s
     let data = frame.data;
     match frame.link {
         Linktype::ETHERNET => LaxPacketHeaders::from_ethernet(data).map_err(|_| SHORT),
-        // etherparse's own parser of this header is not used, because it rejects frames of a loopback device (ARPHRD
-        // 772).
+        // etherparse's parser of Linux cooked headers is not used, because it rejects frames of a loopback device
+        // (ARPHRD type 772).
         Linktype::LINUX_SLL => cooked(data, SLL_HEADER, SLL_ETHER_TYPE).ok_or(SHORT),
         SLL2 => cooked(data, SLL2_HEADER, SLL2_ETHER_TYPE).ok_or(SHORT),
         link if RAW.contains(&link) => LaxPacketHeaders::from_ip(data).map_err(|_| SHORT),

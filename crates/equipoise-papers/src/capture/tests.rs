@@ -195,7 +195,7 @@ fn one_segment_is_the_timers_and_three_are_too_many_unless_every_one_counts() {
     assert_eq!(rtts_ms(&near), (2, Some(135.0)));
 }
 
-/// Tests Karn's rule. If data was sent twice, it is unknown which of the two segments the acknowledgement is for.
+/// Tests Karn's rule. If data was sent twice, it is unknown which of the two segments was acknowledged.
 #[test]
 fn acknowledgements_of_repeated_segments_give_nothing() {
     let mut script = Script::new(Form::Micros, ETHERNET);

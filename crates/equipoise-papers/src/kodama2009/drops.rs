@@ -23,10 +23,10 @@ const BEHIND: (f64, f64) = (5.5, 9.5);
 /// The values that the claims use, computed from one run.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Outcome {
-    /// Whether a retransmission timeout occurred after the drop.
+    /// Whether a retransmission timeout occurred after the drop of the available bandwidth.
     timed_out: bool,
-    /// Whether packets were lost before the drop. If so, the window is already small at the drop, and a later timeout
-    /// may be caused by the earlier loss.
+    /// Whether packets were lost before the available bandwidth dropped. If so, the window is already small at the
+    /// drop, and a later timeout may be caused by the earlier loss.
     early: bool,
     /// Whether no packet was lost in the whole run. If so, the run would be the same with a larger buffer.
     calm: bool,
@@ -42,7 +42,7 @@ pub(super) struct Place {
     pub(super) m: f64,
     /// Buffer size in packets.
     pub(super) buffer: u32,
-    /// Factor by which all rates exceed those of the thesis. The bandwidth-delay product has the same factor.
+    /// All rates, and the bandwidth-delay product, are those of the thesis multiplied by this factor.
     pub(super) scale: u32,
 }
 

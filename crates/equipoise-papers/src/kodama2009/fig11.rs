@@ -22,7 +22,7 @@ const EVERY_S: f64 = 200.0;
 const SETTLED_S: f64 = 100.0;
 /// Indices of the connections that the thesis calls unfairly treated: the fourth to the tenth.
 const LATE: std::ops::Range<usize> = 3..CONNECTIONS;
-/// Time after its start by which each connection must have found its minimum round-trip time, in seconds. Our choice: a
+/// Each connection must have found its minimum round-trip time this long after its start, in seconds. Our choice: a
 /// tenth of the time until the next connection joins.
 const BEGINNING_S: f64 = 20.0;
 /// The round-trip time of the path without queueing, in ms.
@@ -356,8 +356,9 @@ fn figure(without: &[Outcome], with: &[Outcome]) -> Figure {
 mod tests {
     use super::*;
 
-    /// The third connection joins at 400 s, and the tenth at 1800 s. By 2000 s a connection leaves, so nine are left,
-    /// and at 2200 s eight are left. If it fails, the indices are computed over the wrong part of a stage.
+    /// The third connection joins at 400 s, and the tenth at 1800 s. At 2000 s a connection leaves, so nine are left.
+    /// At 2200 s the next one leaves, so eight are left. If it fails, the indices are computed over the wrong part of a
+    /// stage.
     #[test]
     fn the_last_half_of_each_number_of_connections_counts() {
         assert_eq!([joining(3), joining(10)], [(500.0, 600.0), (1900.0, 2000.0)]);

@@ -9,7 +9,7 @@ use equipoise_lab::scenario::Override;
 use equipoise_lab::sim::SimError;
 use equipoise_lab::statistics::{Estimate, mean_95, share_95};
 
-/// Number of runs with each value of m. The thesis shows one run with each.
+/// Number of runs with each value of m. The thesis shows one run for each value.
 const RUNS: u32 = 40;
 /// Number of runs with each value of m, for other interpretations of the thesis.
 const RUNS_OF_READINGS: u32 = 20;

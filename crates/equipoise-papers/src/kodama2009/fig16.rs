@@ -13,7 +13,7 @@ const UNIT: &str = "difference of shares";
 const LARGEST: f64 = 0.5;
 /// A smaller rise of the share of timeouts than this could not be seen in the figure of the thesis. Our choice.
 const UNSEEN: f64 = 0.1;
-/// Factor by which the rates exceed those of the thesis, so that the bandwidth-delay product is 2000 packets.
+/// The rates are those of the thesis, multiplied by this factor. So the bandwidth-delay product is 2000 packets.
 const SCALE: u32 = 2;
 /// Small buffers for a bandwidth-delay product of 2000 packets: a quarter and a half of it, in packets.
 const SMALL_BUFFERS: [u32; 2] = [500, 1000];

@@ -9,7 +9,7 @@ use equipoise_lab::scenario::Override;
 use equipoise_lab::sim::SimError;
 use equipoise_lab::statistics::{Estimate, mean_95};
 
-/// Number of runs. The thesis shows one. In each run, the second connection joins at a different time.
+/// Number of runs. The thesis shows one run. In each run, the second connection joins at a different time.
 const RUNS: u32 = 10;
 /// Number of runs in which both connections measure the available bandwidth with their own segments (inline).
 const RUNS_INLINE: u32 = 5;
@@ -22,7 +22,7 @@ const ALONE: (f64, f64) = (10.0, 50.0);
 const JOINS_S: f64 = 50.0;
 /// The window that fills 100 Mbit/s over a round-trip time of 120 ms, in packets of 1500 bytes.
 const PATH: f64 = 1000.0;
-/// Share of its final value from which on a window counts as converged. Our choice.
+/// A window counts as converged when it has reached this share of its final value. Our choice.
 const NEARLY: f64 = 0.9;
 
 pub(super) const CLAIMS: &[Spec] = &[NO_LOSS, FIRST_RAPID, NEAR_1000, JAIN, RAPID, STABLE, UTILISATION];

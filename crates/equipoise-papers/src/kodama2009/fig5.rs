@@ -10,8 +10,8 @@ use equipoise_lab::scenario::{Override, Scenario};
 use equipoise_lab::sim::SimError;
 use equipoise_lab::statistics::{Estimate, mean_95};
 
-/// Number of runs. The thesis shows one. In each run, the connection starts at a different time, and random background
-/// traffic is different.
+/// Number of runs. The thesis shows one run. In each run, the connection starts at a different time, and random
+/// background traffic is different.
 const RUNS: u32 = 10;
 /// The whole run, as the thesis shows it: its start and end, in seconds.
 pub(super) const WHOLE: (f64, f64) = (0.0, 120.0);
@@ -22,8 +22,8 @@ const AT_50: (f64, f64) = (80.0, 120.0);
 const NEARLY_50: f64 = 0.9 * 50.0 * 1448.0 / 1500.0;
 /// Mean available bandwidth in Mbit/s: 70, 30 and 50 Mbit/s are available for 40 s each.
 pub(super) const AVAILABLE_MBPS: f64 = 50.0;
-/// Smallest share of a path without a buffer that Reno uses. Its window varies between half of the bandwidth-delay
-/// product and the whole product.
+/// Share of the capacity that Reno uses at least, on a path without a buffer. Its window varies between half of the
+/// bandwidth-delay product and the whole product, so its mean is three quarters of the product.
 const RENO_WITHOUT_BUFFER: f64 = 0.75;
 /// Parameters that the thesis does not state: how the background packets are spaced (the source's `kind` in a
 /// scenario), the length of the bottleneck's queue in packets, and whether the connection measures the bandwidth

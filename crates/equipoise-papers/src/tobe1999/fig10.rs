@@ -120,8 +120,9 @@ fn present(visit: Visit, (from, to): (f64, f64)) -> Option<&'static [usize]> {
     (!changes).then_some(if is_there { &[0, 1, 2] } else { &[0, 2] })
 }
 
-/// Returns the mean fairness over the running periods of a run. A running period ends early if flow 2 starts or ends in
-/// it. Periods of at most 2 s are left out, and also periods before which flow 2 started or ended during probing.
+/// Returns the mean fairness over the running periods of a run. If flow 2 starts or ends in a running period, only the
+/// part before this counts. Parts of at most 2 s are left out. Running periods are also left out if flow 2 started or
+/// ended in the probing period before them.
 pub(super) fn fairness_after_probing(trace: &Trace, visit: Visit) -> f64 {
     let (came, went) = visit.second;
     // A running period is cut at the start or end of flow 2, because its rate is only right until then.

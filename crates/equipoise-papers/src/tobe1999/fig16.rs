@@ -45,7 +45,7 @@ pub(super) fn planned_with_gaps(options: &Options) -> u32 {
     fig10::planned(options) + Testbed::runs_of_all(options, RUNS)
 }
 
-/// Runs Fig. 12 and 16.
+/// Runs Fig. 12 and 16: the inter-arrival times of ADUs, and the effect of a loss.
 pub(super) fn run_with_gaps(lab: &Lab<'_>, found: &mut Found) -> Result<(), SimError> {
     fig10::gaps(lab, found)?;
     read_all(found, |testbed| {
@@ -68,8 +68,8 @@ fn scenario() -> Scenario {
 /// Index of the flow pair in the scenario without flow 2. The flow with index 0 is TCP.
 const PAIR: usize = 1;
 
-/// Returns the running period in which the burst is, and the next running period. Returns `None` if the burst is in a
-/// probing period, or if the running period started too late before the burst.
+/// Returns the running period that contains the burst, and the next running period. Returns `None` if no running period
+/// lasts from 7 s to the end of the burst, or if no running period follows.
 fn periods(trace: &Trace) -> Option<[Stretch; 2]> {
     let periods = running_periods(trace, DURATION_S);
     let hit = periods.iter().position(|(from, to)| *from <= BEFORE.0 && *to >= BURST_END_S)?;

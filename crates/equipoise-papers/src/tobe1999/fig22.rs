@@ -75,7 +75,7 @@ fn response(lab: &Lab<'_>, testbed: &Testbed) -> Result<Claim, SimError> {
     ))
 }
 
-/// Returns the time from the change until the next running period begins, in seconds.
+/// Returns the time from `change_s` until the next running period begins, in seconds.
 pub(super) fn response_s(trace: &Trace, change_s: f64) -> f64 {
     let next = trace.began.iter().find(|began| began.at_s > change_s && began.over == PairTransport::Rtp);
     next.map_or(f64::NAN, |began| began.at_s - change_s)

@@ -116,11 +116,12 @@ pub(super) fn planned(options: &Options) -> u32 {
 /// The values that the claims use, computed from one run.
 struct Outcome {
     deviations: Option<Deviations>,
-    /// Difference between the media flow's rate and TCP's mean rate after the change, divided by TCP's mean rate.
+    /// Difference between the media flow's rate and TCP's mean rate after the start of flow 4, divided by TCP's mean
+    /// rate.
     unfriendly: f64,
-    /// The media flow's rate divided by TCP's mean rate, in the last 100 s before the change.
+    /// The media flow's rate divided by TCP's mean rate, in the last 100 s before the start of flow 4.
     share: f64,
-    /// Standard deviation of the media flow's rate in the last 100 s before the change, in bit/s.
+    /// Standard deviation of the media flow's rate in the last 100 s before the start of flow 4, in bit/s.
     swing_bps: f64,
     /// First time at which the media flow's rate is steady, in seconds; `None` if it never is.
     settled_s: Option<f64>,

@@ -42,7 +42,7 @@ pub(super) struct Gaps {
 }
 
 /// Computes the inter-arrival times of the ADUs that were delivered from `from` seconds on. The time before the first
-/// ADU of a period is one at a switch.
+/// ADU of a period counts as a time at a switch.
 pub(super) fn gaps(trace: &Trace, from: f64) -> Gaps {
     let firsts: std::collections::BTreeSet<u64> = trace.began.iter().map(|began| began.first_adu).collect();
     let mut gaps = Gaps::default();
@@ -65,7 +65,7 @@ pub(super) struct Deviations {
     pub(super) intra: f64,
     /// `δR_ave1`: the largest difference between the mean rates of two flows in the steady state.
     pub(super) average: f64,
-    /// `δR_ave2`: the largest difference between the mean rates of two of the four flows after the change.
+    /// `δR_ave2`: the largest difference between the mean rates of two of the four flows after the start of flow 4.
     pub(super) average_after: f64,
 }
 

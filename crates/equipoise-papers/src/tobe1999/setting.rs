@@ -223,7 +223,7 @@ pub(super) fn over(mut scenario: Scenario, round_trip: Span) -> Scenario {
     scenario
 }
 
-/// Returns the scenario in which every TCP flow that has a receive window has one of `segments` segments.
+/// Returns the scenario with a receive window of `segments` segments for every TCP flow that has a receive window.
 pub(super) fn with_window(mut scenario: Scenario, segments: u64) -> Scenario {
     for flow in &mut scenario.flows {
         if let FlowKind::Tcp(tcp) | FlowKind::Pair(PairFlow { tcp, .. }) = &mut flow.kind {

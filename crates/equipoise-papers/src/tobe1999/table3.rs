@@ -29,7 +29,7 @@ const T_PI: Spec = Spec::new("table3.t_pi", "Table 3", "The same after flow 2 en
 #[cfg(test)]
 pub(super) const CLAIMS: [Spec; 2] = [T_PR, T_PI];
 
-/// The kind of flow 3, whose rate must become stable after the change.
+/// The kind of flow 3, whose rate must become stable after flow 2 starts or ends.
 #[derive(Clone, Copy)]
 enum Response {
     /// A flow pair, whose rate is stable when a running period begins. The text is the interval `T_TCP`.
@@ -73,7 +73,8 @@ impl Response {
         })
     }
 
-    /// Returns the time from the change until the rate is stable, in seconds; `NaN` if the rate never becomes stable.
+    /// Returns the time from the change at 10 s until the rate of flow 3 is stable, in seconds; `NaN` if the rate never
+    /// becomes stable.
     fn seconds(self, trace: &Trace) -> f64 {
         match self {
             Self::Pair(_) => response_of_pair_s(trace, CHANGE_S),

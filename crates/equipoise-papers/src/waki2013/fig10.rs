@@ -8,8 +8,8 @@ use equipoise_lab::scenario::{Override, Scenario};
 use equipoise_lab::sim::SimError;
 use equipoise_lab::statistics::share_95;
 
-/// The delay counts as the target if it is within one percent of it, in ms. This is an eighth of the queueing delay
-/// that the target allows.
+/// The delay, in ms, counts as equal to the target if it differs from the target by at most one percent. This
+/// difference is an eighth of the queueing delay that the target allows.
 const AT_TARGET: Rule = Rule::within(8.118, 8.282);
 /// The paper's single run counts as typical if its value lies between these percentiles of our runs.
 const ORDINARY: Rule = Rule::within(2.5, 97.5);

@@ -96,12 +96,12 @@ pub(super) fn run(lab: &Lab<'_>, found: &mut Found) -> Result<(), SimError> {
     Ok(())
 }
 
-/// Returns the number of runs of a curve. It is larger for the curve whose largest jitter a claim is about.
+/// Returns the number of runs of a curve. It is larger for the curve whose largest jitter is used in a claim.
 fn many(name: &str, runs: u32) -> u32 {
     if name == FIRST { runs * LOTS } else { runs }
 }
 
-/// The curve about whose largest jitter a claim is.
+/// Name of the curve whose largest jitter is used in a claim.
 const FIRST: &str = "AP, b = 300";
 
 fn claims(rows: &[Row], runs: u32) -> Vec<Claim> {

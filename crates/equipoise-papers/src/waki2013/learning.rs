@@ -14,7 +14,7 @@ const RUNS: u32 = 30;
 /// Number of runs of a setting with a wide link. These runs have the most packets and the least variation, and no claim
 /// uses them.
 const WIDE_RUNS: u32 = 10;
-/// Capacity, in Mbit/s, from which on a link counts as wide.
+/// A link counts as wide if its capacity, in Mbit/s, is at least this value.
 const WIDE: f64 = 50.0;
 /// How the session determines b. These are values of the controller's parameter `learn`.
 const FORMS: [&str; 3] = ["never", "probe", "adapt"];

@@ -107,8 +107,8 @@ fn every_claim_has_a_name_of_its_own_and_a_rule_or_nothing_to_compare_with() {
     assert_eq!(without, ["fig5.flat", "fig7.md1_slope", "runaway.probability_printed"]);
 }
 
-/// The load steps at 200 s. The control action at 201 s still uses statistics from before the step. If it fails, values
-/// from before and after the step are mixed.
+/// The load changes in a step at 200 s. The control action at 201 s uses the statistics from 191 s to 201 s, which are
+/// almost all from before the step. If it fails, values from before and after the step are mixed.
 #[test]
 fn steps_and_levels_are_those_of_the_hand() {
     let mut run = outcome(&vec![8.2; 39]);

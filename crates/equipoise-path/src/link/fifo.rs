@@ -99,7 +99,7 @@ impl<C> FifoLink<C> {
         Some(Passage { arrives_at: Instant::from_nanos(end.as_nanos().saturating_add(self.delay_ns)), wait })
     }
 
-    /// IP bytes offered to the link so far, including dropped ones.
+    /// IP bytes offered to the link so far, including the bytes of dropped packets.
     pub const fn offered(&self) -> Size {
         let Totals { forwarded_bytes, dropped_bytes, .. } = self.queue.totals;
         Size::from_bytes(forwarded_bytes + dropped_bytes)

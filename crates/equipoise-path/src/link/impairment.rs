@@ -99,8 +99,8 @@ pub enum Jitter {
     /// Normally distributed, with this standard deviation. Negative total delays become zero.
     Normal(Span),
     /// Only longer delays: half-normally distributed with this standard deviation, truncated at three standard
-    /// deviations. The time between the arrivals of two packets is at least the service time of the first packet at the
-    /// bottleneck (RFC 8868, Sec. 4.5.2 and 4.5.3).
+    /// deviations. The time from the arrival of a packet to the arrival of the next packet is at least the service time
+    /// of the earlier packet at the bottleneck (RFC 8868, Sec. 4.5.2 and 4.5.3).
     HalfNormal(Span),
 }
 

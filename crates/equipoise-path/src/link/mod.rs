@@ -36,7 +36,8 @@ pub use trace::{DeliveryTrace, TraceError, TraceErrorKind, rate_steps};
 use equipoise::random::stream_seed;
 use equipoise::units::{Rate, Schedule, Size, Span, UnitError};
 
-/// The random streams of the links start at this stream number of a network's seed.
+/// A network's seed has many numbered streams of random numbers. The stream with this number is the first that belongs
+/// to a link.
 const FIRST_LINK_STREAM: u64 = 5 << 32;
 
 /// Returns the seed of a link, from the network's seed and the link's number. Therefore the n-th packet on the link

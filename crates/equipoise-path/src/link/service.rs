@@ -9,7 +9,8 @@ use equipoise::units::{Instant, Rate, Schedule, Size, Span};
 pub(super) trait Service<C> {
     /// Informs the service that the queue was empty until `now`.
     fn rest(&mut self, now: Instant<C>);
-    /// Returns when the service of a packet begins that is first in the queue from `from` on; not before `from`.
+    /// Returns when a packet's service begins, if the packet is first in the queue from the time `from` on. The
+    /// returned time is never before `from`.
     fn ready(&self, from: Instant<C>) -> Instant<C>;
     /// Serves a packet of `size` from `start` on. Returns when this service ends.
     fn serve(&mut self, start: Instant<C>, size: Size) -> Instant<C>;
@@ -24,12 +25,12 @@ pub(super) struct RateService<C> {
     rate: Schedule<Rate>,
     origin: Instant<C>,
     /// Work that remains because the end of the last service was rounded down to a whole nanosecond, in bit·ns/s (10⁻⁹
-    /// bit); less than the rate of that service in bit/s.
+    /// bit). As a number, it is less than the rate of that service in bit/s.
     carry: u64,
     /// The period of constant rate in which the last service ended.
     segment: Segment<C>,
-    /// Precomputed service time for packets of the last packet's size at the segment's rate; used only if the carry is
-    /// less than the rate.
+    /// Precomputed service time for packets of the last packet's size at the segment's rate; used only if the number
+    /// `carry` is less than this rate in bit/s.
     division: Division<C>,
 }
 
@@ -46,7 +47,8 @@ struct Segment<C> {
 struct Division<C> {
     size: Size,
     nanos: u64,
-    /// `rest`: the work that remains after rounding `nanos` down, in bit·ns/s. `room`: the rate minus `rest`.
+    /// `rest`: the work that remains after rounding `nanos` down, in bit·ns/s. `room`: by how much the number `rest` is
+    /// less than the rate in bit/s.
     rest: u64,
     room: u64,
     /// The precomputed values are valid for services that end before this time.
@@ -83,7 +85,7 @@ impl<C> RateService<C> {
         if start >= self.segment.until {
             self.segment = Segment::at(&self.rate, self.origin, start - self.origin);
         }
-        // If the rate has decreased, the carry from the previous rate may exceed the current rate.
+        // The number `carry` is less than the previous rate. If the rate has decreased, it may exceed the current rate.
         let is_usual = self.carry < self.segment.rate;
         self.division = Division::of(size, &self.segment).filter(|_| is_usual).unwrap_or(Division::NONE);
         self.serve_divided(start, size).unwrap_or_else(|| self.serve_through_steps(start - self.origin, size))
@@ -107,8 +109,8 @@ impl<C> RateService<C> {
         Some(end)
     }
 
-    /// Returns the end of a service of `size` that begins at `at` after the origin, even if the rate changes during
-    /// this service.
+    /// Returns the end of the service of `size` bytes that begins when the time `at` has passed since the origin. The
+    /// rate may change during this service.
     fn serve_through_steps(&mut self, mut at: Span, size: Size) -> Instant<C> {
         let mut work = u128::from(size.as_bits()) * u128::from(NANOS_PER_S) + u128::from(self.carry);
         loop {

@@ -112,8 +112,8 @@ impl<C> Source<C> {
         self.round_next();
     }
 
-    /// Records that the host stalled: the next packet leaves at `at`, and all later packets leave later by the same
-    /// delay.
+    /// Records that the host stalled: the next packet leaves at the time `at`, and all later packets leave later by the
+    /// same delay.
     ///
     /// The packets that were missed during the stall are not sent in a burst. The times at which the rate changes do
     /// not move.

@@ -101,8 +101,8 @@ impl WebConfig {
         largest: Size::from_bytes(50_000),
         idle: Span::from_secs(10),
     };
-    /// Maximum number of simultaneous connections of all flows. Our choice: three times as many as ten flows with 30
-    /// connections.
+    /// Maximum number of simultaneous connections of all flows. Our choice: more than three times the 300 connections
+    /// of ten flows with 30 connections each.
     pub const MOST_CONNECTIONS: u32 = 1000;
     /// Maximum size of a fetch. Our choice: larger data is not a web page.
     pub const LARGEST_FETCH: Size = Size::from_bytes(1_000_000_000);

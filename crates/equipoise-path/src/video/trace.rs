@@ -192,7 +192,8 @@ fn size(text: &str, per_byte: u64) -> Result<Size, VideoErrorKind> {
 /// Checks that every frame occurs exactly once. Returns the frame interval in ms.
 fn check(rows: &[Row<'_>], last: usize) -> Result<f64, VideoError> {
     let at_end = |kind| VideoError { line: last.max(1), kind };
-    // The first frames in display order are also among the first frames in coding order.
+    // The smallest display time above 0 is the frame interval. The rows are in coding order, but the row with this time
+    // is among the first `REORDERED` rows, because reordering does not move a frame further.
     let first = rows.iter().take(REORDERED).map(|row| row.time_ms).filter(|time| *time > 0.0).reduce(f64::min);
     let coarse = first.ok_or_else(|| at_end(VideoErrorKind::Empty))?;
     // The frame interval is computed from the longest time, because the first time has a larger relative rounding

@@ -26,13 +26,13 @@ class Law(Protocol):
     - ``target_s``: the law's target for the one-way delay, which is only used in the results.
 
     Times are in seconds since the start of the run. The session limits every law: it sends at most twice the rate at
-    which packets arrived according to feedback. So that runs are repeatable, a law must not read a clock, and must only
-    use random numbers from its own seed.
+    which packets arrived according to feedback. A law must not read a clock, and must only use random numbers from its
+    own seed; otherwise runs are not repeatable.
     """
 
     @abstractmethod
     def on_feedback(self, now_s: float, feedback: Interval | Packets | Silence) -> None:
-        """Process feedback from the receiver, or the information that no feedback arrives."""
+        """Process feedback from the receiver. ``Silence`` means that no feedback arrives."""
 
     @abstractmethod
     def allowance(self) -> float | Allowance:

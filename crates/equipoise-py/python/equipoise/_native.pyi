@@ -50,7 +50,7 @@ def run(
     threads: int | None = None,
     progress: _Progress | None = None,
 ) -> Result:
-    """Run a scenario in the simulator, on all cores. Other Python threads can run at the same time.
+    """Run a scenario in the simulator, on all cores. The GIL is released, so other Python threads can run meanwhile.
 
     :param scenario: a dict, a text of several lines in TOML, or the path of a file.
     :param set: a dict of overrides from key paths, such as ``"flow.media.controller.target"``, to values; the value
@@ -113,9 +113,9 @@ def capture_rtt(path: str | PathLike[str], *, acks: str = "pair", bin: str | Non
     """Measure the round-trip times of TCP in a packet capture. The file is pcap or pcapng, with or without gzip
     compression.
 
-    ``acks`` selects the acknowledgements that are used. ``"pair"`` uses those of two successive segments, because these
-    were not delayed by the receiver's delayed-ACK timer; ``"every"`` uses all. ``bin`` is the width of the histogram's
-    bars, such as ``"2 ms"``.
+    ``acks`` selects the acknowledgements that are used. ``"pair"`` uses only acknowledgements of two successive
+    segments, because the receiver's delayed-ACK timer does not delay these; ``"every"`` uses all acknowledgements.
+    ``bin`` is the width of the histogram's bars, such as ``"2 ms"``.
     """
 
 def capture_rtp(path: str | PathLike[str], *, clock_rate: int | None = None) -> RtpCapture:
@@ -198,7 +198,7 @@ class Result:
 
     @property
     def steps(self) -> Table:
-        """Planned changes of capacities and loads; the initial values are at 0 s."""
+        """One row for each planned change of a capacity or a load; the initial values have the time 0 s."""
 
     @property
     def means(self) -> Table:
@@ -258,8 +258,8 @@ class Suite:
 
     @property
     def metrics(self) -> Table:
-        """One row for each case, variant, controller and metric, for the scopes run, flow, phase and bar. The rows and
-        columns are those of ``to_csv``.
+        """One row for each case, variant, controller and metric. A metric has the scope of a whole run, a flow, a
+        phase, or a bar (a requirement). The rows and columns are those of ``to_csv``.
         """
 
     @property
@@ -279,7 +279,7 @@ class Capture:
 
     @property
     def directions(self) -> Table:
-        """One row per direction of a connection with round-trip samples; the one with the most samples is first."""
+        """One row per direction of a connection with round-trip samples, sorted by decreasing number of samples."""
 
     def to_dict(self) -> dict[str, Any]: ...
     def to_json(self) -> str: ...
@@ -350,14 +350,14 @@ class Controller:
         """Process an RTCP datagram that arrived. Only feedback of the kind chosen at creation has an effect."""
 
     def idle(self, now_s: float) -> None:
-        """Report that no packet waits to be sent, so that the application limits the sender, not the rate."""
+        """Report that no packet waits to be sent: the application limits the sender, and the rate does not."""
 
     def timer(self, now_s: float) -> None:
         """Advance the controller's time to ``now_s``. A call that is too early or not needed is harmless."""
 
     @property
     def next_timer_s(self) -> float | None:
-        """When to call ``timer``, in s, if no other call changes this time before; None if no call is needed."""
+        """When to call ``timer``, in s; None if no call is needed. Other calls may change this time."""
 
     def next_departure_s(self, now_s: float) -> float | None:
         """Return when the next packet may be sent, in s; None while the window is full or the rate is 0."""
@@ -504,7 +504,7 @@ class Packets:
 
 @final
 class Silence:
-    """Feedback that no report arrived for ``reports`` report intervals, which is at least three."""
+    """Feedback that no report arrived for ``reports`` report intervals. ``reports`` is at least 3."""
 
     @property
     def reports(self) -> int: ...

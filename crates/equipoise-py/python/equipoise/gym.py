@@ -34,8 +34,8 @@ SCENARIO: dict[str, Any] = {
         }
     ],
 }
-"""The default scenario: a session without other traffic on a link of 2 Mbit/s with a delay of 20 ms and a queue of 300
-ms.
+"""The default scenario: a session without other traffic, on a link of 2 Mbit/s with a delay of 20 ms and a queue of
+300 ms.
 """
 
 Observation = NDArray[np.float32]

@@ -78,8 +78,8 @@ pub enum PacedError {
     NeverSent,
 }
 
-/// A controller with its pacer and the state of the packets sent. Calls may come in any order; a time before that of an
-/// earlier call does no harm.
+/// A controller with its pacer and the state of the packets sent. Calls may come in any order; a call whose time is
+/// before the time of an earlier call does no harm.
 #[derive(Debug)]
 pub struct PacedGuest {
     guest: Guest,

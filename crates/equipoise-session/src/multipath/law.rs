@@ -13,8 +13,8 @@ use crate::wire::feedback::StreamFeedback;
 use crate::{DropReason, Event};
 
 /// The control law of one path, in a session in which each path has its own law. As in a session over this path alone,
-/// the law uses per-packet reports on the path, and its rate is limited by the delivery rate that the answers to
-/// requests on the path prove.
+/// the law uses per-packet reports about the path's packets, and its rate is limited by the delivery rate that the
+/// answers to requests on the path prove.
 #[derive(Debug)]
 pub(super) struct Law {
     governor: Governor,
@@ -85,9 +85,9 @@ impl Law {
         self.governor.snapshot()
     }
 
-    /// Returns the pacing rate if the path has this share of the total rate. If the application sends frames and the
-    /// controller allows it, packets are paced faster than `share`. Other payload is paced at `share`, because it
-    /// always has a next packet.
+    /// Returns the pacing rate of the path, whose share of the total rate is `share`. If the application sends frames
+    /// and the controller allows it, packets are paced faster than `share`. Other payload is paced at `share`, because
+    /// it always has a next packet.
     pub(super) fn pace(&self, share: Rate) -> Rate {
         let used = share.as_bps_f64() / self.rate().as_bps_f64().max(1.0);
         let pace = Rate::from_bps_f64(self.governor.pace(1.0).as_bps_f64() * used).filter(|_| self.has_frames);

@@ -32,16 +32,16 @@ pub(super) struct Path {
     divided_at: Rate,
     /// Whether the driver announced the path as usable.
     pub(super) is_up: bool,
-    /// Whether no answer on the path arrived for three report intervals.
+    /// Whether no report about the path has arrived for three report intervals, neither on this path nor on another.
     is_silent: bool,
     breakers: Breakers,
-    /// When an answer on the path last arrived, or the path became usable.
+    /// When a report about the path last arrived, on any path, or when the path became usable.
     heard: Instant<SenderClock>,
     /// Since when the path has its current rate. Answers to requests before this time concern an earlier rate.
     begun: Instant<SenderClock>,
     /// Whether a report has arrived that covers the path's part of the ended period.
     pub(super) has_told: bool,
-    /// Time that it takes to send the data of the present period at the path's share of the total rate.
+    /// Time in which the data that was sent in the present period would be sent at the path's share of the total rate.
     served: Span,
     /// Number of the next packet on the path; the packet carries its lower 16 bits.
     next_number: u64,
@@ -127,12 +127,12 @@ impl Path {
         self.id
     }
 
-    /// Whether no answer on the path arrived for three report intervals.
+    /// Whether no report about the path has arrived for three report intervals, neither on this path nor on another.
     pub(super) const fn is_silent(&self) -> bool {
         self.is_silent
     }
 
-    /// Whether answers on the path arrive, and no circuit breaker has stopped the path's media.
+    /// Whether reports about the path arrive, and no circuit breaker has stopped the path's media.
     pub(super) const fn is_alive(&self) -> bool {
         !self.is_silent && !self.breakers.has_stopped()
     }
@@ -145,7 +145,7 @@ impl Path {
         self.comes_back(now, laws);
     }
 
-    /// Records that answers on the path arrive again. The path's law restarts.
+    /// Records that reports about the path arrive again. The path's law restarts.
     pub(super) fn comes_back(&mut self, now: Instant<SenderClock>, laws: Option<&PathLaws>) {
         self.begin(now);
         if let (Some(law), Some(laws)) = (&mut self.law, laws) {
@@ -214,14 +214,15 @@ impl Path {
     pub(super) fn tend(&mut self, now: Instant<SenderClock>, report_interval: Span) {
         let Some(law) = &mut self.law else { return };
         if law.tend(now, report_interval) {
-            // One request before and one after a probe make the answer in between prove the rate of the probe alone.
+            // A request is sent before and after a probe, so that the answer to the second request proves the rate of
+            // the probe alone.
             self.exchange.hurry(now);
         }
         self.keep_pace();
     }
 
-    /// Makes a report request that is due at `now`. Returns the request's number and its extension. If the last three
-    /// requests are unanswered, skips this request and returns `None`.
+    /// Makes a report request that is due at `now`. Returns the request's number and its extension. While the last
+    /// three requests are unanswered, skips every second request and returns `None` for it.
     pub(super) fn turn(
         &mut self,
         now: Instant<SenderClock>,
@@ -275,7 +276,7 @@ impl Path {
         }
     }
 
-    /// Records that an answer on the path arrived.
+    /// Records that a report about the path arrived at `now`, on this or another path.
     pub(super) const fn on_heard(&mut self, now: Instant<SenderClock>) {
         (self.heard, self.is_silent) = (now, false);
     }
@@ -339,10 +340,11 @@ impl Path {
         self.has_told |= closing.is_some_and(|closing| asked >= closing);
     }
 
-    /// Declares the path dead if no answer on it arrived for three report intervals (Waki 2013, Sec. 5.1). Returns
+    /// Declares the path dead if no report about it arrived for three report intervals (Waki 2013, Sec. 5.1). Returns
     /// whether the path has just died.
     ///
-    /// The limit is a time and not a number of requests, because behind a long queue answers are late but do arrive.
+    /// The limit is a time and not a number of requests, because with a long queue on the path, answers are late but do
+    /// arrive.
     pub(super) fn dies(&mut self, now: Instant<SenderClock>, report_interval: Span) -> bool {
         let limit = report_interval * Exchange::MISSING as i64;
         let dies = self.is_up && !self.is_silent && now - self.heard > limit;

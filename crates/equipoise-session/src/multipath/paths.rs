@@ -49,7 +49,7 @@ impl Paths {
         self.0.iter_mut().filter(|path| path.is_up)
     }
 
-    /// Returns the usable paths on which answers arrive and whose media no circuit breaker has stopped.
+    /// Returns the usable paths about which reports arrive and whose media no circuit breaker has stopped.
     pub(super) fn alive(&self) -> impl Iterator<Item = &Path> {
         self.up().filter(|path| path.is_alive())
     }
@@ -111,7 +111,7 @@ impl Paths {
         self.up().any(Path::has_other_rate)
     }
 
-    /// Whether no answer arrived on any usable path for three report intervals.
+    /// Whether no report about any usable path has arrived for three report intervals.
     pub(super) fn are_silent(&self) -> bool {
         self.up().all(Path::is_silent)
     }

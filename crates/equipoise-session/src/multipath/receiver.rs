@@ -26,8 +26,9 @@ use equipoise::units::{Instant, ReceiverClock, SenderClock, Size, Span};
 /// With per-packet reports, each sub-flow has its own [`Reporter`], whose reports are sent on the path on which the
 /// last packet of the sub-flow arrived.
 ///
-/// After each answer on one path, the receiver also reports on each other path on which anything arrived since the last
-/// such report. So the sender does not consider a path dead if only the answers on this path are lost.
+/// With each answer about one path, the receiver also sends a report about each other path on which anything arrived
+/// since the last such report. All these reports are sent on the path of the request. So the sender does not consider a
+/// path dead if only reports that are sent on it are lost.
 ///
 /// Each answer covers the packets sent after the time that is stated in the request, because the sender knows when its
 /// rates took effect. The receiver report in a regular RTCP compound covers all paths together and is for other RTP
@@ -55,7 +56,7 @@ pub struct Receiver {
 struct Subflow {
     reception: Reception,
     heard: Instant<ReceiverClock>,
-    /// Whether anything arrived on the sub-flow since the receiver last reported on it.
+    /// Whether anything arrived on the sub-flow since the receiver last sent a report about the sub-flow.
     is_news: bool,
     /// The per-packet reporter for the sub-flow, `None` without per-packet reports; and the path on which the
     /// sub-flow's last packet arrived.
@@ -255,8 +256,8 @@ impl Receiver {
         Ok(())
     }
 
-    /// After the answer on one sub-flow, reports on the other sub-flows on which anything arrived: even if requests or
-    /// answers on a path are lost, the path is not dead while its media arrives.
+    /// After the answer about sub-flow `answered`, sends reports about the other sub-flows on which anything arrived:
+    /// even if requests or answers on a path are lost, the path is not dead while its media arrives.
     fn tell_of_others(&mut self, now: Instant<ReceiverClock>, answered: PathId) {
         let (ssrc, sender_ssrc) = (self.config.ssrc, self.config.sender_ssrc);
         for (id, subflow) in &mut self.subflows {

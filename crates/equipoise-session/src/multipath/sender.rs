@@ -29,12 +29,12 @@ use equipoise::units::{Instant, Rate, SenderClock, Span};
 /// total rate among the paths (Asvarujanon 2014, Sec. 4.3). Reports are more frequent than periods, so that a dead path
 /// is noticed early.
 ///
-/// A path is dead if no answer about it arrived on any path for three report intervals. Its traffic then moves to the
-/// other paths at once. Requests on the dead path continue. With the first answer, the path is alive again and starts
-/// at the scheduler's initial rate. If answers on a path arrive, but its losses trip a circuit breaker while other
-/// paths are alive, the path's media stops and does not move to the other paths: the total rate decreases by the path's
-/// share. If all paths are dead, all are treated as alive, because none is better than another. Then the total rate is
-/// halved for each report interval without an answer, and after [`Sender::CIRCUIT_S`] the media stops.
+/// A path is dead if no report about it arrived on any path for three report intervals. Its traffic then moves to the
+/// other paths at once. Requests on the dead path continue. With the first report about it, the path is alive again and
+/// starts at the scheduler's initial rate. If reports about a path arrive, but its losses trip a circuit breaker while
+/// other paths are alive, the path's media stops and does not move to the other paths: the total rate decreases by the
+/// path's share. If all paths are dead, all are treated as alive, because none is better than another. Then the total
+/// rate is halved for each report interval without an answer, and after [`Sender::CIRCUIT_S`] the media stops.
 ///
 /// With [`Total::Pooled`], one controller gets the delay of all paths as if it were the delay of one path: mean `Σ w_i
 /// x_i` and variance `Σ w_i² σ_i²`, with the shares `w_i` of the rate. If the controller has a delay target, the same
@@ -190,8 +190,8 @@ impl Sender {
         self.paths.up_mut().for_each(|path| path.has_told = false);
     }
 
-    /// Whether an ended period can be closed: reports on all live paths have arrived, or a report interval has passed
-    /// since the period ended.
+    /// Whether an ended period can be closed: reports about all live paths have arrived, or a report interval has
+    /// passed since the period ended.
     fn has_closed(&self, now: Instant<SenderClock>) -> bool {
         let have_told = self.paths.alive().all(|path| path.has_told);
         self.closing.is_some() && (have_told || self.closes_by().is_some_and(|by| now >= by))

@@ -40,8 +40,8 @@ pub(crate) enum Trip {
 
 /// The circuit breakers of a session (RFC 8083, Sec. 4), which act independently of its controller.
 ///
-/// Stopped media restarts after three consecutive reports that answer a request. Unless missing reports were the cause,
-/// a pause must also have passed, which doubles with each stop.
+/// Stopped media restarts after three reports that answer a request. Unless missing reports were the cause, a pause
+/// must also have passed, which doubles with each stop.
 #[derive(Debug)]
 pub(crate) struct Breakers {
     /// Whether the circuit breakers are enabled.
@@ -69,7 +69,7 @@ pub(crate) struct Breakers {
 struct Stopped {
     /// The earliest time at which media may restart.
     until: Instant<SenderClock>,
-    /// Number of reports since the stop that answered a request.
+    /// Number of reports that answered a request and arrived after the stop.
     answers: u32,
 }
 
@@ -77,7 +77,9 @@ impl Breakers {
     /// Time in seconds without a report after which media stops: three regular RTCP intervals of 5 s each (RFC 8083,
     /// Sec. 4.1; RFC 3550, Sec. 6.2).
     pub(crate) const SECONDS: i64 = 15;
-    /// Number of consecutive reports that no media arrived that trip the breaker: k of RFC 8083, Sec. 4.2.
+    /// k of RFC 8083, Sec. 4.2: the breaker trips if, for this number of report intervals, all reports state that no
+    /// media arrived. If the round-trip time or the time between two packets is longer than a report interval, it
+    /// replaces the report interval.
     const WITHOUT_MEDIA: i64 = 5;
     /// Maximum rate as a multiple of TCP's throughput (RFC 8083, Sec. 4.3).
     const TIMES_TCP: f64 = 10.0;
@@ -223,7 +225,7 @@ impl Breakers {
             return false;
         }
         // Our reading: all packets have equal weight, although the RFC weights reports by time. So packets that arrive
-        // after their report do not count as lost.
+        // after the report on their interval do not count as lost.
         let whole = self.window.iter().fold(Proof::default(), |whole, it| whole.and(*it));
         let tcp = tcp_throughput_bps(self.packet, round_trip, whole.fraction_lost());
         whole.sent_size.over(whole.sending).is_some_and(|rate| rate.as_bps_f64() > Self::TIMES_TCP * tcp)

@@ -167,7 +167,7 @@ impl ByPacket {
 
     /// Records that the request sent at `asked` was answered. Packets that were sent more than two report intervals
     /// before the previously answered request no longer count as in flight, because reports on them are overdue. This
-    /// empties the window if all packets are lost: then no per-packet report is sent.
+    /// empties the window if all packets are lost, because no per-packet report is sent in this case.
     pub(crate) fn on_answer(&mut self, asked: Instant<SenderClock>) {
         let before = core::mem::replace(&mut self.answered, asked);
         self.history.give_up_before(before - self.interval * 2);

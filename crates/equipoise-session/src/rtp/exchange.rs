@@ -189,10 +189,10 @@ impl Exchange {
         self.arrivals.take_news()
     }
 
-    /// Makes the request that is due at `now`. Returns the request's number and extension. If the last three requests
-    /// are unanswered, skips this request and returns `None`. `limited` returns whether the application limited the
-    /// rate in the interval. While media is stopped, no request is skipped; instead the request interval grows with
-    /// each unanswered request.
+    /// Makes the request that is due at `now`. Returns the request's number and extension. While the last three
+    /// requests are unanswered, skips every second request and returns `None` for it. `limited` returns whether the
+    /// application limited the rate in the interval. While media is stopped, no request is skipped; instead the request
+    /// interval grows with each unanswered request.
     pub(crate) fn turn(
         &mut self,
         now: Instant<SenderClock>,
@@ -257,7 +257,7 @@ impl Exchange {
         first.is_some_and(|first| now - first.departed.at >= round_trip * 2)
     }
 
-    /// Whether the last three requests are unanswered, and a round-trip time has passed since the last of them.
+    /// Whether three or more requests are unanswered, and a round-trip time has passed since the third of them.
     fn misses_reports(&self, now: Instant<SenderClock>) -> bool {
         let answered = self.last_applied.map_or(0, |number| number + 1);
         let unanswered = self.next_number - answered;

@@ -95,8 +95,8 @@ impl Story {
         1.0 - self.received as f64 / self.sent as f64
     }
 
-    /// Returns how many half seconds after index `from`, but at least 4, the rate is at least `share` of its mean over
-    /// the 8 half seconds before `from`.
+    /// Returns after how many half seconds from index `from` on the rate has recovered: it is again at least `share` of
+    /// its mean over the 8 half seconds before `from`. The first 4 half seconds are ignored.
     fn recovery(&self, from: usize, share: f64) -> Option<usize> {
         let before = &self.rates[from - 8..from];
         let level = share * before.iter().sum::<f64>() / before.len() as f64;

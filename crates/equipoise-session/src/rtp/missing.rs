@@ -39,7 +39,7 @@ pub(crate) struct MissingPackets {
     missing: BTreeMap<u64, Missing>,
     /// Smoothed time from a request to the arrival of the retransmission, and when this time was last updated.
     round_trip: Option<(Span, Instant<ReceiverClock>)>,
-    /// When the receiver last checked for due requests; whether it then sent a request or not.
+    /// When the receiver last checked for due requests, even if it then sent no request.
     turn: Option<Instant<ReceiverClock>>,
 }
 

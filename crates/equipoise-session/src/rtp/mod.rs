@@ -10,9 +10,9 @@
 //! [`Background`] sends media on a traffic model's schedule, without feedback. [`Duplex`] is an endpoint with both
 //! roles in one session; the roles share a synchronisation source and RTCP datagrams.
 //!
-//! Requests and their answers are reduced-size RTCP (RFC 5506): a single SR, a single RR, each with a profile-specific
-//! extension. In addition, a full compound with a CNAME is sent at the interval of RFC 3550, Sec. 6.2. Sender and
-//! receiver agree on the report interval, like on early feedback in RFC 4585.
+//! A request is a single SR and an answer a single RR, each with a profile-specific extension. Both are reduced-size
+//! RTCP (RFC 5506). In addition, a full compound with a CNAME is sent at the interval of RFC 3550, Sec. 6.2. Sender and
+//! receiver agree on the report interval beforehand, as on early feedback in RFC 4585.
 
 pub(super) mod application;
 mod background;

@@ -16,7 +16,8 @@ pub enum Payload {
     Generated,
     /// A byte stream, cut into packets as the rate allows. The receiver delivers it in order.
     Stream,
-    /// RTP packets of another program. Each packet is delivered unchanged, and carries its sending time on the network.
+    /// RTP packets of another program. The session adds the sending time to each packet, and the receiver delivers the
+    /// original packet.
     Rtp,
 }
 

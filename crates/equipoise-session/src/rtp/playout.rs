@@ -90,7 +90,7 @@ mod tests {
         Instant::ZERO + Span::from_millis(millis)
     }
 
-    /// Creates a meter whose buffer serves one packet every 10 ms and has room for three more.
+    /// Creates a meter whose buffer serves one packet every 10 ms and has room for three more packets.
     fn meter() -> PlayoutMeter {
         let config = LinkConfig {
             rate: Schedule::constant(Rate::from_bps(800_000)),

@@ -166,8 +166,8 @@ impl Arrivals {
             sent_size,
             arrived_size: Size::from_bytes((sent_size.as_bytes() as f64 * share) as u64),
             sending,
-            // If the round-trip time has increased, the increase is attributed to the path to the receiver: the packets
-            // arrived over a longer time than they were sent.
+            // If the round-trip time has increased, the increase is attributed to the path to the receiver: the time
+            // over which the packets arrived is longer than the time over which they were sent.
             arriving: (sending + stretched).max(Span::from_nanos(sending.as_nanos() / 4)),
         }
     }

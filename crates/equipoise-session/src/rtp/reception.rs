@@ -134,8 +134,9 @@ impl Reception {
         }
     }
 
-    /// Counts a media packet with number `sequence` that was sent at `sent`. Returns its number, extended beyond 16
-    /// bits, and false if the sender restarted with other numbers.
+    /// Counts a media packet with number `sequence` that was sent at `sent`. Returns the packet's number, extended
+    /// beyond 16 bits, and whether the numbers continue the earlier ones: false if the sender restarted with other
+    /// numbers.
     pub(crate) fn count(&mut self, sequence: u16, sent: Instant<SenderClock>) -> Result<(u64, bool), DropReason> {
         let Some(tracker) = &mut self.tracker else {
             let tracker = self.tracker.insert(SequenceTracker::new(sequence, sent));
@@ -203,8 +204,8 @@ impl Reception {
     ) -> Result<Option<Answer>, DropReason> {
         if let Some(last) = &self.last_sr {
             if last.ntp == report.ntp {
-                // A regular compound, which has no request, may have the same time as a request. But a request must not
-                // arrive twice.
+                // Two sender reports may have the same time if the second contains no request for feedback. If it
+                // contains a request, it is a duplicate, which must not be answered again.
                 return if report.extension.is_empty() { Ok(None) } else { Err(DropReason::Duplicate) };
             }
             if timed.sent < last.sent {

@@ -58,8 +58,8 @@ pub(crate) struct ReorderBuffer {
     /// The next sequence number to deliver. `None` at the start: the first packet that arrives need not be the first
     /// that was sent.
     next: Option<u64>,
-    /// Packets that arrived before a missing packet, by number: arrival time and payload. The payload is `None` if it
-    /// was delivered on arrival; then the entry only records that the packet is not missing.
+    /// Packets that arrived although a packet with a lower number is missing, by number: arrival time and payload. The
+    /// payload is `None` if it was delivered on arrival; then the entry only records that the packet is not missing.
     early: BTreeMap<u64, (Instant<ReceiverClock>, Option<Vec<u8>>)>,
     /// Total size of the entries of `early`, in bytes.
     held: usize,

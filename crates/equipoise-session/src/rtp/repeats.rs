@@ -18,7 +18,8 @@ pub struct Repeating {
 
 impl Default for Repeating {
     /// Stores 256 kB and 500 ms (our choice: enough for 4 Mbit/s, and longer than a receiver waits). Retransmits at
-    /// most an eighth: higher losses are congestion, which retransmissions would increase.
+    /// most an eighth of the data sent for the first time: higher losses are congestion, which retransmissions would
+    /// increase.
     fn default() -> Self {
         Self { most: 256 << 10, age: Span::from_millis(500), share: 0.125 }
     }

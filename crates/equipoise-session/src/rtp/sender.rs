@@ -126,8 +126,7 @@ impl SenderConfig {
 ///
 /// In addition to the paper: whatever the controller decides, the rate is at most twice the delivery rate that reports
 /// prove, and the circuit breakers of RFC 8083, Sec. 4 can stop the media ([`Event::CircuitBroken`]). Requests then
-/// continue, but less often the longer no answer arrives. After three consecutive answers, media restarts at the lowest
-/// rate.
+/// continue, but less often the longer no answer arrives. After three answers, media restarts at the lowest rate.
 pub struct Sender {
     packetiser: Packetiser,
     payload: Payload,

@@ -56,7 +56,7 @@ impl<'a> Nack<'a> {
 }
 
 /// Appends a packet in which `ssrc` requests the packets `numbers`, in increasing order, from the source `media_ssrc`.
-/// The packet has at most `most` entries, and 12 + 4 · `most` bytes. Returns how many of the numbers it contains.
+/// The packet has at most `most` entries of 4 bytes each, after 12 bytes. Returns how many of the numbers it contains.
 pub fn encode_nack(
     ssrc: u32,
     media_ssrc: u32,

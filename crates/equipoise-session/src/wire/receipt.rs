@@ -7,7 +7,7 @@ use super::WireError;
 use super::delay_report::OURS;
 use super::reader::Reader;
 
-/// The element that requests a receipt: 12 bytes after the first element of a request.
+/// The element that requests a receipt. It has 12 bytes and follows the first element of a request.
 ///
 /// | bits | content |
 /// | --- | --- |

@@ -53,8 +53,8 @@ pub struct Stamp {
 ///
 /// # Errors
 /// [`WireError`] if `packet` is not an RTP packet, or if no element can be added to its header extension: the extension
-/// has a profile other than those of RFC 8285, its elements end before its end, it uses one of our identifiers, or it
-/// is full. After an error, nothing is appended.
+/// has a profile other than those of RFC 8285, its elements do not fill it, it uses one of our identifiers, or it is
+/// full. After an error, nothing is appended.
 pub fn stamp(packet: &[u8], stamp: Stamp, out: &mut Vec<u8>) -> Result<(), WireError> {
     let Stamp { ssrc, number, time, subflow, is_repetition } = stamp;
     let parts = Parts::of(packet)?;

@@ -72,16 +72,16 @@ impl RtpHeader {
     pub const SUBFLOW_EXTENSION_ID: u8 = 13;
 
     /// Extension element identifier of the original number of another program's packet, which the session carries under
-    /// its own number. After the number, the element has a byte of value 1 if the packet is a retransmission, and the
-    /// packet's source if it differs from the session's source.
+    /// its own number. After the number, the element has a byte of value 1 if the packet is a retransmission, and then
+    /// the packet's original source if that differs from the session's source.
     pub const RELAYED_EXTENSION_ID: u8 = 12;
 
     /// Extension element identifier of the transport-wide sequence number. Other programs negotiate their identifier by
     /// SDP.
     pub const TRANSPORT_SEQUENCE_EXTENSION_ID: u8 = 11;
 
-    /// Returns the length of the header in bytes: 12, plus 16 with a sending time, plus 4 if a sub-flow or a
-    /// transport-wide sequence number is added.
+    /// Returns the length of the header in bytes: 12 without a sending time or another of our elements, 28 with a
+    /// sending time, and 32 with a sending time and a sub-flow or a transport-wide sequence number.
     pub fn encoded_len(&self) -> usize {
         let own = self.own_elements();
         if own.is_empty() { 12 } else { own.padded_len().saturating_add(16) }

@@ -57,7 +57,8 @@ fn outline(datagram: &[u8]) -> Result<String, WireError> {
     Ok(parse_compound(datagram)?.map(describe).collect::<Vec<_>>().join(", "))
 }
 
-/// Whether the datagram consists of packets without a gap or a rest, judged by version and length fields alone.
+/// Whether the packets follow one another without a gap up to the last byte of the datagram, judged by version and
+/// length fields alone.
 fn is_framed(datagram: &[u8]) -> bool {
     match datagram {
         [first, _, high, low, rest @ ..] if first >> 6 == 2 => {

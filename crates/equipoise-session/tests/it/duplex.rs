@@ -41,8 +41,8 @@ fn turn<C>(end: &mut Duplex<C>, now: u64, input: Input<'_>) -> (Vec<Vec<u8>>, u6
     (sent, end.wake().map_or(u64::MAX, |wake| wake.at.as_nanos()))
 }
 
-/// Runs a session for seven seconds over a path with a delay of 20 ms. The endpoint `far` pauses from the third second
-/// on, and the endpoint `near` sends a BYE at the end. Returns all RTCP datagrams.
+/// Runs a session for seven seconds over a path with a delay of 20 ms. The endpoint `far` pauses from 3 s on, and the
+/// endpoint `near` sends a BYE at the end. Returns all RTCP datagrams.
 fn session() -> Vec<Said> {
     let rate = |bps| Box::new(Cbr::new(Rate::from_bps(bps)));
     let mut far = config(1);

@@ -60,12 +60,12 @@ impl Network {
         self.links[link].carrier.least_delay()
     }
 
-    /// How much later than the known time of the sessions all arrivals at sessions are known; `None` if there are no
-    /// sessions.
+    /// If all packets that sessions send before a time t are known, all arrivals at sessions before t plus the returned
+    /// span are known. `None` if there are no sessions.
     ///
-    /// This is at most the minimum time from the sending to the arrival of a session's packet. It may be less: if some
-    /// sessions send directly into a link in the middle of a route, their packets may arrive before packets that are
-    /// still in flight towards this link.
+    /// The span is at most the minimum time from the sending to the arrival of a session's packet. It may be less: if
+    /// some sessions send directly into a link in the middle of a route, their packets may arrive before packets that
+    /// are still in flight towards this link.
     pub(crate) fn look_ahead(&self) -> Option<Span> {
         let sessions = self.routes.iter().filter(|route| route.thing.is_some());
         let last = sessions.filter_map(|route| route.hops.last()).map(|hop| hop.link);

@@ -4,7 +4,8 @@ use equipoise::units::{Rate, Size};
 
 use crate::{SimClock, Time};
 
-/// Decides when segments leave that the windows allow. Segments are paced, or are spaced by the bandwidth measurement.
+/// Decides when the sender sends the segments that the windows allow. Segments are paced, or are spaced by the
+/// bandwidth measurement.
 pub(super) struct Departures {
     pacer: Pacer<SimClock>,
     measurement: Option<InlineMeasurement>,
@@ -17,7 +18,7 @@ impl Departures {
         Self { pacer: Pacer::new(Rate::ZERO), measurement, measured: None, held: None }
     }
 
-    /// Delays all segments until `at`, which becomes the wake-up time; `None` to end the delay.
+    /// Delays all segments until the time `at`, which becomes the wake-up time; `None` to end the delay.
     pub(super) const fn hold(&mut self, at: Option<Time>) {
         self.held = at;
     }

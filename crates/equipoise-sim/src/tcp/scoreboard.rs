@@ -9,8 +9,8 @@ use crate::Time;
 /// The scoreboard of a TCP sender: the state of each segment in flight, and the number of segments on the path.
 ///
 /// Source: RFC 6675, Sec. 3 and 4, in segments instead of bytes. A segment is lost if three later segments were
-/// selectively acknowledged: if it is before the third-highest selectively acknowledged segment. The number of segments
-/// on the path (`pipe`) is updated at each change instead of being recounted. Without SACK, each duplicate
+/// selectively acknowledged, that is, if it is before the third-highest selectively acknowledged segment. The number of
+/// segments on the path (`pipe`) is updated at each change instead of being recounted. Without SACK, each duplicate
 /// acknowledgement counts as the arrival of one segment.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Scoreboard {

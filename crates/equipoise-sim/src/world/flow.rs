@@ -80,7 +80,7 @@ impl World {
     /// notified.
     ///
     /// # Errors
-    /// [`FlowError`] if a path has an unknown link or no links at all, or if the simulation has started.
+    /// [`FlowError`] if a path has an unknown link or no links, or if the simulation has started.
     pub fn add_flow(&mut self, flow: Flow) -> Result<FlowId, FlowError> {
         let Flow { mut near, far, paths } = flow;
         for path in &paths {
@@ -281,8 +281,8 @@ impl World {
     }
 }
 
-/// The flow that a role of the endpoint at `side` of a duplex session belongs to, and the side of the endpoint in this
-/// flow.
+/// The endpoint at `side` of a duplex session sends media in one flow and receives media in the other flow. Returns the
+/// flow for `half`, and the side of the endpoint in this flow.
 fn direction([there, back]: [usize; 2], side: Side, half: Half) -> (usize, Side) {
     match (side, half) {
         (Side::Near, Half::Sending) => (there, Side::Near),

@@ -80,8 +80,8 @@ pub struct World {
     /// One nanosecond after the end of the current call of `run`.
     end: Time,
     running: bool,
-    /// For this time after the known time of the sessions, no packet arrives that is not sent yet; `None` without
-    /// sessions.
+    /// If all packets that sessions send before a time t are known, no other packet arrives at a session before t plus
+    /// this span; `None` if there are no sessions.
     look_ahead: Option<Span>,
     network: Network,
     /// The state of each flow. `None` for a stream, and for the second flow of a duplex session, which directly follows

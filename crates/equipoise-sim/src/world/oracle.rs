@@ -1,4 +1,4 @@
-//! Oracles: they give controllers exact information about links, which only the simulator has. The results show how
+//! Oracles: they pass exact information about links, which only the simulator has, to controllers. The results show how
 //! much this information would improve a controller.
 
 use equipoise::control::PathLoad;

@@ -1,7 +1,7 @@
 use crate::units::{Instant, SenderClock, Span};
 
-/// The losses reported since the last adaptation point, which is a time when the rate is adapted (Tobe 1999, Fig. 2;
-/// Sisalem 1998).
+/// The losses reported since the last adaptation point. An adaptation point is a time at which the rate is adapted
+/// (Tobe 1999, Fig. 2; Sisalem 1998).
 #[derive(Clone, Copy, Debug, Default)]
 pub struct AdaptationPoints {
     since: Option<Instant<SenderClock>>,
@@ -10,14 +10,14 @@ pub struct AdaptationPoints {
 }
 
 impl AdaptationPoints {
-    /// Records a report. If the report is an adaptation point, returns the mean loss since the previous one. Adaptation
-    /// points are at least `adapt` apart, but a report may be early by up to half a report interval.
+    /// Records a report. If the report is an adaptation point, returns the mean loss since the previous one. Two
+    /// adaptation points are at least `adapt` apart, minus half of the mean report interval.
     pub fn push(&mut self, now: Instant<SenderClock>, fraction_lost: f64, adapt: Span) -> Option<f64> {
         self.sum += if fraction_lost.is_finite() { fraction_lost.clamp(0.0, 1.0) } else { 0.0 };
         self.reports += 1;
         let since = *self.since.get_or_insert(now);
         let elapsed = now - since;
-        // The first report of the session ends no interval, because it only sets the start time.
+        // The first report of the session only sets the start time. It does not end a report interval.
         let intervals = i64::from(self.reports).saturating_sub(1).max(1);
         let half_interval = Span::from_nanos(elapsed.as_nanos() / intervals / 2);
         if elapsed == Span::ZERO || elapsed + half_interval < adapt {

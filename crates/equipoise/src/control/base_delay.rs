@@ -1,7 +1,7 @@
 use crate::units::{Instant, SenderClock, Span};
 
-/// The minimum one-way delay of the last ten minutes, as the difference of the receiver's and the sender's clock shows
-/// it. The part of a delay above this minimum is queueing delay.
+/// The minimum one-way delay of the last ten minutes, as shown by the receiver's clock at arrival minus the sender's
+/// clock at departure. The part of a delay above this minimum is queueing delay.
 ///
 /// Source: RFC 6817, Sec. 2.4, 2.5: the minimum of each minute is kept, and the base is the minimum over the last
 /// `BASE_HISTORY` minutes. A longer route or a drifting clock therefore shows in the base only after these minutes.
@@ -19,8 +19,8 @@ pub(super) struct BaseDelay {
     least: Span,
 }
 
-/// Number of minutes that are remembered (RFC 6817, Sec. 2.5). With a larger value, a longer-lasting queue is still
-/// told apart from the base, but a longer route shows in the base later.
+/// Number of minutes that are remembered (RFC 6817, Sec. 2.5). With a larger value, a queue may last longer before it
+/// is mistaken for the base delay, but a longer route also takes longer to show in the base delay.
 const BASE_HISTORY: usize = 10;
 const MINUTE: Span = Span::from_secs(60);
 

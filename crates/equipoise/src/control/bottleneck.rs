@@ -17,9 +17,11 @@ pub(super) struct Bottleneck {
     pub(super) queue: Span,
     /// A packet that waits longer than this in the queue is marked with ECN CE.
     pub(super) mark_above: Span,
-    /// Every packet whose number is a multiple of `mark_every` is marked with ECN CE; 0 for no such marks.
+    /// Every packet whose number is a multiple of `mark_every` is also marked with ECN CE. With 0, no packet is marked
+    /// in this way.
     pub(super) mark_every: u64,
-    /// Every packet whose number is a multiple of `drop_every` is dropped; 0 for no such drops.
+    /// Every packet whose number is a multiple of `drop_every` is also dropped. With 0, no packet is dropped in this
+    /// way.
     pub(super) drop_every: u64,
     /// ECN codepoint of the packets sent.
     pub(super) ecn: Ecn,

@@ -176,7 +176,7 @@ impl<C: Controller + Clone + 'static> CloneController for C {
 pub enum Feedback<'a> {
     /// The summary of a whole report interval, as a receiver measured it.
     Interval(IntervalSummary),
-    /// The fate of single packets, from acknowledgements or transport-wide feedback.
+    /// Whether single packets arrived, from acknowledgements or transport-wide feedback.
     Packets(&'a PacketFeedback<'a>),
     /// No report arrived for at least three report intervals.
     Silent {
@@ -249,10 +249,10 @@ impl IntervalSummary {
 pub struct PacketFeedback<'a> {
     /// The packets about which this feedback has new information.
     pub packets: &'a [PacketReport],
-    /// Round-trip time of the newest of these packets, without the known time for which the receiver delayed the
-    /// feedback; `None` if it was not measured.
+    /// Round-trip time of the newest packet in `packets`, minus the time for which the receiver is known to have
+    /// delayed the feedback; `None` if it was not measured.
     pub round_trip: Option<Span>,
-    /// Data in flight before this feedback arrived, including the packets that it reports.
+    /// Data in flight before this feedback arrived, including the packets in `packets`.
     pub in_flight: Size,
     /// Whether the application sent less than the allowance.
     pub app_limited: bool,
@@ -265,7 +265,7 @@ impl<'a> PacketFeedback<'a> {
     }
 }
 
-/// The fate of one packet.
+/// What happened to one packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct PacketReport {
@@ -304,12 +304,12 @@ pub enum Fate {
 /// The mark of explicit congestion notification (RFC 3168, Sec. 5).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Ecn {
-    /// Not ECN-capable.
+    /// The packet is not ECN-capable.
     #[default]
     NotEct,
-    /// ECN-capable, codepoint 10.
+    /// The packet is ECN-capable, with the codepoint 10.
     Ect0,
-    /// ECN-capable, codepoint 01, which L4S uses.
+    /// The packet is ECN-capable, with the codepoint 01, which L4S uses.
     Ect1,
     /// Congestion experienced: a router on the path marked the packet.
     Ce,
@@ -391,7 +391,8 @@ pub struct Allowance {
     pub rate: Option<Rate>,
     /// Amount of data that may be in flight.
     pub window: Option<Size>,
-    /// Rate of packets within a burst, for data that is sent in bursts, such as frames. The mean rate is still `rate`.
+    /// Rate of packets within a burst, for data that is sent in bursts, such as frames. The mean rate is still limited
+    /// to `rate`.
     pub pace: Option<Rate>,
 }
 
@@ -529,7 +530,7 @@ pub struct Beliefs {
 /// How a law uses its estimates to set the rate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Mode {
-    /// The queueing delay is held at its target.
+    /// The rate is set so that the queueing delay stays at its target.
     Delay,
     /// Another flow fills the queue and reacts to loss only: the rate is that of a TCP connection on the same path.
     Rival,
@@ -552,13 +553,13 @@ impl Mode {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[non_exhaustive]
 pub enum Reason {
-    /// The step that the law computed was taken.
+    /// The step that the law computed was applied.
     Law,
     /// A step up was limited to a share of the headroom that the variance implies.
     HeadroomGuard,
     /// The step was limited to doubling or halving the rate.
     StepGuard,
-    /// The delay changed more than chance explains: the law's step was taken at once.
+    /// The delay changed more than chance explains: the law's step was applied at once.
     Change,
     /// The delay was far above the target: the rate was halved instead of applying the law's step.
     FarAboveTarget,

@@ -45,12 +45,12 @@ impl RateLimits {
         self.start
     }
 
-    /// The lowest rate.
+    /// Returns the lowest rate.
     pub const fn min(&self) -> Rate {
         self.min
     }
 
-    /// The highest rate.
+    /// Returns the highest rate.
     pub const fn max(&self) -> Rate {
         self.max
     }

@@ -74,8 +74,8 @@ impl LossIntervals {
 mod tests {
     use super::*;
 
-    /// The weights sum to 6. For intervals of 1 to 8 packets, the newest first, the weighted sum is 1+2+3+4 + 4 + 3.6 +
-    /// 2.8 + 1.6 = 22.
+    /// The weights sum to 6. For intervals of 1 to 8 packets, the newest first, the weighted sum is
+    /// `1+2+3+4 + 4 + 3.6 + 2.8 + 1.6 = 22`.
     #[test]
     fn the_mean_has_the_weights_of_the_standard() {
         let mut intervals = LossIntervals::new();

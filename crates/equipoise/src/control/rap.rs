@@ -121,8 +121,8 @@ mod tests {
         rap.rate.as_bps() / 1000
     }
 
-    /// A packet of 8000 bits more per round trip of 100 ms adds 80 kbit/s. The gap between packets changes from 80 ms
-    /// (100 kbit/s) to 80 * 100 / 180 = 44.4 ms (180 kbit/s).
+    /// Each round trip of 100 ms, one packet of 8000 bits more is sent, which adds 80 kbit/s. The gap between packets
+    /// changes from 80 ms (100 kbit/s) to 80 * 100 / 180 = 44.4 ms (180 kbit/s).
     #[test]
     fn a_round_trip_without_loss_adds_a_packet_to_each() {
         let mut rap = rap();

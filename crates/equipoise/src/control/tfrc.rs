@@ -59,7 +59,7 @@ impl Tfrc {
         Some((1.0 / interval.max(1.0)).min(1.0))
     }
 
-    /// Counts the packets of a report. `lost` says whether any of them was lost or marked.
+    /// Counts the packets of a report. `lost` says whether any of these packets was lost or marked.
     fn count(&mut self, now: Instant<SenderClock>, packets: f64, lost: bool, receive_bps: f64) {
         let round_trip_s = self.round_trip_s.unwrap_or(0.0);
         let is_new = self.last_event.is_none_or(|last| (now - last).as_secs_f64() > round_trip_s);
@@ -83,7 +83,7 @@ impl Tfrc {
     fn interval_at(&self, bps: f64) -> f64 {
         let (Some(round_trip_s), packet_bits) = (self.round_trip_s, self.packet.as_bits() as f64) else { return 1.0 };
         let (mut low, mut high) = (1.0, LONGEST_INTERVAL);
-        // 60 bisections reach the precision of an `f64`.
+        // 60 bisections suffice for the precision of an `f64`.
         for _ in 0..60 {
             let middle = libm::sqrt(low * high);
             let enough = throughput(packet_bits, round_trip_s, 1.0 / middle) >= bps;
@@ -188,7 +188,7 @@ mod tests {
         assert!((mathis(0.01) / throughput(8000.0, 0.1, 0.01) - 1.090_288).abs() < 1e-4);
     }
 
-    /// If it fails, the law fills every queue whose router marks packets instead of dropping them.
+    /// If it fails, the law fills the queue of a router that marks packets instead of dropping them.
     #[test]
     fn a_mark_is_a_loss_event() {
         let mut tfrc = tfrc();

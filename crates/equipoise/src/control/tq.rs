@@ -5,8 +5,8 @@ use crate::units::{Instant, Rate, SenderClock, Size};
 /// The rate change by which a source brings the playout buffer to its desired occupancy.
 ///
 /// Source: Subramanya 2003, Eq. 2 and 4: `e = x - x_d`, `u = (x_d - f + k_v e) / T`. With this law, by Eq. 1 and 5, the
-/// error is `e(k+1) = Sat(k_v e(k) + d(k))`: each interval multiplies the error that a disturbance caused by `k_v`, and
-/// for disturbances of at most d the error stays within `d / (1 - k_v)`.
+/// error is `e(k+1) = Sat(k_v e(k) + d(k))`: in each interval, the remaining error of a disturbance is multiplied by
+/// `k_v`. For disturbances of at most d, the error stays within `d / (1 - k_v)`.
 ///
 /// | symbol | name | unit |
 /// | --- | --- | --- |
@@ -213,8 +213,9 @@ mod tests {
         PlayoutSummary { interval: Span::from_millis(100), ingress, arrival: ingress, service, occupancy }
     }
 
-    /// 250 packets/s enter a buffer that serves 62.5 packets/s and contains 10 packets, so the rate must be 62.5 + 0.5
-    /// · (5 − 10) / 0.1 s. In the next interval the buffer contains its desired 5 packets, so the rate must be 62.5.
+    /// 250 packets/s enter a buffer that serves 62.5 packets/s and contains 10 packets, so the rate must be
+    /// `62.5 + 0.5 · (5 − 10) / 0.1 s`. In the next interval the buffer contains its desired 5 packets, so the rate
+    /// must be 62.5.
     #[test]
     fn an_overfull_buffer_is_served_at_its_rate_less_what_waits() {
         let mut tq = tq(5.0);

@@ -3,7 +3,7 @@ use crate::units::Rate;
 /// Capacity and available bandwidth of a path, as measured between its two endpoints.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct BandwidthEstimate {
-    /// K: the rate of the narrowest link.
+    /// K: the rate of the slowest link.
     pub capacity: Measured,
     /// A: the rate that cross traffic leaves to this flow.
     pub available: Measured,

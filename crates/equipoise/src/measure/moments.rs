@@ -1,9 +1,9 @@
 use super::summary::DelaySummary;
 
-/// Count, mean and variance of a stream of numbers, in one pass and without cancellation errors.
+/// Count, mean and variance of a stream of numbers, computed in one pass and without cancellation errors.
 ///
 /// Source: Welford 1962 for a single number; Chan 1983, Eq. 2.1 to merge two streams. NaN and infinities are ignored,
-/// so that one bad reading cannot spoil an interval.
+/// so that one invalid number does not make the statistics of an interval invalid.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Moments {
     count: u64,
@@ -40,7 +40,7 @@ impl Moments {
         self.count = total;
     }
 
-    /// Restores the moments from a summary.
+    /// Computes the moments from a summary.
     pub(crate) const fn from_summary(summary: &DelaySummary) -> Self {
         let count = summary.samples;
         Self { count, mean: summary.mean_s, squares: summary.variance_s2 * count.saturating_sub(1) as f64 }
@@ -62,7 +62,7 @@ impl Moments {
         (self.count > 1).then(|| self.squares / (self.count - 1) as f64)
     }
 
-    /// The standard deviation; `None` for fewer than two numbers.
+    /// Returns the standard deviation; `None` for fewer than two numbers.
     pub fn standard_deviation(&self) -> Option<f64> {
         self.variance().map(libm::sqrt)
     }

@@ -81,7 +81,7 @@ mod tests {
         pairs.bottleneck().map(Rate::as_mbps_f64)
     }
 
-    /// 12 000 bits in 10 ms are 1.2 Mbit/s: if it fails, the estimate is not the median.
+    /// 12 000 bits in 10 ms are 1.2 Mbit/s. If the test fails, the estimate is not the median of the pairs.
     #[test]
     fn the_gap_of_most_pairs_is_the_bottlenecks() {
         assert_eq!(after(&[10.0, 10.0]), None, "too few");

@@ -61,7 +61,7 @@ impl SequenceTracker {
     /// Number of recent numbers that are remembered if packets arrive on several paths, of which one may be seconds
     /// slower: 16384 packets of 500 bytes are 6 s at 10 Mbit/s.
     pub const PATHS_WINDOW: u64 = 1 << 14;
-    /// A jump ahead of less than this is always loss (RFC 3550, App. A.1).
+    /// If the number jumps ahead by less than this, the missing numbers always count as loss (RFC 3550, App. A.1).
     const MAX_DROPOUT: u64 = 3000;
     /// Minimum time per packet of any source: 10 Gbit/s with packets of 1250 bytes. Our choice.
     const LEAST_GAP: Span = Span::from_micros(1);
@@ -96,8 +96,8 @@ impl SequenceTracker {
         let ahead = u64::from(sequence.wrapping_sub(self.highest as u16));
         let passed = sent - self.newest;
         let behind = (1 << 16) - ahead;
-        // For a small difference, the numbers decide whether the packet is ahead; for a large difference, the departure
-        // times decide.
+        // A number that is less than `MAX_DROPOUT` ahead is a newer packet. Otherwise the departure times decide,
+        // except for late copies on several paths.
         let is_ahead = if ahead < 1 << 15 {
             ahead < Self::MAX_DROPOUT || passed > Span::ZERO
         } else {
@@ -164,7 +164,7 @@ impl SequenceTracker {
             fraction_lost: (lost_now * 256).checked_div(expected_now).unwrap_or(0).min(255) as u8,
             // The field is a signed 24-bit number and saturates (RFC 3550, Sec. 6.4.1).
             cumulative_lost: lost.clamp(-0x80_0000, 0x7F_FFFF) as i32,
-            // Counting starts in cycle 1 here and in cycle 0 on the wire.
+            // Cycles are counted from 1 in this code, but from 0 in the report.
             extended_highest: (self.highest - (1 << 16)) as u32,
         }
     }
@@ -181,7 +181,7 @@ impl SequenceTracker {
         self.highest
     }
 
-    /// Marks a number as seen. Returns whether it was new.
+    /// Marks the extended number as seen. Returns whether it was not seen before.
     fn mark(&mut self, extended: u64) -> bool {
         let (word, bit) = self.place(extended);
         self.seen.get_mut(word).is_some_and(|word| {

@@ -4,15 +4,16 @@ use crate::units::{Instant, Rate, Size, Span};
 ///
 /// After each departure the next packet is due `size / rate` after the time at which the last packet was *due*, so that
 /// a small delay does not slow the stream. If a sender is late by more than one such gap, and by more than
-/// [`Pacer::TOLERANCE`], a new schedule starts from now. The pacer never allows a burst to catch up, because a
-/// delay-based controller would measure that burst as delay variance. Instead, gaps are an eighth shorter until the
-/// lost time is recovered, up to [`Pacer::DEBT`]. If a higher rate moves a due time into the past, this does not count
-/// as lost time.
+/// [`Pacer::TOLERANCE`], a new schedule starts at the departure of the late packet. The pacer never allows a burst to
+/// catch up, because a delay-based controller would measure that burst as delay variance. Instead, gaps are an eighth
+/// shorter until the lost time is recovered, up to [`Pacer::DEBT`]. If a higher rate moves a due time into the past,
+/// this does not count as lost time.
 #[derive(Clone, Debug)]
 pub struct Pacer<C> {
     rate: Rate,
     last: Option<Departure<C>>,
-    /// Time when the next packet is due, and the remaining fraction of a nanosecond; `None` while the rate is zero.
+    /// Time when the next packet is due, and the fraction of a nanosecond by which the schedule is ahead of this time;
+    /// `None` while the rate is zero.
     next: Option<(Instant<C>, u64)>,
     /// Time that was lost when schedules restarted, and that is not recovered yet.
     debt: Span,
@@ -34,7 +35,7 @@ struct Departure<C> {
 pub enum Readiness<C> {
     /// A packet may leave.
     Now,
-    /// A packet may leave at this moment, which is later than the `now` of the query.
+    /// A packet may leave from this time on. This time is later than the `now` of the query.
     At(Instant<C>),
     /// No packet may leave while the rate is zero.
     Never,
@@ -231,7 +232,7 @@ mod tests {
 
     proptest! {
         /// For any rates and any lateness: no time window contains more than the highest rate allows, plus one packet
-        /// that was due before it and one that starts a new schedule.
+        /// that was due before the window and one packet that starts a new schedule.
         #[test]
         fn no_window_ever_sees_a_burst(
             moves in proptest::collection::vec((1u64..20, 0u64..5_000_000), 1..200),

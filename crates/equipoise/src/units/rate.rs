@@ -9,7 +9,7 @@ use super::{Size, Span};
 pub struct Rate(u64);
 
 impl Rate {
-    /// Zero.
+    /// A rate of zero.
     pub const ZERO: Self = Self(0);
 
     /// Returns a rate of `bps` bits per second.

@@ -11,7 +11,7 @@ use super::{Rate, Span};
 pub struct Size(u64);
 
 impl Size {
-    /// Zero.
+    /// A size of zero.
     pub const ZERO: Self = Self(0);
     /// The size of an IPv4 header (RFC 791, Sec. 3.1).
     pub const IPV4: Self = Self(20);
@@ -20,7 +20,7 @@ impl Size {
     /// The IPv6 and UDP headers of a datagram: 40 + 8 bytes (RFC 8200, Sec. 3; RFC 768).
     pub const IPV6_UDP: Self = Self(48);
 
-    /// A size of `bytes` bytes.
+    /// Returns a size of `bytes` bytes.
     pub const fn from_bytes(bytes: u64) -> Self {
         Self(bytes)
     }

@@ -12,7 +12,7 @@ use super::parse::{self, UnitError};
 pub struct Span(i64);
 
 impl Span {
-    /// Zero.
+    /// A span of zero.
     pub const ZERO: Self = Self(0);
     /// The shortest (most negative) span.
     pub const MIN: Self = Self(i64::MIN);
@@ -24,22 +24,22 @@ impl Span {
         Self(nanos)
     }
 
-    /// A span of whole microseconds; saturates.
+    /// Returns a span of whole microseconds; saturates.
     pub const fn from_micros(micros: i64) -> Self {
         Self(micros.saturating_mul(1_000))
     }
 
-    /// A span of whole milliseconds; saturates.
+    /// Returns a span of whole milliseconds; saturates.
     pub const fn from_millis(millis: i64) -> Self {
         Self(millis.saturating_mul(1_000_000))
     }
 
-    /// A span of whole seconds; saturates.
+    /// Returns a span of whole seconds; saturates.
     pub const fn from_secs(secs: i64) -> Self {
         Self(secs.saturating_mul(1_000_000_000))
     }
 
-    /// A span of `secs` seconds, rounded to the nearest nanosecond; saturates. `None` for NaN.
+    /// Returns a span of `secs` seconds, rounded to the nearest nanosecond; saturates. Returns `None` for NaN.
     pub fn from_secs_f64(secs: f64) -> Option<Self> {
         (!secs.is_nan()).then(|| Self(libm::round(secs * 1e9) as i64))
     }
@@ -94,7 +94,7 @@ impl Mul<i64> for Span {
     }
 }
 
-/// The quotient as a whole number; `None` if `other` is zero.
+/// Returns the quotient as a whole number; `None` if `other` is zero.
 impl Div for Span {
     type Output = Option<i64>;
     fn div(self, other: Self) -> Option<i64> {

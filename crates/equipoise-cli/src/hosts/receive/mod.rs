@@ -214,8 +214,9 @@ fn play_out(to: SocketAddr, local: Option<SocketAddr>) -> Result<UdpSocket, Real
 }
 
 /// Returns the local address of a socket that sends to a program at `to`: the address `wanted`, unless it is a loopback
-/// address that cannot reach `to` (another host, or the other address family). In that case the address is unspecified,
-/// and only the port of `wanted` is used.
+/// address that cannot reach `to`, because `to` is on another host or of the other address family. In that case the
+/// address is unspecified, and only the port of `wanted` is used. If the user gives only a port, `wanted` is a loopback
+/// address.
 fn local_for(to: SocketAddr, wanted: Option<SocketAddr>) -> SocketAddr {
     let any: IpAddr = if to.is_ipv6() { Ipv6Addr::UNSPECIFIED.into() } else { Ipv4Addr::UNSPECIFIED.into() };
     let leads_there =

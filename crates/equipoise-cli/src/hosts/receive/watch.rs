@@ -34,7 +34,7 @@ pub(super) struct SessionResult {
     end: Option<results::End>,
 }
 
-/// Maximum number of sessions that the results list one by one. Of later sessions only the totals are kept.
+/// Maximum number of sessions that the results list one by one. Later sessions are only summed up.
 const DETAILED: usize = 1000;
 
 /// A line of the JSON results: one interval of one session.

@@ -67,7 +67,8 @@ impl Tally {
         }
     }
 
-    /// Ends the current interval at `at`, a time since the session's start, and returns the results of the interval.
+    /// Ends the current interval at the time `at`, counted from the session's start. Returns the results of the
+    /// interval.
     pub(crate) fn close(&mut self, at: Span) -> Interval {
         match self {
             Self::Sent(tally) => Interval::Sent(Box::new(tally.close(at))),
@@ -75,7 +76,7 @@ impl Tally {
         }
     }
 
-    /// Returns the totals of the session, which ended at `at`.
+    /// Returns the totals of the session, which ended at the time `at`, counted from its start.
     pub(crate) fn finish(self, at: Span) -> End {
         match self {
             Self::Sent(tally) => End::Sent(Box::new(tally.finish(at))),

@@ -16,8 +16,9 @@ pub(crate) struct ReceiveInterval {
     pub(crate) rate_bps: f64,
     pub(crate) packets: u64,
     pub(crate) bytes: u64,
-    /// Mean of the packets' arrival time minus sending time. This difference is counted from that of the session's
-    /// first packet, because the clocks of the two hosts differ.
+    /// Mean over the packets of the difference "arrival time minus sending time", minus this difference of the
+    /// session's first packet. Without the subtraction, the value would include the offset between the two hosts'
+    /// clocks.
     pub(crate) shown_delay_mean_s: Option<f64>,
     /// Delay above the smallest delay that the session has had so far: the mean, and the 50th, 95th and 99th
     /// percentiles.
@@ -75,13 +76,14 @@ pub(crate) struct ReceiveEnd {
     /// Number of received packets with the ECN mark that a queue sets on congestion.
     pub(crate) packets_marked: u64,
     pub(crate) bytes_received: u64,
-    /// Number of lost packets: sequence numbers, between the first and the last received one, that never arrived.
+    /// Number of lost packets: sequence numbers that never arrived, between the lowest and the highest one that
+    /// arrived.
     pub(crate) packets_lost: u64,
     /// Number of packets whose payload could not be delivered.
     pub(crate) payload_missing: u64,
     pub(crate) payload_bytes: u64,
     /// Number of packets for which a retransmission was requested, and number of packets that a retransmission
-    /// delivered in time. The latter count as lost, but their payload is delivered.
+    /// delivered in time. Packets delivered by a retransmission count as lost, but their payload is not missing.
     pub(crate) repetitions_asked: u64,
     pub(crate) packets_repaired: u64,
     /// Number of key frames that were requested from the sender.
@@ -187,7 +189,7 @@ impl ReceiveTally {
     }
 
     /// Counts a payload that the session delivered after `missing` payloads that cannot be delivered. If `is_dropped`
-    /// is set, the payload was not written, because the output was full.
+    /// is set, the payload was not written, because the output's queue was full.
     pub(crate) fn on_payload(&mut self, missing: u64, (bytes, is_audio): (u64, bool), is_dropped: bool) {
         if is_audio {
             self.end.audio_packets += 1;
@@ -198,7 +200,8 @@ impl ReceiveTally {
         self.end.payload_bytes += if is_dropped { 0 } else { bytes };
     }
 
-    /// Ends the current interval at `at`, a time since the session's start.
+    /// Ends the current interval at the time `at`, counted from the session's start. Returns the values of the
+    /// interval.
     pub(crate) fn close(&mut self, at: Span) -> ReceiveInterval {
         let fresh = ReceiveInterval { start_s: at.as_secs_f64(), ..ReceiveInterval::default() };
         let lost = self.lost();
@@ -217,8 +220,8 @@ impl ReceiveTally {
         self.end.clone()
     }
 
-    /// Returns the number of sequence numbers, between the first and the last received one, that have not arrived so
-    /// far.
+    /// Returns the number of sequence numbers that have not arrived so far, between the lowest and the highest one that
+    /// arrived.
     const fn lost(&self) -> u64 {
         let expected = match self.numbers {
             Some((first, last)) => last - first + 1,

@@ -74,7 +74,8 @@ pub(crate) struct SendEnd {
     pub(crate) bytes_sent: u64,
     /// Number of sent packets that had not arrived according to the last report.
     pub(crate) packets_lost: Option<u64>,
-    /// Mean delay, in s, over all reports that contain a delay.
+    /// Mean delay, in s: over all reports that contain a delay or, if the session has several paths, over the intervals
+    /// with such reports.
     pub(crate) delay_mean_s: Option<f64>,
     pub(crate) clocks: Option<ClocksCompared>,
     /// The detected steps of the difference between the two hosts' clocks: the size of each step, in s.
@@ -253,7 +254,8 @@ impl SendTally {
         }
     }
 
-    /// Ends the current interval at `at`, a time since the session's start, and returns the values of the interval.
+    /// Ends the current interval at the time `at`, counted from the session's start. Returns the values of the
+    /// interval.
     pub(crate) fn close(&mut self, at: Span) -> SendInterval {
         let kept = SendInterval {
             start_s: at.as_secs_f64(),
@@ -279,7 +281,7 @@ impl SendTally {
         closed
     }
 
-    /// Returns the totals of the session, which ended at `at`.
+    /// Returns the totals of the session, which ended at the time `at`, counted from its start.
     pub(crate) fn finish(mut self, at: Span) -> SendEnd {
         let paths = std::mem::take(&mut self.paths).into_iter().map(|path| {
             let end = path.tally.finish(at);

@@ -50,7 +50,7 @@ struct Line {
     sum: Sums,
 }
 
-/// The values of one session in the interval.
+/// The values of one session in the interval that a [`Line`] describes.
 #[derive(Serialize)]
 struct StreamLine {
     stream: usize,

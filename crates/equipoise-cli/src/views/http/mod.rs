@@ -23,8 +23,8 @@ use answer::{Answer, Page};
 use hosts::Hosts;
 use request::{Read, Request};
 
-/// Maximum number of connections. Our choice: enough for some pages and scrapers, although each connection needs a
-/// thread.
+/// Maximum number of connections. There is a limit, because each connection needs a thread. Our choice: enough for some
+/// pages and scrapers.
 const MOST_CONNECTIONS: usize = 32;
 /// Maximum number of pages that receive the run's events. The limit keeps some connections free for other requests.
 const MOST_FOLLOWERS: usize = 16;

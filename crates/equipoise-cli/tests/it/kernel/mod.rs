@@ -182,7 +182,7 @@ const END_OF_BOTH: Duration = Duration::from_secs(30);
 const COUNTED_S: f64 = 8.0;
 const LINK_BPS: f64 = 20e6;
 
-/// Helper process, which does nothing in a normal test run. In a namespace it is one end of the transfer.
+/// Helper process, which does nothing in a normal test run. In a namespace it is one end of a TCP transfer.
 #[test]
 fn one_end_of_a_transfer() {
     match std::env::var(ROLE).as_deref() {

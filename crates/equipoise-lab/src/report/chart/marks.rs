@@ -93,8 +93,8 @@ fn half_width(label: &str) -> f64 {
     label.chars().count() as f64 * LETTER_WIDTH / 2.0
 }
 
-/// Returns positions from 0 to `last` that are at least `distance` apart and near the wanted positions. One pass moves
-/// positions up, and a second pass moves them down. If the positions do not fit, the distance is smaller.
+/// Returns positions from 0 to `last` that are at least `distance` apart and near the wanted positions. One pass
+/// increases positions, and a second pass decreases them. If the positions do not fit, the distance is smaller.
 fn apart(wanted: &[f64], distance: f64, last: f64) -> Vec<f64> {
     let mut order: Vec<_> = (0..wanted.len()).collect();
     order.sort_by(|one, other| wanted[*one].total_cmp(&wanted[*other]));

@@ -127,8 +127,8 @@ pub struct Shade {
 }
 
 impl Axis {
-    /// Returns an axis that can always be drawn, whatever the limits: its limits are finite, and it is long enough for
-    /// the precision of a float.
+    /// Returns an axis that can always be drawn, whatever `min` and `max` are: the axis has finite limits, and is long
+    /// enough for the precision of a float.
     pub fn new(label: &'static str, min: f64, max: f64) -> Self {
         /// Largest limit and shortest length of an axis. With these bounds, differences of limits stay finite, and
         /// fractions of a length stay above zero.

@@ -14,8 +14,8 @@ const POINT_WIDTH: f64 = 4.5;
 /// Distance between the vertical axis and its numbers, and minimum distance between two numbers of the horizontal axis,
 /// in pixels.
 pub(super) const NUMBER_GAP: f64 = 8.0;
-/// Minimum number of steps between ticks on an axis with enough space. With this minimum, there are at most eleven
-/// ticks.
+/// Minimum number of steps between ticks on an axis with enough space. With this minimum, there are fewer than ten
+/// steps.
 pub(super) const FEWEST_STEPS: f64 = 4.0;
 
 /// Width to the left of the plot area that the numbers of the vertical axis need, in pixels.

@@ -20,7 +20,7 @@ use crate::scenario::raw_link::{Keys, RawLink, RawLinkStep};
 /// Default for the additional delay of a reordered packet; `equipoise link` uses the same default.
 const REORDER_BY: Span = Span::from_millis(5);
 
-/// A placeholder for a packet, of which only the size matters.
+/// A placeholder for a packet. Only the size of the packet matters.
 #[derive(Clone)]
 struct Any;
 
@@ -89,8 +89,8 @@ impl Check<'_> {
             self.link_steps(keys.steps, duration, |step| Some(("loss", step.loss.as_ref()?)))?;
         let initial = match (keys.loss, keys.loss_burst) {
             (None, None) if steps.is_empty() => Loss::None,
-            // A random number is drawn for every packet, even for packets before the first step. As a result, the n-th
-            // packet is lost or not lost alike in simulated and live runs.
+            // A random number is drawn for every packet, even for packets before the first step. The n-th packet
+            // therefore uses the n-th random number in simulated and in live runs, and is lost in both or in neither.
             (None, None) => Loss::Random(Share::NONE),
             (Some(share), None) => Loss::Random(self.quantity::<Share>("loss", share)?),
             (None, Some(bursts)) => Loss::Burst(self.quantity::<GilbertElliott>("loss_burst", bursts)?),

@@ -34,14 +34,15 @@ const MOST_LINKS: usize = 64;
 const MOST_PATHS: usize = 64;
 const MOST_FLOWS: usize = 256;
 const MOST_NAME: usize = 40;
-/// Minimum packet size of a session. RTP headers with the sending time take 56 bytes, so smaller packets would contain
-/// less media than headers.
+/// Minimum packet size of a session. The IP, UDP and RTP headers with the sending time take 56 bytes, so smaller
+/// packets would contain less media than headers.
 const SMALLEST_PACKET: Size = Size::from_bytes(100);
 /// Minimum packet size of background traffic. Such a packet contains no media, only a header and a sending time.
 const SMALLEST_BACKGROUND_PACKET: Size = Size::from_bytes(64);
 /// Maximum packet size: the payload of an Ethernet frame, so that no packet is fragmented.
 const LARGEST_PACKET: Size = Size::from_bytes(1500);
-/// The shortest report interval that a scenario can have. At 1.6 Mbit/s, two packets are sent in this time.
+/// The shortest report interval that a scenario can have. At 1.6 Mbit/s, two packets of 1000 bytes are sent in this
+/// time.
 const SHORTEST_INTERVAL: Span = Span::from_millis(10);
 
 /// Maximum number of samples that a chart can show.

@@ -27,8 +27,8 @@ pub struct Variant {
 }
 
 impl Variant {
-    /// Returns the variant of the same case with which the bars compare this variant; `None` if they compare it with
-    /// none.
+    /// Returns the variant of the same case with which the bars compare this variant; `None` if no bar compares
+    /// variants.
     pub(super) fn reference(&self) -> Option<&'static str> {
         self.bars.iter().find_map(|bar| match bar.of {
             Of::Less(_, variant) | Of::Lower(_, variant) => Some(variant),
@@ -81,8 +81,8 @@ const MEDIA_BPS: f64 = 1.5e6;
 /// Length of the windows in which a rate must be reached, in seconds. Our choice: several video frames, because a
 /// single frame does not determine a rate.
 const WINDOW_S: f64 = 0.5;
-/// Length of the windows in which a rate must be reached at the start of a flow, in seconds. Ten round trips take at
-/// least 0.2 s.
+/// Length of the windows in which a rate must be reached at the start of a flow, in seconds. The window is not longer
+/// than ten round trips, which take at least 0.2 s.
 const START_WINDOW_S: f64 = 0.2;
 
 /// Returns all cases.
@@ -158,7 +158,7 @@ fn asked(case: &str, variant: &str) -> Vec<Bar> {
     }
 }
 
-/// Share of the usable capacity that the forward flow of case 5.3 received while reverse media fill the opposite
+/// Share of the usable capacity that the forward flow of case 5.3 receives while reverse media fill the opposite
 /// direction.
 const FORWARD: Measure = Measure::Used { flow: 0, from_s: 35.0, until_s: 70.0 };
 
@@ -187,8 +187,8 @@ fn one_flow(p95_s: f64) -> Vec<Bar> {
     bars
 }
 
-/// Returns the bars for a flow that starts or resumes at `at`: the flow soon reaches its share, and 10 s later the
-/// shares of all flows are fair.
+/// Returns the bars for a flow that starts or resumes at second `at` of the run: the flow soon reaches its share, and
+/// 10 s later the shares of all flows are fair.
 fn come(flow: usize, at: u32, share_bps: f64, flows: &'static [usize]) -> Vec<Bar> {
     let (at_s, key, jain_key) = match at {
         20 => (20.0, "share_from_20_s", "jain_from_30_s"),

@@ -36,7 +36,7 @@ pub(super) enum Measure {
     Reached { flow: usize, at_s: f64, window_s: f64, rate_bps: f64, most_s: f64 },
     /// Jain's index of the rates of these flows in a time range.
     Jain { flows: &'static [usize], from_s: f64, until_s: f64 },
-    /// Ratio of the largest rate of a flow to the smallest rate of a flow, in a time range.
+    /// Ratio of the largest to the smallest rate among the media flows, in a time range.
     Spread { from_s: f64, until_s: f64 },
     /// Rate of all media together in a time range, relative to `over_bps`.
     Rate { from_s: f64, until_s: f64, over_bps: f64 },

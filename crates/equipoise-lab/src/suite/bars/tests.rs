@@ -138,7 +138,8 @@ fn measured(measure: Measure, packets: &Packets) -> Option<f64> {
     measure::of(measure, &scenario, &run, packets).first().copied()
 }
 
-/// 50 packets arrive in each half second. The 48th packet raises the received rate to 95 %, and arrives at 1.47 s.
+/// 50 packets arrive in each half second from 1 s on. The 48th packet arrives at 1.47 s, and raises the rate in the
+/// preceding half second to at least 95 % of 1 Mbit/s.
 #[test]
 fn a_rate_is_reached_where_the_window_before_is_full_enough() {
     let packets = steady();

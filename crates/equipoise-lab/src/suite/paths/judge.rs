@@ -122,9 +122,9 @@ pub(super) fn faults(path: &Path, watch: &Watch) -> Vec<Fault> {
     outside.chain(overloads).chain(standing_queue(&waits, &targets)).chain(unequal(&watch.flows)).collect()
 }
 
-/// Returns the target queueing delay of the bottleneck at `at`, in seconds. It is our control law's target for an equal
-/// share of the capacity, including the largest allowance for noisy delays and the allowance for the newest flow. Other
-/// control laws are judged by the same target.
+/// Returns the target queueing delay of the bottleneck at the time `at`, in seconds. It is our control law's target for
+/// an equal share of the capacity, including the largest allowance for noisy delays and the allowance for the newest
+/// flow. Other control laws are judged by the same target.
 pub(super) fn target_s(path: &Path, at: Span) -> f64 {
     let started = path.starts.iter().filter(|start| **start <= at);
     let (count, youngest) = started.fold((0u64, Span::ZERO), |(count, last), start| (count + 1, last.max(*start)));
@@ -164,8 +164,8 @@ fn standing_queue(waits: &[Option<f64>], targets: &[f64]) -> Option<Fault> {
     for run in above.chunk_by(|one, other| one == other) {
         let end = start + run.len();
         let seen = waits.get(start..end).unwrap_or_default();
-        // A time without packets does not count as a queue. A packet must show the queue at the start of the time span,
-        // and so must packets in more than half of its bins.
+        // A time without packets does not count as a queue. Packets must show the queue in the first bin of the time
+        // span, and in more than half of its bins.
         let has_told = seen.first().is_some_and(Option::is_some) && seen.iter().flatten().count() * 2 > seen.len();
         if run.first() == Some(&true) && run.len() >= least && has_told {
             first = first.or(Some(start));

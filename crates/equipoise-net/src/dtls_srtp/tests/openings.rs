@@ -54,7 +54,7 @@ fn who_has_another_certificate_is_nobody_and_that_is_said() {
     }
     ends.run(Span::from_secs(60));
     assert_eq!((ends.both[0].standing(), ends.both[0].wake()), (Standing::Failed, None));
-    // In this case, the active endpoint has another certificate than the passive endpoint expects.
+    // Here, the active endpoint has another certificate than the passive endpoint expects.
     let mut ends = Ends::new(straight);
     let config =
         PeerConfig { address: place(1), fingerprint: *ends.both[1].identity().fingerprint(), setup: Setup::Active };

@@ -23,8 +23,7 @@ fn a_number_is_protected_once() {
         assert_eq!(wire[2..4], sequence.to_be_bytes(), "plain SRTP: the number is the packet's own");
         assert_eq!((receiver.unprotect(&wire, &mut plain), &plain), (Ok(()), &media(SSRC, sequence)));
     }
-    // Sequence numbers that were used, that may have been used, and one of which it is unclear whether it is older or
-    // newer.
+    // Sequence numbers that were used, numbers that may have been used, and a number that could be older or newer.
     for sequence in [100, 103, 1123, 99, 0, 1123 + (1 << 15)] {
         let repeated = ProtectError::Repeated { ssrc: SSRC, sequence };
         assert_eq!(sender.protect(&media(SSRC, sequence), &mut wire), Err(repeated));

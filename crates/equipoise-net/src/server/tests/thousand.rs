@@ -235,8 +235,8 @@ fn a_thousand_encrypted_sessions_are_served_and_the_next_is_refused() {
          grew by {} MB",
         memory_mb().saturating_sub(before)
     );
-    // After this, the packets of 2 s are sent in one burst. This measures the processor time per packet of a busy
-    // server.
+    // The packets of 2 s are collected and then sent in one burst. This measures the processor time per packet of a
+    // busy server.
     crowd.held = Some(Vec::new());
     let now = clock.now();
     crowd.run_until(now + Span::from_secs(2));

@@ -3,8 +3,8 @@
 //!
 //! Sources: RFC 3550, App. A.3 (loss), App. A.8 (jitter) and Sec. 6.4.1 (round-trip time). The analysis needs no
 //! signalling: a datagram counts as RTP if it has the version number of RTP, and if its packet type is not one of RTCP
-//! (RFC 5761, Sec. 4). A stream counts only after two of its packets had consecutive sequence numbers (RFC 3550, App.
-//! A.1). The file is read once. The memory grows with the number of streams and seconds, up to a limit.
+//! (RFC 5761, Sec. 4). A stream counts only after two of its packets had consecutive sequence numbers (RFC 3550,
+//! App. A.1). The file is read once. The memory grows with the number of streams and seconds, up to a limit.
 
 mod clock;
 mod dump;

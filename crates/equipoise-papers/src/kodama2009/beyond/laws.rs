@@ -18,7 +18,7 @@ pub(super) struct Law {
     other: Option<&'static str>,
 }
 
-/// Symbiosis without the extensions of Sec. 3, then the control laws with which it is compared.
+/// Symbiosis without the extensions of Sec. 3, then the control laws that are compared with Symbiosis.
 pub(super) const LAWS: [Law; 4] = [
     Law { name: "Symbiosis", other: None },
     Law { name: "Reno", other: Some("reno") },

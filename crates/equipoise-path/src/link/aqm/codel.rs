@@ -11,8 +11,8 @@ use super::{Aqm, Drop, Queued, Room, Told, marks};
 /// usual round-trip times.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Codel {
-    /// Maximum acceptable standing delay: the minimum waiting time within `interval`. If this is too small, the link is
-    /// sometimes idle although the senders have data.
+    /// Maximum acceptable standing delay. The standing delay is the minimum waiting time of the packets within
+    /// `interval`. If `target` is too small, the link is sometimes idle although the senders have data.
     pub target: Span,
     /// The period over which the minimum waiting time is taken: about the longest usual round-trip time.
     pub interval: Span,
@@ -43,8 +43,8 @@ struct Law<C> {
     dropping: bool,
 }
 
-/// If less than this number of intervals has passed since the last drop was due, a new dropping state starts with about
-/// the previous drop frequency (RFC 8289, Sec. 5.4).
+/// A dropping state ends before its next drop, which would be due at `drop_next`. A new dropping state that begins less
+/// than this number of intervals after `drop_next` starts with about the previous drop frequency (RFC 8289, Sec. 5.4).
 const MEMORY_INTERVALS: i64 = 16;
 
 impl<C> Law<C> {
@@ -52,8 +52,8 @@ impl<C> Law<C> {
         Self { codel, first_above: None, drop_next: Instant::ZERO, count: 0, last_count: 0, dropping: false }
     }
 
-    /// Whether a packet that waited for `sojourn` may be dropped (`dodequeue`). `small`: no more bytes are queued
-    /// behind the packet than the largest packet has; then nothing is dropped.
+    /// Whether a packet that waited for `sojourn` may be dropped (`dodequeue`). `small` is true if no more bytes are
+    /// queued behind the packet than the largest packet has; then nothing is dropped.
     fn may_drop(&mut self, now: Instant<C>, sojourn: Span, small: bool) -> bool {
         if sojourn < self.codel.target || small {
             self.first_above = None;
@@ -68,7 +68,7 @@ impl<C> Law<C> {
         }
     }
 
-    /// Returns when the next drop is due if the previous drop was due at `at` (`control_law`).
+    /// Returns when the next drop is due if the previous drop was due at the time `at` (`control_law`).
     fn after(&self, at: Instant<C>) -> Instant<C> {
         let gap = self.codel.interval.as_nanos() as f64 / libm::sqrt(f64::from(self.count.max(1)));
         at + Span::from_nanos(gap as i64)

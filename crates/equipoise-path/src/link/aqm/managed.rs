@@ -11,8 +11,8 @@ use crate::link::impairment::Chance;
 use crate::link::service::Service;
 use crate::link::stats::Usage;
 
-/// A queue with active queue management, followed by a link (the service). A drop-tail queue decides on arrival whether
-/// a packet is dropped; this queue can also decide when the packet leaves the queue.
+/// A queue with active queue management, followed by a link (the service). A drop-tail queue drops packets only on
+/// arrival; this queue can also drop a packet that would be sent next.
 #[derive(Clone, Debug)]
 pub(in crate::link) struct ManagedQueue<C, P, S> {
     service: S,

@@ -118,8 +118,8 @@ impl<C, P: Queued> Aqm<C, P> for PieLine<C, P> {
     fn offer(&mut self, mut packet: Waiting<C, P>, room: Room, told: &mut impl Told<P>) {
         let now = packet.arrived;
         self.look(now);
-        // A random number is drawn for every packet, so that whether one packet is dropped does not change the random
-        // numbers of later packets.
+        // A random number is drawn for every packet, so that the random numbers of later packets do not depend on
+        // drops.
         let drawn = self.chance.even();
         if !room.holds(self.line.len(), self.line.bytes(), packet.size) {
             return told.dropped(packet.packet, Drop::Full);

@@ -18,7 +18,7 @@ pub enum Discipline {
     /// Drops packets that arrive when the queue is full; never marks.
     #[default]
     DropTail,
-    /// Drops also packets at the head of the queue while the standing delay is too long (CoDel).
+    /// Like drop-tail, and also drops packets at the head of the queue while the standing delay is too long (CoDel).
     Codel(Codel),
     /// One queue per flow, each managed by CoDel (FQ-CoDel).
     FqCodel(FqCodel),

@@ -89,8 +89,8 @@ impl<C, P: Clone + Queued> Pipe<C, P> {
 
     /// Sends a packet of `size` IP bytes into the path at `now`.
     ///
-    /// Calls must be in time order; an entry time before the previous entry counts as simultaneous. Returns whether the
-    /// packet was duplicated.
+    /// Calls must be in the order of `now`. If `now` is earlier than in the previous call, the path treats both packets
+    /// as simultaneous. Returns whether the packet was duplicated.
     pub fn enter(&mut self, now: Instant<C>, size: Size, packet: P) -> bool {
         self.advance(now);
         self.count_entry(size);

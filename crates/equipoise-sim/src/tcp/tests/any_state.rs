@@ -236,8 +236,8 @@ proptest! {
     }
 }
 
-/// A SACK block that covers all segment numbers must not take more computing time than the number of segments in
-/// flight.
+/// A SACK block that covers all segment numbers must take no more computing time than a block that covers only the
+/// segments in flight.
 #[test]
 fn a_block_of_everything_is_clipped_to_what_is_under_way() {
     let mut talk = Talk::new(bulk(LossRecovery::Sack), Fixed::new(5.0, 3.0));

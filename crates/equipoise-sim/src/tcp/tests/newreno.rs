@@ -18,7 +18,7 @@ fn one_lost_segment_is_sent_again_on_the_third_duplicate_and_recovery_ends_with_
     talk.ack(0).sends([0]);
     assert_eq!(law.news(), [Told::Loss { in_flight: 10 }], "limited transmit does not count");
     // 12 segments are in flight, and each duplicate acknowledgement means that one segment has arrived. Therefore a
-    // window of 5 segments allows new segments after the eighth duplicate.
+    // window of 5 segments allows new segments from the eighth duplicate acknowledgement on.
     for _ in 4..8 {
         talk.ack(0).is_quiet();
     }

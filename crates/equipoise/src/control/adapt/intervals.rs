@@ -8,13 +8,13 @@ use crate::units::{Instant, Rate, SenderClock, Size, Span};
 /// The configuration of [`Intervals`].
 #[derive(Clone, Copy, Debug)]
 pub struct IntervalConfig {
-    /// Length of an interval, at least 1 ms. The first feedback after its end closes the interval.
+    /// Length of an interval, at least 1 ms. The first feedback at or after the end of the interval closes it.
     pub interval: Span,
     /// The time relative to which delays are measured.
     pub origin: Origin,
     /// Resolution of the arrival times; zero for exact times. Rounding to a resolution q adds q²/12 to the variance of
-    /// the delay, which is subtracted. The resolution of transport-wide feedback is 250 µs, that of RFC 8888 is 1/1024
-    /// s.
+    /// the delay; the adapter subtracts it again. The resolution is 250 µs in transport-wide feedback, and 1/1024 s in
+    /// RFC 8888.
     pub quantum: Span,
 }
 
@@ -62,8 +62,8 @@ pub struct Intervals<C> {
 /// The packet counts and measurements of one interval.
 #[derive(Clone, Copy, Debug)]
 struct Interval {
-    /// Start of the interval. Packets that left before are excluded from the delay, because they were sent at an
-    /// earlier rate.
+    /// Start of the interval. Packets that left earlier are excluded from the delay statistics, because they were sent
+    /// at an earlier rate.
     began: Instant<SenderClock>,
     packets: u64,
     lost: u64,
@@ -79,7 +79,8 @@ struct Interval {
 enum Reading {
     /// Delay statistics of the interval; `None` if there were too few samples.
     Delay(Option<DelaySummary>),
-    /// The sender's or the receiver's clock was set during the interval, so its delays say nothing about the path.
+    /// The sender's or the receiver's clock was set during the interval, so the delays of this interval say nothing
+    /// about the path.
     ClockSet,
 }
 

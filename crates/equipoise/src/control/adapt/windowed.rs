@@ -23,7 +23,7 @@ pub struct Windowed<W> {
     least: Option<Span>,
 }
 
-/// A new round-trip time has the weight 1/`NEW_ROUND_TRIP` in the smoothed round-trip time (RFC 6298, Sec. 2.3).
+/// The weight of a new round-trip time in the smoothed round-trip time is 1/`NEW_ROUND_TRIP` (RFC 6298, Sec. 2.3).
 const NEW_ROUND_TRIP: i64 = 8;
 
 impl<W: WindowController> Windowed<W> {
@@ -66,8 +66,8 @@ impl<W: WindowController> Windowed<W> {
         }
     }
 
-    /// Passes the acknowledged bytes to the law, as one acknowledgement per full segment. The law takes a step for each
-    /// of these, as if the receiver acknowledged every segment.
+    /// Passes the acknowledged bytes to the law, as one acknowledgement per full segment. The law changes its window
+    /// for each of these acknowledgements, as if the receiver acknowledged every segment.
     fn acknowledge(&mut self, now: Instant<SenderClock>, feedback: &PacketFeedback<'_>, in_flight: u64) {
         while self.carried >= self.packet.as_bytes() {
             self.carried -= self.packet.as_bytes();

@@ -40,13 +40,13 @@ const GIVEN_WITHIN: f64 = 0.5;
 const BOUNDS: (f64, f64) = (0.25, 8.0);
 /// Size of a push in the probing phase, as a share of the headroom (the free capacity).
 const PROBE: f64 = 0.25;
-/// The probing phase ends when the standard deviation of the estimated b, as a share of b, is below this.
+/// The probing phase ends when the standard deviation of the estimate of b is below this share of b.
 const KNOWN_WITHIN: f64 = 0.25;
 /// Minimum number of reports in the probing phase.
 const LEAST_REPORTS: u32 = 8;
 /// Maximum number of reports in the probing phase.
 const MOST_REPORTS: u32 = 64;
-/// Number of reports over which old responses are forgotten after the probing phase (a time constant).
+/// Time constant with which old responses are forgotten after the probing phase, in reports.
 const MEMORY: f64 = 64.0;
 
 impl Learner {

@@ -1,9 +1,9 @@
 //! The M/D/1 queue in closed form, from which the coefficient of response b of attractor-perturbation (AP) rate control
 //! follows.
 //!
-//! Source: Waki 2013, Sec. 4.1. Packets arrive as a Poisson process with λ packets/s, and the service of each takes 1/μ
-//! seconds. The time in the system is the sum of waiting and service. In our reading, Eq. 6 is misprinted, because its
-//! first term needs the third moment of the service time. Eq. 8 is correct.
+//! Source: Waki 2013, Sec. 4.1. Packets arrive as a Poisson process with λ packets/s, and the service of each packet
+//! takes 1/μ seconds. The time in the system is the sum of waiting and service. In our reading, Eq. 6 is misprinted,
+//! because its first term needs the third moment of the service time. Eq. 8 is correct.
 
 use crate::units::Size;
 

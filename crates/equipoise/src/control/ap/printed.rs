@@ -11,7 +11,7 @@ pub struct PrintedConfig {
     pub limits: RateLimits,
     /// How the coefficient of response b is obtained.
     pub response: Response,
-    /// Size of an IP packet, by which b is converted from packets/s to Mbit/s.
+    /// Size of an IP packet, which converts between packets/s and Mbit/s.
     pub packet: Size,
 }
 
@@ -21,7 +21,7 @@ pub enum Response {
     /// A constant value of b, in 1/(s·Mbit/s).
     Constant(f64),
     /// b(ρ) of an M/D/1 queue, where ρ is the load of the bottleneck in the last interval (Waki 2013, Eq. 11). Only a
-    /// simulation can write this load. As long as it has not, `fallback` applies.
+    /// simulation knows this load. Until the simulation has written it, `fallback` applies.
     OfLoad {
         /// Value of b while the load is unknown, in 1/(s·Mbit/s).
         fallback: f64,

@@ -20,7 +20,7 @@ pub struct ApConfig {
     /// Root mean square movement of the rate that the noise of the reports may cause, as a share of the headroom
     /// (positive). With a smaller value, the rate is steadier, but free capacity is found later.
     pub unrest: f64,
-    /// Size of an IP packet, by which b is converted from packets/s to Mbit/s.
+    /// Size of an IP packet, which converts between packets/s and Mbit/s.
     pub packet: Size,
 }
 
@@ -62,8 +62,8 @@ struct Path {
 
 /// If the mean delay is above this multiple of the target, a queue must be drained, and the delay curve does not apply.
 const FAR_ABOVE: f64 = 2.0;
-/// If a report's mean deviates from the expected mean by more than this many standard deviations, it is a change of the
-/// path, not noise.
+/// If a report's mean deviates from the expected mean by more than this many standard deviations, the path has changed:
+/// the deviation is not noise.
 const SURPRISING: f64 = 4.0;
 /// Initial variance of the reports' deviations from the expected mean, as a share of the delay's variance.
 const FIRST_SURPRISE: f64 = 0.1;
@@ -77,15 +77,15 @@ const VARIANCE_WEIGHT: f64 = 1.0 / 4.0;
 const HEADROOM_SHARE: f64 = 0.5;
 /// The rate after losses that show a full path, as a share of the delivery rate.
 const BELOW_DELIVERED: f64 = 0.85;
-/// If a path delivers less than this share of the sending rate, its queue grows, so the path is full.
+/// If the delivery rate is below this share of the sending rate, the queue grows, so the path is full.
 const GROWING: f64 = 0.95;
 /// A standard deviation of the delay below this, in seconds, is no sign of cross traffic, because timers and clocks of
-/// common hosts alone cause as much.
+/// common hosts alone cause a deviation of this size.
 const NOISE_S: f64 = 250e-6;
-/// Without a sign of cross traffic, a report may double the rate if reports are at most this far apart, in seconds.
-/// With longer intervals the rate rises by a smaller factor, because it may exceed the capacity until the next report.
+/// Without a sign of cross traffic, a report may double the rate if reports are at most this far apart, in seconds. If
+/// reports are further apart, the factor is smaller, because the rate may exceed the capacity until the next report.
 const DOUBLING_S: f64 = 0.5;
-/// After a report without delay statistics on at most this number of packets, the rate may double.
+/// If a report covers at most this number of packets and has no delay statistics, the rate may double.
 const FEW: u64 = 4;
 /// A queue is already draining if the delay, at the speed of its last fall, reaches the target within this number of
 /// reports.
@@ -251,7 +251,7 @@ impl Ap {
     }
 
     /// Limits an increase of the rate by the ceiling and by the report interval, and allows no increase until feedback
-    /// can show the effect of the last one. `blind` means that there is no sign of cross traffic.
+    /// can show the effect of the last increase. `blind` means that there is no sign of cross traffic.
     fn raised_with_care(
         &mut self,
         now: Instant<SenderClock>,
@@ -324,9 +324,9 @@ impl Ap {
         }
     }
 
-    /// Reacts to an interval without delay statistics. In this case the round-trip time above its minimum shows the
-    /// queue. If the path's delay exceeds the interval, every packet that arrives left before the interval, and the
-    /// statistics exclude such packets (Waki 2013, Eq. 13), so that the law would never detect the queue.
+    /// Reacts to an interval without delay statistics: the round-trip time minus its minimum shows the queue. If the
+    /// path's delay exceeds the interval, every packet that arrives left before the interval, and the statistics
+    /// exclude such packets (Waki 2013, Eq. 13). The law alone would never detect the queue in this case.
     fn on_no_statistics(&mut self, now: Instant<SenderClock>, interval: &IntervalSummary) {
         // After an interval without statistics, the path model is out of date.
         self.path = None;
@@ -364,8 +364,8 @@ impl Ap {
         };
     }
 
-    /// Changes the expected mean delay of the next report by what the delay curve predicts for the change from the
-    /// previous rate to the current rate.
+    /// Adds to the expected mean delay of the next report the change that the delay curve predicts for a step from the
+    /// rate `before` to the current rate.
     fn expect(&mut self, before: Rate, headroom: f64) {
         let step = self.rate.as_mbps_f64() - before.as_mbps_f64();
         let shift_s = md1::shift_s(headroom, step, self.config.packet);

@@ -20,14 +20,14 @@ pub(super) struct Signs {
 /// Half-life of the weight of sent and lost packets, in seconds. The value is our choice: long enough to distinguish a
 /// loss rate from a single loss.
 const HALF_LIFE_S: f64 = 1.0;
-/// The path is considered full from a loss ratio of `LOSSY` on if the round-trip time shows a queue, and from
-/// `LOSSY_ALONE` on otherwise. The values are our choice.
+/// The path is considered full if the loss ratio is at least `LOSSY` and the round-trip time shows a queue, or if the
+/// loss ratio is at least `LOSSY_ALONE`. The values are our choice.
 const LOSSY: f64 = 0.02;
 const LOSSY_ALONE: f64 = 0.1;
 /// A round-trip time that exceeds the minimum by more than this shows a queue.
 const QUEUE: Span = Span::from_millis(5);
-/// Minimum number of lost packets from which the path is considered full, because one loss among few packets is also a
-/// large share.
+/// If fewer packets than this were lost, the path is not considered full: when few packets were sent, even one random
+/// loss is a large share.
 const LOSSES: f64 = 3.0;
 /// The minimum round-trip time of a path is forgotten after one to two of these windows.
 const WINDOW: Span = Span::from_secs(30);
@@ -48,7 +48,7 @@ impl Signs {
         self.least.0 = least;
     }
 
-    /// Whether more packets were lost than chance explains, so that the path is full.
+    /// Whether more packets were lost than chance explains. If so, the path is full.
     pub(super) fn are_of_a_full_path(&self) -> bool {
         let queue = self.round_trip.zip(self.least_round_trip()).map_or(Span::ZERO, |(now, least)| now - least);
         let share = if queue > QUEUE { LOSSY } else { LOSSY_ALONE };

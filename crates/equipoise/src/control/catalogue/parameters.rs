@@ -8,7 +8,7 @@ use thiserror::Error;
 
 use crate::units::{Rate, Span, UnitError};
 
-/// Names of the parameters of both rate limits. An error about both limits names `MIN_RATE`.
+/// Names of the parameters for the lowest and the highest rate. An error about both rates names `MIN_RATE`.
 pub(super) const MIN_RATE: &str = "min_rate";
 pub(super) const MAX_RATE: &str = "max_rate";
 

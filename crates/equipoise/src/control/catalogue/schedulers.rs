@@ -58,7 +58,7 @@ pub(super) static ENTRIES: &[SchedulerEntry] = &[
         summary: "all on one path, whatever it does",
         source: "Asvarujanon 2014, Sec. 4.4",
         parameters: &[PATH],
-        // The range of `path` is already checked. A fraction is rounded down.
+        // The range of `path` is already checked, so the conversion only rounds a fraction down.
         make: |given, _| Ok(Box::new(Single::new(PathId(given.number(&PATH)? as u16)))),
     },
     Entry {

@@ -39,8 +39,8 @@ fn step(before: u64, calculated: u64) -> Update {
     Update { before, calculated, desired: None, round_trip: Some(Span::from_millis(50)) }
 }
 
-/// In kbit/s: when the flows join, `S_CR` is 400 + 400 + 400 = 1200. The first update changes it to 1200 + 500 - 300 =
-/// 1400, and the second to 1400 + 500 - 700 = 1200.
+/// In kbit/s: when the flows join, `S_CR` is 400 + 400 + 400 = 1200. The first update adds 500 - 300, which makes 1400,
+/// and the second adds 500 - 700, which makes 1200.
 #[test]
 fn golden_values_of_the_active_exchange() {
     let (mut group, flows) = group(Coupling::Active, &[1.0, 1.0, 2.0]);

@@ -42,7 +42,8 @@ pub(super) struct Aimd {
     changed: Option<Instant<SenderClock>>,
 }
 
-/// Growth per second while the capacity is unknown (draft-ietf-rmcat-gcc-02, Sec. 5.5; libwebrtc, `aimd_rate_control`).
+/// Factor by which the rate grows per second while the capacity is unknown (draft-ietf-rmcat-gcc-02, Sec. 5.5;
+/// libwebrtc, `aimd_rate_control`).
 const GROWTH: f64 = 1.08;
 /// Maximum elapsed time that counts for one step, in s (draft-ietf-rmcat-gcc-02, Sec. 5.5).
 const LONGEST_STEP_S: f64 = 1.0;
@@ -60,7 +61,7 @@ const HEADROOM_OFFSET: f64 = 10_000.0;
 const DECREASE_OFFSET: f64 = 5000.0;
 /// Assumed round-trip time before the first measurement (libwebrtc, `aimd_rate_control`).
 const FIRST_ROUND_TRIP: Span = Span::from_millis(200);
-/// Assumed delay of the overuse detector (draft-ietf-rmcat-gcc-02, Sec. 5.5).
+/// Assumed time until the detector finds an overuse (draft-ietf-rmcat-gcc-02, Sec. 5.5).
 const DETECTION: Span = Span::from_millis(100);
 /// Assumed frame rate for the estimate of the packet size, in frames/s (draft-ietf-rmcat-gcc-02, Sec. 5.5).
 const FRAMES: f64 = 30.0;
@@ -112,8 +113,8 @@ impl Aimd {
         self.bps = self.clamped(bps);
     }
 
-    /// Whether a decrease is allowed: a round trip, bounded to 10 to 200 ms, has passed since the last update of the
-    /// rate, or the delivery rate has collapsed.
+    /// Whether a decrease is allowed: the last update of the rate is at least a round-trip time ago (bounded to 10 to
+    /// 200 ms), or the delivery rate is below half of the rate.
     pub(super) fn may_decrease(&self, now: Instant<SenderClock>, acked_bps: Option<f64>) -> bool {
         let (soonest, latest) = SOONEST_DECREASE;
         let wait = self.round_trip.clamp(soonest, latest);
@@ -264,8 +265,8 @@ mod tests {
         }
     }
 
-    /// At a growth of 20.8 kbit/s per second, the rate regains 150 kbit/s within 7.2 s. Below 1 Mbit/s most packets are
-    /// smaller, so the growth is slower.
+    /// At a constant growth of 20.8 kbit/s per second, the rate would regain 150 kbit/s within 7.2 s. Below 1 Mbit/s
+    /// most packets are smaller, so it takes longer.
     #[test]
     fn what_a_decrease_took_is_back_after_seven_seconds() {
         let mut aimd = near_capacity(GccForm::Libwebrtc, 1000, 100);

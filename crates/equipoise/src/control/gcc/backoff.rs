@@ -4,8 +4,8 @@ use crate::units::{Instant, SenderClock, Span};
 /// The back-off of last resort: the rate falls if the round-trip time is above 3 s, or if no feedback arrives for 3 s
 /// while packets are sent.
 ///
-/// The round-trip time is that of the packet whose feedback was sent soonest after the packet arrived. After the last
-/// feedback, each packet sent extends this time to its own departure, so an idle sender does not back off.
+/// The round-trip time is that of the packet whose feedback was sent soonest after the packet arrived. The time from
+/// the last feedback to the last packet sent is added. An idle sender sends no packets, so it does not back off.
 ///
 /// Source: libwebrtc, `send_side_bandwidth_estimation` (RTT-based back-off). Unlike libwebrtc, which also lowers the
 /// rate at its process interval, once per second, this code lowers the rate only when a packet is sent or feedback
@@ -20,7 +20,7 @@ pub(super) struct RoundTripBackoff {
 
 /// The round-trip time above which the rate falls (libwebrtc, `send_side_bandwidth_estimation`).
 const LIMIT: Span = Span::from_secs(3);
-/// Factor of a reduction of the rate (libwebrtc, `send_side_bandwidth_estimation`).
+/// A reduction multiplies the rate by this factor (libwebrtc, `send_side_bandwidth_estimation`).
 pub(super) const FACTOR: f64 = 0.8;
 /// Minimum time between two reductions of the rate (libwebrtc, `send_side_bandwidth_estimation`).
 const INTERVAL: Span = Span::from_secs(1);

@@ -20,9 +20,9 @@ pub(super) struct LinkCapacity {
 /// Weight of a new delivery rate in C and v. With a larger value, old rates are forgotten sooner
 /// (draft-ietf-rmcat-gcc-02, Sec. 5.5).
 const NEW: f64 = 0.05;
-/// The minimum of v, with a band of ±42 kbit/s at 500 kbit/s (libwebrtc, `link_capacity_estimator`).
+/// The minimum of v. The band around a C of 500 kbit/s is then ±42 kbit/s (libwebrtc, `link_capacity_estimator`).
 const LEAST_SPREAD: f64 = 0.4;
-/// The maximum of v, with a band of ±106 kbit/s at 500 kbit/s (libwebrtc, `link_capacity_estimator`).
+/// The maximum of v. The band around a C of 500 kbit/s is then ±106 kbit/s (libwebrtc, `link_capacity_estimator`).
 const LARGEST_SPREAD: f64 = 2.5;
 /// Half-width of the band around C, in standard deviations (draft-ietf-rmcat-gcc-02, Sec. 5.5).
 const BAND: f64 = 3.0;
@@ -74,8 +74,8 @@ impl LinkCapacity {
 mod tests {
     use super::*;
 
-    /// At 500 kbit/s, the half-width of the band is 3 sqrt(0.4 · 500) = 42.4 kbit/s for the minimum v, and 3 sqrt(2.5
-    /// · 500) = 106.1 kbit/s for the maximum v.
+    /// At 500 kbit/s, the half-width of the band is `3 sqrt(0.4 · 500)` = 42.4 kbit/s for the minimum v, and
+    /// `3 sqrt(2.5 · 500)` = 106.1 kbit/s for the maximum v.
     #[test]
     fn the_band_is_as_wide_as_its_variance_says() {
         let mut link = LinkCapacity::new();

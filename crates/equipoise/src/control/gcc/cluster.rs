@@ -11,13 +11,13 @@ use crate::units::{Instant, ReceiverClock, SenderClock, Size, Span};
 /// ```
 ///
 /// A result requires that 80 % of the requested packets and bytes arrive. If the packets arrive more than twice as fast
-/// as they left, the path delayed some of them, and the result is invalid. It is also invalid if the sending or the
-/// receiving time is zero or above a second.
+/// as they left, the path delayed the first ones, and the result is invalid. The result is also invalid if the sending
+/// or the receiving time is zero or above a second.
 ///
 /// Source: libwebrtc, `probe_bitrate_estimator`.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Clusters {
-    /// The last probes, of which the newest is last.
+    /// The last probes, the newest at the end.
     clusters: [Option<Cluster>; KEPT],
 }
 

@@ -100,7 +100,7 @@ enum Form {
 
 /// The lowest rate after the round-trip back-off, in bit/s (libwebrtc, `send_side_bandwidth_estimation`).
 const BACKOFF_FLOOR: f64 = 5000.0;
-/// Maximum time that sending the data queued at the sender may take (libwebrtc, `pacing_controller`).
+/// Maximum time within which the data queued at the sender must be sent (libwebrtc, `pacing_controller`).
 const LONGEST_QUEUE: Span = Span::from_secs(2);
 /// A probe result lowers the rate to no less than this share of the delivery rate (libwebrtc,
 /// `goog_cc_network_control`).
@@ -289,7 +289,7 @@ impl Told<'_> {
     }
 }
 
-/// Returns the arrival of a packet; `None` if the packet was lost or its arrival time is unknown.
+/// Converts a report on a packet that arrived; `None` if the packet was lost or its arrival time is unknown.
 fn arrival(packet: &PacketReport) -> Option<Arrival> {
     let Fate::Arrived { at: Some(arrived), .. } = packet.fate else { return None };
     Some(Arrival { number: packet.number, size: packet.size, departed: packet.departed, arrived })

@@ -17,7 +17,7 @@ pub(super) struct Detector {
     threshold_ms: f64,
     adapted: Option<Instant<ReceiverClock>>,
     /// How long the estimate has been above the threshold, in ms of departure times; `None` if the last estimate was
-    /// not above.
+    /// not above the threshold.
     over_ms: Option<f64>,
     /// Number of consecutive estimates above the threshold.
     over: u32,
@@ -26,8 +26,8 @@ pub(super) struct Detector {
     usage: Usage,
 }
 
-/// How fast the threshold follows the estimate, in 1/ms. A larger gain upwards makes the flow less sensitive to the
-/// queues of other flows. A larger gain downwards makes it detect smaller overloads.
+/// How fast the threshold follows the estimate, in 1/ms. With a larger gain upwards, the detector is less sensitive to
+/// the queues of other flows. With a larger gain downwards, it detects smaller overloads.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Gains {
     /// `k_u`, the gain upwards, for an estimate above the threshold.
@@ -68,8 +68,8 @@ const HIGHEST_THRESHOLD: f64 = 600.0;
 const SPIKE: f64 = 15.0;
 /// The maximum elapsed time Δt that counts for one change of the threshold (libwebrtc, `trendline_estimator`).
 const LONGEST_STEP: Span = Span::from_millis(100);
-/// How long the estimate must be above the threshold γ at overuse, in ms of departure times (draft-ietf-rmcat-gcc-02,
-/// Sec. 5.4).
+/// The estimate must be above the threshold γ for longer than this before overuse is reported, in ms of departure times
+/// (draft-ietf-rmcat-gcc-02, Sec. 5.4).
 const OVERUSE_MS: f64 = 10.0;
 
 impl Detector {
@@ -93,9 +93,9 @@ impl Detector {
     /// Processes the estimate after a group of packets. The group left `departed` later than the previous group, and
     /// the next group began to arrive at `arrived`.
     ///
-    /// Overuse is reported only if the estimate has been above the threshold for 10 ms of departure times and at least
-    /// twice in a row, and its trend does not fall. The departure time of the first estimate above the threshold counts
-    /// half. Until overuse is reported, the last state is kept.
+    /// Overuse is reported only if the estimate has been above the threshold for more than 10 ms of departure times and
+    /// at least twice in a row, and its trend does not fall. Of the first estimate above the threshold, only half of
+    /// `departed` counts. Until overuse is reported, the last state is kept.
     pub(super) fn push(&mut self, estimate: Estimate, departed: Span, arrived: Instant<ReceiverClock>) -> Usage {
         self.samples = self.samples.saturating_add(1);
         if self.samples < 2 {

@@ -16,8 +16,8 @@ pub(super) struct Grouping {
 }
 
 /// Packets that leave within this time after the first packet of a group belong to the group (draft-ietf-rmcat-gcc-02,
-/// Sec. 5.2: `burst_time`). A larger value hides more of the gaps that the path causes; a smaller value mistakes bursts
-/// for queues.
+/// Sec. 5.2: `burst_time`). With a larger value, more of the gaps that the path causes are hidden; with a smaller
+/// value, bursts are mistaken for queues.
 const GROUP: Span = Span::from_millis(5);
 /// A packet was queued together with the previous packet if it arrives within this time after the previous packet, and
 /// with a smaller gap than at departure (draft-ietf-rmcat-gcc-02, Sec. 5.2).

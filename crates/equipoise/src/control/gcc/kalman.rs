@@ -14,11 +14,10 @@ use crate::units::Span;
 ///
 /// Source: draft-ietf-rmcat-gcc-02, Sec. 5.3.
 ///
-/// What the draft leaves open is our choice. K, the number of groups in the maximum f, is 60, like the limit of the
-/// number of groups below. χ is the smaller end of the draft's range, as in pion. As in pion and in libwebrtc at the
-/// time of the draft, the threshold is compared with `m` times the number of groups, at most 60. Without this factor,
-/// overloads of a few percent are never detected. Groups that arrived at the same time have no frequency and do not
-/// affect f.
+/// What the draft leaves open is our choice. f is the maximum over K = 60 groups, the same number as the limit below. χ
+/// is the smaller end of the draft's range, as in pion. As in pion and in libwebrtc at the time of the draft, the
+/// threshold is compared with `m` times the number of groups, at most 60. Without this factor, overloads of a few
+/// percent are never detected. Groups that arrived at the same time have no frequency and do not affect f.
 #[derive(Clone, Debug)]
 pub(super) struct Kalman {
     trend_ms: f64,

@@ -22,7 +22,7 @@ pub(super) struct Probing {
     max_bps: f64,
     bps: f64,
     state: State,
-    /// If the rate exceeds this after a probe, a further probe follows, in bit/s.
+    /// A further probe follows if the rate after a probe, in bit/s, exceeds this.
     further_bps: f64,
     limit: ProbeLimit,
     began: Option<Instant<SenderClock>>,

@@ -34,7 +34,7 @@ fn bps(gcc: &Gcc) -> u64 {
 struct Path {
     gcc: Gcc,
     capacity_bps: f64,
-    /// Every packet whose number is a multiple of `lost` is lost, counted from 1.
+    /// Every `lost`-th packet is lost.
     lost: u64,
     application_bps: f64,
     sends_probes: bool,

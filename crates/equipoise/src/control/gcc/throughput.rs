@@ -33,8 +33,8 @@ pub(super) struct Throughput {
     dropped: Option<Instant<SenderClock>>,
 }
 
-/// The window has at least this number of packets, unless it is longer than [`LONGEST`] (libwebrtc,
-/// `robust_throughput_estimator`).
+/// Packets that arrived over more than a second are removed from the window only down to this number, unless the window
+/// is longer than [`LONGEST`] (libwebrtc, `robust_throughput_estimator`).
 const FEW: usize = 20;
 /// Maximum number of packets in the window (libwebrtc, `robust_throughput_estimator`).
 const MOST: usize = 500;
@@ -45,8 +45,8 @@ const USUAL: Span = Span::from_secs(1);
 const LONGEST: Span = Span::from_secs(5);
 /// Minimum number of packets for a rate (libwebrtc, `robust_throughput_estimator`).
 const REQUIRED: usize = 10;
-/// If a packet's arrival time is earlier than the last one by more than this, the receiver's clock was set (libwebrtc,
-/// `robust_throughput_estimator`).
+/// If a packet's arrival time is earlier than the latest arrival time by more than this, the receiver's clock was set
+/// (libwebrtc, `robust_throughput_estimator`).
 const REORDERING: Span = Span::from_secs(1);
 /// The minimum time over which rates are computed (libwebrtc, `robust_throughput_estimator`).
 const SHORTEST: Span = Span::from_millis(1);
@@ -108,7 +108,7 @@ impl Throughput {
     }
 }
 
-/// The sum of the departures in the window, in any order of arrival.
+/// The departures of packets in the window, which may be added in any order.
 #[derive(Clone, Copy, Default)]
 struct Sent {
     count: usize,
@@ -141,8 +141,8 @@ impl Sent {
 /// Source: draft-ietf-rmcat-gcc-02, Sec. 5.5: `R_hat(i) = 1/T sum(L(j))`, with T from 0.5 to 1 s.
 ///
 /// Our interpretation: there is no rate before packets cover half a second. A packet that arrived before the newest
-/// packet counts if it is within the window. At most [`MOST_RECENT`] packets are remembered, enough for 0.5 s at 98
-/// Mbit/s with packets of 1500 bytes.
+/// packet counts if it is within the window. At most [`MOST_RECENT`] packets are remembered, enough for 0.5 s at
+/// 98 Mbit/s with packets of 1500 bytes.
 #[derive(Clone, Debug)]
 pub(super) struct Recent {
     window: VecDeque<Arrival>,

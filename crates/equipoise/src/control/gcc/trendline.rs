@@ -35,7 +35,7 @@ const GAIN: f64 = 4.0;
 /// The estimate is multiplied by the number of groups, but by no more than this (libwebrtc, `trendline_estimator`; pion
 /// and others for the draft).
 pub(super) const TRUSTED: usize = 60;
-/// Maximum of the counted number of groups. Any number above [`TRUSTED`] is enough.
+/// The count of groups stops at this number. Any number above [`TRUSTED`] is enough.
 const MOST: usize = 1000;
 
 #[derive(Clone, Copy, Debug, Default)]

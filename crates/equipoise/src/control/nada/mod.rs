@@ -64,13 +64,13 @@ use crate::units::{Instant, Rate, SenderClock, Size, Span};
 ///   and the rate of the packets that left within LOGWIN and arrived. Therefore no arrival times, not even forged ones,
 ///   raise the rate beyond 1 + gamma times the sending rate.
 /// - The ramp-up uses raw samples of the delay, as in Sec. 4.2; Table 1 calls them filtered.
-/// - In addition to losses and delay, a mark within LOGWIN ends the ramp-up. In the text it does not. With that, the
-///   marks of a virtual queue (App. A.3), which occur without a delay, would never have an effect.
+/// - In addition to losses and delay, a mark within LOGWIN ends the ramp-up. In the text a mark does not end it, so
+///   that the marks of a virtual queue (App. A.3), which occur without a delay, would never have an effect.
 /// - The base delay is that of RFC 6817, over ten minutes. `rtt` is the last sample.
 /// - The round-trip time serves as the delay (Sec. 6.1) until the first feedback with an arrival time.
 /// - `loss_int` is the mean of closed intervals. With the open interval, which RFC 5348, Sec. 5.4 includes for a rate,
 ///   no loss would ever expire. Before the second loss event there is no mean interval and no warping. A packet that
-///   only arrives late also counts as lost (Sec. 5.1.2).
+///   arrives late also counts as lost (Sec. 5.1.2).
 /// - `x_curr` is at most 500 ms, as in the authors' simulator.
 /// - The session's rate is `r_vin`, and its packets are paced at `r_send`. Both equal `r_ref` if the shaping buffer is
 ///   empty. The buffer length is measured when a frame arrives, before the frame is added.

@@ -27,7 +27,7 @@ pub(super) struct Receiver {
     marked: f64,
 }
 
-/// Which delay is used, that of the round trip or the one-way delay (RFC 8698, Sec. 6.1).
+/// Which delay is used: the round-trip time or the one-way delay (RFC 8698, Sec. 6.1).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Metric {
     RoundTrip,
@@ -50,7 +50,7 @@ struct Sent {
 pub(super) struct Report {
     /// `x_curr`, the congestion signal, in s.
     pub(super) signal_s: f64,
-    /// Whether `rmode` is 0: there were no losses, no marks and no queue within LOGWIN.
+    /// Whether `rmode` is 0, which means no losses, no marks and no queue within LOGWIN.
     pub(super) is_underused: bool,
     /// `r_recv`, the receiving rate, in bit/s.
     pub(super) received_bps: f64,
@@ -58,8 +58,8 @@ pub(super) struct Report {
     pub(super) round_trip_s: f64,
 }
 
-/// Number of delay samples of which the minimum is used, so that spikes do not count as congestion. With a larger
-/// value, the reaction is later (RFC 8698, Sec. 5.1.1).
+/// The queueing delay is the minimum of this number of samples, because spikes must not count as congestion. With a
+/// larger value, the reaction is later (RFC 8698, Sec. 5.1.1).
 const MINIMUM_OF: usize = 15;
 /// QEPS: a queueing delay of at least this shows that a queue is building up, and prevents the accelerated ramp-up.
 /// With a larger value, the rate is ramped up although other flows have a queue (RFC 8698, Table 2).

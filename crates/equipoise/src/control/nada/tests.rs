@@ -126,9 +126,9 @@ fn alone_on_a_link_the_rate_is_the_capacity_and_the_queue_that_of_the_equilibriu
     assert!(worst < 0.15, "three seconds after the drop: {worst} s");
 }
 
-/// Without a queue, marks alone control the rate. The equilibrium is RMAX XREF / (DMARK (p/PMRREF)²): 1.2 Mbit/s if 2.5
-/// % of packets are marked, and 0.3 Mbit/s if 5 % are marked. The rate converges with a time constant of TAU² / (KAPPA
-/// x), which is 40 s and 10 s.
+/// Without a queue, marks alone control the rate. The equilibrium is RMAX XREF / (DMARK (p/PMRREF)²): 1.2 Mbit/s if
+/// 2.5 % of packets are marked, and 0.3 Mbit/s if 5 % are marked. The rate converges with a time constant of
+/// `TAU² / (KAPPA x)`: 40 s in the first case, and 10 s in the second.
 #[test]
 fn marks_without_a_queue_steer_the_rate_to_where_the_equations_balance() {
     for (mark_every, expected) in [(40, 1.2e6), (20, 0.3e6)] {
@@ -276,7 +276,7 @@ proptest! {
         prop_assert!(nada.rate <= Rate::from_bps(150_000), "{}", nada.rate);
     }
 
-    /// Feedback with lost packets never raises the rate, whatever else it contains.
+    /// Feedback with four or more lost packets out of ten never raises the rate.
     #[test]
     fn losses_never_raise_the_rate(start in 150_000..1_500_000u64, lost in 4..=10u64, turns in 2..30u64) {
         let mut nada = nada_at(start);

@@ -18,9 +18,9 @@ pub struct ApSchedulerConfig {
     pub learning: Learning,
     /// The longest step of a path per period, as a share of the total rate; above 0.
     pub longest_step: f64,
-    /// Minimum rate on every path that is alive, so that the path's delay can be measured.
+    /// Minimum rate on every path that responds, so that the path's delay can be measured.
     pub probe: Rate,
-    /// Size of an IP packet, by which b is converted from packets/s to Mbit/s.
+    /// Size of an IP packet, which converts between packets/s and Mbit/s.
     pub packet: Size,
 }
 
@@ -107,7 +107,7 @@ impl ApScheduler {
         Term { mean_s, growth: self.response(view.path) * variance_s2, rate, min, max, cap }
     }
 
-    /// Pushes the rates of two paths in opposite directions, if b can be learned from that.
+    /// Changes the rates of two paths in opposite directions, if b can be learned from that.
     fn push(&mut self, paths: &[PathView], terms: &[Term], rates: &mut [f64]) {
         for (view, (term, rate)) in paths.iter().zip(terms.iter().zip(rates.iter())) {
             let Some(model) = self.models.get_mut(&view.path) else { continue };
@@ -133,7 +133,8 @@ impl ApScheduler {
         }
     }
 
-    /// Returns how far a path's rate may be pushed up or down, in Mbit/s, within the path's limits and its step limit.
+    /// Returns by how much a path's rate may be pushed up or down, in Mbit/s, within the path's limits and its step
+    /// limit.
     fn room(&self, at: usize, paths: &[PathView], terms: &[Term], rates: &[f64]) -> f64 {
         let room = || {
             let (view, term, rate) = (paths.get(at)?, terms.get(at)?, *rates.get(at)?);

@@ -66,7 +66,7 @@ pub fn rates(terms: &[Term], total: f64) -> Vec<f64> {
         return fill(&terms.iter().map(Term::relaxed_up).collect::<Vec<_>>(), total);
     }
     if sum(Term::low) > total {
-        // The paths must fall by more than their step limits: the same computation with all signs reversed.
+        // The rates must fall by more than the step limits allow. The computation is the same, with all signs reversed.
         let down = fill(&terms.iter().map(Term::relaxed_down).collect::<Vec<_>>(), -total);
         return down.into_iter().map(|rate| -rate).collect();
     }
@@ -130,8 +130,8 @@ struct Ramp {
 }
 
 impl Ramp {
-    /// Returns the function's value at `at`, as the limit from below or from above. The two limits differ at a vertical
-    /// step.
+    /// Returns the function's value at the point `at`, as the limit from below or from above. The two limits differ at
+    /// a vertical step.
     fn value(&self, at: f64, from_above: bool) -> f64 {
         let (before, behind) =
             if from_above { (at < self.from, at >= self.to) } else { (at <= self.from, at > self.to) };

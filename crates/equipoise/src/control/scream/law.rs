@@ -23,8 +23,8 @@ pub struct ScreamLaw {
     /// `BYTES_IN_FLIGHT_HEAD_ROOM`, how far the window may exceed the bytes in flight. A larger value lets a source
     /// that sends little keep a larger window.
     pub head_room: f64,
-    /// `PACKET_PACING_HEADROOM`, the pacing rate relative to the target. A larger value causes bursts, a smaller one a
-    /// queue at the sender.
+    /// `PACKET_PACING_HEADROOM`, the pacing rate relative to the target. A larger value causes bursts; a smaller value
+    /// causes a queue at the sender.
     pub pacing: f64,
 }
 
@@ -38,15 +38,15 @@ pub(super) const CAREFUL_ROUND_TRIPS: f64 = 100.0;
 /// (Sec. 4.2.1.3).
 const ALPHA_UP: f64 = 1.0 / 8.0;
 const ALPHA_DOWN: f64 = 1.0 / 128.0;
-/// Lower bounds of the factors that make a step smaller: `LEAST_NEARNESS` near the last congestion, and
-/// `LEAST_JITTER_UP` for growth under jitter (Sec. 4.2.2.1, 4.2.2.2).
+/// Lower bounds of the factors that make a step of the window smaller. `LEAST_JITTER_UP` is for growth under jitter;
+/// `LEAST_NEARNESS` is for a reduction under jitter, and for any step near the last congestion (Sec. 4.2.2.1, 4.2.2.2).
 const LEAST_NEARNESS: f64 = 0.25;
 const LEAST_JITTER_UP: f64 = 0.1;
 /// `REF_WND_OVERHEAD_MIN` and `REF_WND_OVERHEAD_MAX`: bounds of the bytes in flight as a multiple of the window
 /// (Sec. 4.3.1).
 const OVERHEAD: (f64, f64) = (1.5, 3.0);
 /// `PACKET_OVERHEAD` is the size of the headers of a packet, in bytes. `TARGET_DIVISOR` is the minimum divisor of the
-/// target bitrate, its margin (Sec. 4.4).
+/// target bitrate, which leaves a margin (Sec. 4.4).
 const PACKET_OVERHEAD: f64 = 20.0;
 const TARGET_DIVISOR: f64 = 1.2;
 /// In this order: `RATE_PACE_MIN` in bit/s, `MAX_RELAXED_PACING_FACTOR`, and `RELAXED_PACING_LIMIT_LOW` as a share of
@@ -99,8 +99,8 @@ impl ScreamLaw {
     /// Returns the new `l4s_alpha`, 0 to 1, from the old value `alpha` and the fraction `marked` of the packets that
     /// were marked.
     ///
-    /// Source: Sec. 4.2.1.3: if `marked` is higher than `alpha`, the value rises by an eighth of the difference;
-    /// otherwise it falls by 1/128.
+    /// Source: Sec. 4.2.1.3: if `marked` is not below `alpha`, `alpha` rises by an eighth of the difference; otherwise
+    /// `alpha` falls by 1/128 of its value.
     pub fn alpha(alpha: f64, marked: f64) -> f64 {
         let next =
             if marked >= alpha { ALPHA_UP * marked + (1.0 - ALPHA_UP) * alpha } else { (1.0 - ALPHA_DOWN) * alpha };

@@ -62,8 +62,8 @@ use crate::units::{Instant, Rate, SenderClock, Size, Span};
 /// - The initial window is that for which the target is the start rate, but not less than `MIN_REF_WND`.
 /// - The session's rate is the target, its window is the limit of the bytes in flight, and packets are paced at
 ///   `pace_bitrate`.
-/// - The maximum of the bytes in flight and the acknowledged rate are measured over a round trip, but at least over 40
-///   ms.
+/// - The maximum of the bytes in flight and the acknowledged rate are measured over a round trip, but at least over
+///   40 ms.
 /// - Round-trip times serve as delays until the first feedback with an arrival time.
 ///
 /// Special cases: rate and window are kept until a round-trip time is known. Silence and timeouts halve both (our

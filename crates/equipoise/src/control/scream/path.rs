@@ -94,7 +94,7 @@ const MUCH_JITTER_S: f64 = 0.01;
 const DRIFT_GAIN: f64 = 1.0 / 256.0;
 /// Minimum time between updates of `l4s_alpha`, in s (Sec. 4.2.1.3).
 const ALPHA_EVERY_S: f64 = 0.01;
-/// `LOSS_RATE_THRESHOLD`, the loss rate up to which losses are rare (Sec. 4.5.2).
+/// `LOSS_RATE_THRESHOLD`, the loss rate up to which losses count as rare (Sec. 4.5.2).
 pub(super) const LOSSY: f64 = 0.01;
 /// Duration of two frames, the minimum time over which an acknowledged rate is measured, in s (Sec. 4.5.3,
 /// `frame_period`).

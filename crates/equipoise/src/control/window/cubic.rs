@@ -209,8 +209,8 @@ mod tests {
         cubic
     }
 
-    /// The expected values were calculated independently of this code, from the formulas of RFC 9438, Sec. 4.2 with C =
-    /// 0.4 and β = 0.7.
+    /// The expected values were calculated independently of this code, from the formulas of RFC 9438, Sec. 4.2 for a C
+    /// of 0.4 and a β of 0.7.
     #[test]
     fn golden_values_of_the_cubic_function() {
         for (peak, time_to_peak, values) in [

@@ -8,8 +8,8 @@ use crate::units::{Instant, Rate, SenderClock};
 
 /// Adds a self-induced oscillation to any window law.
 ///
-/// A window that varies a little finds free capacity, and lets queues drain, earlier than a measurement shows the
-/// change.
+/// If the window varies a little, the flow uses free capacity, and lets a queue drain, before a measurement shows the
+/// free capacity or the queue.
 ///
 /// Source: Kodama 2009, Eq. 17, 18: white noise of strength m in the growth of the window,
 ///

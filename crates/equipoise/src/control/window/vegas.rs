@@ -32,8 +32,8 @@ use crate::units::{Instant, SenderClock, Span};
 /// # Under noise (our own)
 /// `diff` depends on a measured queueing delay, as Symbiosis depends on a measured bandwidth. With a noise weight l,
 /// `diff` is multiplied by `1 / (1 + l C_v)`, where `C_v` is the variation of the queueing delay over the rounds
-/// (Kodama 2009, Eq. 15). The more the delay fluctuates, the more segments the flow keeps in the queue. It is steadier
-/// under bursts of cross traffic, but has a longer queue.
+/// (Kodama 2009, Eq. 15). The more the delay fluctuates, the more segments the flow keeps in the queue. The flow's rate
+/// is steadier under bursts of cross traffic, but its queue is longer.
 #[derive(Clone, Debug)]
 pub struct Vegas {
     lower: f64,
@@ -42,7 +42,7 @@ pub struct Vegas {
     reno: Reno,
     noise: NoiseAwareness,
     round: Round,
-    /// Whether the current round doubles the window, in slow start.
+    /// Whether the current round of slow start doubles the window.
     doubling: bool,
 }
 

@@ -27,7 +27,7 @@ const KEPT: usize = 32;
 /// Minimum number of gaps for a capacity (our choice): two bursts whose acknowledgements cover two segments each.
 const LEAST: usize = 5;
 /// A cluster contains at least 1/`CROWD_SHARE` of the gaps. Our choice: cross traffic at 70 % of the link is between at
-/// most 70 % of neighbouring segments, which leaves 30 % of the gaps.
+/// most 70 % of neighbouring segments, so at least 30 % of the gaps contain none.
 const CROWD_SHARE: usize = 5;
 /// Minimum number of gaps in a cluster, so that two stray gaps do not form a cluster (our choice).
 const LEAST_CROWD: usize = 3;
@@ -103,8 +103,8 @@ mod tests {
 
     #[test]
     fn the_shortest_crowd_is_the_links_and_not_the_largest() {
-        // Cross traffic lengthens 7 of 12 gaps. The gap of 40 ns is an acknowledgement that caught up with the previous
-        // one.
+        // Cross traffic lengthens 7 of the 12 gaps. The gap of 40 ns is shorter than the service time, 120 ns, because
+        // an acknowledgement caught up with the previous one.
         let service = gaps(&[240, 121, 40, 240, 120, 241, 360, 119, 240, 120, 240, 360]).unwrap();
         assert!((service - 120.0).abs() < 1.0, "{service}");
     }

@@ -25,15 +25,16 @@ use crate::units::{Instant, SenderClock, Size, Span};
 /// 1. **Hold.** New segments are held back until a stream can be sent without a break: enough segments must be gathered
 ///    that the rest become available while the stream is sent. The hold begins between the return of the last stream
 ///    and a quarter of a window later, at a different position each time. Otherwise two measuring connections would
-///    meet at the same position in every round trip, and each would take the other's traffic there for the average. The
-///    hold is abandoned after three quarters of a round trip.
+///    meet at the same position in every round trip, and each would mistake the other's traffic at this position for
+///    the average. The hold is abandoned after three quarters of a round trip.
 /// 2. **Stream.** Eight segments leave back to back, then thirty-two at rising rates; small windows send fewer. The
 ///    mean rate of the whole stream is that of its sub-range of the search range. The first eight segments keep the
 ///    link's queue from running empty while cross traffic pauses; otherwise random cross traffic would appear larger
 ///    than it is.
-/// 3. **Capacity** `K`: the acknowledgements of a burst cluster at certain intervals, and the shortest of these is the
-///    link's service time per segment. Cross traffic in between only adds clusters at longer intervals. A higher `K` is
-///    accepted at once, a lower one when about ten streams have shown no interval as short as before.
+/// 3. **Capacity** `K`: the acknowledgements of a burst cluster at certain intervals, and the shortest of these
+///    intervals is the link's service time per segment. Cross traffic in between only adds clusters at longer
+///    intervals. A higher `K` is accepted at once, a lower `K` after about ten streams have shown no interval as short
+///    as before.
 /// 4. **Evaluation.** From the first acknowledgement of the stream to its last ones, `R` is the sending rate and `g`
 ///    the growth of the delay per time. While the link is busy with the stream and cross traffic of rate `c`, the
 ///    available bandwidth is `A = K - c = R - K g` for any `R`. If `g` is close to zero, the stream was slower than the
@@ -44,8 +45,8 @@ use crate::units::{Instant, SenderClock, Size, Span};
 ///    queue, the range moves up.
 ///
 /// An acknowledgement's arrival is assigned to the last segment that it covers, and acknowledgements sent by a timer
-/// are ignored, so a receiver may delay its acknowledgements. `A` is what cross traffic leaves: the connection's own
-/// traffic is not subtracted.
+/// are ignored. Therefore a receiver may delay its acknowledgements. `A` is what cross traffic leaves: the connection's
+/// own traffic is not subtracted.
 ///
 /// Limits. With a window below eleven segments, nothing is measured. Holds, and the queue of the connection's own
 /// streams, reduce the connection's rate: in simulation by 0 to 3 %, and by up to 4 % with small windows. Held segments
@@ -135,7 +136,7 @@ struct Held {
 }
 
 /// Maximum length of a hold, as a part of the round trip (our choice). A stream is at most three quarters of the
-/// window.
+/// window, and these segments become available within this time.
 const HOLD_SHARE: (i64, i64) = (3, 4);
 /// A stream ends when the total lateness of its segments exceeds this number of intervals (our choice), because the
 /// rate of the stream would otherwise be wrong by a tenth.
@@ -291,8 +292,8 @@ impl InlineMeasurement {
         self.estimate = None;
     }
 
-    /// Returns the newest result, once per finished measurement: means and confidence intervals over the recent results
-    /// since the path last changed.
+    /// Returns the newest result, once per finished measurement. It consists of means and confidence intervals over the
+    /// recent results since the path last changed.
     pub const fn take_estimate(&mut self) -> Option<BandwidthEstimate> {
         self.estimate.take()
     }

@@ -28,9 +28,10 @@ const SMALL_SEGMENTS: u64 = 16;
 /// once.
 const LEAST_BURST: usize = 4;
 const MOST_BURST: usize = 8;
-/// The burst is the stream's length divided by this, within the limits above (our choice).
+/// The burst has 1/`BURST_SHARE` of the stream's segments, within the limits above (our choice).
 const BURST_SHARE: usize = 5;
-/// Minimum number of segments that are acknowledged during a hold before their rate is used (our choice).
+/// Minimum number of segments that are acknowledged during a hold before the rate of these acknowledgements is used
+/// (our choice).
 const LEAST_ARRIVED: u64 = 4;
 
 impl Plan {

@@ -3,7 +3,7 @@ use crate::measure::Measured;
 
 /// The search for the available bandwidth: which rates the next stream covers, and how the streams are combined.
 ///
-/// Rates are in bits per second here.
+/// Rates are in bits per second.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Search {
     range: Option<(f64, f64)>,
@@ -39,7 +39,7 @@ const NEWS: f64 = 0.05;
 const CLEAR: f64 = 0.02;
 /// Minimum rate of a stream, as a part of the capacity (our choice): a slower stream would take too long.
 const LEAST_RATE: f64 = 0.05;
-/// The search range starts at or below this part of the capacity (our choice).
+/// The lower end of the search range is at most this part of the capacity (our choice).
 const MOST_LOW: f64 = 0.95;
 /// Minimum available bandwidth, as a part of the capacity (our choice): an adaptive sender always gets some rate.
 const LEAST_AVAILABLE: f64 = 0.01;
@@ -48,7 +48,7 @@ impl Search {
     /// Returns the rates that the next stream must cover, from the lowest to the highest.
     ///
     /// The first range is between the connection's own rate and the capacity. No stream is slower than the connection,
-    /// because the segments after the stream would have to wait.
+    /// because otherwise the segments after the stream would have to wait.
     pub(super) fn sub_range(&self, capacity: f64, own_rate: f64) -> (f64, f64) {
         let (low, high) = self.range.unwrap_or((own_rate.min(capacity / 2.0), capacity));
         let low = low.max(own_rate).clamp(capacity * LEAST_RATE, capacity * MOST_LOW);
@@ -76,7 +76,7 @@ impl Search {
         self.conclude(capacity)
     }
 
-    /// Whether there is a result that is not only a lower bound, and that the last measurement did not put in doubt.
+    /// Whether there is a result that is more than a lower bound, and that the last measurement did not contradict.
     pub(super) fn is_settled(&self) -> bool {
         self.available.mean().is_some() && self.available.set_aside().is_none() && !self.bound
     }
@@ -125,6 +125,7 @@ impl Search {
     }
 
     /// Returns the mean result of the streams that were faster than the available bandwidth.
+    ///
     /// During a slower stream the link is idle at times, so the result is only a lower bound: the stream's own rate.
     /// Which streams are slower is decided by the previous estimate or, without one, by the mean of all faster streams.
     /// A stream's own result does not decide, because that would select streams by the noise of the cross traffic.

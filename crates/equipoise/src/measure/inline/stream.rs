@@ -43,11 +43,11 @@ pub(super) struct Gap {
 /// Minimum number of acknowledgements of segments after the burst (our choice).
 const LEAST_ACKS: usize = 2;
 /// The delay at the end of a stream is the mean over the last 1/`END_SHARE` of the acknowledgements (our choice). A
-/// larger part costs precision, because the noise of cross traffic accumulates like a random walk. With a smaller part,
+/// larger part is less precise, because the noise of cross traffic accumulates like a random walk. With a smaller part,
 /// single packets of cross traffic change the result.
 const END_SHARE: usize = 8;
-/// Two segments left back to back if the interval of their acknowledgements is at least this many times their sending
-/// interval (our choice).
+/// Two segments count as sent back to back if the interval of their acknowledgements is at least this many times their
+/// sending interval (our choice).
 const CLOSE: u64 = 4;
 
 impl Stream {

@@ -1,11 +1,11 @@
 /// The delay of the empty path, as shown by the two clocks: the minimum delay of the last seconds, separately for
 /// small, medium and large packets.
 ///
-/// A larger packet takes longer on a slow link, so a common base would mistake the difference for a queue: 9 ms between
-/// audio and video at 1 Mbit/s. The minimum of each second is kept, and the base is the minimum over the last
-/// [`WINDOW_S`](Self::WINDOW_S). A longer route, and a clock that drifts by 100 ppm, are followed within that time
-/// (with an error of at most 1.2 ms). Minima per interval are from RFC 6817, Sec. 2.4. The size classes, their order,
-/// and the holding of time are our choice.
+/// A larger packet takes longer on a slow link, so a common base would mistake the difference for a queue. At 1 Mbit/s,
+/// this difference is 9 ms between audio and video packets. The minimum of each second is kept, and the base is the
+/// minimum over the last [`WINDOW_S`](Self::WINDOW_S). A longer route, and a clock that drifts by 100 ppm, are followed
+/// within that time (with an error of at most 1.2 ms). Minima per interval are from RFC 6817, Sec. 2.4. The size
+/// classes, their order, and the holding of time are our choice.
 ///
 /// - A class without a sample uses the minimum of the other classes, and the base of a smaller class is never above
 ///   that of a larger class.
@@ -57,7 +57,7 @@ impl SizeClass {
 }
 
 impl BaseDelay {
-    /// How long a minimum counts, in s. Our choice: a queue built by this sender empties within a few seconds.
+    /// How long a minimum delay counts, in s. Our choice: a queue that this sender caused empties within a few seconds.
     pub const WINDOW_S: f64 = SECONDS as f64;
 
     /// Creates a base delay without samples.
@@ -128,8 +128,8 @@ impl BaseDelay {
         }
     }
 
-    /// Adjusts the bases when the bottleneck slows from `before_bps` to `now_bps`, because a packet then takes longer.
-    /// No base rises above the minimum delay of the last two seconds.
+    /// Raises the base delays when the bottleneck slows from `before_bps` to `now_bps`, because each packet then takes
+    /// longer. No base delay rises above the minimum delay of the last two seconds.
     pub fn slowed(&mut self, before_bps: f64, now_bps: f64) {
         let longer_s_per_bit = (1.0 / now_bps - 1.0 / before_bps).max(0.0);
         let bases = self.bases();

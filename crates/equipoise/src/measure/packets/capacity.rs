@@ -2,18 +2,19 @@ use alloc::collections::VecDeque;
 
 /// The capacity of the bottleneck, measured on short packet trains that enter it much faster than it serves.
 ///
-/// Let the packets behind the first one of a train have `b` bits, leave the sender within the time `s`, and belong to a
-/// flow with the mean rate `r`. At a busy bottleneck of the capacity `C`, `(C - r) s` bits of other flows arrive in the
-/// same time. So the bottleneck takes the time `a = (b + (C - r) s) / C` for the train:
+/// Let the packets after the first packet of a train have `b` bits, leave the sender within the time `s`, and belong to
+/// a flow with the mean rate `r`. At a busy bottleneck of the capacity `C`, `(C - r) s` bits of other flows arrive in
+/// the same time. Therefore the bottleneck takes the time `a = (b + (C - r) s) / C` for the train:
 ///
 /// ```text
 /// C = (b - r s) / (a - s)
 /// ```
 ///
-/// The shorter `s` is in relation to `a`, the less the traffic of other flows matters. Jitter makes some trains take
-/// longer to arrive, but makes none arrive faster than the bottleneck can serve it. So only the faster half of the last
-/// [`READINGS`](Self::READINGS) readings counts, and all flows of one bottleneck obtain the same value. The dispersion
-/// of trains is from Dovrolis 2001, a capacity measured inline from Kodama 2009. The numbers are ours.
+/// The shorter `s` is in relation to `a`, the less the traffic of other flows matters. Because of jitter, some trains
+/// take longer to arrive, but none arrives faster than the bottleneck can serve it. Therefore only the faster half of
+/// the last [`READINGS`](Self::READINGS) readings counts, and all flows of one bottleneck obtain the same value. The
+/// use of the dispersion of trains is from Dovrolis 2001, and the inline measurement of a capacity from Kodama 2009.
+/// The constants are our choice.
 #[derive(Clone, Debug, Default)]
 pub struct Capacity {
     /// The time of each reading, in s, and its rate, in bit/s.
@@ -27,21 +28,22 @@ impl Capacity {
     const WINDOW_S: f64 = 30.0;
     const LEAST_READINGS: usize = 4;
     /// A train that arrives within a shorter time than this, in s, counts as if it took this long. Timestamps have a
-    /// granularity of up to 1 ms, so that such a train may seem to arrive at once.
+    /// granularity of up to 1 ms, so all packets of such a train may seem to arrive at the same time.
     const LEAST_S: f64 = 0.0005;
-    /// A train that takes at most this many times as long to arrive as to leave was not spread. Its arrival rate is
-    /// only a lower bound of the capacity.
+    /// If a train takes at most this many times as long to arrive as to leave, the bottleneck did not spread it. Its
+    /// arrival rate is only a lower bound of the capacity.
     const SPREAD: f64 = 1.1;
     /// Lower limit of `(b - r s) / b`, so that a reading stays positive if the flow's rate is high.
     const LEAST_PART: f64 = 0.3;
 
-    /// Starts without readings.
+    /// Creates a measurement without readings.
     pub const fn new() -> Self {
         Self { readings: VecDeque::new() }
     }
 
-    /// Records at `now_s`, in s, a train of a flow that sends at `own_bps`. `bits` are those behind its first packet.
-    /// They left the sender within `leaving_s` and arrived within `arriving_s`, in s.
+    /// Records at `now_s`, in s, a train of a flow that sends at `own_bps`, in bit/s. The packets after the first
+    /// packet of the train have `bits` bits. They left the sender within `leaving_s` and arrived within `arriving_s`,
+    /// in s.
     pub fn push(&mut self, now_s: f64, bits: f64, (leaving_s, arriving_s): (f64, f64), own_bps: f64) {
         let arriving_s = arriving_s.max(Self::LEAST_S);
         let came_bps = bits / arriving_s;
@@ -61,12 +63,12 @@ impl Capacity {
         }
     }
 
-    /// Whether there are as many readings as are kept, [`READINGS`](Self::READINGS).
+    /// Whether the maximum number of readings, [`READINGS`](Self::READINGS), is available.
     pub fn is_known_well(&self) -> bool {
         self.readings.len() >= Self::READINGS
     }
 
-    /// The capacity in bit/s; `None` with too few readings.
+    /// Returns the capacity in bit/s; `None` if there are too few readings.
     pub fn bps(&self) -> Option<f64> {
         if self.readings.len() < Self::LEAST_READINGS {
             return None;
@@ -87,9 +89,9 @@ impl Capacity {
 mod tests {
     use super::*;
 
-    /// The capacity measured on trains of 48 kbit, which are sent at the rate `sent` through a busy bottleneck of the
-    /// rate `capacity`, of which the flow has the share `share`. Every second train arrives over a time that is longer
-    /// by `jitter_s`. Rates are in bit/s.
+    /// Returns the capacity measured on trains of 48 kbit, which are sent at the rate `sent`. The busy bottleneck has
+    /// the rate `capacity`, and the flow's share of this rate is `share`. Every second train arrives over a time that
+    /// is longer by `jitter_s`. Rates are in bit/s.
     fn measured(capacity: f64, share: f64, sent: f64, jitter_s: f64) -> f64 {
         let (mut meter, bits) = (Capacity::new(), 48_000.0);
         for train in 0..12 {

@@ -30,9 +30,9 @@ impl Recent {
     const RUN_S: f64 = 0.3;
     const LEAST_RUN_S: f64 = 0.025;
     const LEAST_PACKETS: usize = 4;
-    /// If the longest gap between arrivals is more than this many times the second longest, it counts only with the
-    /// length of the second longest. A radio link pauses and then continues as before, but the gaps of a slower link
-    /// are similar. Our choice.
+    /// If the longest gap between arrivals is more than this many times the second longest gap, it counts only with the
+    /// length of the second longest (our choice). Such a gap is a pause of a radio link, which then continues as
+    /// before; the gaps of a slower link have similar lengths.
     const PAUSE: f64 = 2.0;
 
     /// Creates a record without packets.

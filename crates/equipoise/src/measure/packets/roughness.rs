@@ -9,7 +9,8 @@ use super::Sample;
 #[derive(Clone, Debug, Default)]
 pub struct Roughness {
     mean_s: f64,
-    /// `before` has the delays of the last two packets of a train above the base delay, in s, and `bits` is their size.
+    /// `before` has the delays of the last two packets of a train above the base delay, in s, and `bits` is their size
+    /// in bits.
     before: [Option<f64>; 2],
     bits: f64,
     /// The departure time of the last packet, in s.

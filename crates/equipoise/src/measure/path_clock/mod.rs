@@ -1,4 +1,4 @@
-//! The relation of two unsynchronised clocks, estimated from reports.
+//! Estimates the offset and the drift of two unsynchronised clocks from reports.
 
 mod drift;
 mod slope;
@@ -20,9 +20,9 @@ use crate::units::{Instant, SenderClock, Span};
 /// line. This line shows the empty path; its slope is the drift.
 ///
 /// - **Drift**: the median slope of all pairs of window minima (Sen 1968). Pairs whose round trips differ by more than
-///   5 ms are skipped: one of the two was queued or took another path. The drift is assumed zero until the 95 %
+///   5 ms are skipped: one of the two reports was queued or took another path. The drift is assumed zero until the 95 %
 ///   interval is within ±50 ppm and reports cover 20 s. A known drift is kept until a better estimate replaces it.
-/// - **Base**: the highest line of that slope with no minimum below it (the lower hull of Moon 1999).
+/// - **Base**: the highest line with the slope of the drift and no minimum below it (the lower hull of Moon 1999).
 /// - **Offset**: base minus half of the least round trip. How the round trip divides into its two directions cannot be
 ///   known.
 /// - **Step**: the shown minimum leaves the base, and the round trip does not change by at least half as much. A queue,
@@ -107,8 +107,8 @@ impl PathClock {
     /// The drift is known if its uncertainty is at most this, in ppm (our choice): the difference of two ordinary
     /// crystals.
     const KNOWN_WITHIN_PPM: f64 = 50.0;
-    /// Minimum time span for a drift (our choice): a queue that rises by 1 ms undetected causes an error of at most 50
-    /// ppm.
+    /// Minimum time span for a drift (our choice): a queue that rises by 1 ms undetected causes an error of at most
+    /// 50 ppm.
     const LEAST_HORIZON: Span = Span::from_secs(20);
 
     /// Creates a path clock without reports.

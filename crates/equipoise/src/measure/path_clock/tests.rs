@@ -121,7 +121,7 @@ fn before_the_first_report_nothing_is_known() {
 #[test]
 fn without_noise_a_line_is_found_exactly() {
     // With a drift of 40 ppm, a clock 7 s ahead, a one-way delay of 20 ms and a round trip of 50 ms, the base is 7.02 s
-    // + 40 us per second.
+    // and rises by 40 us per second.
     let mut clock = PathClock::new();
     for second in 0u32..300 {
         let t = f64::from(second);
@@ -158,7 +158,7 @@ fn a_constant_offset_is_found_under_a_queue() {
         assert!(hosts.base_error().abs() < 1e-4, "{} s off", hosts.base_error());
         let found = hosts.clock.offset(at(hosts.t)).expect("known");
         let error = found.receiver_ahead.as_secs_f64() - hosts.ahead();
-        // 20 ms forward and 30 ms back: half of the difference cannot be observed.
+        // The path takes 20 ms forward and 30 ms back. Half of the difference, 5 ms, cannot be observed.
         assert!((error + 0.005).abs() < 5e-4, "{error} s instead of -5 ms");
         assert!(found.uncertainty >= Span::from_millis(25) && found.uncertainty < Span::from_millis(28));
     }
@@ -166,7 +166,8 @@ fn a_constant_offset_is_found_under_a_queue() {
 
 #[test]
 fn under_drift_the_base_is_right_within_a_tenth_of_a_millisecond_after_two_minutes() {
-    // At 100 ppm the clocks drift by 1 ms during an interval of 10 s, which a report cannot resolve.
+    // At 100 ppm the clocks drift by 1 ms during an interval of 10 s. A report has one minimum per interval, so it
+    // cannot resolve this drift.
     for (interval, busy, bound) in [(0.2, 0.2, 1e-4), (1.0, 1.0, 1e-4), (10.0, 0.5, 1e-4), (10.0, 10.0, 1.1e-3)] {
         for drift in [-100.0, 100.0] {
             for seed in 0..5 {

@@ -3,7 +3,7 @@ use alloc::collections::VecDeque;
 use super::slope::Slope;
 use crate::units::{Instant, SenderClock, Span};
 
-/// A period of reports, represented by its lowest report.
+/// A window of successive reports, represented by the report with the minimum delay.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Window {
     /// Time when the first report of the window arrived.

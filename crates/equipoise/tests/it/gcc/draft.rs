@@ -73,8 +73,8 @@ fn random_path(seed: u64) -> Conditions {
     Conditions { changes, jitter_ms: between(0.0, 5.0), loss: between(-0.03, 0.03).max(0.0), seed, ..Conditions::new() }
 }
 
-/// Returns one path of each kind. For each path, the number is the maximum distance between pion's rate and our rate
-/// while the sender follows pion's rate: the mean of |ln(ours/theirs)|.
+/// Returns one path of each kind, with the maximum distance between pion's rate and our rate while the sender follows
+/// pion's rate. The distance is the mean of |ln(ours/theirs)|.
 fn paths() -> Vec<(&'static str, Conditions, f64)> {
     let steady = |mbps: f64| Conditions { capacity_bps: mbps * 1e6, ..Conditions::new() };
     let changing = |bps: f64| Conditions { changes: vec![(30.0, bps)], ..Conditions::new() };
@@ -147,7 +147,7 @@ fn of_an_application_that_sends_little_only_we_stay_near_what_arrives() {
 }
 
 /// Maximum distance between the rate of the crate `rtc-interceptor` and our rate on each path, while the sender follows
-/// our rate: the mean of |ln(ours/theirs)|, as measured plus 10 %.
+/// our rate. The distance is the mean of |ln(ours/theirs)|; the maximum is the measured distance plus 10 %.
 ///
 /// Two differences cause nearly all of this distance. First, the draft compares m(i) itself with the threshold
 /// (draft-ietf-rmcat-gcc-02, Sec. 5.4). So does the crate, which therefore detects no overload on these paths; we

@@ -7,8 +7,8 @@
 //! written. Padding and probes are off, because no sender here sends them. These differences remain: the crate rounds
 //! times to milliseconds, rates to bit/s and sizes to bytes. The crate orders equal loss observations by their index in
 //! a ring buffer, our code by age. For a long round trip, the crate lowers the rate at its process interval, our code
-//! when packets are sent or reported. Rounding alone may move an overuse by a group or a report, and with it the rate
-//! until the next overuse.
+//! when packets are sent or reported. Rounding alone may shift the detection of an overuse by a group or a report,
+//! which changes the rate until the next overuse.
 
 mod draft;
 mod libwebrtc;

@@ -20,7 +20,7 @@ pub(super) struct Setup {
     pub(super) others: Schedule<Rate>,
     pub(super) others_packet: Size,
     pub(super) delayed_acks: bool,
-    /// Window at the end of slow start, as a rate over the empty path's round trip.
+    /// Window at the end of slow start, given as the rate of sending one such window per round trip of the empty path.
     pub(super) own: Rate,
     pub(super) measures: bool,
     pub(super) lasts: Span,

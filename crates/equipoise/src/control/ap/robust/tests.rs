@@ -61,8 +61,8 @@ fn a_change_is_answered_at_once_along_the_whole_curve() {
     assert!(matches!(reason, Some(Reason::Change | Reason::StepGuard)), "{reason:?}");
 }
 
-/// Cross traffic causes the delay and its variance, so neither responds to our rate. This indicates headroom, so the
-/// law must raise the rate to the maximum.
+/// Cross traffic alone causes the delay and its variance, so neither responds to our rate. A delay that does not
+/// respond indicates headroom, so the law must raise the rate to the maximum.
 #[test]
 fn a_path_that_does_not_answer_is_no_reason_to_stay() {
     let mut ap = controller(1.0);

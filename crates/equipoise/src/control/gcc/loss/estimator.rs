@@ -56,7 +56,7 @@ struct Ramp {
 }
 
 // All constants of this file are from libwebrtc, `loss_based_bwe_v2`, in its configuration of 2025.
-/// Minimum number of observations for losses to limit the rate.
+/// Losses limit the rate only if there are at least this number of observations.
 const REQUIRED: usize = 3;
 /// Initial value of q, the inherent loss ratio.
 const FIRST_INHERENT: f64 = 0.01;
@@ -70,11 +70,11 @@ const FORGIVEN_BALANCE: f64 = 100.0;
 const PREFERENCE: f64 = 0.2;
 /// Width of the transition from the preference for higher rates to that for lower rates, as a loss ratio.
 const PREFERENCE_WIDTH: f64 = 0.002;
-/// Weight of the rate in the preference for a rate, per kbit/s.
+/// Weight of the bandwidth in the preference for a higher bandwidth, per kbit/s.
 const BIAS: f64 = 0.0002;
-/// Weight of the logarithm of the rate in the preference for a rate.
+/// Weight of the logarithm of the bandwidth in the preference for a higher bandwidth.
 const LOG_BIAS: f64 = 0.02;
-/// Candidates for the bandwidth, as shares of the last bandwidth.
+/// Candidates for the bandwidth, as multiples of the last bandwidth.
 const CANDIDATES: [f64; 3] = [1.02, 1.0, 0.95];
 /// Length of a step of Newton's method, as a share of a full step.
 const NEWTON: f64 = 0.75;

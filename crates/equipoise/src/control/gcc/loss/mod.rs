@@ -1,9 +1,9 @@
 //! Computes the rate that losses allow (`loss_based_bwe_v2` of libwebrtc). The algorithm separates the path's inherent
 //! loss from the loss that the flow's own rate causes.
 //!
-//! Losses that do not depend on the rate are no reason to lower the rate, but losses by a rate above the capacity are a
-//! reason. Therefore a path is modelled by an inherent loss `q` and a bandwidth `B`. Near its last pair of `q` and `B`,
-//! the estimator searches for the pair with which the observed losses are most likely:
+//! Losses that do not depend on the rate are no reason to lower the rate, but losses caused by a rate above the
+//! capacity are. Therefore a path is modelled by an inherent loss `q` and a bandwidth `B`. Near its last pair of `q`
+//! and `B`, the estimator searches for the pair with which the observed losses are most likely:
 //!
 //! ```text
 //! p(r)   = q + (1 - q) max(0, 1 - B/r)                          loss of what was sent at rate r

@@ -6,7 +6,7 @@ use crate::units::{Instant, SenderClock, Size, Span};
 /// Minimum time between the first and the last departure of an observation. With a larger value, the rate is steadier
 /// and reacts later (libwebrtc, `loss_based_bwe_v2`).
 const LENGTH: Span = Span::from_millis(250);
-/// Number of the newest observations that are kept (libwebrtc, `loss_based_bwe_v2`).
+/// Number of observations that are kept (libwebrtc, `loss_based_bwe_v2`).
 pub(super) const WINDOW: usize = 15;
 /// Weight of an observation relative to the next newer one (libwebrtc, `loss_based_bwe_v2`).
 const AGEING: f64 = 0.9;
@@ -40,15 +40,16 @@ impl Observation {
 /// The last observations, and the observation in progress.
 #[derive(Clone, Debug)]
 pub(super) struct Observations {
-    /// The complete observations, of which the newest is last.
+    /// The complete observations, the newest at the end.
     window: VecDeque<Observation>,
-    /// Weights of the observations by age, that of the newest observation first.
+    /// Weights of the observations by age, starting with the newest observation.
     weights: [f64; WINDOW],
     sent: Size,
     lost: VecDeque<(u64, Size)>,
     /// Total size of the lost packets in the current window that count as lost even if they arrive later.
     given_up: Size,
-    /// Departure time of the last packet in the newest complete observation; before there is one, of the first packet.
+    /// Departure time of the last packet in the newest complete observation; before there is such an observation,
+    /// departure time of the first packet.
     last: Option<Instant<SenderClock>>,
 }
 

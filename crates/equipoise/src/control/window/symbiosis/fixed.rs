@@ -43,23 +43,23 @@ pub const RATE_ONE: u64 = 1 << 10;
 pub const LARGEST_RATE: u64 = 1 << 35;
 /// Upper limit of the path's minimum round-trip time, in µs.
 pub const LONGEST_ROUND_TRIP_US: u64 = 1 << 24;
-/// The number one as a parameter (γ, ε, l or m), in Q20.
+/// The number one as a parameter (γ, ε, l or m), as a fixed-point number with 20 fractional bits (Q20).
 pub const PARAMETER_ONE: u64 = 1 << 20;
-/// Largest value of the parameters ε and l, in Q20.
+/// Largest value of the parameters ε and l, as a fixed-point number with 20 fractional bits (Q20).
 pub const LARGEST_PARAMETER: u64 = 100 << 20;
 /// Steps of the window are combined until they last this long, in µs. The value is our choice: long enough that a
 /// window of two segments grows by many units of 2^-20, and short compared with a round trip.
 pub const LEAST_STEP_US: u64 = 500;
 
-/// The number one, in Q30.
+/// The number one, as a fixed-point number with 30 fractional bits (Q30).
 const ONE: u64 = 1 << 30;
 /// Bit mask of the lower 20 bits of a number.
 const LOW: u64 = (1 << 20) - 1;
-/// ln 2 in Q30, rounded.
+/// ln 2, rounded to a fixed-point number with 30 fractional bits (Q30).
 const LN_2: u64 = 744_261_118;
-/// If x is at least this, in Q30, `e^-x` is zero in Q30.
+/// If x is at least this, `e^-x` is rounded to zero. Both are fixed-point numbers with 30 fractional bits (Q30).
 const LARGEST_EXPONENT: u64 = 31 << 30;
-/// 1/11, 1/10 and so on to 1/2, in Q30, rounded.
+/// 1/11, 1/10 and so on to 1/2, rounded to fixed-point numbers with 30 fractional bits (Q30).
 const INVERSES: [u64; 10] = [
     97_612_893,
     107_374_182,
@@ -76,18 +76,19 @@ const INVERSES: [u64; 10] = [
 /// Kodama 2009, Eq. 10 in integer arithmetic.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FixedLaw {
-    /// γ, the weight of cross traffic, in Q20. Values of one and above are reduced to just below one.
+    /// γ, the weight of cross traffic, as a Q20 fixed-point number. Values of one and above are reduced to just below
+    /// one.
     pub gamma: u64,
-    /// ε, the speed of convergence, in Q20 per second.
+    /// ε, the speed of convergence, per second, as a Q20 fixed-point number.
     pub epsilon_per_s: u64,
 }
 
 /// The bandwidth and the round-trip time of a path, in integers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FixedPath {
-    /// K, the capacity, in Q10 segments/s.
+    /// K, the capacity, in segments/s, as a Q10 fixed-point number.
     pub capacity: u64,
-    /// A, the available bandwidth, in Q10 segments/s; limited to K.
+    /// A, the available bandwidth, in segments/s, as a Q10 fixed-point number; limited to K.
     pub available: u64,
     /// τ, the minimum round-trip time, in µs.
     pub min_round_trip_us: u64,
@@ -112,8 +113,8 @@ impl FixedLaw {
         self.gamma.min(PARAMETER_ONE - 1)
     }
 
-    /// Returns `w* = τ {K - γ (K - A)}`, the converged window, in Q20 segments; `None` without capacity or round-trip
-    /// time.
+    /// Returns `w* = τ {K - γ (K - A)}`, the converged window, in segments, as a Q20 fixed-point number; `None` without
+    /// capacity or round-trip time.
     pub fn converged(&self, path: &FixedPath) -> Option<u64> {
         let FixedPath { capacity, available, min_round_trip_us } = path.checked()?;
         let others = (capacity - available) * min_round_trip_us;
@@ -123,14 +124,14 @@ impl FixedLaw {
         Some(((capacity * min_round_trip_us - heeded) * 16 / 15_625).clamp(1, LARGEST_WINDOW))
     }
 
-    /// Returns `ε M / K`, the initial growth rate of the window, in Q20 per second.
+    /// Returns `ε M / K`, the initial growth rate of the window, per second, as a Q20 fixed-point number.
     fn growth(&self, path: &FixedPath) -> u64 {
         let epsilon = self.epsilon_per_s.min(LARGEST_PARAMETER);
         epsilon - ((epsilon * self.gamma()) >> 20) * (path.capacity - path.available) / path.capacity
     }
 
-    /// Returns the window, in Q20 segments, that `window` becomes after `elapsed_us` µs; `None` without a valid path or
-    /// a window.
+    /// Returns the window that `window` becomes after `elapsed_us` µs, both in segments, as Q20 fixed-point numbers;
+    /// `None` without a valid path or a window.
     ///
     /// The result lies between `window` and [`converged`](Self::converged).
     pub fn window(&self, window: u64, path: &FixedPath, elapsed_us: u32) -> Option<u64> {
@@ -182,14 +183,15 @@ fn part(value: u64, moved: u64, whole: u64) -> u64 {
     (quotient << 20) + ((rest << 20) + moved * (value & LOW)) / whole
 }
 
-/// Kodama 2009, Eq. 15 in integer arithmetic: mean and mean deviation of the cross traffic `K - A`, in Q10 segments/s.
+/// Kodama 2009, Eq. 15 in integer arithmetic: mean and mean deviation of the cross traffic `K - A`, in segments/s, as
+/// Q10 fixed-point numbers.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct FixedNoise {
     moments: Option<(u64, u64)>,
 }
 
 impl FixedNoise {
-    /// Records a sample, in Q10 segments/s.
+    /// Records a sample of the cross traffic, in segments/s, as a Q10 fixed-point number.
     pub fn push(&mut self, sample: u64) {
         let sample = sample.min(LARGEST_RATE);
         let (mean, deviation) = self.moments.unwrap_or((sample, 0));
@@ -221,7 +223,8 @@ const fn toward(value: u64, to: u64, shift: u32) -> u64 {
 /// Maximum time step dt of Kodama 2009, Eq. 18, in µs, as in the float form.
 const LONGEST_STEP_US: u64 = 1_000_000;
 
-/// Returns the window, in Q20 segments, after a step of Kodama 2009, Eq. 18: `w + m w dB`, with m in Q20.
+/// Returns the window after a step of Kodama 2009, Eq. 18: `w + m w dB`. The windows, in segments, and m are Q20
+/// fixed-point numbers.
 ///
 /// The variance of dB is the elapsed time. dB is computed from 192 random bits, as the sum of twelve uniform numbers,
 /// which has a variance of one. The step is at most half of the window, as in the float form.

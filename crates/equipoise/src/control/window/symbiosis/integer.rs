@@ -24,7 +24,7 @@ pub struct FixedSymbiosis {
     noise: FixedNoise,
     measured: Option<BandwidthEstimate>,
     reno: Reno,
-    /// The window in Q20 segments, while the law controls it; `None` while Reno controls it.
+    /// The window in segments, as a Q20 fixed-point number, while the law controls it; `None` while Reno controls it.
     window: Option<u64>,
     last_step: Option<Instant<SenderClock>>,
     random: Pcg64Mcg,
@@ -57,14 +57,14 @@ impl FixedSymbiosis {
         }
     }
 
-    /// Returns γ, reduced by the measured noise, in Q20.
+    /// Returns γ, reduced by the measured noise, as a Q20 fixed-point number.
     fn gamma(&self) -> u64 {
         self.noise.gamma(self.law.gamma, self.noise_weight)
     }
 
-    /// Converts a rate to Q10 segments/s.
+    /// Converts a rate to segments/s, as a Q10 fixed-point number.
     fn segments(&self, rate: Rate) -> u64 {
-        // A rate too large for Q10 in 64 bits is above the maximum anyway.
+        // A rate that does not fit in 64 bits with 10 fractional bits (Q10) is above the maximum anyway.
         rate.as_bps().min(u64::MAX / RATE_ONE) * RATE_ONE / self.packet.as_bits().max(1)
     }
 
@@ -78,14 +78,14 @@ impl FixedSymbiosis {
         })
     }
 
-    /// Sets the window, in Q20 segments, which the law controls from now on.
+    /// Sets the window, in segments, as a Q20 fixed-point number. From now on, the law controls the window.
     fn take_over(&mut self, window: u64) {
         self.window = Some(window);
         self.reno.take_over(((window / WINDOW_ONE) as f64).max(LEAST_WINDOW));
     }
 }
 
-/// Converts a parameter to Q20.
+/// Converts a parameter to a fixed-point number with 20 fractional bits (Q20).
 fn parameter(value: f64) -> u64 {
     // The conversion saturates, and converts NaN to zero.
     libm::round(value * PARAMETER_ONE as f64) as u64
