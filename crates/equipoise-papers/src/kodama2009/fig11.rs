@@ -356,9 +356,8 @@ fn figure(without: &[Outcome], with: &[Outcome]) -> Figure {
 mod tests {
     use super::*;
 
-    /// The third connection joins at 400 s, and the tenth at 1800 s. At 2000 s a connection leaves, so nine are left.
-    /// At 2200 s the next one leaves, so eight are left. If it fails, the indices are computed over the wrong part of a
-    /// stage.
+    /// The third connection joins at 400 s, and the tenth at 1800 s. After 2000 s nine are left, and after 2200 s eight.
+    /// If it fails, the indices are computed over the wrong part of a stage.
     #[test]
     fn the_last_half_of_each_number_of_connections_counts() {
         assert_eq!([joining(3), joining(10)], [(500.0, 600.0), (1900.0, 2000.0)]);
