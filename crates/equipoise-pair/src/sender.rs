@@ -135,7 +135,8 @@ impl Sender {
         let mut running = config.running;
         running(Rate::from_bps(1)).needs().met_by(config.rtp.provides()).map_err(SessionError::from)?;
         let start = config.rtp.start;
-        // Nothing is sent at this rate: RTP gets a controller for each running period before it gets payload.
+        // The rate of this controller delays no packet. It is in use only until the first running period, and RTP sends
+        // a single packet before, at once. Each running period begins with a new controller.
         let idle = Box::new(Cbr::new(Rate::from_bps(1)));
         let rtp =
             rtp::Sender::new(rtp::SenderConfig { payload: Payload::Rtp, patience: Span::MAX, ..config.rtp }, idle)?;

@@ -179,7 +179,8 @@ fn vp8() -> RTCRtpCodecParameters {
     codec(MIME_TYPE_VP8, "", 96)
 }
 
-/// The codec with payload type `payload_type` for retransmissions of packets of payload type `of` (RFC 4588, Sec. 8.6).
+/// Returns the codec for retransmissions. Packets with payload type `payload_type` carry retransmissions of the packets
+/// with payload type `of` (RFC 4588, Sec. 8.6).
 fn rtx(payload_type: u8, of: u8) -> RTCRtpCodecParameters {
     codec(MIME_TYPE_RTX, &format!("apt={of}"), payload_type)
 }

@@ -26,7 +26,8 @@ impl PlayoutRecord {
         self.content = Some(packets);
     }
 
-    /// Records that the buffer accepted a packet, whose playout is complete at `served`.
+    /// Records that the buffer accepted a packet. `served` is the time from the run's start until the playout of the
+    /// packet is complete.
     pub(super) fn on_buffered(&mut self, served: Span) {
         self.result.packets_buffered += 1;
         if self.content == Some(self.result.packets_buffered) {

@@ -58,7 +58,7 @@ pub struct Item {
     pub variant: String,
     /// The text of the scenario. The suite replaces the controllers of all its sessions.
     pub text: Cow<'static, str>,
-    /// Overrides of the text, which are applied before the controllers are replaced.
+    /// Overrides of keys of the scenario, which are applied before the controllers are replaced.
     pub overrides: Vec<Override>,
     /// The name of a parameter that a controller must have in order to run the item; `None` if any controller can run
     /// it.

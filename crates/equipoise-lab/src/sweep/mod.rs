@@ -37,8 +37,8 @@ pub use run::{Progress, Shard, ShardError};
 pub use table::{Column, ColumnKind, Table};
 
 impl Plan {
-    /// Executes the runs with these numbers on the given number of threads or on all cores. Returns the rows of the
-    /// runs, in the order of the runs. `progress` is called after each run.
+    /// Executes the runs whose indices, counted from 0, are in `runs`, on the given number of threads or on all cores.
+    /// Returns the rows of the runs, in the order of the runs. `progress` is called after each run.
     ///
     /// # Errors
     /// The errors of [`Folder::run`], except those about files.

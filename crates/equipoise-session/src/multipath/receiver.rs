@@ -76,7 +76,7 @@ impl Subflow {
 }
 
 /// If a new sub-flow exceeds the maximum number, a sub-flow on which nothing arrived for longer than this is removed.
-/// Our choice: a path that becomes usable again was usually unusable for a shorter time.
+/// Our choice: an outage from which a path recovers is usually shorter than this.
 const FORGOTTEN: Span = Span::from_secs(60);
 
 impl Receiver {

@@ -173,7 +173,8 @@ impl Exchange {
         self.unreachable = true;
     }
 
-    /// Whether at least `STRAYS` consecutive reports answered no request, so that a peer must be guessing.
+    /// Whether at least `STRAYS` consecutive reports answered no request. Then they are assumed to come from an
+    /// attacker who guesses the sending time and the nonce of a request.
     pub(crate) const fn is_guessed_at(&self) -> bool {
         self.strays >= Self::STRAYS
     }

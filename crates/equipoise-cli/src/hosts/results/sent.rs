@@ -78,7 +78,8 @@ pub(crate) struct SendEnd {
     /// with such reports.
     pub(crate) delay_mean_s: Option<f64>,
     pub(crate) clocks: Option<ClocksCompared>,
-    /// The detected steps of the difference between the two hosts' clocks: the size of each step, in s.
+    /// The detected jumps of the offset "receiver's session clock minus sender's session clock": the change of the
+    /// offset at each jump, in s. Negative if the offset fell.
     pub(crate) clock_steps: Vec<f64>,
     /// Number of detected steps of this host's wall clock. The measured delays do not depend on this clock.
     pub(crate) wall_clock_steps: u64,

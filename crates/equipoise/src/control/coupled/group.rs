@@ -66,6 +66,9 @@ pub struct Update {
 /// FSE_R(i) = min(DR(i), P(i) L), Σ FSE_R(i) = S_CR      for all i
 /// ```
 ///
+/// `f` is the flow whose congestion control calculated a new rate, and `i` is any active flow. The first two lines use
+/// the rate `FSE_R(f)` that was assigned before. The third line assigns the new rates.
+///
 /// | symbol | name | unit |
 /// | --- | --- | --- |
 /// | `CC_R(f)` | rate that the flow's congestion control calculated | bit/s |
@@ -76,14 +79,15 @@ pub struct Update {
 /// | `L` | rate of a flow of priority 1 that is not limited | bit/s |
 ///
 /// Our interpretation of the source:
-/// - `DR(f)` of a flow whose application can use any rate is infinite. The text sets it to `CC_R(f)`. With that, a flow
+/// - `DR(f)` of a flow whose application can use any rate is infinite. The RFC sets it to `CC_R(f)`. With that, a flow
 ///   could never get more than it calculated itself, and a joining flow would not get its share.
 /// - The loop of step (c) ends when no flow is newly limited, not when two sums of rounded numbers are equal.
 /// - A flow that leaves or pauses is removed from the list, and `S_CR` does not change. The other flows get the share
 ///   of this flow at once, because the path carried this rate.
-/// - If all flows are limited, a part of `S_CR` is not assigned. In this case, a rising rate of a flow does not raise
-///   `S_CR`, and a falling rate is applied to the assigned part. Otherwise `S_CR` would grow without bound, and a
-///   reaction to congestion would only reduce the unassigned part.
+/// - If `DR` limits all flows, a part of `S_CR` is not assigned. In this case, a flow that raises its rate does not
+///   raise `S_CR`; otherwise `S_CR` would grow without bound. If a flow lowers its rate, `S_CR` is first set to the sum
+///   of the assigned rates, and then reduced by the formula; otherwise a reaction to congestion would only reduce the
+///   part that is not assigned.
 /// - A flow that has sent nothing for [`FlowGroup::IDLE`] is paused (the soft state of Sec. 4). With its next packet,
 ///   the flow joins again, at the rate of its first join.
 /// - The timer of the conservative form assumes 100 ms for an unknown round-trip time.
