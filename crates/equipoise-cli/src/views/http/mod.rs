@@ -93,7 +93,7 @@ impl Site {
 
 impl Drop for Site {
     fn drop(&mut self) {
-        self.stop.store(true, Ordering::Relaxed);
+        self.stop.store(true, Ordering::Release);
         if let Some(thread) = self.thread.take() {
             // If the thread panicked, the error cannot be reported, so it is ignored.
             let _ = thread.join();
@@ -262,8 +262,15 @@ fn follow(stream: &TcpStream, served: &Served) -> io::Result<()> {
                     push(&mut text, &line);
                 }
             }
-            // The server is to end, and the queue is empty: all events have been sent, so the connection can be closed.
-            Err(RecvTimeoutError::Timeout) if served.stop.load(Ordering::Relaxed) => return close(stream),
+            // The server is to end. Its last events may have been put into the queue after the timeout, so they are
+            // sent before the connection is closed.
+            Err(RecvTimeoutError::Timeout) if served.stop.load(Ordering::Acquire) => {
+                for line in news.try_iter() {
+                    push(&mut text, &line);
+                }
+                send(stream, text.as_bytes())?;
+                return close(stream);
+            }
             Err(RecvTimeoutError::Timeout) if last.elapsed() > HEARTBEAT => text.push_str(": still here\n\n"),
             Err(RecvTimeoutError::Timeout) => {}
             // Either the run is over, or the page was disconnected because it did not read fast enough.

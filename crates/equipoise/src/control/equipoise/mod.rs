@@ -166,8 +166,10 @@ const LEAST_MARKED: f64 = 0.02;
 const MARKS_A_ROUND_TRIP: f64 = 2.0;
 const MARKED_SEGMENT_BITS: f64 = 12_000.0;
 const LEAST_ROUND_TRIP_S: f64 = 0.025;
-/// A delay shorter than this, in s, may be a packet's own transmission time instead of a queue.
+/// A delay shorter than `LEAST_QUEUE_S`, in s, may be a packet's own transmission time instead of a queue. With jitter,
+/// a delay must be longer than that by `BUSY_ABOVE` times the jitter `j` to indicate a queue.
 const LEAST_QUEUE_S: f64 = 0.006;
+const BUSY_ABOVE: f64 = 2.0;
 /// Gauges are sent while the queueing delay is below this, in s.
 const MOST_GAUGED_S: f64 = 0.020;
 /// The base delay is held for at most this time after the queue was last short, in s.
@@ -209,7 +211,7 @@ impl Equipoise {
         };
         let after_silence = core::mem::take(&mut self.silent);
         let last_s = self.path.reported_s();
-        let Some(mut seen) = self.path.observe(now, feedback, held) else { return };
+        let Some(mut seen) = self.path.observe(now, feedback, held, self.probing.capacity_bps()) else { return };
         seen.after_gap |= after_silence;
         if last_s.is_none_or(|last| seen.now_s - last > NEW_AFTER_S) {
             self.new_s = seen.now_s;
@@ -335,9 +337,10 @@ impl Equipoise {
     }
 
     /// The bottleneck's rate of service. `None` unless the newest packets all waited for more than half of the target
-    /// and for more than `LEAST_QUEUE_S`, because only a busy bottleneck shows this rate.
+    /// and for more than `LEAST_QUEUE_S`, in addition to the jitter, because only a busy bottleneck shows this rate.
     fn service(&self, target_s: f64) -> Option<Service> {
-        self.path.recent.service((target_s / 2.0).max(LEAST_QUEUE_S), target_s)
+        let busy_s = (target_s / 2.0).max(LEAST_QUEUE_S) + BUSY_ABOVE * self.path.jitter_s();
+        self.path.recent.service(busy_s, target_s)
     }
 
     /// Sets the pace, the window and the media rate after a decision.

@@ -1,7 +1,7 @@
 use alloc::collections::VecDeque;
 
 use crate::control::{Ecn, Fate, PacketFeedback, PacketReport, SentPacket};
-use crate::measure::packets::{BaseDelay, Recent, Roughness, Sample, SizeClass, TrainRates, Trains};
+use crate::measure::packets::{BaseDelay, Excess, Recent, Roughness, Sample, SizeClass, TrainRates, Trains};
 use crate::units::{Instant, ReceiverClock, SenderClock};
 
 /// The path's properties, measured from feedback on its packets.
@@ -15,6 +15,9 @@ pub(super) struct Path {
     pub(super) recent: Recent,
     trains: Trains,
     roughness: Roughness,
+    excess: Excess,
+    /// `j`, the part of the excess that is subtracted from the queueing delay, in s.
+    jitter_s: f64,
     /// The round trip `rtt` and the interval of reports `fb`, both smoothed, in s.
     round_trip_s: Option<f64>,
     feedback_s: f64,
@@ -43,8 +46,8 @@ pub(super) struct Seen {
     pub(super) round_trip_s: f64,
     pub(super) latest_round_trip_s: f64,
     pub(super) least_round_trip_s: f64,
-    /// `dq` and `dl`: the smallest delay above the base in this report, and the delay above the base of its last packet
-    /// that is not part of a probe.
+    /// `dq` and `dl`: the smallest delay above the base in this report less the jitter `j`, and the delay above the base
+    /// of its last packet that is not part of a probe.
     pub(super) least_s: f64,
     pub(super) last_s: f64,
     /// Whether `dl` rises by more than 0.3 s per second.
@@ -101,6 +104,14 @@ const HELD_ABOVE_S: f64 = 0.050;
 const GAPS: f64 = 2.5;
 const GAP_S: f64 = 0.3;
 const MOST_GRANTED: usize = 512;
+/// The excess of the reports counts as jitter as far as the roughness exceeds `JITTER_FROM_S`, and fully from
+/// `JITTER_S` on. Below that it comes from the flows' own frames.
+const JITTER_FROM_S: f64 = 0.0012;
+const JITTER_S: f64 = 0.0018;
+/// The excess counts fully if the bottleneck transmits a large packet within `WIDE_S`, and does not count if it takes
+/// `NARROW_S`, both in s. On a slower link, the packets of other flows cause as much excess as jitter does.
+const WIDE_S: f64 = 0.001;
+const NARROW_S: f64 = 0.002;
 
 /// The contents of one report.
 #[derive(Clone, Copy, Debug, Default)]
@@ -135,6 +146,8 @@ impl Path {
             recent: Recent::new(),
             trains: Trains::new(),
             roughness: Roughness::new(),
+            excess: Excess::new(),
+            jitter_s: 0.0,
             round_trip_s: None,
             feedback_s: 0.05,
             began_s: 0.0,
@@ -184,12 +197,13 @@ impl Path {
     }
 
     /// Applies a report on packets; returns `None` if none of them arrived. `held` says that a queue is known not to
-    /// empty, so that the base delay must not age.
+    /// empty, so that the base delay must not age. `capacity_bps` is the measured capacity of the bottleneck.
     pub(super) fn observe(
         &mut self,
         now: Instant<SenderClock>,
         feedback: &PacketFeedback<'_>,
         held: bool,
+        capacity_bps: Option<f64>,
     ) -> Option<Seen> {
         let first = feedback.packets.iter().find_map(|it| Some((it.departed, arrival(it.fate, now)?.0)))?;
         let origins = match (self.origins, self.reported_s) {
@@ -207,6 +221,8 @@ impl Path {
         self.base.come_to(now_s, held);
         self.least_round_trip.come_to(now_s, held);
         let news = self.take(now, feedback, origins);
+        self.excess.push(now_s, elapsed_s, news.least_s);
+        self.jitter_s = self.jitter_in_excess_s(capacity_bps);
         self.marked += (elapsed_s / MARKED_S).min(1.0) * (news.marked / news.arrived - self.marked);
         if news.free > 0.0 {
             let gain = (elapsed_s / MARKED_FREE_S).min(1.0);
@@ -231,7 +247,7 @@ impl Path {
             round_trip_s,
             latest_round_trip_s: latest_round_trip_s.unwrap_or(round_trip_s),
             least_round_trip_s: self.least_round_trip_s(),
-            least_s: news.least_s,
+            least_s: news.least_s - self.jitter_s,
             last_s: news.last_s,
             rises: news.last_s - before_s > STEEP * elapsed_s,
             falls: news.last_s < before_s,
@@ -294,6 +310,15 @@ impl Path {
         news
     }
 
+    /// `j`, the part of the excess that is jitter, on a path whose bottleneck has the capacity `capacity_bps`; zero if
+    /// the capacity is unknown.
+    fn jitter_in_excess_s(&self, capacity_bps: Option<f64>) -> f64 {
+        let rough = ((self.roughness.mean_s() - JITTER_FROM_S) / (JITTER_S - JITTER_FROM_S)).clamp(0.0, 1.0);
+        let packet_s = capacity_bps.map_or(NARROW_S, |bps| SizeClass::Large.usual_bits() / bps);
+        let wide = ((NARROW_S - packet_s) / (NARROW_S - WIDE_S)).clamp(0.0, 1.0);
+        rough * wide * self.excess.mean_s()
+    }
+
     fn least_round_trip_s(&self) -> f64 {
         let least = self.least_round_trip.of(f64::INFINITY);
         if least.is_finite() { least } else { 0.1 }
@@ -308,6 +333,11 @@ impl Path {
         let granted_bps =
             if sum.1 > 0.0 { sum.0 / sum.1 } else { self.granted.front().map_or(received_bps, |it| it.1) };
         ((received_bps / granted_bps.max(1.0) - LEAST_USE) / USE_WIDTH).clamp(0.0, 1.0)
+    }
+
+    /// The jitter `j`, in s.
+    pub(super) const fn jitter_s(&self) -> f64 {
+        self.jitter_s
     }
 
     /// Whether a report with this queueing delay requires that the base be held.
@@ -336,5 +366,33 @@ impl Path {
     /// Adjusts the base delays after the bottleneck became slower, because packets then take longer.
     pub(super) fn slowed(&mut self, before_bps: f64, now_bps: f64) {
         self.base.slowed(before_bps, now_bps);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// If it fails, flows on a wide path with jitter take the jitter for a queue, or flows on a slow or even path take
+    /// a queue for jitter.
+    #[test]
+    fn the_excess_is_jitter_on_wide_and_rough_paths_only() {
+        let jitter_s = |capacity_bps: Option<f64>, rough_s: f64| {
+            let mut path = Path::new();
+            for number in 0..1000u32 {
+                let at_s = 0.01 * f64::from(number);
+                let over_s = if number % 2 == 0 { 0.0 } else { rough_s };
+                let sample = Sample { number: number.into(), departed_s: at_s, arrived_s: at_s, bits: 9600.0, over_s };
+                path.roughness.push(&sample, number > 0);
+                path.excess.push(at_s, 0.01, if number % 2 == 0 { 0.002 } else { 0.010 });
+            }
+            path.jitter_in_excess_s(capacity_bps)
+        };
+        let all_s = jitter_s(Some(20e6), 0.004);
+        assert!((all_s - 0.004).abs() < 0.0003, "the mean of 0 and 8 ms: {all_s}");
+        assert!(jitter_s(Some(6.4e6), 0.004) < 0.55 * all_s);
+        for (capacity_bps, rough_s) in [(Some(4e6), 0.004), (None, 0.004), (Some(20e6), 0.001)] {
+            assert!(jitter_s(capacity_bps, rough_s) < 1e-12, "{capacity_bps:?} {rough_s}");
+        }
     }
 }

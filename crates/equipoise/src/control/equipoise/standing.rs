@@ -70,13 +70,12 @@ const STANDS_S: f64 = 1.8;
 const STANDS_BEHIND_FALL_S: f64 = 3.5;
 const STANDS_AGAIN_S: f64 = 0.5;
 pub(super) const AGAIN_S: f64 = 8.0;
-/// On a slow link, flows that hold a delay cause a queue of some packets. Its delay is as long as that of a loss-based
-/// flow's queue on a wider link. But at least every 4 s such flows lower their rates so that the queue empties. So a
-/// queue that is shorter than `PACKETS` large packets and shorter than `MOST_PACKETS_S`, in s, must stand for
-/// `STANDS_IF_SHORT_S`, in s.
-const PACKETS: f64 = 4.0;
-const MOST_PACKETS_S: f64 = 0.120;
-const STANDS_IF_SHORT_S: f64 = 5.0;
+/// Flows that hold a delay drain their queue packet by packet. On a slow link they need so long for it that they would
+/// take each other for rivals. So if a large packet takes longer than `USUAL_PACKET_S`, in s, all these times are longer
+/// in the same ratio, but at most `MOST_STANDS_S`, in s: at least every 4 s such flows lower their rates so that the
+/// queue empties.
+const USUAL_PACKET_S: f64 = 0.0075;
+const MOST_STANDS_S: f64 = 5.0;
 /// A standing queue must be longer than `LEAST_STANDING_S`, and longer than the smallest recent target by
 /// `ABOVE_TARGET_S`, both in s.
 const LEAST_STANDING_S: f64 = 0.035;
@@ -122,16 +121,15 @@ impl StandingQueue {
         if self.full.is_filled(seen.now_s, since_rival_s) {
             return Standing::Rival(self.extremes(seen.now_s, 2.0, 0.0).1);
         }
-        let over_s = match has_slowed {
+        let usual_s = match has_slowed {
             _ if since_rival_s < AGAIN_S => STANDS_AGAIN_S,
             true => STANDS_BEHIND_FALL_S,
             false => STANDS_S,
         };
+        let over_s = usual_s.max((usual_s * packet_s / USUAL_PACKET_S).min(MOST_STANDS_S));
         let target_s = self.history.iter().map(|it| it.target).fold(f64::INFINITY, f64::min);
         let least_s = (target_s + ABOVE_TARGET_S).max(LEAST_STANDING_S);
-        let long_s = least_s.max((PACKETS * packet_s).min(MOST_PACKETS_S));
-        if !self.stands(seen.now_s, over_s, long_s) && !self.stands(seen.now_s, over_s.max(STANDS_IF_SHORT_S), least_s)
-        {
+        if !self.stands(seen.now_s, over_s, least_s) {
             return Standing::Nothing;
         }
         let is_lossy = self.lost_s.is_some_and(|at| at > seen.now_s - LOSSES_S);
@@ -231,19 +229,26 @@ mod tests {
 
     /// If it fails, flows that hold a delay on a slow link take each other for rivals, or a rival is never found there.
     #[test]
-    fn a_queue_of_few_packets_must_stand_for_longer() {
-        let stands_after_s = |packet_s: f64| {
+    fn a_queue_must_stand_for_longer_on_a_slow_link() {
+        let stands_after_s = |packet_s: f64, since_rival_s: f64| {
             let mut standing = StandingQueue::default();
             (1..100).map(f64::from).find_map(|report| {
                 let seen = Seen { now_s: 0.1 * report, elapsed_s: 0.1, least_s: 0.060, ..Seen::default() };
                 standing.push(&seen, 0.010);
-                let recently = Recently { since_rival_s: f64::INFINITY, has_slowed: false, packet_s };
+                let recently = Recently { since_rival_s, has_slowed: false, packet_s };
                 (standing.judge(&seen, &Path::new(), recently) != Standing::Nothing).then_some(seen.now_s)
             })
         };
-        let [wide, slow] = [0.005, 0.020].map(|packet_s| stands_after_s(packet_s).expect("it stands"));
-        assert!(wide > STANDS_S && wide < STANDS_S + 0.25, "{wide}");
-        assert!(slow > STANDS_IF_SHORT_S && slow < STANDS_IF_SHORT_S + 0.25, "{slow}");
+        for (packet_s, since_rival_s, expected_s) in [
+            (0.005, f64::INFINITY, STANDS_S),
+            (0.015, f64::INFINITY, 2.0 * STANDS_S),
+            (0.100, f64::INFINITY, MOST_STANDS_S),
+            (0.005, 1.0, STANDS_AGAIN_S),
+            (0.015, 1.0, 2.0 * STANDS_AGAIN_S),
+        ] {
+            let found_s = stands_after_s(packet_s, since_rival_s).expect("it stands");
+            assert!(found_s > expected_s && found_s < expected_s + 0.25, "{packet_s} {since_rival_s}: {found_s}");
+        }
     }
 
     /// If it fails, the law takes the draining queue of UDP for that of TCP, and then fills it itself.
