@@ -19,7 +19,7 @@ pub struct Lateness {
     pub max: Span,
 }
 
-/// A histogram of the lateness of packets.
+/// A histogram of how late packets left, compared with their planned departure times.
 #[derive(Clone, Debug)]
 pub(crate) struct LatenessMeter {
     classes: Vec<u64>,

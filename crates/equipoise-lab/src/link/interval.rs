@@ -2,7 +2,7 @@ use equipoise_net::{BridgeSample, Time};
 use equipoise_path::link::LinkStats;
 use serde::Serialize;
 
-/// Counters of one direction of the path in one interval. Rates and sizes count IP packets.
+/// Counters of one direction of the path in one interval. Rates and sizes are those of whole IP packets, headers included.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct LinkInterval {
     /// Start of the interval, in seconds since the path's start.

@@ -81,7 +81,8 @@ pub fn run(
     Ok(LinkReport::new(&report, LinkSettings::new(ends, config, time)))
 }
 
-/// The results of the path. The fields are those of the JSON output. Rates and sizes count IP packets.
+/// The results of the path. The fields are those of the JSON output. Rates and sizes are those of
+/// whole IP packets, headers included.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct LinkReport {
     /// Version of Equipoise that produced the report.

@@ -371,8 +371,8 @@ impl Scenario {
         path.iter().filter_map(|&link| self.links.get(link)).fold(Span::ZERO, |sum, link| sum + least(link))
     }
 
-    /// Returns the indices of a path's links in the list of all link directions, in which all forward directions
-    /// precede the reverse directions. In the direction `Back`, the path passes its links in reverse order.
+    /// Returns the links that a path passes in `direction`, in the order in which it passes them. Each link is given by
+    /// its index in a list of all links in the forward direction, followed by all links in the reverse direction.
     pub fn way(&self, path: &[usize], direction: Direction) -> Vec<usize> {
         let place = |&number: &usize| Some(self.links.get(number)?.place(number, direction, self.links.len()));
         let mut way: Vec<usize> = path.iter().filter_map(place).collect();

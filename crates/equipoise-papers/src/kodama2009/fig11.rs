@@ -196,8 +196,8 @@ fn mean(outcomes: &[Outcome], of: impl Fn(&Outcome) -> f64) -> Option<Estimate> 
 fn outcomes(lab: &Lab<'_>, (way, m): (Way, f64), runs: u32, more: &[Override]) -> Result<Vec<Outcome>, SimError> {
     let Some(strength) = way.strength(m) else { return Ok(Vec::new()) };
     let scenario = |place: f64| {
-        // Without oscillation the scenario has no randomness, so the second connection joins at a different time in
-        // each run.
+        // Without oscillation the scenario has no randomness, and all runs would be equal. So that they differ, the
+        // second connection joins at a different time in each run.
         let mut overrides = way.overrides("*");
         overrides.extend([
             Override::set("flow.*.window.oscillation", strength),

@@ -96,7 +96,7 @@ impl Outcome {
 pub(super) struct Row {
     /// Name of the method, as tables show it.
     pub(super) name: String,
-    /// Sum of the rates of the contents, in Mbit/s.
+    /// Sum of the rates of all contents that are sent (video and audio streams), in Mbit/s.
     pub(super) rate_mbps: f64,
     pub(super) outcomes: Vec<Outcome>,
 }

@@ -1,7 +1,8 @@
 use super::super::{DeliveryTrace, TokenBucket};
 use equipoise::units::{Rate, Schedule, Size, Span};
 
-/// The capacity of the bottleneck. Rates and sizes count IP packets including headers, without link-layer framing.
+/// The capacity of the bottleneck. Rates and sizes are those of IP packets, with their headers and without link-layer
+/// framing.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum Capacity {
     /// Unlimited: no queue.

@@ -73,9 +73,9 @@ proptest! {
         prop_assert_eq!(path.sender.wake(), None, "nothing is left to wait for");
     }
 
-    /// On a path without reordering, every segment that is assumed to be lost is lost. Then at most one window of
-    /// segments may be in flight. Two segments do not count: the segment that starts a recovery, and the segment that
-    /// RFC 6675, Sec. 4, rule 4 retransmits.
+    /// On a path without reordering, every segment that is assumed to be lost is lost. So the sender knows exactly what
+    /// is in flight. This is at most one window, and two more segments that need no window: the segment that starts a
+    /// recovery, and the segment that RFC 6675, Sec. 4, rule 4 retransmits.
     #[test]
     fn never_more_than_a_window_is_on_the_path(
         faults in faults(200, 0, 0),

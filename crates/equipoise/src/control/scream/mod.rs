@@ -25,7 +25,7 @@ use crate::units::{Instant, Rate, SenderClock, Size, Span};
 /// Source: draft-ietf-ccwg-rfc8298bis-screamv2-01, which will replace RFC 8298.
 ///
 /// ```text
-/// alpha ← alpha/8 up, 1/128 down, to the fraction of marks, every min(10 ms, s_rtt)             Sec. 4.2.1.3
+/// alpha ← alpha + (marked - alpha)/8, or 127/128 alpha if marked < alpha, every min(10 ms, s_rtt)  Sec. 4.2.1.3
 /// q_avg ← q if lower, else q/4 + 3 q_avg/4, every min(VIRTUAL_RTT, s_rtt)                       Sec. 4.2.1.4
 /// scl = clamp((8 (w - w_i) / w_i)², 0.1, 1)                                                     Sec. 4.2.2.1
 /// w ← BETA_LOSS w                                  upon a loss
