@@ -57,7 +57,7 @@ use crate::units::{Instant, Rate, SenderClock, Size, Span};
 ///
 /// | symbol | name | unit |
 /// | --- | --- | --- |
-/// | `dq`, `dl` | smallest delay above the base in a report, less `j`, and the delay of its last packet | s |
+/// | `dq`, `dl` | smallest delay above the base in a report less `j`, at least 0; delay of its last packet | s |
 /// | `j` | jitter: excess of a report's smallest delay ([`Excess`](crate::measure::packets::Excess)) on fast links | s |
 /// | `D` | from a decision to the report on it: round trip, report interval and 30 ms | s |
 /// | `R` | rate of service of a busy bottleneck ([`Recent::service`](crate::measure::packets::Recent::service)) | bit/s |

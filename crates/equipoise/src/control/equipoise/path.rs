@@ -247,7 +247,8 @@ impl Path {
             round_trip_s,
             latest_round_trip_s: latest_round_trip_s.unwrap_or(round_trip_s),
             least_round_trip_s: self.least_round_trip_s(),
-            least_s: news.least_s - self.jitter_s,
+            // A report with less jitter than usual shows an empty queue, not a negative one.
+            least_s: (news.least_s - self.jitter_s).max(0.0),
             last_s: news.last_s,
             rises: news.last_s - before_s > STEEP * elapsed_s,
             falls: news.last_s < before_s,
@@ -372,27 +373,44 @@ impl Path {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::units::Size;
+
+    /// A path whose reports' smallest delays differ by 8 ms, and whose packets' delays differ by `rough_s`.
+    fn rough_path(rough_s: f64) -> Path {
+        let mut path = Path::new();
+        for number in 0..1000u32 {
+            let at_s = 0.01 * f64::from(number);
+            let over_s = if number % 2 == 0 { 0.0 } else { rough_s };
+            let sample = Sample { number: number.into(), departed_s: at_s, arrived_s: at_s, bits: 9600.0, over_s };
+            path.roughness.push(&sample, number > 0);
+            path.excess.push(at_s, 0.01, if number % 2 == 0 { 0.002 } else { 0.010 });
+        }
+        path
+    }
 
     /// If it fails, flows on a wide path with jitter take the jitter for a queue, or flows on a slow or even path take
     /// a queue for jitter.
     #[test]
     fn the_excess_is_jitter_on_wide_and_rough_paths_only() {
-        let jitter_s = |capacity_bps: Option<f64>, rough_s: f64| {
-            let mut path = Path::new();
-            for number in 0..1000u32 {
-                let at_s = 0.01 * f64::from(number);
-                let over_s = if number % 2 == 0 { 0.0 } else { rough_s };
-                let sample = Sample { number: number.into(), departed_s: at_s, arrived_s: at_s, bits: 9600.0, over_s };
-                path.roughness.push(&sample, number > 0);
-                path.excess.push(at_s, 0.01, if number % 2 == 0 { 0.002 } else { 0.010 });
-            }
-            path.jitter_in_excess_s(capacity_bps)
-        };
+        let jitter_s = |capacity_bps, rough_s| rough_path(rough_s).jitter_in_excess_s(capacity_bps);
         let all_s = jitter_s(Some(20e6), 0.004);
         assert!((all_s - 0.004).abs() < 0.0003, "the mean of 0 and 8 ms: {all_s}");
         assert!(jitter_s(Some(6.4e6), 0.004) < 0.55 * all_s);
         for (capacity_bps, rough_s) in [(Some(4e6), 0.004), (None, 0.004), (Some(20e6), 0.001)] {
             assert!(jitter_s(capacity_bps, rough_s) < 1e-12, "{capacity_bps:?} {rough_s}");
         }
+    }
+
+    /// If it fails, the law sees a negative queue after a report without jitter, and raises the rate by a multiple of
+    /// what an empty queue permits.
+    #[test]
+    fn a_report_with_less_jitter_than_usual_shows_an_empty_queue() {
+        let mut path = rough_path(0.004);
+        let fate = Fate::Arrived { at: Some(Instant::ZERO), ecn: Ecn::NotEct };
+        let packets = [PacketReport::new(0, Size::from_bytes(1200), Instant::ZERO, fate)];
+        let feedback = PacketFeedback::new(&packets, Size::from_bytes(1200));
+        let seen = path.observe(Instant::ZERO, &feedback, false, Some(20e6)).expect("a packet arrived");
+        assert!(path.jitter_s() > 0.003, "{}", path.jitter_s());
+        assert!(seen.least_s.abs() < 1e-12, "{}", seen.least_s);
     }
 }
