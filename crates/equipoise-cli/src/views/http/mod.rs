@@ -32,6 +32,9 @@ const MOST_FOLLOWERS: usize = 16;
 const PATIENCE: Duration = Duration::from_secs(5);
 /// Interval at which a waiting thread checks whether it must end.
 const LOOK: Duration = Duration::from_millis(100);
+/// Maximum time for which the end of the server waits until the pages have received the last events. Most pages receive
+/// them at once, but on a busy machine the connections' threads have to wait, because of their low priority.
+const FAREWELL: Duration = Duration::from_secs(3);
 /// The server sends a line to a page after this time without events, to show that the server is still running.
 const HEARTBEAT: Duration = Duration::from_secs(10);
 
@@ -98,8 +101,8 @@ impl Drop for Site {
             // If the thread panicked, the error cannot be reported, so it is ignored.
             let _ = thread.join();
         }
-        // The server waits for pages to receive the last events, but only briefly, in case a page does not read.
-        let deadline = Instant::now() + 3 * LOOK;
+        // A page that does not read must not delay the end for longer.
+        let deadline = Instant::now() + FAREWELL;
         while self.followers.load(Ordering::Relaxed) > 0 && Instant::now() < deadline {
             thread::sleep(LOOK / 10);
         }
