@@ -42,11 +42,11 @@ use crate::units::{Instant, Rate, SenderClock, Size, Span};
 /// ```text
 /// T = max(2 ms, k min(45 ms, 5 ms · 1 Mbit/s / r)) + min(12 ms, 3 (n - 1.5 ms)+)        target of the queue
 /// x = clamp(ln(p C/r), 0, 1.8)                                               own share, by the rate
-/// z follows clamp((dq - T)/1.8 ms, -1, 2.8) within 3 s                       own share, by the queue
+/// z follows clamp((dq - T)/s, -1, 2.8) within 3 s, s = 1.8 ms + j             own share, by the queue
 /// h = ln(R/B), moved towards 0 by min(0.3, 12 n/L)                           what R says of B beyond its error
 /// q = clamp(inflight / R - rtt_min, 0, dq + 0.1 s), dq while R is unknown    predicted queue
 /// e = T - q - T max(0, 2 m - 1)
-/// f = e + 1.8 ms · x
+/// f = e + s x
 /// B ← B exp(dt 0.6 min(1, x/ln 2) (x - clamp(z, 0, 1.8)))   where C is known
 /// B ← B exp(dt (f/(0.9 D²) + w (e+/T)² G (1 - r/A)))      f > 0, and what is granted is used
 ///   ← B exp(dt max(f, -T)/(0.9 D²))                        otherwise

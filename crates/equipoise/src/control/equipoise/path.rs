@@ -50,6 +50,8 @@ pub(super) struct Seen {
     /// of its last packet that is not part of a probe.
     pub(super) least_s: f64,
     pub(super) last_s: f64,
+    /// `j`, the part of the excess of the reports that is jitter.
+    pub(super) jitter_s: f64,
     /// Whether `dl` rises by more than 0.3 s per second.
     pub(super) rises: bool,
     /// Whether `dl` is smaller than in the report before.
@@ -250,6 +252,7 @@ impl Path {
             // A report with less jitter than usual shows an empty queue, not a negative one.
             least_s: (news.least_s - self.jitter_s).max(0.0),
             last_s: news.last_s,
+            jitter_s: self.jitter_s,
             rises: news.last_s - before_s > STEEP * elapsed_s,
             falls: news.last_s < before_s,
             received_bps,

@@ -107,12 +107,12 @@ impl StandingQueue {
         } else if seen.lost > 0.0 {
             self.lost_s = Some(seen.now_s);
         }
-        self.full.push(seen, target_s);
         self.history.push_back(Noted { at: seen.now_s, least: seen.least_s, target: target_s });
         while self.history.len() > MOST_REPORTS || self.history.front().is_some_and(|it| it.at < seen.now_s - HISTORY_S)
         {
             self.history.pop_front();
         }
+        self.full.push(seen, target_s, self.extremes(seen.now_s, HISTORY_S, 0.0).1);
     }
 
     /// Returns the cause of the queue that stands now.
@@ -186,10 +186,13 @@ impl StandingQueue {
     }
 }
 
-/// Losses count as losses at a full queue if every packet of the report waited for more than `FULL_S`, in s, and for
-/// more than `FULL_TARGETS` times the target.
+/// A queue is long if every packet of the report waited for more than `FULL_S`, in s, and for more than `FULL_TARGETS`
+/// times the target. Losses in a long queue count as losses at a full queue only if the packets also waited for
+/// `NEARLY_MOST` of the longest time of the last seconds: a full queue drops packets while it is longest, but a lossy
+/// link at any time.
 const FULL_S: f64 = 0.020;
 const FULL_TARGETS: f64 = 1.5;
+const NEARLY_MOST: f64 = 0.92;
 /// Losses within `EPISODE_S` belong to one episode. An earlier episode counts for `FULL_AGAIN_S`. Both are in s.
 const EPISODE_S: f64 = 1.0;
 const FULL_AGAIN_S: f64 = 10.0;
@@ -197,7 +200,8 @@ const FULL_AGAIN_S: f64 = 10.0;
 const MORE_OFTEN: f64 = 4.0;
 
 impl FullQueue {
-    fn push(&mut self, seen: &Seen, target_s: f64) {
+    /// Records a report. `longest_s` is the longest queueing delay of the last seconds.
+    fn push(&mut self, seen: &Seen, target_s: f64, longest_s: f64) {
         let fades = libm::exp(-seen.elapsed_s / FULL_AGAIN_S);
         for counted in [&mut self.short, &mut self.long] {
             *counted = (counted.0 * fades, counted.1 * fades);
@@ -205,7 +209,7 @@ impl FullQueue {
         let is_long = seen.least_s > FULL_S.max(FULL_TARGETS * target_s);
         let counted = if is_long { &mut self.long } else { &mut self.short };
         *counted = (counted.0 + seen.arrived + seen.lost, counted.1 + seen.lost);
-        if seen.lost > 0.0 && is_long && !seen.after_gap {
+        if seen.lost > 0.0 && is_long && seen.least_s >= NEARLY_MOST * longest_s && !seen.after_gap {
             let is_new = self.episodes_s[0].is_none_or(|last| seen.now_s - last > EPISODE_S);
             if is_new {
                 self.episodes_s = [Some(seen.now_s), self.episodes_s[0]];
@@ -249,6 +253,25 @@ mod tests {
             let found_s = stands_after_s(packet_s, since_rival_s).expect("it stands");
             assert!(found_s > expected_s && found_s < expected_s + 0.25, "{packet_s} {since_rival_s}: {found_s}");
         }
+    }
+
+    /// If it fails, the random losses of a link look like those of a full queue, and flows that hold a delay on a lossy
+    /// link take each other for rivals; or a rival in a short queue is not found.
+    #[test]
+    fn a_full_queue_loses_packets_while_it_is_longest() {
+        let is_found = |lost_at_s: f64| {
+            let mut standing = StandingQueue::default();
+            (1..80).map(|report| 0.1 * f64::from(report)).any(|now_s| {
+                // A queue that grows from 25 to 45 ms within 2 s, and then falls at once.
+                let phase_s = now_s % 2.0;
+                let lost = f64::from(now_s > 1.0 && (phase_s - lost_at_s).abs() < 0.05);
+                let least_s = if now_s < 1.0 { 0.0 } else { 0.025 + 0.010 * phase_s };
+                let seen = Seen { now_s, elapsed_s: 0.1, least_s, lost, arrived: 10.0, ..Seen::default() };
+                standing.push(&seen, 0.010);
+                standing.full.is_filled(now_s, f64::INFINITY)
+            })
+        };
+        assert!(is_found(1.9) && !is_found(0.5));
     }
 
     /// If it fails, the law takes the draining queue of UDP for that of TCP, and then fills it itself.
