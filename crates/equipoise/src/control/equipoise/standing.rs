@@ -112,7 +112,9 @@ impl StandingQueue {
         {
             self.history.pop_front();
         }
-        self.full.push(seen, target_s, self.extremes(seen.now_s, HISTORY_S, 0.0).1);
+        // Only a report of losses needs the longest delay, so most reports do not go through the history.
+        let longest_s = if seen.lost > 0.0 { self.extremes(seen.now_s, HISTORY_S, 0.0).1 } else { 0.0 };
+        self.full.push(seen, target_s, longest_s);
     }
 
     /// Returns the cause of the queue that stands now.
@@ -200,7 +202,7 @@ const FULL_AGAIN_S: f64 = 10.0;
 const MORE_OFTEN: f64 = 4.0;
 
 impl FullQueue {
-    /// Records a report. `longest_s` is the longest queueing delay of the last seconds.
+    /// Records a report. `longest_s` is the longest queueing delay of the last seconds, if the report has losses.
     fn push(&mut self, seen: &Seen, target_s: f64, longest_s: f64) {
         let fades = libm::exp(-seen.elapsed_s / FULL_AGAIN_S);
         for counted in [&mut self.short, &mut self.long] {
