@@ -49,8 +49,8 @@ const MOST_EVENTS: usize = 10_000;
 /// Interval at which the terminal is redrawn and pressed keys are read. The views' thread waits at most this long for
 /// events.
 const LOOK: Duration = Duration::from_millis(100);
-/// Maximum time for which the end of the run is delayed by a stalled view. It is long, because on a busy machine the
-/// views' thread may have to wait for seconds, because of its low priority.
+/// Maximum time for which the end of the run is delayed by a stalled view. On a busy machine, the views' thread may have
+/// to wait for seconds, because its priority is low.
 const PATIENCE: Duration = Duration::from_secs(5);
 /// Interval at which the sum of the rates of all series is sampled.
 const SUMS: Duration = Duration::from_secs(1);

@@ -33,7 +33,7 @@ const PATIENCE: Duration = Duration::from_secs(5);
 /// Interval at which a waiting thread checks whether it must end.
 const LOOK: Duration = Duration::from_millis(100);
 /// Maximum time for which the end of the server waits until the pages have received the last events. Most pages receive
-/// them at once, but on a busy machine the connections' threads have to wait, because of their low priority.
+/// them at once. On a busy machine, the connections' threads may have to wait, because their priority is low.
 const FAREWELL: Duration = Duration::from_secs(3);
 /// The server sends a line to a page after this time without events, to show that the server is still running.
 const HEARTBEAT: Duration = Duration::from_secs(10);

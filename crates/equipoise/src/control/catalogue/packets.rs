@@ -319,7 +319,7 @@ const MOST_QUEUE: Parameter = Parameter {
     kind: Kind::Span,
     default: Some("57 ms"),
     range: Some(("2 ms", "1 s")),
-    meaning: "longest queueing delay that is aimed at, by a slow flow or where delays are rough; less leaves more of a rough or crowded link",
+    meaning: "longest queueing delay that is aimed at, by a slow flow or where delays are rough, without what further flows add; less leaves more of a rough or crowded link",
     source: "ours",
 };
 const BESIDE_LOSSES: Parameter = Parameter {

@@ -130,7 +130,8 @@ pub struct EquipoiseConfig {
     pub limits: RateLimits,
     /// A flow of twice the priority has twice the rate.
     pub priority: f64,
-    /// The upper limit of the queueing delay target.
+    /// The upper limit of the queueing delay target of a flow that is alone. If flows share a bottleneck, the target is
+    /// longer by 1.8 ms plus the jitter (at most 20 ms), times the logarithm of the number of flows (at most 1.8).
     pub most_queue: Span,
     /// Whether the law takes TCP's rate in competition with loss-based flows. Otherwise it only uses the capacity that
     /// they leave.
@@ -268,7 +269,7 @@ impl Equipoise {
         let situation = Situation {
             target_s,
             loop_s: seen.loop_s(),
-            service: self.service(target_s),
+            service: self.service(seen, target_s),
             weighted_bps: capacity_bps.map(|capacity| self.target.priority * capacity),
             rate_bps: self.rate_bps,
             min_bps: self.limits.min().as_bps_f64(),
@@ -328,7 +329,7 @@ impl Equipoise {
         };
         Beliefs {
             mode,
-            capacity_bps: self.service(target_s).map(|service| service.served_bps as f32),
+            capacity_bps: self.service(seen, target_s).map(|service| service.served_bps as f32),
             available_bps: seen.trains.map(|trains| trains.arrived_bps as f32),
             base_s: seen.least_round_trip_s as f32,
             noise_s: seen.roughness_s as f32,
@@ -339,8 +340,8 @@ impl Equipoise {
 
     /// The bottleneck's rate of service. `None` unless the newest packets all waited for more than half of the target
     /// and for more than `LEAST_QUEUE_S`, in addition to the jitter, because only a busy bottleneck shows this rate.
-    fn service(&self, target_s: f64) -> Option<Service> {
-        let busy_s = (target_s / 2.0).max(LEAST_QUEUE_S) + BUSY_ABOVE * self.path.jitter_s();
+    fn service(&self, seen: &Seen, target_s: f64) -> Option<Service> {
+        let busy_s = (target_s / 2.0).max(LEAST_QUEUE_S) + BUSY_ABOVE * seen.jitter_s;
         self.path.recent.service(busy_s, target_s)
     }
 

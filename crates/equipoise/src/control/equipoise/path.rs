@@ -339,11 +339,6 @@ impl Path {
         ((received_bps / granted_bps.max(1.0) - LEAST_USE) / USE_WIDTH).clamp(0.0, 1.0)
     }
 
-    /// The jitter `j`, in s.
-    pub(super) const fn jitter_s(&self) -> f64 {
-        self.jitter_s
-    }
-
     /// Whether a report with this queueing delay requires that the base be held.
     pub(super) fn holds_base(least_s: f64) -> bool {
         least_s >= HELD_ABOVE_S
@@ -413,7 +408,7 @@ mod tests {
         let packets = [PacketReport::new(0, Size::from_bytes(1200), Instant::ZERO, fate)];
         let feedback = PacketFeedback::new(&packets, Size::from_bytes(1200));
         let seen = path.observe(Instant::ZERO, &feedback, false, Some(20e6)).expect("a packet arrived");
-        assert!(path.jitter_s() > 0.003, "{}", path.jitter_s());
+        assert!(seen.jitter_s > 0.003, "{}", seen.jitter_s);
         assert!(seen.least_s.abs() < 1e-12, "{}", seen.least_s);
     }
 }

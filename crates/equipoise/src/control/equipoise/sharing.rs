@@ -35,8 +35,8 @@ pub(super) struct Share {
 
 /// `s` without jitter, in s per factor of e in the number of flows: three flows hold a queue that is 2 ms longer than
 /// without sharing. With 4 ms, queues exceed the limit of our test suite (34 ms instead of 30 ms at the 95th
-/// percentile). With a smaller value, the effect is lost in the noise of delays. This noise is in proportion to the
-/// jitter `j`, which is therefore added to `s`.
+/// percentile). With a smaller value, the effect is lost in the noise of delays. With jitter this noise is larger, so
+/// the jitter `j` is added to `s`; `j` is at most 20 ms.
 const LONGER_S: f64 = 1.8e-3;
 /// Upper limit of `x` and of `z` in the pull. It is ln 6, so that more than six flows count as six.
 const MOST: f64 = 1.8;
