@@ -23,6 +23,9 @@ pub(super) struct DelayMode {
     empty_s: f64,
     /// During a dip, the time until which the rate is lowered so that all flows measure the empty path, in s.
     dips_until_s: Option<f64>,
+    /// How many times a newcomer was to clear the queue so far, and until when it does so, in s.
+    cleared: u32,
+    clears_until_s: f64,
     slower: Option<Slower>,
     sharing: Sharing,
 }
@@ -51,6 +54,10 @@ pub(super) struct Situation {
     pub(super) max_bps: f64,
     /// Whether a rival fills the queue. Then the flow neither dips nor is pulled to an equal share.
     pub(super) has_rival: bool,
+    /// The time since the flow counts as a newcomer, and the time that the bottleneck takes to transmit a large packet,
+    /// both in s.
+    pub(super) age_s: f64,
+    pub(super) packet_s: f64,
 }
 
 /// The integrator's gain is `INTEGRAL / D²`, where `D` is the loop delay. The value is ours: the highest one that,
@@ -97,6 +104,17 @@ const DRAINED_S: f64 = 0.7;
 const EMPTY_EVERY_S: f64 = 4.0;
 const EMPTY_S: f64 = 0.003;
 const DIP: f64 = 0.7;
+/// A newcomer on a slow link may take the queue that it finds for a part of the path's delay. The other flows then see a
+/// long queue and give way, while the newcomer does not, and they take it for a loss-based flow. So on a link that takes
+/// longer than `SLOW_PACKET_S` for a large packet, in s, a newcomer clears the queue at `CLEARS` times `CLEARS_EVERY_S`
+/// after its start, in s: it multiplies its rate by `CLEARED` for the time of a dip and `CLEARS_FOR_S`, in s.
+const SLOW_PACKET_S: f64 = 0.010;
+const CLEARS: u32 = 3;
+const CLEARS_EVERY_S: f64 = 2.0;
+const CLEARS_FOR_S: f64 = 0.3;
+const CLEARED: f64 = 0.3;
+/// The shortest dip, in s. A dip lasts for a loop delay if that is longer.
+const LEAST_DIP_S: f64 = 0.2;
 /// A smoothed share of marks above this lowers the target.
 const MARKED: f64 = 0.5;
 /// The bottleneck has become slower if its rate of service is below `SLOWER` times the base rate of the last short
@@ -117,6 +135,8 @@ impl DelayMode {
             busy_s: -1.0,
             empty_s: 0.0,
             dips_until_s: None,
+            cleared: 0,
+            clears_until_s: f64::NEG_INFINITY,
             slower: None,
             sharing: Sharing::new(),
         }
@@ -228,11 +248,14 @@ impl DelayMode {
             self.base_bps = self.base_bps.min(service.served_bps.max(min_bps));
             reason = Reason::Other("overshoot");
         }
-        if self.dips(seen.now_s, loop_s) && !situation.has_rival {
-            rate_bps *= DIP;
-            reason = Reason::Other("dip");
+        let (dips, clears) = (self.dips(seen.now_s, loop_s), self.clears(seen.now_s, situation));
+        if situation.has_rival {
+            return (rate_bps, reason);
         }
-        (rate_bps, reason)
+        if clears {
+            return (rate_bps * CLEARED, Reason::Other("clearing"));
+        }
+        if dips { (rate_bps * DIP, Reason::Other("dip")) } else { (rate_bps, reason) }
     }
 
     /// Integrates the error of the queue, and lets the base rate grow. `error_s` includes the addition to the target by
@@ -301,6 +324,18 @@ impl DelayMode {
         service.served_bps * (1.0 - (ahead_s - target_s).max(0.0) / DRAINED_S).clamp(LEAST_SHARE, 1.0)
     }
 
+    /// Whether a newcomer lowers its rate so that the queue of a slow link empties.
+    fn clears(&mut self, now_s: f64, situation: &Situation) -> bool {
+        let due = ((situation.age_s / CLEARS_EVERY_S) as u32).min(CLEARS);
+        if due != self.cleared {
+            self.cleared = due;
+            if due > 0 && self.has_queued && situation.packet_s > SLOW_PACKET_S {
+                self.clears_until_s = now_s + situation.loop_s.max(LEAST_DIP_S) + CLEARS_FOR_S;
+            }
+        }
+        now_s < self.clears_until_s
+    }
+
     /// Whether the rate is lowered so that the queue empties once and the base delay is measured.
     fn dips(&mut self, now_s: f64, loop_s: f64) -> bool {
         if let Some(until_s) = self.dips_until_s {
@@ -309,7 +344,7 @@ impl DelayMode {
                 self.empty_s = now_s;
             }
         } else if now_s - self.empty_s > EMPTY_EVERY_S {
-            self.dips_until_s = Some(now_s + loop_s.max(0.2));
+            self.dips_until_s = Some(now_s + loop_s.max(LEAST_DIP_S));
         }
         self.dips_until_s.is_some()
     }
@@ -341,6 +376,40 @@ mod tests {
         swings[1] / swings[0]
     }
 
+    fn situation() -> Situation {
+        Situation {
+            target_s: 0.02,
+            loop_s: 0.2,
+            service: None,
+            weighted_bps: None,
+            rate_bps: 2e5,
+            min_bps: 1e5,
+            max_bps: 1e7,
+            has_rival: false,
+            age_s: 1e3,
+            packet_s: 0.0,
+        }
+    }
+
+    /// If it fails, a newcomer on a slow link keeps the others' queue as its base delay and takes their share, or flows
+    /// on fast links lose rate for nothing.
+    #[test]
+    fn a_newcomer_on_a_slow_link_clears_the_queue_three_times() {
+        let cleared_s = |packet_s: f64, has_queued: bool| {
+            let mut mode = DelayMode::new(2e5);
+            mode.has_queued = has_queued;
+            let lowered = |report: &u32| {
+                let seen = Seen { now_s: 0.1 * f64::from(*report), elapsed_s: 0.1, ..Seen::default() };
+                let situation = Situation { age_s: seen.now_s, packet_s, ..situation() };
+                let (_, reason) = mode.step(&seen, &situation);
+                reason == Reason::Other("clearing")
+            };
+            0.1 * (0..300).filter(lowered).count() as f64
+        };
+        assert!((cleared_s(0.020, true) - 1.5).abs() < 0.35, "three times 0.5 s: {}", cleared_s(0.020, true));
+        assert!(cleared_s(0.005, true) < 1e-12 && cleared_s(0.020, false) < 1e-12);
+    }
+
     /// If it fails, jitter moves the base rate of each flow by chance, or a slower link with rough delays is not
     /// followed.
     #[test]
@@ -364,9 +433,7 @@ mod tests {
             let trains = Some(TrainRates { arrived_bps: 9e6, left_bps: 9e6 });
             let seen = Seen { elapsed_s: 0.1, received_bps: 1e6, usage: 1.0, trains, ..Seen::default() };
             let (target_s, loop_s, rate_bps) = (0.005, 0.5, 1e6);
-            let (service, min_bps, max_bps, has_rival) = (None, 1e5, 1e7, false);
-            let situation =
-                Situation { target_s, loop_s, service, weighted_bps, rate_bps, min_bps, max_bps, has_rival };
+            let situation = Situation { target_s, loop_s, weighted_bps, rate_bps, ..situation() };
             mode.integrate(&seen, &situation, (target_s, target_s));
             mode.base_bps
         };

@@ -42,7 +42,7 @@ use crate::units::{Instant, Rate, SenderClock, Size, Span};
 /// ```text
 /// T = max(2 ms, k min(45 ms, 5 ms · 1 Mbit/s / r)) + min(12 ms, 3 (n - 1.5 ms)+)        target of the queue
 /// x = clamp(ln(p C/r), 0, 1.8)                                               own share, by the rate
-/// z follows clamp((dq - T)/s, -1, 2.8) within 3 s, s = 1.8 ms + j             own share, by the queue
+/// z follows clamp((dq - T)/s, -1, 2.8) within 3 s, s = 1.8 ms + 0.2 j         own share, by the queue
 /// h = ln(R/B), moved towards 0 by min(0.3, 12 n/L)                           what R says of B beyond its error
 /// q = clamp(inflight / R - rtt_min, 0, dq + 0.1 s), dq while R is unknown    predicted queue
 /// e = T - q - T max(0, 2 m - 1)
@@ -58,7 +58,7 @@ use crate::units::{Instant, Rate, SenderClock, Size, Span};
 /// | symbol | name | unit |
 /// | --- | --- | --- |
 /// | `dq`, `dl` | smallest delay above the base in a report less `j`, at least 0; delay of its last packet | s |
-/// | `j` | jitter: excess of a report's smallest delay ([`Excess`](crate::measure::packets::Excess)) on fast links | s |
+/// | `j` | jitter: idle delay ([`IdleDelay`](crate::measure::packets::IdleDelay)) above the base, on fast links | s |
 /// | `D` | from a decision to the report on it: round trip, report interval and 30 ms | s |
 /// | `R` | rate of service of a busy bottleneck ([`Recent::service`](crate::measure::packets::Recent::service)) | bit/s |
 /// | `L` | time over which `R` was measured | s |
@@ -131,7 +131,8 @@ pub struct EquipoiseConfig {
     /// A flow of twice the priority has twice the rate.
     pub priority: f64,
     /// The upper limit of the queueing delay target of a flow that is alone. If flows share a bottleneck, the target is
-    /// longer by 1.8 ms plus the jitter (at most 20 ms), times the logarithm of the number of flows (at most 1.8).
+    /// longer by 1.8 ms plus a fifth of the jitter (at most 8 ms), times the logarithm of the number of flows (at most
+    /// 1.8).
     pub most_queue: Span,
     /// Whether the law takes TCP's rate in competition with loss-based flows. Otherwise it only uses the capacity that
     /// they leave.
@@ -275,6 +276,8 @@ impl Equipoise {
             min_bps: self.limits.min().as_bps_f64(),
             max_bps: self.limits.max().as_bps_f64(),
             has_rival: self.rival.is_some(),
+            age_s: seen.now_s - self.new_s,
+            packet_s: self.path.packet_s(self.rate_bps),
         };
         if let Some((before_bps, now_bps)) = self.delay.take_slower(seen.now_s)
             && self.rival.is_none()

@@ -1,7 +1,7 @@
 use alloc::collections::VecDeque;
 
 use crate::control::{Ecn, Fate, PacketFeedback, PacketReport, SentPacket};
-use crate::measure::packets::{BaseDelay, Excess, Recent, Roughness, Sample, SizeClass, TrainRates, Trains};
+use crate::measure::packets::{BaseDelay, IdleDelay, Recent, Roughness, Sample, SizeClass, TrainRates, Trains};
 use crate::units::{Instant, ReceiverClock, SenderClock};
 
 /// The path's properties, measured from feedback on its packets.
@@ -15,8 +15,8 @@ pub(super) struct Path {
     pub(super) recent: Recent,
     trains: Trains,
     roughness: Roughness,
-    excess: Excess,
-    /// `j`, the part of the excess that is subtracted from the queueing delay, in s.
+    idle: IdleDelay,
+    /// `j`, the part of the idle delay above the base that is subtracted from the queueing delay, in s.
     jitter_s: f64,
     /// The round trip `rtt` and the interval of reports `fb`, both smoothed, in s.
     round_trip_s: Option<f64>,
@@ -50,7 +50,7 @@ pub(super) struct Seen {
     /// of its last packet that is not part of a probe.
     pub(super) least_s: f64,
     pub(super) last_s: f64,
-    /// `j`, the part of the excess of the reports that is jitter.
+    /// `j`, by how much the smallest delay of a report exceeds the base delay because of jitter.
     pub(super) jitter_s: f64,
     /// Whether `dl` rises by more than 0.3 s per second.
     pub(super) rises: bool,
@@ -106,12 +106,10 @@ const HELD_ABOVE_S: f64 = 0.050;
 const GAPS: f64 = 2.5;
 const GAP_S: f64 = 0.3;
 const MOST_GRANTED: usize = 512;
-/// The excess of the reports counts as jitter as far as the roughness exceeds `JITTER_FROM_S`, and fully from
-/// `JITTER_S` on. Below that it comes from the flows' own frames.
-const JITTER_FROM_S: f64 = 0.0012;
-const JITTER_S: f64 = 0.0018;
-/// The excess counts fully if the bottleneck transmits a large packet within `WIDE_S`, and does not count if it takes
-/// `NARROW_S`, both in s. On a slower link, the packets of other flows cause as much excess as jitter does.
+/// The idle delay above the base delay counts as jitter up to `MOST_JITTER_S`, in full if the bottleneck transmits a
+/// large packet within `WIDE_S`, and not at all if it takes `NARROW_S`, all in s. On a slower link, the packets of other
+/// flows lengthen the delays of reports as much as jitter does.
+const MOST_JITTER_S: f64 = 0.040;
 const WIDE_S: f64 = 0.001;
 const NARROW_S: f64 = 0.002;
 
@@ -148,7 +146,7 @@ impl Path {
             recent: Recent::new(),
             trains: Trains::new(),
             roughness: Roughness::new(),
-            excess: Excess::new(),
+            idle: IdleDelay::new(),
             jitter_s: 0.0,
             round_trip_s: None,
             feedback_s: 0.05,
@@ -223,8 +221,8 @@ impl Path {
         self.base.come_to(now_s, held);
         self.least_round_trip.come_to(now_s, held);
         let news = self.take(now, feedback, origins);
-        self.excess.push(now_s, elapsed_s, news.least_s);
-        self.jitter_s = self.jitter_in_excess_s(capacity_bps);
+        self.idle.push(now_s, held, news.least_s + self.large_base_s());
+        self.jitter_s = self.idle_jitter_s(capacity_bps);
         self.marked += (elapsed_s / MARKED_S).min(1.0) * (news.marked / news.arrived - self.marked);
         if news.free > 0.0 {
             let gain = (elapsed_s / MARKED_FREE_S).min(1.0);
@@ -314,13 +312,17 @@ impl Path {
         news
     }
 
-    /// `j`, the part of the excess that is jitter, on a path whose bottleneck has the capacity `capacity_bps`; zero if
-    /// the capacity is unknown.
-    fn jitter_in_excess_s(&self, capacity_bps: Option<f64>) -> f64 {
-        let rough = ((self.roughness.mean_s() - JITTER_FROM_S) / (JITTER_S - JITTER_FROM_S)).clamp(0.0, 1.0);
-        let packet_s = capacity_bps.map_or(NARROW_S, |bps| SizeClass::Large.usual_bits() / bps);
+    /// `j`, the idle delay above the base delay, on a path whose bottleneck has the capacity `capacity_bps`; zero if the
+    /// capacity is unknown.
+    fn idle_jitter_s(&self, capacity_bps: Option<f64>) -> f64 {
+        let Some((capacity_bps, idle_s)) = capacity_bps.zip(self.idle.delay_s()) else { return 0.0 };
+        let packet_s = SizeClass::Large.usual_bits() / capacity_bps;
         let wide = ((NARROW_S - packet_s) / (NARROW_S - WIDE_S)).clamp(0.0, 1.0);
-        rough * wide * self.excess.mean_s()
+        wide * (idle_s - self.large_base_s()).clamp(0.0, MOST_JITTER_S)
+    }
+
+    fn large_base_s(&self) -> f64 {
+        self.base.of(SizeClass::Large.usual_bits())
     }
 
     fn least_round_trip_s(&self) -> f64 {
@@ -358,6 +360,7 @@ impl Path {
     /// Adjusts the measurements after the path became longer by `by_s`, in s.
     pub(super) fn shift(&mut self, by_s: f64) {
         self.base.shift(by_s);
+        self.idle.shift(by_s);
         self.least_round_trip.shift(by_s);
         self.recent.clear();
     }
@@ -365,6 +368,7 @@ impl Path {
     /// Adjusts the base delays after the bottleneck became slower, because packets then take longer.
     pub(super) fn slowed(&mut self, before_bps: f64, now_bps: f64) {
         self.base.slowed(before_bps, now_bps);
+        self.idle.slowed(before_bps, now_bps);
     }
 }
 
@@ -373,29 +377,26 @@ mod tests {
     use super::*;
     use crate::units::Size;
 
-    /// A path whose reports' smallest delays differ by 8 ms, and whose packets' delays differ by `rough_s`.
-    fn rough_path(rough_s: f64) -> Path {
+    /// A path with a base delay of 50 ms, whose reports' smallest delays are 52 and 60 ms by turns.
+    fn rough_path() -> Path {
         let mut path = Path::new();
-        for number in 0..1000u32 {
-            let at_s = 0.01 * f64::from(number);
-            let over_s = if number % 2 == 0 { 0.0 } else { rough_s };
-            let sample = Sample { number: number.into(), departed_s: at_s, arrived_s: at_s, bits: 9600.0, over_s };
-            path.roughness.push(&sample, number > 0);
-            path.excess.push(at_s, 0.01, if number % 2 == 0 { 0.002 } else { 0.010 });
+        path.base.push(SizeClass::Large.usual_bits(), 0.050);
+        for number in 0..100u32 {
+            path.idle.push(0.05 * f64::from(number), false, if number % 2 == 0 { 0.052 } else { 0.060 });
         }
         path
     }
 
-    /// If it fails, flows on a wide path with jitter take the jitter for a queue, or flows on a slow or even path take
-    /// a queue for jitter.
+    /// If it fails, flows on a wide path with jitter take the jitter for a queue, or flows on a slow path take the
+    /// packets of other flows for jitter.
     #[test]
-    fn the_excess_is_jitter_on_wide_and_rough_paths_only() {
-        let jitter_s = |capacity_bps, rough_s| rough_path(rough_s).jitter_in_excess_s(capacity_bps);
-        let all_s = jitter_s(Some(20e6), 0.004);
-        assert!((all_s - 0.004).abs() < 0.0003, "the mean of 0 and 8 ms: {all_s}");
-        assert!(jitter_s(Some(6.4e6), 0.004) < 0.55 * all_s);
-        for (capacity_bps, rough_s) in [(Some(4e6), 0.004), (None, 0.004), (Some(20e6), 0.001)] {
-            assert!(jitter_s(capacity_bps, rough_s) < 1e-12, "{capacity_bps:?} {rough_s}");
+    fn the_idle_delay_above_the_base_is_jitter_on_wide_paths_only() {
+        let jitter_s = |capacity_bps| rough_path().idle_jitter_s(capacity_bps);
+        let all_s = jitter_s(Some(20e6));
+        assert!((all_s - 0.006).abs() < 0.0015, "the mean of 2 and 10 ms: {all_s}");
+        assert!(jitter_s(Some(6.4e6)) < 0.55 * all_s);
+        for capacity_bps in [Some(4e6), None] {
+            assert!(jitter_s(capacity_bps) < 1e-12, "{capacity_bps:?}");
         }
     }
 
@@ -403,10 +404,12 @@ mod tests {
     /// what an empty queue permits.
     #[test]
     fn a_report_with_less_jitter_than_usual_shows_an_empty_queue() {
-        let mut path = rough_path(0.004);
+        let mut path = rough_path();
         let fate = Fate::Arrived { at: Some(Instant::ZERO), ecn: Ecn::NotEct };
         let packets = [PacketReport::new(0, Size::from_bytes(1200), Instant::ZERO, fate)];
         let feedback = PacketFeedback::new(&packets, Size::from_bytes(1200));
+        path.base = BaseDelay::new();
+        path.base.push(SizeClass::Large.usual_bits(), -0.001);
         let seen = path.observe(Instant::ZERO, &feedback, false, Some(20e6)).expect("a packet arrived");
         assert!(seen.jitter_s > 0.003, "{}", seen.jitter_s);
         assert!(seen.least_s.abs() < 1e-12, "{}", seen.least_s);
