@@ -76,6 +76,12 @@ pub(super) struct Seen {
 }
 
 impl Seen {
+    /// The smallest delay above the base in this report, with the jitter, in s. A rival's queue that rarely empties is in
+    /// the idle delay too, so a rival is looked for in this value.
+    pub(super) fn least_above_base_s(&self) -> f64 {
+        self.least_s + self.jitter_s
+    }
+
     /// `D`, the time from a decision to the report on it, in s. A standing queue lengthens `D` by 0.1 s at most.
     pub(super) fn loop_s(&self) -> f64 {
         (self.round_trip_s.min(self.least_round_trip_s + 0.1) + self.feedback_s + 0.03).max(0.1)

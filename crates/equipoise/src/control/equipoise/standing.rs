@@ -107,7 +107,7 @@ impl StandingQueue {
         } else if seen.lost > 0.0 {
             self.lost_s = Some(seen.now_s);
         }
-        self.history.push_back(Noted { at: seen.now_s, least: seen.least_s, target: target_s });
+        self.history.push_back(Noted { at: seen.now_s, least: seen.least_above_base_s(), target: target_s });
         while self.history.len() > MOST_REPORTS || self.history.front().is_some_and(|it| it.at < seen.now_s - HISTORY_S)
         {
             self.history.pop_front();
@@ -179,7 +179,7 @@ impl StandingQueue {
     pub(super) fn fell(&self, seen: &Seen) -> bool {
         let (_, before_s) = self.extremes(seen.now_s, 0.5, 0.3);
         let is_lossy = self.lost_s.is_some_and(|at| at > seen.now_s - LOSSES_S);
-        before_s - seen.least_s > (0.2 * seen.least_s).max(0.020) && !is_lossy
+        before_s - seen.least_above_base_s() > (0.2 * seen.least_above_base_s()).max(0.020) && !is_lossy
     }
 
     /// Discards the history.
@@ -208,10 +208,10 @@ impl FullQueue {
         for counted in [&mut self.short, &mut self.long] {
             *counted = (counted.0 * fades, counted.1 * fades);
         }
-        let is_long = seen.least_s > FULL_S.max(FULL_TARGETS * target_s);
+        let is_long = seen.least_above_base_s() > FULL_S.max(FULL_TARGETS * target_s);
         let counted = if is_long { &mut self.long } else { &mut self.short };
         *counted = (counted.0 + seen.arrived + seen.lost, counted.1 + seen.lost);
-        if seen.lost > 0.0 && is_long && seen.least_s >= NEARLY_MOST * longest_s && !seen.after_gap {
+        if seen.lost > 0.0 && is_long && seen.least_above_base_s() >= NEARLY_MOST * longest_s && !seen.after_gap {
             let is_new = self.episodes_s[0].is_none_or(|last| seen.now_s - last > EPISODE_S);
             if is_new {
                 self.episodes_s = [Some(seen.now_s), self.episodes_s[0]];
