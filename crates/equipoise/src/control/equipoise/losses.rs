@@ -54,8 +54,9 @@ const TEST: f64 = 0.9;
 const TEST_COUNTS_S: f64 = 0.3;
 const EXPECTED: f64 = 6.0;
 const TEST_S: f64 = 4.0;
-/// If a test finds at most `POLICED` of the expected losses, there is a policer. If the rate is below the policer's and
-/// more than `NOT_POLICED` of the expected losses occur nevertheless, that verdict was wrong.
+/// If a test with at least `EXPECTED` expected losses finds at most `POLICED` of them, there is a policer. If the rate
+/// is below the policer's and more than `NOT_POLICED` of the expected losses occur nevertheless, that verdict was
+/// wrong.
 const POLICED: f64 = 0.3;
 const NOT_POLICED: f64 = 0.7;
 /// A policer's limit on the rate starts at `CAP` times the arrival rate. After `HOLD_S`, in s, the limit rises by the
@@ -175,7 +176,7 @@ impl Losses {
                 self.bear(self.lost / all.max(1.0));
             }
         } else if seen.now_s - since_s > TEST_S {
-            // Too few packets were sent to tell a policer from a lossy link, and too few were lost to do harm.
+            // Too few packets were sent to tell a policer from a lossy link, so the losses count as the link's own.
             self.bear(expected);
         }
     }
@@ -192,6 +193,7 @@ impl Losses {
         let is_over =
             share > 0.015 + 1.5 * self.inherent && packets >= LEAST_PACKETS && *cap_bps > 0.97 * *received_bps;
         if is_over && elapsed_s > HOLD_S && !is_certain {
+            // Losses go on, and too few packets were counted to be sure of the policer.
             self.bear(share);
         } else if is_over && elapsed_s > HOLD_S {
             // The arrival rate of one second is noisy, so at most the part of the limit that was not lost is used.

@@ -58,7 +58,7 @@ use crate::units::{Instant, Rate, SenderClock, Size, Span};
 /// | symbol | name | unit |
 /// | --- | --- | --- |
 /// | `dq`, `dl` | smallest delay above the base in a report less `j`, at least 0; delay of its last packet | s |
-/// | `j` | jitter: idle delay ([`IdleDelay`](crate::measure::packets::IdleDelay)) above the base, on fast links | s |
+/// | `j` | jitter: idle delay ([`IdleDelay`](crate::measure::packets::IdleDelay)) less the base, on fast links | s |
 /// | `D` | from a decision to the report on it: round trip, report interval and 30 ms | s |
 /// | `R` | rate of service of a busy bottleneck ([`Recent::service`](crate::measure::packets::Recent::service)) | bit/s |
 /// | `L` | time over which `R` was measured | s |
@@ -92,7 +92,7 @@ use crate::units::{Instant, Rate, SenderClock, Size, Span};
 /// start**, probes look for a wide link. Each probe is three times as fast as the rate that the last one has proved.
 ///
 /// Limits: a flow that starts while a queue stands takes the delay of that queue for the delay of the empty path, until
-/// the queue empties once. On paths with rough delays, and on slow links where a packet takes long, flows may not
+/// the queue empties once. Only on slow links does it lower its rate three times, so that the queue empties. On paths with rough delays, and on slow links where a packet takes long, flows may not
 /// reach equal shares within half a minute. In competition with short TCP flows, a seventh of the capacity that they
 /// leave is not used, because the rate needs time to recover from their bursts.
 #[derive(Clone, Debug)]
@@ -131,8 +131,8 @@ pub struct EquipoiseConfig {
     /// A flow of twice the priority has twice the rate.
     pub priority: f64,
     /// The upper limit of the queueing delay target of a flow that is alone. If flows share a bottleneck, the target is
-    /// longer by 1.8 ms plus a fifth of the jitter (at most 8 ms), times the logarithm of the number of flows (at most
-    /// 1.8).
+    /// longer by the product of two values: 1.8 ms plus a fifth of the jitter (this fifth is at most 8 ms), and the
+    /// logarithm of the number of flows (at most 1.8).
     pub most_queue: Span,
     /// Whether the law takes TCP's rate in competition with loss-based flows. Otherwise it only uses the capacity that
     /// they leave.
@@ -276,7 +276,7 @@ impl Equipoise {
             min_bps: self.limits.min().as_bps_f64(),
             max_bps: self.limits.max().as_bps_f64(),
             has_rival: self.rival.is_some(),
-            age_s: seen.now_s - self.new_s,
+            age_s: seen.now_s - self.path.began_s,
             packet_s: self.path.packet_s(self.rate_bps),
         };
         if let Some((before_bps, now_bps)) = self.delay.take_slower(seen.now_s)

@@ -21,7 +21,7 @@ pub(super) struct Path {
     /// The round trip `rtt` and the interval of reports `fb`, both smoothed, in s.
     round_trip_s: Option<f64>,
     feedback_s: f64,
-    began_s: f64,
+    pub(super) began_s: f64,
     reported_s: Option<f64>,
     /// `m`, the smoothed share of packets with an ECN mark, and `m0`, this share among packets that did not wait.
     marked: f64,
@@ -46,10 +46,13 @@ pub(super) struct Seen {
     pub(super) round_trip_s: f64,
     pub(super) latest_round_trip_s: f64,
     pub(super) least_round_trip_s: f64,
-    /// `dq` and `dl`: the smallest delay above the base in this report less the jitter `j`, and the delay above the base
-    /// of its last packet that is not part of a probe.
+    /// `dq` and `dl`: the smallest delay above the base in this report less the jitter `j`, at least 0, and the delay
+    /// above the base of its last packet that is not part of a probe.
     pub(super) least_s: f64,
     pub(super) last_s: f64,
+    /// The smallest delay above the base in this report, in s. The idle delay contains a queue that never stays empty
+    /// for 0.6 s, so a rival is looked for in this value and not in `dq`.
+    pub(super) least_over_s: f64,
     /// `j`, by how much the smallest delay of a report exceeds the base delay because of jitter.
     pub(super) jitter_s: f64,
     /// Whether `dl` rises by more than 0.3 s per second.
@@ -76,12 +79,6 @@ pub(super) struct Seen {
 }
 
 impl Seen {
-    /// The smallest delay above the base in this report, with the jitter, in s. A rival's queue that rarely empties is in
-    /// the idle delay too, so a rival is looked for in this value.
-    pub(super) fn least_above_base_s(&self) -> f64 {
-        self.least_s + self.jitter_s
-    }
-
     /// `D`, the time from a decision to the report on it, in s. A standing queue lengthens `D` by 0.1 s at most.
     pub(super) fn loop_s(&self) -> f64 {
         (self.round_trip_s.min(self.least_round_trip_s + 0.1) + self.feedback_s + 0.03).max(0.1)
@@ -113,8 +110,8 @@ const GAPS: f64 = 2.5;
 const GAP_S: f64 = 0.3;
 const MOST_GRANTED: usize = 512;
 /// The idle delay above the base delay counts as jitter up to `MOST_JITTER_S`, in full if the bottleneck transmits a
-/// large packet within `WIDE_S`, and not at all if it takes `NARROW_S`, all in s. On a slower link, the packets of other
-/// flows lengthen the delays of reports as much as jitter does.
+/// large packet within `WIDE_S`, and not at all if it takes `NARROW_S` or longer, all in s. On a slower link, the
+/// packets of other flows lengthen the delays of reports as much as jitter does.
 const MOST_JITTER_S: f64 = 0.040;
 const WIDE_S: f64 = 0.001;
 const NARROW_S: f64 = 0.002;
@@ -255,6 +252,7 @@ impl Path {
             least_round_trip_s: self.least_round_trip_s(),
             // A report with less jitter than usual shows an empty queue, not a negative one.
             least_s: (news.least_s - self.jitter_s).max(0.0),
+            least_over_s: news.least_s,
             last_s: news.last_s,
             jitter_s: self.jitter_s,
             rises: news.last_s - before_s > STEEP * elapsed_s,

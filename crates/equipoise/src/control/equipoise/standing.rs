@@ -71,9 +71,9 @@ const STANDS_BEHIND_FALL_S: f64 = 3.5;
 const STANDS_AGAIN_S: f64 = 0.5;
 pub(super) const AGAIN_S: f64 = 8.0;
 /// Flows that hold a delay drain their queue packet by packet. On a slow link they need so long for it that they would
-/// take each other for rivals. So if a large packet takes longer than `USUAL_PACKET_S`, in s, all these times are longer
-/// in the same ratio, but at most `MOST_STANDS_S`, in s: at least every 4 s such flows lower their rates so that the
-/// queue empties.
+/// take each other for rivals. So if a large packet takes longer than `USUAL_PACKET_S`, in s, all these times are
+/// longer in the same ratio, but at most `MOST_STANDS_S`, in s: at least every 4 s such flows lower their rates so that
+/// the queue empties.
 const USUAL_PACKET_S: f64 = 0.0075;
 const MOST_STANDS_S: f64 = 5.0;
 /// A standing queue must be longer than `LEAST_STANDING_S`, and longer than the smallest recent target by
@@ -107,7 +107,7 @@ impl StandingQueue {
         } else if seen.lost > 0.0 {
             self.lost_s = Some(seen.now_s);
         }
-        self.history.push_back(Noted { at: seen.now_s, least: seen.least_above_base_s(), target: target_s });
+        self.history.push_back(Noted { at: seen.now_s, least: seen.least_over_s, target: target_s });
         while self.history.len() > MOST_REPORTS || self.history.front().is_some_and(|it| it.at < seen.now_s - HISTORY_S)
         {
             self.history.pop_front();
@@ -179,7 +179,7 @@ impl StandingQueue {
     pub(super) fn fell(&self, seen: &Seen) -> bool {
         let (_, before_s) = self.extremes(seen.now_s, 0.5, 0.3);
         let is_lossy = self.lost_s.is_some_and(|at| at > seen.now_s - LOSSES_S);
-        before_s - seen.least_above_base_s() > (0.2 * seen.least_above_base_s()).max(0.020) && !is_lossy
+        before_s - seen.least_over_s > (0.2 * seen.least_over_s).max(0.020) && !is_lossy
     }
 
     /// Discards the history.
@@ -208,10 +208,10 @@ impl FullQueue {
         for counted in [&mut self.short, &mut self.long] {
             *counted = (counted.0 * fades, counted.1 * fades);
         }
-        let is_long = seen.least_above_base_s() > FULL_S.max(FULL_TARGETS * target_s);
+        let is_long = seen.least_over_s > FULL_S.max(FULL_TARGETS * target_s);
         let counted = if is_long { &mut self.long } else { &mut self.short };
         *counted = (counted.0 + seen.arrived + seen.lost, counted.1 + seen.lost);
-        if seen.lost > 0.0 && is_long && seen.least_above_base_s() >= NEARLY_MOST * longest_s && !seen.after_gap {
+        if seen.lost > 0.0 && is_long && seen.least_over_s >= NEARLY_MOST * longest_s && !seen.after_gap {
             let is_new = self.episodes_s[0].is_none_or(|last| seen.now_s - last > EPISODE_S);
             if is_new {
                 self.episodes_s = [Some(seen.now_s), self.episodes_s[0]];
@@ -239,7 +239,7 @@ mod tests {
         let stands_after_s = |packet_s: f64, since_rival_s: f64| {
             let mut standing = StandingQueue::default();
             (1..100).map(f64::from).find_map(|report| {
-                let seen = Seen { now_s: 0.1 * report, elapsed_s: 0.1, least_s: 0.060, ..Seen::default() };
+                let seen = Seen { now_s: 0.1 * report, elapsed_s: 0.1, least_over_s: 0.060, ..Seen::default() };
                 standing.push(&seen, 0.010);
                 let recently = Recently { since_rival_s, has_slowed: false, packet_s };
                 (standing.judge(&seen, &Path::new(), recently) != Standing::Nothing).then_some(seen.now_s)
@@ -267,8 +267,8 @@ mod tests {
                 // A queue that grows from 25 to 45 ms within 2 s, and then falls at once.
                 let phase_s = now_s % 2.0;
                 let lost = f64::from(now_s > 1.0 && (phase_s - lost_at_s).abs() < 0.05);
-                let least_s = if now_s < 1.0 { 0.0 } else { 0.025 + 0.010 * phase_s };
-                let seen = Seen { now_s, elapsed_s: 0.1, least_s, lost, arrived: 10.0, ..Seen::default() };
+                let least_over_s = if now_s < 1.0 { 0.0 } else { 0.025 + 0.010 * phase_s };
+                let seen = Seen { now_s, elapsed_s: 0.1, least_over_s, lost, arrived: 10.0, ..Seen::default() };
                 standing.push(&seen, 0.010);
                 standing.full.is_filled(now_s, f64::INFINITY)
             })
@@ -283,8 +283,8 @@ mod tests {
             let mut standing = StandingQueue::default();
             (1..22).map(f64::from).any(|report| {
                 let now_s = 0.1 * report;
-                let least_s = 0.050 - falls_per_s * (now_s - 1.5).max(0.0);
-                let seen = Seen { now_s, elapsed_s: 0.1, least_s, ..Seen::default() };
+                let least_over_s = 0.050 - falls_per_s * (now_s - 1.5).max(0.0);
+                let seen = Seen { now_s, elapsed_s: 0.1, least_over_s, ..Seen::default() };
                 standing.push(&seen, 0.010);
                 let recently = Recently { since_rival_s: f64::INFINITY, has_slowed: false, packet_s: 0.002 };
                 standing.judge(&seen, &Path::new(), recently) != Standing::Nothing

@@ -9,7 +9,8 @@ use super::{BaseDelay, SizeClass};
 /// smaller minimum, but also more late packets that delay the packets behind them. A flow that takes this difference
 /// for a queue gets a rate that depends on its own jitter instead of the queue that it shares. So this meter compares
 /// like with like: it takes the mean of the smallest delays of successive reports, and the smallest such mean of the
-/// last seconds. Without jitter, it is close to the base delay. This measure is our choice.
+/// last seconds. Without jitter, this is the base delay if the queue was empty for `MEAN_S` within these seconds; a
+/// queue that was empty for a shorter time at once counts in part as idle delay. This measure is our choice.
 #[derive(Clone, Debug)]
 pub struct IdleDelay {
     /// The newest reports: the time of each one and the smallest delay in it, both in s.
@@ -19,8 +20,8 @@ pub struct IdleDelay {
 }
 
 impl IdleDelay {
-    /// A mean is over the reports of `MEAN_S`, in s, and over at least `LEAST_REPORTS` reports. With a shorter time, the
-    /// smallest mean is smaller by chance; with a longer time, the queue is rarely empty for long enough.
+    /// A mean is over the reports of about `MEAN_S`, in s, and over at least `LEAST_REPORTS` reports. With a shorter
+    /// time, the smallest mean is smaller by chance; with a longer time, the queue is rarely empty for long enough.
     const MEAN_S: f64 = 0.6;
     const LEAST_REPORTS: usize = 3;
     /// Maximum number of reports that are kept, whatever the receiver sends.
@@ -33,8 +34,8 @@ impl IdleDelay {
         Self { reports: VecDeque::new(), least: BaseDelay::new() }
     }
 
-    /// Records a report at `now_s`, in which the smallest delay of a large packet is `least_s`, both in s. While `held`,
-    /// earlier means do not age. A delay that is not finite is ignored.
+    /// Records a report at `now_s`, whose smallest delay, as that of a large packet, is `least_s`, both in s. While
+    /// `held`, earlier means do not age. A delay that is not finite is ignored.
     pub fn push(&mut self, now_s: f64, held: bool, least_s: f64) {
         self.least.come_to(now_s, held);
         if !least_s.is_finite() {
