@@ -405,7 +405,7 @@ mod tests {
     }
 
     /// If it fails, the law sees a negative queue after a report without jitter, and raises the rate by a multiple of
-    /// what an empty queue permits.
+    /// what an empty queue permits; or it takes the jitter itself for the queue of a rival.
     #[test]
     fn a_report_with_less_jitter_than_usual_shows_an_empty_queue() {
         let mut path = rough_path();
@@ -417,5 +417,6 @@ mod tests {
         let seen = path.observe(Instant::ZERO, &feedback, false, Some(20e6)).expect("a packet arrived");
         assert!(seen.jitter_s > 0.003, "{}", seen.jitter_s);
         assert!(seen.least_s.abs() < 1e-12, "{}", seen.least_s);
+        assert!((seen.least_over_s - 0.001).abs() < 1e-12, "a rival is looked for without it: {}", seen.least_over_s);
     }
 }
