@@ -92,9 +92,10 @@ use crate::units::{Instant, Rate, SenderClock, Size, Span};
 /// start**, probes look for a wide link. Each probe is three times as fast as the rate that the last one has proved.
 ///
 /// Limits: a flow that starts while a queue stands takes the delay of that queue for the delay of the empty path, until
-/// the queue empties once. Only on slow links does it lower its rate three times, so that the queue empties. On paths with rough delays, and on slow links where a packet takes long, flows may not
-/// reach equal shares within half a minute. In competition with short TCP flows, a seventh of the capacity that they
-/// leave is not used, because the rate needs time to recover from their bursts.
+/// the queue empties once. Only on slow links does it lower its rate three times, so that the queue empties. On paths
+/// with rough delays, and on slow links where a packet takes long, flows may not reach equal shares within half a
+/// minute. In competition with short TCP flows, a seventh of the capacity that they leave is not used, because the rate
+/// needs time to recover from their bursts.
 #[derive(Clone, Debug)]
 pub struct Equipoise {
     limits: RateLimits,

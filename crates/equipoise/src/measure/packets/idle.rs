@@ -5,12 +5,11 @@ use super::{BaseDelay, SizeClass};
 /// The delay that reports show while the path is empty.
 ///
 /// The base delay is a minimum, and with jitter few packets come near to it: the smallest delay in a report is some
-/// milliseconds longer, even without a queue. By how much depends on the rate of the flow, because more packets have a
-/// smaller minimum, but also more late packets that delay the packets behind them. A flow that takes this difference
-/// for a queue gets a rate that depends on its own jitter instead of the queue that it shares. So this meter compares
-/// like with like: it takes the mean of the smallest delays of successive reports, and the smallest such mean of the
-/// last seconds. Without jitter, this is the base delay if the queue was empty for `MEAN_S` within these seconds; a
-/// queue that was empty for a shorter time at once counts in part as idle delay. This measure is our choice.
+/// milliseconds longer, even without a queue. By how much differs between flows, even on equal paths. A flow that takes
+/// this difference for a queue gets a rate that depends on its own jitter instead of the queue that it shares. So this
+/// meter takes the mean of the smallest delays of successive reports, and the smallest such mean of the last
+/// [`BaseDelay::WINDOW_S`]. Without jitter, this is the base delay if the queue was once empty for 0.6 s in this time.
+/// If it was empty only for shorter times, a part of it counts as idle delay. This measure is our choice.
 #[derive(Clone, Debug)]
 pub struct IdleDelay {
     /// The newest reports: the time of each one and the smallest delay in it, both in s.
