@@ -3,6 +3,8 @@
 use std::ffi::OsStr;
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::thread;
 
 use equipoise_fuzz::{TARGETS, Target, seeds};
 
@@ -44,21 +46,34 @@ fn every_target_holds_over_its_corpus() {
     }
 }
 
+/// Several threads share the seeds, because all of them take 40 s on one thread.
 #[test]
 fn every_target_holds_over_its_seeds_cut_short_and_with_any_bit_turned() {
+    const THREADS: usize = 4;
     let all = seeds::all();
-    for (name, target) in TARGETS {
-        let bytes = all.iter().filter(|(of, ..)| of == name);
-        for (_, seed, bytes) in bytes {
-            for end in 0..bytes.len() {
-                run(*target, &format!("{name}/{seed} to byte {end}"), &bytes[..end]);
-            }
-            for bit in 0..8 * bytes.len() {
-                let mut turned = bytes.clone();
-                turned[bit / 8] ^= 1 << (bit % 8);
-                run(*target, &format!("{name}/{seed} with bit {bit} turned"), &turned);
-            }
+    let next = AtomicUsize::new(0);
+    let take = || {
+        while let Some((target, seed, bytes)) = all.get(next.fetch_add(1, Ordering::Relaxed)) {
+            holds_if_damaged(target, seed, bytes);
         }
+    };
+    thread::scope(|scope| {
+        for _ in 0..THREADS {
+            scope.spawn(take);
+        }
+    });
+}
+
+/// Runs the target called `name` with the beginnings of the seed, and with the seed in which one bit is turned.
+fn holds_if_damaged(name: &str, seed: &str, bytes: &[u8]) {
+    let (_, target) = TARGETS.iter().find(|(of, _)| *of == name).expect("each seed is one of a target");
+    for end in 0..bytes.len() {
+        run(*target, &format!("{name}/{seed} to byte {end}"), &bytes[..end]);
+    }
+    for bit in 0..8 * bytes.len() {
+        let mut turned = bytes.to_vec();
+        turned[bit / 8] ^= 1 << (bit % 8);
+        run(*target, &format!("{name}/{seed} with bit {bit} turned"), &turned);
     }
 }
 

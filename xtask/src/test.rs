@@ -9,9 +9,11 @@ pub(crate) const RESULT: &str = "test result: ";
 pub(crate) const SKIPPED: &str = "skipped: ";
 /// Packages that connect the controllers to other software (QUIC, WebRTC, GStreamer, web browsers), and an example.
 const ADAPTERS: [&str; 5] = ["equipoise-quic", "equipoise-webrtc", "equipoise-gst", "equipoise-web", "browser"];
-/// Number of slow tests that run at the same time. Most of them sleep. A test that needs the whole machine waits until
-/// no other test runs.
-const SLOW_AT_ONCE: &str = "6";
+/// Number of fast tests that run at the same time. Many of them sleep.
+const FAST_AT_ONCE: &str = "5";
+/// Number of slow tests that run at the same time. Most of them sleep, or wait until no other test runs because they
+/// need the whole machine.
+const SLOW_AT_ONCE: &str = "20";
 
 /// Which tests are run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -32,6 +34,7 @@ pub(crate) fn run(workspace: &Workspace, tier: Tier) -> Result<(), Error> {
     // `--show-output` is needed because skipped tests count as successful, and their output has the reason for the
     // skip.
     let fast = workspace.cargo(["test", "--no-fail-fast", "--", "--show-output"]);
+    let fast = fast.arguments(["--test-threads", FAST_AT_ONCE]);
     // Doc tests are excluded here, because doc tests that are marked `ignore` are not meant to run.
     let slow = workspace.cargo(["test", "--no-fail-fast", "--lib", "--bins", "--tests", "--", "--show-output"]);
     let slow = slow.arguments(["--ignored", "--test-threads", SLOW_AT_ONCE]);

@@ -88,11 +88,11 @@ fn a_senders_wall_clock_that_is_set_once_is_noticed_and_moves_neither_delay_nor_
 /// If it fails, the measured delays and therefore the rate change when an administrator or a time server sets a host's
 /// clock.
 #[test]
-#[ignore = "real time: 31 s, alone on the machine"]
+#[ignore = "real time: 31 s, on a quiet machine"]
 fn a_wall_clock_that_is_set_is_noticed_and_moves_neither_delay_nor_rate() {
     const FIRST_S: u64 = 8;
     const EVERY_S: u64 = 5;
-    let Some(mut bench) = Bench::new(Machine::alone(), |_: &Passing| vec![0]) else { return };
+    let Some(mut bench) = Bench::new(Machine::half(), |_: &Passing| vec![0]) else { return };
     if !bench.give_clocks() {
         return;
     }
@@ -119,14 +119,14 @@ fn a_wall_clock_that_is_set_is_noticed_and_moves_neither_delay_nor_rate() {
 ///
 /// If it fails, a jump of one host's clock is measured as delay.
 #[test]
-#[ignore = "real time: 43 s, alone on the machine"]
+#[ignore = "real time: 43 s, on a quiet machine"]
 fn a_session_clock_that_jumps_or_stalled_is_noticed_and_the_rate_comes_back() {
     const FIRST_S: u64 = 8;
     const EVERY_S: u64 = 9;
     let cut = Arc::new(AtomicBool::new(false));
     let is_cut = cut.clone();
     let fate = move |_: &Passing| if is_cut.load(Ordering::Relaxed) { vec![] } else { vec![0] };
-    let Some(mut bench) = Bench::new(Machine::alone(), fate) else { return };
+    let Some(mut bench) = Bench::new(Machine::half(), fate) else { return };
     if !bench.give_clocks() {
         return;
     }

@@ -1,5 +1,7 @@
 //! A lock on the machine for tests that take real time. The lock works between threads and between processes, so any
 //! test runner can start the tests. The kernel releases the lock when the test that has it ends, panics or is killed.
+//!
+//! The lock consists of two files, the halves of the machine. All tests lock them in the same order.
 
 use std::env;
 use std::fs::File;
@@ -11,29 +13,46 @@ use std::fs::File;
 #[derive(Debug)]
 #[must_use]
 pub(crate) struct Machine {
-    _file: File,
+    _halves: Vec<File>,
 }
 
 impl Machine {
     /// Locks for a test that may run at the same time as other tests, because its bounds hold on a busy machine. A test
     /// that computes for a long time also needs this lock, so that it does not disturb tests that must run alone.
     pub(crate) fn shared() -> Self {
-        let file = open();
-        file.lock_shared().expect("the lock file can be locked");
-        Self { _file: file }
+        let halves = halves();
+        for half in &halves {
+            half.lock_shared().expect("the lock file can be locked");
+        }
+        Self { _halves: halves.into() }
+    }
+
+    /// Locks for a test that needs a machine with little load, and that causes little load. One other test of this kind
+    /// may run at the same time.
+    pub(crate) fn half() -> Self {
+        let [first, second] = halves();
+        if first.try_lock().is_ok() {
+            return Self { _halves: vec![first] };
+        }
+        second.lock().expect("the lock file can be locked");
+        Self { _halves: vec![second] }
     }
 
     /// Locks for a test that must run alone: it loads the processors, measures short times, or changes a global setting
     /// of the kernel.
     pub(crate) fn alone() -> Self {
-        let file = open();
-        file.lock().expect("the lock file can be locked");
-        Self { _file: file }
+        let halves = halves();
+        for half in &halves {
+            half.lock().expect("the lock file can be locked");
+        }
+        Self { _halves: halves.into() }
     }
 }
 
-fn open() -> File {
-    let path = env::temp_dir().join("equipoise-test-machine.lock");
-    // If another user created the file, this process can open and lock it, but cannot create it.
-    File::open(&path).or_else(|_| File::create(&path)).expect("the temporary folder holds the lock file")
+fn halves() -> [File; 2] {
+    ["first", "second"].map(|half| {
+        let path = env::temp_dir().join(format!("equipoise-test-machine-{half}.lock"));
+        // If another user created the file, this process can open and lock it, but cannot create it.
+        File::open(&path).or_else(|_| File::create(&path)).expect("the temporary folder holds the lock file")
+    })
 }

@@ -109,10 +109,10 @@ fn a_session_outlives_one_of_its_interfaces_and_takes_it_up_again() {
 /// If the receiver's interface goes down, the sender is not notified. It stops using the path when three reports in
 /// sequence are missing, or four on a busy machine.
 #[test]
-#[ignore = "real time: 31 s, alone on the machine"]
+#[ignore = "real time: 31 s, on a quiet machine"]
 fn a_session_outlives_one_of_its_receivers_interfaces_and_takes_it_up_again() {
     let outage = ["ip -n FAR link set eth1 down", "ip -n FAR link set eth1 up"];
-    let Some(down) = goes_on_through(Machine::alone(), &outage, 4 * 250) else { return };
+    let Some(down) = goes_on_through(Machine::half(), &outage, 4 * 250) else { return };
     assert_eq!(down, 0);
 }
 

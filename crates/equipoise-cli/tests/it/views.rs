@@ -333,10 +333,10 @@ fn lateness(folder: &Folder, is_watched: bool) -> f64 {
         (lines, metrics)
     });
     let through = line.split(' ').nth(1).and_then(|address| address.rsplit(':').next()).expect("an address");
-    let mut sender = Running::start(&mut send(through, "4M", &["-t", "3", "-q"]));
+    let mut sender = Running::start(&mut send(through, "4M", &["-t", "2", "-q"]));
     if let Some((_, metrics)) = &following {
         for _ in 0..2 {
-            thread::sleep(Duration::from_secs(1));
+            thread::sleep(Duration::from_millis(700));
             assert!(body(*metrics, "/metrics").ends_with("# EOF\n"));
         }
     }
@@ -356,7 +356,7 @@ fn lateness(folder: &Folder, is_watched: bool) -> f64 {
 /// If it fails, live views delay packets. The test compares ten runs with views and ten runs without views, in
 /// alternation.
 #[test]
-#[ignore = "real time: 80 s, alone on the machine"]
+#[ignore = "real time: 45 s, alone on the machine"]
 fn departures_are_as_punctual_with_a_page_and_a_scraper_as_without() {
     /// The 97.5th percentile of Student's t-distribution with 9 degrees of freedom.
     const T: f64 = 2.262;

@@ -2,6 +2,7 @@
 
 use std::fs;
 use std::sync::atomic::AtomicBool;
+use std::thread;
 
 use equipoise::units::Span;
 use equipoise_lab::Event;
@@ -344,82 +345,88 @@ fn marks_come_from_several_paths() {
 /// Compares each queue discipline on real sockets with the simulator. The traffic consists of bursts at twice the
 /// link's rate, whose delay depends on the discipline.
 #[test]
-#[ignore = "real time: 40 s"]
+#[ignore = "real time: 10 s"]
 fn every_discipline_does_the_same_live_as_simulated() {
-    for aqm in [
-        "",
-        "aqm = { name = \"codel\" }",
-        "aqm = { name = \"fq_codel\" }",
-        "aqm = { name = \"pie\" }",
-        "aqm = { name = \"dualpi2\" }",
-    ] {
-        let text = format!(
-            "name = \"links\"\nduration = \"8 s\"\n[[link]]\nname = \"way\"\nrate = \"4 Mbit/s\"\ndelay = \"10 ms\"\nqueue = \"60 packets\"\n\
-             {aqm}\nloss = \"1%\"\njitter = \"1 ms half-normal\"\nsteps = [{{ at = \"4 s\", delay = \"20 ms\" }}]\n[[flow]]\n\
-             name = \"media\"\npath = [\"way\"]\npacket_size = \"1000 B\"\n\
-             source = {{ kind = \"on-off\", rate = \"8 Mbit/s\", on = \"200 ms\", off = \"200 ms\" }}\n"
-        );
-        let simulated = run(&text);
-        let scenario = Scenario::parse(&text).expect("a right scenario");
-        let setup = Setup::new(1, Stage::Loopback);
-        let live = live::run(&scenario, &setup, &AtomicBool::new(false), &mut |_| {}).expect("sockets on loopback");
-        let (simulated, live) = (&simulated, &live);
-        let stalled = live.stalls.iter().map(|stall| stall.end_s - stall.start_s).sum::<f64>();
-        let delays =
-            |run: &Run| (run.flows[0].delay.mean_s.expect("delays"), run.flows[0].delay.p95_s.expect("delays"));
-        let ((mean, tail), (live_mean, live_tail)) = (delays(simulated), delays(live));
-        let told = format!(
-            "{aqm} simulated {simulated:?}, live {:?} {:?}, {stalled} s of stalls",
-            live.flows[0].delay, live.links
-        );
-        // The same packets pass the same link, and only the timing of the machine differs.
-        assert!((live_mean - mean).abs() < 2e-3 + 0.1 * mean + stalled, "{told}");
-        assert!((live_tail - tail).abs() < 4e-3 + 0.15 * tail + stalled, "{told}");
-        let sent = |run: &Run| run.flows[0].packets_sent as f64;
-        assert!((sent(live) / sent(simulated) - 1.0).abs() < 0.02, "{told}");
-        let lost = |run: &Run| run.flows[0].packets_lost as f64 / sent(run);
-        assert!((lost(live) - lost(simulated)).abs() < 0.02, "{told}");
-    }
+    let disciplines = ["", "codel", "fq_codel", "pie", "dualpi2"];
+    thread::scope(|scope| {
+        for discipline in disciplines {
+            scope.spawn(move || compare_discipline(discipline));
+        }
+    });
+}
+
+fn compare_discipline(discipline: &str) {
+    let aqm = if discipline.is_empty() { String::new() } else { format!("aqm = {{ name = \"{discipline}\" }}") };
+    let text = format!(
+        "name = \"links\"\nduration = \"8 s\"\n[[link]]\nname = \"way\"\nrate = \"4 Mbit/s\"\ndelay = \"10 ms\"\nqueue = \"60 packets\"\n\
+         {aqm}\nloss = \"1%\"\njitter = \"1 ms half-normal\"\nsteps = [{{ at = \"4 s\", delay = \"20 ms\" }}]\n[[flow]]\n\
+         name = \"media\"\npath = [\"way\"]\npacket_size = \"1000 B\"\n\
+         source = {{ kind = \"on-off\", rate = \"8 Mbit/s\", on = \"200 ms\", off = \"200 ms\" }}\n"
+    );
+    let simulated = run(&text);
+    let scenario = Scenario::parse(&text).expect("a right scenario");
+    let setup = Setup::new(1, Stage::Loopback);
+    let live = live::run(&scenario, &setup, &AtomicBool::new(false), &mut |_| {}).expect("sockets on loopback");
+    let (simulated, live) = (&simulated, &live);
+    let stalled = live.stalls.iter().map(|stall| stall.end_s - stall.start_s).sum::<f64>();
+    let delays = |run: &Run| (run.flows[0].delay.mean_s.expect("delays"), run.flows[0].delay.p95_s.expect("delays"));
+    let ((mean, tail), (live_mean, live_tail)) = (delays(simulated), delays(live));
+    let told = format!(
+        "{aqm} simulated {simulated:?}, live {:?} {:?}, {stalled} s of stalls",
+        live.flows[0].delay, live.links
+    );
+    // The same packets pass the same link, and only the timing of the machine differs.
+    assert!((live_mean - mean).abs() < 2e-3 + 0.1 * mean + stalled, "{told}");
+    assert!((live_tail - tail).abs() < 4e-3 + 0.15 * tail + stalled, "{told}");
+    let sent = |run: &Run| run.flows[0].packets_sent as f64;
+    assert!((sent(live) / sent(simulated) - 1.0).abs() < 0.02, "{told}");
+    let lost = |run: &Run| run.flows[0].packets_lost as f64 / sent(run);
+    assert!((lost(live) - lost(simulated)).abs() < 0.02, "{told}");
 }
 
 /// Compares ECN marks on real sockets with the simulator. A session uses half of the link's capacity, and bursts of
 /// other traffic exceed the other half.
 #[test]
-#[ignore = "real time: 75 s"]
+#[ignore = "real time: 25 s"]
 fn queues_mark_the_same_live_as_simulated() {
-    for (aqm, ecn) in [("codel", "ect0"), ("dualpi2", "ect0"), ("dualpi2", "ect1")] {
-        let text = format!(
-            "name = \"marks\"\nduration = \"10 s\"\n[[link]]\nname = \"way\"\nrate = \"4 Mbit/s\"\ndelay = \"10 ms\"\nqueue = \"200 packets\"\n\
-             aqm = {{ name = \"{aqm}\" }}\n[[flow]]\nname = \"media\"\npath = [\"way\"]\npacket_size = \"1000 B\"\nreport_interval = \"0.5 s\"\n\
-             ecn = \"{ecn}\"\ncontroller = {{ name = \"cbr\", rate = \"2 Mbit/s\" }}\n[[flow]]\nname = \"others\"\npath = [\"way\"]\n\
-             packet_size = \"1000 B\"\nsource = {{ kind = \"on-off\", rate = \"3 Mbit/s\", on = \"200 ms\", off = \"200 ms\" }}\n"
-        );
-        let simulated = run(&text);
-        let scenario = Scenario::parse(&text).expect("a right scenario");
-        for stage in [Stage::Loopback, Stage::Namespaces] {
-            let setup = Setup::new(1, stage);
-            let live = match live::run(&scenario, &setup, &AtomicBool::new(false), &mut |_| {}) {
-                Ok(live) => live,
-                Err(LiveError::Net(NetError::TestBed { .. })) => {
-                    println!("skipped: network namespaces: ip netns add needs root");
-                    continue;
-                }
-                Err(error) => panic!("{error}"),
-            };
-            let share = |run: &Run| {
-                let flow = &run.flows[0];
-                flow.packets_marked.expect("they may be marked") as f64 / flow.packets_received as f64
-            };
-            let stalled = live.stalls.iter().map(|stall| stall.end_s - stall.start_s).sum::<f64>();
-            let [wanted, found] = [share(&simulated), share(&live)];
-            println!("{aqm} {ecn} {stage:?}: {wanted} simulated, {found} live, {stalled} s of stalls");
-            let told =
-                format!("{aqm} {ecn} {stage:?}: {wanted} simulated, {found} live, {stalled} s of stalls; {live:?}");
-            assert!(wanted > 0.02 && found > 0.0, "{told}");
-            assert!((found - wanted).abs() < 0.02 + 0.3 * wanted + stalled / 10.0, "{told}");
-            let link = &live.links[0];
-            assert!(live.flows[0].packets_marked <= Some(link.packets_marked), "{told}");
-            assert_eq!(live.flows[1].packets_marked, None, "{told}");
+    thread::scope(|scope| {
+        for (aqm, ecn) in [("codel", "ect0"), ("dualpi2", "ect0"), ("dualpi2", "ect1")] {
+            scope.spawn(move || compare_marks(aqm, ecn));
         }
+    });
+}
+
+fn compare_marks(aqm: &str, ecn: &str) {
+    let text = format!(
+        "name = \"marks\"\nduration = \"10 s\"\n[[link]]\nname = \"way\"\nrate = \"4 Mbit/s\"\ndelay = \"10 ms\"\nqueue = \"200 packets\"\n\
+         aqm = {{ name = \"{aqm}\" }}\n[[flow]]\nname = \"media\"\npath = [\"way\"]\npacket_size = \"1000 B\"\nreport_interval = \"0.5 s\"\n\
+         ecn = \"{ecn}\"\ncontroller = {{ name = \"cbr\", rate = \"2 Mbit/s\" }}\n[[flow]]\nname = \"others\"\npath = [\"way\"]\n\
+         packet_size = \"1000 B\"\nsource = {{ kind = \"on-off\", rate = \"3 Mbit/s\", on = \"200 ms\", off = \"200 ms\" }}\n"
+    );
+    let simulated = run(&text);
+    let scenario = Scenario::parse(&text).expect("a right scenario");
+    for stage in [Stage::Loopback, Stage::Namespaces] {
+        let setup = Setup::new(1, stage);
+        let live = match live::run(&scenario, &setup, &AtomicBool::new(false), &mut |_| {}) {
+            Ok(live) => live,
+            Err(LiveError::Net(NetError::TestBed { .. })) => {
+                println!("skipped: network namespaces: ip netns add needs root");
+                continue;
+            }
+            Err(error) => panic!("{error}"),
+        };
+        let share = |run: &Run| {
+            let flow = &run.flows[0];
+            flow.packets_marked.expect("they may be marked") as f64 / flow.packets_received as f64
+        };
+        let stalled = live.stalls.iter().map(|stall| stall.end_s - stall.start_s).sum::<f64>();
+        let [wanted, found] = [share(&simulated), share(&live)];
+        println!("{aqm} {ecn} {stage:?}: {wanted} simulated, {found} live, {stalled} s of stalls");
+        let told = format!("{aqm} {ecn} {stage:?}: {wanted} simulated, {found} live, {stalled} s of stalls; {live:?}");
+        assert!(wanted > 0.02 && found > 0.0, "{told}");
+        assert!((found - wanted).abs() < 0.02 + 0.3 * wanted + stalled / 10.0, "{told}");
+        let link = &live.links[0];
+        assert!(live.flows[0].packets_marked <= Some(link.packets_marked), "{told}");
+        assert_eq!(live.flows[1].packets_marked, None, "{told}");
     }
 }
