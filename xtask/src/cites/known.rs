@@ -101,6 +101,11 @@ pub(super) const PAPERS: &[(&str, &str)] = &[
          INFOCOM",
     ),
     (
+        "Narayanan 2020",
+        "A. Narayanan, E. Ramadan, R. Mehta and others, *Lumos5G: mapping and predicting commercial mmWave 5G \
+         throughput*, IMC",
+    ),
+    (
         "Netravali 2015",
         "R. Netravali, A. Sivaraman, S. Das, A. Goyal, K. Winstein, J. Mickens and H. Balakrishnan, *Mahimahi: accurate \
          record-and-replay for HTTP*, USENIX ATC",
