@@ -396,6 +396,7 @@ fn queues_mark_the_same_live_as_simulated() {
     });
 }
 
+#[expect(clippy::print_stdout, reason = "what was measured is of interest, and why a part was skipped")]
 fn compare_marks(aqm: &str, ecn: &str) {
     let text = format!(
         "name = \"marks\"\nduration = \"10 s\"\n[[link]]\nname = \"way\"\nrate = \"4 Mbit/s\"\ndelay = \"10 ms\"\nqueue = \"200 packets\"\n\
