@@ -43,7 +43,7 @@ impl Point {
         }
     }
 
-    /// Merges two points that cover `count` and `more` intervals. Most values are weighted means; the 95th percentile
+    /// Merges two points with the weights `count` and `more`. Most values are weighted means; the 95th percentile
     /// is the larger of the two.
     fn and(self, count: f64, other: Self, more: f64) -> Self {
         let mean = |one: f64, two: f64| match (one.is_nan(), two.is_nan()) {

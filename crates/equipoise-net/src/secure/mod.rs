@@ -1,4 +1,4 @@
-//! Authentication and encryption of sessions: the exchange that opens sessions, keys, SRTP.
+//! Authentication and encryption of sessions: the keys, the exchange that opens a session, and SRTP.
 //!
 //! [`opening`] and [`door`] are the sender's and the receiver's part of the exchange that opens a session. [`message`]
 //! is the format of its messages. An `association` is the DTLS handshake within the exchange, and [`protection`] uses

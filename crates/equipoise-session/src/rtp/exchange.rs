@@ -190,10 +190,10 @@ impl Exchange {
         self.arrivals.take_news()
     }
 
-    /// Makes the request that is due at `now`. Returns the request's number and extension. While the last three
-    /// requests are unanswered, skips every second request and returns `None` for it. `limited` returns whether the
-    /// application limited the rate in the interval. While media is stopped, no request is skipped; instead the request
-    /// interval grows with each unanswered request.
+    /// Makes the request that is due at `now`. Returns the request's number and extension. While the receiver
+    /// [is silent](Self::is_silent), skips every second request and returns `None` for it. `limited` returns whether
+    /// the application limited the rate in the interval. While media is stopped, no request is skipped; instead the
+    /// request interval grows with each unanswered request.
     pub(crate) fn turn(
         &mut self,
         now: Instant<SenderClock>,

@@ -30,7 +30,8 @@ const LINGERS: Span = Span::from_secs(1);
 /// How long a measured response time is used. Our choice, because paths change.
 const BELIEVED: Span = Span::from_secs(10);
 
-/// The missing packets of a stream that may still arrive in time.
+/// The missing packets of a stream that may still arrive in time, or that the receiver stopped waiting for at most
+/// [`LINGERS`] ago.
 #[derive(Debug)]
 pub(crate) struct MissingPackets {
     /// How long the receiver waits for a missing packet before it delivers later ones.

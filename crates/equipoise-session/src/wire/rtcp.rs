@@ -296,7 +296,7 @@ impl<'a> ReceiverReport<'a> {
 }
 
 impl<'a> SourceDescription<'a> {
-    /// Returns each source and its canonical name as bytes: UTF-8 if the peer conforms to RFC 3550.
+    /// Returns each source that has a canonical name, and this name as bytes: UTF-8 if the peer conforms to RFC 3550.
     pub fn cnames(&self) -> impl Iterator<Item = (u32, &'a [u8])> + 'a {
         let mut reader = Reader::new(self.chunks, 0);
         (0..self.count).filter_map(move |_| {

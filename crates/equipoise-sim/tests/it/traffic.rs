@@ -33,7 +33,8 @@ fn a_capacity_step_takes_hold_at_its_time() {
 }
 
 /// If it fails, a traffic model does not load a link at its stated rate. The tolerance is one packet for equal gaps,
-/// and about five standard errors for random gaps: 281 250 packets, 5000 bursts and 5000 silences.
+/// and about five standard errors for random gaps: a run has 281 250 packets of Poisson traffic, or 5000 bursts and
+/// 5000 silences.
 #[test]
 fn sources_offer_their_mean_rate() {
     let on_off = Traffic::OnOff { on: Span::from_millis(25), off: Span::from_millis(25) };

@@ -15,7 +15,7 @@ use crate::units::{Instant, Rate, SenderClock, Size, Span};
 ///
 /// Our interpretation: the first packet sent corresponds to libwebrtc's event of an available network. The controller
 /// interface has no allocation of the rate to streams. Therefore a change of the allocation causes no probe, and the
-/// bound of twice the allocation is left out. A probe is withdrawn if none of its packets was sent within a second.
+/// bound of twice the allocation is left out. Probes that were not wholly sent within a second are withdrawn.
 #[derive(Clone, Debug)]
 pub(super) struct Probing {
     is_periodic: bool,
@@ -61,7 +61,7 @@ pub(super) enum ProbeLimit {
     Closed,
 }
 
-// All constants below, except the last, are from libwebrtc, `probe_controller`.
+// All constants below, except the last two, are from libwebrtc, `probe_controller`.
 /// Rates of the first two probes, as multiples of the first rate.
 const FIRST: [f64; 2] = [3.0, 6.0];
 /// Rate of a further probe, as a multiple of the last result.
@@ -92,7 +92,8 @@ const PERIOD: Span = Span::from_secs(5);
 const PERIODIC: f64 = 2.0;
 /// The highest rate of a probe while the allowed rate rises in spite of losses, as a multiple of the allowed rate.
 const UNDER_LOSSES: f64 = 1.5;
-/// Time after which a probe that was not possible is tried again.
+/// Time after which a probe that was not possible is tried again. Source: the process interval of libwebrtc,
+/// `goog_cc_factory`.
 const RETRY: Span = Span::from_millis(25);
 /// Size of the queue of probes. Our choice: twice the largest number of probes that are requested at once.
 const QUEUE: usize = 4;

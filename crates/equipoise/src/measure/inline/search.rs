@@ -34,8 +34,8 @@ const FAR: f64 = 0.15;
 /// A lower bound is a new result if it is above the mean by more than this part of the capacity (our choice). By then,
 /// two streams have agreed on the bound.
 const NEWS: f64 = 0.05;
-/// A queue does not count as growing if its delay grows by less than this part of the time (our choice), which is two
-/// segments in a hundred.
+/// A queue does not count as growing if its delay grows by less than this part of the duration of the stream (our
+/// choice).
 const CLEAR: f64 = 0.02;
 /// Minimum rate of a stream, as a part of the capacity (our choice): a slower stream would take too long.
 const LEAST_RATE: f64 = 0.05;
@@ -48,7 +48,8 @@ impl Search {
     /// Returns the rates that the next stream must cover, from the lowest to the highest.
     ///
     /// The first range is between the connection's own rate and the capacity. No stream is slower than the connection,
-    /// because otherwise the segments after the stream would have to wait.
+    /// because otherwise the segments after the stream would have to wait; only a connection that uses nearly the whole
+    /// capacity has slower streams ([`MOST_LOW`]).
     pub(super) fn sub_range(&self, capacity: f64, own_rate: f64) -> (f64, f64) {
         let (low, high) = self.range.unwrap_or((own_rate.min(capacity / 2.0), capacity));
         let low = low.max(own_rate).clamp(capacity * LEAST_RATE, capacity * MOST_LOW);
