@@ -355,6 +355,7 @@ fn every_discipline_does_the_same_live_as_simulated() {
     });
 }
 
+/// Runs the scenario with this discipline (none for drop-tail) in the simulator and on loopback, and compares the results.
 fn compare_discipline(discipline: &str) {
     let aqm = if discipline.is_empty() { String::new() } else { format!("aqm = {{ name = \"{discipline}\" }}") };
     let text = format!(
@@ -396,6 +397,8 @@ fn queues_mark_the_same_live_as_simulated() {
     });
 }
 
+/// Runs the scenario with this discipline and this ECN field in the simulator, on loopback and in namespaces, and compares
+/// the shares of marked packets.
 #[expect(clippy::print_stdout, reason = "what was measured is of interest, and why a part was skipped")]
 fn compare_marks(aqm: &str, ecn: &str) {
     let text = format!(
