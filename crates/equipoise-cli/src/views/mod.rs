@@ -315,7 +315,8 @@ impl Drop for Watching {
 /// The views' thread: applies events to all views until the channel is closed.
 fn watch(queue: &Receiver<Told>, shared: &Shared, mut screenful: Option<Screenful>, stop: &AtomicBool) {
     yield_to_others();
-    let mut next_sums = Instant::now() + SUMS;
+    // Time of the next totals; `None` after the event `Over`, which must be the last one.
+    let mut next_sums = Some(Instant::now() + SUMS);
     let mut next_look = Instant::now();
     loop {
         let first = queue.recv_timeout(LOOK);
@@ -325,15 +326,15 @@ fn watch(queue: &Receiver<Told>, shared: &Shared, mut screenful: Option<Screenfu
             let (mut board, mut hub) = (lock(&shared.board), lock(&shared.hub));
             for told in &news {
                 board.take(told);
-                // A page ignores everything after the event `Over`, so the totals are sent before this event.
                 if matches!(told, Told::Over { .. }) {
+                    next_sums = None;
                     board.sample();
                     hub.tell(board.sums_line().into());
                 }
                 hub.take(told);
             }
-            if next_sums <= Instant::now() {
-                next_sums = Instant::now() + SUMS;
+            if next_sums.is_some_and(|next| next <= Instant::now()) {
+                next_sums = Some(Instant::now() + SUMS);
                 board.sample();
                 hub.tell(board.sums_line().into());
             }
@@ -354,5 +355,29 @@ fn watch(queue: &Receiver<Told>, shared: &Shared, mut screenful: Option<Screenfu
         }
         // The pause lets several events arrive, which are then handled together.
         thread::sleep(LOOK / 5);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// If it fails, who follows the events and stops at the last line may miss the end of the run.
+    #[test]
+    fn nothing_follows_the_event_that_says_that_the_run_is_over() {
+        let shared = Shared::default();
+        let (post, queue) = sync_channel(MOST_EVENTS);
+        let theirs = shared.clone();
+        let thread = thread::spawn(move || watch(&queue, &theirs, None, &AtomicBool::new(false)));
+        for told in [samples::start(), Told::Over { at_s: 1.0, dropped: 0 }] {
+            post.send(told).expect("the views' thread runs");
+        }
+        // Totals would be due in this time.
+        thread::sleep(SUMS + 2 * LOOK);
+        drop(post);
+        thread.join().expect("no panic");
+        let (lines, _) = shared.follow();
+        assert!(lines.last().is_some_and(|line| line.starts_with("{\"event\":\"over\"")), "{lines:?}");
+        assert_eq!(lines.iter().filter(|line| line.starts_with("{\"event\":\"sums\"")).count(), 1, "{lines:?}");
     }
 }
