@@ -1,6 +1,7 @@
 //! Integration tests from the scenario to the results: invalid input, metrics computed by hand, determinism, and
 //! simulated in comparison with live runs.
 
+mod beside_tcp;
 mod both_ways;
 mod by_packet;
 mod coupled;

@@ -241,11 +241,8 @@ impl Equipoise {
             return;
         }
         let since_s = self.left.as_ref().map_or(f64::INFINITY, |(at_s, _)| seen.now_s - at_s);
-        let recently = Recently {
-            since_rival_s: since_s,
-            has_slowed: self.delay.has_slowed(),
-            packet_s: self.path.packet_s(self.rate_bps),
-        };
+        let recently =
+            Recently { since_rival_s: since_s, has_slowed: self.delay.has_slowed(), packet_s: self.path.packet_s() };
         match self.standing.judge(seen, &self.path, recently) {
             Standing::Nothing => {}
             Standing::LongerPath(by_s) => {
@@ -278,7 +275,7 @@ impl Equipoise {
             max_bps: self.limits.max().as_bps_f64(),
             has_rival: self.rival.is_some(),
             age_s: seen.now_s - self.path.began_s,
-            packet_s: self.path.packet_s(self.rate_bps),
+            packet_s: self.path.packet_s(),
         };
         if let Some((before_bps, now_bps)) = self.delay.take_slower(seen.now_s)
             && self.rival.is_none()
@@ -357,22 +354,23 @@ impl Equipoise {
         if seen.last_s < target_s && self.rival.is_none() && self.losses.cap_bps().is_none() {
             self.pace_bps = self.pace_bps.max(self.delay.return_bps().min(MOST_PACE * self.rate_bps));
         }
-        let window_bits = if let Some(rival) = &self.rival {
-            // The window always permits the lowest rate.
-            let least_bits = self.limits.min().as_bps_f64() * (seen.round_trip_s + 1.5 * seen.feedback_s + WINDOW_S);
-            (1.5 * rival.window_bits()).max(least_bits)
-        } else {
-            let span_s = seen.least_round_trip_s + 1.5 * seen.feedback_s + target_s + WINDOW_S;
-            self.rate_bps.max(self.delay.base_bps) * span_s
+        let margin_s = 1.5 * seen.feedback_s + WINDOW_S;
+        let window_bits = match &self.rival {
+            Some(rival) => 1.5 * rival.window_bits(),
+            None => self.rate_bps.max(self.delay.base_bps) * (seen.least_round_trip_s + target_s + margin_s),
         };
+        // The window always permits the lowest rate, however long the queue of a rival is.
+        let window_bits = window_bits.max(self.limits.min().as_bps_f64() * (seen.round_trip_s + margin_s));
         let probe = self.probing.wanted().map_or(Size::ZERO, |probe| probe.size);
         self.window = Some(Size::from_bytes((window_bits.max(LEAST_WINDOW_BITS) / 8.0) as u64) + probe);
         self.ask_media(seen.now_s);
     }
 
-    /// Sets the media rate. A backlog never lowers it below the lowest rate.
+    /// Sets the media rate. A backlog never lowers it below the lowest rate. When a rival has just left, the media rate
+    /// jumps to the arrival rate: the virtual window's rate may be far above the capacity.
     fn ask_media(&mut self, now_s: f64) {
-        let is_free = self.rival.is_some() || !self.delay.has_queued();
+        let has_left = self.left.as_ref().is_some_and(|(left_s, _)| now_s <= *left_s);
+        let is_free = self.rival.is_some() || has_left || !self.delay.has_queued();
         self.media_bps = self.media.ask(now_s, self.rate_bps, is_free).max(self.limits.min().as_bps_f64());
     }
 

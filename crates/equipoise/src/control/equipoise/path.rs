@@ -355,10 +355,10 @@ impl Path {
         self.last_over_s
     }
 
-    /// The time that the bottleneck takes to transmit a large packet, in s. Until packets of several sizes arrived,
-    /// the bottleneck is assumed to be as slow as `rate_bps`, the flow's own rate.
-    pub(super) fn packet_s(&self, rate_bps: f64) -> f64 {
-        self.base.packet_s().unwrap_or(SizeClass::Large.usual_bits() / rate_bps.max(1.0))
+    /// The time that the bottleneck takes to transmit a large packet, in s; zero, as on a fast link, until packets of
+    /// several sizes arrived. The flow's own rate indicates nothing: it may be low because TCP takes the rest.
+    pub(super) fn packet_s(&self) -> f64 {
+        self.base.packet_s().unwrap_or(0.0)
     }
 
     /// Adjusts the measurements after the path became longer by `by_s`, in s.

@@ -21,6 +21,10 @@ pub(super) struct RivalMode {
     reference_s: f64,
     tested_s: f64,
     test: Option<DipTest>,
+    /// The flow's arrival rate, smoothed, and its arrival rate before the last test, both in bit/s. The latter is `None`
+    /// while it is unknown.
+    arriving_bps: f64,
+    tested_bps: Option<f64>,
     /// The number of tests in this mode that found the rival.
     confirmed: u32,
     short_since_s: Option<f64>,
@@ -35,6 +39,8 @@ pub(super) struct RivalMode {
 struct DipTest {
     began_s: f64,
     ends_s: f64,
+    /// The arrival rate of the packets sent before the test, in bit/s; `None` until they have been reported.
+    before_bps: Option<f64>,
 }
 
 /// How the mode continues.
@@ -75,6 +81,10 @@ const TEST_SOONER: f64 = 0.6;
 /// `MOST_RARER` basic intervals.
 const RARER: f64 = 1.5;
 const MOST_RARER: f64 = 6.0;
+/// If the flow's arrival rate, smoothed with the time constant `ARRIVING_S`, in s, exceeds `ROSE` times the arrival rate
+/// before the last test, the rival may have left. Then the next test begins after one basic interval.
+const ARRIVING_S: f64 = 1.0;
+const ROSE: f64 = 1.3;
 /// If the queue stays below the target for this time, in s, there is no rival.
 const SHORT_S: f64 = 1.2;
 
@@ -94,6 +104,8 @@ impl RivalMode {
             reference_s: seen.now_s,
             tested_s: seen.now_s,
             test: None,
+            arriving_bps: seen.received_bps,
+            tested_bps: None,
             confirmed: 0,
             short_since_s: None,
         }
@@ -120,6 +132,8 @@ impl RivalMode {
         (target_s, max_bps): (f64, f64),
     ) -> Verdict {
         self.grow(seen, max_bps);
+        let gain = 1.0 - libm::exp(-seen.elapsed_s / ARRIVING_S);
+        self.arriving_bps += gain * (seen.received_bps - self.arriving_bps);
         let rate_bps = self.window_bits / seen.round_trip_s;
         if let Some(before_bps) = self.test(seen, (path, standing), target_s) {
             return Verdict::Leaves(before_bps);
@@ -167,29 +181,43 @@ impl RivalMode {
         if fell && seen.now_s - self.reference_s > 1.0 && self.test.is_none() {
             self.reference_s = seen.now_s;
         }
-        let rarer = 1.0 + (RARER * f64::from(self.confirmed)).min(MOST_RARER);
-        let every_s = rarer * TEST_EVERY_S.max(TEST_EVERY_ROUND_TRIPS * seen.round_trip_s);
-        let since_s = seen.now_s - self.tested_s;
-        let is_called = fell && since_s > (2.0 * seen.round_trip_s).max(TEST_SOONER * every_s);
-        let Some(test) = self.test else {
-            if is_called || seen.now_s - self.reference_s > every_s || since_s > 2.0 * every_s {
+        let Some(test) = &mut self.test else {
+            if self.is_due(seen, fell) {
                 let ends_s = seen.now_s + seen.round_trip_s.min(1.0) + TEST_S;
-                self.test = Some(DipTest { began_s: seen.now_s, ends_s });
+                self.test = Some(DipTest { began_s: seen.now_s, ends_s, before_bps: None });
                 (self.tested_s, self.reference_s) = (seen.now_s, seen.now_s);
             }
             return None;
         };
-        if path.recent.newest_first().next().is_none_or(|it| it.departed_s <= test.ends_s) {
+        let newest_s = path.recent.newest_first().next()?.departed_s;
+        if newest_s > test.began_s && test.before_bps.is_none() {
+            // This cannot wait for the end of the test: on long paths, `recent` no longer has these packets then.
+            test.before_bps = arriving_bps(path, test.began_s - COMPARED_S, test.began_s);
+        }
+        if newest_s <= test.ends_s {
             return None;
         }
+        let (before_bps, ends_s) = (test.before_bps, test.ends_s);
         self.test = None;
-        let before_bps = arriving_bps(path, test.began_s - COMPARED_S, test.began_s);
-        let during_bps = arriving_bps(path, test.ends_s - JUDGED_S, test.ends_s);
+        let during_bps = arriving_bps(path, ends_s - JUDGED_S, ends_s);
         let is_alone = before_bps.zip(during_bps).is_some_and(|(before, during)| during > ALONE * before);
-        let last = path.recent.newest_first().find(|it| it.departed_s <= test.ends_s);
-        let is_empty = last.is_some_and(|it| it.over_s < target_s);
+        let mut judged = path.recent.newest_first().filter(|it| it.departed_s <= ends_s);
+        let is_empty = judged.any(|it| it.departed_s > ends_s - JUDGED_S && it.over_s < target_s);
         self.confirmed += 1;
+        self.tested_bps = before_bps;
         (is_alone || is_empty).then(|| before_bps.unwrap_or(self.window_bits / seen.round_trip_s))
+    }
+
+    /// Whether a test must begin now. `fell` tells whether the queue fell without a test.
+    fn is_due(&self, seen: &Seen, fell: bool) -> bool {
+        let basic_s = TEST_EVERY_S.max(TEST_EVERY_ROUND_TRIPS * seen.round_trip_s);
+        let every_s = basic_s * (1.0 + (RARER * f64::from(self.confirmed)).min(MOST_RARER));
+        let since_s = seen.now_s - self.tested_s;
+        let has_risen = self.tested_bps.is_some_and(|tested| self.arriving_bps > ROSE * tested);
+        fell && since_s > (2.0 * seen.round_trip_s).max(TEST_SOONER * every_s)
+            || has_risen && since_s > basic_s
+            || seen.now_s - self.reference_s > every_s
+            || since_s > 2.0 * every_s
     }
 }
 

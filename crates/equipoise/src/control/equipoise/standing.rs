@@ -124,7 +124,7 @@ impl StandingQueue {
             return Standing::Rival(self.extremes(seen.now_s, 2.0, 0.0).1);
         }
         let usual_s = match has_slowed {
-            _ if since_rival_s < AGAIN_S => STANDS_AGAIN_S,
+            _ if since_rival_s < AGAIN_S => STANDS_AGAIN_S.max(seen.latest_round_trip_s),
             true => STANDS_BEHIND_FALL_S,
             false => STANDS_S,
         };
