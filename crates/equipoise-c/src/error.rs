@@ -25,7 +25,7 @@ pub enum eq_error {
     EQ_E_STATE = -3,
     /// The other host does not answer, or refuses.
     EQ_E_PEER = -4,
-    /// The session or flow is over, and all data was read. Every reading loop ends with this code.
+    /// The session, the flow or the list is at its end, or was stopped. Every reading loop ends with this code.
     EQ_END = -5,
     /// The data is longer than the maximum. No part of the data was accepted.
     EQ_E_LENGTH = -6,

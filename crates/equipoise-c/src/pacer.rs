@@ -7,7 +7,7 @@ use crate::border::{LONGEST_PACKET, bytes, hand_out};
 use crate::error::{Fault, eq_error, guarded, value};
 use crate::time::{CallersClock, EQ_NEVER};
 
-/// Spaces packets evenly. Only one thread may use it at a time.
+/// Spaces packets evenly. Only one thread may use a pacer at a time.
 pub struct eq_pacer {
     pacer: Pacer<SenderClock>,
     clock: CallersClock,

@@ -69,7 +69,8 @@ Exit codes:
 /// The subcommands.
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
-    /// Run a short live session with a target delay, simulate it, and compare both in one report
+    /// Run a session with a target delay, then video under our own control law, each live and simulated, and compare
+    /// the results in one report
     #[cfg(feature = "live")]
     #[command(after_help = "Examples:
   equipoise demo
@@ -226,13 +227,13 @@ pub(crate) struct Demo {
     /// Folder for report.html and report.json; it is created if it does not exist
     #[arg(long, value_name = "DIR", default_value = "equipoise-demo")]
     pub(crate) out: PathBuf,
-    /// Run for 30 s instead of 60 s: enough to test that it works, too short for conclusions
+    /// Run for 30 s instead of 60 s: enough to test that the demo works, too short for conclusions
     #[arg(long)]
     pub(crate) short: bool,
     /// Send live packets across three network namespaces instead of the loopback interface; needs root
     #[arg(long)]
     pub(crate) namespaces: bool,
-    /// Seed of the background traffic, in both worlds [default: the scenario's]
+    /// Seed of the background traffic, live and simulated [default: the scenario's]
     #[arg(long)]
     pub(crate) seed: Option<u64>,
     /// Print only errors
@@ -246,7 +247,8 @@ pub(crate) struct Sim {
     /// Scenario files; several run one after another, with one report and one list in JSON
     #[arg(required = true, value_name = "FILE")]
     pub(crate) files: Vec<PathBuf>,
-    /// Write all datagrams of the run as a capture, with each end as an interface, for Wireshark and similar programs; single run only
+    /// Write all datagrams of the run as a capture, with one interface for each endpoint, for Wireshark and similar
+    /// programs; single run only
     #[arg(long, value_name = "FILE", conflicts_with = "runs")]
     pub(crate) pcapng: Option<PathBuf>,
     #[command(flatten)]
@@ -264,7 +266,7 @@ pub(crate) struct Live {
     /// Run across three network namespaces instead of the loopback interface; TCP flows and flow pairs need this; needs root
     #[arg(long)]
     pub(crate) namespaces: bool,
-    /// Also simulate the same seeds, and draw both results in the same charts
+    /// Also simulate the runs with the same seeds, and draw both results in the same charts
     #[arg(long)]
     pub(crate) overlay: bool,
     #[command(flatten)]
@@ -309,7 +311,7 @@ pub(crate) struct Run {
     /// Write the control intervals of all runs as CSV
     #[arg(long, value_name = "FILE")]
     pub(crate) intervals_csv: Option<PathBuf>,
-    /// Exit with code 6 if a session did not hold its target in every run; for CI
+    /// Exit with code 6 if a session missed its target in at least one run; for CI
     #[arg(long)]
     pub(crate) check: bool,
     #[command(flatten)]

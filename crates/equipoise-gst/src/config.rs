@@ -81,8 +81,8 @@ pub(crate) enum SettingsError {
 const WITH_HEADERS: f64 = 1.25;
 /// The lowest rate accepted by controllers, in bit/s.
 const LEAST_BPS: u32 = 1_000;
-/// The packet size, with headers, that is assumed for control laws that count packets: the typical size from
-/// payloaders.
+/// The packet size, with headers, that is assumed for control laws that count packets: the typical size of a
+/// payloader's packets.
 const PACKET: Size = Size::from_bytes(1440);
 /// Length of an interval for control laws that decide once per interval, such as `ap`.
 const INTERVAL: Span = Span::from_millis(250);

@@ -199,7 +199,7 @@ impl ReceiverTime {
     /// (draft-holmer-rmcat-transport-wide-cc-extensions-01, Sec. 3.1).
     const WRAP_NS: u64 = (1 << 24) * 64_000_000;
 
-    /// Returns the time nearest to the last time that equals `ns`, modulo the wrap.
+    /// Returns the time that equals `ns` modulo the wrap and is nearest to the last time.
     fn take(&mut self, ns: u64) -> Instant<ReceiverClock> {
         let on = (ns % Self::WRAP_NS + Self::WRAP_NS - self.last_ns % Self::WRAP_NS) % Self::WRAP_NS;
         self.last_ns = if on < Self::WRAP_NS / 2 {

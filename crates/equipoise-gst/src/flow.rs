@@ -67,10 +67,10 @@ const PACING: f64 = 1.5;
 /// Maximum number of packets in the queue: about 1 s of packets at 50 Mbit/s. If a sender ignores the estimated
 /// bitrate, its newest packets are dropped.
 const MOST: usize = 4096;
-/// The queue may contain as much data as is sent at the rate in this time, in s, because the packets of a frame are
-/// spread over time. If it contains more, the encoder's bitrate is lowered so that the excess is sent within
-/// `DRAINED_S` seconds. Our choice: otherwise an encoder that follows a lower rate slowly would keep its queue until it
-/// produces less than the rate.
+/// `SPREAD_S`: the queue may contain as much data as is sent at the rate in this time, in s, because the packets of a
+/// frame are spread over time. `DRAINED_S`: if the queue contains more, the encoder's bitrate is lowered so that the
+/// excess is sent within this time, in s. Our choice. Without the lower bitrate, the queue of an encoder that follows a
+/// lower rate slowly would remain until the encoder produces less than the rate.
 const SPREAD_S: f64 = 0.1;
 const DRAINED_S: f64 = 0.5;
 /// Bytes of the IPv4 and UDP headers of an RTP packet.

@@ -6,8 +6,8 @@
 //! that needs no other feedback, and *paces*. The control laws are in [`equipoise`]; [`equipoise_session::guest`]
 //! limits their rates to twice the delivery rate that feedback proved.
 //!
-//! `cargo build --release -p equipoise-gst` builds `libgstequipoise.so`, for a folder of `GST_PLUGIN_PATH`. A program
-//! that links this crate calls [`register`] instead.
+//! `cargo build --release -p equipoise-gst` builds `libgstequipoise.so`. GStreamer loads this file from a folder in
+//! `GST_PLUGIN_PATH`. A program that links this crate calls [`register`] instead.
 
 mod bwe;
 mod config;

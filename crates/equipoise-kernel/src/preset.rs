@@ -10,8 +10,8 @@ const PROGRAM: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/preset.o"));
 /// Name of the BPF map that stores the window to be set for each socket.
 const MAP: &str = "window_presets";
 
-/// A variant of the kernel's Reno or CUBIC whose congestion window can be set. It is registered until this value is
-/// dropped.
+/// A variant of the kernel's Reno or CUBIC whose congestion window can be set. The variant is registered until this
+/// value is dropped, or longer if another process registered the variant.
 ///
 /// Linux does not let applications set a connection's congestion window. With this variant, a connection behaves as
 /// with the original congestion control, with one exception: after [`set`](Self::set), the connection's window becomes

@@ -30,7 +30,8 @@ pub fn trace_capacity(file: &Path, offset: Span) -> Result<Capacity, CapacityErr
     Ok(Capacity::Trace(DeliveryTrace::parse(&read(file)?)?.from_offset(offset)))
 }
 
-/// Reads a capacity from lines of `time_s,rate_mbps`. The link starts at the time `offset` in the file.
+/// Reads a capacity from lines of `time_s,rate_mbps`, or from a recorded table of download rates ([`rate_steps`]). The
+/// link starts at the time `offset` in the file.
 ///
 /// # Errors
 /// [`CapacityError`]; if the content is invalid, the error names the line.

@@ -18,7 +18,7 @@ impl SharedGroup for LockedGroup {
     }
 }
 
-/// The groups of coupled flows in one run, by their names.
+/// The groups of coupled flows in one run, by the names of the groups.
 #[derive(Debug, Default)]
 pub(crate) struct Groups(BTreeMap<String, Arc<LockedGroup>>);
 

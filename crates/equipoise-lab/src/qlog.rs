@@ -153,7 +153,8 @@ impl Qlog {
         &mut self.paths[place]
     }
 
-    /// Writes one record for each packet that a report declares lost. A report does not identify the lost packets.
+    /// Writes one record for each packet that a report declares lost. The records do not contain packet numbers,
+    /// because a report does not identify the lost packets.
     fn lose(&mut self, at: Moment<'_>, packets: u64) {
         #[derive(Serialize)]
         struct Nothing {}

@@ -132,7 +132,7 @@ pub struct Run {
     /// One entry per flow, in the scenario's order.
     pub flows: Vec<FlowResult>,
     /// One entry per link for its forward direction, in the scenario's order, followed by the reverse directions that
-    /// media pass.
+    /// media or data pass.
     pub links: Vec<LinkResult>,
     /// The results of all media together, for the whole run and for each phase; omitted if no flow sends media.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -155,7 +155,8 @@ pub struct EmulatorResult {
     pub late_max_s: Option<f64>,
 }
 
-/// A time span in which the machine ran no program.
+/// A time span in which the watchdog of a live run should have run but did not. Probably the machine ran no other
+/// thread in this time span.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Stall {
     /// Start of the stall, in seconds since the run's start.
@@ -212,7 +213,7 @@ pub struct FlowResult {
     /// How often three consecutive reports were missing.
     pub reports_missing: u64,
     /// How often each circuit breaker stopped the media (RFC 8083, Sec. 4), by the breaker's name. Breakers that never
-    /// did are omitted.
+    /// stopped the media are omitted.
     #[serde(default)]
     pub circuit_broken: BTreeMap<String, u64>,
     /// How often the congestion circuit breaker cut the rate to a tenth.
@@ -283,7 +284,7 @@ pub struct PathResult {
     /// How often three consecutive reports about this path were missing.
     pub reports_missing: u64,
     /// How often each circuit breaker stopped media on this path while other paths continued (RFC 8083, Sec. 4), by the
-    /// breaker's name. Breakers that never did are omitted.
+    /// breaker's name. Breakers that never stopped media are omitted.
     #[serde(default)]
     pub circuit_broken: BTreeMap<String, u64>,
     /// Number of decisions about this path's share of the rate, by reason.

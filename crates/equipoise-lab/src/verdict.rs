@@ -72,7 +72,7 @@ impl Verdict {
 pub struct Judgement {
     /// Whether the flow held its target in all runs; `None` if it has no target.
     pub is_held: Option<bool>,
-    /// The statement as a sentence for the reader.
+    /// The judgement as a sentence for the reader.
     pub sentence: String,
 }
 

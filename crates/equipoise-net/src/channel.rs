@@ -277,7 +277,8 @@ impl PayloadReceiver {
     pub(crate) fn take(&mut self) -> Message {
         let mut state = self.shared.state();
         if state.messages.len() <= 1 {
-            // The descriptor stays readable as long as the channel has messages.
+            // The descriptor is reset only when the last message is taken, so it stays readable as long as the channel
+            // has messages.
             let _ = self.shared.wakeup.read();
         }
         match state.messages.pop_front() {

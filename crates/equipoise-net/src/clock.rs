@@ -68,10 +68,11 @@ impl Clock {
 
     /// Converts a recent time of the wall clock, `nanos` since the Unix epoch, into the time of this clock.
     ///
-    /// The kernel stamps arrivals with the wall clock. The offset between the clocks is measured every 0.5 s, and at
-    /// once if a timestamp seems to be in the future or older than 10 ms. Therefore, if the wall clock is set, only
-    /// datagrams that were stamped before and read after this have a wrong delay. If the wall clock is set back by less
-    /// than 10 ms, delays may be wrong for up to 0.5 s. The result is never later than [`now`](Self::now).
+    /// The kernel stamps arrivals with the wall clock. The offset between the clocks is measured again if the last
+    /// measurement is older than 0.5 s, or if a timestamp seems to be in the future or older than 10 ms. Therefore, if
+    /// the wall clock is set, only datagrams that were stamped before this change and read after the change have a
+    /// wrong delay. If the wall clock is set back by less than 10 ms, delays may be wrong for up to 0.5 s. The result
+    /// is never later than [`now`](Self::now).
     pub fn from_realtime(&self, nanos: u64) -> Time {
         let stamp = i64::try_from(nanos).unwrap_or(i64::MAX);
         let monotonic = read(ClockId::CLOCK_MONOTONIC);

@@ -27,9 +27,9 @@ pub struct FetchConfig {
     /// Interval and kind of the per-packet feedback that this host sends. `None` means [`Reporting::INTERVAL`], or no
     /// feedback if the requested rate is constant.
     pub reporting: Option<Reporting>,
-    /// How long to wait for the server's first answer.
+    /// How long to wait until the server has opened the session.
     pub patience: Span,
-    /// How long the server may send nothing after its first answer, before the session ends.
+    /// How long the server may send nothing in the open session, before the session ends.
     pub idle: Span,
 }
 

@@ -22,14 +22,14 @@ impl<T: Send + 'static> Leaving<T> {
         self.thread.take()
     }
 
-    /// Ends the thread by calling `end`, which may block, on another thread that may block.
+    /// Ends the thread: calls `end`, which may block, on a thread of the runtime for blocking work.
     pub(crate) async fn end<R: Send + 'static>(
         self,
         end: impl FnOnce(T) -> Result<R, NetError> + Send + 'static,
     ) -> Result<R, NetError> {
         match self.take() {
             Some(thread) => blocking(move || end(thread)).await,
-            // Only this function takes the thread and leaves a value, and it consumes `self`.
+            // This does not happen: only `take` and `drop` remove the thread, and both consume the value.
             None => Err(lost()),
         }
     }
@@ -52,7 +52,7 @@ impl<T: Send + 'static> fmt::Debug for Leaving<T> {
     }
 }
 
-/// Runs `work` on a thread of the runtime that may block.
+/// Runs `work`, which may block, on a thread of the runtime for blocking work.
 pub(crate) async fn blocking<R: Send + 'static>(
     work: impl FnOnce() -> Result<R, NetError> + Send + 'static,
 ) -> Result<R, NetError> {

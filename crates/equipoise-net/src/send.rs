@@ -48,7 +48,7 @@ pub struct SendConfig {
     pub has_further_source: bool,
     /// RTP payload type of the media packets.
     pub payload_type: u8,
-    /// How long to wait for the server's first answer.
+    /// How long to wait until the server has opened the session.
     pub patience: Span,
 }
 
@@ -169,8 +169,8 @@ pub struct MultipathSession<O> {
     pub paths: Paths,
 }
 
-/// Opens a session and sends on a separate thread, until the session is stopped or the last [`PayloadSender`] is
-/// dropped.
+/// Opens a session and sends on a separate thread. The thread ends when the session is stopped, when the server ends
+/// the session, or when the last [`PayloadSender`] was dropped and all payload has been sent.
 ///
 /// If the media is generated, there is no channel for payload, and the second value is `None`. In this case,
 /// [`Running::stop`] stops the session.

@@ -108,7 +108,7 @@ pub struct Socket {
     /// If set, each attempt to send fails with this error, as if the kernel had returned it.
     #[cfg(any(test, feature = "fuzz"))]
     pub(crate) kernel_says: Option<Errno>,
-    /// If a test records them, the answers that were sent, with their destinations.
+    /// The answers that were sent, with their destinations; `None` unless a test records them.
     #[cfg(any(test, feature = "fuzz"))]
     pub(crate) overheard: Option<Box<Overheard>>,
 }
@@ -350,7 +350,7 @@ impl Socket {
         let (to, control) = (SockAddr::from(peer), ServiceControl::new(peer, self.dscp, transmit.ecn));
         let message = MsgHdr::new().with_addr(&to).with_buffers(&parts).with_control(control.as_bytes());
         // If the socket records ICMP errors, the kernel may return a waiting error about an earlier datagram instead of
-        // sending this datagram. A second attempt sends it.
+        // sending this datagram. Therefore sending is attempted up to two more times.
         let mut again = if self.word.is_some() { 2 } else { 0 };
         loop {
             let Err(error) = SockRef::from(&self.inner).sendmsg(&message, 0) else { return Ok(()) };

@@ -16,15 +16,15 @@
 //! - ADUs are delivered whole, each once, in the order of sending. The receiver reports how many are missing before
 //!   each.
 //! - No ADU that was sent over TCP is missing, as long as the TCP connection exists.
-//! - An ADU that was sent over RTP is missing if the network lost a part of it, if a part arrived later than
+//! - An ADU that was sent over RTP is missing if the network lost a part of it, if a part arrived more than
 //!   [`ReorderConfig::hold`](equipoise_session::rtp::ReorderConfig::hold) after the next part, or if the application
 //!   reads so slowly that the limit [`ReceiverConfig::most`] is reached. A switch of the transport loses no ADU.
 //! - Sender and receiver use bounded memory, whatever the peer sends.
 //!
 //! A switch of the transport waits for the end of an ADU, and until TCP's unsent bytes, or RTP's queued packets, are
-//! sent. Packets may then still be in flight on both transports, and the receiver puts the ADUs into order: every part
-//! of an ADU over RTP carries the number of ADUs before it in the same running period, so the receiver can compute
-//! which ADUs TCP has yet to deliver.
+//! sent. Packets may then still be in flight on both transports, and the receiver puts the ADUs into order. For this,
+//! each part of an ADU over RTP carries the number of ADUs that were sent before this ADU in the same running period,
+//! so the receiver can compute which ADUs TCP has yet to deliver.
 
 #![no_std]
 #![forbid(unsafe_code)]

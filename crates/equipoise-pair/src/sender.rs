@@ -135,8 +135,8 @@ impl Sender {
         let mut running = config.running;
         running(Rate::from_bps(1)).needs().met_by(config.rtp.provides()).map_err(SessionError::from)?;
         let start = config.rtp.start;
-        // The rate of this controller delays no packet. It is in use only until the first running period, and RTP sends
-        // a single packet before, at once. Each running period begins with a new controller.
+        // This controller is in use only until the first running period, because each running period begins with a new
+        // controller. Until then, RTP sends a single packet, at once, so the controller's rate delays no packet.
         let idle = Box::new(Cbr::new(Rate::from_bps(1)));
         let rtp =
             rtp::Sender::new(rtp::SenderConfig { payload: Payload::Rtp, patience: Span::MAX, ..config.rtp }, idle)?;
@@ -280,9 +280,9 @@ impl Sender {
         self.handle(now, Input::Tcp(self.tcp));
     }
 
-    /// Returns a number of unsent bytes; `None` if the caller need not watch TCP. Otherwise the caller must call
-    /// [`handle`](Self::handle) with [`Input::Tcp`] as soon as TCP has fewer unsent bytes than this, even before the
-    /// time of [`wake`](Self::wake).
+    /// Returns a limit of unsent bytes: the caller must call [`handle`](Self::handle) with [`Input::Tcp`] as soon as
+    /// TCP has fewer unsent bytes than this limit, even before the time of [`wake`](Self::wake). Returns `None` if the
+    /// caller need not watch TCP.
     pub fn tcp_awaited(&self) -> Option<u64> {
         match self.stage {
             Stage::Tcp | Stage::TcpDrains if !self.is_written() => Some(self.unsent_limit()),
@@ -330,7 +330,7 @@ impl Sender {
         }
     }
 
-    /// Changes the stage, repeatedly if possible, as far as the conditions allow.
+    /// Changes to the next stage if its conditions are met. One call can change the stage several times.
     fn switch(&mut self, now: Instant<SenderClock>) {
         if self.stage == Stage::Tcp && !self.stopping && self.tpba.is_over(now) {
             self.outbox.push_back(Item::Tcp(TcpRequest::NoDelay(true)));
@@ -361,9 +361,11 @@ impl Sender {
     }
 
     fn begin_running(&mut self, now: Instant<SenderClock>) {
-        // The probing period was over when TCP stopped taking new data, and the measured rates have not changed since.
+        // This always returns a rate: the probing period was over when TCP stopped taking new data, and the measured
+        // rates have not changed since.
         let Some(rate) = self.tpba.begin_running(now, self.tcp.window) else { return };
-        // This cannot fail: the constructor has checked the needs of a controller of this kind against the RTP session.
+        // This cannot fail: the constructor has checked that the RTP session provides what a controller of this kind
+        // needs.
         let _ = self.rtp.set_controller((self.running)(rate));
         self.stage = Stage::Rtp { since: self.next_adu };
         self.began(Period::Running, rate);

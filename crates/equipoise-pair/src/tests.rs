@@ -417,8 +417,8 @@ struct World {
     sender: Sender,
     receiver: Receiver,
     loss_percent: u32,
-    /// `unsent` has TCP's unsent bytes, `flying` TCP's bytes in flight with their arrival times, and `readable` the
-    /// bytes that the receiver can read.
+    /// `unsent` contains TCP's unsent bytes, `flying` TCP's bytes in flight with their arrival times, and `readable`
+    /// the bytes that the receiver can read.
     unsent: VecDeque<u8>,
     flying: VecDeque<(u64, Vec<u8>)>,
     readable: VecDeque<u8>,

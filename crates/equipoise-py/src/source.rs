@@ -30,7 +30,7 @@ pub(crate) fn text(source: &Bound<'_, PyAny>) -> PyResult<String> {
     })
 }
 
-/// Reads overrides from a dict from key paths to values. The value None removes the key from the scenario.
+/// Reads overrides from a dict, which maps key paths to values. The value None removes the key from the scenario.
 pub(crate) fn overrides(set: Option<&Bound<'_, PyDict>>) -> PyResult<Vec<Override>> {
     let Some(set) = set else { return Ok(Vec::new()) };
     let one = |(path, given): (Bound<'_, PyAny>, Bound<'_, PyAny>)| {

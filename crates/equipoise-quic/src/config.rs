@@ -109,7 +109,8 @@ impl Config {
         Driver::new(self.clone(), now, mtu)
     }
 
-    /// Creates the control law of a new path. `named` has already created one as a test, so this cannot fail later.
+    /// Creates the control law of a new path. This does not fail, except in `named`, which has created a control law
+    /// with this configuration as a test.
     pub(crate) fn core(&self, packet: Size, now: Instant<SenderClock>) -> Result<Core, UnknownController> {
         Ok(match &self.law {
             Law::Rate(entry, parameters) => {

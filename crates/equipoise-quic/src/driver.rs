@@ -18,8 +18,8 @@ use crate::split::{Place, Told};
 pub(crate) enum Core {
     /// A rate controller, whose rate is limited by the rate at which data is acknowledged.
     Rate(Box<Guest>),
-    /// A window controller, such as a TCP congestion control. It needs no further limit, because it only sends when
-    /// data is acknowledged.
+    /// A window controller, such as a TCP congestion control. It needs no further limit, because data leaves only when
+    /// earlier data is acknowledged.
     Window(BoxedController),
 }
 

@@ -57,7 +57,7 @@ pub(crate) struct Told {
     pub(crate) alive: bool,
 }
 
-/// Time between two divisions of the total rate (Asvarujanon 2014, Sec. 4.3).
+/// Time between two divisions of the total rate. The paper divides every 5 s (Asvarujanon 2014, Sec. 4.3).
 const PERIOD: Duration = Duration::from_secs(1);
 /// The packet size that is assumed for schedulers that count packets.
 const PACKET: Size = Size::from_bytes(1228);

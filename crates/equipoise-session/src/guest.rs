@@ -6,8 +6,8 @@
 //!
 //! The stack has its own wire format, packet history and timers. An adapter translates between the stack and a
 //! [`Guest`], which limits the controller as our own sessions do. The sending rate is at most twice the rate that
-//! provably arrived. It is halved if no feedback arrives, and a start rate that no feedback confirms ends soon.
-//! [`Reports`] joins RTCP feedback with the packets sent.
+//! provably arrived. The sending rate is halved if no feedback arrives. A start rate that no feedback confirms is soon
+//! reduced to the lowest rate. [`Reports`] joins RTCP feedback with the packets sent.
 
 use alloc::boxed::Box;
 

@@ -25,7 +25,7 @@ pub(crate) const GRACE: u64 = 2 * SECOND;
 const BIN: u64 = SECOND / 4;
 
 /// The fault of a network path. Datagrams from the sender cross a link and then take 10 ms; datagrams from the receiver
-/// take 10 ms. If no link is named, its rate is 6 Mbit/s and its queue 200 ms.
+/// take 10 ms. The link's rate is 6 Mbit/s and its queue 200 ms, except in the variants that state other values.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Harm {
     /// The link has this rate in Mbit/s, and a queue of this length in time.
@@ -119,7 +119,7 @@ impl Told {
     }
 
     /// Returns the longest time, in ns, for which the sending rate over the last second exceeded twice the delivery
-    /// rate by more than 1.5 times the lowest rate of each controller.
+    /// rate by more than 1.5 times the sum of the lowest rates of the `controllers`.
     pub(crate) fn longest_excess(&self, controllers: u32) -> u64 {
         let over = |of: &[f64], at: usize| of[at.saturating_sub(3)..=at].iter().sum::<f64>() / 4.0;
         let (mut longest, mut present) = (0, 0);

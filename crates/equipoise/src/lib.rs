@@ -44,8 +44,8 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! Four programs in `examples/` show more: a loop driven by hand, a custom controller, Google congestion control by
-//! hand, and a sketch of `SCReAM` as a controller.
+//! Three programs in `examples/` show more: a loop driven by hand, a custom controller, and Google congestion control
+//! by hand.
 #![no_std]
 #![forbid(unsafe_code)]
 

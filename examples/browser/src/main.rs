@@ -74,7 +74,7 @@ enum Who {
 enum Feedback {
     /// Transport-wide, as browsers offer it.
     Twcc,
-    /// RFC 8888, which takes a field trial of Chromium.
+    /// RFC 8888, for which Chromium must run with a field trial.
     Rfc8888,
 }
 

@@ -81,8 +81,8 @@ fn on_bare_debian(dist: &Dist<'_>, machine: Machine) -> Result<(), Error> {
     for example in EXAMPLES {
         place(&dist.workspace.path("crates/equipoise-c/examples").join(example), &into(example))?;
     }
-    // /proc is mounted, because sanitizers read it. A new PID namespace ensures that all processes of the trial end
-    // with it.
+    // /proc is mounted, because sanitizers read it. The trial runs in a new PID namespace, so that all processes that
+    // it started end when it ends.
     let inside = Process::new("unshare").arguments(["--mount", "--pid", "--fork", "--mount-proc", "--wd", "/root"]);
     let inside = inside.argument("--root").argument(&root).argument("./trial.sh");
     inside.arguments([&dist.version, machine.name(), machine.debian()]).run()

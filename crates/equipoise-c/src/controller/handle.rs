@@ -17,7 +17,7 @@ use crate::border::{Growing as _, LONGEST_PACKET, bytes};
 use crate::error::{Fault, eq_error};
 use crate::time::{CallersClock, EQ_NEVER, span_or};
 
-/// A controller and its pacer. Only one thread may use it at a time.
+/// A controller and its pacer. Only one thread may use a handle at a time.
 pub struct eq_controller {
     pub(super) inner: PacedGuest,
     pub(super) clock: CallersClock,

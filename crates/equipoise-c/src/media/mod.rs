@@ -1,5 +1,5 @@
-//! Media sessions between hosts, the same as those of `equipoise send` and `equipoise receive`. Each session has a
-//! separate thread.
+//! Media sessions between hosts, the same as those of `equipoise send` and `equipoise receive`. Each sender has its own
+//! thread, and each receiver has one thread for all of its sessions.
 
 mod events;
 pub mod receiver;

@@ -118,7 +118,7 @@ impl eq_sender_options {
     }
 }
 
-/// State of a session according to the receiver's last report. Unknown values are NaN.
+/// State of a sender's session. The measurements are those of the receiver's last report. Unknown values are NaN.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub struct eq_sender_status {
@@ -288,7 +288,8 @@ impl eq_sender {
         }
     }
 
-    /// Ends the session and returns its final counters. Returns `None` if waiting data was not sent before the timeout.
+    /// Ends the session and returns its final counters. Returns `None` if the sender was stopped, or if waiting data
+    /// was not sent before the timeout.
     fn close(self, timeout_ms: i32) -> Result<Option<Summary>, Fault> {
         let Self { media, runtime, events, .. } = self;
         let (deadline, is_stopped) = (Deadline::after_ms(timeout_ms), events.is_stopped());
@@ -435,8 +436,8 @@ pub unsafe extern "C" fn eq_sender_stop(sender: *const eq_sender) -> eq_error {
 /// with an RTCP BYE packet, and frees the sender; NULL is allowed. `summary` may be NULL; otherwise set
 /// summary->struct_size before the call.
 ///
-/// Returns EQ_OK, EQ_AGAIN if the timeout or eq_sender_stop left data unsent, or EQ_E_SYSTEM if the session failed
-/// before this call. The sender is freed in any case.
+/// Returns EQ_OK, EQ_AGAIN if the timeout left data unsent or eq_sender_stop was called before, or EQ_E_SYSTEM if the
+/// session failed before this call. The sender is freed in any case.
 ///
 /// # Safety
 /// `sender` is null or open, and no other call uses it now or later. `summary` is null, or points to a structure that

@@ -157,7 +157,7 @@ impl Handle {
         })
     }
 
-    /// Makes every call that waits on the handle, and every later call, return an error.
+    /// Makes every waiting and every later call of `send` and `recv` return an error.
     pub(super) fn shut_down(&self) {
         self.is_shut.store(true, Ordering::SeqCst);
         self.shut.notify_waiters();

@@ -40,7 +40,7 @@ pub(crate) struct Rtp {
     /// Clock rate of dynamic payload types in Hz, such as 90000 for video; their jitter needs it
     #[arg(long, value_name = "HZ", value_parser = clap::value_parser!(u32).range(1..))]
     pub(crate) clock_rate: Option<u32>,
-    /// Write all results as JSON, for each second; - for standard output
+    /// Write all results, with the values of each second, as JSON; - for standard output
     #[arg(long, value_name = "FILE")]
     pub(crate) json: Option<PathBuf>,
     /// Print only errors
@@ -66,7 +66,7 @@ pub(crate) struct Rtt {
 /// Which acknowledgements are samples.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Acks {
-    /// Those of exactly two segments, which no delayed-ACK timer triggered (Waki 2013)
+    /// Acknowledgements of exactly two segments, which no delayed-ACK timer triggered (Waki 2013)
     Pair,
     /// All of them
     Every,

@@ -80,7 +80,8 @@ fn of_controllers(options: &Compare, file: &Path) -> Result<(Vec<Variant>, Optio
     Ok((variants, Some(swap.flow().to_owned())))
 }
 
-/// Converts an error. An invalid value of `--set` is reported in the form in which the user wrote it.
+/// Converts a [`SwapError`] to an error of the command. An invalid value of `--set` is reported in the form in which
+/// the user wrote it.
 fn refused_swap(file: &Path, changes: &Changes, error: SwapError) -> CliError {
     let is_set = |path: &str| changes.set.iter().any(|change| change.path() == path);
     match error {

@@ -72,8 +72,8 @@ pub(crate) struct Send {
     /// Seconds to send for; 0 to send until the payload ends [default: 10, or until the payload ends]
     #[arg(short, long, value_name = "SECONDS", value_parser = seconds)]
     pub(crate) time: Option<Span>,
-    /// Controller, one for each path if it uses feedback by packet; `equipoise controllers` lists them [default: equipoise; ap with
-    /// --target or --path]
+    /// Controller; with per-packet feedback, each path has its own; `equipoise controllers` lists all controllers
+    /// [default: equipoise; ap with --target or --path]
     #[arg(long, value_name = "NAME")]
     pub(crate) controller: Option<String>,
     /// Target delay, for controllers that have one [default: 20 ms]
@@ -105,10 +105,11 @@ pub(crate) struct Send {
     /// Time between two reports of the receiver
     #[arg(long, value_name = "TIME", default_value = "1 s")]
     pub(crate) report_interval: Span,
-    /// Let the receiver report on single packets, by RFC 8888 or transport-wide numbers [default: if the controller needs it]
+    /// Let the receiver report on each packet, by RFC 8888 or with transport-wide sequence numbers [default: only if
+    /// the controller needs it]
     #[arg(long, value_enum, value_name = "FORMAT")]
     pub(crate) feedback: Option<FeedbackFormat>,
-    /// Time between two such reports, 5 to 500 ms
+    /// Time between two reports of --feedback, 5 to 500 ms
     #[arg(long, value_name = "TIME", default_value = "50 ms", requires = "feedback")]
     pub(crate) feedback_interval: Span,
     /// ECN field of IP headers: whether queues may mark packets instead of dropping them
@@ -156,7 +157,7 @@ pub(crate) struct Send {
 
 impl Send {
     /// Returns the name of the controller. If the user names no controller, it is our own control law `equipoise`, or
-    /// `ap` if the user sets a target or several paths.
+    /// `ap` if the user sets a target or a path.
     pub(crate) fn controller(&self) -> &str {
         let is_held = self.target.is_some() || !self.path.is_empty();
         self.controller.as_deref().unwrap_or(if is_held { "ap" } else { "equipoise" })
@@ -177,9 +178,9 @@ pub(crate) enum EcnField {
 /// A format of feedback by packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum FeedbackFormat {
-    /// Congestion control feedback, with marks and times in 1/1024 s
+    /// Congestion control feedback, with ECN marks, and times in units of 1/1024 s
     Rfc8888,
-    /// Transport-wide numbers, with times in 250 µs; not with --file, --rtp or --path
+    /// Transport-wide sequence numbers, with times in units of 250 µs; not with --file, --rtp or --path
     Twcc,
 }
 

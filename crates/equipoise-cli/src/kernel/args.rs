@@ -25,7 +25,7 @@ pub(crate) enum Kernel {
 /// Options of loading.
 #[derive(Debug, Args)]
 pub(crate) struct Load {
-    /// Keep it registered after this command ends, until `unload` or the next boot
+    /// Keep `symbiosis` registered after this command ends, until `unload` or the next boot
     #[arg(long)]
     pub(crate) pin: bool,
     #[command(flatten)]

@@ -16,7 +16,7 @@ pub(crate) struct Link {
     /// Relay UDP: address that clients send to; port 0 takes any free port
     #[arg(long, value_name = "ADDRESS:PORT", requires = "to", required_unless_present_any = ["between", "tun"])]
     pub(crate) listen: Option<SocketAddr>,
-    /// Relay UDP: address that their datagrams are forwarded to
+    /// Relay UDP: address that the clients' datagrams are forwarded to
     #[arg(long, value_name = "ADDRESS:PORT", requires = "listen")]
     pub(crate) to: Option<SocketAddr>,
     /// Bridge any traffic between two Ethernet interfaces, such as veth ends; needs the capability `CAP_NET_RAW`
@@ -40,7 +40,7 @@ pub(crate) struct Link {
     /// Write a report as one HTML file
     #[arg(long, value_name = "FILE")]
     pub(crate) report: Option<PathBuf>,
-    /// Length in seconds of the intervals that are reported while it runs
+    /// Length in seconds of the intervals that are reported while the link runs
     #[arg(short, long, value_name = "SECONDS", default_value = "1", value_parser = interval)]
     pub(crate) interval: Span,
     /// Print only errors
@@ -73,12 +73,13 @@ impl FromStr for RateLimit {
     }
 }
 
-/// What a queue drops. All but the first mark packets instead if both ends support ECN.
+/// Which packets a queue drops. All kinds except `Droptail` mark packets instead of dropping them if both ends support
+/// ECN.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Aqm {
     /// Packets that arrive when it is full
     Droptail,
-    /// These, and packets at its head while the delay stays high (RFC 8289)
+    /// Packets that arrive when it is full, and packets at its head while the delay stays high (RFC 8289)
     Codel,
     /// As codel, with a separate queue for each flow (RFC 8290)
     #[value(name = "fq_codel")]
@@ -107,7 +108,7 @@ macro_rules! path_options {
             #[arg(long = concat!($prefix, "rate-csv"), id = concat!($prefix, "rate-csv"), value_name = "FILE",
                 group = concat!($prefix, "rate-file"), conflicts_with = concat!($prefix, "rate"))]
             pub(crate) rate_csv: Option<PathBuf>,
-            /// Position at which that file starts, such as 30s [default: 0s]
+            /// Position in the trace or CSV file at which the link starts, such as 30s [default: 0s]
             #[arg(long = concat!($prefix, "rate-offset"), id = concat!($prefix, "rate-offset"), value_name = "TIME",
                 requires = concat!($prefix, "rate-file"))]
             pub(crate) rate_offset: Option<Span>,
@@ -125,8 +126,8 @@ macro_rules! path_options {
             /// Propagation delay, such as 10ms
             #[arg(long = concat!($prefix, "delay"), id = concat!($prefix, "delay"), value_name = "TIME")]
             pub(crate) delay: Option<Span>,
-            /// Maximum variation of the delay, such as 2ms; "2ms normal" for a standard deviation, "5ms half-normal" for that of
-            /// RFC 8868. Keeps the order of packets
+            /// Maximum variation of the delay, such as 2ms; "2ms normal" for a standard deviation, "5ms half-normal"
+            /// for the distribution of RFC 8868. Keeps the order of packets
             #[arg(long = concat!($prefix, "jitter"), id = concat!($prefix, "jitter"), value_name = "TIME")]
             pub(crate) jitter: Option<Jitter>,
             /// Share of packets that are lost at random, such as 1%

@@ -92,7 +92,7 @@ pub(crate) struct PaperRun<P: ValueEnum + std::marker::Send + Sync + 'static> {
     /// Number of runs of every experiment [default: as in the paper, and up to 10000 for rare events]
     #[arg(long, value_parser = clap::value_parser!(u32).range(1..=100_000), conflicts_with = "quick")]
     pub(crate) runs: Option<u32>,
-    /// Do only a few runs, to test that it works: too few for a verdict, so none is given
+    /// Do only a few runs, to test that the experiment works; they are too few for a verdict, so no verdict is given
     #[arg(long)]
     pub(crate) quick: bool,
     /// Seed of the first run of each experiment
@@ -171,7 +171,8 @@ pub(crate) enum KodamaPart {
     Fig15,
     /// Bandwidth measured with the connection's own segments, with Fig. 3
     Inline,
-    /// Beyond the thesis: its mechanisms with other laws, and other laws in its scenarios and next to its own
+    /// Beyond the thesis: the mechanisms of Symbiosis in other laws, and other laws in the scenarios of the thesis and
+    /// next to Symbiosis
     Beyond,
     /// All of these
     All,

@@ -20,7 +20,7 @@ pub(crate) enum Suite {
   equipoise suite rfc8867 5.1/100ms-udp --runs 50 --aqm fq_codel
   equipoise suite rfc8867 5.1/50ms-link --live --report live.html", after_long_help = long_help())]
     Rfc8867(Rfc8867),
-    /// Test whether our own law meets its bars, next to the other laws in the same runs
+    /// Test whether our own control law meets its performance targets (bars), next to the other laws in the same runs
     #[command(after_help = "Examples:
   equipoise suite bars --report bars.html    # all cases, 10 seeds
   equipoise suite bars --quick               # first variant of each case, 3 seeds
@@ -127,10 +127,11 @@ pub(crate) struct Paths {
 /// Options of all suites of cases.
 #[derive(Debug, Args)]
 pub(crate) struct Common {
-    /// Controllers to compare [default: those of gcc, nada, scream, ap and equipoise that exist; bars without ap]
+    /// Controllers to compare [default: gcc, nada, scream, ap and equipoise, as far as this build has them; bars: the
+    /// same without ap]
     #[arg(long, value_name = "NAME,...", value_delimiter = ',')]
     pub(crate) controllers: Vec<String>,
-    /// Queue of all narrow links, instead of that in the scenarios
+    /// Queue discipline of all links with a rate limit, instead of the scenarios' queue disciplines
     #[arg(long, value_name = "NAME", value_parser = PossibleValuesParser::new(Aqm::ALL.map(Aqm::name)))]
     pub(crate) aqm: Option<String>,
     /// Seed of the first run of each variant; each further run adds 1 [default: 1; 2001 for bars]

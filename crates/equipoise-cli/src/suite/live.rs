@@ -34,8 +34,8 @@ impl<'a> Live<'a> {
         Ok(Self { items, law, plan, is_quiet })
     }
 
-    /// Runs the live runs and adds their results to `result`, that of the simulated runs. After Ctrl-C, only completed
-    /// live runs are added.
+    /// Runs the live runs and adds their results to `result`, the result of the simulated runs. After Ctrl-C, only
+    /// completed live runs are added.
     pub(super) fn run_beside(
         self,
         mut result: SuiteResult,

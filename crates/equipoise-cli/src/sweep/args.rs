@@ -33,7 +33,8 @@ pub(crate) struct Sweep {
     /// Number of runs of each point, each with its own seed [default: 1]
     #[arg(long, requires = "files", value_parser = clap::value_parser!(u32).range(1..))]
     pub(crate) runs: Option<u32>,
-    /// Run only the I-th of N shares, counted from 1 or from 0; shares may run at the same time on any machines
+    /// Run only share I of N, with I from 1 to N or from 0 to N-1 (0 means N); shares may run at the same time on any
+    /// machines
     #[arg(long, value_name = "I/N")]
     pub(crate) shard: Option<Shard>,
     /// Write the rows of all runs to one Parquet file; without scenario files, nothing is run

@@ -200,7 +200,8 @@ fn a_file_comes_whole_over_a_path_that_loses_if_it_is_repaired() {
     assert!(sent["end"]["packets_repeated"].as_u64() >= Some(repaired), "{sent}");
 }
 
-/// The fast test of this kind: it captures an encrypted session, and checks what tshark can read in it.
+/// The fast test of what a third party on the path can read. It captures an encrypted session, and checks what tshark
+/// can read in it.
 #[test]
 fn a_stranger_on_the_way_reads_nothing_of_a_session_with_a_key() {
     what_a_stranger_reads(&["--key"]);

@@ -1,5 +1,5 @@
-//! Compares round-trip times that `equipoise capture rtt` and tshark find in the same captures: published ones, and one
-//! of the kernel's TCP.
+//! Compares round-trip times that `equipoise capture rtt` and tshark find in the same captures: in published captures,
+//! and in a capture of the kernel's TCP.
 
 use std::collections::BTreeMap;
 use std::env;

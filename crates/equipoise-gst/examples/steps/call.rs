@@ -79,7 +79,7 @@ struct Notes {
     asked: Vec<(Time, f64)>,
     /// Sizes of the encoded frames in bits, with the times at which they were encoded.
     made: Vec<(Time, f64)>,
-    /// Times at which packets entered the element that have not left it yet.
+    /// Entry times of the packets that are still in the element.
     within: VecDeque<Time>,
     paced: Vec<Span>,
     decoded: usize,

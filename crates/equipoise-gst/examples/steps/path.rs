@@ -17,7 +17,7 @@ const QUEUE: Span = Span::from_millis(300);
 /// The rate of the return path, which is never the bottleneck.
 const BACK: Rate = Rate::from_bps(100_000_000);
 
-/// An emulated path that records each packet to the receiver.
+/// An emulated path, which records each packet that it delivers to the receiver.
 pub(crate) struct Path {
     emulator: Emulator,
     seen: Arc<Mutex<Vec<Seen>>>,

@@ -94,7 +94,8 @@ impl Bwe {
             }
             gst::EventView::Caps(caps) => {
                 let mut state = self.state();
-                // A funnel may combine several streams of one session, and some may lack the extension.
+                // A funnel may combine several streams of one session, and the caps of some may lack the extension.
+                // Such caps must not erase the identifier from earlier caps.
                 state.extension = extension_of(caps.caps()).or(state.extension);
             }
             _ => {}
@@ -159,7 +160,7 @@ impl Bwe {
         self.state().result = Ok(gst::FlowSuccess::Ok);
         let weak = self.obj().downgrade();
         self.src.start_task(move || {
-            // The element stops its task before it is freed.
+            // The upgrade does not fail while the task runs, because the element stops its task before it is freed.
             if let Some(element) = weak.upgrade() {
                 element.imp().turn();
             }
@@ -251,7 +252,8 @@ impl Bwe {
         drop(state);
         // A query may be waiting until this item is pushed.
         self.changed.notify_all();
-        // If the end of the stream has not arrived yet, the upstream element gets the error with its next buffer.
+        // Upstream gets the error as the result of its next buffer. If the end of the stream has already arrived, there
+        // is no next buffer, so the error is posted on the bus.
         if let Err(error) = result
             && was_ending
             && !matches!(error, gst::FlowError::Flushing | gst::FlowError::Eos)

@@ -10,8 +10,9 @@ fn missing() -> Option<&'static str> {
     needed.into_iter().find(|name| gst::ElementFactory::find(name).is_none())
 }
 
-/// Each phase has a length of 7 s, of which the last 2 s count. The test requires that the rates follow the order of
-/// the capacities, but only about half of the rates of a long run, because an encoder lags on a slow machine.
+/// Each phase has a length of 7 s, of which the last 2 s count. The test checks that the bitrate decreases when the
+/// capacity decreases from 2.5 to 0.6 Mbit/s. It requires only about half of the bitrates of a long run, because an
+/// encoder lags on a slow machine.
 #[test]
 #[ignore = "real time: 29 s"]
 fn an_encoder_follows_a_path_in_steps() {

@@ -212,8 +212,8 @@ fn values(run: &Run, flow: &SharedFlow) -> Vec<Option<f64>> {
 struct Kept {
     /// Values by flow, then by metric.
     values: Vec<Vec<Option<f64>>>,
-    /// The time series of the flow that `run` selects by its argument `flow`, if this run is among the first
-    /// [`MOST_RUNS`].
+    /// Time series of the flow that the argument `flow` of the function `run` selects. `None` if the run is not among
+    /// the first [`MOST_RUNS`].
     course: Option<Course>,
 }
 

@@ -46,8 +46,8 @@ pub(super) enum Said {
     Returned(Size),
 }
 
-/// Sends the events of a flow's endpoint to the main thread, and measures the load of its path if the controller needs
-/// it.
+/// Sends the events of a flow's endpoint to the main thread. If the flow's controller needs the load of the path, also
+/// measures this load.
 pub(super) struct Poster {
     pub(super) flow: usize,
     /// Whether the endpoint sends or receives the flow's media.

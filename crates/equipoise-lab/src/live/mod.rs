@@ -197,7 +197,8 @@ struct Watch {
 /// 7323).
 const TCP_HEADERS: Size = Size::from_bytes(52);
 
-/// Size of the IP packets that the kernel's TCP received, computed from the data that TCP delivered.
+/// Computes the total size of the IP packets that the kernel's TCP received, from the amount of data that TCP
+/// delivered.
 struct Reckoned {
     interval: Span,
     connections: Vec<Connection>,

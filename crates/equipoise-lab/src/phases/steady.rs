@@ -68,7 +68,7 @@ impl Steadiness {
 }
 
 /// Returns the start, in seconds, of the first window such that its mean and all later means stay within the band.
-/// `None` if this window begins in the settled part, or if the settled mean is zero.
+/// `None` if this window begins after the first bin of the settled part, or if the settled mean is zero.
 fn convergence_s(windows: &[f64], centre: f64, settled_from: usize) -> Option<f64> {
     let is_outside = |mean: &f64| (mean - centre).abs() > BAND * centre;
     let first = windows.iter().rposition(is_outside).map_or(0, |last| last + 1);
@@ -98,7 +98,7 @@ pub(crate) struct Sharing {
     pub(crate) windows: u64,
     /// Mean of Jain's index over the windows.
     pub(crate) jain: f64,
-    /// Mean over the windows of the lowest flow rate divided by the highest flow rate.
+    /// Ratio of the lowest to the highest flow rate, averaged over the windows.
     pub(crate) ratio: f64,
     /// Share of the windows in which the lowest flow rate is at least a third of the highest.
     pub(crate) fair_share: f64,

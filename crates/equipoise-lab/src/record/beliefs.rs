@@ -12,7 +12,7 @@ pub(super) struct BeliefRecord {
     samples: Vec<BeliefResult>,
 }
 
-/// Minimum time between two samples. Only a change of the reason or of the mode is sampled earlier, immediately.
+/// Minimum time between two samples. If the reason or the mode has changed, a sample is taken immediately.
 const EVERY: Span = Span::from_millis(100);
 
 impl BeliefRecord {

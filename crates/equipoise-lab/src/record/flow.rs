@@ -69,7 +69,7 @@ pub(super) struct FlowRecord {
 }
 
 /// An interval is returned as a row this long after its end, or one interval length after its end if that is shorter.
-/// By then the interval's last packets have arrived.
+/// The delay gives the last packets of the interval time to arrive.
 const SHOWN_AFTER: Span = Span::from_secs(1);
 /// After a capacity or load step, this number of intervals does not count as settled.
 const SETTLING: i64 = 3;

@@ -3,8 +3,8 @@ use std::ops::Range;
 /// Histogram of durations with three significant digits.
 ///
 /// The cells are as wide as those of `hdrhistogram`, so quantiles are equal, but only the cells between the shortest
-/// and the longest duration are allocated. One second of media needs some hundreds of 20 000 cells. A histogram must be
-/// cheap to create, sum and free, because every interval of every flow has one.
+/// and the longest duration are allocated. For one second of media, these are some hundreds of the more than 20 000
+/// possible cells. A histogram must be cheap to create, sum and free, because every interval of every flow has one.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Histogram {
     /// Number of the first allocated cell.
@@ -17,8 +17,8 @@ pub(super) struct Histogram {
 /// cells, which are 512 ns wide, and a longer duration counts as the longest.
 const LEAST: u64 = 1_000;
 const MOST: u64 = 1_000_000_000_000;
-/// log2 of the number of cells of each width. This number is the smallest power of two that is at least 1000, for three
-/// significant digits. There are twice as many cells of the smallest width.
+/// log2 of the number of cells of each width. The number of cells is the smallest power of two that is at least 1000,
+/// for three significant digits. There are twice as many cells of the smallest width.
 const HALF_BITS: u32 = 10;
 /// log2 of the smallest cell width, in nanoseconds.
 const UNIT_BITS: u32 = LEAST.ilog2();
@@ -157,7 +157,7 @@ mod tests {
         }
     }
 
-    /// Durations in nanoseconds, evenly distributed over their number of bits.
+    /// Durations in nanoseconds. Each number of bits is equally likely.
     fn any_time() -> impl Strategy<Value = u64> {
         (1u32..40).prop_flat_map(|bits| (1u64 << (bits - 1))..(1 << bits)).prop_map(|nanos| nanos.min(MOST))
     }

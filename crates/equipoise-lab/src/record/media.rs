@@ -125,8 +125,8 @@ impl MediaRecord {
             let alike = if is_settled { from.max(self.warm_up)..until } else { from..until.min(self.warm_up) };
             let mut interval = self.intervals.get_mut(index);
             let mut open = interval.as_mut().and_then(|interval| interval.delays.open());
-            // The delays of an open interval are merged into `settled` when the interval closes. They are added here
-            // only if the interval has closed already, or if the warm-up ends within the interval.
+            // When an open interval closes, the delays of the interval are merged into `settled`. A delay is added to
+            // `settled` here only if the interval is closed already, or if the warm-up ends within the interval.
             let settles = is_settled && (open.is_none() || from < self.warm_up);
             let count = packets.clone().take_while(|packet| alike.contains(&packet.sent)).count().max(1);
             let delays = packets.clone().take(count).map(|packet| packet.delay);
@@ -152,7 +152,8 @@ impl MediaRecord {
     #[cold]
     fn place(&mut self, at: Span) -> Place {
         let index = ((at - self.start).max(Span::ZERO) / self.interval).and_then(|index| usize::try_from(index).ok());
-        // No run has this many intervals, so the clock of one of the hosts must be wrong.
+        // The number of intervals in a run is limited. A larger index means that the clock of one of the hosts is
+        // wrong.
         let Some(index) = index.filter(|index| (*index as u64) < MOST_INTERVALS) else { return Place::NOWHERE };
         if index >= self.intervals.len() {
             self.intervals.resize_with(index + 1, Interval::default);

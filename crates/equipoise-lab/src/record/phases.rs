@@ -30,7 +30,8 @@ pub(super) struct MediaState {
     pub(super) waits: Vec<Option<Waits>>,
 }
 
-/// A part of a phase, which ends where the warm-up ends, where the queue becomes calm, or where the phase ends.
+/// A part of a phase. Each phase is divided at the end of the warm-up and [`UNREST`] after each fall of the capacity,
+/// if these times are within the phase.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Segment {
     pub(super) start: Span,

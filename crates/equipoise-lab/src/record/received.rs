@@ -41,7 +41,8 @@ impl ReceivedRecord {
     pub(super) fn push(&mut self, at: Span, size: Size) {
         let index =
             ((at - Span::from_nanos(1)).max(Span::ZERO) / self.interval).and_then(|at| usize::try_from(at).ok());
-        // No run has this many intervals, so the clock of one of the hosts must be wrong.
+        // The number of intervals in a run is limited. A larger index means that the clock of one of the hosts is
+        // wrong.
         let Some(index) = index.filter(|index| (*index as u64) < MOST_INTERVALS) else { return };
         if index >= self.bytes.len() {
             self.bytes.resize(index + 1, Size::ZERO);

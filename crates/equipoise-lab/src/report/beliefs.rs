@@ -61,7 +61,7 @@ pub(super) fn figures(report: &Report, flow: usize, shown: &[Shown<'_>]) -> Vec<
 }
 
 /// Returns points on the line of the rate, one layer for each reason. A point marks the time from which decisions have
-/// this reason. The law's usual step is a reason without points.
+/// this reason. The reason `law`, which is the law's usual step, has no points.
 fn reasons(beliefs: &[BeliefResult]) -> Vec<Layer> {
     let mut layers: Vec<(&str, Vec<(f64, f64)>)> = Vec::new();
     let before = std::iter::once(None).chain(beliefs.iter().map(|it| it.reason.as_deref()));

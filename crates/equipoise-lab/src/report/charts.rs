@@ -89,8 +89,10 @@ pub(super) fn name_of<'a>(shown: &[Shown<'a>]) -> &'a str {
     shown.first().map_or("", |shown| shown.flow.name.as_str())
 }
 
-/// Returns the upper limit of the delay axis, and whether some delays are above it. The limit is above nearly all
-/// delays, but not so high that the target is drawn at the bottom of the chart.
+/// Returns the upper limit of the delay axis, and whether some delays are above the limit. The limit is the longest
+/// delay, but at most five times the target, so that the target is not drawn at the bottom of the chart, and at least
+/// 1.5 times the target. Without a target, [`WIDEST_SPAN`] bounds the limit. The limit is then rounded up to a round
+/// number.
 fn top_of(delays: &mut Vec<f64>, target: Option<f64>) -> (f64, bool) {
     delays.retain(|delay| delay.is_finite());
     delays.sort_by(f64::total_cmp);
@@ -108,8 +110,9 @@ fn rate_over_time(report: &Report, flow: usize, shown: &[Shown<'_>]) -> Figure {
     /// Dash patterns of planned loads and of link capacities.
     const DASHES: [(StepKind, &str); 2] = [(StepKind::Load, "2 3"), (StepKind::Capacity, "10 4")];
     let mut layers = Vec::new();
-    // If there is only one line of a kind, it is grey. If there are several, each has its own colour, which no other
-    // line or mark has.
+    // If there is only one line of a kind, it is grey. If there are several lines of a kind, they have colours that no
+    // simulated line, live line or mark has. A load and a capacity can have the same colour, but differ in their dash
+    // patterns.
     for (kind, dash) in DASHES {
         let lines = scheduled(report, kind);
         let colors = if lines.len() > 1 { &paths::COLORS[3..] } else { &["var(--context)"] };

@@ -183,8 +183,8 @@ fn rates(points: &[Drawn]) -> Axis {
 enum Scale {
     /// Linear, from zero to this number of milliseconds.
     Linear(f64),
-    /// Logarithmic, between two powers of ten given by their exponents. With it, short delays stay distinct if other
-    /// delays are long.
+    /// Logarithmic, between two powers of ten given by their exponents. On this axis, short delays stay distinct even
+    /// if other delays are long.
     Logarithmic(i32, i32),
 }
 

@@ -13,9 +13,9 @@ const MOST_PERCENT: i32 = 2;
 /// Number of grid steps on the delay axis at which the distributions of several runs are compared.
 const GRID: u32 = 200;
 
-/// Returns the complementary distribution of a flow's delay, with percentages on a logarithmic axis. Long delays, which
-/// decide the quality of media, get as much space as all other delays, and the 95th and 99th percentiles can be read at
-/// 5 % and 1 %.
+/// Returns the complementary distribution of a flow's delay, with percentages on a logarithmic axis. The longest 3 % of
+/// the delays take half of this axis, because long delays decide the quality of media. The 95th and 99th percentiles
+/// can be read at 5 % and 1 %.
 pub(super) fn figure(flow: usize, shown: &[Shown<'_>]) -> Figure {
     let title = format!("{}: distribution of the one-way delay", name_of(shown));
     let target = target_of(shown);
@@ -82,8 +82,8 @@ fn on_grid(curve: &[(f64, f64)], least: f64, longest: f64) -> Vec<(f64, f64)> {
     (0..=GRID).map(at).collect()
 }
 
-/// Ends lines where they leave the axis at the bottom, so that they do not continue along its bottom. A band is removed
-/// only if its upper edge is below the axis.
+/// Ends lines where they go below the axis, so that they do not continue along the bottom of the chart. A band ends
+/// only where its upper edge is below the axis.
 fn above_the_axis(mut layers: Vec<Layer>) -> Vec<Layer> {
     let least = f64::from(LEAST_PERCENT);
     for layer in &mut layers {

@@ -140,8 +140,8 @@ fn capacities(found: &CaseResult) -> Vec<(String, Points)> {
                 lines.push((link.clone(), Vec::new()));
                 lines.len() - 1
             });
-            // If no flow sends over a link in a phase, the link has no capacity in this phase, and the line ends before
-            // the phase.
+            // The results contain a link's capacity only for phases in which the link is a bottleneck of media. In all
+            // other phases, the line of the link has no points.
             let Some((_, points)) = lines.get_mut(at) else { continue };
             points.extend([(phase.start_s, bps / 1e6), (phase.end_s, bps / 1e6)]);
         }

@@ -20,8 +20,8 @@ pub(super) fn worlds(report: &Report) -> Vec<InWorld<'_>> {
         InWorld { name, style, runs: runs(world) }
     });
     let mut found: Vec<_> = with_runs.into_iter().filter(|world| !world.runs.is_empty()).collect();
-    // Dash patterns distinguish simulated from live lines. If there is only one kind of line, they would only make it
-    // harder to see.
+    // Dash patterns distinguish simulated from live lines. If all lines are of one kind, dashes would only make the
+    // lines harder to see.
     if let [only] = found.as_mut_slice() {
         only.style.dash = "";
     }

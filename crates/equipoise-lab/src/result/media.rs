@@ -87,7 +87,7 @@ pub struct FairnessResult {
     pub windows: u64,
     /// Mean of Jain's index over the windows.
     pub jain: f64,
-    /// Mean over the windows of the lowest flow throughput divided by the highest.
+    /// Ratio of the lowest to the highest flow throughput, averaged over the windows.
     pub ratio: f64,
     /// Share of the windows in which the lowest throughput is at least a third of the highest.
     pub fair_share: f64,

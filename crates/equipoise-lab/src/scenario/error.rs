@@ -303,8 +303,8 @@ pub enum Problem {
     /// A known bandwidth lacks the interval at which the window law is informed of the bandwidth.
     #[error("a known bandwidth needs an `interval`, such as \"400 ms\"")]
     NoMeasurementInterval,
-    /// An inline measurement of the bandwidth has an interval or noise, but it uses its own interval and has its own
-    /// errors.
+    /// An inline measurement of the bandwidth is configured with an interval or with noise, but such a measurement has
+    /// its own interval and its own errors.
     #[error("an inline measurement takes neither `interval` nor `noise`")]
     InlineNeedsNothing,
     /// A connection has both a finite transfer and a rate, but can have only one of them.

@@ -56,7 +56,8 @@ pub enum LinkProblem {
         /// The parameters of the queue discipline.
         known: String,
     },
-    /// CoDel would never act, because its target is above its interval.
+    /// The target of CoDel is above its interval. CoDel would tolerate a standing delay that is longer than the usual
+    /// round-trip times.
     #[error("the target must not be above the interval, {interval}")]
     TargetAboveInterval {
         /// The interval of CoDel.

@@ -61,7 +61,7 @@ pub enum LiveMediaError {
 }
 
 impl LiveChoice {
-    /// Default of [`deadline`](Self::deadline). A longer delay always impairs a conversation (ITU-T G.114).
+    /// Default of [`deadline`](Self::deadline): the one-way delay that no application should exceed (ITU-T G.114).
     pub const DEADLINE: Span = Span::from_millis(400);
 
     /// Returns the live media of flow number `index` in a run with the seed `seed`.

@@ -391,7 +391,8 @@ impl Scenario {
     }
 
     /// Returns the name and the index of each link direction whose counters are reported. These are all forward
-    /// directions, and the reverse directions that media pass.
+    /// directions, and the reverse directions that media or data pass. A half-duplex link has no separate reverse
+    /// direction.
     pub fn watched_links(&self) -> Vec<(String, usize)> {
         let forward = self.links.iter().zip(0..).map(|(link, number)| (link.name.clone(), number));
         let media = |number: &usize| {

@@ -115,7 +115,8 @@ fn first_rate(capacity: &Capacity, scenario: &Scenario) -> Option<Rate> {
     }
 }
 
-/// Checks that a controller has the parameter that an item needs. The error is the reason why it cannot run the item.
+/// Checks that a controller has the parameter that an item needs. The error is the reason why the controller cannot run
+/// the item.
 pub(super) fn lacks(catalogue: &Catalogue, item: &Item, controller: &str) -> Result<(), String> {
     let Some(needed) = item.needs else { return Ok(()) };
     let entry = catalogue.controllers.find(controller);

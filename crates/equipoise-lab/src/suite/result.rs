@@ -84,7 +84,7 @@ pub struct CaseResult {
 /// Disturbances of live runs that the machine caused, over all runs of a result.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Machine {
-    /// Total time in which the machine ran no program, in seconds, over all runs.
+    /// Total duration of the machine's stalls, in seconds, over all runs.
     pub stalled_s: f64,
     /// Number of packets that were lost by the machine instead of by a link, over all runs.
     pub packets_lost: u64,
@@ -357,7 +357,7 @@ pub(super) const PHASE_METRICS: &[PhaseMetric] = &[
 /// The key of a phase's metric, and the function that reads its value.
 pub(super) type PhaseMetric = (&'static str, fn(&crate::result::PhaseResult) -> Option<f64>);
 
-/// Returns the lowest flow throughput divided by the highest, as a mean over windows of the given length.
+/// Returns the ratio of the lowest to the highest flow throughput, averaged over windows of the given length.
 fn least_over_greatest(phase: &crate::result::PhaseResult, window_s: f64) -> Option<f64> {
     Some(phase.fairness.iter().find(|found| (found.window_s - window_s).abs() < 1e-9)?.ratio)
 }

@@ -42,10 +42,10 @@ enum Format {
     Csv,
 }
 
-/// Returns an item for each trace in a folder, in the order of the file names. Files named `.csv` (or `.csv.gz`) have
-/// lines of `time_s,rate_mbps` or are tables of a download, and all other files have Mahimahi's format. Folders, hidden
-/// files, and files whose name shows that they are texts about the traces (`README`, `LICENSE`, `.md`, `.json`,
-/// `.toml`) are ignored.
+/// Returns an item for each trace in a folder, in the order of the file names. Files named `.csv` (or `.csv.gz`)
+/// contain lines of `time_s,rate_mbps` or a recorded table of download rates. All other files have Mahimahi's format.
+/// Folders, hidden files, and files whose name shows that they are texts about the traces (`README`, `LICENSE`, `.md`,
+/// `.json`, `.toml`) are ignored.
 ///
 /// # Errors
 /// [`SuiteError::Folder`], [`SuiteError::NoTraces`], [`SuiteError::Trace`] for a file that is not a trace, and
@@ -83,7 +83,8 @@ fn format(file: &Path) -> Format {
 fn item(file: &Path, settings: &Settings) -> Result<Item, SuiteError> {
     let wrong = |source| SuiteError::Trace { file: file.to_path_buf(), source };
     let format = format(file);
-    // The file will be read again with its scenario. It is also read here, because this returns a more precise error.
+    // The file will be read again together with its scenario. Reading the file here as well returns a more precise
+    // error if the file is invalid.
     match format {
         Format::Mahimahi => trace_capacity(file, Span::ZERO),
         Format::Csv => steps_capacity(file, Span::ZERO),

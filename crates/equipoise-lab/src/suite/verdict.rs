@@ -4,8 +4,9 @@ use super::{CaseResult, FlowKind, SuiteResult};
 
 /// The control law that is judged.
 pub const JUDGED: &str = "equipoise";
-/// Smallest acceptable ratio to the rate of the fastest other law, and largest acceptable ratio to that law's frame
-/// delay. It is enough to meet one of the two limits.
+/// Smallest acceptable ratio of the judged law's rate to the rate of the fastest other law, and largest acceptable
+/// ratio of the judged law's frame delay to the frame delay of that other law. It is enough to meet one of the two
+/// limits.
 const LEAST_RATE: f64 = 0.9;
 const MOST_DELAY: f64 = 0.5;
 

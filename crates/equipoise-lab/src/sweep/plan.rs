@@ -77,8 +77,8 @@ pub struct PlannedRun {
     pub changes: Vec<Override>,
 }
 
-/// Maximum number of runs. No practical sweep has more runs, and programs that read numbers as doubles represent it
-/// exactly.
+/// Maximum number of runs. No practical sweep has more runs, and programs that read numbers as doubles represent all
+/// run numbers exactly.
 const MOST_RUNS: u64 = 1 << 40;
 /// Approximate number of parts of a sweep. An interruption loses at most one part per thread, and any file system can
 /// store this number of files.

@@ -62,7 +62,7 @@ impl Arrivals {
 }
 
 /// Returns the scenario from the file with this control law. The flows are either coupled, or use the law's own weights
-/// if it has any.
+/// if the law has weights.
 fn scenario(law: &str, coupling: Option<&str>) -> Scenario {
     let mut set = Vec::new();
     for (flow, priority) in FLOWS.iter().zip([1.0, 1.0, 2.0]) {
@@ -112,8 +112,8 @@ fn settled_s(seen: &Arrivals) -> [f64; 3] {
 fn coupled_flows_share_by_priority_within_seconds_and_with_less_queue_than_each_on_its_own() {
     for (law, coupling) in [("equipoise", "conservative"), ("nada", "active"), ("gcc", "active")] {
         let (coupled, alone) = (run(&scenario(law, Some(coupling))), run(&scenario(law, None)));
-        // While only the first flow probes, GCC increases its rate by 8 % per second, so it needs about 30 s to find
-        // the capacity.
+        // In a group, only the first flow sends probes. GCC increases its rate by 8 % per second, so GCC needs about 30
+        // s to find the capacity.
         let has_started = law != "gcc";
         for (from_s, to_s, second) in [(10, 20, false), (40, 60, true), (70, 90, false)] {
             if from_s < 40 && !has_started {

@@ -106,7 +106,8 @@ fn a_dead_link_is_a_freeze_and_a_pause_is_none() {
     assert!(silent.clone().count() > 90 && silent.clone().all(|it| it.packets == 0));
 }
 
-/// If it fails, at twice the allowed rate the sender does not skip frames, or the frames that it sends are late.
+/// If it fails, the sender does not skip frames although the encoder produces twice the allowed rate, or the frames
+/// that the sender sends are late.
 #[test]
 fn frames_are_skipped_in_place_of_late() {
     let set = |key: &str, value: &str| Override::set(key, value);

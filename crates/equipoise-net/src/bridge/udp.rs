@@ -107,8 +107,8 @@ impl UdpPorts {
         Ok(())
     }
 
-    /// The number of the client at `address`, which is added if it is new; `None` if there are too many clients or its
-    /// socket cannot be opened.
+    /// Returns the number of the client at `address`. A new client is added. `None` if there are too many clients and
+    /// none of them is idle, or if the client's socket cannot be opened.
     fn client_at(&mut self, address: SocketAddr, at: Time) -> Option<u64> {
         if let Some(&number) = self.numbers.get(&address) {
             if let Some(client) = self.clients.get_mut(&number) {

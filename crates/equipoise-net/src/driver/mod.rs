@@ -122,8 +122,9 @@ impl<E, O> Running<E, O> {
         self.worker.is_finished()
     }
 
-    /// Waits until the endpoint ends: its peer ended the session, its host failed, or
-    /// [`request_stop`](Self::request_stop) was called before.
+    /// Waits until the endpoint ends: its peer ended the session, its host failed, all payload was sent after the last
+    /// [`PayloadSender`](crate::PayloadSender) had been dropped, or [`request_stop`](Self::request_stop) was called
+    /// before.
     ///
     /// # Errors
     /// The error of the endpoint's host, if any.

@@ -55,7 +55,8 @@ struct Half {
 struct Live {
     from: SocketAddr,
     random: Option<ClientRandom>,
-    /// Kept to answer retransmissions of the handshake and to receive the closing alert; `None` if it failed later.
+    /// The DTLS association of the completed handshake, which answers retransmissions of the handshake and receives the
+    /// closing alert; `None` if the association failed later.
     association: Option<Association>,
     srtp: Srtp,
 }

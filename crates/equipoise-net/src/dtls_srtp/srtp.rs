@@ -43,8 +43,8 @@ pub enum ProtectError {
 
 /// SRTP (RFC 3711) with the keys of one handshake.
 ///
-/// Each source has its own context. The library creates a context for every source in a datagram, even if the datagram
-/// is forged. Therefore the first datagram of a new source is checked with a temporary context.
+/// Each source has its own context. The SRTP library creates state in a context for every source of a datagram, even if
+/// the datagram is forged. Therefore the first datagram of a new source is checked with a temporary context.
 pub(super) struct Srtp {
     keys: Keys,
     role: Role,
@@ -64,8 +64,8 @@ struct Outward {
 /// The state for packets that this endpoint receives, for one source.
 struct Inward {
     context: Context,
-    /// The replay window of received sequence numbers. The library's replay window is not used, because it starts at
-    /// the first packet, even if this packet is forged.
+    /// The replay window of received sequence numbers. The replay window of the SRTP library is not used, because it
+    /// starts at the first packet, even if this packet is forged.
     window: ReplayWindow,
 }
 

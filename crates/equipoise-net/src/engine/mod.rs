@@ -31,8 +31,8 @@ use crate::{Clock, NetError, Time, TimestampSource};
 /// wake-up is less late than this.
 const SPIN: Span = Span::from_micros(200);
 
-/// A sleep is shorter than a packet's minimum delay, by this time, so that no packet becomes due during the sleep. Our
-/// choice: almost every wake-up is less late than this.
+/// A sleep is at least this much shorter than a packet's minimum delay, so that no packet becomes due during the sleep.
+/// Our choice: almost every wake-up is less late than this.
 const MARGIN: Span = Span::from_micros(200);
 
 /// Maximum time of a sleep, because receive buffers are finite. Our choice: in this time 125 kB arrive at 1 Gbit/s.

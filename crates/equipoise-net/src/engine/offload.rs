@@ -1,6 +1,6 @@
 //! Software replacement for hardware offload. A packet socket may receive packets whose checksums are incomplete, or
-//! whose TCP segments are not split yet. A veth pair neither completes checksums nor splits segments. Offload cannot
-//! be turned off at its other end, if that end is in a namespace of another user.
+//! whose TCP segments are not split yet. A veth pair neither completes checksums nor splits segments. The sender's end
+//! of a pair may be in a namespace of another user, where this program cannot turn offload off.
 
 use super::frame::{IPV6_HEADER, Ip, u16_at};
 

@@ -43,8 +43,8 @@ pub struct PairHosts {
     pub port: u16,
     /// The configuration of the kernel's TCP at both hosts.
     pub tcp: TcpHosts,
-    /// Sets TCP's congestion window. If this is set, its congestion control is used instead of the one named in `tcp`;
-    /// `None` if the window cannot be set.
+    /// The means to set TCP's congestion window; `None` if the window cannot be set. With `Some`, the congestion
+    /// control of the [`WindowControl`] is used instead of the one named in `tcp`.
     pub window_control: Option<WindowControl>,
 }
 

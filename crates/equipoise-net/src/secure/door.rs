@@ -3,12 +3,12 @@
 //!
 //! ```text
 //!   sender                                    receiver
-//!     Open(number) ──────────────────────────▶          nothing is remembered
-//!                    ◀──────────── Retry(cookie)        as long as what was asked
-//!     Open(number, cookie) + ClientHello ────▶          address and shared key are proved: a handshake begins
+//!     Open(number) ──────────────────────────▶          stores nothing
+//!                    ◀──────────── Retry(cookie)        not longer than the Open message
+//!     Open(number, cookie) + ClientHello ────▶          address and shared key are verified: the handshake begins
 //!                    ◀── Down + ServerHello ... Finished
-//!     Up + Certificate ... Finished ─────────▶          both have the session's keys
-//!                    ◀── Accept, by these keys          and know it: media may come
+//!     Up + Certificate ... Finished ─────────▶          now both have the session's keys
+//!                    ◀── Accept, with these keys        now the sender knows this, and media may be sent
 //! ```
 
 use std::collections::VecDeque;
@@ -121,7 +121,8 @@ impl Door {
         }
     }
 
-    /// Answers a message of another protocol version with a Retry message, so that the peer learns this version.
+    /// Answers a message of another protocol version with a Retry message, from which the peer learns the version of
+    /// this endpoint.
     fn on_other_version(&mut self, from: SocketAddr, datagram: &[u8]) -> Visit {
         let number = datagram.get(8..24).and_then(|bytes| Nonce::try_from(bytes).ok());
         match (other_version(datagram), number) {

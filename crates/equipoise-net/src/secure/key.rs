@@ -10,8 +10,9 @@ use super::random;
 
 /// A random secret that both hosts share.
 ///
-/// The key authenticates the messages that open sessions, and encrypts nothing. Every session has its own keys. These
-/// cannot be derived from this key, even if this key becomes known later. The bytes of the key are overwritten on drop.
+/// The key authenticates the messages that open sessions, and encrypts nothing. Every session has its own keys. An
+/// attacker who learns the shared key, even later, cannot derive the keys of a session from it. The bytes of the shared
+/// key are overwritten on drop.
 #[derive(Clone)]
 pub struct Key {
     secret: Zeroizing<Vec<u8>>,

@@ -265,9 +265,9 @@ impl<'a> Message<'a> {
     }
 }
 
-/// Parses the requested media in an Open message, if there is a request. Returns it with the records after it. `None`
-/// if the request is invalid: the media must be generated, over one path, and a variable rate needs per-packet
-/// feedback.
+/// Parses the description of the requested media in an Open message, if the message has one. Returns the requested
+/// media, and the records after the description. `None` if the request is invalid: the media must be generated, over
+/// one path, and a variable rate needs per-packet feedback.
 fn wanted(flags: u8, reporting: Option<Reporting>, rest: &[u8]) -> Option<(Option<Wanted>, &[u8])> {
     if flags & WANTS == 0 {
         return Some((None, rest));

@@ -103,7 +103,8 @@ pub(crate) enum Told {
     Refused(Refusal),
 }
 
-/// Time from the first attempt to the second. Each further pause between attempts is twice as long as the previous one.
+/// Time from the first attempt to the second. Each further pause between attempts is twice as long as the previous one,
+/// up to `LONGEST_PAUSE`.
 const FIRST_PAUSE: Span = Span::from_millis(100);
 /// Maximum time between two attempts.
 const LONGEST_PAUSE: Span = Span::from_millis(500);

@@ -39,8 +39,8 @@ pub(crate) struct Contexts {
     /// Number of reports that were encrypted with the current key.
     reports: u32,
     inward: Context,
-    /// The replay window of received sequence numbers. The library's replay window is not used, because it starts at
-    /// the first packet, even if this packet is forged.
+    /// The replay window of received sequence numbers. The replay window of the SRTP library is not used, because it
+    /// starts at the first packet, even if this packet is forged.
     window: ReplayWindow,
     /// Buffer for a packet before encryption.
     plain: Vec<u8>,
@@ -91,7 +91,7 @@ impl Protection {
     /// Decrypts `datagram` and writes the content to `out`. Returns false if the datagram is forged, damaged or a
     /// replay.
     ///
-    /// Only packets with this `ssrc` are decrypted, because the library stores a state for every SSRC.
+    /// Only packets with this `ssrc` are decrypted, because the SRTP library stores a state for every SSRC.
     pub(crate) fn unprotect(&mut self, datagram: &[u8], ssrc: u32, out: &mut Vec<u8>) -> bool {
         out.clear();
         let Self::Srtp(contexts) = self else {

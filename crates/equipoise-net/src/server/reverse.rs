@@ -53,7 +53,8 @@ impl<V: SessionObserver> State<V> {
 }
 
 /// A constant rate that is reduced if no feedback arrives. [`Cbr`] would continue for many seconds after its receiver
-/// has disappeared. A sender may choose this for its own session, but a peer must not choose it for a server.
+/// has disappeared. A sender may use [`Cbr`] in its own session, but a peer must not be able to make a server use
+/// [`Cbr`].
 #[derive(Debug)]
 struct Steady(Cbr);
 

@@ -24,8 +24,8 @@ sockopt_impl!(
 pub(crate) struct ReceiveWindow(pub(crate) Option<Size>);
 
 impl ReceiveWindow {
-    /// Limits the window of a connection again. This is necessary because the kernel recomputes its limit when it
-    /// receives packets of another size, and for full segments its limit is a quarter larger.
+    /// Limits the window of a connection again. This is necessary because the kernel computes a new limit when it
+    /// receives packets of another size. For full segments, the new limit is a quarter larger.
     pub(crate) fn hold(self, connection: &impl AsFd) {
         if let Some(bytes) = self.bytes() {
             // This option was set on the listening socket without an error, so no error is expected here.

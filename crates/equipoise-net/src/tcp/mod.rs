@@ -3,7 +3,7 @@
 //! ```text
 //!   near thread ── socket ══ emulator ══ socket ── far thread
 //!        │                                             │
-//!        └── the kernel's account (sock_diag)          └── bytes that came
+//!        └── the kernel's connection state (sock_diag) └── number of bytes received
 //! ```
 //!
 //! The kernel runs TCP. This module is the sending and the receiving application. It reads the state of the connection

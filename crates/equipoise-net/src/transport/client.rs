@@ -63,7 +63,7 @@ const FAREWELLS: u32 = 3;
 const FAREWELL_PAUSE: Span = Span::from_millis(30);
 
 impl Client {
-    /// Opens the requested session with `peer`. Waits at most `patience` for the peer's first answer.
+    /// Opens the requested session with `peer`. Waits at most `patience` until the session is open.
     ///
     /// # Errors
     /// [`NetError::NoAnswer`] if there is no answer, or only answers from a peer without the key; [`NetError::Refused`]

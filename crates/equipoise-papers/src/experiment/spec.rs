@@ -90,8 +90,9 @@ impl Rule {
     }
 
     /// Changes the rule so that it must hold in each of several cells. Each cell is tested separately. The more cells
-    /// there are, the stricter is the test of each (Holm 1979). This is stricter than necessary for "reproduced", but
-    /// is needed for "not reproduced".
+    /// there are, the stricter is the test of each (Holm 1979). Such strict tests are not necessary for "reproduced",
+    /// for which the rule must hold in every cell. They are necessary for "not reproduced", for which a single cell is
+    /// enough.
     pub(crate) const fn in_every_cell(self) -> Self {
         Self { cells: Cells::Every, ..self }
     }

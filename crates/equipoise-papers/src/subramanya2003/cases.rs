@@ -15,8 +15,8 @@ pub(super) struct Printed {
 /// The claims about a table: packet loss ratio, transmission delay, and power, which is computed from the delay.
 pub(super) type Compared = [Spec; 3];
 
-/// The paper states the loss in thousandths of a percent. Therefore a smaller difference than this does not count as
-/// lower.
+/// The paper states the loss in thousandths of a percent. Therefore a loss ratio counts as lower only if it is lower by
+/// more than this value.
 const LEAST_LOSS_PERCENT: f64 = 0.001;
 
 /// Defines the claims that TQ is better than `NewReno` in a table of the paper.

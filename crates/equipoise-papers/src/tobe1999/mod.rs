@@ -34,7 +34,7 @@ pub const LIVE: &[Part] = &[Part::Fig10];
 pub enum Part {
     /// Fig. 3: LDA with two TCP flows.
     Fig3,
-    /// Fig. 10, 11 and 14 to 18: rates and fairness of TPBA, over a short and a long path.
+    /// Fig. 10, 11, 14, 15, 17 and 18: rates and fairness of TPBA, over a short and a long path.
     Fig10,
     /// Fig. 12 and 16: inter-arrival times of ADUs.
     Fig12,

@@ -43,7 +43,8 @@ const MAIN: Response = Response::Pair("400 ms");
 const OTHERS: [(&str, Response); 3] = [
     ("Table 3: T_TCP = 1 s", Response::Pair("1 s")),
     ("Table 3: flow 3 is TCP, ε = 30 kbit/s", Response::Tcp(Rate::from_bps(30_000))),
-    // One acknowledgement covers two segments. In an interval of 400 ms, two segments are a rate of 60 kbit/s.
+    // One acknowledgement covers two segments. In an interval of 400 ms, two segments are a rate of 60 kbit/s, which
+    // exceeds a tolerance of 30 kbit/s but not one of 75 kbit/s.
     ("Table 3: flow 3 is TCP, ε = 75 kbit/s", Response::Tcp(Rate::from_bps(75_000))),
 ];
 

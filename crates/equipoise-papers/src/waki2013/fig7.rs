@@ -53,8 +53,8 @@ struct Setting {
     packet_bytes: u32,
 }
 
-/// An interpretation without the highest rate, because the paper has 430 pairs: its name, and its number of rates. It
-/// uses the runs of the main interpretation.
+/// An interpretation without the highest rate: its name, and its number of rates. Ten traffic patterns with 43 pairs of
+/// successive rates each are 430 pairs, as in the paper. This interpretation uses the runs of the main interpretation.
 const FEWER: (&str, usize) = ("Fig. 7: 44 rates, to 4.4 Mbit/s, as 430 pairs want it", 44);
 
 /// The interpretations that have their own runs. The main interpretation is the first.

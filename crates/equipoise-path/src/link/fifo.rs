@@ -50,8 +50,8 @@ struct Waiting<C> {
     behind_bytes: u64,
 }
 
-/// Sums over all accepted packets, including waiting times and services that are still in the future at a query. The
-/// query subtracts the future waiting times.
+/// Sums over all packets offered so far. The sums of accepted packets include waiting times and services that are still
+/// in the future at a query. The query subtracts the future waiting times.
 #[derive(Clone, Copy, Debug, Default)]
 struct Totals {
     forwarded: u64,

@@ -125,7 +125,7 @@ pub(super) const MOST_DEVIATIONS: f64 = 3.0;
 pub struct Reordering {
     /// Probability that a packet is reordered.
     pub share: Share,
-    /// How much later than in order a reordered packet arrives. If negative: how much earlier, by at most the
+    /// How much later a reordered packet arrives than it would in order. If negative: how much earlier, by at most the
     /// propagation delay.
     pub by: Span,
 }

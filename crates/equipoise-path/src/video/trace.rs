@@ -67,7 +67,7 @@ pub enum VideoErrorKind {
         /// The display time as written in the line.
         found: String,
     },
-    /// No frame has some display time before the end of the trace.
+    /// A display time is missing: no frame has this time, but other frames have later times.
     #[error("the frame of {at} does not come; the trace is cut off, or lines are missing")]
     Missing {
         /// The display time of the missing frame.
@@ -196,8 +196,8 @@ fn check(rows: &[Row<'_>], last: usize) -> Result<f64, VideoError> {
     // is among the first `REORDERED` rows, because reordering does not move a frame further.
     let first = rows.iter().take(REORDERED).map(|row| row.time_ms).filter(|time| *time > 0.0).reduce(f64::min);
     let coarse = first.ok_or_else(|| at_end(VideoErrorKind::Empty))?;
-    // The frame interval is computed from the longest time, because the first time has a larger relative rounding
-    // error.
+    // The frame interval is computed from the latest display time, because the smallest display time above 0 has a
+    // larger relative rounding error.
     let intervals = rows.iter().map(|row| row.time_ms).fold(0.0, f64::max) / coarse;
     let whole = libm::round(intervals);
     let interval_ms = if (intervals - whole).abs() < ROUNDING { coarse * intervals / whole } else { coarse };

@@ -10,12 +10,12 @@ use crate::wire::feedback::{ArrivalTime, PacketArrival, PacketStatus};
 ///
 /// Source: RFC 8888, Sec. 3.1. If a packet arrives several times, the time of its first arrival is reported, with the
 /// mark CE (congestion experienced) if any copy has that mark. Consecutive reports cover consecutive ranges of numbers.
-/// The next report starts at or before a packet that arrived after it was reported as not received, or of which a later
-/// copy had the first CE mark.
+/// If a packet arrives after it was reported as not received, or if a later copy of a packet has the first CE mark, the
+/// next report starts at that packet or before it.
 ///
 /// Packets are identified by unwrapped numbers, as from [`SequenceTracker`](equipoise::measure::SequenceTracker).
-/// Numbers that are a window or more below the highest are forgotten: they are not reported any more, and packets that
-/// arrive then are only counted.
+/// Numbers that are a window or more below the highest are forgotten: they are not reported any more, and if packets
+/// with such numbers arrive, they are only counted.
 #[derive(Clone, Debug)]
 pub struct Recorder {
     /// Packet n, if present, is in slot n modulo the number of slots.

@@ -16,8 +16,8 @@ pub struct Reporting {
 impl Reporting {
     /// The shortest interval between reports that can be configured.
     pub const SHORTEST: Span = Span::from_millis(5);
-    /// The longest interval between reports that can be configured: above half of this interval, per-packet control
-    /// laws react slowly.
+    /// The longest interval between reports that can be configured. Per-packet control laws already react slowly if
+    /// reports are more than half of this interval apart.
     pub const LONGEST: Span = Span::from_millis(500);
     /// The usual interval between reports. Our choice: between the 40 ms of `SCReAM` and the 100 ms of NADA (RFC 8698,
     /// Table 2).

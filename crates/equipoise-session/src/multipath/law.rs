@@ -30,7 +30,7 @@ pub(super) struct Law {
     asked: (Instant<SenderClock>, Span),
     /// Number of the probe that is being sent.
     probe: Option<u64>,
-    /// Whether the application sends frames, so that its encoder keeps the average rate.
+    /// Whether the application sends frames. If it does, its encoder keeps the average rate.
     has_frames: bool,
 }
 

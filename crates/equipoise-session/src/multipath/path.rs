@@ -43,7 +43,7 @@ pub(super) struct Path {
     pub(super) has_told: bool,
     /// Time in which the data that was sent in the present period would be sent at the path's share of the total rate.
     served: Span,
-    /// Number of the next packet on the path; the packet carries its lower 16 bits.
+    /// Number of the next packet on the path; the packet's header carries the lower 16 bits of this number.
     next_number: u64,
     pub(super) counts: Counts,
     /// The path's delay in this period, and the other statistics from reports on the path.
@@ -221,8 +221,9 @@ impl Path {
         self.keep_pace();
     }
 
-    /// Makes a report request that is due at `now`. Returns the request's number and its extension. While the last
-    /// three requests are unanswered, skips every second request and returns `None` for it.
+    /// Makes a report request that is due at `now`. Returns the request's number and its extension. While the receiver
+    /// [is silent](Exchange::is_silent), skips every second request and returns `None` for it. While media is stopped,
+    /// skips no request.
     pub(super) fn turn(
         &mut self,
         now: Instant<SenderClock>,

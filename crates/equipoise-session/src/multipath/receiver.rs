@@ -30,9 +30,9 @@ use equipoise::units::{Instant, ReceiverClock, SenderClock, Size, Span};
 /// since the last such report. All these reports are sent on the path of the request. So the sender does not consider a
 /// path dead if only reports that are sent on it are lost.
 ///
-/// Each answer covers the packets sent after the time that is stated in the request, because the sender knows when its
-/// rates took effect. The receiver report in a regular RTCP compound covers all paths together and is for other RTP
-/// tools; it contains no measured jitter.
+/// Each request states a time, and its answer covers the packets sent after that time. The sender chooses the time,
+/// because only the sender knows when its rates took effect. The receiver report in a regular RTCP compound covers all
+/// paths together and is for other RTP tools; it contains no measured jitter.
 pub struct Receiver {
     config: ReceiverConfig,
     timeline: Timeline,
@@ -256,8 +256,9 @@ impl Receiver {
         Ok(())
     }
 
-    /// After the answer about sub-flow `answered`, sends reports about the other sub-flows on which anything arrived:
-    /// even if requests or answers on a path are lost, the path is not dead while its media arrives.
+    /// After the answer about sub-flow `answered`, sends reports about the other sub-flows on which anything arrived.
+    /// So the sender does not consider a path dead while media arrives on it, even if requests or answers on that path
+    /// are lost.
     fn tell_of_others(&mut self, now: Instant<ReceiverClock>, answered: PathId) {
         let (ssrc, sender_ssrc) = (self.config.ssrc, self.config.sender_ssrc);
         for (id, subflow) in &mut self.subflows {

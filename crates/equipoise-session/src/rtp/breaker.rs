@@ -224,8 +224,9 @@ impl Breakers {
         if self.window.len() < reports || gap > self.report_interval.max(round_trip) {
             return false;
         }
-        // Our reading: all packets have equal weight, although the RFC weights reports by time. So packets that arrive
-        // after the report on their interval do not count as lost.
+        // Our reading: the loss is computed from the totals of all packets in the window, although the RFC weights the
+        // reports by time. So a packet that arrives after the report on its interval does not count as lost, because a
+        // later report counts it as arrived.
         let whole = self.window.iter().fold(Proof::default(), |whole, it| whole.and(*it));
         let tcp = tcp_throughput_bps(self.packet, round_trip, whole.fraction_lost());
         whole.sent_size.over(whole.sending).is_some_and(|rate| rate.as_bps_f64() > Self::TIMES_TCP * tcp)

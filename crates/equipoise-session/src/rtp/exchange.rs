@@ -88,7 +88,7 @@ impl Exchange {
     /// Number of the latest requests for which an answer is accepted; an answer to an older request counts as stray.
     /// Our choice: enough for a round trip of 6 s and a request every 100 ms.
     const KEPT: usize = 64;
-    /// Number of consecutive stray reports from which they are assumed to be guesses of an attacker.
+    /// If this number of consecutive reports are stray, they are assumed to be guesses of an attacker.
     const STRAYS: u32 = 64;
     /// Maximum factor by which the request interval is lengthened while media is stopped; the factor doubles with each
     /// unanswered request.

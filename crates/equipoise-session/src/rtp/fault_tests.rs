@@ -113,7 +113,7 @@ fn run(seed: u64, seconds: u64, fate: impl FnMut(&Passing, f64) -> Vec<u64>) -> 
 }
 
 /// A sender cannot know whether packets are lost by chance or by a policer. So it tolerates few losses, and reduces its
-/// rate with many.
+/// rate if many packets are lost.
 #[test]
 fn up_to_a_third_of_all_packets_may_be_lost_each_way() {
     for seed in 0..SEEDS {

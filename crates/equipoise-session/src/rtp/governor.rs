@@ -31,8 +31,8 @@ pub(crate) struct Governor {
     probes: ProbeBudget,
 }
 
-/// The delivery rate is computed from the reports of this time. The delivery rate of a single short interval is too
-/// noisy, because the delay of its report varies.
+/// The delivery rate is computed from the latest reports that together cover this time. The delivery rate of a single
+/// short interval is too noisy, because the delay of its report varies.
 const PROVED_OVER: Span = Span::from_millis(900);
 /// For per-packet laws, the delivery rate is also computed over this shorter time. The higher of both rates counts.
 const PROVED_BY_PACKETS: Span = Span::from_millis(200);

@@ -70,7 +70,7 @@ impl MissingPackets {
         }
         self.highest = Some(sequence);
         let between = highest + 1..sequence;
-        // If there would be too many missing packets, none of this gap are requested.
+        // If there would be too many missing packets, no packet of this gap is requested.
         if sequence - highest <= MOST as u64 && self.missing.len() + (sequence - highest) as usize <= MOST {
             self.missing.extend(between.map(|sequence| (sequence, Missing { since: now, asked: None, times: 0 })));
         }

@@ -68,8 +68,8 @@ impl Receipts {
     /// After each receipt, `doubt` increases by 1 if the queried packet is missing, and decreases by the reported loss
     /// share plus this value. So chance does not accumulate, but small differences are not detected.
     const BENEFIT: f64 = 0.2;
-    /// If `doubt` exceeds this number of missing packets, the reports are false. If half of the packets are lost,
-    /// chance alone exceeds the limit once in 10⁷ times.
+    /// If `doubt` exceeds this number of missing packets, the reports are false. If half of the packets are lost and
+    /// the reports state this loss, chance alone exceeds the limit less than once in 10⁷ receipts.
     const LIMIT: f64 = 10.0;
 
     /// Creates the state. Its nonces are random numbers that depend on `seed`.

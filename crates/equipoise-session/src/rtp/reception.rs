@@ -114,7 +114,8 @@ pub(crate) enum Cut {
     /// Packets sent after the rate of the interval took effect. The receiver estimates this time from the one-way delay
     /// (Waki 2013, Eq. 13, 14).
     ByWay,
-    /// Packets sent after the time that the request states, because the sender knows when its rate took effect.
+    /// Packets sent after the time that the request states. The sender chooses this time, because only the sender knows
+    /// when its rate took effect.
     AsAsked,
 }
 

@@ -261,7 +261,9 @@ impl Sender {
         }
     }
 
-    /// Sets the pacing rate: the rate that the controller allows, or the rate of its probe if that is higher.
+    /// Sets the pacing rate. For frames and another program's packets, this is the governor's [pace](Governor::pace);
+    /// for other media, this is the rate that the controller allows. If the controller wants a probe at a higher rate,
+    /// the probe's rate is used instead.
     fn keep_pace(&mut self) {
         let pacing = if self.payload == Payload::Rtp { Some(1.0) } else { self.stock.pacing() };
         let pace = pacing.map_or(self.governor.rate(), |pacing| self.governor.pace(pacing));

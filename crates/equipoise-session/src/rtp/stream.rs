@@ -36,7 +36,7 @@ pub struct StreamConfig {
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum SessionError {
-    /// The packet size has no room for the headers, or exceeds that of an IPv4 packet.
+    /// The packet size has no room for the headers, or exceeds the maximum size of an IPv4 packet.
     #[error("a packet of {found} cannot carry this session; it must have {min} to {max}")]
     PacketSize {
         /// The configured packet size.

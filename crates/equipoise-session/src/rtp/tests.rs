@@ -46,8 +46,8 @@ fn receiver() -> Receiver {
 /// A day in November 2026, so that NTP times have realistic values.
 const EPOCH: u64 = 1_795_000_000_000_000_000;
 
-/// The kind of a datagram and its number among datagrams of this kind. The path decides by it what happens to the
-/// datagram.
+/// The kind of a datagram and its number among datagrams of this kind. By these two, the path decides what happens to
+/// the datagram.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Kind {
     Media(u64),

@@ -14,8 +14,7 @@ use super::reader::Reader;
 /// | 16 | `0x8005`, a type that no other element of a request has |
 /// | 16 | 12, the length |
 /// | 32 | nonce, drawn at random for this request |
-/// | 32 | number of the queried packet; its lower 16 bits are the sequence number; with several paths, its number on
-/// the path |
+/// | 32 | number of the queried packet (with several paths, on its path); lower 16 bits: sequence number |
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ReceiptRequest {
     /// A random number that is chosen for this request, so that only a peer that saw the request can answer it.

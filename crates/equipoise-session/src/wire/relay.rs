@@ -49,7 +49,8 @@ pub struct Stamp {
 }
 
 /// Appends `packet` to `out` with the source and number of `stamp`. The other fields of the stamp are added as
-/// extension elements. So are the packet's original number and source, if they differ from those of the stamp.
+/// extension elements. If the packet's original number and source differ from those of the stamp, a further element
+/// contains the original ones.
 ///
 /// # Errors
 /// [`WireError`] if `packet` is not an RTP packet, or if no element can be added to its header extension: the extension

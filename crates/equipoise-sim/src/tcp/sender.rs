@@ -349,9 +349,9 @@ impl Sender {
 
     /// Starts a fast recovery if a loss is detected (RFC 6675, Sec. 5; RFC 6582, Sec. 3.2, step 2).
     ///
-    /// Reading: if a loss is known when a recovery ends, the next recovery starts at once, without another duplicate
-    /// acknowledgement. The retransmission timer restarts with the first retransmission (RFC 6675, Sec. 6), because it
-    /// could otherwise expire before the retransmission is acknowledged.
+    /// Our interpretation of the RFCs: if a loss is known when a recovery ends, the next recovery starts at once,
+    /// without another duplicate acknowledgement. The retransmission timer restarts with the first retransmission (RFC
+    /// 6675, Sec. 6), because it could otherwise expire before the retransmission is acknowledged.
     fn look_for_loss(&mut self, now: Time) {
         if self.phase != Phase::Open {
             return;

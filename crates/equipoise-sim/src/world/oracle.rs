@@ -48,7 +48,7 @@ pub(super) struct Bandwidth {
     config: BandwidthOracle,
     /// The number of the measurement event.
     event: usize,
-    /// The time of the last measurement, or of the start of the measurement; `None` before.
+    /// The time of the last measurement, or of the start of the measurement; `None` before the measurement has started.
     since: Option<Time>,
     next: Time,
     /// For each forward link, the bytes that had arrived until `since`: of all packets, and of this flow's own packets.

@@ -18,8 +18,8 @@ use equipoise_session::rtp::{Receiver, ReceiverConfig, Sender, SenderConfig, Str
 use equipoise_sim::tcp::{self, LossRecovery};
 use equipoise_sim::{Flow, FlowId, LinkId, Side, Stream, Time, World};
 
-/// Counts the allocations of each thread, and the bytes it has allocated. Each test runs in its own thread, and so does
-/// each simulation.
+/// Counts the allocations of each thread, and the bytes that the thread has allocated minus the bytes that it has
+/// freed. Each test runs in its own thread, and so does each simulation.
 struct Counting;
 
 thread_local! {

@@ -92,7 +92,7 @@ fn segments_are_conserved() {
             let sent: u64 = (0..2).map(|flow| dumbbell.stats(flow).sent).sum();
             let received: u64 = (0..2).map(|flow| dumbbell.receiver(flow).received().0).sum();
             assert_eq!(sent, link.left + link.dropped(), "{recovery:?} at {secs} s");
-            // At most this number of segments is on the path (20 ms at 5 Mbit/s), in the queue, and in transmission.
+            // At most 9 segments are on the path (20 ms at 5 Mbit/s), 15 in the queue, and 1 in transmission.
             let under_way = link.left - received;
             assert!(if over { under_way == 0 } else { under_way <= 9 + 15 + 1 }, "{under_way} at {secs} s");
             for flow in 0..2 {

@@ -9,8 +9,8 @@ use crate::units::Rate;
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Ceiling {
     full_bps: Option<f64>,
-    /// Whether the rate was not raised since the path was found full. If so, the delivery rate says nothing new about
-    /// the capacity, because the rate was only reduced.
+    /// Whether the rate has only been reduced since the path was found full. While this is true, the delivery rate says
+    /// nothing new about the capacity.
     is_known: bool,
     /// Number of steps to more than [`Self::BEYOND`] times the ceiling since the path was last full.
     steps: i32,

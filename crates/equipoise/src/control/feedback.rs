@@ -557,13 +557,13 @@ pub enum Reason {
     Law,
     /// A step up was limited to a share of the headroom that the variance implies.
     HeadroomGuard,
-    /// The step was limited to doubling or halving the rate.
+    /// The step was limited, usually to doubling or halving the rate.
     StepGuard,
     /// The delay changed more than chance explains: the law's step was applied at once.
     Change,
     /// The delay was far above the target: the rate was halved instead of applying the law's step.
     FarAboveTarget,
-    /// The delay was far above the target and falling fast enough: the rate was kept.
+    /// The queue is draining, or the rate was already reduced within the last round trip: the rate was kept.
     Draining,
     /// More packets were lost than chance explains: the rate was reduced below the delivery rate.
     Overload,
@@ -579,11 +579,12 @@ pub enum Reason {
     RateLimit,
     /// The rate was not raised, because the application does not use the current rate.
     AppLimited,
-    /// The rate was kept, because there were too few samples, or they were invalid.
+    /// There were too few samples, or they were invalid, so the law computed no step. Most laws keep the rate in this
+    /// case.
     NoStatistics,
     /// The delay did not vary, so the law yields no step.
     NoVariance,
-    /// Three consecutive reports did not arrive: the rate was halved.
+    /// No report arrived for several report intervals: the rate was reduced.
     ReportsMissing,
     /// The rate is fixed: the algorithm does not react to feedback.
     Fixed,

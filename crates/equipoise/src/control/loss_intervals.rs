@@ -54,8 +54,8 @@ impl LossIntervals {
         (self.closed > 0).then(|| self.mean(&self.intervals[1..]))
     }
 
-    /// Returns the weighted mean with the open interval, if that is longer than the mean without it, otherwise the
-    /// latter; `None` before the first closed interval.
+    /// Returns the larger of two weighted means: the mean with the open interval, and the mean of the closed intervals
+    /// alone. Returns `None` before the first closed interval.
     pub(super) fn mean_longer(&self) -> Option<f64> {
         self.mean_closed().map(|closed| self.mean(&self.intervals[..INTERVALS - 1]).max(closed))
     }

@@ -5,8 +5,9 @@ use crate::units::{Instant, Rate, SenderClock, Size};
 /// The rate change by which a source brings the playout buffer to its desired occupancy.
 ///
 /// Source: Subramanya 2003, Eq. 2 and 4: `e = x - x_d`, `u = (x_d - f + k_v e) / T`. With this law, by Eq. 1 and 5, the
-/// error is `e(k+1) = Sat(k_v e(k) + d(k))`: in each interval, the remaining error of a disturbance is multiplied by
-/// `k_v`. For disturbances of at most d, the error stays within `d / (1 - k_v)`.
+/// error is `e(k+1) = Sat(k_v e(k) + d(k))`, where d is a disturbance and Sat the limit by the buffer's size: in each
+/// interval, the remaining error of a disturbance is multiplied by `k_v`. For disturbances of at most d, the error
+/// stays within `d / (1 - k_v)`.
 ///
 /// | symbol | name | unit |
 /// | --- | --- | --- |

@@ -67,8 +67,9 @@ enum Queue {
     Adaptive {
         /// The learned bias of q, in packets.
         bias: f64,
-        /// Occupancy plus q minus the packets served in the last interval, in packets. The sum of this and the next
-        /// ingress predicts the next occupancy.
+        /// Occupancy plus the packets that the last interval added to the queue, minus the packets served in the last
+        /// interval, in packets. The sum of this value, the bias and the packets that enter in the next interval
+        /// predicts the next occupancy.
         carried: Option<f64>,
     },
 }

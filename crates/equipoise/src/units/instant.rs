@@ -14,7 +14,7 @@ pub enum SenderClock {}
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ReceiverClock {}
 
-/// A moment on the clock `C`, in nanoseconds since the Unix epoch of that clock.
+/// A moment on the clock `C`, in nanoseconds since the Unix epoch as that clock shows it.
 ///
 /// Moments of different clocks can be neither compared nor subtracted. Only a [`ClockMap`](crate::measure::ClockMap)
 /// converts between them, or [`Instant::assume_clock`] if the clocks are known to agree. Arithmetic saturates at zero

@@ -1,8 +1,9 @@
 //! Quantities with units. Only this module turns numbers into quantities and back.
 //!
-//! Everything outside this module uses [`Instant`], [`Span`], [`Rate`], [`Size`] and [`Share`]; bare numbers appear
-//! only in the constructors and accessors, whose names carry the unit. Arithmetic saturates: it neither panics nor
-//! wraps, because times and sizes also come from the network.
+//! Interfaces outside this module use [`Instant`], [`Span`], [`Rate`], [`Size`] and [`Share`]. Equations compute with
+//! bare numbers, whose units are in their names or comments. The constructors and accessors of this module carry the
+//! unit in their names. Arithmetic saturates: it neither panics nor wraps, because times and sizes also come from the
+//! network.
 
 mod instant;
 mod parse;

@@ -312,8 +312,10 @@ impl SendTally {
 }
 
 impl SendInterval {
-    /// Computes delay and loss of the session as means over the paths, weighted by the number of packets of each path.
-    /// The session has no deviation of the delay, because it would include the difference between the paths.
+    /// Computes the values of the session from the values of its paths: delay, loss and ECN marks as means weighted by
+    /// the number of packets of each path, the round-trip time as the maximum, and lost packets as the sum. The session
+    /// has no deviation of the delay, because a deviation over all paths would include the difference between the
+    /// paths.
     fn pool(&mut self) {
         let mean = |of: fn(&Self) -> Option<f64>| {
             let known = self.paths.iter().filter_map(|path| Some((of(&path.interval)?, path.interval.packets as f64)));

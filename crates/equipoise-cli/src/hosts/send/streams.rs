@@ -26,7 +26,7 @@ pub(super) enum Planned {
 /// The socket, or the paths, through which a session sends its packets.
 pub(super) enum Source {
     Socket(Socket),
-    /// Several paths, and the function that creates controllers for further paths.
+    /// Several paths, and the function that creates the controller of each path if each path has its own controller.
     Paths(Clock, Multipath, PathLaws),
 }
 

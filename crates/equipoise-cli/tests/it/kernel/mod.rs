@@ -237,7 +237,8 @@ fn received(mut stream: TcpStream, begin: Instant) -> (f64, f64) {
     (alone as f64 * 8.0 / (JOIN / 2).as_secs_f64(), together as f64 * 8.0 / COUNTED_S)
 }
 
-/// Reno would fill the queue of 1000 packets, which take 600 ms. If it fails, Symbiosis does not keep the queue short.
+/// Reno would fill the queue of 1000 packets, whose transmission takes 600 ms. If it fails, Symbiosis does not keep the
+/// queue short.
 #[test]
 #[ignore = "real time: 31 s, alone on the machine"]
 fn a_connection_fills_the_link_and_not_the_queue_and_a_second_one_finds_its_place() {

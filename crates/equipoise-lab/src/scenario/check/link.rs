@@ -273,7 +273,8 @@ impl Aqm<'_, '_> {
         let usual = Codel::default();
         let interval = self.get("interval", usual.interval)?;
         let codel = Codel { target: self.get("target", usual.target)?, interval };
-        // If the target were above the interval, the queue would never drain (RFC 8289, Sec. 4.3).
+        // CoDel tolerates a standing delay up to the target, and the interval covers the usual round-trip times (RFC
+        // 8289, Sec. 4.2, 4.3). A target above the interval is therefore a mistake.
         if codel.target > interval {
             return Err(self.check.wrong(
                 "aqm",

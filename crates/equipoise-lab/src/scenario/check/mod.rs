@@ -34,8 +34,8 @@ const MOST_LINKS: usize = 64;
 const MOST_PATHS: usize = 64;
 const MOST_FLOWS: usize = 256;
 const MOST_NAME: usize = 40;
-/// Minimum packet size of a session. The IP, UDP and RTP headers with the sending time take 56 bytes, so smaller
-/// packets would contain less media than headers.
+/// Minimum packet size of a session. The IP, UDP and RTP headers with the sending time take 56 bytes, so at least 44
+/// bytes of each packet are media.
 const SMALLEST_PACKET: Size = Size::from_bytes(100);
 /// Minimum packet size of background traffic. Such a packet contains no media, only a header and a sending time.
 const SMALLEST_BACKGROUND_PACKET: Size = Size::from_bytes(64);

@@ -177,7 +177,7 @@ mod tests {
         );
     }
 
-    /// The tests compare quartiles of uniform and log-uniform values. The bounds are five standard deviations of 4000
+    /// The test compares quartiles of uniform and log-uniform values. The bounds are five standard deviations of 4000
     /// draws.
     #[test]
     fn paths_fill_their_ranges() {

@@ -153,8 +153,8 @@ fn seconds(bins: usize) -> f64 {
     Span::from_nanos(bins as i64 * BIN.as_nanos()).as_secs_f64()
 }
 
-/// Returns the fault if there was a standing queue. The minimum over 5 s exceeds the target for 5 s exactly if all
-/// packets of 10 s exceed the target.
+/// Returns the fault if there was a standing queue. The minimum delay over 5 s exceeds the target for 5 s exactly if
+/// the delays of all packets in 10 s exceed the target.
 fn standing_queue(waits: &[Option<f64>], targets: &[f64]) -> Option<Fault> {
     let least = usize::try_from((STANDING / BIN)?).ok()? * 2;
     let above: Vec<_> =

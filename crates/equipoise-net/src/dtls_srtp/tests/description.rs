@@ -75,7 +75,8 @@ fn a_text_that_is_no_fingerprint_is_refused() {
     }
 }
 
-/// Trap 11: if the library derived identities from a common secret, all endpoints would have the same identity.
+/// Trap 11 of the DTLS library (see `traps.rs`): if the library derived identities from a common secret, all endpoints
+/// would have the same identity.
 #[test]
 fn trap_11_two_identities_are_two() {
     let [one, other] = [Identity::generate(), Identity::generate()];

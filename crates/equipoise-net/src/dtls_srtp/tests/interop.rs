@@ -190,8 +190,8 @@ fn openssl_as_server_has_the_same_keys_with_a_cookie_and_without() {
     }
 }
 
-/// Trap 2: if the library does not request a certificate, a handshake yields keys although the peer is not
-/// authenticated.
+/// Trap 2 of the DTLS library (see `traps.rs`): if the library does not request a certificate, a handshake yields keys
+/// although the peer is not authenticated.
 #[test]
 fn trap_2_who_shows_no_certificate_has_no_keys() {
     let Some(maker) = Maker::p256("nobody") else { return };
@@ -232,7 +232,7 @@ fn a_certificate_is_read_as_openssl_writes_it_and_others_are_refused() {
     let (_, bytes) = shown.trim().split_once('=').expect("a fingerprint");
     let identity = maker.identity().expect("of P-256");
     assert_eq!(identity.fingerprint().to_string(), format!("sha-256 {bytes}"));
-    // The key in the older PEM format, before the certificate in the file.
+    // Here, the key is in the older PEM format and stands before the certificate.
     let key = run(&maker.folder, &["ec", "-in", "key.pem"]);
     assert!(key.contains("BEGIN EC PRIVATE KEY"));
     let older = Identity::from_pem(&[&key, &maker.read("certificate.pem")[..]].concat()).expect("the same");

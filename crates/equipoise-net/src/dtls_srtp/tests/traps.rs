@@ -36,7 +36,7 @@ fn hello() -> Vec<u8> {
 fn trap_1_keys_are_given_to_nobody_before_his_certificate_is_proved_and_is_the_right_one() {
     let mut seen = false;
     let mut ends = Ends::new(|end: usize, bytes: &[u8]| {
-        // The server's certificate arrives, but no later message of the client.
+        // The server's certificate arrives at the client. After that, no message of the client arrives at the server.
         seen |= end == 0 && bytes.len() > 500;
         if seen && end == 1 { Vec::new() } else { straight(end, bytes) }
     });

@@ -10,8 +10,8 @@ fn came(socket: &UdpSocket) -> bool {
     std::iter::from_fn(|| socket.recv(&mut [0; 2000]).ok()).count() > 0
 }
 
-/// A home router that restarts may change a sender's address like this. If the test fails, a change of address ends a
-/// session, or anybody who recorded a datagram can redirect the session.
+/// In this test, the address of a sender changes, as it may after a restart of a home router. If the test fails, a
+/// change of address ends a session, or anybody who recorded a datagram can redirect the session.
 #[test]
 fn a_session_follows_its_sender_and_nobody_who_repeats_him() {
     let places = [0; 4].map(|_| {

@@ -1,4 +1,5 @@
-//! Web traffic over kernel TCP: flows that are ON or OFF open one connection for each fetch (RFC 8868, Sec. 5.1).
+//! Web traffic over kernel TCP: flows are alternately ON and OFF, and open one connection for each fetch (RFC 8868,
+//! Sec. 5.1).
 //!
 //! One thread opens all connections, and another thread accepts them. As in the simulator's `web`, the sending host has
 //! the data and opens the connections. A fetch begins when its connection is opened. It is complete when its last data

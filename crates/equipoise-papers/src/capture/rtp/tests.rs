@@ -210,7 +210,7 @@ fn streams_are_those_of_tshark() {
         let path = entry.expect("readable").path();
         let mut tshark = Command::new("tshark");
         // Our analysis ignores signalling. With signalling, tshark would decode the last packets of one call as fax, so
-        // its protocols are disabled.
+        // the protocols SIP and T.38 are disabled.
         tshark.args(["-q", "--disable-protocol", "sip", "--disable-protocol", "t38"]);
         tshark.args(["--enable-heuristic", "rtp_udp", "-z", "rtp,streams", "-r"]).arg(&path);
         let Ok(printed) = tshark.stderr(Stdio::null()).output() else {

@@ -124,8 +124,9 @@ impl<C, P: Queued> CodelLine<C, P> {
         (Some(head), may_drop)
     }
 
-    /// Returns the packet to send at `now`, in the dropping state. `first` is the head of the queue; packets before the
-    /// returned packet are dropped if a drop is due. If a packet is ECN-capable, it is marked and returned instead.
+    /// Returns the packet to send at `now`, in the dropping state; `first` is the packet at the head of the queue. Each
+    /// time a drop is due, the packet at the head is dropped and the next packet is considered. If the packet at the
+    /// head is ECN-capable, it is marked and returned instead.
     fn while_dropping(
         &mut self,
         now: Instant<C>,

@@ -138,8 +138,7 @@ impl<C, P: Queued> DualQueue<C, P> {
         }
     }
 
-    /// Whether the low-latency queue sends the next packet. If one of the queues is empty, resets the credit of the
-    /// classic queue.
+    /// Whether the low-latency queue sends the next packet. If one of the queues is empty, sets `credit` to zero.
     fn is_low_latency_next(&mut self) -> bool {
         match (self.low_latency.is_empty(), self.classic.is_empty()) {
             (false, false) => self.credit <= 0,

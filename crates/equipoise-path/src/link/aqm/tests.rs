@@ -214,8 +214,8 @@ fn flows_share_a_link_equally_and_one_that_needs_little_does_not_wait() {
         assert!((count(flow) / 30.0 - 475.0).abs() < 10.0, "flow {flow}: {} a second", count(flow) / 30.0);
     }
     assert!((count(3) / 30.0 - 50.0).abs() < 1.0);
-    // A packet of flow 3 waits until the packet in transmission is sent. If it arrives so soon that its flow is still
-    // in the list of old flows, it also waits until flows 1 and 2 have each sent the 1500 bytes of their turn.
+    // A packet of flow 3 waits until the packet in transmission is sent. If flow 3 is still in the list of old flows
+    // when its packet arrives, the packet also waits until flows 1 and 2 have each sent the 1500 bytes of their turn.
     let longest = out.iter().filter(|(.., packet)| packet.flow == 3).map(|(_, wait, _)| *wait).fold(0.0, f64::max);
     assert!(longest <= 5.0, "{longest} ms");
     assert!(settled(&out, 3) < 1.5, "{} ms", settled(&out, 3));

@@ -203,7 +203,7 @@ impl From<LinkConfig> for PipeConfig {
 }
 
 impl PipeConfig {
-    /// Returns the equivalent link if the path has no random impairments: then the faster
+    /// Returns the equivalent link if the path has only a rate, a constant delay and a drop-tail queue: then the faster
     /// [`FifoLink`](crate::link::FifoLink) can replace the [`Pipe`](crate::link::Pipe).
     pub fn as_link(&self) -> Option<LinkConfig> {
         let Capacity::Rate(rate) = &self.capacity else { return None };

@@ -141,7 +141,8 @@ fn each_path_is_filled_by_its_own_law_whatever_its_capacity_and_its_delay() {
         bench.run_until(40_000);
         let both = [0, 1].map(|path| arrived(&bench, path, [20, 40], TWO[usize::from(path)].millis));
         let all = both[0].0 + both[1].0;
-        // For the measured values, see the book. The other laws behave as in a session over one path.
+        // For the measured values, see the book in `docs`. The laws other than `equipoise` behave as in a session over
+        // one path.
         let (least, longest) = if name == "equipoise" { (9.0, 25.0) } else { (7.0, 120.0) };
         assert!(all > least && both.iter().all(|(_, queued)| *queued < longest), "{name}: {both:?}");
         assert!(both[0].0 > 4.0 && both[1].0 > 2.5, "{name}: each path by its capacity: {both:?}");

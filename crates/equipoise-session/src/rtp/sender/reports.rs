@@ -29,7 +29,8 @@ impl Sender {
         }
     }
 
-    /// Sends a report request. If three reports are missing, notifies the controller and skips the request.
+    /// Sends a report request. While three or more reports are missing, skips every second request, and notifies the
+    /// controller with each skipped request.
     fn request_or_skip(&mut self, now: Instant<SenderClock>) {
         let has_stopped = self.breakers.has_stopped();
         let is_silent = self.exchange.is_silent(now) && !has_stopped;
@@ -96,7 +97,8 @@ impl Sender {
         }
         let repeats = self.repeats.as_mut().ok_or(DropReason::Stray)?;
         nack.numbers().take(RepeatQueue::MOST_PACKETS).for_each(|number| repeats.want(now, number));
-        // The pacer was idle, so this packet is not late. The pacer still waits for data from the application.
+        // The pacer was idle, so the retransmission is not late. A retransmission is not data from the application, so
+        // the pacer still counts as waiting for the application.
         if repeats.is_ready() && !self.has_media() {
             self.pacer.rested_until(now);
         }

@@ -213,7 +213,8 @@ fn moment(timestamp: u32, near: Instant<ReceiverClock>) -> Instant<ReceiverClock
 
 /// Returns the first report timestamp that is not before `at`, and its exact time.
 ///
-/// The timestamp is rounded up, so that packets that arrived just before the report did not arrive after the timestamp.
+/// The timestamp is rounded up, so that it is not before the arrival of packets that arrived just before the report was
+/// made.
 fn timestamp(at: Instant<ReceiverClock>) -> (u32, Instant<ReceiverClock>) {
     let second = u128::from(NANOS_PER_S);
     // Half a nanosecond is subtracted: if the exact time of a timestamp is rounded to nanoseconds and converted back,

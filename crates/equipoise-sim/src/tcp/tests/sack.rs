@@ -19,8 +19,7 @@ fn one_lost_segment_is_sent_again_once_three_behind_it_have_come() {
     talk.sends(0..10).after(100);
     talk.sack(0, &[(1, 2)]).sends([10]).sack(0, &[(1, 3)]).sends([11]).sack(0, &[(1, 4)]).sends([0]);
     assert_eq!(law.news(), [Told::Loss { in_flight: 10 }], "limited transmit does not count");
-    // Segments on the path (`pipe`): 12 in flight, 1 lost and 3 acknowledged are subtracted, 1 retransmission is added:
-    // 9.
+    // Segments on the path (`pipe`): 12 in flight - 3 acknowledged - 1 lost + 1 retransmitted = 9.
     for end in 5..8 {
         talk.sack(0, &[(1, end)]).is_quiet();
     }

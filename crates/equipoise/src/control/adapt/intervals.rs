@@ -10,7 +10,7 @@ use crate::units::{Instant, Rate, SenderClock, Size, Span};
 pub struct IntervalConfig {
     /// Length of an interval, at least 1 ms. The first feedback at or after the end of the interval closes it.
     pub interval: Span,
-    /// The time relative to which delays are measured.
+    /// The reference relative to which delays are measured.
     pub origin: Origin,
     /// Resolution of the arrival times; zero for exact times. Rounding to a resolution q adds q²/12 to the variance of
     /// the delay; the adapter subtracts it again. The resolution is 250 µs in transport-wide feedback, and 1/1024 s in
@@ -25,7 +25,7 @@ impl IntervalConfig {
     }
 }
 
-/// The time relative to which delays are measured.
+/// The reference relative to which delays are measured.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Origin {
     /// Delays are relative to the departure time, so they are one-way delays. The relation between the sender's clock

@@ -14,15 +14,17 @@ pub enum Learning {
 /// of the next push.
 ///
 /// A push of p Mbit/s at a delay variance of σ² moves the mean delay by b·p·σ² (Waki 2013, Eq. 3). Therefore b is the
-/// regression of a report's deviation from the expected mean on p·σ². Pushes are up or down at random, which keeps the
-/// regression unbiased: a step of the law responds to the noise of the reports and is therefore correlated with it, but
-/// a random push is not. The configured b is the prior, with a standard deviation of half its value.
+/// regression coefficient of d on p·σ², where d is by how much a report's mean delay exceeds the mean that is expected
+/// without the push. Pushes are up or down at random, which keeps the regression unbiased: a step of the law responds
+/// to the noise of the reports and is therefore correlated with it, but a random push is not. The configured b is the
+/// prior, with a standard deviation of half its value.
 #[derive(Clone, Copy, Debug)]
 pub(in crate::control) struct Learner {
     learning: Learning,
     given: f64,
     /// Sum over the reports of p·σ²·d/s², in the unit of 1/b, where p is the push, σ² the variance of the delay, d the
-    /// deviation of a report's mean from the expected mean, and s² the variance of these deviations.
+    /// deviation of a report's mean from the mean that is expected without the push, and s² the variance of these
+    /// deviations.
     answers: f64,
     /// Sum over the reports of (p·σ²)²/s², in the unit of 1/b², where p is the push, σ² the variance of the delay, and
     /// s² the variance of the reports' deviations from the expected mean.
@@ -85,8 +87,8 @@ impl Learner {
         self.probed |= known || self.reports >= MOST_REPORTS;
     }
 
-    /// Chooses the next push at random: its sign by `coin`, any number that is independent of the pushes, and its size
-    /// by `headroom_mbps` and the allowed `unrest`.
+    /// Chooses the next push at random. Its sign follows from `coin`, which is any number that is independent of the
+    /// pushes. Its size follows from `headroom_mbps` and the allowed `unrest`.
     pub(in crate::control) fn toss(&mut self, headroom_mbps: f64, unrest: f64, coin: f64) {
         let push = self.length_mbps(headroom_mbps, unrest);
         self.push(if heads(coin) { push } else { -push });

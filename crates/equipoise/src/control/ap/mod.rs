@@ -68,10 +68,10 @@ pub fn step_mbps(target_s: f64, mean_s: f64, variance_s2: f64, response: f64) ->
 /// Returns the step, in Mbit/s, that brings the mean delay to the target along the whole delay curve. [`step_mbps`]
 /// follows the tangent of this curve instead.
 ///
-/// The waiting time is `1 / (2h)` for a headroom of h packets/s at the bottleneck (Waki 2013, Eq. 7), so an error of E
-/// seconds changes the headroom from h to `h / (1 + 2hE)`. For small errors this is Eq. 15, and no step is larger than
-/// the headroom. Returns `None` if the headroom is not finite, or if the mean exceeds the target by more than
-/// `1 / (2h)`, the whole waiting time.
+/// The waiting time is `1 / (2h)` for a headroom of h packets/s at the bottleneck (Waki 2013, Eq. 7). So if the target
+/// exceeds the mean by E seconds, the step changes the headroom from h to `h / (1 + 2hE)`. For small E this is Eq. 15,
+/// and no step up is larger than the headroom. Returns `None` if the headroom is not finite, or if the mean exceeds the
+/// target by more than `1 / (2h)`, the whole waiting time.
 pub fn curve_step_mbps(target_s: f64, mean_s: f64, headroom_mbps: f64, packet: Size) -> Option<f64> {
     let per_mbps = md1::packets_per_s_per_mbps(packet);
     let left = 1.0 + 2.0 * headroom_mbps * per_mbps * (target_s - mean_s);

@@ -10,7 +10,8 @@ pub(super) struct DelayMode {
     pub(super) base_bps: f64,
     /// The highest recent `B` at which the queue was short, in bit/s. It decays with time.
     known_bps: f64,
-    /// `B` when the queue was last shorter than two targets, in bit/s, and the time of that, in s.
+    /// `calm_s` is the time when the queue was last shorter than two targets, in s, and `calm_bps` is `B` at that time,
+    /// in bit/s.
     pub(super) calm_bps: f64,
     pub(super) calm_s: f64,
     /// Whether a queue has been seen since the start.
@@ -23,7 +24,8 @@ pub(super) struct DelayMode {
     empty_s: f64,
     /// During a dip, the time until which the rate is lowered so that all flows measure the empty path, in s.
     dips_until_s: Option<f64>,
-    /// How many of the times to clear the queue have passed, used or not, and the end of the current clearing, in s.
+    /// `cleared` is the number of scheduled clearings of the queue whose time has come, including those that the flow
+    /// skipped. `clears_until_s` is the end of the current clearing, in s.
     cleared: u32,
     clears_until_s: f64,
     slower: Option<Slower>,
@@ -76,8 +78,9 @@ const STARTING: f64 = 1.2;
 const RETURN_GROWTH: f64 = 10.0;
 const RETURN_PACE: f64 = 1.0;
 const RETURNS_BELOW: f64 = 0.8;
-/// Upper limit of the growth towards the rate of trains, per loop delay, while the capacity is not known. Trains then
-/// have so few packets that the traffic of other senders hardly spreads them.
+/// Upper limit of the growth towards the rate of trains, per loop delay, while the capacity is not known. In this case
+/// trains have so few packets that the traffic of other senders hardly spreads them, so the rate of trains may be too
+/// high.
 const GROWTH_BY_FEW: f64 = 0.6;
 /// The known rate decays with the time constant `KNOWN_S`, in s. Trains that arrive at less than `SPREAD` of their
 /// sending rate were spread out by the path.
@@ -87,9 +90,9 @@ const SPREAD: f64 = 0.85;
 const MOST_HEADROOM: f64 = 0.5;
 /// Time constant with which the base rate follows the rate of service, in s.
 const ANCHOR_S: f64 = 0.12;
-/// The error of a measured rate of service, as a share of it, is `UNCERTAIN` times the roughness of the delays divided
-/// by the duration of the measurement, but no more than `MOST_UNCERTAIN`. The base rate follows a difference only as
-/// far as it exceeds this error, because flows would otherwise drift apart by chance.
+/// The relative error of a measured rate of service is assumed to be `UNCERTAIN` times the roughness of the delays
+/// divided by the duration of the measurement, but no more than `MOST_UNCERTAIN`. The base rate follows a difference
+/// only as far as the difference exceeds this error, because flows would otherwise drift apart by chance.
 const UNCERTAIN: f64 = 12.0;
 const MOST_UNCERTAIN: f64 = 0.3;
 /// A queue that exceeds the target by more than `OVERSHOOT_S`, in s, is an overshoot. To drain it, the rate is lowered
@@ -106,8 +109,9 @@ const DIP: f64 = 0.7;
 /// A flow that starts on a slow link may count the queue that it finds as a part of the path's delay. Then it does not
 /// give way, and the other flows take it for a loss-based flow. So if a large packet takes longer than `SLOW_PACKET_S`,
 /// in s, and a queue has been seen, the flow clears the queue `CLEARS` times, every `CLEARS_EVERY_S`, in s. Each time
-/// it multiplies its rate by `CLEARED` for the time of a dip plus `CLEARS_FOR_S`, in s. The values were chosen by the
-/// number of unequal flows on random paths and by the bars.
+/// it multiplies its rate by `CLEARED` for the time of a dip plus `CLEARS_FOR_S`, in s. The values were chosen by two
+/// criteria: the number of flows with unequal rates on random paths, and the requirements (bars) of
+/// `docs/src/equipoise.md`.
 const SLOW_PACKET_S: f64 = 0.010;
 const CLEARS: u32 = 3;
 const CLEARS_EVERY_S: f64 = 2.0;
@@ -359,7 +363,7 @@ mod tests {
 
     /// The control loop, linearised around its equilibrium, with time in units of `D`: `b' = -INTEGRAL q(t - θ)`,
     /// `q' = b - PROPORTIONAL q(t - θ)`, where θ is `unseen`, the part of the loop delay that is not predicted. Returns
-    /// the largest queue between 50 and 60 `D` divided by the largest one before.
+    /// the largest absolute value of the queue `q` from 50 to 60 `D`, divided by the largest one from 0 to 50 `D`.
     fn swing_left(unseen: f64) -> f64 {
         let step = 1e-3;
         let late = (unseen / step) as usize;

@@ -22,7 +22,8 @@ pub(super) struct Losses {
     /// The time since which losses exceed the inherent ones of the link, in s.
     lossy_s: Option<f64>,
     state: State,
-    /// The number of packets lost and arrived, of those sent after `since_s`, in s: since a test or a verdict began.
+    /// The numbers of lost and of arrived packets among those sent after `since_s`, in s. The counting starts again
+    /// when a test or a policer's limit begins.
     lost: f64,
     arrived: f64,
     since_s: f64,
@@ -196,7 +197,8 @@ impl Losses {
             // Losses go on, and too few packets were counted to be sure of the policer.
             self.bear(share);
         } else if is_over && elapsed_s > HOLD_S {
-            // The arrival rate of one second is noisy, so at most the part of the limit that was not lost is used.
+            // The arrival rate of one second is noisy. Therefore the policer's rate is assumed to be no more than the
+            // old limit times the share of packets that arrived.
             let passed_bps = now_bps.min(*cap_bps * (1.0 - share));
             (*since_s, *received_bps, *cap_bps) = (seen.now_s, passed_bps, CAP * passed_bps);
             self.count_from(seen.now_s + TEST_COUNTS_S);

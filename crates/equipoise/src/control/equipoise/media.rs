@@ -23,8 +23,8 @@ const LEAST_SHARE: f64 = 0.7;
 /// The part of a backlog that exceeds `FRAMES`, in frames, drains within `GONE_S`, in s.
 const FRAMES: f64 = 0.5;
 const GONE_S: f64 = 0.25;
-/// The media rate changes by at most `SLOPE`, in 1/s of its logarithm. It jumps instead if the ratio of the new rate to
-/// the last one is at least `JUMP_UP` or at most `JUMP_DOWN`.
+/// The logarithm of the media rate changes by at most `SLOPE` per second. The media rate jumps instead if the ratio of
+/// the new rate to the last one is at least `JUMP_UP` or at most `JUMP_DOWN`.
 const SLOPE: f64 = 0.55;
 const JUMP_UP: f64 = 1.22;
 const JUMP_DOWN: f64 = 0.55;

@@ -34,10 +34,9 @@ use crate::units::{Instant, Rate, SenderClock, Size, Span};
 ///
 /// Source: ours. **Attractor perturbation** (Waki 2013): a small delay is held, and the fluctuation of the delay raises
 /// the target. **Symbiosis** (Kodama 2009): the rate grows logistically towards a capacity that is measured inline, on
-/// packet trains that are sent anyway; an occasional dip of the rate lets all flows measure the empty path.
-/// **TQ** (Subramanya 2003): the *predicted* queue is controlled around the *measured rate of service*.
-/// **TPBA** (Tobe 1999): in competition with loss-based flows the rate is TCP's, and tests check whether such flows are
-/// still present.
+/// packet trains that are sent anyway; an occasional dip of the rate lets all flows measure the empty path. **TQ**
+/// (Subramanya 2003): the *predicted* queue is controlled around the *measured rate of service*. **TPBA** (Tobe 1999):
+/// in competition with loss-based flows the rate is TCP's, and tests check whether such flows are still present.
 ///
 /// ```text
 /// T = max(2 ms, k min(45 ms, 5 ms · 1 Mbit/s / r)) + min(12 ms, 3 (n - 1.5 ms)+)        target of the queue
@@ -74,8 +73,9 @@ use crate::units::{Instant, Rate, SenderClock, Size, Span};
 /// **Why flows are equal**: all flows of a bottleneck share one queue, and the target strictly decreases with a flow's
 /// own rate. In equilibrium all flows therefore have one rate, whatever their round trips, and N flows hold a queue of
 /// 5 ms · N / C\[Mbit/s\]. This pull to equal rates is slow on long paths. So each flow also measures the capacity, by
-/// gauges. Its share of the capacity and the length of the queue each indicate a number of flows, and a second pull
-/// moves its rate until the two numbers agree. The speed of this second pull does not depend on the round trip.
+/// gauges: short bursts of packets at three times the capacity. The flow's share of the capacity and the length of the
+/// queue each indicate a number of flows, and a second pull moves the flow's rate until the two numbers agree. The
+/// speed of this second pull does not depend on the round trip.
 ///
 /// **Losses without a queue** come from a lossy link or a policer; a test at nine tenths of the arrival rate tells
 /// which. **A standing queue** that persists although the flow's own rate fell belongs to a rival, or the path became
@@ -395,7 +395,8 @@ impl Equipoise {
     }
 }
 
-/// The highest rate, in bit/s, if packets that did not wait carry ECN marks; `None` without such marks.
+/// The highest rate, in bit/s, if the share `m0` of marked packets among those that did not wait is above
+/// `LEAST_MARKED`; otherwise `None`.
 ///
 /// An L4S queue also marks in proportion to the queue of the classic flows next to it (RFC 9332, Sec. 2.1: the
 /// coupling). A scalable flow with two marks per round trip (RFC 9331, Sec. 4.3), which sends `2/m0` segments per round

@@ -73,7 +73,8 @@ const LEAST_GAUGE_BITS: f64 = 2.0 * PACKET_BITS;
 const LONGEST_PAIR_S: f64 = 0.02;
 /// The highest share of padding in what is sent, if frames are smaller than a gauge.
 const PADDING: f64 = 0.03;
-/// The packets of a frame may be smaller than the largest one by this factor.
+/// The packets of a frame may be smaller than `PACKET_BITS`. The minimum size of a gauge assumes packets of this share
+/// of that size.
 const SMALLER: f64 = 0.95;
 
 impl Probing {
@@ -155,8 +156,8 @@ impl Probing {
         self.wanted = Some(Probe::new(self.count, rate, packets, size));
     }
 
-    /// Applies a report, in a flow of the rate `own_bps`. If a probe is finished, returns the rate that the flow may
-    /// take by it, in bit/s.
+    /// Applies a report, in a flow of the rate `own_bps`. If the report ends a probe of the start, returns the rate, in
+    /// bit/s, that the flow may use because of the probe.
     pub(super) fn on_report(&mut self, now_s: f64, path: &Path, has_queued: bool, own_bps: f64) -> Option<f64> {
         let under_way = self.under_way.filter(|_| self.wanted.is_none())?;
         let newest = path.recent.newest_first().next()?.number;

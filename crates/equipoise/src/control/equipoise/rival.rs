@@ -89,8 +89,8 @@ const ROSE: f64 = 1.3;
 const SHORT_S: f64 = 1.2;
 
 impl RivalMode {
-    /// Starts with the window that corresponds to `rate_bps`, or with that of a recent competition, `left`, if it is
-    /// larger. After a recent competition there is no slow start if its slow start had ended.
+    /// Starts with the window that corresponds to `rate_bps`, or with the window of `left`, the mode of a recent
+    /// competition, if that window is larger. If the slow start of `left` had ended, the new mode has no slow start.
     pub(super) fn new(seen: &Seen, rate_bps: f64, queue_before_s: f64, left: Option<&Self>) -> Self {
         let own = (rate_bps * seen.latest_round_trip_s).max(LEAST_SEGMENTS * SEGMENT_BITS);
         let window_bits = left.map_or(own, |left| own.max(KEPT * left.window_bits));
@@ -221,7 +221,8 @@ impl RivalMode {
     }
 }
 
-/// The arrival rate of the packets that left the sender between two times, in bit/s; `None` for fewer than three.
+/// The arrival rate of the packets that left the sender between two times, in bit/s; `None` if there are fewer than
+/// three such packets.
 fn arriving_bps(path: &Path, from_s: f64, to_s: f64) -> Option<f64> {
     let mut left = path.recent.newest_first().filter(|it| it.departed_s > from_s && it.departed_s <= to_s);
     let last = left.next()?;

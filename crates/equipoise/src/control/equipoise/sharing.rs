@@ -47,9 +47,9 @@ const PULL: f64 = 0.6;
 /// Time constant of `z`, in s. It is longer than the longest loop delay, so that the pull and the control of the queue
 /// do not oscillate together.
 const OTHERS_S: f64 = 3.0;
-/// The estimate by the queue of a single report may lie outside of the range of `x` by this much. If it were limited to
-/// that range, the mean for a queue that varies would be too near to the middle of the range, and the rates of flows of
-/// unequal round trips would differ more.
+/// The estimate of `z` from a single report may lie outside of the range of `x` by this much. If the estimate were
+/// limited to that range, the mean for a queue that varies would be too near to the middle of the range, and the rates
+/// of flows of unequal round trips would differ more.
 const BEYOND: f64 = 1.0;
 /// Limit of the absolute value of `x - z` in the pull.
 const MOST_APART: f64 = 1.5;

@@ -70,7 +70,7 @@ const STANDS_S: f64 = 1.8;
 const STANDS_BEHIND_FALL_S: f64 = 3.5;
 const STANDS_AGAIN_S: f64 = 0.5;
 pub(super) const AGAIN_S: f64 = 8.0;
-/// Flows that hold a delay drain their queue packet by packet. On a slow link they need so long for it that they would
+/// Flows that hold a delay drain their queue packet by packet. On a slow link this takes so long that the flows would
 /// take each other for rivals. So if a large packet takes longer than `USUAL_PACKET_S`, in s, all these times are
 /// longer in the same ratio, but at most `MOST_STANDS_S`, in s: at least every 4 s such flows lower their rates so that
 /// the queue empties.

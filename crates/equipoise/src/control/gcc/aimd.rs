@@ -4,8 +4,8 @@ use super::detector::Usage;
 use crate::control::RateLimits;
 use crate::units::{Instant, SenderClock, Span};
 
-/// The rate that the delay allows, in Google congestion control: it rises while the path is not overused, and falls
-/// below the delivery rate at overuse.
+/// The rate A that the delay allows, in Google congestion control: A rises while the path is not overused, and falls
+/// below the delivery rate R at overuse. C is the estimated capacity, and Δt the time since the last update.
 ///
 /// ```text
 ///              Over            Normal            Under

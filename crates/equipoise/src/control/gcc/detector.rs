@@ -8,7 +8,8 @@ use crate::units::{Instant, ReceiverClock, Span};
 /// ```
 ///
 /// With a small fixed threshold, flows that fill the queue starve this flow; a large threshold detects overuse late.
-/// Therefore the threshold follows the estimate. An estimate far above the threshold is a spike and is ignored.
+/// Therefore the threshold follows the estimate. An estimate far above the threshold is a spike and does not move the
+/// threshold.
 ///
 /// Source: draft-ietf-rmcat-gcc-02, Sec. 5.4; Carlucci 2016; libwebrtc, `trendline_estimator`.
 #[derive(Clone, Debug)]
@@ -94,7 +95,7 @@ impl Detector {
     /// the next group began to arrive at `arrived`.
     ///
     /// Overuse is reported only if the estimate has been above the threshold for more than 10 ms of departure times and
-    /// at least twice in a row, and its trend does not fall. Of the first estimate above the threshold, only half of
+    /// at least twice in a row, and its trend does not fall. For the first estimate above the threshold, only half of
     /// `departed` counts. Until overuse is reported, the last state is kept.
     pub(super) fn push(&mut self, estimate: Estimate, departed: Span, arrived: Instant<ReceiverClock>) -> Usage {
         self.samples = self.samples.saturating_add(1);

@@ -22,7 +22,7 @@
 //! m = m + k (d - m), times min(n, 60)                draft: scalar Kalman filter
 //! γ = γ + k_{u,d} Δt (|m| - γ)                       overuse: m > γ for 10 ms and not falling
 //! A = β R                                            after overuse, β = 0.85; libwebrtc 5 kbit/s less
-//! A = A 1.08^Δt, or half a packet per response time  before
+//! A = A 1.08^Δt, or half a packet per response time  without overuse
 //! ```
 //!
 //! | symbol | name | unit | where |

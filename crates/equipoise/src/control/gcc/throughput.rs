@@ -11,8 +11,8 @@ pub(super) struct Arrival {
     pub arrived: Instant<ReceiverClock>,
 }
 
-/// Measures the delivery rate ("acknowledged bitrate") over about the last second. The result never exceeds the sending
-/// rate in the same time.
+/// Measures the delivery rate ("acknowledged bitrate") over about the last second. The result does not exceed the
+/// sending rate in the same time, with one exception below.
 ///
 /// The result is the smaller of two rates over one window of packets: the bytes sent between the first and the last
 /// departure, and the bytes received between the first and the last arrival. Because n packets have n - 1 gaps, the
@@ -23,8 +23,9 @@ pub(super) struct Arrival {
 /// Source: libwebrtc, `robust_throughput_estimator`.
 ///
 /// Special cases: with fewer than 10 packets there is no rate. A window shorter than a millisecond counts as a
-/// millisecond. If a new packet's arrival time is more than a second before that of a known packet, the receiver's
-/// clock was set, and the window is reset.
+/// millisecond. If reordering leaves fewer than 10 packets for the sending rate, the result is the receiving rate. If a
+/// new packet's arrival time is more than a second before that of a known packet, the receiver's clock was set, and the
+/// window is reset.
 #[derive(Clone, Debug)]
 pub(super) struct Throughput {
     /// The packets in the window, in arrival order.

@@ -7,9 +7,10 @@ use super::stream::Gap;
 /// Therefore gaps cluster at `L / K`, and at `L / K` plus the service times of whole packets of cross traffic. The
 /// cluster of the shortest gaps shows the service time of the link.
 ///
-/// For many bursts, evenly spaced cross traffic may be between every two segments. Therefore a cluster of shorter gaps
-/// is accepted at once, but a cluster of longer gaps only if none of the recent gaps was as short as before: cross
-/// traffic that leaves no gap free is rarer than cross traffic that leaves a few.
+/// Evenly spaced cross traffic may lie between every two segments of many successive bursts, so that no gap shows the
+/// service time. Therefore a cluster of shorter gaps is accepted at once, but a cluster of longer gaps only if none of
+/// the recent gaps was as short as before: cross traffic that leaves no gap free is rarer than cross traffic that
+/// leaves a few gaps free.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Gaps {
     ns_per_segment: [u64; KEPT],
@@ -82,7 +83,7 @@ impl Gaps {
                 let (sum, count) = members.fold((0.0, 0.0), |(sum, count), gap| (sum + *gap as f64, count + 1.0));
                 Some(sum / count)
             }
-            // Without a cluster, the gap at the lowest fifth of the sorted gaps is used.
+            // Without a cluster, the gap at index `least` is used: about a fifth of the gaps are shorter.
             None => sorted.get(least).map(|gap| *gap as f64),
         }
         .filter(|gap| *gap > 0.0)

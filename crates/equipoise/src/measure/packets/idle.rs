@@ -5,11 +5,12 @@ use super::{BaseDelay, SizeClass};
 /// The delay that reports show while the path is empty.
 ///
 /// The base delay is a minimum, and with jitter few packets come near to it: the smallest delay in a report is some
-/// milliseconds longer, even without a queue. By how much differs between flows, even on equal paths. A flow that takes
-/// this difference for a queue gets a rate that depends on its own jitter instead of the queue that it shares. So this
-/// meter takes the mean of the smallest delays of successive reports, and the smallest such mean of the last
-/// [`BaseDelay::WINDOW_S`]. Without jitter, this is the base delay if the queue was once empty for 0.6 s in this time.
-/// If it was empty only for shorter times, a part of it counts as idle delay. This measure is our choice.
+/// milliseconds longer, even without a queue. This excess differs between flows, even on equal paths. A flow that takes
+/// the excess for a queue gets a rate that depends on its own jitter instead of the queue that it shares. So this meter
+/// takes the mean of the smallest delays of successive reports, and the smallest such mean of the last
+/// [`BaseDelay::WINDOW_S`]. Without jitter, the result is the base delay if the queue was once empty for 0.6 s in this
+/// window. If the queue was empty only for shorter times, a part of the queue counts as idle delay. This measure is our
+/// choice.
 #[derive(Clone, Debug)]
 pub struct IdleDelay {
     /// The newest reports: the time of each one and the smallest delay in it, both in s.
@@ -33,8 +34,8 @@ impl IdleDelay {
         Self { reports: VecDeque::new(), least: BaseDelay::new() }
     }
 
-    /// Records a report at `now_s`, whose smallest delay, as that of a large packet, is `least_s`, both in s. While
-    /// `held`, earlier means do not age. A delay that is not finite is ignored.
+    /// Records a report at `now_s`, in s. `least_s` is the smallest delay in the report, converted to the delay of a
+    /// large packet, in s. While `held`, earlier means do not age. A delay that is not finite is ignored.
     pub fn push(&mut self, now_s: f64, held: bool, least_s: f64) {
         self.least.come_to(now_s, held);
         if !least_s.is_finite() {

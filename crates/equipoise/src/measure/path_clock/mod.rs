@@ -33,12 +33,12 @@ use crate::units::{Instant, SenderClock, Span};
 ///
 /// Limits. A longer path is followed when the last minimum of the old path is ten minutes old, a shorter path at once.
 /// A queue that never empties within ten minutes becomes part of the base. A changing drift (NTP adjusts a clock, a
-/// crystal warms up) is followed at once if the base falls, and with the slope if it rises. A report's minimum is dated
-/// at the arrival of the report, so with drift the base is wrong by up to the drift times the reports' interval: 0.1 ms
-/// at 100 ppm and 1 s. A step up is taken back if the round trip of the next report rises as much, because the cause
-/// was a queue whose round trip was reported late. This apparent step then counts as noise, and smaller steps are not
-/// detected for a few hundred reports. After ten minutes without a report all points are dropped, but a step during
-/// that time is still detected.
+/// crystal warms up) is followed at once if the base falls. If the base rises, it is followed only as fast as the
+/// estimated slope changes. A report's minimum is dated at the arrival of the report, so with drift the base is wrong
+/// by up to the drift times the reports' interval: 0.1 ms at 100 ppm and 1 s. A step up is taken back if the round trip
+/// of the next report rises as much, because the cause was a queue whose round trip was reported late. This apparent
+/// step then counts as noise, and smaller steps are not detected for a few hundred reports. After ten minutes without a
+/// report all points are dropped, but a step during that time is still detected.
 ///
 /// Memory is fixed, with no allocation after [`PathClock::new`]. Each report computes and sorts about 2000 slopes. Any
 /// input is safe; arithmetic saturates.

@@ -10,7 +10,8 @@ pub(super) struct Window {
     opened: Instant<SenderClock>,
     /// Time when the report with the minimum arrived.
     pub(super) at: Instant<SenderClock>,
-    /// The shown delay of the report with the minimum. The minimum is relative to the drift known at that time.
+    /// The shown delay of the report with the minimum. The drift known at that time decided which report has the
+    /// minimum.
     pub(super) shown: Span,
     /// Minimum round-trip time of the window's reports; `None` if no report had a valid one.
     pub(super) round_trip: Option<Span>,

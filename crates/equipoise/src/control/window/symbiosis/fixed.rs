@@ -24,9 +24,9 @@
 //! 3. Steps shorter than [`LEAST_STEP_US`] are combined. Eq. 10 is exact for any step while the measurement does not
 //!    change, so this only affects Eq. 18: fewer, larger increments of the same variance, applied to the window after
 //!    the step of Eq. 10, not before it.
-//! 4. For x below ln 2, `e^-x` is a polynomial of degree 11; for a larger x, its result is halved. The error is at most
-//!    2^-28. ε M / K is up to 2^-19 too large: after a minute without an acknowledgement a growing window is wrong by
-//!    one part in 10^4.
+//! 4. For x below ln 2, `e^-x` is a polynomial of degree 11. A larger x is first reduced by a multiple of ln 2, and the
+//!    result is then halved once for each ln 2. The error is at most 2^-28. ε M / K is up to 2^-19 too large: after a
+//!    minute without an acknowledgement a growing window is wrong by one part in 10^4.
 //! 5. Normal numbers are sums of twelve uniform numbers, so all are within six standard deviations. In the float form,
 //!    one in 10^9 is further from the mean.
 //! 6. The smallest capacity is 2^-10 segments/s; a lower capacity counts as zero. γ is at most 1 - 2^-20, and w* and w
@@ -57,7 +57,8 @@ const ONE: u64 = 1 << 30;
 const LOW: u64 = (1 << 20) - 1;
 /// ln 2, rounded to a fixed-point number with 30 fractional bits (Q30).
 const LN_2: u64 = 744_261_118;
-/// If x is at least this, `e^-x` is rounded to zero. Both are fixed-point numbers with 30 fractional bits (Q30).
+/// If x is at least this, `e^-x` is rounded to zero. x and `e^-x` are fixed-point numbers with 30 fractional bits
+/// (Q30).
 const LARGEST_EXPONENT: u64 = 31 << 30;
 /// 1/11, 1/10 and so on to 1/2, rounded to fixed-point numbers with 30 fractional bits (Q30).
 const INVERSES: [u64; 10] = [

@@ -125,7 +125,7 @@ impl WindowController for Symbiosis {
         if capacity.as_bps() == 0 {
             return;
         }
-        // The noise of Kodama 2009, Eq. 15 is that of K - A', the rate of cross traffic.
+        // The noise of Kodama 2009, Eq. 15 is that of the rate of cross traffic, K - A', where A' is the measured A.
         self.noise.push(capacity.as_bps().saturating_sub(available.as_bps()) as f64);
         self.measured = Some(*estimate);
     }

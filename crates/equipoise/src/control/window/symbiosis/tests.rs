@@ -169,7 +169,7 @@ fn a_second_flow_takes_its_half_without_a_loss() {
         // Kodama 2009, Eq. 7 in equilibrium: N = K / (1 + γ), here 8333 / 1.95 packets/s for 120 ms.
         assert!((window / 512.8 - 1.0).abs() < 0.001, "{window}");
     }
-    // With noise awareness, γ treats the growth of the other flow as noise at first, and the last few percent take
+    // With noise awareness, the growth of the other flow counts as noise at first, and the last few percent take
     // longer.
     for window in join(4.0, 300) {
         assert!((window / 512.8 - 1.0).abs() < 0.1, "{window}");
