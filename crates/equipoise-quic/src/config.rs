@@ -109,8 +109,8 @@ impl Config {
         Driver::new(self.clone(), now, mtu)
     }
 
-    /// Creates the control law of a new path. This does not fail, except in `named`, which has created a control law
-    /// with this configuration as a test.
+    /// Creates the control law of a new path. This can fail only in `named`, which creates a control law to test the
+    /// configuration.
     pub(crate) fn core(&self, packet: Size, now: Instant<SenderClock>) -> Result<Core, UnknownController> {
         Ok(match &self.law {
             Law::Rate(entry, parameters) => {

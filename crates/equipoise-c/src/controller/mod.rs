@@ -258,8 +258,8 @@ pub unsafe extern "C" fn eq_controller_frame(
     unsafe { with(controller, tell) }
 }
 
-/// Reports that nothing waits to be sent from `now_ns` on, so that the application limits the sender, and the rate does
-/// not. Call this function whenever the last waiting packet has been sent.
+/// Reports that nothing waits to be sent from `now_ns` on. From then on, the sender is limited by the application and
+/// not by the rate. Call this function whenever the last waiting packet has been sent.
 ///
 /// # Safety
 /// `controller` is null or a controller that no other thread uses at the same time.

@@ -91,8 +91,8 @@ pub(super) fn name_of<'a>(shown: &[Shown<'a>]) -> &'a str {
 
 /// Returns the upper limit of the delay axis, and whether some delays are above the limit. The limit is the longest
 /// delay, but at most five times the target, so that the target is not drawn at the bottom of the chart, and at least
-/// 1.5 times the target. Without a target, [`WIDEST_SPAN`] bounds the limit. The limit is then rounded up to a round
-/// number.
+/// 1.5 times the target. Without a target, the limit is at most [`WIDEST_SPAN`] times the median delay. The limit is
+/// then rounded up to a round number.
 fn top_of(delays: &mut Vec<f64>, target: Option<f64>) -> (f64, bool) {
     delays.retain(|delay| delay.is_finite());
     delays.sort_by(f64::total_cmp);

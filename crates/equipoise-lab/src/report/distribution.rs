@@ -14,8 +14,8 @@ const MOST_PERCENT: i32 = 2;
 const GRID: u32 = 200;
 
 /// Returns the complementary distribution of a flow's delay, with percentages on a logarithmic axis. The longest 3 % of
-/// the delays take half of this axis, because long delays decide the quality of media. The 95th and 99th percentiles
-/// can be read at 5 % and 1 %.
+/// the delays take about half of this axis, because long delays decide the quality of media. The 95th and 99th
+/// percentiles can be read at 5 % and 1 %.
 pub(super) fn figure(flow: usize, shown: &[Shown<'_>]) -> Figure {
     let title = format!("{}: distribution of the one-way delay", name_of(shown));
     let target = target_of(shown);

@@ -61,7 +61,8 @@ pub enum LiveMediaError {
 }
 
 impl LiveChoice {
-    /// Default of [`deadline`](Self::deadline): the one-way delay that no application should exceed (ITU-T G.114).
+    /// Default of [`deadline`](Self::deadline): the one-way delay that should not be exceeded in general network
+    /// planning (ITU-T G.114).
     pub const DEADLINE: Span = Span::from_millis(400);
 
     /// Returns the live media of flow number `index` in a run with the seed `seed`.

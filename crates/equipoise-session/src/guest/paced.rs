@@ -192,7 +192,7 @@ impl PacedGuest {
         self.decided();
     }
 
-    /// Records that no packet is queued from `now` on, so that the application limits the rate.
+    /// Records that no packet is queued from `now` on. From then on, the application limits the rate.
     pub fn on_idle(&mut self, now: Instant<SenderClock>) {
         let from = if let Readiness::At(due) = self.pacer.poll(now) { due } else { now };
         self.guest.on_idle(from);

@@ -167,7 +167,8 @@ impl ByPacket {
 
     /// Records that the request sent at `asked` was answered. Packets that were sent more than two report intervals
     /// before the previously answered request no longer count as in flight, because reports on them are overdue. If all
-    /// packets are lost, no per-packet report is sent, so only this call reduces the data in flight.
+    /// packets are lost but requests are answered, no per-packet report is sent, and this call reduces the data in
+    /// flight instead.
     pub(crate) fn on_answer(&mut self, asked: Instant<SenderClock>) {
         let before = core::mem::replace(&mut self.answered, asked);
         self.history.give_up_before(before - self.interval * 2);

@@ -49,8 +49,8 @@ pub struct Stamp {
 }
 
 /// Appends `packet` to `out` with the source and number of `stamp`. The other fields of the stamp are added as
-/// extension elements. If the packet's original number and source differ from those of the stamp, a further element
-/// contains the original ones.
+/// extension elements. If the packet's original number or source differs from that of the stamp, or if the packet is a
+/// retransmission, a further element contains the original number and, if it differs, the original source.
 ///
 /// # Errors
 /// [`WireError`] if `packet` is not an RTP packet, or if no element can be added to its header extension: the extension

@@ -29,8 +29,9 @@ impl Sender {
         }
     }
 
-    /// Sends a report request. While three or more reports are missing, skips every second request, and notifies the
-    /// controller with each skipped request.
+    /// Sends a report request. While the receiver [is silent](Exchange::is_silent), skips every second request, and
+    /// tells the controller with each skipped request that reports are missing. While media is stopped, skips no
+    /// request.
     fn request_or_skip(&mut self, now: Instant<SenderClock>) {
         let has_stopped = self.breakers.has_stopped();
         let is_silent = self.exchange.is_silent(now) && !has_stopped;

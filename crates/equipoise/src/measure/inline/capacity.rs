@@ -83,7 +83,8 @@ impl Gaps {
                 let (sum, count) = members.fold((0.0, 0.0), |(sum, count), gap| (sum + *gap as f64, count + 1.0));
                 Some(sum / count)
             }
-            // Without a cluster, the gap at index `least` is used: about a fifth of the gaps are shorter.
+            // Without a cluster, the gap at index `least` is used: about a fifth of the gaps, and at least
+            // `LEAST_CROWD` gaps, precede it.
             None => sorted.get(least).map(|gap| *gap as f64),
         }
         .filter(|gap| *gap > 0.0)

@@ -44,8 +44,8 @@ impl Law {
     /// Returns the window that `window` becomes after `elapsed_s` seconds.
     ///
     /// The result is between `window` and [`converged`](Self::converged). A negative time counts as zero; after an
-    /// infinite time, the window has converged. Returns `None` if `converged` returns `None`, the window is not above
-    /// zero or not finite, ε is negative or not finite, or the time is NaN.
+    /// infinite time, the window has converged. Returns `None` if `converged` returns `None`, if the window is not a
+    /// finite number above zero, if ε is negative or not finite, or if the time is NaN.
     pub fn window(&self, window: f64, path: &Path, elapsed_s: f64) -> Option<f64> {
         let converged = self.converged(path)?;
         let growth_per_s = self.epsilon_per_s * (converged / (path.capacity * path.min_round_trip_s));
