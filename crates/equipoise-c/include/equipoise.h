@@ -105,7 +105,7 @@ enum eq_error
   EQ_E_STATE = -3,
   // The other host does not answer, or refuses.
   EQ_E_PEER = -4,
-  // The session or flow is over, and all data was read. Every reading loop ends with this code.
+  // The session, the flow or the list is at its end, or was stopped. Every reading loop ends with this code.
   EQ_END = -5,
   // The data is longer than the maximum. No part of the data was accepted.
   EQ_E_LENGTH = -6,
@@ -135,10 +135,10 @@ typedef int32_t eq_error;
 #endif // __STDC_VERSION__ >= 202311L
 #endif // __cplusplus
 
-// A controller and its pacer. Only one thread may use it at a time.
+// A controller and its pacer. Only one thread may use a handle at a time.
 typedef struct eq_controller eq_controller;
 
-// Spaces packets evenly. Only one thread may use it at a time.
+// Spaces packets evenly. Only one thread may use a pacer at a time.
 typedef struct eq_pacer eq_pacer;
 
 // A receiver, which accepts sessions. Several threads may use the receiver at the same time, but no thread may use it
@@ -314,7 +314,7 @@ typedef struct eq_sender_options {
   int64_t patience_ns;
 } eq_sender_options;
 
-// State of a session according to the receiver's last report. Unknown values are NaN.
+// State of a sender's session. The measurements are those of the receiver's last report. Unknown values are NaN.
 typedef struct eq_sender_status {
   // sizeof(eq_sender_status), set by the caller.
   size_t struct_size;
@@ -444,8 +444,8 @@ eq_error eq_controller_frame(struct eq_controller *controller,
                              size_t waiting,
                              int64_t waited_ns);
 
-// Reports that nothing has waited to be sent since `now_ns`: the application limits the sender, and the rate does not.
-// Call this function whenever the last waiting packet has been sent.
+// Reports that nothing waits to be sent from `now_ns` on. From then on, the sender is limited by the application and
+// not by the rate. Call this function whenever the last waiting packet has been sent.
 //
 // # Safety
 // `controller` is null or a controller that no other thread uses at the same time.
@@ -748,8 +748,8 @@ eq_error eq_sender_stop(const struct eq_sender *sender);
 // with an RTCP BYE packet, and frees the sender; NULL is allowed. `summary` may be NULL; otherwise set
 // summary->struct_size before the call.
 //
-// Returns EQ_OK, EQ_AGAIN if the timeout or eq_sender_stop left data unsent, or EQ_E_SYSTEM if the session failed
-// before this call. The sender is freed in any case.
+// Returns EQ_OK, EQ_AGAIN if the timeout left data unsent or eq_sender_stop was called before, or EQ_E_SYSTEM if the
+// session failed before this call. The sender is freed in any case.
 //
 // # Safety
 // `sender` is null or open, and no other call uses it now or later. `summary` is null, or points to a structure that

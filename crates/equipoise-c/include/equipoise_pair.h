@@ -18,7 +18,7 @@
 typedef struct eq_pair_status {
   // sizeof(eq_pair_status), set by the caller.
   size_t struct_size;
-  // The last rate of IP packets that was measured or set, in bit/s; 0 before the first measurement.
+  // The last rate of IP packets that TCP measured or that was set for RTP, in bit/s; 0 before the first rate.
   uint64_t rate_bps;
   // TCP's congestion window, in bytes.
   uint64_t window_bytes;
@@ -62,7 +62,9 @@ eq_error eq_set(int fsock,
                 const char *parameter);
 
 // Sets the handle's destination and opens a flow to it. After this call the handle can send. A handle with a local
-// address still receives at this address; it sends from the same IP address, but from another port.
+// address still receives at this address, and sends from another port of the same IP address. If the local IP address
+// is 0.0.0.0 or ::, or if its family differs from that of `remote_addr`, the system chooses the IP address from which
+// the handle sends.
 //
 // Returns EQ_OK, EQ_E_HANDLE, EQ_E_ARGUMENT, EQ_E_STATE if the handle already has a destination, EQ_E_PEER, EQ_E_VALUE
 // or EQ_E_SYSTEM. After EQ_E_PEER, EQ_E_VALUE and EQ_E_SYSTEM the handle still has no destination.
@@ -90,10 +92,10 @@ ssize_t eq_send(int fsock,
 // Receives the next complete application data unit, in the order in which units were sent. Waits for a flow to arrive
 // and for the unit, unless `flags` is EQ_DONTWAIT.
 //
-// Returns the unit's length, or EQ_END if the flow is over and all data was read, or if the handle was shut down; or
-// EQ_AGAIN, EQ_E_HANDLE, EQ_E_ARGUMENT, or EQ_E_STATE if the handle has no local address; or EQ_E_BUFFER if the unit
-// is longer than the buffer (the unit can then still be read). A buffer of EQ_ADU_MAX bytes is always long
-// enough.
+// Returns the unit's length, or one of these codes: EQ_END if the flow is over and all data was read, or if the handle
+// was shut down; EQ_AGAIN if `flags` is EQ_DONTWAIT and no complete unit has arrived; EQ_E_STATE if the handle has no
+// local address; EQ_E_BUFFER if the unit is longer than the buffer (the unit can then still be read); EQ_E_HANDLE;
+// EQ_E_ARGUMENT. A buffer of EQ_ADU_MAX bytes is always long enough.
 //
 // # Safety
 // `msg` points to `length` writable bytes; if `length` is 0, it may be null.
