@@ -8,7 +8,7 @@ use super::figure::{heights, look, nice};
 use super::format::escape;
 use super::paths::variant_style;
 use crate::result::World;
-use crate::suite::{CaseResult, FlowSeries, Second};
+use crate::suite::{CaseResult, FlowSeries, PhaseResult, Second};
 
 const CONTEXT: Style = Style { color: "var(--context)", dash: "2 3", width: 1.6 };
 
@@ -133,16 +133,26 @@ fn capacities(found: &CaseResult) -> Vec<(String, Points)> {
         let points = found.capacity.iter().enumerate().map(|(second, bps)| (second as f64, bps / 1e6));
         return vec![("the link".to_owned(), points.collect())];
     }
+    bottlenecks(&found.phases)
+}
+
+/// Returns the capacity of each bottleneck link over time, in Mbit/s, together with the link's name.
+fn bottlenecks(phases: &[PhaseResult]) -> Vec<(String, Points)> {
     let mut lines: Vec<(String, Points)> = Vec::new();
-    for phase in &found.phases {
+    for phase in phases {
         for (link, bps) in &phase.bottlenecks {
             let at = lines.iter().position(|(known, _)| known == link).unwrap_or_else(|| {
                 lines.push((link.clone(), Vec::new()));
                 lines.len() - 1
             });
-            // The results contain a link's capacity only for phases in which the link is a bottleneck of media. In all
-            // other phases, the line of the link has no points.
             let Some((_, points)) = lines.get_mut(at) else { continue };
+            // The results contain a link's capacity only for phases in which the link is a bottleneck of media. In other
+            // phases the line has a gap.
+            if let Some(&(end_s, _)) = points.last()
+                && end_s < phase.start_s
+            {
+                points.push((end_s, f64::NAN));
+            }
             points.extend([(phase.start_s, bps / 1e6), (phase.end_s, bps / 1e6)]);
         }
     }
@@ -152,6 +162,22 @@ fn capacities(found: &CaseResult) -> Vec<(String, Points)> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::suite::Metrics;
+
+    #[test]
+    fn a_link_has_no_capacity_while_it_is_no_bottleneck() {
+        let phase = |start_s: f64, link: &str| PhaseResult {
+            start_s,
+            end_s: start_s + 10.0,
+            capacity_bps: None,
+            metrics: Metrics::default(),
+            bottlenecks: vec![(link.to_owned(), 1e6)],
+        };
+        let lines = bottlenecks(&[phase(0.0, "a"), phase(10.0, "a"), phase(20.0, "b"), phase(30.0, "a")]);
+        assert_eq!(lines.len(), 2);
+        let gaps: Vec<_> = lines[0].1.iter().filter(|(_, mbps)| mbps.is_nan()).map(|(at_s, _)| *at_s).collect();
+        assert_eq!((lines[0].1.len(), gaps), (7, vec![20.0]), "{lines:?}");
+    }
 
     #[test]
     fn flows_are_added_or_averaged_second_by_second_with_gaps() {
