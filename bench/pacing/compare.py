@@ -9,7 +9,7 @@ import os, statistics, struct, subprocess, sys, time
 
 EQUIPOISE, SECONDS = sys.argv[1], int(sys.argv[2]) if len(sys.argv) > 2 else 10
 NEAR, FAR, PCAP = "eq-pace-near", "eq-pace-far", "/dev/shm/eq-pace.pcap"
-BARE = "/dev/shm/eq-pace-bare"
+BARE, KEY = "/dev/shm/eq-pace-bare", "/dev/shm/eq-pace.key"
 # The compared settings: rate in Mbit/s, and size of IP packets in bytes.
 RATES = [(3, 1000), (30, 1200), (300, 1200)]
 
@@ -73,13 +73,13 @@ def main():
         sh(f"ip -n {namespace} addr add 198.18.5.{host}/24 dev eth0")
         sh(f"ip -n {namespace} link set eth0 up")
         sh(f"ip -n {namespace} link set lo up")
-    open("/dev/shm/eq-pace.key", "w").write("a key for this comparison alone")
+    subprocess.run([EQUIPOISE, "keygen", "--force", KEY], check=True)
     sh(f"cc -O2 -o {BARE} {os.path.dirname(os.path.abspath(__file__))}/bare.c")
     print("| rate | sender | sent (Mbit/s) | error p50 (us) | p90 | p99 | p99.9 | coefficient of variation | processor s / Gbit |")
     print("| --- | --- | --- | --- | --- | --- | --- | --- | --- |")
     for rate, size in RATES:
         common = ["send", "198.18.5.2", "-b", f"{rate}M", "-l", str(size), "-t", str(SECONDS), "-q"]
-        key = ["--key", "/dev/shm/eq-pace.key"]
+        key = ["--key", KEY]
         iperf = ["iperf3", "-c", "198.18.5.2", "-u", "-b", f"{rate * (size - 28) / size:.6f}M", "-l", str(size - 28), "-t", str(SECONDS)]
         run("equipoise --insecure", rate, size, [EQUIPOISE, "receive", "--insecure", "-q"], [EQUIPOISE, *common, "--insecure"])
         run("equipoise", rate, size, [EQUIPOISE, "receive", *key, "-q"], [EQUIPOISE, *common, *key])

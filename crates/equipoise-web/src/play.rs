@@ -59,7 +59,7 @@ pub struct Lane {
     pub controller: String,
     /// The text of the scenario file that was run, including the changes made by hand.
     pub scenario: String,
-    /// The report that `equipoise sim` writes for this scenario file.
+    /// The report that `equipoise sim` writes for this scenario file and the same seed.
     pub report: Report,
     /// Time series of the observed flow.
     pub columns: Columns,

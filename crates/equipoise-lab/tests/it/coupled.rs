@@ -10,7 +10,8 @@ const FLOWS: [&str; 3] = ["camera", "second", "screen"];
 /// Number of runs of each scenario. All scenarios use the same seeds.
 const RUNS: u64 = 3;
 
-/// Bits received in each tenth of a second, by flow, and the queueing delays of all packets in seconds.
+/// Bits received in each tenth of a second, by flow, and the queueing delays of all packets
+/// after 5 s, in seconds.
 #[derive(Default)]
 struct Arrivals {
     tenths: Vec<[f64; 3]>,

@@ -35,7 +35,7 @@ pub(super) struct Path {
     /// Whether no report about the path has arrived for three report intervals, neither on this path nor on another.
     is_silent: bool,
     breakers: Breakers,
-    /// When a report about the path last arrived, on any path, or when the path became usable.
+    /// When the last report about the path arrived, on this path or on another. Also set when the path becomes usable.
     heard: Instant<SenderClock>,
     /// Since when the path has its current rate. Answers to requests before this time concern an earlier rate.
     begun: Instant<SenderClock>,

@@ -121,7 +121,7 @@ impl Governor {
         self.controller.next_timer()
     }
 
-    /// Advances time to `now`. Returns whether the controller's timer was due.
+    /// Runs the controller's timer if it is due at `now`. Returns whether it was due.
     pub(crate) fn on_timer(&mut self, now: Instant<SenderClock>) -> bool {
         let is_due = self.controller.next_timer().is_some_and(|at| at <= now);
         if is_due {

@@ -169,7 +169,7 @@ fn place(area: &Area<'_>, x: f64, y: f64, sign: &str) -> String {
 }
 
 /// Returns the symbol of a single value, drawn around the origin. Each dash pattern has its own shape, so that layers
-/// differ not only in colour.
+/// with different dash patterns differ not only in colour.
 fn sign(Look { style, radius: r, width, is_filled }: Look) -> String {
     let fill = if is_filled { style.color } else { "none" };
     let look = format!("fill:{fill};stroke:{};stroke-width:{width}", style.color);

@@ -43,8 +43,9 @@ struct Law<C> {
     dropping: bool,
 }
 
-/// A dropping state ends before its next drop, which would be due at `drop_next`. A new dropping state that begins less
-/// than this number of intervals after `drop_next` starts with about the previous drop frequency (RFC 8289, Sec. 5.4).
+/// If a dropping state begins less than this number of intervals after `drop_next`, and `count` rose by more than one in
+/// the previous dropping state, `count` starts with this rise instead of 1. The drop frequency is then about the
+/// previous one (RFC 8289, Sec. 5.4).
 const MEMORY_INTERVALS: i64 = 16;
 
 impl<C> Law<C> {

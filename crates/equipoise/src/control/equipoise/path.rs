@@ -90,9 +90,10 @@ impl Seen {
 const ROUND_TRIP_GAIN: f64 = 0.2;
 const FEEDBACK_GAIN: f64 = 0.1;
 const MARKED_S: f64 = 0.1;
-/// A packet with a queueing delay below `FREE_S`, in s, hardly waited, so its mark was not caused by a queue before it.
-/// The value is half the transmission time of another flow's large packet at 2 Mbit/s. `MARKED_FREE_S` is the time
-/// constant of `m0`, in s.
+/// A packet with a queueing delay below `FREE_S`, in s, counts as one that did not wait: an ECN mark on this packet was
+/// not caused by a queue in front of it. The value is half the time that a packet of 1500 bytes takes at 2 Mbit/s: the
+/// mean wait of a packet that arrives while one packet of another flow is transmitted. `MARKED_FREE_S` is the time
+/// constant, in s, of `m0`, the share of marked packets among those that did not wait.
 const FREE_S: f64 = 0.003;
 const MARKED_FREE_S: f64 = 0.3;
 /// The time over which `R_del` is measured, in s.

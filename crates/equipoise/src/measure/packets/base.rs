@@ -13,8 +13,8 @@
 ///   samples are still accepted.
 #[derive(Clone, Debug)]
 pub struct BaseDelay {
-    /// The minimum delay in each second, for each size class, the current second first; infinite for a second without a
-    /// sample.
+    /// The minimum delay in each second, for each size class, the current second first. A second without a sample is
+    /// infinite, unless an older minimum was moved to this second.
     classes: [[f64; SECONDS]; 3],
     /// `elapsed_s` is how long the current second has lasted, and `now_s` is the time of the last update, in s.
     elapsed_s: f64,

@@ -61,13 +61,14 @@ impl Recent {
         self.samples.iter().rev()
     }
 
-    /// Returns the packets that arrived within the last `span_s`, newest first.
+    /// Returns the packets that arrived within `span_s` before the last one, newest first, up to the first packet that
+    /// arrived earlier.
     pub fn last(&self, span_s: f64) -> impl Iterator<Item = &Sample> {
         let from = self.samples.back().map_or(f64::INFINITY, |last| last.arrived_s - span_s);
         self.newest_first().take_while(move |it| it.arrived_s > from)
     }
 
-    /// Returns the number of bits that arrived within the last `span_s`.
+    /// Returns the number of bits of the packets that [`last`](Self::last) returns.
     pub fn bits(&self, span_s: f64) -> f64 {
         self.last(span_s).map(|it| it.bits).sum()
     }

@@ -125,7 +125,8 @@ impl Channel {
         Self { inherent: self.inherent - NEWTON * first / second, ..self }.feasible()
     }
 
-    /// Returns the log likelihood of the observations, plus the preference for higher rates.
+    /// Returns the weighted log likelihood of the observations, plus the preference for higher rates (for lower rates, if
+    /// the mean loss `average` is above `PREFERENCE`).
     fn score(&self, observations: &Observations, average: f64) -> f64 {
         let bias = bias(self.bps, average);
         observations.weighted().fold(0.0, |sum, (weight, one)| {
