@@ -339,9 +339,11 @@ impl Sender {
         if self.stage == Stage::TcpDrains && self.is_written() && self.tcp.unsent == 0 {
             self.begin_running(now);
         }
+        // A stopped flow normally ends in this running period. But if a circuit breaker has stopped RTP, TCP sends the
+        // waiting data.
+        let ends_running = if self.stopping { self.rtp.is_circuit_broken() } else { self.tpba.is_over(now) };
         if let Stage::Rtp { since } = self.stage
-            && !self.stopping
-            && self.tpba.is_over(now)
+            && ends_running
         {
             self.stage = Stage::RtpDrains { since };
         }

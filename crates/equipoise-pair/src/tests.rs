@@ -205,6 +205,34 @@ fn a_flow_that_is_stopped_while_it_runs_waits_for_rtp_alone() {
     }
 }
 
+/// If it fails, a flow that is stopped never ends if the path no longer delivers UDP.
+#[test]
+fn a_stopped_flow_whose_rtp_is_stopped_too_sends_the_rest_over_tcp() {
+    let at = |millis: u64| Instant::from_nanos(millis * MILLI);
+    let (mut sender, mut stream) = (sender(tpba(10, 50)), Vec::new());
+    for millis in [0, 10, 20, 30] {
+        sender.handle(at(millis), Input::Tcp(state(stream.len() as u64, 0)));
+        sender.push(at(millis), &content(millis / 10, 5120), true).expect("room");
+        write(&mut sender, millis, &mut stream);
+    }
+    assert_eq!(sender.period(), Period::Running);
+    let before = stream.len();
+    let mut pushed = 0;
+    while sender.room() > 1 << 16 {
+        sender.push(at(31), &content(4, 1 << 16), true).expect("room");
+        pushed += 1 << 16;
+    }
+    sender.handle(at(32), Input::Stop);
+    let ends = (33..60_000).find(|millis| {
+        sender.handle(at(*millis), Input::Tcp(state(stream.len() as u64, 0)));
+        sender.handle(at(*millis), Input::Timer);
+        write(&mut sender, *millis, &mut stream);
+        listen(&mut sender).ended
+    });
+    let over_tcp = stream.len() - before;
+    assert!(ends.is_some() && over_tcp > pushed / 2, "{ends:?}: {over_tcp} of {pushed} bytes over TCP");
+}
+
 /// A controller whose decisions have no explanation, and that halves its rate if reports are missing.
 #[derive(Debug)]
 struct Terse(Rate);

@@ -8,7 +8,8 @@
 //! ```
 //!
 //! A view never delays the run. The main thread sends events without waiting. Events that do not fit into the channel
-//! are dropped and counted. The threads of the views have a lower priority than all other threads of the process.
+//! are dropped and counted. The threads of the views, except the writer's thread, have a lower priority than all
+//! other threads of the process.
 
 pub(crate) mod args;
 mod board;

@@ -111,7 +111,7 @@ const DIP: f64 = 0.7;
 /// in s, and a queue has been seen, the flow clears the queue `CLEARS` times, every `CLEARS_EVERY_S`, in s. Each time
 /// it multiplies its rate by `CLEARED` for the time of a dip plus `CLEARS_FOR_S`, in s. The values were chosen by two
 /// criteria: the number of flows with unequal rates on random paths, and the requirements (bars) of
-/// `docs/src/equipoise.md`.
+/// `docs/src/equipoise.md`. A flow also clears the queue once when a rival has left.
 const SLOW_PACKET_S: f64 = 0.010;
 const CLEARS: u32 = 3;
 const CLEARS_EVERY_S: f64 = 2.0;
@@ -334,10 +334,15 @@ impl DelayMode {
         if due != self.cleared {
             self.cleared = due;
             if due > 0 && self.has_queued && situation.packet_s > SLOW_PACKET_S {
-                self.clears_until_s = now_s + situation.loop_s.max(LEAST_DIP_S) + CLEARS_FOR_S;
+                self.clear(now_s, situation.loop_s);
             }
         }
         now_s < self.clears_until_s
+    }
+
+    /// Lowers the rate for a short time, so that the queue empties and the base delay is measured.
+    pub(super) fn clear(&mut self, now_s: f64, loop_s: f64) {
+        self.clears_until_s = now_s + loop_s.max(LEAST_DIP_S) + CLEARS_FOR_S;
     }
 
     /// Whether the rate is lowered so that the queue empties once and the base delay is measured.

@@ -297,6 +297,8 @@ impl Equipoise {
                 Verdict::Leaves(before_bps) => {
                     self.left = self.rival.take().map(|mode| (seen.now_s, mode));
                     self.standing.clear();
+                    // The base delay may contain a part of the rival's queue.
+                    self.delay.clear(seen.now_s, situation.loop_s);
                     (rate_bps, reason) = (before_bps, Reason::Other("rival-left"));
                 }
             }
