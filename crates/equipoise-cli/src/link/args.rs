@@ -73,8 +73,8 @@ impl FromStr for RateLimit {
     }
 }
 
-/// Which packets a queue drops. All kinds except `Droptail` mark packets instead of dropping them if both ends support
-/// ECN.
+/// Which packets a queue drops. If both ends support ECN, all kinds except `Droptail` mark packets instead of dropping
+/// them, unless the queue is full or (with PIE and DualPI2) the probability of marks is high.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Aqm {
     /// Packets that arrive when it is full

@@ -56,8 +56,8 @@ fn analysis(capture: &str) -> Value {
     serde_json::from_str(&said(&output)).expect("JSON")
 }
 
-/// Compares the results of tshark and of `equipoise capture` for a capture. Returns the number of samples that were
-/// compared one by one.
+/// Compares the results of tshark and of `equipoise capture` for a capture: number, minimum, maximum and mean of the
+/// samples. Returns the number of samples that were compared in this way.
 fn compare(capture: &str) -> u64 {
     let mut theirs = tshark(capture);
     let ours = analysis(capture);

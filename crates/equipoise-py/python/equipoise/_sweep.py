@@ -52,9 +52,9 @@ def sweep(
     :param threads: number of threads on this machine if no backend is used; all cores by default.
     :param backend: a backend of joblib: ``"loky"``, ``"threading"``, ``"dask"`` with a client, ``"ray"``, or the name
         of a registered backend. joblib must be installed. Workers receive the scenario's text and the number of a part,
-        and return the part's bytes, so they need no common file system. If a worker is lost, the backend runs the part
-        of this worker again. If the backend ends the call instead, the same call with the same ``folder`` continues the
-        sweep.
+        and return the part's bytes, so they need no common file system. If a worker is lost, ``"dask"`` runs the
+        part of this worker again. Other backends may end the call; then the same call with the same ``folder``
+        continues the sweep.
     :param n_jobs: number of jobs that the backend runs at the same time, as in joblib; by default as many as possible.
     :return: the path ``file``.
     """

@@ -60,7 +60,8 @@ pub trait Controller: Send + Sync + fmt::Debug {
     }
 
     /// Whether the session limits the rate to twice the rate that provably arrived. A controller with a fixed rate, or
-    /// with a law that must run as printed in its paper, returns `false`: only the circuit breakers limit its rate.
+    /// with a law that must run as printed in its paper, returns `false`: only the circuit breakers limit its rate, and
+    /// silence halves it once if the law needs feedback.
     fn is_held_to_proof(&self) -> bool {
         true
     }

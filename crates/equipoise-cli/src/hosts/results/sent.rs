@@ -104,7 +104,8 @@ pub(crate) struct SendEnd {
     pub(crate) audio_bytes: u64,
     /// Number of packets from another program that were dropped because the queue was full.
     pub(crate) payload_dropped: u64,
-    /// Number of packets from another program that were dropped because they were queued for too long.
+    /// Number of packets from another program that the session dropped, because they were queued for too long or
+    /// because its queue was full.
     pub(crate) payload_expired: u64,
     pub(crate) ended_by_peer: bool,
     /// The totals of each path, if the session has several paths.
