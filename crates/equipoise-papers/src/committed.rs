@@ -60,8 +60,8 @@ fn the_chapter_on_inline_measurement_quotes_the_committed_numbers() {
     let claim = |id: &str| claims.iter().find(|claim| claim.id == id).expect("a claim of Fig. 3");
     let number = |id: &str| claim(id).ours.expect("a number");
     let [low, high] = claim("fig3.jain").ci95.expect("an interval");
-    assert!(number("fig3.no_loss").abs() < 1e-9 && chapter.contains("no loss,"));
-    assert!(chapter.contains(&format!("{:.3} of the link used", number("fig3.utilisation"))));
+    assert!(number("fig3.no_loss").abs() < 1e-9 && chapter.contains("No packet was lost,"));
+    assert!(chapter.contains(&format!("{:.1} % of the capacity was used", 100.0 * number("fig3.utilisation"))));
     assert!(chapter.contains(&format!("{:.3} [{low:.3}, {high:.3}]", number("fig3.jain"))));
     assert!(chapter.contains(claim("fig3.jain").verdict.words()));
 }
