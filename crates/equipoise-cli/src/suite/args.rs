@@ -127,14 +127,14 @@ pub(crate) struct Paths {
 /// Options of all suites of cases.
 #[derive(Debug, Args)]
 pub(crate) struct Common {
-    /// Controllers to compare [default: gcc, nada, scream, ap and equipoise, as far as this build has them; bars: the
-    /// same without ap]
+    /// Controllers to compare [default: gcc, nada, scream, ap and equipoise, as far as this build has them; in
+    /// `suite bars`: the same without ap]
     #[arg(long, value_name = "NAME,...", value_delimiter = ',')]
     pub(crate) controllers: Vec<String>,
     /// Queue discipline of all links with a rate limit, instead of the scenarios' queue disciplines
     #[arg(long, value_name = "NAME", value_parser = PossibleValuesParser::new(Aqm::ALL.map(Aqm::name)))]
     pub(crate) aqm: Option<String>,
-    /// Seed of the first run of each variant; each further run adds 1 [default: 1; 2001 for bars]
+    /// Seed of the first run of each variant; each further run adds 1 [default: 1; in `suite bars`: 2001]
     #[arg(long)]
     pub(crate) seed: Option<u64>,
     /// Number of threads; it does not affect the results [default: all cores]

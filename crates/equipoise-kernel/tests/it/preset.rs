@@ -57,7 +57,7 @@ fn the_window_is_taken(laws: &[&str]) {
         // The connection is idle for longer than its retransmission timeout, so that the kernel resets the window.
         sleep(Duration::from_millis(500));
         let grown = window(port);
-        // One value is above and one below the ten segments to which the kernel resets the window.
+        // An idle time reduces the kernel's window to ten segments or more. One value is above ten, one below.
         for segments in [13, 4] {
             preset.set(stream.as_fd(), segments).expect("a connection");
             sleep(Duration::from_millis(500));

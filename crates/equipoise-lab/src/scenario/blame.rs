@@ -69,7 +69,7 @@ fn of_syntax(error: SyntaxError) -> OverrideProblem {
 /// Number of keys in the path of a section: its kind and its name.
 const SECTION: usize = 2;
 
-/// The location of an error in the changed text.
+/// Where an error is in a scenario's text that overrides have changed.
 struct Fault<'a> {
     path: &'a [String],
     /// The key that the error names. The location of the error may be the name of the section instead of this key.

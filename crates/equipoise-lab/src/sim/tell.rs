@@ -9,8 +9,8 @@ use crate::Progress;
 /// Receives the events of a simulated run.
 pub(super) trait Tell {
     fn event(&mut self, at: Span, flow: usize, of: Of, event: &Event);
-    /// A packet arrived at the far endpoint after it had waited in queues for `_waited` in total. The event of the
-    /// arrival follows.
+    /// A packet arrived at the far endpoint after it had waited in queues for `_waited` in total. If it carries media,
+    /// the event of its arrival follows.
     fn waited(&mut self, _at: Span, _flow: usize, _waited: Span) {}
     /// A datagram left or reached one endpoint.
     fn datagram(&mut self, _at: Span, _datagram: &Datagram<'_>) {}

@@ -95,8 +95,8 @@ pub struct Received {
     /// Number of packets directly before this payload whose payload is missing: they were lost, or the application did
     /// not take their payload in time.
     pub missing: u64,
-    /// When the session delivered the payload. This is its arrival time, unless it waited for earlier packets that
-    /// arrived later.
+    /// When the session delivered the payload. This is its arrival time, unless it waited for missing packets before
+    /// it, which arrived later or never.
     pub at: Time,
     /// The next bytes of the stream, or one RTP packet.
     pub payload: Vec<u8>,

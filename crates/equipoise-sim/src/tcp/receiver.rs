@@ -36,7 +36,7 @@ pub struct Receiver {
 struct Held {
     first: u64,
     end: u64,
-    /// The value of `received` when this range was last extended.
+    /// The number of segments, duplicates included, that had been received when a segment of this range last arrived.
     last: u64,
 }
 

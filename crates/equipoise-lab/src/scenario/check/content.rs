@@ -12,7 +12,7 @@ use crate::scenario::{ContentChoice, ContentKind, Frames};
 /// Maximum number of frames per second, and maximum number of frames in a group of pictures. No encoder exceeds either.
 const MOST_FRAME_RATE: f64 = 1000.0;
 const MOST_PATTERN: usize = 1000;
-/// Maximum ratio of the largest frame size to the mean frame size. In real films, this ratio is below ten.
+/// Maximum ratio of the largest frame size to the mean frame size. Real films are far below the maximum.
 const MOST_PEAK: f64 = 1000.0;
 /// The default frame rate and group of pictures, as in the traces of TU Berlin (Fitzek 2001).
 const FRAME_RATE: f64 = 25.0;

@@ -65,7 +65,8 @@ impl ArrivalTime {
     }
 }
 
-/// A report on packets with consecutive sequence numbers, parsed from either format.
+/// A report on packets with consecutive sequence numbers, parsed from a packet of RFC 8888 or of transport-wide
+/// feedback.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ArrivalReport<I> {
     /// Synchronisation source of the packets; in transport-wide feedback, that of any stream of the transport.

@@ -5,10 +5,14 @@ use crate::units::{Instant, ReceiverClock, SenderClock, Size, Span};
 /// Computes the rates that probes have proved. A probe is a burst of packets above the allowed rate.
 ///
 /// ```text
-/// sent     = (bytes - last to leave) / (last departure - first departure)
-/// received = (bytes - first to arrive) / (last arrival - first arrival)
-/// result   = min(sent, received), or 0.95 received if that is below 0.9 sent: the path is full
+/// sent     = (B - B_last)  / (last departure - first departure)
+/// received = (B - B_first) / (last arrival - first arrival)
+/// result   = 0.95 received         if received < 0.9 sent: the path is full
+///            min(sent, received)   otherwise
 /// ```
+///
+/// B is the size of all packets of the probe that arrived, B_last the size of the packet that left last, and B_first the
+/// size of the packet that arrived first.
 ///
 /// A result requires that 80 % of the requested packets and bytes arrive. If the packets arrive more than twice as fast
 /// as they left, the path delayed the first ones, and the result is invalid. The result is also invalid if the sending

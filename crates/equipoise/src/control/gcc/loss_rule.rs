@@ -8,8 +8,8 @@ use crate::units::{Instant, SenderClock, Span};
 ///
 /// Our interpretation: the rule is applied to the rate in use. Otherwise a separate loss-based rate could rise far
 /// above the rate in use during minutes without loss, and the next loss would have no effect. There is at most one step
-/// every 200 ms, as in pion; in the draft, there is one for each report, about once per second. Losses are counted in
-/// packets between two steps.
+/// every 200 ms, as in pion; in the draft, there is one for each report. The loss ratio is the share of lost packets
+/// among those that were reported since the previous step.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct LossRule {
     packets: u64,
