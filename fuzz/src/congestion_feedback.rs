@@ -2,8 +2,8 @@ use equipoise::units::Instant;
 use equipoise_session::wire::WireError;
 use equipoise_session::wire::feedback::{CongestionFeedback, PacketStatus, StreamWriter, encode_congestion_feedback};
 
-/// Reference for the times in reports, in ns. Report times wrap around; times up to 18 hours before the reference are
-/// unambiguous.
+/// Reference for the times in reports, in ns. Report times wrap around every 18 hours. Of the possible times, the one
+/// nearest to the reference is taken.
 const NEAR: u64 = 1_795_449_600_000_000_000;
 const LONGEST: usize = 4 << 16;
 

@@ -10,8 +10,8 @@ use equipoise_pair::{
 use equipoise_session::rtp::{self, StreamConfig};
 
 const START_NS: u64 = 1_795_000_000_000_000_000;
-/// Maximum number of outputs of an endpoint after one call: two packets with an event each, reports, and the change of
-/// a period.
+/// Maximum number of outputs of an endpoint after one call. It is far above the expected number: two packets with an
+/// event each, reports, and the event that a period begins.
 const MOST_OUTPUTS: usize = 64;
 
 /// Calls the sender and the receiver of a flow pair in any order, with any bytes, datagrams and times.

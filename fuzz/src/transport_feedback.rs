@@ -2,15 +2,15 @@ use equipoise::units::Instant;
 use equipoise_session::wire::WireError;
 use equipoise_session::wire::feedback::{PacketStatus, TransportFeedback, TransportHead, encode_transport_feedback};
 
-/// Reference for the times in reports, in ns. Report times wrap around; times up to six days before the reference are
-/// unambiguous.
+/// Reference for the times in reports, in ns. Report times wrap around every 12 days. Of the possible times, the one
+/// nearest to the reference is taken.
 const NEAR: u64 = 1_795_449_600_000_000_000;
 
 /// Parses any bytes as the body of transport-wide RTCP feedback.
 ///
 /// # Panics
-/// If the packet numbers of a parsed report are not consecutive, if their number differs from the count field, or if
-/// the report is different after it was encoded, in one or more packets, and parsed again.
+/// If the packet numbers of a parsed report are not consecutive, if the report has another number of packets than its
+/// count field says, or if the report is different after it was encoded, in one or more packets, and parsed again.
 pub fn transport_feedback(body: &[u8]) {
     let near = Instant::from_nanos(NEAR);
     let feedback = match TransportFeedback::parse(body) {

@@ -12,7 +12,7 @@ type Step = fn(&Workspace, &mut Told) -> Result<(), Error>;
 const STEPS: [(&str, Step); 13] = [
     ("lint", |workspace, _| lint::run(workspace)),
     ("portable", |workspace, told| told.portable(workspace)),
-    // `./x test` is the command that the README documents, so this step also tests the README.
+    // `./x test` is the command that the README documents, so this step also tests that command.
     ("test", |workspace, told| told.tests(workspace, &["test"])),
     ("test --slow", |workspace, told| told.tests(workspace, &["test", "--slow"])),
     ("adapters", |workspace, told| told.tests(workspace, &["test", "--adapters"])),
@@ -27,7 +27,8 @@ const STEPS: [(&str, Step); 13] = [
     ("package", |workspace, _| package::check(workspace, false)),
 ];
 
-/// File with the reasons for which CI may skip a test. Each line is the beginning of a test's message.
+/// File with the reasons for which CI may skip a test. Each line, except comments, is the beginning of the text that a
+/// test prints after `skipped: `.
 const MAY_BE_SKIPPED: &str = ".ci/skips";
 
 /// Runs all steps until one fails. Prints the duration of each step, and the counts of the tests.

@@ -1,4 +1,4 @@
-//! Checks every scenario file of the project with the command `equipoise check`.
+//! Checks every scenario file in `scenarios/` with the command `equipoise check`.
 
 use crate::error::Error;
 use crate::process::Process;

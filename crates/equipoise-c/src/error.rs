@@ -25,7 +25,8 @@ pub enum eq_error {
     EQ_E_STATE = -3,
     /// The other host does not answer, or refuses.
     EQ_E_PEER = -4,
-    /// The session, the flow or the list is at its end, or was stopped. Every reading loop ends with this code.
+    /// The session, the flow or the list is at its end, or was stopped. A loop that reads all items ends with this
+    /// code.
     EQ_END = -5,
     /// The data is longer than the maximum. No part of the data was accepted.
     EQ_E_LENGTH = -6,
@@ -35,7 +36,8 @@ pub enum eq_error {
     EQ_E_SYSTEM = -8,
     /// An error in the library.
     EQ_E_INTERNAL = -9,
-    /// Within the timeout there was nothing to read, or no space to write. Poll the descriptor, then call again.
+    /// Within the timeout there was nothing to read, or no space to write: poll the descriptor, then call again. From
+    /// eq_sender_close: waiting data may be unsent; the sender was freed, so do not use it again.
     EQ_AGAIN = -10,
     /// There is no controller or parameter with this name.
     EQ_E_NAME = -11,
@@ -128,7 +130,7 @@ impl Fault {
 
     /// Stores the error's message for [`eq_last_error_message`], and returns the error's code.
     fn tell(self) -> eq_error {
-        // A zero byte inside the message would end the C string too early.
+        // `CString::new` fails if the message contains a zero byte, and the message would be empty.
         let words = CString::new(self.words.replace('\0', "\\0")).unwrap_or_default();
         LAST.set(words);
         self.code

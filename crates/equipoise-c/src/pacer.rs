@@ -89,7 +89,7 @@ pub unsafe extern "C" fn eq_pacer_sent(pacer: *mut eq_pacer, now_ns: i64, size: 
 }
 
 /// Reports that there was nothing to send until `now_ns`. The next packet is then due at `now_ns` at the earliest, so
-/// that no burst of packets follows the pause.
+/// that the following packets are not sent faster to make up for the pause.
 ///
 /// # Safety
 /// `pacer` is null or a pacer that no other thread uses at the same time.

@@ -1,4 +1,5 @@
-//! The Tokio runtime that runs the tasks of all handles. Its single thread ends when the last handle is closed.
+//! The Tokio runtime that runs the tasks of all media sessions and flow pairs. Its single thread ends when the last of
+//! their handles is closed.
 
 use std::sync::{Arc, Mutex, Weak};
 

@@ -102,7 +102,7 @@ pub(crate) trait Source {
     /// The type of the source's items.
     type Item;
     /// Returns the next item, or `None` after the last item. If no item is available yet, the source wakes the
-    /// context's waker when there is one.
+    /// context's waker when an item is available.
     fn poll(&mut self, context: &mut Context<'_>) -> Poll<Option<Self::Item>>;
 }
 
@@ -156,7 +156,8 @@ impl<S: Source> Inbox<S> {
         self.inner.into_inner().unwrap_or_else(PoisonError::into_inner).source
     }
 
-    /// Polls the source for the next item, and makes the descriptor readable if there is one.
+    /// Polls the source for the next item. Makes the descriptor readable if there is an item, if the source has ended,
+    /// or if the inbox was stopped.
     fn look(&self, inner: &mut Inner<S>) {
         if matches!(inner.next, Next::Unknown) {
             self.signal.lower();

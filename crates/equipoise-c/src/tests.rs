@@ -59,7 +59,8 @@ fn structures_of_any_size_are_read_and_filled_as_far_as_they_go() {
     assert_eq!(shorter.map(|read| (read.feedback, read.interval_ns)).expect("it is read"), (2, 0));
     assert_eq!(none.map(|read| read.feedback).expect("it is read"), 0);
 
-    // A program that was built with a later header has more fields after the fields that this library version has.
+    // In a program that was built with a later header, the structure has further fields after the fields of this
+    // version.
     let before = eq_controller_status { rate_bps: 77, ..eq_controller_status::standard() };
     let mut later = [before; 2];
     later[0].struct_size = size_of_val(&later);

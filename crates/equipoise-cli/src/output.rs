@@ -1,4 +1,4 @@
-//! Outputs of a command: text on standard output, and files that are opened before a run and written after it.
+//! Outputs of a command: text on standard output, and files that are opened before a run begins.
 
 use std::fs::{self, File};
 use std::io::{self, BufWriter, Write as _};

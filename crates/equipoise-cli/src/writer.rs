@@ -35,7 +35,8 @@ pub(crate) struct Inlet {
 /// Maximum number of queued bytes of payload. Our choice: if 200 Mbit/s of payload arrive, the disk may stall for one
 /// second before payload is dropped.
 pub(crate) const MOST_PAYLOAD: usize = 32 << 20;
-/// Maximum number of queued bytes of text lines. Our choice: the lines of a thousand sessions in ten seconds.
+/// Maximum number of queued bytes of text lines. Our choice: the lines of a thousand sessions in ten seconds, if each
+/// session has one line per second.
 pub(crate) const MOST_LINES: usize = 4 << 20;
 /// Memory, in bytes, that a queued item needs in addition to its data, for the queue and for the allocator.
 const PIECE: usize = 64;

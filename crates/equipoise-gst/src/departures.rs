@@ -93,7 +93,8 @@ impl Departures {
         SentPacket::new(number, size, self.history.in_flight())
     }
 
-    /// Handles the packet statuses of a feedback event at `now`. Statuses that match no sent packets are ignored.
+    /// Handles the packet statuses of a feedback event at `now`. If a status contradicts the sent packets, all statuses
+    /// of the event are ignored.
     pub(crate) fn on_statuses(&mut self, now: Instant<SenderClock>, statuses: &[Status]) -> News {
         let mut news = News { packets: Vec::new(), round_trip: None, in_flight: self.history.in_flight() };
         if statuses.is_empty() {
@@ -128,14 +129,15 @@ impl Departures {
         PacketStatus { sequence: number as u16, arrival }
     }
 
-    /// Returns this element's number of a packet: the number of the newest packet that, with this difference, has the
-    /// sequence number in the status.
+    /// Returns this element's number of a packet: the number of the newest packet that, with the difference `distance`,
+    /// has the sequence number in the status.
     fn number(&self, status: &Status, distance: u16) -> Option<u64> {
         let newest = self.next.checked_sub(1)?;
         newest.checked_sub(u64::from((newest as u16).wrapping_sub(status.sequence.wrapping_sub(distance))))
     }
 
-    /// Whether, with this difference, the sizes and sending times match for all packets that are still remembered.
+    /// Whether, with the difference `distance`, the sizes and sending times match for all packets that are still
+    /// remembered, and at least one packet is.
     fn fits(&self, statuses: &[Status], distance: u16) -> bool {
         let oldest = self.next - self.packets.len() as u64;
         let mut known = 0;

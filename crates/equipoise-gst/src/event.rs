@@ -15,7 +15,8 @@ pub(crate) struct Status {
 
 /// Name of the event with which `rtpsession` sends feedback upstream.
 const NAME: &str = "RTPTWCCPackets";
-/// Maximum number of packets in a report (draft-holmer-rmcat-transport-wide-cc-extensions-01, Sec. 3.1).
+/// A report has fewer packets than this, because their count has 16 bits
+/// (draft-holmer-rmcat-transport-wide-cc-extensions-01, Sec. 3.1).
 const MOST: usize = 1 << 16;
 
 /// Returns the packet statuses in a feedback event; `None` for other events.

@@ -1,5 +1,6 @@
-//! Builds the two endpoints of a flow. The simulator and live runs use the same endpoints: the same seed results in the
-//! same synchronisation sources (SSRCs) and the same departure times of background packets.
+//! Builds the two endpoints of a flow. The simulator and live runs use the same RTP endpoints: the same seed results in
+//! the same synchronisation sources (SSRCs) and the same departure times of background packets. Live runs use the
+//! kernel's TCP.
 
 use equipoise::control::coupled::GroupError;
 use equipoise::control::window::WindowContext;

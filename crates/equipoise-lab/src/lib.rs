@@ -7,8 +7,8 @@
 //! ```
 //!
 //! Only this crate connects the scenario with the simulator and the network. [`scenario`] is the validated scenario
-//! file. [`sim`] and [`live`] run the scenario with the same endpoints and the same seed. [`record`] summarises the
-//! events of both kinds of run. [`result`] is the single format of results, and [`report`] draws the results.
+//! file. [`sim`] and [`live`] run the scenario with the same RTP endpoints. [`record`] summarises the events of both
+//! kinds of run. [`result`] is the single format of results, and [`report`] draws the results.
 //!
 //! [`compare`] compares several scenarios, and [`suite`] runs many cases with many controllers. A sweep (feature
 //! `sweep`) runs many variants of a scenario and writes a table. [`timeline`] shows a run while it is running. [`link`]
@@ -84,8 +84,8 @@ pub enum Progress {
         /// What happened.
         event: Event,
     },
-    /// A packet arrived at the receiver of a flow. If the packet carried media, the next item of progress is its event.
-    /// Only live runs report this.
+    /// A packet arrived at the receiver of a flow. If the packet carried media, the next item of progress is the event
+    /// of its arrival. Only live runs report this.
     Waited {
         /// Time since the run's start.
         at: Span,
@@ -94,7 +94,7 @@ pub enum Progress {
         /// Total time that the packet waited in the queues of its route.
         waited: Span,
     },
-    /// A control interval of a session is over.
+    /// A control interval of a session is over. Only live runs report this.
     Interval(record::IntervalRow),
 }
 

@@ -16,7 +16,7 @@ pub struct Metric<T = FlowResult> {
     pub key: &'static str,
     /// Name of the metric in tables.
     pub name: &'static str,
-    /// Unit of the metric in tables; empty for counts and ratios.
+    /// Unit of the metric in tables; empty if the metric has no unit.
     pub unit: &'static str,
     /// Factor that converts a value from the unit of the key to the unit in tables.
     pub scale: f64,

@@ -1,5 +1,5 @@
-//! Writes one line of CSV for every packet of a run: when the packet was sent, when it arrived, and whether it was
-//! lost.
+//! Writes one line of CSV for every media packet of a run: when the packet was sent, when it arrived, and whether it
+//! was lost.
 
 use std::collections::BTreeMap;
 
@@ -139,8 +139,7 @@ mod tests {
     use super::*;
     use crate::{DEMO_SHORT, Progress, scenario::Scenario, sim};
 
-    /// If it fails, a packet of the result does not have exactly one line, or the mean delay of the lines differs from
-    /// the result's.
+    /// If it fails, a packet of the result does not have exactly one line, or a line does not have all columns.
     #[test]
     fn the_lines_are_the_packets_of_the_result() {
         let text = DEMO_SHORT.replace("queue = \"1000 packets\"", "queue = \"4 packets\"");

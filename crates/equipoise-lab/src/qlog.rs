@@ -85,7 +85,7 @@ impl Qlog {
         (qlog, head)
     }
 
-    /// Returns the records of an event of this endpoint, possibly none. `at` is the time of the event since the run's
+    /// Returns the records of an event of this endpoint, at least one. `at` is the time of the event since the run's
     /// start, which is `origin`.
     pub fn records(&mut self, at: Span, path: Option<&str>, origin: Instant<SenderClock>, event: &Event) -> &[u8] {
         self.records.clear();
@@ -154,7 +154,7 @@ impl Qlog {
     }
 
     /// Writes one record for each packet that a report declares lost. The records do not contain packet numbers,
-    /// because a report does not identify the lost packets.
+    /// because the event of a report contains only the number of lost packets.
     fn lose(&mut self, at: Moment<'_>, packets: u64) {
         #[derive(Serialize)]
         struct Nothing {}

@@ -60,7 +60,8 @@ pub struct Report {
 /// A planned change of the rate of a link or of a background source.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Step {
-    /// Time of the change, in seconds since the run's start; 0 for the initial rate.
+    /// Time of the change, in seconds since the run's start. For an initial rate, this is 0 (link) or the start of the
+    /// flow (background source).
     pub at_s: f64,
     /// Name of the link or of the flow whose rate changes.
     pub name: String,
@@ -144,8 +145,8 @@ pub struct Run {
 pub struct EmulatorResult {
     /// Number of datagrams dropped because they did not come from the run's flows.
     pub packets_foreign: u64,
-    /// Number of datagrams dropped by the machine instead of by a link, for lack of memory, or by the kernel at the
-    /// emulator's sockets.
+    /// Number of datagrams lost on the machine instead of on a link: those that the emulator dropped for lack of
+    /// memory, and those that the kernel dropped at the emulator's sockets.
     pub packets_lost: u64,
     /// Median lateness of departures, compared with an ideal link, in seconds.
     pub late_p50_s: Option<f64>,
@@ -172,11 +173,12 @@ pub struct FlowResult {
     pub name: String,
     /// Name of the controller or of the window law; `null` for background traffic.
     pub controller: Option<String>,
-    /// Number of media packets sent in the whole run.
+    /// Number of media packets sent in the whole run. For background traffic, all packets count; for TCP, all segments,
+    /// including retransmissions.
     pub packets_sent: u64,
-    /// Number of distinct media packets received.
+    /// Number of distinct media packets received; for TCP, the number of segments sent, without retransmissions.
     pub packets_received: u64,
-    /// Number of media packets sent and not received.
+    /// Number of media packets sent and not received; for TCP, the number of retransmissions.
     pub packets_lost: u64,
     /// Number of media packets received with an ECN congestion mark; omitted if the flow is not ECN-capable.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -253,8 +255,8 @@ pub struct FlowResult {
     /// scenario requests these rates.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub received: Vec<ReceivedSample>,
-    /// The control law's estimates of the path, sampled about every 0.1 s and at each change of the decision's reason
-    /// or of the law's mode. Omitted for laws that do not report estimates.
+    /// The control law's estimates of the path, sampled at most every 0.1 s, and in addition at each change of the
+    /// decision's reason or of the law's mode. Omitted for laws that do not report estimates.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub beliefs: Vec<BeliefResult>,
     /// Name of the scheduler that divides the total rate of a flow over several paths; omitted for flows with one path.
@@ -304,7 +306,8 @@ pub struct PlayoutResult {
     /// Number of packets that were discarded because the buffer was full.
     pub packets_discarded: u64,
     /// Time at which the last packet of finite content reached the end of the path after its playout, in seconds since
-    /// the run's start. `null` if the content has no end, or if the run ended earlier.
+    /// the run's start. `null` if the content has no end, or if the buffer did not accept all its packets before the
+    /// run's end.
     pub finished_s: Option<f64>,
 }
 
@@ -369,7 +372,7 @@ pub struct TcpResult {
     /// Results of web traffic; omitted for a single connection.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub web: Option<WebResult>,
-    /// The connection's state over time, one sample per interval.
+    /// The connection's state over time, one sample per sample interval of the scenario.
     pub samples: Vec<TcpSample>,
 }
 
@@ -549,7 +552,7 @@ fn steps(scenario: &Scenario) -> Vec<Step> {
     steps
 }
 
-/// Number of parts into which a run is divided in order to draw a recorded capacity as one mean per part.
+/// Maximum number of parts into which a run is divided in order to draw a recorded capacity as one mean per part.
 const PARTS: i64 = 200;
 
 /// Returns a link's capacity over a run, at a resolution that is enough for charts; `None` if the capacity is

@@ -58,7 +58,7 @@ pub enum SimError {
     Threads(#[from] rayon::ThreadPoolBuildError),
 }
 
-/// Number of parts into which a run is divided; progress is reported after each part.
+/// Number of parts into which a run without samples is divided; progress is reported after each part.
 const PARTS: i64 = 200;
 /// Simulated time after the end of the run during which packets in flight may still arrive.
 const DRAIN: Span = Span::from_secs(300);
@@ -102,8 +102,9 @@ impl Stop {
 /// Simulates one run with `seed`, and reports its events in order of time.
 ///
 /// # Errors
-/// [`SimError::OverBudget`]. Another error occurs only if the scenario is invalid because it was not made by
-/// [`Scenario::parse`].
+/// [`SimError::OverBudget`], and [`SimError::Ends`] if a flow cannot be simulated: for example, if it is a TCP
+/// connection without a window law, or if the trace of its video cannot be read. Another error occurs only if the
+/// scenario is invalid because it was not made by [`Scenario::parse`].
 pub fn simulate(scenario: &Scenario, seed: u64, progress: &mut dyn FnMut(Progress)) -> Result<Run, SimError> {
     simulate_captured(scenario, seed, progress, &mut |_, _| {})
 }
@@ -200,7 +201,7 @@ fn run<T: Tell>(scenario: &Scenario, seed: u64, tell: T, stop: &Stop) -> Result<
     Ok((run, watch.tell))
 }
 
-/// Returns the length of each part into which a run is divided; progress is reported after each part.
+/// Returns the length of each part into which a run without samples is divided; progress is reported after each part.
 fn part_of(duration: Span) -> Span {
     Span::from_nanos(duration.as_nanos() / PARTS).max(Span::from_nanos(1))
 }
@@ -277,7 +278,7 @@ fn received(&Packet { at, sent, size, ecn, .. }: &Packet) -> Received {
 
 /// Simulates `runs` runs with consecutive seeds, starting with `first_seed`. Returns the result of `keep` for each run,
 /// in the order of the seeds. The results do not depend on the number of threads. `progress` is called with the share
-/// of the runs that are complete, 0 to 1.
+/// of the runs that are complete, 0 to 1; if there is a single run, with the completed share of this run.
 ///
 /// # Errors
 /// The errors of [`simulate`], [`SimError::Stopped`], and [`SimError::Threads`].
@@ -317,8 +318,8 @@ pub fn simulate_each<T: Send>(
     each(scenarios, &execution, one)
 }
 
-/// Simulates one run of each scenario with the seed that belongs to the scenario, each with its own observer. Returns
-/// the result of `keep`, which is called with the run and its observer, in the order of `scenarios`.
+/// Simulates one run of each scenario with the seed that belongs to the scenario, each with its own observer. Calls
+/// `keep` with each run and its observer, and returns the results of these calls in the order of `scenarios`.
 ///
 /// # Errors
 /// The errors of [`simulate_many`].

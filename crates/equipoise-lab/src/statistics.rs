@@ -10,7 +10,7 @@ pub fn half_width_95(values: &[f64]) -> Option<f64> {
 }
 
 /// Returns the 97.5 % quantile of Student's t. Up to 30 degrees of freedom it comes from a table, above that from two
-/// terms of the quantile's expansion in 1/ν.
+/// terms of the quantile's expansion in 1/ν, in which ν is the number of degrees of freedom.
 fn student_975(degrees: usize) -> f64 {
     const TABLE: [f64; 30] = [
         12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228, 2.201, 2.179, 2.160, 2.145, 2.131,

@@ -6,7 +6,7 @@ use flate2::read::MultiGzDecoder;
 
 const GZIP: [u8; 2] = [0x1F, 0x8B];
 /// Maximum length of a text in bytes, which is more than any trace needs. It limits the memory, because a compressed
-/// file may expand a thousandfold or without end.
+/// file may expand a thousandfold, and a device or a pipe may have no end.
 const LARGEST: u64 = 256 << 20;
 
 /// Reads the text of a trace file, which may be compressed by gzip.

@@ -5,15 +5,15 @@ use equipoise::units::Span;
 use crate::report::{millis, signed_percent};
 use crate::result::{ExcursionResult, FlowResult, Run, World};
 
-/// A session held its target if the relative distance of its settled delay from the target is at most this share. Our
-/// choice.
+/// A settled delay is near the target if its distance from the target is at most this share of the target. Our choice.
 const HELD_WITHIN: f64 = 0.15;
 /// A delay above this multiple of the target is an excursion. Our choice.
 pub(crate) const EXCURSION_FROM: f64 = 2.0;
 /// A session did not hold its target if an excursion lasted longer than this. Our choice: the time of a few spoken
 /// words.
 const LONGEST_EXCURSION: Span = Span::from_secs(2);
-/// A session counts as limited if at least this share of its decisions was not made by the control law. Our choice.
+/// A session counts as limited if the application or a rate limit set the rate in at least this share of the decisions.
+/// Our choice.
 const LIMITED_FROM: f64 = 0.5;
 
 /// Whether a flow held its target in a run.
@@ -31,7 +31,7 @@ pub enum Verdict {
     Limited,
     /// The settled delay is too far from the target.
     Missed,
-    /// The settled delay is near enough to the target, but an excursion lasted too long.
+    /// The settled delay is as in `Held` or `Limited`, but an excursion lasted too long.
     Excursion,
 }
 

@@ -94,7 +94,7 @@ fn relay(mbps: u64, spin: bool, seconds: i64) -> Outcome {
     Ok(())
 }
 
-/// Stops a bridge half a second after the load generator stops.
+/// Stops a bridge after `seconds` plus 0.5 s. The load generator, which starts about 0.2 s late, has then stopped.
 fn finish(bridge: Bridge, seconds: i64) -> Outcome<BridgeReport> {
     let clock = Clock::new();
     clock.sleep_until(clock.now() + Span::from_secs(seconds) + Span::from_millis(500));
@@ -107,7 +107,7 @@ fn load(mut program: Command, to: &str, mbps: u64, seconds: i64) -> Outcome<Chil
 
 /// Sends a Poisson stream to `to`: each packet at its scheduled time, or at once if this time has passed.
 fn send(to: SocketAddr, mbps: u64, seconds: i64) -> Outcome {
-    /// In gaps shorter than this, the thread spins instead of sleeping.
+    /// If a packet is due within this time, the thread spins instead of sleeping.
     const SPIN: Span = Span::from_micros(200);
     let socket = UdpSocket::bind((Ipv4Addr::UNSPECIFIED, 0))?;
     let clock = Clock::new();

@@ -39,7 +39,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
 /// Relays packets in both directions until the association is closed.
 ///
 /// # Errors
-/// The system's errors on one of the two sockets.
+/// The system's error if the last datagrams cannot be sent to the peer.
 pub(crate) async fn relay(
     session: &mut DtlsSrtp,
     clock: &Clock,

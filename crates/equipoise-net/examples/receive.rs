@@ -37,7 +37,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
             return Err("it did not arrive whole".into());
         }
     }
-    // Returns the error if no session was opened.
+    // If the receiver ended because of an error, `close` returns this error.
     receiver.close().await?;
     Ok(())
 }

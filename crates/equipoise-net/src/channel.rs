@@ -305,7 +305,8 @@ impl PayloadReceiver {
         self.shared.unsent.store(bytes, Ordering::Relaxed);
     }
 
-    /// A descriptor that is readable if the channel has payload or every [`PayloadSender`] is dropped.
+    /// A descriptor that is readable while the channel has payload. It also becomes readable when the last
+    /// [`PayloadSender`] is dropped.
     pub(crate) fn wakeup(&self) -> BorrowedFd<'_> {
         self.shared.wakeup.as_fd()
     }
@@ -350,7 +351,7 @@ mod tests {
         }
         drop(queue);
         let (first, second) = writer.join().expect("no panic");
-        // The second part does not fit into the channel, because no reader empties it.
+        // The second payload is longer than the channel, so it cannot be passed after the receiver is dropped.
         assert_eq!((first, second), (Ok(()), Err(Closed)));
     }
 

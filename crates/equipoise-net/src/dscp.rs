@@ -5,8 +5,8 @@ use thiserror::Error;
 
 /// The class of service in IP headers: the DSCP of RFC 2474, six bits.
 ///
-/// Each network decides how it treats a class. Most networks ignore the class, and some clear it. For interactive
-/// media, RFC 8837, Sec. 5 recommends `ef` for audio and `af41` or `af42` for video.
+/// Each network decides how it treats a class. Most networks ignore the class, and some clear it. For interactive media
+/// of high priority, RFC 8837, Sec. 5 recommends `ef` for audio and `af41` or `af42` for video.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Dscp(u8);
 
@@ -23,7 +23,7 @@ pub struct DscpError {
 impl Dscp {
     /// Default forwarding, for packets that need no special class (RFC 2474, Sec. 4.1).
     pub const DEFAULT: Self = Self(0);
-    /// Expedited forwarding (RFC 3246): low delay, for flows with a low rate.
+    /// Expedited forwarding (RFC 3246): low delay, low jitter and low loss.
     pub const EF: Self = Self(46);
 
     /// The class with this number; `None` for numbers above 63.

@@ -29,7 +29,8 @@ pub enum NetError {
         /// The system's error.
         source: io::Error,
     },
-    /// The system refused to send a datagram, and would always refuse this length or this peer.
+    /// A datagram of this length or to this peer can never be sent, or the system refused to send the request for a
+    /// session.
     #[error("cannot send a datagram of {length} bytes to {peer}")]
     Send {
         /// The destination of the datagram.
@@ -47,7 +48,8 @@ pub enum NetError {
         /// The system's error.
         source: io::Error,
     },
-    /// The system call that waits for sockets failed.
+    /// The system call that waits for sockets failed, or the descriptor that wakes a waiting thread could not be
+    /// created.
     #[error("cannot wait for {sockets} UDP sockets")]
     Wait {
         /// The number of sockets that were waited for.
@@ -117,15 +119,15 @@ pub enum NetError {
         /// The address of the peer.
         peer: SocketAddr,
     },
-    /// A command that creates or enters a network namespace failed.
+    /// A network namespace could not be created, entered or configured.
     #[error("`{command}` failed ({said}); a test bed of network namespaces needs root and iproute2")]
     TestBed {
-        /// The command that failed.
+        /// The command or other operation that failed.
         command: String,
-        /// The system's error.
+        /// The system's error, or the error output of the command.
         said: String,
     },
-    /// The kernel has no congestion control with the requested name.
+    /// The kernel has no congestion control with the requested name, or does not permit its use.
     #[error("the kernel has no congestion control {name:?}; there are {}", known.join(", "))]
     NoCongestionControl {
         /// The requested name of a congestion control.
@@ -161,12 +163,13 @@ pub enum NetError {
         #[from]
         source: WebError,
     },
-    /// The peer answers over TCP, but is not the receiver of a flow pair, or currently accepts no flow.
+    /// The peer accepts no TCP connection, or closes the connection without an answer, or does not send the first
+    /// message of a flow pair.
     #[error("{peer} is not a receiver of flow pairs: {said}")]
     NoPair {
         /// The address of the peer.
         peer: SocketAddr,
-        /// The peer's answer, or a note that it sent no answer.
+        /// The system's error, or what is wrong with the peer's message.
         said: String,
     },
     /// A thread panicked; its results are lost.
@@ -250,7 +253,7 @@ pub enum NetError {
         /// The maximum number of paths.
         most: usize,
     },
-    /// The system's notifications of interface changes are not available.
+    /// The system's list of network interfaces, or its notifications of interface changes, are not available.
     #[error("cannot watch the network interfaces")]
     Interfaces {
         /// The system's error.

@@ -43,8 +43,9 @@ impl FetchConfig {
 /// Opens a session in which the server sends media to this host. Receives the media on a separate thread, until the
 /// session is stopped or the server ends it.
 ///
-/// The server's own control law, `equipoise`, sets the rate. The rate is within the range of `wanted` and within the
-/// server's limit ([`ServerConfig::reverse_limit`](crate::ServerConfig::reverse_limit)).
+/// If the requested rate is not constant, the server's own control law, `equipoise`, sets the rate. The rate is within
+/// the range of `wanted` and within the server's limit
+/// ([`ServerConfig::reverse_limit`](crate::ServerConfig::reverse_limit)).
 ///
 /// # Errors
 /// [`NetError::NoAnswer`], [`NetError::Refused`] and [`NetError::OtherVersion`] if the server opens no session;

@@ -59,7 +59,7 @@ pub(crate) async fn blocking<R: Send + 'static>(
     spawn_blocking(work).await.unwrap_or_else(|_| Err(lost()))
 }
 
-/// The error that the runtime has dropped the work.
+/// The error if the work panicked, or if the runtime has dropped it.
 fn lost() -> NetError {
     NetError::Panicked { name: "session".to_owned() }
 }

@@ -3,16 +3,16 @@
 //! All decisions are made in the core, [`equipoise`], and in its sessions, [`equipoise_session`]. This crate passes
 //! events with their times to them, and performs the actions that they return:
 //!
-//! - [`Clock`]: the same time for the whole host, which never steps.
+//! - [`Clock`]: the time of the host, which never steps. All clones of a clock show the same time.
 //! - [`Socket`]: UDP with the kernel's receive timestamps, so that a late read does not lengthen a measured delay.
 //! - [`run_endpoint`]: a thread that runs one endpoint of a session over a socket.
-//! - [`send()`] and [`Server`]: sessions between hosts, opened by a handshake and protected by SRTP.
+//! - [`send()`] and [`Server`]: sessions between hosts, opened by a handshake and, with a key, protected by SRTP.
 //!   [`send_multipath()`]: a session over several network interfaces at once. [`fetch()`]: a session in which the
 //!   server sends.
 //! - [`TestBed`]: hosts in network namespaces. [`TcpEnds`]: the kernel's TCP between these hosts. [`WebEnds`]: web
 //!   traffic.
-//! - [`Emulator`]: an emulated network of [`equipoise_path::link::Pipe`]s, for runs on one machine. It is between two
-//!   UDP sockets, or between the hosts of a test bed (UDP and TCP).
+//! - [`Emulator`]: an emulated network of [`equipoise_path::link::Pipe`]s, for runs on one machine. It is between UDP
+//!   sockets on the loopback interface, or between the hosts of a test bed (UDP and TCP).
 //! - [`Bridge`]: an emulated path with one [`equipoise_path::link::Pipe`] for each direction. It is between UDP clients
 //!   and a server, or between two network interfaces or TUN devices for any traffic.
 //! - [`Watchdog`]: records when the machine itself stalled.

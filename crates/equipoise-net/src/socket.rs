@@ -58,10 +58,10 @@ impl TimestampSource {
 /// Counters of the datagrams that a socket has lost or dropped.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct SocketStats {
-    /// Number of datagrams that the kernel refused to send, for any reason.
+    /// Number of datagrams that could not be sent, for any reason.
     pub unsent: u64,
-    /// Number of datagrams lost because the receive buffer was full, until the last datagram was read. Zero if the
-    /// system does not count them.
+    /// Number of datagrams lost because the receive buffer was full, as reported with the last datagram that was read.
+    /// Zero if the system does not count them.
     pub overflowed: u64,
     /// Number of datagrams from source port 0, which cannot be answered (RFC 768). They are dropped before any other
     /// processing.
@@ -108,7 +108,7 @@ pub struct Socket {
     /// If set, each attempt to send fails with this error, as if the kernel had returned it.
     #[cfg(any(test, feature = "fuzz"))]
     pub(crate) kernel_says: Option<Errno>,
-    /// The answers that were sent, with their destinations; `None` unless a test records them.
+    /// All answers, sent or refused by the kernel, with their destinations; `None` unless a test records them.
     #[cfg(any(test, feature = "fuzz"))]
     pub(crate) overheard: Option<Box<Overheard>>,
 }
@@ -190,8 +190,8 @@ impl Socket {
         &self.clock
     }
 
-    /// Sets the class of service of the datagrams that are sent from now on. If the kernel refuses the class or the
-    /// network ignores it, the datagrams are sent without it.
+    /// Sets the class of service of the datagrams that are sent from now on. The network may ignore or clear the class.
+    /// If the kernel refuses the class, the datagrams are not sent.
     pub const fn set_dscp(&mut self, dscp: Dscp) {
         self.dscp = dscp;
     }
@@ -231,19 +231,19 @@ impl Socket {
         Ok(None)
     }
 
-    /// Starts to record ICMP errors about datagrams to `peer`. [`take_unreachable`](Self::take_unreachable) returns
-    /// them.
+    /// Starts to record ICMP errors about datagrams to `peer`, for [`take_unreachable`](Self::take_unreachable).
     pub(crate) fn listen_for_errors(&mut self, peer: SocketAddr) {
         self.word.get_or_insert_with(|| Word::about(peer, &self.inner));
     }
 
     /// Returns whether an ICMP error since the last call says that the peer's port, host or network is unreachable.
-    /// Errors are read when datagrams are read.
+    /// Errors are read when [`recv`](Self::recv) finds no waiting datagram.
     pub(crate) fn take_unreachable(&mut self) -> bool {
         self.word.as_mut().is_some_and(Word::take)
     }
 
-    /// Reads all errors in the socket's error queue. As long as there is an error, `poll` returns at once.
+    /// Reads errors in the socket's error queue, at most [`PASSED_OVER`]. As long as there is an error, `poll` returns
+    /// at once.
     fn read_errors(&mut self) {
         if let Some(word) = &mut self.word {
             word.read(&self.inner);

@@ -18,8 +18,8 @@
 //! - No ADU that was sent over TCP is missing, as long as the TCP connection exists.
 //! - An ADU that was sent over RTP is missing if the network lost a part of it, if a part arrived more than
 //!   [`ReorderConfig::hold`](equipoise_session::rtp::ReorderConfig::hold) after the next part, or if the application
-//!   reads so slowly that the limit [`ReceiverConfig::most`] is reached. A switch of the transport loses no ADU, except if
-//!   a circuit breaker has stopped RTP: the ADUs that RTP has taken and not sent completely are then missing.
+//!   reads so slowly that the limit [`ReceiverConfig::most`] is reached. A switch of the transport loses no ADU, except
+//!   if a circuit breaker has stopped RTP: the ADUs that RTP has taken and not sent completely are then missing.
 //! - Sender and receiver use bounded memory, whatever the peer sends.
 //!
 //! A switch of the transport waits for the end of an ADU, and until TCP's unsent bytes, or RTP's queued packets, are

@@ -52,10 +52,11 @@ pub(super) struct Ready {
 impl Order {
     /// Maximum number of buffers kept for reuse.
     const SPARE: usize = 16;
-    /// Memory per ADU in addition to its bytes, so that the number of empty ADUs is limited as well.
+    /// Number of bytes that count for each ADU in addition to its own bytes, so that the number of empty ADUs is
+    /// limited as well.
     const OVERHEAD: usize = 64;
-    /// Maximum difference between the number of an ADU and the next number to be delivered. A correct sender is never
-    /// this far ahead.
+    /// Maximum difference between the number of an ADU from RTP and the next number to be delivered. A correct sender
+    /// is never this far ahead.
     const FAR: u64 = 1 << 24;
 
     pub(super) const fn new(hold: Span, most: usize) -> Self {

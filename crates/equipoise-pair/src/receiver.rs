@@ -12,17 +12,17 @@ use equipoise_session::{Carrier, DropReason, Ecn, Endpoint as _, Transmit, Wake,
 /// Configuration of the receiver of a flow pair.
 #[derive(Clone, Debug)]
 pub struct ReceiverConfig {
-    /// Configuration of the RTP part; the kind of payload is overwritten. After ADUs arrive over TCP again, the
-    /// receiver waits for twice `reorder.hold` for earlier ADUs over RTP.
+    /// Configuration of the RTP part; its field `payload` is ignored. An ADU from TCP waits for earlier ADUs from RTP
+    /// for at most twice `reorder.hold`.
     pub rtp: rtp::ReceiverConfig,
-    /// Maximum total bytes of ADUs that wait for earlier ADUs or for the application. Above this limit, no more bytes
-    /// are accepted from TCP, and ADUs over RTP are dropped.
+    /// Limit of the total bytes of ADUs that wait for earlier ADUs or for the application. If the limit is reached, no
+    /// more bytes are accepted from TCP. ADUs over RTP that would exceed the limit are dropped.
     pub most: usize,
 }
 
 impl ReceiverConfig {
-    /// The usual maximum of waiting bytes. Our choice: four ADUs of the maximum length. Two are in reception, one over
-    /// each transport, and two wait for the application.
+    /// The usual maximum of waiting bytes. Our choice: four ADUs of the maximum length. Two, one from each transport,
+    /// may wait for earlier ADUs, and two for the application.
     pub const MOST: usize = 4 * AduHeader::LONGEST as usize;
 
     /// Creates a configuration with the limit [`MOST`](Self::MOST).
@@ -35,7 +35,7 @@ impl ReceiverConfig {
 ///
 /// Call [`handle`](Self::handle) and [`tcp_received`](Self::tcp_received) with each event, then [`poll`](Self::poll)
 /// until it returns `None`. ADUs wait until the application [takes](Self::take_adu) them. If the application does not
-/// take them, TCP's flow control stops the sender.
+/// take them, TCP's flow control stops the TCP sender, and ADUs over RTP are dropped.
 pub struct Receiver {
     rtp: rtp::Receiver,
     order: Order,
@@ -115,7 +115,7 @@ impl Assembler {
 }
 
 impl Deframer {
-    /// Reads bytes up to the end of an ADU. Returns the number of bytes read, and the header of the ADU if it is
+    /// Reads bytes up to the end of an ADU. Returns the number of bytes read, and the header of the ADU if the ADU is
     /// complete.
     fn push(&mut self, bytes: &[u8]) -> Result<(usize, Option<AduHeader>), DropReason> {
         let header = bytes.get(..bytes.len().min(AduHeader::LEN - self.head_len)).unwrap_or_default();
@@ -149,8 +149,8 @@ impl Receiver {
     /// # Errors
     /// [`SessionError::Cname`] if the canonical name is too long.
     pub fn new(config: ReceiverConfig) -> Result<Self, SessionError> {
-        // A packet over RTP may arrive `hold` later than a packet over TCP, and the receiver may then wait for another
-        // `hold` for a lost packet.
+        // A packet over RTP may arrive `reorder.hold` later than a packet over TCP, and the receiver may then wait for
+        // another `reorder.hold` for a lost packet.
         let hold = config.rtp.reorder.hold * 2;
         Ok(Self {
             rtp: rtp::Receiver::new(rtp::ReceiverConfig { payload: Payload::Rtp, ..config.rtp })?,

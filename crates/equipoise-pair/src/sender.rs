@@ -19,7 +19,7 @@ use equipoise_session::{Endpoint as _, Wake, WakeReason};
 
 /// Configuration of the sender of a flow pair.
 pub struct SenderConfig {
-    /// Configuration of the RTP part; the kind of payload is overwritten.
+    /// Configuration of the RTP part; its fields `payload` and `patience` are ignored.
     pub rtp: rtp::SenderConfig,
     /// Parameters of the probing and running periods.
     pub tpba: TpbaConfig,
@@ -112,7 +112,8 @@ struct Numbers {
     part: usize,
 }
 
-/// Maximum number of RTP packets that wait for the pacer: one to send next, and one after it.
+/// RTP gets further packets only while fewer bytes wait for the pacer than this number of full packets contains: one
+/// packet to send next, and one after it.
 const RTP_PACKETS: usize = 2;
 /// TCP's buffer may contain as many unsent bytes as TCP sends in this time. Our choice: these bytes must be sent before
 /// a switch of the transport, and the pause that this causes is hardly longer than the time between two pictures of a
@@ -246,7 +247,8 @@ impl Sender {
         }
         let soon = self.handled + Span::from_nanos(1);
         let period = match self.stage {
-            // The flow ends in this running period, however long it takes to send the waiting data.
+            // The flow ends in this running period, however long it takes to send the waiting data, unless a circuit
+            // breaker stops RTP.
             Stage::Rtp { .. } if self.stopping => None,
             Stage::Tcp | Stage::Rtp { .. } => self.tpba.wake().map(|at| at.max(soon)),
             Stage::TcpDrains | Stage::RtpDrains { .. } => None,

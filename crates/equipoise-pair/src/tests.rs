@@ -43,7 +43,7 @@ fn receiver(hold_ms: i64) -> Receiver {
     Receiver::new(ReceiverConfig::new(rtp::ReceiverConfig { reorder, ..rtp })).expect("valid")
 }
 
-/// Returns the bytes of ADU `number`, which are different for each number.
+/// Returns the bytes of ADU `number`. The bytes differ between successive numbers, and repeat after 256 numbers.
 fn content(number: u64, length: usize) -> Vec<u8> {
     (0..length).map(|at| (number.wrapping_mul(31) as usize + at * 7 % 251) as u8).collect()
 }
@@ -144,7 +144,7 @@ fn the_transport_changes_at_the_end_of_an_adu_once_all_is_sent() {
     // header.
     assert_eq!((data.len(), data), (500, &content(5, 1000)[..500]));
     assert!(!packet.header.marker && sender.period() == Period::Running);
-    // The running period is over, but the second part is not sent yet.
+    // No new period may begin before the second part is sent.
     sender.handle(at(34), Input::Timer);
     let mut later = Vec::new();
     let mut millis = 34;

@@ -4,7 +4,7 @@
 //! An experiment returns [`Claim`]s and [`Figure`]s. The rule under which a claim counts as reproduced is fixed
 //! together with the statement of the claim. The verdict follows from the rule and the confidence interval; no verdict
 //! is decided by hand. An experiment uses the public API of `equipoise-lab`: scenarios, simulated and live runs,
-//! statistics and charts. This crate is never published, because it reads the scenarios of the repository.
+//! statistics and charts. The scenarios are built into this crate.
 #![forbid(unsafe_code)]
 // Without the live experiments, some of the shared code is unused.
 #![cfg_attr(not(feature = "live"), allow(dead_code))]
@@ -47,14 +47,14 @@ pub enum ExperimentError {
 pub struct Results {
     /// Short name of the paper, such as `Waki 2013`.
     pub paper: String,
-    /// The claims of the paper, in the order of the paper's figures.
+    /// The claims of the paper and our own claims, in the order of the experiments.
     pub claims: Vec<Claim>,
     /// Whether the runs were simulated or live.
     pub world: World,
     /// Seed of the first run of each experiment.
     pub seed: u64,
-    /// The number of runs of each experiment that the user requested; `null` for the numbers of the paper, or for the
-    /// small numbers of a quick look.
+    /// The number of runs of each experiment that the user requested; `null` for the default number of each experiment,
+    /// which is small in a quick look.
     pub runs: Option<u32>,
     /// Whether this was a quick look, which has few runs and no verdicts.
     pub quick: bool,
@@ -78,7 +78,7 @@ pub struct Claim {
     pub figure: String,
     /// The statement of the claim.
     pub statement: String,
-    /// The condition on our number, as text; empty if the paper has nothing to compare our number with.
+    /// The condition on our number, as text; empty if the claim has no rule.
     pub rule: String,
     /// The number that the paper states; `null` if it states none.
     pub paper: Option<f64>,
@@ -127,7 +127,7 @@ pub enum Verdict {
     /// A claim that we make, but that the paper does not make. The verdict does not say whether the rule holds.
     #[serde(rename = "ours")]
     Ours,
-    /// The paper has nothing to compare our number with, or there were too few runs for a confidence interval.
+    /// The claim has no rule, or there were too few runs for a confidence interval.
     #[serde(rename = "not comparable")]
     NotComparable,
     /// This was a quick look, which has too few runs for a verdict.
@@ -159,8 +159,8 @@ pub struct Plot {
     pub x: &'static str,
     /// Label and unit of the vertical axis.
     pub y: &'static str,
-    /// Limits of the vertical axis. Values outside the limits are drawn at the edge. With `None`, the limits are those
-    /// of the data.
+    /// Limits of the vertical axis. Values outside the limits are drawn at the edge. With `None`, the axis includes all
+    /// data.
     pub y_limits: Option<(f64, f64)>,
     /// The layers of the chart, in the order of the legend. Each layer has its own colour.
     pub layers: Vec<PlotLayer>,
@@ -232,8 +232,8 @@ impl Verdict {
 }
 
 impl Results {
-    /// Returns the claims as a table for a terminal. Below each claim that was not reproduced, the table shows the
-    /// reason.
+    /// Returns the claims as a table for a terminal. Below each claim that is undecided or was not reproduced, the
+    /// table shows the statement, the rule and the note of the claim.
     pub fn to_text(&self) -> String {
         let mut text =
             format!("{:29} {:>9} {:>9} {:>21}  {:15} {}\n", self.paper, "paper", "ours", "95 %", "", "verdict");

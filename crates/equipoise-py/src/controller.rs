@@ -11,7 +11,8 @@ use pyo3::types::{PyBytes, PyDict, PyDictMethods};
 
 use crate::error;
 
-/// A rate controller with its pacer. Its rate is at most twice the rate at which packets arrived according to feedback.
+/// A rate controller with its pacer. Its rate is at most twice the rate at which packets arrived according to feedback,
+/// unless the controller has a fixed rate or must act as printed.
 #[pyclass(module = "equipoise")]
 #[derive(Debug)]
 pub(crate) struct Controller {

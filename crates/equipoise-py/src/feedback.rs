@@ -259,7 +259,8 @@ pub(crate) fn shown<'py>(py: Python<'py>, told: &Feedback<'_>) -> PyResult<Optio
     }))
 }
 
-/// Calls the method `allowance` of a control law written in Python. It returns a rate in bit/s, or an `Allowance`.
+/// Calls the method `allowance` of a control law written in Python. The method returns a rate in bit/s, or an
+/// `Allowance`.
 pub(crate) fn allowance(law: &Bound<'_, PyAny>) -> PyResult<control::Allowance> {
     let said = law.call_method0(intern!(law.py(), "allowance"))?;
     let Ok(whole) = said.cast::<Allowance>() else { return Ok(control::Allowance::rate(rate(&said)?)) };

@@ -11,7 +11,7 @@ use equipoise_lab::sim::Stop;
 use pyo3::prelude::*;
 use pyo3::types::PyBool;
 
-/// Maximum time until a job reacts to Ctrl-C, and time between two updates of the progress.
+/// Time between two checks for signals such as Ctrl-C, and between two updates of the progress.
 const WAIT: Duration = Duration::from_millis(100);
 
 /// Runs a job on this thread; the job has a single run. Signals are handled when the job reports its progress.

@@ -35,7 +35,8 @@ pub(crate) struct Driver {
     /// Whether an ECN congestion mark was reported that was not passed to the controller yet.
     is_marked: bool,
     mtu: u16,
-    /// Number of bytes in flight: as the stack reports it at each acknowledgement, otherwise counted here.
+    /// Number of bytes in flight: as the stack reports it at each acknowledgement. Between acknowledgements, and for a
+    /// stack that does not report the number, it is computed here.
     in_flight: u64,
     /// Time of the last acknowledgement.
     acknowledged: Option<Instant<SenderClock>>,
@@ -103,7 +104,8 @@ impl Driver {
         Instant::from_nanos(u64::try_from(since).unwrap_or(u64::MAX))
     }
 
-    /// Records that packets of `bytes` in total were sent. If the stack passes packet numbers, it is a single packet.
+    /// Records that packets of `bytes` in total were sent. If the stack passes packet numbers, each call is for one
+    /// packet.
     pub(crate) fn on_sent(&mut self, now: HostInstant, bytes: u64, number_of_stack: Option<u64>) {
         if !self.has_sent {
             self.has_sent = true;

@@ -13,7 +13,7 @@ pub struct Monitor(Arc<Mutex<Vec<Weak<Mutex<PathStatus>>>>>);
 #[non_exhaustive]
 pub struct PathStatus {
     /// The rate, counting whole IP packets: the headers must be subtracted for an encoder. `None` with a window
-    /// controller.
+    /// controller, and before the first acknowledgement.
     pub rate: Option<Rate>,
     /// Maximum number of bytes of QUIC packets in flight.
     pub window: Size,

@@ -43,7 +43,7 @@ impl SentPackets {
     }
 
     /// Returns the report on the packet with the stack's `number`. If the stack passes no numbers, returns the report
-    /// on a further packet that was sent at `at`.
+    /// on a packet that was sent at `at` and was not reported yet.
     pub(crate) fn take(
         &mut self,
         at: Option<Instant<SenderClock>>,

@@ -92,7 +92,7 @@ pub enum Event {
         /// Share of ECN-capable packets with a congestion mark since the last report; `None` if no packet is
         /// ECN-capable.
         fraction_marked: Option<f64>,
-        /// Number of packets sent since the start that have not arrived.
+        /// Number of packets that were sent before the request and have not arrived.
         lost: u64,
     },
     /// The sender has applied a per-packet report.
@@ -111,7 +111,7 @@ pub enum Event {
     /// ECN fails on the path: of `packets` ECN-capable packets, none arrived with its ECN field intact. From now on,
     /// media on this path is sent as Not-ECT (RFC 6679, Sec. 7.4.1).
     EcnFailed {
-        /// Number of ECN-capable packets that were sent.
+        /// Number of ECN-capable packets, of which none arrived with its ECN field intact.
         packets: u64,
     },
     /// A media packet that the receiver is missing was retransmitted.

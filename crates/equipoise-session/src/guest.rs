@@ -6,8 +6,9 @@
 //!
 //! The stack has its own wire format, packet history and timers. An adapter translates between the stack and a
 //! [`Guest`], which limits the controller as our own sessions do. The sending rate is at most twice the rate that
-//! provably arrived. The sending rate is halved if no feedback arrives. A start rate that no feedback confirms is soon
-//! reduced to the lowest rate. [`Reports`] joins RTCP feedback with the packets sent.
+//! provably arrived. A start rate that no feedback confirms is soon reduced to the lowest rate. These two limits do not
+//! apply to a fixed rate or to a control law that must act as printed. The sending rate is halved if no feedback
+//! arrives, unless the controller uses no feedback. [`Reports`] joins RTCP feedback with the packets sent.
 
 use alloc::boxed::Box;
 
@@ -61,8 +62,8 @@ const SILENT: u64 = 3;
 const USUAL_ROUND_TRIP: Span = Span::from_millis(250);
 
 impl Guest {
-    /// Embeds `controller` in a stack that provides the feedback `provided`: [`Needs::PACKETS`], and also [`Needs::ECN`]
-    /// if the stack reads ECN marks.
+    /// Embeds `controller` in a stack that provides the feedback `provided`: [`Needs::PACKETS`], and also
+    /// [`Needs::ECN`] if the stack reads ECN marks.
     ///
     /// A controller that needs interval summaries receives summaries that are computed from the per-packet feedback, as
     /// configured by `intervals`.
@@ -230,7 +231,8 @@ impl Guest {
 /// Collects feedback until it proves a delivery rate.
 #[derive(Debug, Default)]
 struct Tally {
-    /// The last packet of the previous proof: when it was sent, and when it or its feedback arrived.
+    /// The end of the previous proof: the last sending time of its packets, and the last arrival time of its packets or
+    /// their feedback.
     before: Option<(Instant<SenderClock>, Instant<ReceiverClock>)>,
     latest: Option<(Instant<SenderClock>, Instant<ReceiverClock>)>,
     proof: Proof,
@@ -252,7 +254,7 @@ impl Tally {
                 _ => None,
             };
             let Some(before) = self.before else {
-                // The first packet only marks the start of the first period.
+                // The first packet that arrived only marks the start of the first period.
                 self.before = arrived.map(|arrived| (packet.departed, arrived));
                 continue;
             };

@@ -67,8 +67,8 @@ impl Packets {
         self.slots[id as usize].copies += 1;
     }
 
-    /// Removes one packet of a datagram. Returns the bytes of the datagram, written into `scratch`, which is all zeros
-    /// after the head.
+    /// Removes one packet of a datagram. Returns the bytes of the datagram, written into `scratch`. Only this function
+    /// may write into `scratch`, so that all bytes after the head are zeros.
     pub(crate) fn remove<'a>(&mut self, id: PacketId, scratch: &'a mut Vec<u8>) -> &'a [u8] {
         self.discard(id);
         let packet = &self.slots[id as usize];

@@ -45,7 +45,8 @@ struct Shared(Arc<Mutex<Stream>>);
 
 impl Shared {
     fn lock(&self) -> MutexGuard<'_, Stream> {
-        // After each change the stream is consistent, so it can still be used if another thread panicked with the lock.
+        // After each change the stream is consistent, so it can still be used if another thread panicked while it held
+        // the lock.
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -248,7 +249,7 @@ impl Endpoint for PairNear {
                 self.pair.handle(now, PairInput::Timer);
             }
             Input::Stop => self.pair.handle(now, PairInput::Stop),
-            // No other inputs occur, because the application is part of this endpoint and the path never changes.
+            // Other inputs are ignored: the application is part of this endpoint, and the pair has only one path.
             _ => return,
         }
         self.run(time);

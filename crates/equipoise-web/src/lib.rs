@@ -19,7 +19,8 @@ pub use pull::{Pull, PullError, Quantity};
 /// Runs a request in JSON ([`Request`]), and returns its results in JSON ([`Played`]).
 ///
 /// # Errors
-/// An error with a text that describes what is wrong in the request or the scenario, with the line and the key.
+/// An error with a text that describes what is wrong in the request or the scenario, with the line and the key if they
+/// are known.
 #[wasm_bindgen(js_name = play)]
 pub fn play_json(request: &str) -> Result<String, JsError> {
     let request = serde_json::from_str(request).map_err(|error| JsError::new(&error.to_string()))?;

@@ -38,8 +38,8 @@ pub struct Played {
     pub flow: String,
     /// Name of the bottleneck link, which the user can change by hand.
     pub link: String,
-    /// The link's capacity over time: pairs of a start time in seconds and a value in bit/s. Empty if the capacity
-    /// comes from a file.
+    /// The link's capacity over time: pairs of a start time in seconds and a value in bit/s. Empty if the capacity is
+    /// unlimited. If the capacity varies over time as recorded in a trace file, this is the mean capacity.
     pub capacity: Vec<(f64, f64)>,
     /// The link's propagation delay over time: pairs of a start time and a value, both in seconds.
     pub delay: Vec<(f64, f64)>,
@@ -48,7 +48,7 @@ pub struct Played {
     pub loss: Vec<(f64, f64)>,
     /// Length of the run in seconds.
     pub duration_s: f64,
-    /// The results of each run: one for each controller of the request.
+    /// The results of each run: one for each controller of the request, or one if the request names no controller.
     pub lanes: Vec<Lane>,
 }
 

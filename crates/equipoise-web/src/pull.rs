@@ -44,7 +44,7 @@ pub enum PullError {
         "a pull has a time of 0 s or more and a value of 0 or more; a capacity is above 0 bit/s, a loss is at most 1"
     )]
     Value,
-    /// The capacity cannot be changed, because it comes from a file or has bursts.
+    /// The capacity cannot be changed, because it is unlimited, comes from a file or has bursts.
     #[error("this scenario's capacity comes from a file or has bursts; it cannot be changed by hand")]
     Recorded,
 }

@@ -93,8 +93,8 @@ pub enum InstallError {
 /// `configure_congestion_control` as well. For media that this endpoint receives, it sends feedback in the same format.
 ///
 /// # Errors
-/// [`InstallError::Controller`] if the controller needs more than per-packet feedback; [`InstallError::Stack`] if the
-/// stack refuses a header extension.
+/// [`InstallError::Controller`] if the controller needs more than per-packet feedback or decides on no rate;
+/// [`InstallError::Stack`] if the stack refuses a header extension.
 pub fn install(
     registry: Registry,
     media_engine: &mut MediaEngine,

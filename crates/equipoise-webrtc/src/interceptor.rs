@@ -67,7 +67,7 @@ impl CongestionControl {
     /// Creates congestion control that starts at `now`. Returns it together with a monitor of its state.
     ///
     /// # Errors
-    /// [`SessionError`] if the controller needs more than per-packet feedback.
+    /// [`SessionError`] if the controller needs more than per-packet feedback or decides on no rate.
     pub fn new(config: Config, now: HostInstant) -> Result<(Self, Monitor), SessionError> {
         let clock = HostClock(now);
         let intervals = config.intervals();
@@ -153,7 +153,7 @@ impl CongestionControl {
         (is_last && is_video).then_some((ssrc, packet.header.timestamp))
     }
 
-    /// Returns the stream and the sequence number of the original packet of a retransmission.
+    /// Returns the stream of a retransmission, and the sequence number of the original packet.
     fn original(&self, packet: &rtp::Packet) -> (u32, u16) {
         let ssrc = packet.header.ssrc;
         let is_wrapped = self.streams.get(&ssrc).is_some_and(|stream| stream.carries == Carries::Retransmissions);
@@ -392,8 +392,8 @@ impl Queue {
 /// Packets whose retransmission waits in the queue, or was sent in the last round trip.
 ///
 /// A receiver repeats its request once per round trip or sooner, even while the first retransmission still waits in the
-/// queue. If each request were answered, a slow path would be filled with duplicates, which the receiver discards
-/// without a report.
+/// queue. If each request were answered, a slow path would be filled with duplicates. Without retransmission streams
+/// (RFC 4588), the receiver even discards the duplicates without a report, because SRTP treats them as a replay.
 #[derive(Debug, Default)]
 struct Resends {
     /// Time at which each packet was last retransmitted, by stream and sequence number; `None` while the retransmission

@@ -43,8 +43,8 @@ fn stream() -> StreamInfo {
 enum Receiver {
     /// The stack's own chain of interceptors, with transport-wide feedback.
     Stack(Box<dyn Interceptor>),
-    /// Equipoise's reporter, with feedback of RFC 8888. The stack's own RFC 8888 reports cannot be used, because they
-    /// use the host's clock and not the simulated time.
+    /// Equipoise's reporter, with feedback of RFC 8888. The stack's own RFC 8888 reports are not used, because their
+    /// timestamps begin at the time of the host's clock, which is different in each run of the test.
     Ours(Reporter),
 }
 
@@ -64,7 +64,7 @@ struct Call {
     count: u64,
     sequence: u16,
     frame: u32,
-    /// Sending time and size of the IP packet, for each media packet.
+    /// Sending time since the start, and size of the IP packet, for each RTP packet sent.
     left: Vec<(Duration, u64)>,
     waits: Vec<Span>,
 }
@@ -289,8 +289,8 @@ fn packets_of_a_frame_leave_one_by_one() {
     }
 }
 
-/// If it fails, each request for a packet whose retransmission already waits adds a duplicate, on which the receiver
-/// does not report.
+/// If it fails, each request for a packet adds a duplicate, although the packet's retransmission already waits or was
+/// sent less than a round trip ago.
 #[test]
 fn a_packet_is_sent_again_once_in_a_round_trip() {
     let mut call = Call::new(Format::TransportWide, "cbr", &[("rate", "1 Mbit/s")], 100_000_000);

@@ -32,7 +32,8 @@ impl Camera {
         Ok(Self { encoder: Encoder::with_api_config(OpenH264API::from_source(), config)?, number: 0, bitrate: bps })
     }
 
-    /// Encodes the next picture, at `bps` on average. Returns no bytes if the encoder skips the frame.
+    /// Encodes the next picture, and sets the average bitrate of the pictures after it to `bps`. Returns no bytes if
+    /// the encoder skips the frame.
     pub(crate) fn frame(&mut self, bps: u32, is_key: bool) -> Result<Vec<u8>, Box<dyn Error>> {
         if is_key {
             self.encoder.force_intra_frame();

@@ -74,13 +74,13 @@ enum Who {
 enum Feedback {
     /// Transport-wide, as browsers offer it.
     Twcc,
-    /// RFC 8888, for which Chromium must run with a field trial.
+    /// RFC 8888, for which this program starts Chromium with a field trial.
     Rfc8888,
 }
 
 /// The command-line flag with which Chromium offers feedback of RFC 8888 (a field trial of WebRTC).
 const RFC_8888_TRIAL: &str = "--force-fieldtrials=WebRTC-RFC8888CongestionControlFeedback/Enabled,offer:true/";
-/// Maximum rate of the sender, whether it is Chromium or this program.
+/// Maximum bitrate of the video if Chromium sends.
 const MOST_BPS: u32 = 5_000_000;
 /// The encoder's bitrate as a share of the media rate. Our choice: frame sizes vary, and the encoder meets its bitrate
 /// only on average.
@@ -230,8 +230,8 @@ impl End {
         }
     }
 
-    /// Sends video until `end`, and returns the number of frames sent. Chromium sends by itself, so this function only
-    /// waits.
+    /// Sends video until `end`, and returns the number of frames sent. If this peer is Chromium, this function only
+    /// waits, because Chromium sends by itself.
     async fn film(&mut self, clock: &Clock, end: Time) -> Result<u64, Box<dyn Error>> {
         match self {
             Self::Us(peer, Some(video)) => film(video, peer, clock, end).await,

@@ -38,7 +38,7 @@ struct Seen {
 pub(crate) struct Phase {
     /// The capacity of the bottleneck in this phase.
     pub(crate) capacity_bps: u64,
-    /// Share of the capacity that media packets (with headers) used, from 5 s after the start of the phase on.
+    /// Share of the capacity that media packets (whole IP packets) used, from 5 s after the start of the phase on.
     pub(crate) used: f64,
     /// 95th percentile of the queueing delays of all media packets in the phase.
     pub(crate) queueing_p95_s: f64,

@@ -29,8 +29,8 @@ use webrtc::peer_connection::{
 use webrtc::rtp_transceiver::RtpSender;
 use webrtc::runtime::default_runtime;
 
-/// The H.264 format that browsers accept: constrained baseline profile, any level, and frames that may be fragmented
-/// (RFC 6184, Sec. 8.1).
+/// The H.264 format that browsers accept: constrained baseline profile, level 3.1 (the remote peer may send another
+/// level), and frames that may be fragmented (RFC 6184, Sec. 8.1).
 const H264_FORMAT: &str = "level-asymmetry-allowed=1;packetization-mode=1;profile-level-id=42e01f";
 const SSRC: u32 = 0x00EC_0123;
 const RTX_SSRC: u32 = SSRC + 1;

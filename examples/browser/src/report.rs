@@ -40,7 +40,7 @@ impl Second {
         Self { time_s: time.as_secs_f64(), own, chromium }
     }
 
-    /// The longest time between two pictures, if it ended in this second of the run, in s.
+    /// The longest of the times between two successive pictures that ended in this second of the run, in s.
     fn gap_s(&self) -> f64 {
         self.chromium["longest_gap_s"].as_f64().unwrap_or(0.0)
     }
@@ -64,8 +64,8 @@ pub(crate) struct Report {
     pub(crate) chromium: String,
     pub(crate) frames_sent: u64,
     pub(crate) frames_decoded: u64,
-    /// Visible freezes: the longest time without a new picture in a second, if it is at least `FREEZE_S`. Each pair has
-    /// the time since the start of the run, and the length of the freeze, both in s.
+    /// Visible freezes. For each second of the run, this is the longest time without a new picture, if that time is at
+    /// least `FREEZE_S`. Each pair has the time since the start of the run, and the length of the freeze, both in s.
     pub(crate) gaps: Vec<(f64, f64)>,
     pub(crate) jitter_buffer_s: Option<f64>,
     pub(crate) packets_lost: i64,

@@ -4,7 +4,8 @@
 //! through an emulated bottleneck on the loopback interface. The capacity of the bottleneck is 2.5 Mbit/s, except for
 //! the middle third of the run, in which it is 0.8 Mbit/s. The program prints one line per second.
 //!
-//! `cargo run --release -p encoder -- [SECONDS [FILE.h264]]`; video players can play the file.
+//! `cargo run --release -p encoder -- [SECONDS [FILE.h264]]`; the received video is written to FILE.h264, which video
+//! players can play.
 #![allow(clippy::print_stdout, reason = "it talks to a person")]
 
 use std::error::Error;

@@ -1,5 +1,5 @@
 //! A custom controller, window law, scheduler and traffic model. Scenarios use them by name like built-in parts, in
-//! simulated and live runs.
+//! simulated runs and, except for the window law, in live runs.
 
 mod controller;
 mod scheduler;

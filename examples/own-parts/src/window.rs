@@ -1,8 +1,8 @@
 use equipoise::control::window::{Acknowledged, WindowController, WindowEntry};
 use equipoise::units::{Instant, SenderClock};
 
-/// Scalable TCP (Kelly 2003): increases the window by 0.01 segments for each acknowledged segment, and reduces it by an
-/// eighth after a loss.
+/// Scalable TCP (Kelly 2003): after slow start, increases the window by 0.01 segments for each acknowledged segment.
+/// Reduces the window by an eighth after a loss.
 #[derive(Clone, Debug)]
 struct Scalable {
     window: f64,

@@ -1,4 +1,5 @@
-//! Checks that every link in the book's site and in other pages of the repository leads to an existing file and anchor.
+//! Checks that the links in the book's site and in other pages of the repository lead to an existing file and anchor.
+//! Links to other hosts are not checked.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -7,7 +8,8 @@ use std::path::{Component, Path, PathBuf};
 use crate::error::Error;
 use crate::page::Page;
 
-/// Checks all links, and prints each broken link with the page that contains it. Returns the number of links.
+/// Checks all links, and that `SUMMARY.md` contains every page of the book. Prints each fault with its page. Returns
+/// the number of links, or an error if there is a fault.
 pub(crate) fn check(docs: &Path, site: &Path, pages: &[PathBuf]) -> Result<usize, Error> {
     let sources = docs.join("src");
     let mut faults: Vec<String> = Vec::new();

@@ -1,5 +1,5 @@
-//! Builds a container image in the format of the Open Container Initiative (OCI). The image contains only the command
-//! `equipoise` and the files that it needs to run, such as the C library.
+//! Builds a container image in the format of the Open Container Initiative (OCI). The image contains the files of the
+//! command `equipoise` and the libraries that the command needs to run, such as the C library.
 
 use std::path::{Path, PathBuf};
 

@@ -205,7 +205,7 @@ impl Receiving {
 
 impl Drop for Receiving {
     fn drop(&mut self) {
-        // `kill` fails if the process has already ended, so errors are ignored.
+        // Errors are ignored, because `drop` cannot return an error.
         let _ = self.child.kill();
         let _ = self.child.wait();
     }

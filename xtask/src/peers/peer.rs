@@ -41,8 +41,8 @@ impl Peer {
         packages.map_or_else(|_| self.name().to_string(), |known| known.trim_end_matches(", ").to_string())
     }
 
-    /// Builds the simulator's program for a scenario, if it must be built. Returns the command without its last
-    /// arguments; `None` if the simulator is not installed.
+    /// Builds the simulator's program for a scenario, if it must be built. Returns the command, to which the arguments
+    /// of a run must be appended; `None` if the simulator is not installed.
     pub(super) fn prepare(self, workspace: &Workspace, scenario: &str) -> Result<Option<Vec<PathBuf>>, Error> {
         let source = |ending| workspace.path(format!("bench/peers/{scenario}.{ending}"));
         match self {

@@ -1,5 +1,5 @@
-//! Runs bulk TCP flows over a dumbbell network in other simulators (peers). Runs the network settings that validate
-//! Equipoise's TCP, with all TCP variants, numbers of flows and seeds, and writes the results to one CSV file.
+//! Runs bulk TCP flows over a dumbbell network in other simulators (peers), to validate Equipoise's TCP. The flows run
+//! with all network settings, TCP variants, numbers of flows and seeds. The results are written to one CSV file.
 
 use std::path::PathBuf;
 

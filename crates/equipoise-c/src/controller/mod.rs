@@ -67,8 +67,7 @@ unsafe impl Growing for eq_controller_options {
     }
 }
 
-/// A packet with its arrival time or its loss, for eq_controller_packets. Later versions add no fields to this
-/// structure.
+/// A packet that arrived or was lost, for eq_controller_packets. Later versions add no fields to this structure.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub struct eq_packet {
@@ -80,7 +79,7 @@ pub struct eq_packet {
     pub ecn: u32,
 }
 
-/// Decisions and estimates of a controller. Unknown values are NaN.
+/// Decisions and estimates of a controller. Unknown floating-point values are NaN.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub struct eq_controller_status {
@@ -98,7 +97,7 @@ pub struct eq_controller_status {
     pub round_trip_ns: i64,
     /// Number of feedback reports that were applied.
     pub reports: u64,
-    /// Number of feedback reports that were refused as invalid.
+    /// Number of feedback reports that were refused, because they report packets as arrived that were never sent.
     pub refused: u64,
     /// The controller's mode: "delay", "rival" or "policed"; NULL for a controller without modes. The text belongs to
     /// the library.
@@ -276,8 +275,8 @@ pub unsafe extern "C" fn eq_controller_idle(controller: *mut eq_controller, now_
 /// Processes a decrypted RTCP datagram that arrived at `now_ns`. Feedback of the kind for which the controller was
 /// created is applied: transport-wide or RFC 8888. Other RTCP packets are ignored.
 ///
-/// Returns EQ_OK, EQ_E_FEEDBACK if feedback is malformed or reports packets that were never sent, EQ_E_STATE if the
-/// controller was created for arrays, EQ_E_HANDLE or EQ_E_ARGUMENT.
+/// Returns EQ_OK, EQ_E_FEEDBACK if the datagram or its feedback is malformed, or if the feedback reports packets that
+/// were never sent, EQ_E_STATE if the controller was created for arrays, EQ_E_HANDLE or EQ_E_ARGUMENT.
 ///
 /// # Safety
 /// `controller` is null or a controller that no other thread uses at the same time; `data` has `length` readable bytes.

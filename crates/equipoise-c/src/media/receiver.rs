@@ -273,7 +273,8 @@ pub unsafe extern "C" fn eq_receiver_fd(receiver: *const eq_receiver) -> i32 {
 /// wait, a negative value waits without limit. Close the session with eq_session_close. Up to 128 sessions may wait to
 /// be accepted.
 ///
-/// Returns EQ_OK, EQ_AGAIN, EQ_END after eq_receiver_stop or if the receiver failed, EQ_E_HANDLE or EQ_E_ARGUMENT.
+/// Returns EQ_OK, EQ_AGAIN, EQ_END after eq_receiver_stop or if the receiver failed, EQ_E_SYSTEM if the system has no
+/// descriptor left for the session, EQ_E_HANDLE or EQ_E_ARGUMENT.
 ///
 /// # Safety
 /// `receiver` is null or open; `session` is null or writable.
@@ -331,8 +332,8 @@ pub unsafe extern "C" fn eq_receiver_close(receiver: *mut eq_receiver) -> eq_err
 /// most `timeout_ms` milliseconds: 0 does not wait, a negative value waits without limit. `received` may be NULL;
 /// otherwise set received->struct_size before the call.
 ///
-/// Returns EQ_OK, EQ_AGAIN, EQ_END if the session is over and all data was read, EQ_E_BUFFER if the payload is longer
-/// than the buffer (it can then still be read), EQ_E_HANDLE or EQ_E_ARGUMENT.
+/// Returns EQ_OK, EQ_AGAIN, EQ_END if the session is over and all data was read or after eq_session_stop, EQ_E_BUFFER
+/// if the payload is longer than the buffer (it can then still be read), EQ_E_HANDLE or EQ_E_ARGUMENT.
 ///
 /// # Safety
 /// `session` is null or open; `buffer` has `capacity` writable bytes, `length` is writable, and `received` begins with

@@ -24,7 +24,8 @@ use crate::time::span_or;
 
 /// Event: the controller's rate has changed.
 pub const EQ_EVENT_RATE: u32 = 1;
-/// Event: a report from the receiver arrived, so that eq_sender_get_status returns new values.
+/// Event: a report from the receiver arrived, or the reason for the rate changed, so that eq_sender_get_status returns
+/// new values.
 pub const EQ_EVENT_REPORT: u32 = 2;
 /// Event: the send queue has space again, after eq_sender_write had returned EQ_AGAIN.
 pub const EQ_EVENT_ROOM: u32 = 4;
@@ -118,7 +119,8 @@ impl eq_sender_options {
     }
 }
 
-/// State of a sender's session. The measurements are those of the receiver's last report. Unknown values are NaN.
+/// State of a sender's session. The measurements are those of the receiver's last report. Unknown floating-point values
+/// are NaN.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub struct eq_sender_status {
@@ -132,7 +134,7 @@ pub struct eq_sender_status {
     pub waiting_bytes: u64,
     /// Number of reports that have arrived from the receiver.
     pub reports: u64,
-    /// Number of packets that were sent but not received, since the session began.
+    /// Number of packets that were sent but not received, since the session began; 0 before the first report.
     pub lost: u64,
     /// Share of the packets in the last report interval that were lost, 0 to 1.
     pub fraction_lost: f64,
@@ -353,8 +355,8 @@ pub unsafe extern "C" fn eq_sender_open(
 /// `timeout_ms` milliseconds for space in the queue: 0 does not wait, a negative value waits without limit. For live
 /// media use 0, and skip the frame if the result is EQ_AGAIN, because it would arrive late.
 ///
-/// Returns EQ_OK, EQ_AGAIN, EQ_END if the session is over, EQ_E_LENGTH if `length` is above EQ_PAYLOAD_MAX,
-/// EQ_E_ARGUMENT or EQ_E_HANDLE.
+/// Returns EQ_OK, EQ_AGAIN, EQ_END if the session is over or after eq_sender_stop, EQ_E_LENGTH if `length` is above
+/// EQ_PAYLOAD_MAX, EQ_E_ARGUMENT or EQ_E_HANDLE.
 ///
 /// # Safety
 /// `sender` is null or open; `data` has `length` bytes.
@@ -373,7 +375,8 @@ pub unsafe extern "C" fn eq_sender_write(
 }
 
 /// Returns a descriptor that becomes readable after one of the events EQ_EVENT_..., until eq_sender_events is called;
-/// -1 for NULL. The descriptor belongs to the sender: do not read or close it.
+/// -1 for NULL. After EQ_EVENT_END the descriptor stays readable. The descriptor belongs to the sender: do not read or
+/// close it.
 ///
 /// # Safety
 /// `sender` is null or open.
@@ -384,7 +387,8 @@ pub unsafe extern "C" fn eq_sender_fd(sender: *const eq_sender) -> i32 {
 }
 
 /// Returns the events since the last call of this function, as a combination of EQ_EVENT_... bits; 0 if there was no
-/// event, and for NULL. EQ_EVENT_ROOM only occurs after eq_sender_write returned EQ_AGAIN.
+/// event, and for NULL. Once the session is over, every call returns EQ_EVENT_END. EQ_EVENT_ROOM only occurs after
+/// eq_sender_write returned EQ_AGAIN.
 ///
 /// # Safety
 /// `sender` is null or open.

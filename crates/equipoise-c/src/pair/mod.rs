@@ -121,7 +121,7 @@ pub unsafe extern "C" fn eq_dst(fsock: c_int, remote_addr: *const sockaddr, leng
 /// Blocks while the send queue has no space.
 ///
 /// `flags` must be 0. Returns `length`, or EQ_E_HANDLE, EQ_E_ARGUMENT, EQ_E_STATE if the handle has no destination yet,
-/// EQ_E_LENGTH if the unit would be longer than EQ_ADU_MAX, or EQ_END if the flow is over.
+/// EQ_E_LENGTH if the unit would be longer than EQ_ADU_MAX, or EQ_END if the flow is over or the handle was shut down.
 ///
 /// # Safety
 /// `msg` points to `length` readable bytes; if `length` is 0, it may be null.
@@ -215,8 +215,8 @@ pub extern "C" fn eq_shutdown(fsock: c_int) -> eq_error {
 /// Closes a handle. Calls of other threads that wait on the handle return EQ_END. Unless the handle was shut down,
 /// eq_close first sends the waiting data and ends an unfinished application data unit.
 ///
-/// Returns EQ_OK, EQ_E_HANDLE, or EQ_END if the receiver ended the flow before all data was sent. The handle is closed
-/// in any case.
+/// Returns EQ_OK, EQ_E_HANDLE, EQ_END if the receiver ended the flow before all data was sent, or EQ_E_SYSTEM if a flow
+/// of the handle failed. The handle is closed in any case.
 #[unsafe(no_mangle)]
 pub extern "C" fn eq_close(fsock: c_int) -> eq_error {
     guarded(|| table::remove(fsock)?.close())

@@ -183,7 +183,8 @@ fn setup(seed: u64, namespaces: bool) -> Setup<'static> {
 }
 
 /// Returns a function that sets the congestion window of TCP connections with the congestion control `control`. Returns
-/// `None` if the kernel does not support this, or if this build lacks the feature `kernel`.
+/// `None` if the kernel does not support this, if this process lacks a permission, or if this build lacks the feature
+/// `kernel`.
 pub(crate) fn window_control(control: &str) -> Option<WindowControl> {
     #[cfg(feature = "kernel")]
     return crate::kernel::window_control(control);

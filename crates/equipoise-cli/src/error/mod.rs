@@ -80,7 +80,8 @@ pub(crate) enum CliError {
     /// The simulator refused the scenario.
     #[error("the simulated run failed")]
     Sim(#[from] SimError),
-    /// An output file cannot be created. This is detected before the first run.
+    /// An output file, an output folder or the socket of `--rate-socket` cannot be created. This is detected before the
+    /// first run or session, except for the socket.
     #[error("cannot write {}", path.display())]
     Output {
         /// The path of the output file.

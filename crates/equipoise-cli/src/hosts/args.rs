@@ -69,11 +69,11 @@ pub(crate) struct Send {
     pub(crate) host: String,
     #[command(flatten)]
     pub(crate) ends: Ends,
-    /// Seconds to send for; 0 to send until the payload ends [default: 10, or until the payload ends]
+    /// Seconds to send for; 0 to send until the payload ends [default: 10 for zeros, otherwise until the payload ends]
     #[arg(short, long, value_name = "SECONDS", value_parser = seconds)]
     pub(crate) time: Option<Span>,
-    /// Controller; with per-packet feedback, each path has its own; `equipoise controllers` lists all controllers
-    /// [default: equipoise; ap with --target or --path]
+    /// Controller; with per-packet feedback, each path has its own controller; `equipoise controllers` lists all
+    /// controllers [default: equipoise; ap with --target or --path]
     #[arg(long, value_name = "NAME")]
     pub(crate) controller: Option<String>,
     /// Target delay, for controllers that have one [default: 20 ms]
@@ -99,7 +99,7 @@ pub(crate) struct Send {
     pub(crate) set: Vec<String>,
     #[command(flatten)]
     pub(crate) ways: Ways,
-    /// Size of IP packets in bytes, including headers; with a payload, the largest size
+    /// Size of IP packets in bytes, including headers; with --file or --rtp, the largest size
     #[arg(short, long, value_name = "BYTES", default_value_t = 1200)]
     pub(crate) length: u16,
     /// Time between two reports of the receiver
@@ -127,7 +127,8 @@ pub(crate) struct Send {
     /// Send the receiver's requests for key frames as RTCP to this address or local port [default: where the RTP comes from]
     #[arg(long, value_name = "ADDRESS", value_parser = local, requires = "rtp")]
     pub(crate) rtcp: Option<SocketAddr>,
-    /// Control an encoder: write a line `rate BITS_PER_SECOND` to this Unix socket after each change, and `keyframe` if one is needed
+    /// Control an encoder: write a line `rate BITS_PER_SECOND` to this Unix socket after each change of the payload
+    /// rate, and a line `keyframe` if a key frame is needed
     #[arg(long, value_name = "PATH")]
     pub(crate) rate_socket: Option<PathBuf>,
     /// Local address to send from

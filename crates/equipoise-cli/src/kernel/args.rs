@@ -50,7 +50,8 @@ pub(crate) struct Status {
 /// The parameters; each is optional.
 #[derive(Debug, Args)]
 pub(crate) struct Parameters {
-    /// Weight of the other connections, 0.01 to 0.99; a smaller value is steadier, with a longer queue [when loaded: 0.95]
+    /// Weight of the other connections, 0.01 to 0.99; a smaller value is steadier, with a longer queue
+    /// [when loaded: 0.95]
     #[arg(long, value_name = "NUMBER")]
     pub(crate) gamma: Option<f64>,
     /// Speed of convergence in 1/s, 0.01 to 100 [when loaded: 1.95]

@@ -22,7 +22,8 @@ pub(crate) struct Link {
     /// Bridge any traffic between two Ethernet interfaces, such as veth ends; needs the capability `CAP_NET_RAW`
     #[arg(long, num_args = 2, value_names = ["IF1", "IF2"], conflicts_with_all = ["listen", "to"])]
     pub(crate) between: Option<Vec<String>>,
-    /// Create two TUN devices: IP traffic that is routed into one leaves the other; needs the capability `CAP_NET_ADMIN`
+    /// Create two TUN devices: IP traffic that is routed into one leaves the other; needs the capability
+    /// `CAP_NET_ADMIN`
     #[arg(long, num_args = 2, value_names = ["TUN1", "TUN2"], conflicts_with_all = ["listen", "to", "between"])]
     pub(crate) tun: Option<Vec<String>>,
     /// Seconds to run for [default: until Ctrl-C]
@@ -97,7 +98,8 @@ macro_rules! path_options {
         #[derive(Clone, Debug, Default, Args)]
         #[command(next_help_heading = $heading)]
         pub(crate) struct $name {
-            /// Rate of the bottleneck for IP packets, such as 15M, 15mbit or "15 Mbit/s"; or unlimited [default: unlimited]
+            /// Rate of the bottleneck for IP packets, such as 15M, 15mbit or "15 Mbit/s"; or unlimited
+            /// [default: unlimited]
             #[arg(long = concat!($prefix, "rate"), id = concat!($prefix, "rate"), value_name = "RATE")]
             pub(crate) rate: Option<RateLimit>,
             /// Delivery opportunities of the bottleneck: a trace in Mahimahi's format, repeated

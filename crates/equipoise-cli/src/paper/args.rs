@@ -51,8 +51,8 @@ impl Paper {
 pub(crate) struct AsvarujanonRun {
     #[command(flatten)]
     pub(crate) run: EitherWorld<AsvarujanonPart>,
-    /// Folder of measured capacities for the parts pairs and all: files `NAME_wifi.csv` and `NAME_cellular.csv` that were measured at the
-    /// same time, with a line `SECOND,BYTES` for each second
+    /// Folder of measured capacities for the parts `pairs` and `all`: files `NAME_wifi.csv` and `NAME_cellular.csv`
+    /// that were measured at the same time, with a line `SECOND,BYTES` for each second
     #[arg(long, value_name = "DIR")]
     pub(crate) pairs: Option<PathBuf>,
 }
@@ -77,8 +77,8 @@ pub(crate) enum AsvarujanonPart {
 pub(crate) struct EitherWorld<P: ValueEnum + std::marker::Send + Sync + 'static> {
     #[command(flatten)]
     pub(crate) run: PaperRun<P>,
-    /// Run in real time across network namespaces of this machine, next to the simulated results; needs root; only for the parts
-    /// named below
+    /// Run in real time across network namespaces of this machine, next to the simulated results; needs root; only for
+    /// the parts named below
     #[arg(long)]
     pub(crate) live: bool,
 }

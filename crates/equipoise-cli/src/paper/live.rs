@@ -45,7 +45,8 @@ fn run_live<P: ValueEnum + Send + Sync>(
     Ok(outcome(&stop))
 }
 
-/// Returns the requested parts, all of which can be run live. `all` requests all parts that can be run live.
+/// Returns the requested parts, or an error if one of them cannot be run live. `all` requests all parts that can be run
+/// live.
 fn live_parts<P: ValueEnum + Send + Sync, T: PartialEq + Copy>(
     asked: &PaperRun<P>,
     parts: fn(P) -> Vec<T>,

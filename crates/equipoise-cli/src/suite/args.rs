@@ -51,8 +51,7 @@ pub(crate) struct Rfc8867 {
     /// Number of runs of each variant [default: 10, 3 with --quick; 1 for live runs]
     #[arg(long, value_parser = clap::value_parser!(u32).range(2..=10_000))]
     pub(crate) runs: Option<u32>,
-    /// Also run everything over real sockets in network namespaces, one run after another; needs root, and takes as long as
-    /// all runs together
+    /// Also run everything in real time over real sockets in network namespaces, one run after another; needs root
     #[cfg(feature = "live")]
     #[arg(long)]
     pub(crate) live: bool,
@@ -113,7 +112,8 @@ pub(crate) struct Paths {
     /// Exit with code 6 if more than 0.5 % of the runs are bad; for CI
     #[arg(long)]
     pub(crate) check: bool,
-    /// Write the path of the first seed as a scenario for `equipoise sim` and `compare`, without running it; - for standard output
+    /// Write the path of the first seed as a scenario for `equipoise sim` and `compare`, without running
+    /// it; - for standard output
     #[arg(long, value_name = "FILE", conflicts_with_all = ["runs", "threads", "check", "json"])]
     pub(crate) scenario: Option<PathBuf>,
     /// Write the results of all runs as JSON; - for standard output
@@ -128,7 +128,7 @@ pub(crate) struct Paths {
 #[derive(Debug, Args)]
 pub(crate) struct Common {
     /// Controllers to compare [default: gcc, nada, scream, ap and equipoise, as far as this build has them; in
-    /// `suite bars`: the same without ap]
+    /// `suite bars`: equipoise, gcc, nada and scream]
     #[arg(long, value_name = "NAME,...", value_delimiter = ',')]
     pub(crate) controllers: Vec<String>,
     /// Queue discipline of all links with a rate limit, instead of the scenarios' queue disciplines

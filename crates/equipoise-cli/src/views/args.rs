@@ -14,10 +14,12 @@ pub(crate) struct Viewing {
     /// Serve a page with live charts of the run, at an address such as 8080 or 127.0.0.1:8080
     #[arg(long, value_name = "ADDRESS", value_parser = place)]
     pub(crate) serve: Option<String>,
-    /// Serve metrics for Prometheus in the `OpenMetrics` format, at /metrics of an address such as 9100 or 127.0.0.1:9100
+    /// Serve metrics for Prometheus in the `OpenMetrics` format, at /metrics of an address such as 9100 or
+    /// 127.0.0.1:9100
     #[arg(long, value_name = "ADDRESS", value_parser = place)]
     pub(crate) metrics: Option<String>,
-    /// Write the events of the run as lines of JSON while it runs, to FILE, or to standard output if no FILE is given; the format is the same for all commands
+    /// Write the events of the run as lines of JSON while it runs, to FILE, or to standard output if no FILE is given;
+    /// the format is the same for all commands
     #[arg(long, value_name = "FILE", num_args = 0..=1, require_equals = true, default_missing_value = "-")]
     pub(crate) json_stream: Option<PathBuf>,
 }

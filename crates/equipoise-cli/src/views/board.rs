@@ -7,7 +7,8 @@ use serde::Serialize;
 use super::told::{Figures, Open, Start, Told, Way};
 use super::trail::Trail;
 
-/// The state of a run. Its size in memory is bounded for runs of any length and with any number of sessions.
+/// The state of a run. Its size in memory is bounded by the number of open series, however long the run is and however
+/// many series have ended.
 #[derive(Debug, Default)]
 pub(crate) struct Board {
     pub(crate) start: Option<Start>,
@@ -45,7 +46,7 @@ pub(crate) struct Series {
     pub(crate) stopped_by: Option<&'static str>,
     /// Number of times that each circuit breaker stopped the media.
     pub(crate) breakers: BTreeMap<&'static str, u64>,
-    /// The history of the series. Only the first [`DRAWN`] series have one.
+    /// The history of the series. At most [`DRAWN`] series have one.
     pub(crate) trail: Option<Trail>,
     pub(crate) recent: Recent,
     /// The time at which the series ended, in seconds since the run's start, and the reason; `None` if it has not

@@ -8,10 +8,10 @@ use super::board::DRAWN;
 use super::told::Told;
 
 /// Capacity of a page's queue, in lines. If the queue is full, the page is disconnected. Our choice: the lines of 16
-/// series in ten seconds, if each series has an event every 0.6 s.
+/// series in ten seconds, if each series has an event every 0.625 s.
 const MOST_WAITING: usize = 256;
-/// Maximum size, in bytes, of the past events that are kept for pages that connect later. Our choice: some minutes at
-/// the highest rate of events.
+/// Maximum size, in bytes, of the past events that are kept for pages that connect later. Our choice: about two
+/// minutes, if each of 16 series has one event per second.
 const MOST_KEPT: usize = 1 << 20;
 
 /// The lines that are sent to pages, and the queues of the pages.

@@ -1,10 +1,10 @@
 //! Live views of a run: the stream of the run's events, and everything that displays or serves the events.
 //!
 //! ```text
-//!   real-time threads ──▶ main thread ──┬── lines of JSON (--json-stream), on a writer's thread
-//!    (notes, samples)      tell(Told)   │
-//!                                       └── bounded channel ──▶ views' thread ──┬── board ──▶ terminal (--ui), metrics, report
-//!                                                                               └── hub ──▶ pages (--serve)
+//! real-time threads ─▶ main thread ─┬─ lines of JSON (--json-stream), on a writer's thread
+//!  (notes, samples)     tell(Told)  │
+//!                                   └─ bounded channel ─▶ views' thread ─┬─ board ─▶ terminal (--ui), metrics, report
+//!                                                                        └─ hub ─▶ pages (--serve)
 //! ```
 //!
 //! A view never delays the run. The main thread sends events without waiting. Events that do not fit into the channel
@@ -45,13 +45,14 @@ use hub::Hub;
 use told::{Interval, Measured, Told};
 use ui::Screenful;
 
-/// Capacity of the channel to the views, in events. Our choice: the events of a thousand sessions in ten seconds.
+/// Capacity of the channel to the views, in events. Our choice: the events of a thousand sessions in ten seconds, if
+/// each session has one event per second.
 const MOST_EVENTS: usize = 10_000;
 /// Interval at which the terminal is redrawn and pressed keys are read. The views' thread waits at most this long for
 /// events.
 const LOOK: Duration = Duration::from_millis(100);
-/// Maximum time for which the end of the run is delayed by a stalled view. On a busy machine, the views' thread may have
-/// to wait for seconds, because its priority is low.
+/// Maximum time of each wait for the views' thread at the end of the run: for space in its channel, and for its end. On
+/// a busy machine, the thread may have to wait for seconds, because its priority is low.
 const PATIENCE: Duration = Duration::from_secs(5);
 /// Interval at which the sum of the rates of all series is sampled.
 const SUMS: Duration = Duration::from_secs(1);
@@ -248,7 +249,7 @@ fn say(address: SocketAddr, page: bool, metrics: bool) {
     let _ = io::Write::write_all(&mut anstream::stderr(), text.as_bytes());
 }
 
-/// If other hosts can reach the server, warns that they can read the page.
+/// If other hosts can reach the server, warns that they can read the run's data.
 fn warn(address: SocketAddr) {
     if !address.ip().to_canonical().is_loopback() {
         let text =

@@ -115,7 +115,8 @@ fn chart((id, title): (String, String), unit: &'static str, trail: &Trail, lines
 /// Returns the points of a line. Points without a value are skipped if the next point with a value is near, because
 /// reports may arrive less often than once per interval.
 fn joined(trail: &Trail, of: fn(&Point) -> f64) -> Vec<(f64, f64)> {
-    /// Maximum time between two connected points, in s. Our choice: several usual report intervals.
+    /// Maximum time between two connected points, in s, if each point covers one interval. Our choice: several usual
+    /// report intervals.
     const FAR_S: f64 = 5.0;
     let far_s = FAR_S * trail.intervals_a_point() as f64;
     let mut joined: Vec<(f64, f64)> = Vec::new();

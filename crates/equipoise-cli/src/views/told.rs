@@ -100,8 +100,8 @@ impl From<Direction> for Way {
 #[derive(Clone, Debug, Serialize)]
 pub(crate) struct Interval {
     pub(crate) series: u64,
-    /// The end of the interval, in seconds since the run's start. In `measured`, `start_s` and `end_s` are counted from
-    /// the session's start.
+    /// The end of the interval, in seconds since the run's start. In the measurements of a session, `start_s` and
+    /// `end_s` are counted from the session's start.
     pub(crate) at_s: f64,
     #[serde(flatten)]
     pub(crate) measured: Measured,

@@ -1,4 +1,4 @@
-//! Tests the page of the book about a camera: runs its exact commands on two hosts in network namespaces.
+//! Tests the book's page about a camera: runs its exact commands on two hosts in network namespaces.
 
 use std::fs;
 use std::path::Path;

@@ -173,8 +173,9 @@ fn a_session_clock_that_jumps_or_stalled_is_noticed_and_the_rate_comes_back() {
             NAMES[side],
             back.map_or(f64::NAN, |back| back as f64 / 2.0)
         );
-        // After a step that causes such silence, reports seem to be missing for 3 s, and each missing report halves the
-        // rate. The minimum rate is checked only for the other steps.
+        // After a step that causes 3 s without media, reports seem to be missing during this time. After three missing
+        // reports, the sender skips every second request, and halves the rate at each skipped request. The minimum rate
+        // is checked only for the other steps.
         let is_silence = (side == 0) == (by > 0);
         assert!(is_silence || least > 0.2 * before, "at most two halvings: {rates:?}");
         assert!(back.is_some_and(|back| back <= 8), "within 16 report intervals: {rates:?}");

@@ -1,5 +1,5 @@
-//! Tests a session between two hosts over hostile and broken networks. Each test states what must hold. The book's
-//! table of faults is made from the output of these tests.
+//! Tests a session between two hosts over hostile and broken networks. Each test states what must hold. Most rows of
+//! the book's table of faults are made from the output of these tests.
 
 use std::fs;
 use std::net::UdpSocket;
@@ -152,8 +152,8 @@ impl Told {
         );
     }
 
-    /// Returns the number of intervals of half a second, at least 4, from `from` until the rate is at least `share`
-    /// times its average before `from`.
+    /// Returns the number of intervals of half a second from interval `from` until the rate has recovered: until it is
+    /// at least `share` times its average over the 8 intervals before `from`. The first 4 intervals are not tested.
     fn recovery(&self, from: usize, share: f64) -> Option<usize> {
         let rates = self.rates();
         let before = &rates[from.saturating_sub(8)..from];
@@ -281,7 +281,7 @@ fn an_outage_of_ten_seconds_ends_no_session() {
     let told = bench.run(34);
     told.hold("an outage of 10 s");
     let rates = told.rates();
-    // The outage begins 8 s after the sender's first datagram. The first interval begins two round trips after this
+    // The outage begins 8 s after the sender's first datagram. The first interval begins three round trips after this
     // datagram.
     assert!(rates[24..33].iter().all(|rate| *rate <= MIN * 1.01), "at the lowest rate before it ends: {rates:?}");
     let high = rates[34..].iter().position(|rate| *rate > 2.0 * MIN).expect("it recovers");
@@ -373,16 +373,15 @@ fn floods_of_garbage_and_of_made_up_reports_change_nothing() {
                 for (at, byte) in datagram.iter_mut().enumerate() {
                     *byte = (chance(count, at as u64) * 256.0) as u8;
                 }
-                // Every second datagram is well formed: media, a request or a report, with a random SSRC. Anyone can
-                // forge such a datagram.
+                // Every second datagram has the header of a media packet, a request or a report, with a random SSRC.
+                // Anyone can forge such a datagram.
                 if count.is_multiple_of(2) {
                     datagram[0] = 0x80 | u8::from(count.is_multiple_of(4));
                     datagram[1] = [96, 200, 201][(count / 2 % 3) as usize];
                     let words = (datagram.len() / 4 - 1) as u16;
                     datagram[2..4].copy_from_slice(&words.to_be_bytes());
                 }
-                // If the socket's queue is full, some datagrams of the flood are lost. The test does not depend on
-                // them.
+                // Errors are ignored, because the test does not need every datagram of the flood.
                 let _ = socket.send(&datagram);
                 count += 1;
                 if count.is_multiple_of(200) {

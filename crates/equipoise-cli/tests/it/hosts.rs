@@ -20,7 +20,7 @@ use crate::support::{Capture, Folder, Running, equipoise, eventually, installed,
 
 const KEY: &str = "d2hhdCBvbmx5IHRoZXNlIHR3byBob3N0cyBrbm93Cg==";
 
-/// Starts a receiver on the loopback interface that ends after one session. Returns the process and its port.
+/// Starts a receiver on a free port. The receiver ends after one session. Returns the process and the port.
 fn receiver(arguments: &[&str]) -> (Child, String) {
     let mut command = equipoise();
     command.args(["receive", "-p", "0", "-1"]).args(arguments).env("EQUIPOISE_KEY", KEY);
@@ -62,7 +62,7 @@ fn the_key_may_come_from_the_environment_and_results_go_to_standard_output() {
     }
     assert_eq!(received["intervals"][0]["session"], 0);
     let rate = sent["end"]["rate_bps"].as_f64().expect("a rate");
-    // If the machine stalls, the sender sends less than requested, but never more.
+    // If the machine stalls, the sender sends less than requested. It must not exceed the requested 1 Mbit/s by 5 %.
     assert!((0.5e6..1.05e6).contains(&rate), "{rate}");
     assert_eq!(sent["start"]["encrypted"], true);
     let end = &received["sessions"][0]["end"];
@@ -264,7 +264,7 @@ fn one_recorder_of_datagrams() {
             }
             continue;
         };
-        // RTCP packets of the program are not recorded.
+        // RTCP packets (payload types 192 to 223) are not recorded.
         if !(192..=223).contains(&buffer[1]) {
             file.write_all(&(length as u32).to_be_bytes()).expect("written");
             file.write_all(&buffer[..length]).expect("written");

@@ -228,7 +228,7 @@ fn near_end() {
 
 const BURST: u8 = 200;
 
-/// Sends IP packets of 1000 bytes: first without pauses, then with pauses of at most 3 ms.
+/// Sends IP packets of 1000 bytes: one packet, then a burst without pauses, then packets with pauses of at most 3 ms.
 fn burst() {
     let socket = udp("10.9.2.1:0");
     for number in 0..BURST {
@@ -236,7 +236,8 @@ fn burst() {
         payload[0] = number;
         socket.send_to(&payload, "10.9.2.2:9").expect("sent");
         match number {
-            // The pause lets ARP resolve the receiver's address. Only a few packets can wait for this.
+            // The pause lets ARP resolve the receiver's address. Until then, the kernel queues only a limited number of
+            // packets.
             0 => thread::sleep(Duration::from_millis(500)),
             _ if number > BURST / 2 => thread::sleep(Duration::from_millis(u64::from(number % 4))),
             _ => {}
@@ -250,7 +251,7 @@ pub(crate) fn traffic_passes(places: &Places) -> bool {
     // When the far end has opened its TCP port, its UDP socket is open, too.
     port_of(far.id(), "tcp");
     let near = Places::end(&places.near, END, (ROLE, "near")).wait().success();
-    // If the near end failed, the far end would wait forever, so it is not waited for. Dropping it kills its process.
+    // If the near end failed, the far end may wait forever, so it is not waited for. Dropping it kills its process.
     near && far.wait().success()
 }
 
@@ -367,7 +368,7 @@ fn departures_are_those_of_the_ideal_link_in_another_s_captures() {
     println!("departures by tcpdump: median {:.0} us late, at least {:.1} us", median * 1e6, late[0] * 1e6);
 }
 
-/// Runs the README's commands on two hosts, with the emulated path between them.
+/// Runs an encrypted session between two hosts, as in the README, over an emulated path.
 #[test]
 #[ignore = "real time: 4 s"]
 fn an_encrypted_session_passes_through_the_link_as_the_readme_has_it() {

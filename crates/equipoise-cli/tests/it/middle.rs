@@ -28,8 +28,8 @@ pub(crate) struct Hosts {
 const NUMBERS: u32 = 1 << 14;
 
 impl Hosts {
-    /// Creates the hosts, for a test that has locked the machine. If the permission is missing, prints the reason and
-    /// returns `None`.
+    /// Creates the hosts, for a test that has locked the machine. If namespaces cannot be created, prints the reason
+    /// and returns `None`.
     pub(crate) fn new(_machine: &Machine) -> Option<Self> {
         static COUNT: AtomicU32 = AtomicU32::new(0);
         let (process, count) = (std::process::id(), COUNT.fetch_add(1, Ordering::Relaxed));
@@ -156,9 +156,9 @@ pub(crate) struct Counted {
     pub(crate) media_passed: u64,
 }
 
-/// An emulated path of 5 Mbit/s and 10 ms in each direction. For each datagram, the test returns a list of additional
-/// delays in ms, one for each copy: `[]` drops the datagram, `[0]` forwards it, `[0, 0]` duplicates it, `[50]` delays
-/// it by 50 ms.
+/// An emulated path with a delay of 10 ms in each direction, and a rate of 5 Mbit/s towards the receiver. For each
+/// datagram, the test returns a list of additional delays in ms, one for each copy: `[]` drops the datagram, `[0]`
+/// forwards it, `[0, 0]` duplicates it, `[50]` delays it by 50 ms.
 pub(crate) struct Middle {
     stop: Arc<AtomicBool>,
     counted: Arc<Mutex<Counted>>,

@@ -1,4 +1,5 @@
-//! Tests sessions over two interfaces, between two hosts in namespaces. The two links have different rates and delays.
+//! Tests sessions over two interfaces, between two hosts in namespaces. The two links have different delays. In some
+//! tests, their rates differ, too.
 
 use std::fs;
 use std::thread;
@@ -117,8 +118,8 @@ fn a_session_outlives_one_of_its_receivers_interfaces_and_takes_it_up_again() {
 }
 
 /// Runs a session whose second path is down for 10 s. The first command of `outage` starts the outage, the other
-/// commands end it. Packets sent in the first `unnoticed` ms of the outage may be lost. Returns how often the sender
-/// found the path unusable.
+/// commands end it. Packets sent in the first `unnoticed` ms of the outage may be lost. Returns how often the sender's
+/// interface of the path went down.
 #[expect(clippy::print_stdout, reason = "what was measured is of interest")]
 fn goes_on_through(machine: Machine, outage: &[&str], unnoticed: u64) -> Option<u64> {
     let lines = [Line { rate: 4_000, delay: 10, queue: 200 }, Line { rate: 2_000, delay: 40, queue: 200 }];

@@ -1,5 +1,5 @@
-//! Tests of `equipoise paper`: it must print a paper's claims, whether the results confirm them or not. Another test
-//! compares the claims with the committed results.
+//! Tests of `equipoise paper`: it must print a paper's claims, whether the results confirm them or not. A test in
+//! `equipoise-papers` compares the claims with the committed results.
 
 use serde_json::Value;
 

@@ -40,7 +40,7 @@ fn tshark(capture: &str) -> Times {
         if !line[8].is_empty() {
             times.entry((from.clone(), to.clone())).or_default().1 = true;
         }
-        // A SYN or FIN is also acknowledged, but carries no data, so its time is not used.
+        // A SYN or FIN without data is also acknowledged, but its time is not used.
         if carries.get(line[6].as_str()) == Some(&true)
             && let Ok(rtt) = line[7].parse()
         {
@@ -203,8 +203,8 @@ fn the_kernels_own_transfer_gives_its_queue_and_what_tshark_finds() {
     let bytes = direction["data_bytes"].as_u64().expect("a count");
     assert!(bytes >= BYTES as u64 && bytes < 2 * BYTES as u64, "{bytes} of {BYTES}");
     let number = |key: &str| direction["rtt"][key].as_f64().expect("a number");
-    // The segments wait in the queue that the transfer itself fills. Their delay is at most the length of the transfer,
-    // plus stalls of the machine.
+    // The segments wait in the queue that the transfer itself fills. Their delay is at most the length of the queue,
+    // 0.8 s, plus stalls of the machine.
     assert!((0.001..1.5).contains(&number("p50_s")), "median {}", number("p50_s"));
     assert!(number("min_s") < number("p50_s") && number("min_s") > 0.0);
     assert!(direction["rtt"]["samples"].as_u64().is_some_and(|samples| samples > 200), "{direction}");

@@ -26,7 +26,8 @@ pub(crate) struct Bwe {
     src: gst::Pad,
     settings: Mutex<Settings>,
     state: Mutex<State>,
-    /// Signalled when a packet, an event or feedback has arrived, or when the pads were stopped.
+    /// Signalled when a packet, an event or feedback has arrived, when the task has pushed an item, or when the pads
+    /// were stopped.
     changed: Condvar,
     /// The clock that `rtpsession` uses to timestamp outgoing packets.
     clock: gst::Clock,

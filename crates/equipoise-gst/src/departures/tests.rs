@@ -107,7 +107,8 @@ fn the_receivers_clock_wraps_and_goes_back_without_a_leap() {
     }
 }
 
-/// If it fails, packets are no longer matched after either number has wrapped, at 65 536 packets.
+/// If it fails, packets are no longer matched after the number of `rtpsession`, or the low 16 bits of the element's
+/// number, have wrapped.
 #[test]
 fn old_packets_are_forgotten_and_new_ones_are_found_after_wraps() {
     let mut departures = Departures::new();

@@ -202,7 +202,7 @@ fn hostile_events_neither_end_it_nor_raise_the_rate() {
     ];
     events.extend(strange.iter().map(|packet| packets(vec![packet.clone(); 100])).chain([packets(strange.to_vec())]));
     for number in 0..200 {
-        // The numbers and times of these events decrease.
+        // The numbers and sending times of these events decrease.
         let left = now.saturating_sub(ClockTime::from_mseconds(number));
         events.push(packets([status(65_535 - number as u32, 299, left, far.saturating_sub(left))]));
     }

@@ -12,8 +12,8 @@ mod preset;
 
 use equipoise_kernel::KernelError;
 
-/// Prints that a test is skipped if `reason` is missing kernel support or a missing privilege; panics for any other
-/// `reason`.
+/// Prints that a test is skipped if `reason` is missing kernel support, a missing privilege, or a congestion control
+/// that is already loaded; panics for any other `reason`.
 #[expect(clippy::print_stdout, reason = "a test that is skipped says why")]
 fn skip(reason: &KernelError) {
     let lacks = match reason {

@@ -21,8 +21,8 @@ fn window(port: u16) -> u32 {
     window.unwrap_or_else(|| panic!("no window in {said:?}"))
 }
 
-/// After an idle time, the kernel resets a connection's window to ten segments or leaves it unchanged. If the test
-/// fails, flow pairs begin their probing periods with one of these windows, not with the window of their control law.
+/// After an idle time, the kernel reduces a connection's window to ten segments or more, or leaves it unchanged. If the
+/// test fails, flow pairs begin their probing periods with such a window, not with the window of their control law.
 #[test]
 fn a_connection_takes_the_window_that_was_set_when_it_sends_again_and_has_its_law_otherwise() {
     the_window_is_taken(&["reno"]);
@@ -54,7 +54,8 @@ fn the_window_is_taken(laws: &[&str]) {
         let mut stream = TcpStream::from(socket);
         let port = stream.local_addr().expect("connected").port();
         stream.write_all(&vec![7; 64 << 20]).expect("the peer reads");
-        // The connection is idle for longer than its retransmission timeout, so that the kernel resets the window.
+        // The connection is idle for longer than its retransmission timeout, so that the kernel reduces the window when
+        // the connection sends again.
         sleep(Duration::from_millis(500));
         let grown = window(port);
         // An idle time reduces the kernel's window to ten segments or more. One value is above ten, one below.

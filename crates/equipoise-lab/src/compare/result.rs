@@ -87,7 +87,7 @@ pub enum Word {
     Less,
     /// More than the first variant: the confidence interval is above zero.
     More,
-    /// The same value as the first variant in every run.
+    /// The same value as the first variant for each seed that has a value in both variants.
     Equal,
     /// The confidence interval contains zero, or there is no interval.
     Undecided,
@@ -209,8 +209,8 @@ mod tests {
     }
 
     proptest! {
-        /// If it fails, swapping the variants changes more than the sign, or noise that both variants share has an
-        /// effect.
+        /// If it fails, swapping the variants changes more than the sign, noise that both variants share has an effect,
+        /// or the confidence interval is not that of the differences.
         #[test]
         fn a_difference_is_odd_and_knows_nothing_of_common_noise(
             values in proptest::collection::vec((-1e3..1e3f64, -1e3..1e3f64, -1e3..1e3f64), 2..20),

@@ -151,8 +151,8 @@ pub struct LinkDirection {
     pub packets_out: u64,
     /// Bytes of the packets that left the path.
     pub bytes_out: u64,
-    /// Mean rate of the packets that left over the whole run, including idle times, in bit/s; `None` for a run of zero
-    /// length.
+    /// Rate of the packets that left, in bit/s, averaged over the whole run including idle times; `None` for a run of
+    /// zero length.
     pub mean_rate_bps: Option<f64>,
     /// Packets lost at random.
     pub packets_lost: u64,
@@ -178,7 +178,8 @@ pub struct LinkDirection {
     pub longest_queue_packets: usize,
     /// How much later than its ideal time each packet left; `None` if no packet left.
     pub late: Option<Late>,
-    /// Lateness of the packets that left in windows of 100 ms without a stall of the machine; `None` if no packet did.
+    /// Lateness of the packets that left in windows of 100 ms without a stall of the machine; `None` if there are no
+    /// such packets.
     pub late_without_stalls: Option<Late>,
 }
 
@@ -200,13 +201,15 @@ pub struct Late {
 /// Packets lost at the program's own sockets, not on the path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SocketLosses {
-    /// Packets that the operating system did not accept for sending.
+    /// Packets that the operating system did not accept for sending, or whose client's socket was already closed.
     pub unsent: u64,
     /// Packets that arrived when a receive buffer was full.
     pub overflowed: u64,
-    /// Packets that arrived at a client's socket from an address other than the target's.
+    /// Packets that arrived at a client's socket from an address other than the target's, and packets from UDP port 0,
+    /// which cannot be answered.
     pub foreign: u64,
-    /// Packets of clients that the program refused because too many clients were active.
+    /// Packets of clients that the program refused because too many clients were active, or because it could not open
+    /// a socket for the client.
     pub turned_away: u64,
     /// Packets that were longer than the interface's MTU and could not be segmented.
     pub oversize: u64,
@@ -242,7 +245,7 @@ impl LinkReport {
     /// Returns the report as indented JSON.
     ///
     /// # Panics
-    /// Never: serialisation fails only for maps whose keys are not strings, and a report contains no such map.
+    /// Never: the derived serialisation fails only for maps whose keys are not strings, and a report contains no map.
     pub fn to_json(&self) -> String {
         let mut json = serde_json::to_string_pretty(self).expect("a report is plain numbers and texts");
         json.push('\n');

@@ -122,7 +122,8 @@ pub enum QueueSettings {
 pub enum DisciplineSettings {
     /// Drops packets that arrive when the queue is full.
     Droptail,
-    /// CoDel: in addition, drops packets while there is a standing queue.
+    /// CoDel: drops packets that arrive when the queue is full, and drops or marks packets while there is a standing
+    /// queue.
     Codel {
         /// CoDel treats the queue as a standing queue if the minimum waiting time is above this, in seconds.
         target_s: f64,
@@ -140,7 +141,7 @@ pub enum DisciplineSettings {
         /// Bytes that each queue may send per round.
         quantum_bytes: u64,
     },
-    /// PIE: drops arriving packets with a probability that depends on the queueing delay.
+    /// PIE: drops or marks arriving packets with a probability that depends on the queueing delay.
     Pie {
         /// Target queueing delay, in seconds.
         target_s: f64,

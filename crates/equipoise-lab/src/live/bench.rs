@@ -255,8 +255,8 @@ impl Bench {
         }
         if flow.part.is_some() {
             let loads = [PathLoad::default(), PathLoad::default()];
-            // The endpoints of the forward media also send and receive the reverse media, so the reverse flow starts
-            // nothing.
+            // The endpoints of the forward media also send and receive the reverse media. The next flow of the scenario
+            // is always the reverse flow, so `both_ways` finds both flows.
             let Some(ways) = ends::both_ways(scenario, index, &loads) else { return Ok(()) };
             let (near, far) = ends::duplex(ways, seed, origin).map_err(failed)?;
             let half = Half::Sending;
@@ -290,7 +290,8 @@ impl Bench {
         Ok(())
     }
 
-    /// Whether an endpoint or the emulator ended before it was stopped.
+    /// Whether the sender of a session or of background traffic, a TCP connection, a flow pair or the emulator ended
+    /// before it was stopped.
     pub(super) fn has_failed(&self) -> bool {
         !self.emulator.is_running()
             || self.near.iter().any(|end| end.is_finished())
@@ -327,7 +328,7 @@ impl Bench {
             clock_name = clock_name.or(Some(stats.timestamps.name().to_owned()));
         }
         let emulator = self.emulator.stop()?;
-        // If no flow sends datagrams, only the emulator received packets, so the clock is the emulator's.
+        // TCP connections and flow pairs report no clock. If there are no other flows, the clock is the emulator's.
         let clock = clock_name.unwrap_or_else(|| emulator.timestamps.name().to_owned());
         Ok(Stopped { clock, emulator, pair_hosts })
     }

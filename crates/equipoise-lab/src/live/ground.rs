@@ -30,8 +30,8 @@ pub(super) struct Note {
 }
 
 pub(super) enum Said {
-    /// An event at one endpoint of a session or of background traffic. The path is `Some` if the session has several
-    /// paths.
+    /// An event at one endpoint of a session, of background traffic or of a flow pair. The path is `Some` if the
+    /// session has several paths and the event belongs to one of them.
     Event(Option<PathId>, Half, Event),
     /// The current state of a TCP connection.
     Tcp(TcpReading),

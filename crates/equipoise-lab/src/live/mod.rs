@@ -65,12 +65,12 @@ impl LiveError {
     }
 }
 
-/// Time from the creation of the first socket to the first packet. The kernel starts to timestamp arrivals only some
-/// milliseconds after a socket requests timestamps.
+/// Time from just before the creation of the first socket to the start of the run. The kernel starts to timestamp
+/// arrivals only some milliseconds after a socket requests timestamps.
 const LEAD: Span = Span::from_millis(100);
 /// Maximum time between two updates of the progress, and between two checks whether to stop.
 const TICK: Duration = Duration::from_millis(50);
-/// Time to wait after the end of the run for packets that are still in flight.
+/// Maximum time to wait after the end of the run for packets that are still in flight.
 const DRAIN: Span = Span::from_secs(2);
 
 /// The environment of a run.
@@ -249,8 +249,7 @@ impl Connection {
 }
 
 impl Watch {
-    /// Waits for at most `wait` and records all notes that have arrived. Returns false if no note arrived or if all
-    /// senders are gone.
+    /// Waits for at most `wait` and records all notes that have arrived. Returns whether any note arrived.
     fn take_in(&mut self, wait: Duration, progress: &mut dyn FnMut(Progress)) -> bool {
         match self.inbox.recv_timeout(wait) {
             Ok(note) => self.record(note, progress),
@@ -262,7 +261,7 @@ impl Watch {
         true
     }
 
-    /// Reports the rows of the intervals that ended before `at`.
+    /// Reports the rows that [`Recorder::take_rows`] returns for the time `at`.
     fn tell_rows(&mut self, at: Span, progress: &mut dyn FnMut(Progress)) {
         for row in self.recorder.take_rows(at) {
             progress(Progress::Interval(row));

@@ -1,9 +1,9 @@
 //! The phases of a run, which are the time spans between the planned changes of a scenario, and the capacity that the
 //! scenario leaves to media in each phase.
 //!
-//! RFC 8867, Sec. 4.1 and RFC 8868, Sec. 3 define their metrics on such time spans: convergence "after the available
-//! link capacity changes, or when new flows get added", fairness "during static periods". The time spans follow from
-//! the scenario alone, so they are the same in simulated and live runs, and for all seeds.
+//! RFC 8868, Sec. 3 defines metrics on such time spans: convergence "after the available link capacity changes, or when
+//! new flows get added", fairness "during static periods". RFC 8867, Sec. 4.1 requires each occurrence of convergence.
+//! The time spans follow from the scenario alone, so they are the same in simulated and live runs, and for all seeds.
 
 mod capacity;
 pub(crate) mod steady;
@@ -71,7 +71,7 @@ pub(crate) enum Kind {
     /// A flow that sends media at a controller's rate.
     Media,
     Tcp,
-    /// Background traffic, web traffic, and flow pairs, which are both media and TCP.
+    /// Background traffic, web traffic, or a flow pair. A flow pair is both media and TCP.
     Other,
 }
 
@@ -79,7 +79,7 @@ impl Kind {
     pub(crate) const fn of(flow: &Flow) -> Self {
         match &flow.kind {
             FlowKind::Session { .. } | FlowKind::Multipath(_) => Self::Media,
-            // Web traffic is idle most of the time, so it does not count as a flow with a share of the capacity.
+            // Web traffic is idle between fetches, so it does not count as a flow with a share of the capacity.
             FlowKind::Tcp(tcp) if tcp.web.is_none() => Self::Tcp,
             FlowKind::Tcp(_) | FlowKind::Background { .. } | FlowKind::Pair(_) => Self::Other,
         }

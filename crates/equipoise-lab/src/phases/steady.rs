@@ -21,8 +21,8 @@ const SETTLED_PART: usize = 3;
 /// choice: wider than the variation of an encoder and the oscillation of a control law around its target, but narrower
 /// than any step of RFC 8867, Sec. 5.
 const BAND: f64 = 0.2;
-/// The low watermark as a share of the settled mean rate. The high watermark is four times as high (RFC 8868, Sec. 3,
-/// metric 9, "4x interval").
+/// The low watermark as a share of the settled mean rate. Our choice. The high watermark is four times as high (RFC
+/// 8868, Sec. 3, metric 9, "4x interval").
 const LOW_WATERMARK: f64 = 0.5;
 /// Ratio of the high to the low watermark.
 const WATERMARK_INTERVAL: f64 = 4.0;

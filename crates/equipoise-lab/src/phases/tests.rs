@@ -50,7 +50,7 @@ fn flows_that_come_pause_and_stop_bound_phases() {
     assert!(found.falls.is_empty(), "TCP takes what it takes");
 }
 
-/// RFC 8867, Sec. 4.1: traffic that does not adapt its rate may change the capacity that is left to media.
+/// RFC 8867, Sec. 4.2: traffic that does not adapt its rate may change the capacity that is left to media.
 #[test]
 fn planned_background_traffic_takes_its_part_of_the_capacity() {
     let load = "[[flow]]\nname = \"load\"\npath = [\"path\"]\npacket_size = \"1000 B\"\nstart = \"5 s\"\n\

@@ -4,7 +4,8 @@ use equipoise::units::{Rate, Span};
 use crate::result::BeliefResult;
 use crate::scenario::MOST_INTERVALS;
 
-/// The estimates of a flow's control law and the reasons for its decisions, sampled every 0.1 s.
+/// The estimates of a flow's control law and the reasons for its decisions, sampled every 0.1 s and when the reason or
+/// the mode changes.
 #[derive(Debug, Default)]
 pub(super) struct BeliefRecord {
     /// The last decision (rate and reason), to which the estimates in the next event belong.

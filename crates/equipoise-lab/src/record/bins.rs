@@ -42,7 +42,7 @@ impl Bins {
         let Some(bins) = self.phases.last_mut() else { return false };
         let more = (place + 1).saturating_sub(bins.len());
         self.total += more as u64;
-        // No valid run has more bins than this limit.
+        // A limit on memory: `MOST_INTERVALS` bins of 200 ms cover nine days. Later packets are not counted.
         if self.total > MOST_INTERVALS {
             return false;
         }

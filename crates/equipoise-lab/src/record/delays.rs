@@ -14,8 +14,8 @@ pub struct Delays {
 
 /// Resolution of the quantiles, in nanoseconds; a shorter delay counts as this value.
 const LEAST_NS: u64 = 1_000;
-/// Range of a delay distribution, in powers of ten of the share of packets, and the number of points in each power of
-/// ten.
+/// Number of powers of ten from the largest to the smallest share of packets in a delay distribution, and the number of
+/// points in each power of ten.
 const DECADES: u32 = 3;
 const POINTS_A_DECADE: u32 = 20;
 
@@ -44,7 +44,8 @@ impl Delays {
         self.histogram.merge(&other.histogram);
     }
 
-    /// Returns mean, variance and quantiles of all delays. Each of them is `None` if no delay was added.
+    /// Returns mean, variance and quantiles of all delays. Each of them is `None` if no delay was added. The variance
+    /// is also `None` for a single delay.
     pub fn result(&self) -> DelayResult {
         let total = self.histogram.count();
         let ranks = [0.5, 0.95, 0.99, 1.0].map(|share: f64| (share * total as f64).ceil() as u64);

@@ -220,8 +220,8 @@ impl FlowRecord {
         }
     }
 
-    /// Records an event of one path. The event counts for the flow as well, except for a change of the path's share of
-    /// the rate and a triggered circuit breaker, which count for the path only.
+    /// Records an event of one path. The event counts for the flow as well, except for a decision on the path's rate
+    /// and a triggered circuit breaker, which count for the path only.
     pub(super) fn on_path_event(&mut self, at: Span, origin: Instant<SenderClock>, path: PathId, event: &Event) {
         if let Some(record) = self.paths.get_mut(usize::from(path.0)) {
             record.on_event(at, origin, event);

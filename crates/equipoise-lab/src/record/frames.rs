@@ -287,7 +287,7 @@ mod tests {
         // Frames arrive in time until 400 ms, and the next frame arrives at 700 ms: a freeze of 300 ms.
         (0..10).for_each(|number| deliver(&mut record, number, 40 * number as i64 + 40));
         (10..20).for_each(|number| deliver(&mut record, number, 40 * number as i64 + 300));
-        // After a pause of two seconds, a frame arrives 250 ms after its capture: a freeze of 250 ms.
+        // After a pause of more than two seconds, a frame arrives 250 ms after its capture: a freeze of 250 ms.
         frame(&mut record, 20, 3000);
         deliver(&mut record, 20, 3250);
         let result = video(record, 4000);

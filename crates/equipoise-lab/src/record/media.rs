@@ -24,7 +24,7 @@ pub(super) struct MediaRecord {
     pub(super) settled_bytes: Size,
     /// Bytes sent after the warm-up that have arrived.
     delivered_bytes: Size,
-    /// Delays of packets sent after the warm-up, without those of intervals that are still open.
+    /// Delays of packets sent after the warm-up, without those of open intervals that start after the warm-up.
     settled: Delays,
 }
 
@@ -52,7 +52,8 @@ enum Summary {
     Empty,
     /// Packets of this interval may still arrive, so all delays are kept.
     Open(Box<Delays>),
-    /// Only the results are kept; a packet that arrives later is counted as received, but its delay is ignored.
+    /// Only the results are kept; a packet that arrives later is counted as received, but its delay does not count in
+    /// the interval's delays.
     Closed(DelayResult),
 }
 

@@ -135,7 +135,8 @@ impl Recorder {
         self.phases.on_tcp_received(at, flow, size);
     }
 
-    /// Returns the rows of the sessions' intervals that ended before `at`. Each row is returned only once.
+    /// Returns the rows of the sessions' intervals that ended at least one second before `at`, or at least one interval
+    /// length before `at` if that is shorter. Each row is returned only once.
     pub fn take_rows(&mut self, at: Span) -> Vec<IntervalRow> {
         self.flows.iter_mut().flat_map(|flow| flow.take_rows(at)).collect()
     }

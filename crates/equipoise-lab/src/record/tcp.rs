@@ -11,7 +11,7 @@ use crate::scenario::TcpFlow;
 pub struct TcpReading {
     /// Congestion window, in segments.
     pub window: f64,
-    /// Slow start threshold, in segments; `None` before the first loss.
+    /// Slow start threshold, in segments; `None` until a threshold is set, for example by the first loss.
     pub slow_start_threshold: Option<f64>,
     /// Number of segments sent and not yet cumulatively acknowledged.
     pub in_flight: u64,

@@ -132,7 +132,8 @@ fn rate_over_time(report: &Report, flow: usize, shown: &[Shown<'_>]) -> Figure {
     Figure::of(Question::Cost, format!("{name}: sending rate over time"), chart)
 }
 
-/// Returns the planned rates of all links or of all background flows over the whole run, in Mbit/s.
+/// Returns the planned rates of the links or of the background flows over the whole run, in Mbit/s, without links that
+/// have far more capacity than the narrowest link.
 fn scheduled(report: &Report, kind: StepKind) -> Vec<(String, Vec<(f64, f64)>)> {
     let mut lines: Vec<(String, Vec<(f64, f64)>)> = Vec::new();
     let what = match kind {
@@ -153,8 +154,8 @@ fn scheduled(report: &Report, kind: StepKind) -> Vec<(String, Vec<(f64, f64)>)> 
             points.push((end_s(report), last));
         }
     }
-    // A link whose capacity is more than four times that of the narrowest link is left out, because it would flatten
-    // the other lines.
+    // A link whose largest capacity is more than four times that of the narrowest link is left out, because it would
+    // flatten the other lines.
     let widest = |points: &[(f64, f64)]| points.iter().map(|point| point.1).fold(0.0, f64::max);
     let narrowest = lines.iter().map(|line| widest(&line.1)).fold(f64::INFINITY, f64::min);
     lines.retain(|line| kind == StepKind::Load || widest(&line.1) <= 4.0 * narrowest);

@@ -152,8 +152,8 @@ fn course(
     format!("<figure>\n{}</figure>\n", chart.to_html())
 }
 
-/// The position of a variant in the chart: lower end, mean and upper end of its rate in Mbit/s and of its delay in
-/// milliseconds.
+/// A variant in the chart: its rate in Mbit/s and its delay in milliseconds, each as the lower end of the confidence
+/// interval, the mean, and the upper end.
 struct Drawn {
     x: [f64; 3],
     y: [f64; 3],
@@ -166,7 +166,7 @@ fn drawn(place: &Place) -> Option<Drawn> {
 
 /// Returns the axis of the rates. The axis starts at zero, unless all rates are above half of the highest rate.
 fn rates(points: &[Drawn]) -> Axis {
-    /// Margin outside the outermost intervals, as a share of the distance between them.
+    /// Margin on both sides of the range that all confidence intervals cover, as a share of this range.
     const MARGIN: f64 = 0.08;
     let least = points.iter().map(|point| point.x[0]).fold(f64::INFINITY, f64::min);
     let most = points.iter().map(|point| point.x[2]).fold(0.0, f64::max);
@@ -294,7 +294,7 @@ mod tests {
         assert!(!page.contains("src=") && !page.contains("href="));
     }
 
-    /// If it fails, the axis is linear and ends at 180 ms, so delays of 7 and 11 ms overlap.
+    /// If it fails, the axis is linear up to 200 ms although the shortest delay is 7 ms, so short delays overlap.
     #[test]
     fn delays_far_apart_have_a_logarithmic_axis() {
         let at = |ms: f64| Drawn { x: [1.0; 3], y: [ms - 8.0, ms, ms + 1.0] };

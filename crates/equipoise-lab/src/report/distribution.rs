@@ -59,8 +59,8 @@ fn curves(shown: &Shown<'_>) -> Vec<Vec<(f64, f64)>> {
     shown.runs.iter().map(|flow| complementary(flow)).filter(|curve| !curve.is_empty()).collect()
 }
 
-/// Returns the points of the curve: a delay in milliseconds, and the decimal logarithm of the percentage of packets that
-/// have at least this delay.
+/// Returns the points of the curve: a delay in milliseconds, and the decimal logarithm of the percentage of packets
+/// that have at least this delay.
 fn complementary(flow: &FlowResult) -> Vec<(f64, f64)> {
     let point = |point: &DelayShare| (point.delay_s * 1e3, (point.share * 100.0).log10());
     flow.distribution.iter().map(point).filter(|(delay, share)| delay.is_finite() && share.is_finite()).collect()

@@ -92,8 +92,8 @@ pub(super) fn ms(seconds: Option<f64>) -> f64 {
     seconds.map_or(f64::NAN, |seconds| seconds * 1e3)
 }
 
-/// Returns a chart of lines and steps over the time of a run. Its vertical axis goes from zero to a little above the
-/// largest value.
+/// Returns a chart of lines and steps over the time of a run. Its vertical axis goes from zero to a round number above
+/// the largest value.
 pub(super) fn over_time(
     report: &Report,
     shown: &[Shown<'_>],
@@ -130,8 +130,8 @@ pub(super) fn end_s(report: &Report) -> f64 {
     ends.reduce(f64::max).map_or(report.duration_s, |end| end.min(report.duration_s))
 }
 
-/// Returns marks for the rate steps within the run, one for all simultaneous steps, and for the starts of phases
-/// without a step.
+/// Returns marks for the rate steps within the run, with one mark for all steps at the same time, and marks for the
+/// starts of phases at which no rate takes a step.
 pub(super) fn step_marks(report: &Report) -> Vec<Mark> {
     let mut steps: Vec<_> = report.steps.iter().filter(|step| step.at_s > 0.0 && step.at_s < end_s(report)).collect();
     steps.sort_by(|one, other| one.at_s.total_cmp(&other.at_s));

@@ -179,10 +179,10 @@ fn verdict(world: &InWorld<'_>, index: usize, first: &FlowResult) -> String {
     format!("<p class=\"{class}\"><strong>{title}, {name}</strong> ({seeds}): {sentence}</p>\n")
 }
 
-/// Returns a sentence about what a TCP connection achieved, and how many losses and retransmissions this took.
+/// Returns a sentence about the goodput of a TCP flow, its fast recoveries or retransmissions, and its timeouts.
 fn tcp_verdict(world: &InWorld<'_>, index: usize, first: &FlowResult) -> String {
     let results: Vec<_> = world.runs.iter().filter_map(|run| run.flows.get(index)?.tcp.as_ref()).collect();
-    // A mean is reported only if all runs have measured the value.
+    // There is a mean only if all runs have measured the value.
     let mean = |of: &dyn Fn(&TcpResult) -> Option<f64>| {
         let values: Option<Vec<_>> = results.iter().map(|tcp| of(tcp)).collect();
         values.map(|values| values.iter().sum::<f64>() / values.len().max(1) as f64)
@@ -245,7 +245,8 @@ fn stalls(world: &InWorld<'_>) -> Option<String> {
     Some(format!("the machine itself stalled {times}, {stood} in total; {shaded} are shaded."))
 }
 
-/// Returns a sentence about how late the emulated bottleneck sent packets, in the worst run.
+/// Returns a sentence about how late the emulated bottleneck sent packets: the largest median and the largest maximum
+/// of all runs.
 fn lateness(world: &InWorld<'_>) -> Option<String> {
     let late = world.runs.iter().filter_map(|run| run.emulator.and_then(|late| late.late_p50_s.zip(late.late_max_s)));
     let (median, largest) = late.reduce(|one, other| (one.0.max(other.0), one.1.max(other.1)))?;

@@ -3,7 +3,7 @@
 use super::chart::{Layer, Shape, Style};
 use crate::statistics::quantiles_over;
 
-/// Width of the line of the first run, which is thinner than the line of the median of all runs.
+/// Width of the line of the first run, in pixels. This line is thinner than the line of the median of all runs.
 const FIRST_RUN_WIDTH: f64 = 0.8;
 
 /// Returns the layers that show a quantity over time, from points of time and value. For a single run, the only layer

@@ -113,7 +113,7 @@ fn judged(result: &SuiteResult) -> String {
     format!("<h2>Bars</h2>\n<p>{all}</p>\n{}<p class=\"note\">{notes}.</p>\n", table.to_html())
 }
 
-/// Returns the table of the cases that could not be run, grouped by reason.
+/// Returns the table of the cases that were not run, with the reason in each row.
 fn not_run(all: &[NotRun]) -> String {
     if all.is_empty() {
         return String::new();

@@ -1,5 +1,6 @@
 //! The charts of a case in a suite: rate, queueing delay, frame delay and loss over time. The charts are next to each
-//! other, and each one shows all controllers.
+//! other, and each of them shows all controllers. If there are several flows, one more chart for each controller shows
+//! the rates of the flows.
 
 use std::collections::BTreeSet;
 
@@ -127,7 +128,8 @@ impl Charts<'_> {
     }
 }
 
-/// Returns the capacity that each bottleneck leaves to media over time, in Mbit/s, together with the link's name.
+/// Returns, for each bottleneck, the link's name and the capacity over time that the link leaves to media and TCP, in
+/// Mbit/s. If the capacity is recorded, returns the whole capacity of the first link instead.
 fn capacities(found: &CaseResult) -> Vec<(String, Points)> {
     if !found.capacity.is_empty() {
         let points = found.capacity.iter().enumerate().map(|(second, bps)| (second as f64, bps / 1e6));
@@ -136,7 +138,8 @@ fn capacities(found: &CaseResult) -> Vec<(String, Points)> {
     bottlenecks(&found.phases)
 }
 
-/// Returns the capacity of each bottleneck link over time, in Mbit/s, together with the link's name.
+/// Returns, for each bottleneck, the link's name and the capacity over time that the link leaves to media and TCP, in
+/// Mbit/s.
 fn bottlenecks(phases: &[PhaseResult]) -> Vec<(String, Points)> {
     let mut lines: Vec<(String, Points)> = Vec::new();
     for phase in phases {
@@ -146,8 +149,8 @@ fn bottlenecks(phases: &[PhaseResult]) -> Vec<(String, Points)> {
                 lines.len() - 1
             });
             let Some((_, points)) = lines.get_mut(at) else { continue };
-            // The results contain a link's capacity only for phases in which the link is a bottleneck of media. In other
-            // phases the line has a gap.
+            // The results contain a link's capacity only for phases in which the link is a bottleneck of media. In
+            // other phases the line has a gap.
             if let Some(&(end_s, _)) = points.last()
                 && end_s < phase.start_s
             {

@@ -28,8 +28,8 @@ pub(super) fn world_heads(worlds: &[InWorld<'_>], of_several: &str) -> Vec<Strin
     worlds.iter().map(head).collect()
 }
 
-/// Returns an empty table with rows for simulated and for live runs. If there are both kinds of runs, a column names
-/// the kind.
+/// Returns a table without rows, to which rows of simulated and of live runs can be added. If there are both kinds of
+/// runs, a column names the kind.
 pub(super) fn of_worlds(name: &str, first: &str, worlds: &[InWorld<'_>]) -> Table {
     let table = Table::new(name).without_zeros().column(first, Column::Text);
     if worlds.len() > 1 { table.column("world", Column::Text) } else { table }
@@ -138,8 +138,8 @@ type CounterKey<'a> = (usize, &'a str, String);
 /// The index that the emulator's counters have instead of a flow's index, so that they follow all flows.
 const EMULATOR: usize = usize::MAX;
 
-/// Returns the table of counters other than numbers of packets: dropped datagrams and decisions by reason. Each is
-/// summed over all simulated or all live runs.
+/// Returns the table of counters: dropped datagrams by reason, decisions by reason, and datagrams that the emulator
+/// dropped or lost. Each counter is summed over all simulated or all live runs.
 pub(super) fn counters(report: &Report) -> String {
     let worlds = worlds(report);
     let mut totals: BTreeMap<CounterKey<'_>, Vec<Option<u64>>> = BTreeMap::new();

@@ -85,12 +85,13 @@ fn sampled<'a>(world: &InWorld<'a>, index: usize) -> impl Iterator<Item = &'a Li
     links.filter(|link| !link.samples.is_empty())
 }
 
-/// Returns a chart of the queue of each link in which at least one packet was queued, if the link was sampled.
+/// Returns a chart of the queue of each sampled link, if the mean queue in at least one sample is one packet or more.
 pub(super) fn queues(report: &Report, worlds: &[InWorld<'_>]) -> Vec<Figure> {
     let links = worlds.first().and_then(|world| world.runs.first()).map(|run| run.links.as_slice()).unwrap_or_default();
     let figure = |(index, link): (usize, &LinkResult)| {
         let samples = worlds.iter().flat_map(|world| sampled(world, index)).flat_map(|link| &link.samples);
-        // A queue that always stays below one packet has no chart, because its row in the table of links is enough.
+        // A queue whose mean is below one packet in all samples has no chart, because its row in the table of links is
+        // enough.
         if !samples.filter_map(|sample| sample.queue_packets).any(|packets| packets >= 1.0) {
             return None;
         }

@@ -8,7 +8,7 @@ pub struct LinkResult {
     pub name: String,
     /// Share of the time in which the link was transmitting a packet, 0 to 1.
     pub utilisation: Option<f64>,
-    /// Number of packets dropped because the queue was full, by the queue's active queue management, or by a policer.
+    /// Number of packets dropped by a full queue, by the queue's active queue management, or by a policer.
     pub packets_dropped: u64,
     /// Number of packets that left the link or were still in flight on the link at the end.
     pub packets_forwarded: u64,

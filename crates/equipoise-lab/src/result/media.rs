@@ -30,9 +30,9 @@ pub struct MediaResult {
 pub struct QueueingResult {
     /// Mean queueing delay, in seconds.
     pub mean_s: Option<f64>,
-    /// 95th percentile of the queueing delay, in seconds, with a resolution of 1 %.
+    /// 95th percentile of the queueing delay, in seconds, rounded to three significant digits or to a microsecond.
     pub p95_s: Option<f64>,
-    /// 99th percentile of the queueing delay, in seconds, with a resolution of 1 %.
+    /// 99th percentile of the queueing delay, in seconds, rounded to three significant digits or to a microsecond.
     pub p99_s: Option<f64>,
 }
 

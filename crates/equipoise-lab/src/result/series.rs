@@ -1,7 +1,8 @@
 use super::Run;
 
 impl Run {
-    /// Removes time series and distributions, so that the size of the results does not depend on the length of the run.
+    /// Removes the intervals and samples of flows, paths and links, and the distributions, so that the results are much
+    /// smaller. The control law's estimates (`beliefs`) remain.
     #[must_use]
     pub fn without_series(mut self) -> Self {
         for flow in &mut self.flows {

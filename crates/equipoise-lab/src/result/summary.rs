@@ -29,7 +29,7 @@ pub struct WorldSummary {
 pub struct PhaseSummary {
     /// Start of the phase, in seconds since the run's start.
     pub start_s: f64,
-    /// Planned end of the phase, in seconds since the run's start.
+    /// Latest end of the phase in any of the runs, in seconds since the run's start.
     pub end_s: f64,
     /// The mean over the runs of each metric, by the metric's key. Metrics without a value in any run are omitted.
     pub metrics: BTreeMap<String, Mean>,

@@ -79,7 +79,8 @@ struct Fault<'a> {
 }
 
 impl Fault<'_> {
-    /// Whether the error is in a value that an override sets, or in a table that an override has inserted.
+    /// Whether the error is in a value that an override sets, or at a table around this value. A section, or a table
+    /// that contains sections, counts only if the key is unknown.
     fn is_at(&self, change: &Override) -> bool {
         let keys = keys(change.path()).unwrap_or_default();
         let common = self.common(&keys);
@@ -93,7 +94,8 @@ impl Fault<'_> {
         self.common(&keys) >= SECTION && keys.iter().skip(SECTION).any(|key| *key == self.key)
     }
 
-    /// Returns the number of leading keys in which `keys` and the path of the error are equal.
+    /// Returns the number of leading keys in which `keys` and the path of the error are equal. The key `ALL` equals
+    /// every key.
     fn common(&self, keys: &[&str]) -> usize {
         keys.iter().zip(self.path).take_while(|(key, at)| **key == ALL || **key == at.as_str()).count()
     }

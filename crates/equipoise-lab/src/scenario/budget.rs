@@ -6,7 +6,7 @@ use thiserror::Error;
 
 use super::{Flow, FlowKind, LiveChoice, MultipathFlow, Scenario, TcpFlow};
 
-/// Why a valid scenario is refused: a run would take hours, or need more memory than most machines have.
+/// Why a valid scenario is refused: a run would need too much time or too much memory.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum OverBudget {
@@ -83,11 +83,12 @@ pub(super) fn check(scenario: &Scenario) -> Result<(), OverBudget> {
     Ok(())
 }
 
-/// Returns the number of runs, 1 to 1000, whose time series fit into some hundred megabytes.
+/// Returns the number of runs whose intervals, samples and distributions together need at most about 200 MB; at least 1
+/// and at most 1000.
 pub(super) fn runs_with_series(scenario: &Scenario) -> u32 {
     const MOST_RUNS: u64 = 1000;
-    /// Maximum number of intervals, samples and points of distributions together, each of which needs some hundred
-    /// bytes.
+    /// Maximum number of intervals, samples and points of distributions of all these runs together. Each of them needs
+    /// less than 200 bytes.
     const MOST_POINTS: u64 = 1_000_000;
     const POINTS_OF_A_DISTRIBUTION: u64 = 61;
     let points = intervals(scenario).saturating_add(samples(scenario));

@@ -69,7 +69,7 @@ impl Frames {
             Self::Synthetic(like) => like.generate((seed, stream))?,
             Self::Trace(file) => {
                 let whole = video::read(file, TERSE_INTERVAL)?;
-                // Each seed uses a different part of the trace, so that runs differ.
+                // The seed determines which part of the trace is used, so that runs with different seeds differ.
                 let spare = ((whole.length() - length) / whole.interval()).unwrap_or(0).max(0).unsigned_abs() + 1;
                 let begins = i64::try_from(stream_seed(seed, stream) % spare).unwrap_or(0);
                 whole.part(whole.interval() * begins, length)

@@ -21,7 +21,7 @@ pub enum ScenarioError {
     /// The file cannot be read.
     #[error("the file cannot be read")]
     Read(#[from] io::Error),
-    /// The text is not valid TOML, has an unknown key, or lacks a mandatory key.
+    /// The text is not valid TOML, has an unknown key or a value of the wrong TOML type, or lacks a mandatory key.
     #[error("the text is no scenario")]
     Syntax(#[from] SyntaxError),
     /// The text is too long to be a scenario.
@@ -44,7 +44,7 @@ pub enum ScenarioError {
         /// What is wrong with the value, and which values would be valid.
         problem: Box<Problem>,
     },
-    /// An override does not fit the scenario file.
+    /// An override does not fit the scenario file, or makes the file invalid.
     #[error("override {path}: {problem}")]
     Override {
         /// The path of keys in the override.
@@ -52,7 +52,8 @@ pub enum ScenarioError {
         /// What is wrong with the override, and what would be valid.
         problem: Box<OverrideProblem>,
     },
-    /// A value in the file conflicts with the overrides that changed the file.
+    /// A value in the file conflicts with the overrides that changed the file, or a mandatory key is missing because an
+    /// override removed it.
     #[error("with what is set, {}", changed(path, problem))]
     Changed {
         /// The path of the value in the file, written like the path of an override.
@@ -153,7 +154,7 @@ pub enum OverrideProblem {
     /// The value has the wrong TOML type, or is a table that lacks a key.
     #[error("{message}; a text that reads as a number stands in quotes within the shell's: KEY='\"2\"'")]
     Mistyped {
-        /// Which type the value has, and which type it should have.
+        /// Which type the value has and which type it should have, or which key the table lacks.
         message: String,
     },
     /// The value is wrong, or conflicts with other values.
@@ -163,7 +164,8 @@ pub enum OverrideProblem {
         value: String,
         /// What is wrong with the value, and which values would be valid.
         problem: Box<Problem>,
-        /// Text that suggests a similar key, if the key is unknown; empty if no key is similar.
+        /// Text that suggests a similar parameter, if a parameter is unknown; empty if no parameter is similar, and for
+        /// other errors.
         similar: String,
     },
     /// The override removes a key that is not in the file.
@@ -206,7 +208,7 @@ pub enum Problem {
         "media come back in the session of a flow with a `controller` and one `path`, without `back` and `playout`"
     )]
     WhatMediaBack,
-    /// The periods of the flow pair are invalid.
+    /// The settings of the flow pair's periods are invalid.
     #[error(transparent)]
     Tpba(#[from] TpbaError),
     /// A quantity is zero or negative, but must be above zero.
@@ -221,16 +223,16 @@ pub enum Problem {
         /// The duration of the run.
         duration: Span,
     },
-    /// A flow starts, or a step happens, at or after the end of the run.
+    /// A flow starts, a step happens, or an outage or a pause starts or ends, at or after the end of the run.
     #[error("must be before the end of the run at {duration}")]
     AfterTheEnd {
-        /// The duration of the run.
+        /// The duration of the run; for a step of background traffic, the time from the flow's start to the run's end.
         duration: Span,
     },
-    /// A step is not later than the previous step.
+    /// A time in a list of steps, outages or pauses is not later than the previous time in the list.
     #[error("must be after the step before it, at {previous}")]
     StepOrder {
-        /// Time of the previous step.
+        /// The previous time in the list.
         previous: Span,
     },
     /// Another section of the same kind already uses the name.
@@ -239,7 +241,7 @@ pub enum Problem {
         /// The kind of section: a link, a path or a flow.
         what: &'static str,
     },
-    /// A name is empty, or too long for a table of results.
+    /// A name is empty or too long.
     #[error("a name has 1 to {most} characters")]
     NameLength {
         /// The maximum number of characters in a name.
@@ -257,7 +259,7 @@ pub enum Problem {
     /// A path has no link.
     #[error("a path takes at least one link")]
     EmptyPath,
-    /// The packets are too small for the session's headers, or too large for an Ethernet frame.
+    /// The packets are smaller than the minimum, which has room for the headers, or too large for an Ethernet frame.
     #[error("must be between {min}, which holds the headers, and {max}, which fits a frame")]
     PacketSize {
         /// The smallest valid packet size.
@@ -321,7 +323,7 @@ pub enum Problem {
         "a flow with `web` does not have this: it opens a connection by a handshake for each fetch, which sends that and knows nothing of the path"
     )]
     NotOfWeb,
-    /// The sample interval is so short that there would be more samples than a chart can show.
+    /// The sample interval is so short that there would be too many samples.
     #[error("must be {least} or more")]
     TooManySamples {
         /// The shortest valid sample interval.
@@ -330,7 +332,8 @@ pub enum Problem {
     /// A session with a controller lacks its report interval.
     #[error("a flow with a `controller` needs a `report_interval`, such as \"1 s\"")]
     NoReportInterval,
-    /// The flow cannot have per-packet feedback, which exists only for media with a controller.
+    /// The flow cannot have per-packet feedback: it has no controller, its session has media in both directions, or it
+    /// has several paths and its controller does not use such feedback.
     #[error(
         "only a flow with a `controller` over one `path`, and without `media_back`, has feedback by packet, or one over several `paths` whose controller uses it"
     )]
@@ -341,7 +344,7 @@ pub enum Problem {
         "must be \"rfc8888\" for a flow over several `paths`: reports are by the numbers that packets have on each path"
     )]
     FormatOfPaths,
-    /// The flow cannot be in a group, because only a session with a controller has a rate to share.
+    /// The flow cannot be in a group, because it is not a session with a controller over one path.
     #[error("only a flow with a `controller` over one `path` shares the rate of a group")]
     GroupOfWhat,
     /// The flow cannot be in this group.
@@ -350,7 +353,7 @@ pub enum Problem {
     /// The flows of a group do not all have the same coupling.
     #[error("the flows of a group have one `coupling`; another flow of this group has the other")]
     OneCoupling,
-    /// Per-packet feedback would be too rare for any control law, or so frequent that headers take too much capacity.
+    /// The interval of per-packet feedback is out of range.
     #[error("must be {min} to {max}")]
     FeedbackInterval {
         /// The shortest valid feedback interval.
@@ -364,7 +367,7 @@ pub enum Problem {
         /// The shortest valid report interval.
         min: Span,
     },
-    /// The value of a controller's parameter is a list or a table, which is not possible.
+    /// The value of a parameter has a TOML type that the parameter cannot have, such as a list or a table.
     #[error("a parameter is a text with its unit, or a plain number")]
     NotAParameter,
     /// A source lacks its rate.
@@ -381,7 +384,7 @@ pub enum Problem {
     NotOfThisSource {
         /// The kind of this source.
         kind: String,
-        /// The kinds of sources that can have the key.
+        /// End of the message: which flows or sources can have the key, or which keys this kind of source can have.
         known: &'static str,
     },
     /// The kind of content is unknown.
@@ -389,7 +392,8 @@ pub enum Problem {
         "what a flow with a `controller`, a `window` or a `kernel` has to send is constant or video; with a `controller` also encoder or audio"
     )]
     UnknownContent,
-    /// A synthetic video lacks the peak or the coefficient of variation of its frame sizes.
+    /// A video has no trace and lacks the peak or the coefficient of variation of its frame sizes, or it has a trace
+    /// together with one of these numbers.
     #[error("a video needs either a `trace`, or `peak` and `cv`: largest and spread of its frames over their mean")]
     NoMoments,
     /// A number is not above zero, or is above its maximum.
@@ -422,7 +426,7 @@ pub enum Problem {
     /// The target delay can never be reached.
     #[error("is below the path's propagation delay of {propagation}; the target must be above it")]
     TargetBelowPropagation {
-        /// Sum of the propagation delays of the path's links.
+        /// Sum of the propagation delays of the path's links; for a flow over several paths, the smallest such sum.
         propagation: Span,
     },
     /// A flow has neither `path` nor `paths`, or has both.
@@ -449,7 +453,7 @@ pub enum Problem {
     /// A flow uses the same path twice.
     #[error("the flow already has this path")]
     PathTwice,
-    /// Two paths of a flow with different names use the same links.
+    /// Two paths of a flow have different names but the same links.
     #[error("takes the same links as {other}, which the flow already has; paths differ in a link at least")]
     SameLinks {
         /// Name of the other path with the same links.
@@ -484,7 +488,7 @@ pub enum Problem {
         /// The number of the flow's paths.
         paths: usize,
     },
-    /// A flow over several paths has a source, but only a session over one path can have content.
+    /// A flow over several paths has a source, but only a flow over one path can have a source.
     #[error("a flow with `paths` sends as much as its rate allows; it has no `source`")]
     ContentOverPaths,
     /// A flow over several paths has a playout buffer, which its receiver does not support.

@@ -49,8 +49,9 @@ impl Link {
         }
     }
 
-    /// Returns the index of a direction of link number `number` in the list of all link directions. In this list of a
-    /// scenario with `links` links, all forward directions precede the reverse directions.
+    /// Returns the index of a direction of link number `number` in the list of all link directions: the forward
+    /// directions of the scenario's `links` links, followed by their reverse directions. For both directions of a
+    /// half-duplex link, this is the index of the forward direction.
     pub const fn place(&self, number: usize, direction: Direction, links: usize) -> usize {
         match direction {
             Direction::Back if !self.half_duplex => links + number,

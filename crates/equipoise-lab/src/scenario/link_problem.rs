@@ -38,10 +38,10 @@ pub enum LinkProblem {
         /// The missing key.
         key: &'static str,
     },
-    /// The link has bursts, but its capacity is not a `rate`.
+    /// The link has a `rate_burst`, but is unlimited or follows a file.
     #[error("bursts are of a `rate`, and not of what is unlimited or follows a file")]
     BurstOfNoRate,
-    /// The file that should contain the link's capacity does not.
+    /// The link's capacity cannot be read from its file.
     #[error("{why}")]
     Capacity {
         /// The reason why the file is invalid.
@@ -63,7 +63,7 @@ pub enum LinkProblem {
         /// The interval of CoDel.
         interval: Span,
     },
-    /// The value is not a plain number above zero.
+    /// The value is not a plain number; for a number of flows, it is not a whole number from 0 to 2³² − 1.
     #[error("must be a plain number above zero")]
     NotACount,
 }

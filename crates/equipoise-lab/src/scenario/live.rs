@@ -7,7 +7,7 @@ use super::Frames;
 use super::content::FIRST_VIDEO_STREAM;
 use crate::video::TraceError;
 
-/// Live media of a session: video and audio frames whose sizes follow the session's rate.
+/// Live media of a session: video frames whose sizes follow the session's rate, and audio frames.
 #[derive(Clone, Debug)]
 pub struct LiveChoice {
     /// The video; `None` if the session sends no video.

@@ -11,8 +11,8 @@ pub enum MediaProblem {
         "a session has one source, or one video (encoder, or video with `adapt = \"quantise\"`) and one audio, in a list"
     )]
     WhichSources,
-    /// The flow cannot send live media, because it has no controller whose rate they could follow, or has several
-    /// paths.
+    /// The flow cannot send live media, because it is a TCP connection and has no controller whose rate the media could
+    /// follow.
     #[error("only a flow with a `controller` and one `path` sends live media")]
     LiveOfWhat,
     /// The key is valid only for live media.
@@ -20,8 +20,8 @@ pub enum MediaProblem {
         "has a meaning only for live media: a `source` of kind encoder or audio, or video with `adapt = \"quantise\"`"
     )]
     OnlyLive,
-    /// The pacing factor is out of range. With a smaller factor, the sender's queue would never drain; with a larger
-    /// one, all packets of a frame would be sent at once.
+    /// The pacing factor is out of range. With a factor below 1, the sender's queue would never drain; the maximum is
+    /// higher than the factor of any pacer in use.
     #[error("must be 1 to {most}: packets leave at this multiple of the rate of the media")]
     Pacing {
         /// The maximum pacing factor.
@@ -39,7 +39,7 @@ pub enum MediaProblem {
     /// The parameters of the model of an encoder are invalid.
     #[error(transparent)]
     Model(#[from] VideoModelError),
-    /// The traces from which an encoder is modelled are invalid.
+    /// The traces from which an encoder is modelled cannot be read, or are invalid.
     #[error("{why}")]
     Traces {
         /// The reason why the traces are invalid.

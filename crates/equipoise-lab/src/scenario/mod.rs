@@ -1,9 +1,9 @@
 //! A scenario, which consists of links, flows, load steps and a seed. The simulator and live runs use the same
 //! scenario.
 //!
-//! The file is TOML. Every quantity is a string with its unit, and unknown keys are refused. Every error names the
-//! line, the key, the value, and what would be valid. A scenario that [`Scenario::parse`] returns can be run without
-//! further checks.
+//! The file is TOML. Every quantity is a string with its unit, and unknown keys are refused. The error of a value names
+//! the line, the key, the value, and what would be valid. A scenario that [`Scenario::parse`] returns is valid. Its
+//! cost ([`Scenario::check_budget`]) and the trace files of its `video` sources are checked later.
 
 mod blame;
 mod budget;
@@ -55,8 +55,9 @@ pub use swap::{Swap, SwapError};
 pub use tcp::{BandwidthSource, TcpFlow};
 pub use toml::Value;
 
-/// Maximum length of a scenario's text, in bytes. It is many times the length of a text with one step per second for
-/// every flow and link. Parsing a longer text could take seconds and hundreds of megabytes before the first error.
+/// Maximum length of a scenario's text, in bytes. It is about ten times the length of a text with one step per second
+/// for ten flows and links in ten minutes. Parsing a longer text could take seconds and hundreds of megabytes before
+/// the first error.
 const MOST_TEXT: usize = 2_000_000;
 
 /// A scenario that has been checked and can be run.
@@ -137,7 +138,7 @@ pub struct Rtcp {
 /// One direction of a session with media in both directions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum DuplexPart {
-    /// The forward media, which are the media of the flow in the scenario file.
+    /// The media of the flow in the scenario file.
     There,
     /// The reverse media, which travel back in the same session.
     Back,
@@ -310,8 +311,8 @@ impl Scenario {
     ///
     /// # Errors
     /// [`ScenarioError::Override`] for an override that does not fit the file, sets an unknown key, or sets an invalid
-    /// value. [`ScenarioError::Changed`] if another value of the file conflicts with the overrides. The errors of
-    /// [`Scenario::parse`] if the file itself is wrong.
+    /// value. [`ScenarioError::Changed`] if another value of the file conflicts with the overrides, or if an override
+    /// removes a mandatory key. The errors of [`Scenario::parse`] if the file itself is wrong.
     pub fn parse_with(text: &str, overrides: &[Override]) -> Result<Self, ScenarioError> {
         Self::parse_in(&Catalogue::default(), text, overrides)
     }
@@ -349,7 +350,7 @@ impl Scenario {
     /// Checks whether the simulator can run the scenario with reasonable time and memory.
     ///
     /// # Errors
-    /// [`OverBudget`], which contains the number that is too large and the key to change.
+    /// [`OverBudget`], whose message names the number that is too large and the keys to change.
     pub fn check_budget(&self) -> Result<(), OverBudget> {
         budget::check(self)
     }

@@ -25,7 +25,8 @@ pub struct PairFlow {
     pub tcp: TcpFlow,
 }
 
-/// The control law of the rate in a running period. The rate starts at the rate that TCP reached and never exceeds it.
+/// The control law of the rate in a running period. The maximum rate is the higher of two rates: the rate that TCP
+/// reached, and the minimum rate. `Loss` starts at the maximum rate, and `Ap` at the minimum rate.
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[non_exhaustive]
 pub enum RunningLaw {

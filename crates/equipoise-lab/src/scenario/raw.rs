@@ -92,7 +92,8 @@ pub(super) struct RawGroup {
     pub(super) coupling: Option<Spanned<String>>,
 }
 
-/// The reverse media in the session of a flow. A key that is missing here has the same value as in the flow.
+/// The reverse media in the session of a flow. If the packet size, the start, the report interval or the controller is
+/// missing here, the flow's value applies.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct RawMediaBack {

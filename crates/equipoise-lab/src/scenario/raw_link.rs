@@ -104,8 +104,9 @@ pub(super) struct Keys<'r> {
 }
 
 impl Keys<'_> {
-    /// Returns these keys, with the keys of `both` as defaults. If these keys set a capacity or a loss in one form, all
-    /// forms of the default capacity or loss are ignored.
+    /// Returns these keys, with the keys of `both` as defaults. If these keys set a capacity, a loss or a policer, all
+    /// default keys of the capacity, the loss or the policer are ignored. A burst or an offset in these keys
+    /// is ignored if these keys do not set the rate to which it belongs.
     pub(super) fn over(self, both: Self) -> Self {
         let rate =
             if self.rate.is_some() || self.rate_trace.is_some() || self.rate_csv.is_some() { self } else { both };

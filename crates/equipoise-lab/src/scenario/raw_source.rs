@@ -7,8 +7,8 @@ use serde::Deserialize;
 use serde::de::{Deserializer, Error, MapAccess, SeqAccess, Visitor};
 use toml::{Spanned, Value};
 
-/// A source of a flow. An unknown key is kept as a parameter of a traffic model, because only the catalogue knows the
-/// parameters of models.
+/// A source of a flow. A key that has no field here is kept in `model`: it can be a parameter of a traffic model, which
+/// only the catalogue knows, or a key of an encoder or of audio.
 #[derive(Debug)]
 pub(super) struct RawSource {
     pub(super) kind: Spanned<String>,
@@ -31,7 +31,7 @@ pub(super) struct RawStep {
     pub(super) rate: Spanned<Value>,
 }
 
-/// Keys that only a video source can have.
+/// Keys that only a source of the kind `video` can have, except `frame_rate`, which an encoder can have too.
 #[derive(Debug, Default)]
 pub(super) struct RawVideo {
     pub(super) peak: Option<Spanned<f64>>,

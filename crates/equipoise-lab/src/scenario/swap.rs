@@ -16,7 +16,7 @@ pub struct Swap<'a> {
     flow: String,
     /// The controller that will be replaced.
     old: &'a Listed,
-    /// The keys in the table of the old controller, including keys that overrides set.
+    /// The keys in the table of the old controller except `name`, including keys that overrides set.
     given: Vec<String>,
 }
 
@@ -91,8 +91,9 @@ impl<'a> Swap<'a> {
     /// `None`, the flow is the only one that has a controller.
     ///
     /// # Errors
-    /// [`SwapError`] if the flow does not exist or has no controller, if several flows could be meant, or if the text
-    /// is not a valid scenario.
+    /// [`SwapError`] if the flow does not exist or has no controller, if several flows could be meant, if the text is
+    /// not valid TOML, or if an override does not fit the text. Most other faults of the scenario are errors of
+    /// [`with`](Self::with).
     pub fn new(
         catalogue: &'a Catalogue,
         text: &'a str,

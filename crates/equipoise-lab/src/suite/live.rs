@@ -18,8 +18,8 @@ use crate::sim::RunObserver as _;
 /// Default number of live runs of each item under each controller. It is small, because live runs take real time.
 pub const RUNS: u32 = 1;
 
-/// Maximum time of a live run in addition to the length of the scenario, for the creation of namespaces and for packets
-/// in flight at the end.
+/// Estimated time of a live run in addition to the length of the scenario, for the creation of namespaces and for
+/// packets in flight at the end.
 const AROUND: Span = Span::from_secs(3);
 
 /// Identifies the live run in progress, and the completed share of this run.

@@ -94,7 +94,7 @@ pub struct Machine {
     pub late_max_s: Option<f64>,
 }
 
-/// The mean over the runs of each metric, by the metric's key; `null` if the metric has a value in no run.
+/// The mean of each metric over the runs, by the metric's key; `null` if no run has a value of the metric.
 pub type Metrics = BTreeMap<String, Option<Estimate>>;
 
 /// A variant of a case that a controller cannot run or did not run.
@@ -343,7 +343,7 @@ pub(super) const FLOW_METRICS: &[FlowMetric] = &[
 ];
 
 /// Metrics of a phase that tables do not show: the variation of the flows' rates, and the fairness between flows in
-/// windows of 1, 5 and 20 s (RFC 8868, Sec. 3, metrics 7 and 9).
+/// windows of 1, 5 and 20 s (RFC 8868, Sec. 3, metrics 9 and 7).
 pub(super) const PHASE_METRICS: &[PhaseMetric] = &[
     ("rate_cv", |phase| {
         let found: Vec<_> = phase.flows.iter().filter_map(|flow| flow.rate_cv).collect();
@@ -537,7 +537,7 @@ impl SuiteResult {
         rows
     }
 
-    /// Returns the names of the controllers, in the order in which they ran.
+    /// Returns the names of the controllers in the order of the results, followed by controllers without results.
     pub fn controllers(&self) -> Vec<&str> {
         let mut found: Vec<&str> = Vec::new();
         let judged = self.bars.iter().flat_map(|bar| &bar.laws).map(|law| law.controller.as_str());

@@ -175,7 +175,8 @@ pub fn case(number: &str) -> Option<&'static Case> {
 }
 
 /// Returns the items with these names. A name is that of a case, such as "5.1", or of a single variant, such as
-/// "5.1/50ms-link". Without names, returns all items. A quick run has only the first variant of a case.
+/// "5.1/50ms-link". Without names, returns the items of all cases. In a quick run, a case has only its first variant,
+/// unless another variant is named.
 ///
 /// # Errors
 /// [`SuiteError::UnknownCase`] and [`SuiteError::UnknownVariant`], which suggest the most similar name.

@@ -51,7 +51,8 @@ impl MetricRow<'_> {
         }
     }
 
-    /// Returns the kind of the flow, or whether the judged control law met the bar; `None` for other scopes.
+    /// Returns the kind of the flow, or, in a row of the judged control law, whether the law met the bar. `None` in all
+    /// other rows, and if the bar was not judged.
     pub fn kind(&self) -> Option<&'static str> {
         match self.scope {
             Scope::Flow(flow) => Some(flow.kind.name()),

@@ -1,5 +1,5 @@
-//! Time series of the media and the audio of a run, with one value per second, for charts (RFC 8868, Sec. 3: "the
-//! measurements in the plot are at one-second intervals").
+//! Time series of the media of a run, with one value per second, for charts (RFC 8868, Sec. 3: "the measurements in the
+//! plot are at one-second intervals"). The audio of each flow is also measured separately, over the whole run.
 
 use equipoise::units::{Size, Span};
 use equipoise_path::link::Capacity;
@@ -205,8 +205,8 @@ impl Second {
     }
 }
 
-/// Returns the capacity of the first link in each second, in bit/s, if this capacity is recorded. Empty for a link
-/// whose rate takes planned steps, because the phases contain these steps.
+/// Returns the capacity of the first link for each second of the run, in bit/s, if this capacity is recorded. Empty for
+/// a link whose rate has planned steps, because the phases contain these steps.
 pub(super) fn capacity(scenario: &Scenario) -> Vec<f64> {
     let recorded = scenario.links.first().map(|link| &link.forward.capacity).filter(|capacity| match capacity {
         Capacity::Trace(_) => true,

@@ -23,7 +23,7 @@ pub struct Verdict {
 }
 
 impl Verdict {
-    /// Whether the judged law has at least 0.9 of the other law's rate, or at most half of its frame delay.
+    /// Whether the judged law has at least 0.9 of the other law's rate, or at most half of the other law's frame delay.
     pub fn is_good(&self) -> bool {
         self.rate.is_some_and(|rate| rate >= LEAST_RATE) || self.delay.is_some_and(|delay| delay <= MOST_DELAY)
     }

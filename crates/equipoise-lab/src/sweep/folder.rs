@@ -50,8 +50,8 @@ impl Folder {
     /// Returns the folder of a plan: either a new folder, or the folder in which the same plan was started.
     ///
     /// # Errors
-    /// [`SweepError::OtherSweep`] and [`SweepError::OtherVersion`] if the folder contains another sweep, and
-    /// [`SweepError::File`].
+    /// [`SweepError::OtherSweep`] if the folder contains another sweep, [`SweepError::File`], and the errors of
+    /// [`open`](Self::open).
     pub fn create(path: &Path, plan: &Plan) -> Result<Self, SweepError> {
         fs::create_dir_all(path.join(PARTS)).map_err(|source| SweepError::File { path: path.join(PARTS), source })?;
         let file = path.join(MANIFEST);
@@ -98,8 +98,8 @@ impl Folder {
     /// Returns the last progress.
     ///
     /// # Errors
-    /// [`SweepError::Point`] before any run starts, [`SweepError::StrangePart`], [`SweepError::File`] and
-    /// [`SweepError::Run`].
+    /// [`SweepError::Point`] before any run starts, [`SweepError::StrangePart`], [`SweepError::File`],
+    /// [`SweepError::Parquet`] and [`SweepError::Run`].
     pub fn run(
         &self,
         shard: Shard,
@@ -146,8 +146,8 @@ impl Folder {
     /// design.
     ///
     /// # Errors
-    /// [`SweepError::Incomplete`] if a part is missing, [`SweepError::StrangePart`], [`SweepError::Parquet`],
-    /// [`SweepError::Output`] and [`SweepError::Csv`].
+    /// [`SweepError::Incomplete`] if a part is missing, [`SweepError::StrangePart`], [`SweepError::File`],
+    /// [`SweepError::Parquet`], [`SweepError::Output`] and [`SweepError::Csv`].
     pub fn merge(
         &self,
         parquet: Option<Box<dyn Write + Send + '_>>,
@@ -201,7 +201,7 @@ impl Folder {
         format!("{:016x} {}..{}", fingerprint(&self.manifest), runs.start, runs.end)
     }
 
-    /// Opens the file of a part; `None` if the file is missing, or is truncated after a power failure.
+    /// Opens the file of a part; `None` if the file is missing, or is not a complete Parquet file.
     fn opened(&self, part: u64) -> Result<Option<Reader>, SweepError> {
         let path = self.file(part);
         let file = match File::open(&path) {
@@ -268,8 +268,8 @@ fn difference(found: &Design, wanted: &Design) -> Option<String> {
 
 /// Writes a temporary file next to the target file, and renames the temporary file when it is stored on disk.
 fn write_whole(path: &Path, content: &[u8]) -> Result<(), SweepError> {
-    // Two processes that write the same target use different temporary files. Their names begin with a dot, so programs
-    // that read a folder of Parquet files ignore them.
+    // Two processes on one machine that write the same target use different temporary files. The names of these files
+    // begin with a dot, so programs that read a folder of Parquet files ignore them.
     let name = path.file_name().unwrap_or_default().to_string_lossy();
     let beside = path.with_file_name(format!(".{name}.{}.part", process::id()));
     let write = || -> io::Result<()> {

@@ -1,5 +1,5 @@
-//! Derives the values and the seed of each run from the design. They depend only on the number of the run, so that any
-//! process can execute any part.
+//! Derives the values and the seed of each run from the design and the number of the run alone, so that any process can
+//! execute any part.
 
 use std::ops::Range;
 
@@ -21,8 +21,8 @@ pub struct Design {
     pub scenarios: Vec<NamedText>,
     /// Overrides for all scenarios, each `KEY=VALUE`. They are applied before the varied and drawn values.
     pub set: Vec<String>,
-    /// Keys and the values that each key takes, each `KEY=V1,V2,…`. Every combination of values is a point of the
-    /// sweep.
+    /// Keys and the values that each key takes, each `KEY=V1,V2,…`. Every combination of values is a point of the sweep
+    /// for each scenario and each random point.
     pub vary: Vec<String>,
     /// Keys whose values are drawn, each `KEY=DISTRIBUTION(A, B)`.
     pub draw: Vec<String>,
@@ -80,8 +80,9 @@ pub struct PlannedRun {
 /// Maximum number of runs. No practical sweep has more runs, and programs that read numbers as doubles represent all
 /// run numbers exactly.
 const MOST_RUNS: u64 = 1 << 40;
-/// Approximate number of parts of a sweep. An interruption loses at most one part per thread, and any file system can
-/// store this number of files.
+/// Approximate number of parts of a sweep. With this number, an interruption loses only a small share of the runs, and
+/// any file system can store the files. A sweep with fewer runs has one part per run. If the parts would be larger than
+/// allowed, the sweep has more parts.
 const PARTS: u64 = 500;
 /// Maximum number of runs in a part.
 const MOST_RUNS_PER_PART: u64 = 1000;
@@ -217,7 +218,7 @@ impl Plan {
     /// number of threads or all cores.
     ///
     /// # Errors
-    /// [`SweepError::Point`] for the first point that cannot be run.
+    /// [`SweepError::Point`] for a point that cannot be run, which need not be the first one.
     pub fn check(&self, runs: &[Range<u64>], threads: Option<usize>) -> Result<(), SweepError> {
         let per_point = self.runs_per_point();
         let points = |runs: &Range<u64>| runs.start / per_point..runs.end.div_ceil(per_point);
@@ -269,7 +270,7 @@ impl Plan {
         Ok(flows)
     }
 
-    /// Returns the table rows of a run of this scenario.
+    /// Simulates a run of this scenario, and returns the run's table rows.
     pub(super) fn rows(
         &self,
         planned: &PlannedRun,

@@ -17,9 +17,9 @@ use crate::sim::{Execution, SimError, Stop};
 /// The progress of a sweep.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Progress {
-    /// Number of runs that have been completed since the call.
+    /// Number of runs that the current call of [`Folder::run`](super::Folder::run) or [`Plan::simulate`] has completed.
     pub done: u64,
-    /// Number of runs that were missing at the time of the call.
+    /// Number of all runs that this call has to complete.
     pub planned: u64,
 }
 

@@ -12,7 +12,7 @@ use crate::scenario::{Flow, FlowKind, Override, Scenario};
 /// A column of the table of a sweep.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Column {
-    /// Name of the column, which ends with the unit of the column's numbers.
+    /// Name of the column, which ends with the unit of the column's numbers if they have a unit.
     pub name: String,
     /// The type of the column's cells.
     pub kind: ColumnKind,
@@ -240,7 +240,7 @@ impl Table {
     /// Adds the rows of a table with the same columns. If this returns an error, the table must be discarded.
     ///
     /// # Errors
-    /// [`SweepError::Row`] if the other table has different columns.
+    /// [`SweepError::Row`] if the other table has more columns, fewer columns, or columns of other types.
     pub(super) fn append(&mut self, other: Self) -> Result<(), SweepError> {
         self.check_length(other.cells.len())?;
         for ((column, cells), more) in self.columns.iter().zip(&mut self.cells).zip(other.cells) {
@@ -255,8 +255,8 @@ impl Table {
         Ok(())
     }
 
-    /// Refuses a row that has more or fewer cells than the table has columns. The error names the first extra or
-    /// missing cell.
+    /// Refuses a row that has more or fewer cells than the table has columns. The error names the column of the first
+    /// missing cell, or contains the number of cells if there are too many.
     fn check_length(&self, cells: usize) -> Result<(), SweepError> {
         if cells == self.columns.len() {
             return Ok(());

@@ -74,7 +74,7 @@ fn rows_are_those_of_single_runs() {
     }
 }
 
-/// Returns the content of all files in a folder, by their names.
+/// Returns the content of all files of parts in the folder of a sweep, by their names.
 fn files(folder: &std::path::Path) -> BTreeMap<String, Vec<u8>> {
     let entries = fs::read_dir(folder.join("parts")).expect("readable").map(|entry| entry.expect("readable"));
     let name = |entry: &fs::DirEntry| entry.file_name().to_string_lossy().into_owned();

@@ -25,7 +25,7 @@ fn run(text: &str) -> Run {
     simulate_many(&scenario, (1, 1), None, |run| run, &|_| {}).expect("it can be simulated").remove(0)
 }
 
-/// A video of at most 1.5 Mbit/s on a path of 1 Mbit/s. The test uses known properties of the laws: Google's law reacts
+/// A video of at most 1.5 Mbit/s on a path of 1 Mbit/s. The bounds allow for these properties: Google's law reacts
 /// to a growing delay, NADA keeps about 15 ms of queue, and `SCReAM` leaves a fifth of the capacity unused.
 #[test]
 fn laws_by_packet_use_a_path_and_leave_its_queue_nearly_empty() {

@@ -30,8 +30,8 @@ fn below_a_hundredth(rates: &[f64], queues: &[&str], reports: &[f64]) {
                 let (lost, used) = alone(*rate, queue, *report_s);
                 let what = format!("{rate} Mbit/s, {queue}, a report every {report_s} s");
                 assert!(lost < 0.01, "{what}: {:.2} % lost", lost * 100.0);
-                // With a report every 5 s the rate grows slowly. With more frequent reports, the session must use the
-                // capacity.
+                // With a report every 5 s the rate grows slowly. With more frequent reports, the session must use more
+                // than a tenth of the capacity.
                 assert!(*report_s > 1.0 || used > 0.1, "{what}: {:.0} % used", used * 100.0);
             }
         }

@@ -7,8 +7,8 @@ use equipoise_lab::result::{FlowResult, FramesResult, Report};
 use equipoise_lab::scenario::{Override, Scenario, Value};
 use equipoise_lab::sim;
 
-/// A call at a constant rate over a link with twice that capacity. The propagation delay is 20 ms, and packets have
-/// 1000 bytes.
+/// A call at a constant rate over a link whose capacity is twice this rate. The propagation delay is 20 ms, and packets
+/// have at most 1000 bytes.
 const CALL: &str = r#"
 name = "call"
 duration = "60 s"
@@ -56,11 +56,11 @@ fn refused(overrides: &[Override]) -> String {
     Scenario::parse_with(CALL, overrides).expect_err("it is wrong").to_string()
 }
 
-/// Of the rate of 1 Mbit/s, audio with headers of 84 bytes takes 53.6 kbit/s, and the headers of 25 half-empty packets
-/// take 5.6 kbit/s. A video frame therefore has 4442 bytes, in five packets with up to 944 bytes of payload each. The
-/// first packet is sent immediately. Each further packet is sent 5.33 ms after the previous one, the time of 1000 bytes
-/// at 1.5 Mbit/s, with audio packets in between. The last packet takes less than 4 ms at 2 Mbit/s and 20 ms of
-/// propagation.
+/// Of the rate of 1 Mbit/s, audio with headers of 56 bytes takes 42.4 kbit/s. Half a header for each of the 25 frames
+/// per second takes 5.6 kbit/s, because the last packet of a frame is not full. A video frame therefore has 4493 bytes,
+/// in five packets with up to 944 bytes of payload each. The first packet is sent immediately. Each further packet is
+/// sent 5.33 ms after the previous one, the time of 1000 bytes at 1.5 Mbit/s, with audio packets in between. The last
+/// packet takes less than 4 ms at 2 Mbit/s and 20 ms of propagation.
 #[test]
 fn a_frame_takes_its_packets_own_time_and_the_way() {
     let flow = run(&call(&[]));
@@ -71,7 +71,7 @@ fn a_frame_takes_its_packets_own_time_and_the_way() {
     assert!(most < 0.052, "{most}");
     let audio = flow.audio.expect("it sends audio");
     assert_eq!((audio.captured, audio.lost, audio.late), (2901, 0, 0));
-    // An audio packet has 134 bytes. It waits for at most one video packet at the sender, and for at most one in the
+    // An audio packet has 106 bytes. It waits for at most one video packet at the sender, and for at most one in the
     // queue.
     assert!(audio.delay.max_s.expect("frames") < 0.020 + 0.0006 + 0.0054 + 0.004, "{:?}", audio.delay);
     let rate = flow.mean_rate_bps.expect("a rate") / 1e6;
@@ -119,8 +119,8 @@ fn frames_are_skipped_in_place_of_late() {
     assert!(with.delay.p95_s.expect("frames") < 0.3, "{with:?}");
 }
 
-/// If it fails, frames are sent at different times in live and in simulated runs, beyond the timing errors of the
-/// machine.
+/// If it fails, the number, the delay or the loss of frames differs between live and simulated runs by more than the
+/// timing errors of the machine explain.
 #[test]
 #[ignore = "real time: 8 s"]
 fn a_call_does_the_same_live_as_simulated() {

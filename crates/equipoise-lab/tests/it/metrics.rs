@@ -58,9 +58,8 @@ fn intervals_and_criteria_are_those_of_the_hand() {
     let mut recorder = Recorder::new(&scenario, Instant::from_nanos(ORIGIN));
     // This packet is sent during the warm-up, so it counts only for the totals.
     packet(&mut recorder, 500, Some(100));
-    // The intervals that start at 1, 2 and 3 s have mean delays of 8, 12 and 11 ms. One packet of the third of these
-    // intervals is lost. The last packet of the second of them arrives during the third, but counts for the second, in
-    // which it was sent.
+    // The intervals that start at 1, 2 and 3 s have mean delays of 8, 12 and 11 ms. The packet that is sent at 2995 ms
+    // arrives after 3 s, but counts for the interval in which it is sent. The last packet is lost.
     for (millis, delay) in [(1100, Some(6)), (1200, Some(10)), (2100, Some(10)), (2995, Some(14))] {
         packet(&mut recorder, millis, delay);
     }

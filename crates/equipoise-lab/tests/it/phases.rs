@@ -83,7 +83,7 @@ fn a_queue_that_grows_and_shrinks_is_seen_in_the_waits_of_phases() {
 /// If it fails, the calm queueing delays include the queue of the second after a fall of the capacity.
 #[test]
 fn calm_leaves_out_the_second_after_a_fall() {
-    // For 0.5 s, 2 Mbit/s arrive at a link of 1 Mbit/s. The resulting queue is empty after another 0.5 s at 4 Mbit/s.
+    // For 0.5 s, 2 Mbit/s arrive at a link of 1 Mbit/s. The resulting queue is empty after another 0.25 s at 4 Mbit/s.
     let link =
         "rate = \"4 Mbit/s\"\nsteps = [{ at = \"5 s\", rate = \"1 Mbit/s\" }, { at = \"5.5 s\", rate = \"4 Mbit/s\" }]";
     let run = run(&two(["1 Mbit/s", "1 Mbit/s"], link));
@@ -107,7 +107,8 @@ fn jitter_is_no_wait_in_a_queue() {
     assert!(found.mean_s.expect("packets") < 1e-6, "{found:?}");
 }
 
-/// Media of 1 Mbit/s share a link of 3 Mbit/s with a TCP connection that uses the remaining capacity.
+/// Two media flows of 1 Mbit/s each share a link of 3 Mbit/s with a TCP connection that uses the remaining capacity.
+/// The second media flow stops at 10 s.
 #[test]
 fn throughput_is_set_against_that_of_tcp() {
     let tcp = "[[flow]]\nname = \"tcp\"\npath = [\"way\"]\npacket_size = \"1500 B\"\nwindow = { name = \"reno\" }\n";

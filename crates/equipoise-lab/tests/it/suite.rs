@@ -31,8 +31,9 @@ fn sessions(scenario: &Scenario) -> Vec<&Flow> {
     scenario.flows.iter().filter(|flow| matches!(flow.kind, FlowKind::Session { .. })).collect()
 }
 
-/// Returns the times at which the rate of the shared link changes in a direction, and the rates in kbit/s minus the
-/// planned rate of UDP traffic. `None` if the direction has no rate limit.
+/// Returns the capacity that UDP traffic leaves on the shared link in a direction. For each change of the link's rate
+/// or of the planned UDP rate, there is the time in s, and the new difference of the two rates in kbit/s. `None` if the
+/// direction has no rate limit.
 fn left(scenario: &Scenario, direction: Direction) -> Option<Vec<(i64, u64)>> {
     let link = scenario.links.iter().find(|link| link.name == "bottleneck").expect("a shared link");
     let Capacity::Rate(rate) = &link.direction(direction).capacity else { return None };
@@ -56,8 +57,8 @@ fn table(rows: &[(i64, f64)], reference: f64) -> Vec<(i64, u64)> {
     rows.iter().map(|&(at, ratio)| (at, (ratio * reference).round() as u64)).collect()
 }
 
-/// Checks the capacities of tables 1 to 4. Variants either change the rate of the link, or send UDP traffic of (4 - x)
-/// Mbit/s over a link of 4 Mbit/s.
+/// Checks the capacities of tables 1 to 4. Variants either change the rate of the link, or send UDP traffic over a link
+/// of 4 Mbit/s so that the capacity in the table remains.
 #[test]
 fn capacities_vary_as_tables_1_to_4_say_by_the_link_and_by_udp() {
     let one = Some(table(&[(0, 1.0), (40, 2.5), (60, 0.6), (80, 1.0)], 1000.0));
@@ -359,8 +360,8 @@ fn the_json_has_its_fixed_names_with_a_mean_and_its_interval_each() {
     assert_eq!((read.results.len(), read.to_markdown()), (2, result.to_markdown()));
 }
 
-/// If it fails, a mean of the suite differs from the mean over single runs of the scenario, or a flow's rate does not
-/// include its audio.
+/// If it fails, a mean of the suite differs from the mean over single runs of the scenario, the rate of audio is wrong,
+/// or the time series of a flow do not add up to the rate that the flow received.
 #[test]
 fn the_means_are_those_of_the_runs_themselves() {
     let item = short();

@@ -40,8 +40,9 @@ fn the_demos_delay_settles_under_the_robust_law_and_runs_away_under_the_printed(
     assert!(held <= 2, "{held} of 20 held under the printed law");
 }
 
-/// If the delay exceeds the report interval, no packet remains after the cut of Waki 2013, Eq. 14. If the test fails,
-/// the session does not reduce its rate in this case, or does not recover when the path is free again.
+/// If the delay exceeds half of the report interval, all packets of the interval were sent before the cut of Waki 2013,
+/// Eq. 13, so a report has no statistics. If the test fails, the session does not reduce its rate in this case, or does
+/// not recover when the path is free again.
 #[test]
 fn an_overload_that_outgrows_the_interval_is_backed_off_from() {
     let overload = DEMO.replacen(

@@ -81,7 +81,7 @@ impl Tun {
         // Setting addresses and routes and bringing the device up is left to the host.
         let device = DeviceBuilder::new().name(name).inherit_enable_state().build_sync().map_err(failed)?;
         device.set_nonblocking(true).map_err(failed)?;
-        // An error is ignored: a user without the capability may own a device, but cannot change it.
+        // An error is ignored: a user without `CAP_NET_ADMIN` may own a device, but cannot change it.
         let _ = device.set_tx_queue_len(READ_QUEUE);
         let fd = device.as_fd().try_clone_to_owned().map_err(failed)?;
         Ok(Self { fd, name: name.to_owned() })

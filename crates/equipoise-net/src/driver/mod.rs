@@ -97,7 +97,8 @@ pub struct Finished<E, O> {
 /// Counters of an endpoint's host.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct HostStats {
-    /// Number of datagrams from an address that is not the peer's.
+    /// Number of datagrams that were dropped before the endpoint, for example because they came from another address
+    /// than the peer's or were forged.
     pub foreign: u64,
     /// The counters of the host's sockets.
     pub socket: SocketStats,
@@ -122,9 +123,9 @@ impl<E, O> Running<E, O> {
         self.worker.is_finished()
     }
 
-    /// Waits until the endpoint ends: its peer ended the session, its host failed, all payload was sent after the last
-    /// [`PayloadSender`](crate::PayloadSender) had been dropped, or [`request_stop`](Self::request_stop) was called
-    /// before.
+    /// Waits until the endpoint ends: its peer ended the session, its host failed, the last
+    /// [`PayloadSender`](crate::PayloadSender) was dropped and all payload was sent, or
+    /// [`request_stop`](Self::request_stop) was called.
     ///
     /// # Errors
     /// The error of the endpoint's host, if any.

@@ -52,10 +52,10 @@ pub enum PeerError {
         #[from]
         source: FingerprintError,
     },
-    /// The description has no address, or has a host name instead of an address.
+    /// The description has no usable address: it has none, a host name, or an unspecified or multicast address.
     #[error("the description's address is {found:?}; use the address at which the peer receives, as found by ICE")]
     Address {
-        /// The text in the description instead of an address.
+        /// The text in the place of the address; empty if there is none.
         found: String,
     },
     /// The description's `a=setup` attribute has a value that cannot be used.
@@ -140,7 +140,7 @@ fn fingerprint(session: &Session, media: &Media) -> Result<Fingerprint, PeerErro
 fn setup(session: &Session, media: &Media) -> Result<Setup, PeerError> {
     match values(session, media, "setup").first().copied() {
         Some("passive" | "actpass") => Ok(Setup::Active),
-        // If the `a=setup` attribute is missing, the peer is active (RFC 4145, Sec. 4).
+        // If the `a=setup` attribute is missing in an offer, the peer is active (RFC 4145, Sec. 4).
         Some("active") | None => Ok(Setup::Passive),
         Some(other) => Err(PeerError::Setup { found: other.to_owned() }),
     }

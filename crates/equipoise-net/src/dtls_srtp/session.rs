@@ -356,8 +356,8 @@ impl DtlsSrtp {
             return self.on_failure(now, failure);
         }
         if asked && !half.association.awaits_cookie() {
-            // The peer has returned the cookie, so it receives at this address. Its earlier handshakes from this
-            // address are abandoned.
+            // The peer has returned the cookie, so it receives at this address. Earlier handshakes from this address
+            // for which a cookie was returned are abandoned.
             let half = self.half.remove(at);
             self.half.retain(|other| other.from != half.from || other.association.awaits_cookie());
             self.make_room(MOST_PROVED, |half| !half.association.awaits_cookie());
@@ -387,7 +387,7 @@ impl DtlsSrtp {
         self.on_trouble(now, trouble);
     }
 
-    /// Handles a failed handshake. The active endpoint schedules another attempt.
+    /// Handles a failed handshake. The active endpoint schedules another attempt, or gives up.
     fn on_trouble(&mut self, now: Time, trouble: HandshakeError) {
         self.trouble = Some(trouble);
         if self.config.setup == Setup::Active && self.live.is_none() {

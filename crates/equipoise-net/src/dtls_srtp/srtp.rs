@@ -23,7 +23,7 @@ pub enum ProtectError {
     #[error("this is not an RTP or RTCP packet")]
     Malformed,
     /// The packet's sequence number was used with these keys, or may have been used. Two packets with the same number
-    /// would reveal their contents, and with AES-GCM also the authentication key (RFC 3711, Sec. 9.1).
+    /// would reveal the XOR of their contents (RFC 3711, Sec. 9.1), and with AES-GCM also the authentication key.
     #[error(
         "packet {sequence} of source {ssrc:#010x} was protected before; a retransmission needs its own source (RFC 4588)"
     )]

@@ -47,7 +47,7 @@ pub struct EmulatorConfig {
     pub routes: Vec<Route>,
     /// Time between two samples of the links' counters; `None` for no samples.
     pub sample_interval: Option<Span>,
-    /// Called for each packet that leaves the emulator; `None` for no watcher.
+    /// Called for each packet that has passed all links of its route; `None` for no watcher.
     pub watcher: Option<Watcher>,
 }
 
@@ -90,8 +90,8 @@ pub struct EmulatorReport {
     pub foreign: u64,
     /// Number of packets that the emulator dropped for lack of memory; the links' own drops are not included.
     pub refused: u64,
-    /// Number of packets that the kernel dropped at the emulator's sockets on receipt or on sending, if it counts
-    /// these.
+    /// Number of packets lost at the emulator's sockets: the kernel dropped them on receipt (if it counts these) or did
+    /// not accept them for sending, or they were longer than the interface's MTU.
     pub lost_at_sockets: u64,
     /// Number of packets that were still in flight at the end.
     pub in_flight: u64,
@@ -140,8 +140,9 @@ impl Emulator {
     /// Starts to forward packets between the hosts of a test bed.
     ///
     /// # Errors
-    /// [`NetError::Link`] and [`NetError::UnknownLink`] if the network is invalid; [`NetError::PacketSocket`] and
-    /// [`NetError::Spawn`] if the system refuses a socket or a thread.
+    /// [`NetError::Link`] and [`NetError::UnknownLink`] if the network is invalid; [`NetError::TestBed`],
+    /// [`NetError::NoInterface`] and [`NetError::InterfaceDown`] if the test bed is damaged; [`NetError::PacketSocket`]
+    /// and [`NetError::Spawn`] if the system refuses a socket or a thread.
     pub fn start_in(bed: &TestBed, clock: &Clock, config: EmulatorConfig) -> Result<Self, NetError> {
         let traffic =
             Traffic::Known(config.routes.iter().zip(0..).map(|(route, number)| route.known(number)).collect());

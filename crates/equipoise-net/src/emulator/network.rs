@@ -113,7 +113,7 @@ impl Network {
         self.sampling = Some(Sampling { interval, next: origin + interval, samples: Vec::new() });
     }
 
-    /// Makes the network call `watcher` for each packet that leaves.
+    /// Makes the network call `watcher` for each packet that has passed all links of its route.
     pub(super) fn watch(&mut self, watcher: Watcher) {
         self.watcher = Some(watcher);
     }
@@ -396,8 +396,7 @@ mod tests {
         let beside = Arrival { at: micros(1), manner: Manner::Beside, client: 0, header: HEADER };
         network.stage(FORWARD, beside, &PACKET);
         assert_eq!(drain(&mut network).len(), 4);
-        // The second link has the same rate, so packets do not wait there. A packet that waited 1 ms at the first link
-        // arrives at the second link 1 ms later than the packet before it.
+        // Packets arrive at the second link 1 ms apart. Their transmission there also takes 1 ms, so they do not wait.
         let found: Vec<_> = heard.try_iter().collect();
         let expected = [(12_000, 0, 1), (13_000, 1000, 2), (14_000, 2000, 3)];
         let size = Size::from_bytes(1000);

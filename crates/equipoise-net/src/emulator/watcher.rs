@@ -23,8 +23,8 @@ pub struct Passed<'a> {
     pub datagram: Option<&'a [u8]>,
 }
 
-/// A function that is called for each packet that leaves an emulator. It is called on the emulator's thread before the
-/// packet is sent, so a slow watcher delays packets.
+/// A function that an emulator calls for each packet that has passed all links of its route. It is called on the
+/// emulator's thread before the packet is sent, so a slow watcher delays packets.
 #[derive(Clone)]
 pub struct Watcher(Arc<dyn Fn(&Passed<'_>) + Send + Sync>);
 

@@ -45,7 +45,7 @@ pub(crate) struct Ip {
     pub(crate) header: usize,
     /// Whether the IP version is 6; otherwise it is 4.
     pub(crate) v6: bool,
-    /// Number of the protocol above IP; `None` for fragments.
+    /// Number of the protocol above IP, or of IPv6's first extension header; `None` for IPv4 fragments.
     pub(crate) protocol: Option<u8>,
 }
 

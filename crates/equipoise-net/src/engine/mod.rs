@@ -136,7 +136,7 @@ pub(crate) struct Departure {
 /// Counters of the sockets or devices at both sides of the path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PortStats {
-    /// Number of packets that the system did not accept for sending.
+    /// Number of packets that the system did not accept for sending, or whose client's socket was closed.
     pub unsent: u64,
     /// Number of packets lost because a receive buffer was full, if the system counts these.
     pub overflowed: u64,
@@ -239,7 +239,8 @@ impl<P: Ports, M: Medium> Engine<P, M> {
         (self.ports.stamped() && sleep > Span::ZERO).then_some(sleep)
     }
 
-    /// Waits until the next packet is due or arrives. All packets that arrived no later than `horizon` have been read.
+    /// Waits until the next packet is due or arrives. If packets are in flight and `sleep` is set, an arrival does not
+    /// end the wait, but `horizon + sleep` does. All packets that arrived no later than `horizon` have been read.
     fn rest(&mut self, horizon: Time, sleep: Option<Span>) -> Result<(), NetError> {
         let now = self.clock.now();
         let next = self.medium.next();

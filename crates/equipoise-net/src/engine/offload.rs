@@ -47,8 +47,8 @@ pub(super) fn complete_checksum(frame: &mut [u8], ip: Ip) -> bool {
     true
 }
 
-/// Splits a TCP packet of several segments into frames with at most `mtu` bytes, and calls `each` with each frame in
-/// order. Returns whether the packet could be split.
+/// Splits a TCP packet of several segments into frames whose IP packets have at most `mtu` bytes, and calls `each` with
+/// each frame in order. Returns whether the packet could be split.
 ///
 /// The packet does not contain the sender's segment size, so the segments are as long as `mtu` permits.
 pub(super) fn take_apart(frame: &[u8], ip: Ip, mtu: usize, scratch: &mut Vec<u8>, mut each: impl FnMut(&[u8])) -> bool {

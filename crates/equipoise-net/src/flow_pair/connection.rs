@@ -15,7 +15,7 @@ use crate::tcp::diagnosis::{Diagnosis, Progress};
 use crate::tcp::{failed, is_gone};
 use crate::{NetError, Time};
 
-/// Number of round-trip times for which the preset window is paced. Our choice: after this time, arriving
+/// Number of round-trip times for which TCP is paced to the preset window. Our choice: after this time, arriving
 /// acknowledgements determine when TCP sends.
 const PACED_ROUND_TRIPS: i64 = 4;
 /// The file with the setting whether the host resets TCP's congestion window after an idle time.
@@ -34,10 +34,11 @@ pub(super) struct Connection {
     last: Progress,
     /// Number of reductions of the congestion window so far.
     reductions: u64,
-    /// The current value of the socket option `TCP_NOTSENT_LOWAT`.
+    /// The last value of the socket option `TCP_NOTSENT_LOWAT`, in bytes; `None` if it was never set.
     awaited: Option<u64>,
     preset: WindowPreset,
-    /// Sets TCP's congestion window; `None` if the host does not permit this.
+    /// The means to set TCP's congestion window; `None` if none was configured. It is used only if `preset` is
+    /// [`WindowPreset::Set`].
     control: Option<WindowControl>,
     /// When pacing ends; `None` if TCP is not paced.
     paced_until: Option<Time>,
@@ -57,8 +58,8 @@ impl Connection {
     pub(super) fn new(stream: TcpStream, control: Option<WindowControl>) -> Result<Self, NetError> {
         let (local, peer) = (stream.local_addr().map_err(failed("open"))?, stream.peer_addr().map_err(failed("open"))?);
         let headers = if peer.is_ipv4() { 40 } else { 60 };
-        // A window of 0 removes a preset window. Because no window is preset yet, this changes nothing, but it shows
-        // whether the host permits to set windows.
+        // A window of 0 removes a preset window. Because no window is preset yet, this call changes nothing, but it
+        // shows whether the host permits to set windows.
         let can_set = |control: &WindowControl| control.set(stream.as_fd(), 0).is_ok();
         let preset = match (&control, MaxPacingRate.set(&stream, &UNLIMITED)) {
             (Some(control), _) if can_set(control) => WindowPreset::Set,
@@ -127,7 +128,7 @@ impl Connection {
         }
     }
 
-    /// Limits TCP to `window` in each of the first round-trip times, by the method that the host permits.
+    /// Reduces TCP's congestion window to `window`, or paces TCP instead. If the host permits neither, does nothing.
     fn preset_window(&mut self, now: Time, window: Size) {
         match self.preset {
             WindowPreset::Set => {
@@ -141,7 +142,7 @@ impl Connection {
         }
     }
 
-    /// Paces TCP to one `window` per round-trip time, for the first round-trip times.
+    /// Paces TCP to one `window` per round-trip time, for the next [`PACED_ROUND_TRIPS`] round-trip times.
     fn pace(&mut self, now: Time, window: Size) {
         let round_trip = self.last.round_trip;
         if round_trip <= Span::ZERO {

@@ -165,7 +165,8 @@ impl PairEnds {
 }
 
 impl RunningPair {
-    /// Whether the flow pair has failed. Without a failure, a flow pair does not end by itself.
+    /// Whether the sender or the receiver has ended. Before [`stop_sending`](Self::stop_sending), they end only if the
+    /// flow pair fails.
     pub fn is_finished(&self) -> bool {
         self.near.is_finished() || self.far.is_finished()
     }
@@ -192,7 +193,7 @@ impl RunningPair {
     }
 }
 
-/// An observer of the receiver, which keeps the connection's receive window at its limit.
+/// An observer of the receiver that also limits the connection's receive window again after each read from TCP.
 struct Held<O> {
     connection: TcpStream,
     window: ReceiveWindow,

@@ -42,8 +42,8 @@ pub struct PairListener {
 impl PairListener {
     /// Starts to listen at `address`; port 0 means any free port.
     ///
-    /// TCP listens at this address. The first flow receives its datagrams at the UDP port of the same number, if this
-    /// port is free. The other flows use any free ports.
+    /// TCP listens at this address. A new flow receives its datagrams at the UDP port of the same number if this port
+    /// is free, and otherwise at any free port.
     ///
     /// # Errors
     /// [`NetError::Tcp`] if the address is not available, [`NetError::Spawn`] if no thread can be started.
@@ -83,8 +83,8 @@ impl PairListener {
         self.arriving.poll_recv(context)
     }
 
-    /// Number of connections that were closed because they were not flow pairs, sent no first message, or arrived when
-    /// 128 flows already waited to be accepted.
+    /// Number of connections that were closed because they were not flow pairs, sent no first message in time, or
+    /// arrived when 128 flows already waited to be accepted, or because their receiver could not be started.
     pub fn turned_away(&self) -> u64 {
         self.turned_away.load(Ordering::Relaxed)
     }
@@ -148,7 +148,7 @@ impl Door {
                     self.opening.push(Opening::new(stream, self.clock.now() + PATIENCE));
                 }
                 Err(error) if error.kind() == ErrorKind::WouldBlock => break,
-                // The peer closed the connection before it was accepted.
+                // The peer closed the connection before it was accepted, or a signal interrupted the call.
                 Err(error) if matches!(error.kind(), ErrorKind::ConnectionAborted | ErrorKind::Interrupted) => {}
                 Err(source) if self.opening.is_empty() && self.queue.is_closed() => {
                     return Err(failed("accept")(source));

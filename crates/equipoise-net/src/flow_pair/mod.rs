@@ -25,9 +25,9 @@
 //! ```
 //!
 //! Source: Tobe 1999, Sec. 4 and 5. The protocol is implemented in [`equipoise_pair`]. This module adds the sockets, a
-//! thread that serves them at each host, and queues between this thread and the application. Every blocking call also
-//! has an asynchronous variant, `…_async`. It uses the same thread: the async runtime's timers and sockets are not
-//! used.
+//! thread that serves them at each host, and queues between this thread and the application. Most blocking calls
+//! also have an asynchronous variant, `…_async`. These variants use the same thread: the async runtime's timers and
+//! sockets are not used.
 //!
 //! TCP is the implementation of the host. The number of bytes that TCP has not sent is limited with
 //! `TCP_NOTSENT_LOWAT`, and acknowledgements are read from the kernel's connection state. [`PairState`] shows what the
@@ -84,8 +84,8 @@ pub struct PairConfig {
 }
 
 impl Default for PairConfig {
-    /// A flow as in the paper, with packets of 1200 bytes. Reports are requested every second (Tobe 1999, Sec. 6.1),
-    /// and the sender waits 5 s for the receiver's answer (our choice).
+    /// A flow as in the paper, but with packets of 1200 bytes (our choice). Reports are requested every second (Tobe
+    /// 1999, Sec. 6.1), and the sender waits 5 s for the receiver's answer (our choice).
     fn default() -> Self {
         Self {
             tpba: TpbaConfig::PAPER,

@@ -3,8 +3,7 @@
 use nix::{libc, setsockopt_impl, sockopt_impl};
 
 sockopt_impl!(
-    /// The maximum rate at which the kernel sends from a socket, in bytes per second; `u32::MAX` for no limit (`man 7
-    /// socket`).
+    /// The maximum rate at which the kernel sends from a socket, in bytes per second; `u32::MAX` for no limit.
     MaxPacingRate,
     SetOnly,
     libc::SOL_SOCKET,

@@ -32,15 +32,16 @@ pub struct PairReceiver {
 }
 
 impl PairReceiver {
-    /// Maximum number of ADUs that wait for [`recv`](Self::recv), in addition to those that wait for earlier ADUs. Our
-    /// choice, as is the value of [`MOST`](Self::MOST).
+    /// Maximum number of ADUs in the queue from which [`recv`](Self::recv) takes them. Our choice, as is the value of
+    /// [`MOST`](Self::MOST).
     pub const MOST_ADUS: usize = 4096;
-    /// Maximum number of bytes of ADUs that wait for [`recv`](Self::recv). Beyond this limit, nothing more is accepted:
-    /// TCP has to wait, and in a running period (RTP) ADUs are finally dropped.
+    /// If the queue contains at least this number of bytes of ADUs, no ADU is added. In addition, up to
+    /// [`equipoise_pair::ReceiverConfig::MOST`] bytes of ADUs wait before the queue. If this second limit is reached,
+    /// TCP has to wait, and in a running period (RTP) ADUs are dropped.
     pub const MOST: usize = Shared::MOST;
 
-    /// Starts a receiver for the flow whose sender connected with `stream` and sent `hello`, its first message. Returns
-    /// the message that answers `hello`.
+    /// Starts a receiver for the flow whose sender connected with `stream` and sent `hello`, its first message. Also
+    /// returns the message that answers `hello`.
     pub(super) fn start(
         stream: TcpStream,
         hello: PairHello,
@@ -100,7 +101,7 @@ impl PairReceiver {
         self.shared.end.get().copied()
     }
 
-    /// Number of bytes of ADUs that wait for [`recv`](Self::recv).
+    /// Number of bytes of ADUs in the queue from which [`recv`](Self::recv) takes them.
     pub fn waiting(&self) -> usize {
         self.shared.waiting.load(Ordering::Relaxed)
     }

@@ -113,8 +113,8 @@ impl PairSender {
 
     /// The asynchronous variant of [`send`](Self::send).
     ///
-    /// If the future is dropped before it completes, only the first bytes of data longer than 64 kB may have been added
-    /// to the ADU. Data of 64 kB or less is added completely or not at all.
+    /// If the future is dropped before it completes, data of 64 kB or less has been added to the ADU completely or not
+    /// at all. Of longer data, possibly only the first bytes have been added.
     ///
     /// # Errors
     /// The errors of [`send`](Self::send).

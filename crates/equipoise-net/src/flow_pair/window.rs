@@ -33,8 +33,8 @@ pub enum IdleWindow {
     /// The window stays, as required by Tobe 1999, Sec. 4.
     Kept,
     /// The host resets the window to the initial window. Unless the window is [set](WindowPreset::Set) after this, TCP
-    /// begins each probing period with slow start, up to three quarters of its earlier window. To avoid the reset, root
-    /// may set `net.ipv4.tcp_slow_start_after_idle` to 0.
+    /// begins each probing period with slow start, up to at least three quarters of its earlier window. To avoid the
+    /// reset, root may set `net.ipv4.tcp_slow_start_after_idle` to 0.
     Reset,
 }
 
@@ -60,7 +60,8 @@ type SetWindow = dyn Fn(BorrowedFd<'_>, u32) -> io::Result<()> + Send + Sync;
 
 impl WindowControl {
     /// A control for connections that use this congestion control. `set` is called with a connection and a window in
-    /// segments. The window must apply from the next segment on; no data is in flight at this time.
+    /// segments. The window must apply from the next segment on; no data is in flight at this time. A window of 0 must
+    /// remove a window that has not been applied yet.
     pub fn new(
         congestion_control: impl Into<String>,
         set: impl Fn(BorrowedFd<'_>, u32) -> io::Result<()> + Send + Sync + 'static,

@@ -23,7 +23,7 @@ pub struct Measurement {
     pub round_trip: Option<Span>,
     /// Share of the packets in the interval of the latest report that were lost, 0 to 1.
     pub fraction_lost: Option<f64>,
-    /// Number of packets that were sent since the session began and have not arrived.
+    /// Number of packets that were sent before the request for the latest report and have not arrived.
     pub lost: Option<u64>,
     /// How far the receiver's clock is ahead of the sender's clock, and the uncertainty of this value.
     pub offset: Option<Offset>,
@@ -34,9 +34,9 @@ pub struct Measurement {
 /// A receiver's measurements of a session.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Reception {
-    /// Number of packets received; duplicates count once.
+    /// Number of media packets received; duplicates count once.
     pub packets: u64,
-    /// Total bytes of the IP packets received.
+    /// Total size of these packets as IP packets, in bytes.
     pub bytes: u64,
     /// Number of packets that were lost or arrived too late, so that their payload is missing.
     pub missing: u64,
@@ -51,9 +51,9 @@ pub struct Reception {
 /// A summary of a sender's session that has ended.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Summary {
-    /// Number of media packets sent.
+    /// Number of media packets sent, without retransmissions.
     pub packets: u64,
-    /// Total bytes of the IP packets sent.
+    /// Total size of these packets as IP packets, in bytes.
     pub bytes: u64,
     /// The last measurements of the path.
     pub measurement: Measurement,

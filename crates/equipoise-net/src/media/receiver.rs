@@ -95,8 +95,8 @@ pub struct Received {
     /// Number of packets directly before this payload whose payload is missing: they were lost, or the application did
     /// not take their payload in time.
     pub missing: u64,
-    /// When the session delivered the payload. This is its arrival time, unless it waited for missing packets before
-    /// it, which arrived later or never.
+    /// When the session delivered the payload. This is the arrival time of the payload, unless the payload had to wait
+    /// for earlier packets that were missing.
     pub at: Time,
     /// The next bytes of the stream, or one RTP packet.
     pub payload: Vec<u8>,
@@ -173,7 +173,8 @@ struct Porter {
     runtime: Handle,
     door: mpsc::Sender<Incoming>,
     unaccepted: Arc<AtomicU64>,
-    /// The sessions by number. A session is removed when its [`Incoming`] is dropped.
+    /// The sessions by number. A session is removed when it ends, or when payload arrives after its [`Incoming`] was
+    /// dropped.
     sessions: BTreeMap<u64, Delivery>,
 }
 

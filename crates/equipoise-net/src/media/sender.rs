@@ -29,12 +29,12 @@ pub struct MediaSender {
 impl MediaSender {
     /// Opens a session to `config.peer` from any free local port.
     ///
-    /// If the future is dropped before it completes and the session is already open, the session is ended.
+    /// If the future is dropped before it completes, the session is ended as soon as it is open.
     ///
     /// # Errors
-    /// [`NetError::NothingToCarry`] if the payload is configured as generated media, [`NetError::NoAnswer`] and
-    /// [`NetError::Refused`] if the receiver opens no session, [`NetError::Session`] if the packet size or payload type
-    /// is invalid, and the system's errors.
+    /// [`NetError::NothingToCarry`] if the payload is configured as generated media, [`NetError::NoAnswer`],
+    /// [`NetError::Refused`] and [`NetError::OtherVersion`] if the receiver opens no session, [`NetError::Session`] if
+    /// the packet size or payload type is invalid, and the system's errors.
     ///
     /// # Panics
     /// If called outside of a tokio runtime.
@@ -70,11 +70,11 @@ impl MediaSender {
         .await
     }
 
-    /// Sends the next bytes of the stream, of any length, or one RTP packet. Waits if there is no space: if
-    /// [`PayloadSender::MOST`] bytes wait in the channel, in addition to as many in the session itself.
+    /// Sends the next bytes of the stream, of any length, or one RTP packet. Waits while the channel to the session has
+    /// no space. At most [`PayloadSender::MOST`] bytes wait in the channel, and at most the same number in the session.
     ///
-    /// If the future is dropped before it completes, only the first bytes of a payload longer than 64 kB may be sent. A
-    /// payload of 64 kB or less is sent completely or not at all.
+    /// If the future is dropped before it completes, a payload of 64 kB or less is sent completely or not at all. Of a
+    /// longer payload, possibly only the first bytes are sent.
     ///
     /// # Errors
     /// [`Closed`] if the session is over.

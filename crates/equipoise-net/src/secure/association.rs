@@ -143,7 +143,8 @@ impl Association {
         self.note(handled);
     }
 
-    /// Handles expired timers. Must be called with the current time before any other method.
+    /// Handles expired timers, and passes the current time to the DTLS library. Must be called before
+    /// [`close`](Self::close); [`handle`](Self::handle) calls this method itself.
     pub(crate) fn on_timer(&mut self, now: Time) {
         let passed = u64::try_from((now - self.clock.0).as_nanos()).unwrap_or(0);
         let mut std = self.clock.1;
@@ -241,7 +242,7 @@ impl Association {
             let pause = i64::try_from(at.saturating_duration_since(std).as_nanos()).unwrap_or(i64::MAX);
             let (pause, end) = (Span::from_nanos(pause), self.began + PATIENCE);
             self.alarm = Some(at);
-            // After the end of the handshake, the library's next timer is much later.
+            // After `end`, the handshake is complete or has failed, and pauses are no longer shortened.
             self.wake = if now < end { (now + pause.min(LONGEST_PAUSE)).min(end) } else { now + pause };
         }
     }

@@ -8,7 +8,7 @@
 //!     Open(number, cookie) + ClientHello ────▶          address and shared key are verified: the handshake begins
 //!                    ◀── Down + ServerHello ... Finished
 //!     Up + Certificate ... Finished ─────────▶          now both have the session's keys
-//!                    ◀── Accept, with these keys        now the sender knows this, and media may be sent
+//!                    ◀── Accept, with these keys        the sender knows that both have them: media may be sent
 //! ```
 
 use std::collections::VecDeque;
@@ -109,8 +109,8 @@ impl Door {
             }
             Some(Message::Up { number, records }) => {
                 let is_right = self.key.as_ref().is_some_and(|key| is_authentic(datagram, key.handshake()));
-                // The records must come from the address that returned the cookie. Otherwise an attacker could copy a
-                // message and send it from another address, and the answers would be sent there.
+                // The records must come from the address that returned the cookie, so that a message that an attacker
+                // has copied and sends from another address is ignored.
                 match self.half.iter().position(|half| half.open.number == number && half.from == from) {
                     Some(at) if is_right => self.on_records(now, at, records),
                     _ => Visit::Nobody,
@@ -224,7 +224,7 @@ impl Door {
         self.drive(at)
     }
 
-    /// Performs the outputs of the handshake number `at`.
+    /// Performs the outputs of the handshake with the index `at`.
     fn drive(&mut self, at: usize) -> Visit {
         let Self { key, identity, half, outbox, .. } = self;
         let Some(half) = half.get_mut(at) else { return Visit::Nobody };

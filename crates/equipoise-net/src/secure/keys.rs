@@ -34,7 +34,7 @@ impl Role {
 /// An SRTP protection profile, which both endpoints agree on (RFC 5764, Sec. 4.1.2; RFC 7714, Sec. 14.2).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Profile {
-    /// `SRTP_AES128_CM_SHA1_80`, which all implementations support.
+    /// `SRTP_AES128_CM_SHA1_80`, which all implementations of WebRTC support.
     Aes128CmSha1,
     /// `SRTP_AEAD_AES_128_GCM`: AES-GCM with keys of 128 bits.
     Aes128Gcm,

@@ -94,9 +94,9 @@ pub enum Refusal {
     SourceInUse,
     /// The receiver does not send media on request.
     SendsNothing,
-    /// Other sessions already use the receiver's whole sending limit.
+    /// The part of the receiver's sending limit that other sessions do not use is below the requested minimum rate.
     SendsEnough,
-    /// The requested media is not possible.
+    /// The requested media or the requested feedback is not possible.
     Impossible,
 }
 
@@ -112,7 +112,7 @@ impl Refusal {
         Self::Impossible,
     ];
 
-    /// The reason as text, with what to do about it.
+    /// The reason as text, in most cases with a remedy.
     pub const fn words(self) -> &'static str {
         match self {
             Self::NeedsKey => "it takes encrypted sessions only; give its key",

@@ -27,7 +27,7 @@ pub(crate) use keys::{Keys, Role};
 pub use message::Refusal;
 pub use wanted::{Wanted, WantedError};
 
-/// A random number that is used only once.
+/// A random number that is used only once, or a cookie.
 pub(crate) type Nonce = [u8; 16];
 
 /// Returns random bytes that cannot be predicted.

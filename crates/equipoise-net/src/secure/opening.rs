@@ -23,7 +23,7 @@ pub(crate) struct Asked {
     pub(crate) ssrc: u32,
     pub(crate) payload: Payload,
     pub(crate) reporting: Option<Reporting>,
-    /// Whether the session has several paths, each of which must join the session.
+    /// Whether the session may have several paths. One path opens the session, and the others must join it.
     pub(crate) several: bool,
     /// The media that the peer is requested to send. If it is set, this host sends only reports.
     pub(crate) wanted: Option<Wanted>,
@@ -40,7 +40,8 @@ pub(crate) struct Opening {
     /// The random number of this attempt.
     number: Nonce,
     asking: Vec<(PathId, Asking)>,
-    /// The handshake and the path that carries it; `None` after the peer has proved that it has the keys.
+    /// The handshake and the path that carries it; `None` before the handshake, and after the peer has proved that it
+    /// has the keys.
     handshake: Option<(Association, PathId)>,
     /// The fingerprint of the receiver's certificate; `None` until the receiver has answered a record.
     receiver: Option<Fingerprint>,
@@ -71,8 +72,8 @@ struct Agreed {
     keys: Keys,
     join: hmac::Key,
     path: PathId,
-    /// When to request an answer with the new keys again; `pause` is the time until the request after that, `until` the
-    /// time to stop.
+    /// When to request an answer with the new keys again. `pause` is the time between this request and the following
+    /// one, and `until` is the time to stop the requests.
     next: Time,
     pause: Span,
     until: Time,

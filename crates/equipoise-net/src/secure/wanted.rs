@@ -58,8 +58,8 @@ impl Wanted {
     /// `max`. If both are equal, the rate is constant.
     ///
     /// # Errors
-    /// [`WantedError::Rates`] if `min` is zero or above `max`, and [`WantedError::TooLarge`] if `max` is above 4.29
-    /// Gbit/s.
+    /// [`WantedError::Rates`] if `min` is zero or above `max`, and [`WantedError::TooLarge`] if `max` is above
+    /// 4 294 967 295 bit/s.
     pub fn new(min: Rate, max: Rate) -> Result<Self, WantedError> {
         if min == Rate::ZERO || min > max {
             return Err(WantedError::Rates { min, max });

@@ -13,7 +13,8 @@ use crate::secure::opening::{Asked, Opening};
 use crate::secure::protection::source_of;
 use crate::{Clock, NetError, Socket, Time, Wanted};
 
-/// A server in virtual time, for tests with arbitrary datagrams. Its kernel refuses to send, so all answers are lost.
+/// A server in virtual time, for tests with arbitrary datagrams. Every attempt to send fails, as if the kernel had
+/// refused the datagram, so no answer reaches the network.
 pub struct ServerBench {
     state: State<Nobody>,
     now: Time,
@@ -117,8 +118,8 @@ impl ServerBench {
         caller.said.clone()
     }
 
-    /// Encrypts a datagram as the sender of its session would do. `None` if there is no such session, or if the
-    /// datagram is not RTP or RTCP.
+    /// Encrypts a datagram as the sender with the datagram's SSRC would do. `None` if there is no such sender, or if
+    /// the datagram is too short or cannot be encrypted.
     pub fn protected(&mut self, plain: &[u8]) -> Option<Vec<u8>> {
         let source = source_of(plain)?;
         let (_, caller) = self.callers.iter_mut().find(|(ssrc, _)| *ssrc == source)?;
@@ -158,8 +159,8 @@ impl ServerBench {
             return Some(format!("{granted} bit/s are promised, of {SENT}"));
         }
         let unsent = socket.stats().unsent;
-        // In addition to the answer to a datagram, a report and delayed reports may be due. The media that the server
-        // itself sends has packets of at least 100 bytes.
+        // In addition to the answer to a datagram, a report and delayed reports may be due. For the media that the
+        // server itself sends, packets of at least 100 bytes are assumed.
         let media = self.elapsed.as_secs_f64() * SENT.as_bps() as f64 / 800.0;
         let most = 4 * (self.heard + 1) * MAX_PATHS as u64 + media as u64;
         (unsent > most).then(|| format!("{unsent} answers to {} datagrams", self.heard))

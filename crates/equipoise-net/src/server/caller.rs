@@ -46,7 +46,7 @@ impl Caller {
     /// Requests a session, possibly not for the first time. Returns whether the session is open.
     pub(super) fn call<V: SessionObserver>(&mut self, state: &mut State<V>, now: Time) -> bool {
         self.begin(now);
-        // A complete exchange takes fewer than 16 rounds. If the exchange fails, the remaining rounds do nothing.
+        // A complete exchange takes fewer than 16 rounds. The remaining rounds do nothing.
         self.talk(state, now, 16)
     }
 

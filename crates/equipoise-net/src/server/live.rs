@@ -14,7 +14,7 @@ use crate::secure::door::Known;
 use crate::secure::protection::Protection;
 use crate::secure::{Fingerprint, Nonce};
 
-/// How long packets under the previous keys of a session are accepted after new keys are used.
+/// How long packets with the previous keys of a session are accepted after the first packet with new keys.
 const OLD_KEYS: Span = Span::from_secs(5);
 
 /// The receiver of a session, over any number of paths.
@@ -98,8 +98,8 @@ impl Live {
         self.paths.iter().position(|(peer, _)| *peer == from)
     }
 
-    /// Records that a path has the address `from`, which the sender has proved to be its own. If there are already too
-    /// many paths, this path replaces the path from which nothing has arrived for the longest time.
+    /// Records that a path has the address `from`. If the session already has its maximum number of paths, this path
+    /// replaces the path from which nothing has arrived for the longest time.
     pub(super) fn comes_from(&mut self, now: Time, from: SocketAddr) -> PathId {
         let most = if self.session.is_multipath { MAX_PATHS } else { 1 };
         let at = self.path_from(from).unwrap_or_else(|| {

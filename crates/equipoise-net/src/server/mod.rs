@@ -98,7 +98,7 @@ pub struct Session {
 /// Why a session has ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum End {
-    /// The peer told the server that it ended the session.
+    /// The peer ended the session and told the server so.
     Goodbye,
     /// No packets arrived from the peer for too long.
     Silence,
@@ -337,8 +337,8 @@ impl<V: SessionObserver> State<V> {
             return Ok(());
         };
         // There are three reasons for this request: the sender uses a further path, the sender missed the answer, or
-        // the sender has received nothing for some time. Only the sender, and those who can read its packets, know the
-        // number.
+        // the sender has received nothing for some time. Only the sender, and those who can read its packets, know
+        // `live.number`.
         if live.number != open.number && live.path_from(from).is_none() {
             self.door.refuse(from, open.number, Refusal::SourceInUse);
             return Ok(());

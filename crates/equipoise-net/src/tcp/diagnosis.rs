@@ -1,6 +1,7 @@
 //! Reads the state of a kernel TCP connection through the socket monitoring interface (`man 7 sock_diag`).
 //!
-//! Newer kernel versions return more fields. A field that an older kernel does not return is `None`.
+//! Newer kernel versions return more fields. An optional field of `TcpState` is `None` if an older kernel does not
+//! return it.
 
 use std::net::{IpAddr, SocketAddr};
 use std::os::fd::{AsRawFd as _, OwnedFd};
@@ -51,7 +52,7 @@ const REDUCING: u8 = 2;
 /// The slow start threshold that the kernel reports if it has not set a threshold (`TCP_INFINITE_SSTHRESH`). Larger
 /// values have the same meaning.
 const NO_THRESHOLD: u32 = 0x7fff_ffff;
-/// The round-trip time that the kernel reports if it has not measured one.
+/// The minimum round-trip time that the kernel reports before the first measurement.
 const NO_ROUND_TRIP: u32 = u32::MAX;
 
 /// The values that an application needs to derive its rate from a TCP connection.
@@ -111,7 +112,7 @@ impl Diagnosis {
     }
 
     /// The values of the connection from which a rate can be derived; `None` if the kernel does not have this
-    /// connection.
+    /// connection, or does not return all values.
     pub(crate) fn progress(&mut self) -> Result<Option<Progress>, NetError> {
         Ok(self.ask()?.and_then(|info| {
             Some(Progress {

@@ -160,7 +160,7 @@ impl<O: FnMut(Time, &TcpState)> Near<O> {
         Ok(())
     }
 
-    /// Waits until the next action is due and, if `blocked`, at most until the socket is writable.
+    /// Waits until the next action is due or, if `blocked`, until the socket is writable.
     fn wait(&mut self, now: Time, blocked: bool) -> Result<(), NetError> {
         let mut until = self.next_look.min(now + STOP_CHECK);
         match self.phase {

@@ -66,9 +66,9 @@ impl Client {
     /// Opens the requested session with `peer`. Waits at most `patience` until the session is open.
     ///
     /// # Errors
-    /// [`NetError::NoAnswer`] if there is no answer, or only answers from a peer without the key; [`NetError::Refused`]
-    /// if the receiver refuses the session; [`NetError::OtherVersion`] if the receiver uses another protocol version;
-    /// and the errors of the socket.
+    /// [`NetError::NoAnswer`] if no answer opens or refuses the session; [`NetError::Refused`] if the receiver refuses
+    /// the session, even in a message that is not authenticated; [`NetError::OtherVersion`] if the receiver uses
+    /// another protocol version; and the errors of the socket.
     pub(crate) fn open(links: Links, peer: SocketAddr, asked: Asked, patience: Span) -> Result<Self, NetError> {
         let now = links.clock().now();
         let give_up = now + patience;
@@ -408,7 +408,7 @@ mod tests {
         assert!(matches!(opened, Err(NetError::NoAnswer { .. })), "no cookie is ever right");
         is_over.store(true, Ordering::Relaxed);
         let opens = translator.join().expect("no panic");
-        // Requests are sent at once, after the first cookie, and then after 0.1, 0.3 and 0.7 s.
+        // Requests are sent at once, after the first cookie, and then 0.2, 0.4 and 0.8 s after the start.
         assert!((3..=6).contains(&opens), "{opens} questions in a second");
     }
 

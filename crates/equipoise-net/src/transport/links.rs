@@ -56,7 +56,7 @@ struct Watch {
     is_due: bool,
 }
 
-/// Time between two checks for interface changes, if no notification ends a wait before. Our choice: a check needs only
+/// Time between two checks for interface changes, unless a notification arrives earlier. Our choice: a check needs only
 /// one system call.
 const LOOK: Span = Span::from_millis(100);
 

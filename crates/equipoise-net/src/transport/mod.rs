@@ -56,10 +56,10 @@ pub(crate) trait Transport {
     /// The sockets of the transport.
     fn links(&self) -> &Links;
 
-    /// The sockets of the transport, for waiting and for changes.
+    /// The sockets of the transport, to wait for datagrams and to read the changes of paths.
     fn links_mut(&mut self) -> &mut Links;
 
-    /// Reads the next datagram; `None` if no datagram is waiting.
+    /// Reads the next datagram or ICMP error; `None` if neither is waiting.
     fn receive(&mut self) -> Result<Option<Arrival>, NetError>;
 
     /// The content of the last received datagram, decrypted.

@@ -37,7 +37,8 @@ impl Paths {
         Ok(made)
     }
 
-    /// Adds a path. Returns the number of the path. The session uses the path within a tenth of a second.
+    /// Adds a path. Returns the number of the path. Within a tenth of a second, the path requests to join the session.
+    /// The path is used after the peer has answered on it.
     ///
     /// # Errors
     /// [`NetError::NoInterface`], [`NetError::NoAddress`] and [`NetError::NotOurAddress`] if no interface or address

@@ -6,8 +6,8 @@ use equipoise_session::{DropReason, Endpoint, Event, Input, Output, PathId, Tran
 
 use super::{eventually, median, receive, socket};
 
-/// An endpoint that sends one byte every 2 ms. If it is late, the next byte is 2 ms later. It ends when it receives
-/// "end".
+/// An endpoint that sends one byte every 2 ms. If a byte is late by 2 ms or more, the next byte follows 2 ms after it.
+/// The endpoint ends when it receives "end".
 struct Metronome {
     next: Instant<SenderClock>,
     outbox: VecDeque<Output<'static>>,
@@ -119,7 +119,7 @@ fn what_strangers_send_does_not_reach_the_endpoint() {
     assert!(eventually(&clock, || running.is_finished()));
     let finished = running.join().unwrap();
     assert_eq!(finished.stats.foreign, 1);
-    // When the observer is dropped, the channel is closed, so that the loop below ends.
+    // When the observer is dropped, the channel is closed, so that `seen.iter()` ends.
     drop(finished);
     let expected =
         [Event::Ignored(DropReason::Foreign), Event::Ignored(DropReason::Malformed), Event::Ended { by_peer: true }];

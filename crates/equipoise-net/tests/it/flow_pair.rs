@@ -50,7 +50,7 @@ fn content(number: u64) -> Vec<u8> {
     (0..length).map(|at| (number.wrapping_mul(31) + at % 251) as u8).collect()
 }
 
-/// Sends at least `least` ADUs, each in one or two parts, at about 15 Mbit/s, until there were `running_periods`
+/// Sends at least `least` ADUs, each in one or two parts, at up to 22 Mbit/s, until there were `running_periods`
 /// running periods. Then ends the flow. Returns the number of ADUs sent, and the last state of the sender.
 fn send_all(mut sender: PairSender, least: u64, running_periods: u64) -> (u64, PairState) {
     let (mut number, start) = (0, Instant::now());
@@ -71,8 +71,8 @@ fn send_all(mut sender: PairSender, least: u64, running_periods: u64) -> (u64, P
     (number, sender.close().expect("no failure"))
 }
 
-/// Receives all ADUs, and checks that they are complete and in order. Returns the number of ADUs, and the number
-/// received over each transport.
+/// Receives all ADUs, and checks that they are complete and in order. Returns the number of ADUs, and the numbers
+/// received over TCP and over RTP.
 fn take_all(mut receiver: PairReceiver) -> (u64, [u64; 2]) {
     let (mut next, mut over) = (0, [0; 2]);
     while let Some(Adu { number, missing, over: transport, data }) = receiver.recv() {

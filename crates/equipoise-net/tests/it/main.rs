@@ -21,8 +21,8 @@ use std::net::{Ipv4Addr, SocketAddr};
 use equipoise::units::Span;
 use equipoise_net::{Clock, Received, Socket};
 
-/// Time limit for an event; longer than any stall of the machine. An event that has not happened within it will never
-/// happen.
+/// Time limit for an event; longer than any stall of the machine. An event that has not happened within this time will
+/// never happen.
 const PATIENCE: Span = Span::from_secs(10);
 
 /// Opens a socket on a free port of 127.0.0.1, and gives the kernel time to turn on its timestamps.

@@ -131,7 +131,7 @@ async fn a_busy_runtime_loses_nothing(kbps: u64, count: u32, away: Duration) {
             sleep(Duration::from_millis(10)).await;
         }
         assert_eq!(sender.try_send(&vec![0; PayloadSender::MOST]), Ok(false));
-        // At 1 MB/s or less, almost all accepted payload is still waiting.
+        // At 1 MB/s or less, most of the accepted payload is still waiting.
         let waiting = sender.waiting();
         assert!(waiting > 100_000 && waiting < payload.len(), "{waiting} bytes wait");
         sleep(away).await;

@@ -130,7 +130,8 @@ fn a_long_stream_arrives_whole_with_and_without_a_key_while_its_only_path_is_exc
     a_path_is_exchanged(&cases, 500_000);
 }
 
-/// Sends streams of `numbers` four-byte numbers. When half of a stream is passed, one path of the session is replaced.
+/// Sends streams of `numbers` four-byte numbers. When half of a stream has been passed to the session, the session's
+/// only path is replaced.
 #[expect(clippy::print_stdout, reason = "a test that is skipped says why")]
 fn a_path_is_exchanged(cases: &[(IpAddr, Option<Key>)], numbers: u32) {
     for (address, key) in cases.iter().cloned() {

@@ -26,8 +26,8 @@ fn receiver() -> Receiver {
     Receiver::new(config).expect("a valid configuration")
 }
 
-/// Runs a session for a second over links with 15 Mbit/s and 10 ms in each direction, until the receiver gets the
-/// sender's BYE.
+/// Runs a session over links with 15 Mbit/s and 10 ms in each direction. The sender ends the session after a second.
+/// The receiver ends when it gets the sender's BYE.
 fn run() -> (Finished<Sender, Log>, Finished<Receiver, Log>) {
     let clock = Clock::new();
     let (near, far) = (socket(&clock), socket(&clock));

@@ -34,7 +34,7 @@ use equipoise::units::{Instant, Rate, SenderClock, Size, Span};
 pub struct TpbaConfig {
     /// Interval over which TCP's acknowledgements are counted for one rate.
     pub interval: ProbeInterval,
-    /// Maximum difference between three rates that count as steady.
+    /// How close the two previous rates must be to the last rate, so that the three rates count as steady.
     pub tolerance: Tolerance,
     /// Length of the running period.
     pub running: Span,
@@ -49,19 +49,20 @@ pub enum ProbeInterval {
     Fixed(Span),
     /// From one reduction of TCP's window to the next, which is a period of its sawtooth (Tobe 1999, Sec. 7).
     BetweenReductions {
-        /// A reduction sooner than this counts as part of the previous one.
+        /// Minimum length of the interval. A reduction before this time ends the interval only after this time.
         at_least: Span,
         /// The interval ends after this time even without a reduction.
         at_most: Span,
     },
 }
 
-/// Maximum difference between three rates that count as steady.
+/// How close the two previous rates must be to the last rate, so that the three rates count as steady.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Tolerance {
-    /// Two rates differ by less than ε.
+    /// Each of the two previous rates differs from the last rate by less than ε.
     Absolute(Rate),
-    /// Two rates differ by less than this share of the last rate: z (Tobe 1999, Sec. 7).
+    /// Each of the two previous rates differs from the last rate by less than this share of the last rate: z (Tobe
+    /// 1999, Sec. 7).
     Share(f64),
 }
 
@@ -102,8 +103,8 @@ impl Tolerance {
 }
 
 impl EarlyReturn {
-    /// The usual condition. Our choice: after two consecutive reductions by a quarter or more each, about half the rate
-    /// is left, which is too little to continue with.
+    /// The usual condition. Our choice: after two consecutive reductions by a quarter or more each, at most 56 % of the
+    /// rate is left, which is too little to continue with.
     pub const STANDARD: Self = Self { reductions: 2, share: 0.25 };
 }
 
@@ -111,7 +112,7 @@ impl EarlyReturn {
 #[derive(Clone, Copy, Debug, PartialEq, Error)]
 #[non_exhaustive]
 pub enum TpbaError {
-    /// The interval is too short to contain an acknowledgement.
+    /// The interval is too short to contain an acknowledgement, or its minimum is above its maximum.
     #[error(
         "the probing interval is {found}; it must be {SHORTEST_INTERVAL} or more, and its minimum not above its maximum"
     )]
@@ -119,7 +120,7 @@ pub enum TpbaError {
         /// The given interval.
         found: Span,
     },
-    /// With this tolerance, no rates or all rates would count as steady.
+    /// With this tolerance, no rates or very different rates would count as steady.
     #[error("the tolerance must be above zero, and as a share at most 1")]
     Tolerance,
     /// The running period would have no length.
@@ -128,7 +129,7 @@ pub enum TpbaError {
         /// The given length.
         found: Span,
     },
-    /// The condition for an early end would be met immediately, or by every change of the rate, or never.
+    /// The condition for an early end would be met immediately, or by reductions of any size, or never.
     #[error("an early return needs at least one reduction, each by a share above 0 and below 1")]
     EarlyReturn,
 }
@@ -215,7 +216,7 @@ impl Tpba {
     /// Creates a flow that begins with probing.
     ///
     /// # Errors
-    /// [`TpbaError`] for a configuration in which a period has no length or never ends.
+    /// [`TpbaError`] if a parameter is outside its valid range.
     pub fn new(config: TpbaConfig) -> Result<Self, TpbaError> {
         let (least, most) = config.interval.bounds();
         if least < SHORTEST_INTERVAL || most < least {
@@ -302,8 +303,8 @@ impl Tpba {
         }
     }
 
-    /// Returns `r_s` if three consecutive rates are close enough to each other. A flow without data has rates of zero
-    /// and no `r_s`.
+    /// Returns `r_s`, which is the last rate, if the two previous rates are close enough to it. A flow without data has
+    /// rates of zero and no `r_s`.
     fn settled(&self, probing: &Probing) -> Option<Rate> {
         let [Some(last), Some(before), Some(first)] = probing.rates else { return None };
         let near = |other| self.config.tolerance.holds(other, last);

@@ -6,7 +6,8 @@ use equipoise::units::{Instant, Rate, SenderClock, Span};
 /// How a running period reacts to loss.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct RunningConfig {
-    /// `T_adapt`: time between adaptation points. With a longer time the rate reacts later, but to a more certain loss.
+    /// `T_adapt`: time between adaptation points. With a longer time, the rate reacts later, but the loss is measured
+    /// over more packets.
     pub adapt: Span,
     /// `R_f`: the rate decreases by the share of lost packets times this factor.
     pub reduction_factor: f64,

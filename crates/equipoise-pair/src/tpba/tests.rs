@@ -128,7 +128,7 @@ fn the_running_law_steps_every_adaptation_interval_and_only_down() {
         running.allowance().rate.expect("a rate")
     };
     let rates = [(0, 0.0), (1000, 0.04), (2000, 0.02), (3000, 0.02)].map(|(millis, lost)| report(millis, lost));
-    // The mean loss is (0 + 4 + 2 + 2) / 4 = 2 %; three times 2 % is 6 % of 600 kbit/s.
+    // The mean loss is (0 + 4 + 2 + 2) / 4 = 2 %. The rate decreases by three times 2 %: by 6 % of 600 kbit/s.
     assert_eq!(rates, [kbit(600), kbit(600), kbit(600), kbit(564)]);
     let later: Vec<_> = (4..30).map(|second| report(second * 1000, 0.0)).collect();
     assert!(later.iter().all(|rate| *rate == kbit(564)), "{later:?}");
@@ -137,8 +137,8 @@ fn the_running_law_steps_every_adaptation_interval_and_only_down() {
 }
 
 proptest! {
-    /// The inequality of the paper. If it fails, the window is below one segment, or above the old window rounded up to
-    /// segments.
+    /// If it fails, the window is not the scaled old window rounded up to whole segments, is below one segment, or is
+    /// above the old window rounded up to whole segments.
     #[test]
     fn the_window_is_scaled_in_whole_segments(old in 0u64..1 << 40, r_f in 0u64..1 << 33, r_s in 0u64..1 << 33, seg in 0u64..100_000) {
         let window = window_after(Size::from_bytes(old), Rate::from_bps(r_f), Rate::from_bps(r_s), Size::from_bytes(seg));

@@ -36,8 +36,8 @@ pub struct AduPart {
 impl AduHeader {
     /// Length of the encoded header in bytes.
     pub const LEN: usize = 12;
-    /// Maximum length of an ADU, in bytes. Our choice: enough for any video picture; a longer ADU would delay the
-    /// following ADUs by seconds.
+    /// Maximum length of an ADU, in bytes. Our choice: enough for a compressed video picture. At a few Mbit/s, a longer
+    /// ADU would delay the following ADUs by seconds.
     pub const LONGEST: u32 = 1 << 20;
 
     /// Encodes the header.

@@ -9,8 +9,8 @@ use super::{Found, Lab, Mean, Options, Rule, Spec};
 use crate::{Claim, Figure, Reading, Table};
 use equipoise_lab::sim::SimError;
 
-/// The claims about the panels (a), (b) and (c) of the figures. Panel (a) has a total rate of 1.5 Mbit/s. The paper
-/// does not state the rates of (b) and (c); we use 3.0 and 4.8 Mbit/s.
+/// The claims about the panels (a), (b) and (c) of the figures. Panel (a) has a total rate of 1.5 Mbit/s. The
+/// paper's text does not state the rates of (b) and (c); our main interpretation uses 3.0 and 4.8 Mbit/s.
 #[derive(Clone, Copy)]
 pub(super) struct Specs {
     /// The names of the two figures in the results.
@@ -159,7 +159,8 @@ pub(super) fn planned(options: &Options) -> u32 {
     (READINGS.len() * TOTALS.len() * METHODS.len()) as u32 * options.runs(RUNS, 2)
 }
 
-/// The results of all methods at one total rate, in the order of [`METHODS`].
+/// The results of all methods at one total rate, in the order of [`METHODS`]. After the rows of live runs, there is a
+/// simulated row for each method.
 pub(super) struct AtTotal {
     pub(super) total: &'static str,
     pub(super) rows: Vec<Row>,

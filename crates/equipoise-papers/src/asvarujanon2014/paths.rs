@@ -38,8 +38,9 @@ const LINEAR: [Spec; 2] = [
 ];
 pub(super) const CLAIMS: &[Spec] = &[GAUSSIAN[0], LINEAR[0], GAUSSIAN[1], LINEAR[1]];
 
-/// Defines a claim that delays are roughly Gaussian. The largest distance between the two distribution functions must
-/// be below 0.1. For comparison, the distance of an exponential distribution from its Gaussian is 0.16.
+/// Defines a claim that delays are roughly Gaussian. The largest distance between the distribution functions of the
+/// delays and of the Gaussian with the same mean and variance must be below 0.1. For comparison, this distance is 0.16
+/// for an exponential distribution.
 const fn gaussian(id: &'static str, statement: &'static str) -> Spec {
     Spec::new(id, "Sec. 3", statement, Rule::below(0.1)).unit("largest distance")
 }

@@ -12,7 +12,8 @@ pub enum AckRule {
     /// caused by the delayed-ACK timer (Waki 2013, Sec. 2.1).
     #[default]
     Pair,
-    /// Every acknowledgement that acknowledges new data, and whose number is the end of a segment.
+    /// Every acknowledgement that acknowledges new data without a retransmitted segment, and whose number is the end of
+    /// a segment.
     Every,
 }
 

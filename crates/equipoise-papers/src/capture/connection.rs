@@ -18,7 +18,8 @@ pub(super) struct Connections {
 }
 
 /// Numbers of entries that all connections together may still use. The limits keep the memory of any analysis below
-/// about a gigabyte. When a limit is reached, further segments are only counted. Everything kept before is analysed.
+/// about a gigabyte. When a limit is reached, the segments of further connections and further samples are only counted,
+/// the oldest segments in flight get no sample, and the bars of further histograms are wider.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Room {
     /// Number of connections, each of which needs up to 1.4 kB.
@@ -73,7 +74,8 @@ struct Half {
     next: Option<u32>,
     acknowledged: Option<u32>,
     under_way: VecDeque<Piece>,
-    /// The sequence number that follows a FIN. An acknowledgement with this number acknowledges no further data.
+    /// The sequence number that follows a FIN. It is one above the end of the data, because a FIN uses one sequence
+    /// number.
     fin_end: Option<u32>,
     mss: Option<u16>,
     hop_limit: Option<u8>,
@@ -92,13 +94,13 @@ struct Piece {
     repeated: bool,
 }
 
-/// Maximum number of unacknowledged segments that are kept for a direction. A receive window of a gigabyte would allow
-/// more segments in flight, but a real sender never has more.
+/// Maximum number of unacknowledged segments that are kept for a direction. Our choice: segments of 1460 bytes then
+/// have 191 MB in flight. TCP's largest receive window, a gigabyte, would allow more.
 const MOST_UNDER_WAY: usize = 1 << 17;
 /// Bytes of data in an Ethernet packet without TCP options. This value is used if the handshake was not captured.
 const USUAL_MSS: u16 = 1460;
-/// In the handshake, the capture point measures a round trip to each end. If the two times differ by this factor, the
-/// capture was made at the nearer end.
+/// In the handshake, the capture point measures a round trip to each end. If the two times differ by this factor
+/// or more, the capture counts as made at the nearer end.
 const BESIDE: i64 = 3;
 
 /// Whether sequence number `a` is before `b`. Sequence numbers have 32 bits and wrap (RFC 9293, Sec. 3.4).
@@ -180,8 +182,8 @@ impl State {
     }
 
     /// Returns where the capture was made, as seen from one direction. If the handshake was captured: at the end to
-    /// which the round trip takes almost no time. Otherwise: at the end whose packets still have their initial hop
-    /// limit.
+    /// which the round trip is shorter than to the other end, by the factor [`BESIDE`] or more. Otherwise: at the end
+    /// whose packets still have their initial hop limit, if only one end's packets do.
     fn side(&self, half: usize) -> Side {
         let (own, other) = (&self.halves[half], &self.halves[1 - half]);
         if let Some((opener, to_there_ns, to_opener_ns)) = self.handshake.halves() {

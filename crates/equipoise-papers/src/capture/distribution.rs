@@ -41,15 +41,16 @@ pub struct Distribution {
 
 /// Minimum number of samples for a fit. With fewer samples, the shape of the histogram is not meaningful.
 const FEWEST_FOR_A_FIT: usize = 30;
-/// Maximum number of histogram bars. If the chosen width would need more bars, the width is multiplied by ten until
-/// they suffice.
+/// Maximum range of the samples, as a multiple of the width of a histogram's bars. If the chosen width is too small for
+/// this, the width is multiplied by ten until it is large enough.
 const MOST_BARS: usize = 5000;
 /// Number of bars that every histogram may have, even if the common limit of all histograms is reached.
 const FEWEST_BARS: usize = 10;
 
 impl Distribution {
-    /// Computes the distribution of times in seconds, with a histogram of at most `bars` bars. Returns `None` if there
-    /// are no samples.
+    /// Computes the distribution of times in seconds. Its histogram has at most about `bars` bars. A value of
+    /// `bars` outside the range from [`FEWEST_BARS`] to [`MOST_BARS`] is clamped. Returns `None` if there are no
+    /// samples.
     pub(super) fn of(mut samples: Vec<f64>, bin: Option<Span>, bars: usize) -> Option<Self> {
         samples.retain(|sample| sample.is_finite());
         samples.sort_by(f64::total_cmp);
@@ -89,8 +90,8 @@ impl Distribution {
 }
 
 /// Returns the width of a bar: as requested, or twice the interquartile range divided by the cube root of the number of
-/// samples (Freedman 1981), rounded down to one significant digit. It is larger if the histogram would have more than
-/// `bars` bars.
+/// samples (Freedman 1981), rounded down to one significant digit. The width is larger if the samples' range would
+/// exceed `bars` widths.
 fn width(sorted: &[f64], asked: Option<Span>, bars: usize) -> f64 {
     let range = sorted.last().copied().unwrap_or(0.0) - sorted.first().copied().unwrap_or(0.0);
     let spread = quantile(sorted, 0.75) - quantile(sorted, 0.25);

@@ -189,10 +189,11 @@ fn failure(kind: io::ErrorKind, position: u64) -> String {
     }
 }
 
-/// Fills the parser's buffer as far as possible, because the parser would treat a short read as the end of the file.
+/// Fills the parser's buffer as far as possible, because the parser refuses a file whose header is not complete after
+/// the first read.
 ///
-/// If a read fails, the parser sees the end of the file. If it saw the error, it would discard the bytes that it has
-/// read but not parsed yet.
+/// If a read fails, the parser sees the end of the file. If the parser saw the error, the bytes that were read before
+/// the error would not be parsed.
 struct Whole<R> {
     source: R,
     failed: Failure,

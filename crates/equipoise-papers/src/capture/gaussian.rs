@@ -1,7 +1,8 @@
 //! Fits a Gaussian with three parameters to a histogram by least squares.
 //!
 //! Source: Marquardt 1963. Each step solves the normal equations of the linearised problem. A damping shortens the step
-//! until it reduces the sum of squares. The numbers are scaled so that all three parameters are about one.
+//! until it reduces the sum of squares. The numbers are scaled so that the height and the width are about one, and
+//! the position is near zero.
 
 use serde::Serialize;
 

@@ -93,7 +93,8 @@ fn segment(at_ns: i64, (from, to): (IpAddr, IpAddr), tcp: &TcpHeader, data: u32,
     }
 }
 
-/// Returns the number of bytes before the IP header; 0 if it is not the same in all frames of this link type.
+/// Returns the number of bytes before the IP header, for frames without VLAN tags; 0 if the link type has no header or
+/// is not known.
 fn offset(frame: &Frame<'_>) -> usize {
     match frame.link {
         Linktype::ETHERNET => 14,

@@ -169,8 +169,8 @@ fn left_out(direction: &Direction) -> Vec<(&str, u64)> {
     direction.left_out.iter().map(|(reason, count)| (reason.as_str(), *count)).collect()
 }
 
-/// In all file formats and link types, the capture contains the same two segments and their acknowledgement. The
-/// sequence numbers wrap.
+/// In all file formats, the capture contains the same two segments and their acknowledgement. The sequence numbers
+/// wrap.
 #[test]
 fn a_pair_of_segments_gives_the_time_of_the_second_in_every_form() {
     for form in [Form::Micros, Form::NanosBigEndian, Form::Ng] {

@@ -36,8 +36,8 @@ impl<'a> LiveLab<'a> {
         Self { options: *options, stop, total, done: Cell::new(0), progress, window_control: &|_| None }
     }
 
-    /// Sets the function `window_control`, which flow pairs need. For the name of a congestion control, it returns a
-    /// setter of congestion windows.
+    /// Sets the function `window_control`, which flow pairs use. For the name of a congestion control, the function
+    /// returns a setter of congestion windows, or `None` if there is no such setter.
     pub(crate) const fn with_windows(self, window_control: &'a dyn Fn(&str) -> Option<WindowControl>) -> Self {
         Self { window_control, ..self }
     }

@@ -20,7 +20,7 @@ use equipoise_lab::statistics::{Estimate, mean_95};
 /// Options of a run of experiments.
 #[derive(Clone, Copy, Debug)]
 pub struct Options {
-    /// Number of runs of every experiment; `None` for the numbers of the paper.
+    /// Number of runs of every experiment; `None` for the default number of each experiment.
     pub runs: Option<u32>,
     /// Whether to make only few runs: enough to see that the experiment works, but too few for a verdict.
     pub quick: bool,
@@ -147,7 +147,7 @@ impl<'a> Lab<'a> {
     }
 
     /// Runs `runs` scenarios, each with its own seed. `scenario` creates each scenario from its position: 0 for the
-    /// first scenario, and just below 1 for the last.
+    /// first scenario, 1/`runs` for the second, and so on.
     ///
     /// This is for scenarios with little or no randomness, which would otherwise have equal runs.
     pub(crate) fn spread<T: Send>(
@@ -169,7 +169,7 @@ impl<'a> Lab<'a> {
 
 impl Options {
     /// Returns the number of runs of an experiment: the number in the options, if there is one, otherwise `quick` for a
-    /// quick look and `paper` for the paper's number.
+    /// quick look and `paper` for a full run.
     pub(crate) fn runs(&self, paper: u32, quick: u32) -> u32 {
         self.runs.unwrap_or(if self.quick { quick } else { paper })
     }

@@ -91,13 +91,13 @@ impl Rule {
 
     /// Changes the rule so that it must hold in each of several cells. Each cell is tested separately. The more cells
     /// there are, the stricter is the test of each (Holm 1979). Such strict tests are not necessary for "reproduced",
-    /// for which the rule must hold in every cell. They are necessary for "not reproduced", for which a single cell is
-    /// enough.
+    /// for which the rule must hold in every cell. They are necessary for "not reproduced", for which it is enough that
+    /// the rule fails in a single cell.
     pub(crate) const fn in_every_cell(self) -> Self {
         Self { cells: Cells::Every, ..self }
     }
 
-    /// Changes the rule so that it must hold in at least one of several cells. They are tested as in
+    /// Changes the rule so that it must hold in at least one of several cells. The cells are tested as in
     /// [`in_every_cell`](Self::in_every_cell).
     pub(crate) const fn in_some_cell(self) -> Self {
         Self { cells: Cells::Some, ..self }

@@ -176,13 +176,13 @@ fn claims(rows: &[Row], runs: u32) -> Vec<Claim> {
     ]
 }
 
-/// A note that some claims show: why packets are lost when the available bandwidth drops to 20 Mbit/s.
+/// A note that the claim `NO_TIMEOUT` shows: why packets are lost when the available bandwidth drops to 20 Mbit/s.
 const NO_WAY_OUT: &str = "A full queue of 1000 packets takes 114 ms; with 20 Mbit/s left, a window above 20 Mbit/s · 234 ms = 390 packets overfills \
      it, and does so within 0.3 s, before a measurement tells of the drop. By Eq. 9 the window is 810 without oscillation, and with \
      m = 0.3 strays from there by m / √(2 ε w* / (K τ)) = 17 % (Eq. 17 made linear, time in seconds): 390 packets are three such \
      deviations away.";
 
-/// A note that some claims show: the range in which the window is when it begins to grow again.
+/// A note that the claim `FASTER` shows: the range in which the window is when it begins to grow again.
 const FROM_BELOW: &str =
     "At 40 s the window with m = 0.3 lies anywhere about 240 packets, by m / √(2 ε w* / (K τ)) = 31 %.";
 

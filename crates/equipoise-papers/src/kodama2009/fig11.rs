@@ -12,7 +12,8 @@ use equipoise_lab::statistics::{Estimate, mean_95};
 /// Number of runs without oscillation, and number of runs with oscillation. The thesis shows one run of each kind. A
 /// run needs half a minute of processor time.
 const RUNS: u32 = 4;
-/// Number of runs for each other interpretation. These runs end when all ten connections have been active for 200 s.
+/// Number of runs for each other interpretation and each value of m. These runs end when all ten connections have been
+/// active for 200 s.
 const RUNS_OF_READINGS: u32 = 2;
 const CONNECTIONS: usize = 10;
 /// Time between the starts of two connections, in seconds.
@@ -20,7 +21,8 @@ const EVERY_S: f64 = 200.0;
 /// Length of the part of a stage that is evaluated, in seconds. In a stage, the number of connections is constant. The
 /// part is at the end of the stage, when the windows have settled.
 const SETTLED_S: f64 = 100.0;
-/// Indices of the connections that the thesis calls unfairly treated: the fourth to the tenth.
+/// Indices of the fourth to the tenth connection. According to the thesis, the connections do not share the bandwidth
+/// fairly after the fourth connection has joined.
 const LATE: std::ops::Range<usize> = 3..CONNECTIONS;
 /// Each connection must have found its minimum round-trip time this long after its start, in seconds. Our choice: a
 /// tenth of the time until the next connection joins.
@@ -35,7 +37,7 @@ const WRONG_MS: f64 = 1.0;
 const STRENGTH: f64 = 0.3;
 /// Another value of m in the thesis, for another interpretation of Fig. 17.
 const OTHER_STRENGTH: f64 = 0.1;
-/// The interpretations of the thesis other than the main one.
+/// The interpretations of the thesis, other than the main one, that are tested here.
 const READINGS: [Way; 3] = [Way::Known, Way::RoundTrips, Way::KnownRoundTrips];
 /// Indices of the connections that the charts show. With more lines, a chart would be hard to read.
 const DRAWN: [usize; 5] = [0, 2, 4, 6, 9];
@@ -131,8 +133,8 @@ struct Outcome {
     round_trips: Lines,
 }
 
-/// Returns the part of a run that is evaluated for the stage in which `count` connections are active and further
-/// connections still join: its start and end, in seconds.
+/// Returns the part of a run that is evaluated for the stage in which `count` connections are active and no connection
+/// has left yet: its start and end, in seconds.
 fn joining(count: usize) -> (f64, f64) {
     let end = EVERY_S * count as f64;
     (end - SETTLED_S, end)

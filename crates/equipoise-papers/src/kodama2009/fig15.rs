@@ -88,8 +88,8 @@ fn against_none(cells: &[Cell], m: f64, of: impl Fn(&Cell) -> Option<Estimate>) 
     DROPS.iter().filter_map(|&drop| Some(difference(at(drop, m)?, at(drop, 0.0)?))).collect()
 }
 
-/// Returns, for each drop, the changes of a value from each m to the next larger m. It starts with the m whose index is
-/// `first`.
+/// Returns, for each drop, the changes of a value from each m to the next larger m. The values of m before the index
+/// `first` are left out.
 fn steps(cells: &[Cell], first: usize, of: impl Fn(&Cell) -> Option<Estimate>) -> Vec<Estimate> {
     let of_drop = |&drop: &u32| {
         let here = cells.iter().filter(|cell| cell.place.available_mbps == drop && cell.place.buffer == BUFFER);
@@ -99,8 +99,8 @@ fn steps(cells: &[Cell], first: usize, of: impl Fn(&Cell) -> Option<Estimate>) -
     DROPS.iter().flat_map(of_drop).collect()
 }
 
-/// Returns, for each drop and each m above zero, the utilisation in runs without a timeout, minus the utilisation in
-/// runs with a timeout at m = 0.
+/// Returns, for each drop and each m above zero, the utilisation in the runs with this m and without a timeout, minus
+/// the utilisation in the runs with m = 0 and with a timeout.
 fn costs(cells: &[Cell]) -> Vec<Estimate> {
     let with_one = |drop| cell(cells, drop, 0.0, BUFFER)?.utilisation_if(true);
     let gained = |cell: &Cell| {
@@ -138,7 +138,7 @@ fn claims(cells: &[Cell], runs: u32) -> Vec<Claim> {
     ]
 }
 
-/// A note that a claim shows: the reason for the result.
+/// A note that a claim shows: on what it depends whether a drop causes a timeout.
 const REASON: &str = "What decides is the window at the drop. With a buffer of 1000 packets (114 to 118 ms) a window above A · 0.235 s, which \
      is about 390, 590, 780 and 970 packets for 20, 30, 40 and 50 Mbit/s, overfills the queue unless it is let down in time. By Eq. 9 \
      it is 810 at each drop without oscillation.";

@@ -15,7 +15,8 @@ const RUNS: u32 = 20;
 const SETTLE_S: f64 = 20.0;
 /// Strength of the measurement noise in each stage of 100 s, in percent of the cross traffic.
 const NOISE: [&str; 5] = ["2.5", "5", "10", "20", "40"];
-/// Number of stages whose noise the thesis calls small. They are the first stages.
+/// Number of stages, counted from the first, whose noise counts as small. Our choice, because the thesis does not state
+/// which noise is small.
 const SMALL: usize = 2;
 const BOTTLENECK: &str = "E0-E1";
 /// Index of the last stage that has noise. The thesis does not state it. In the main interpretation it is the last

@@ -46,8 +46,7 @@ pub enum Part {
     Fig12,
     /// Fig. 15 and 16: how often a drop of the available bandwidth causes a timeout, for several m and buffer sizes.
     Fig15,
-    /// Sec. 2.2.1: the bandwidth measurement with the connection's own segments (inline), and Fig. 3 with this
-    /// measurement.
+    /// Sec. 2.2.1: the bandwidth measurement with the connection's own segments (inline).
     Inline,
     /// Experiments beyond the thesis: its mechanisms in other control laws, other control laws in its scenarios, and
     /// other control laws in competition with Symbiosis.

@@ -18,7 +18,7 @@ pub(super) enum Way {
     RoundTrips,
     /// The changes of both `Known` and `RoundTrips`.
     KnownRoundTrips,
-    /// The hosts use selective acknowledgements (SACK), as is usual today.
+    /// The hosts use selective acknowledgements (SACK), as is usual today, and a minimum retransmission timeout of 1 s.
     Sack,
     /// The ε of the control law is three times as large.
     ThreeTimesEpsilon,

@@ -18,5 +18,5 @@ pub(super) const BEYOND_STEP: &str = scenario!("beyond-step");
 pub(super) const BEYOND_NOISE: &str = scenario!("beyond-noise");
 pub(super) const BEYOND_RIVALS: &str = scenario!("beyond-rivals");
 
-/// The strengths m of the oscillation in Fig. 12 to 16.
+/// The strengths m of the oscillation in Fig. 12, 13, 15 and 16.
 pub(super) const STRENGTHS: [f64; 5] = [0.0, 0.05, 0.1, 0.3, 0.5];

@@ -32,7 +32,7 @@ pub(super) fn mean_window(run: &Run, flow: usize, stretch: Stretch) -> f64 {
 }
 
 /// Returns Jain's index of the connections' mean windows in a part of the run. The claims use this index, because the
-/// thesis calls a connection with a low throughput unfairly treated (Kodama 2009, Sec. 3.1).
+/// thesis explains unfairness by connections with a very low throughput (Kodama 2009, Sec. 3.1).
 pub(super) fn jain_of_means(run: &Run, flows: impl Iterator<Item = usize>, stretch: Stretch) -> f64 {
     jain(&flows.map(|flow| mean_window(run, flow, stretch)).collect::<Vec<_>>())
 }

@@ -28,7 +28,7 @@ const STYLES: [(&str, &str); 8] = [
     ("var(--series-8)", "2 3"),
 ];
 const LINE_WIDTH: f64 = 1.8;
-/// Free space between the data and each end of an axis, as a share of the range of the data.
+/// Free space between the data and each end of the vertical axis, as a share of the range of the data.
 const ROOM: f64 = 0.05;
 
 /// Returns the results of a paper as an HTML page.
@@ -105,8 +105,7 @@ fn readings(readings: &[Reading]) -> String {
     text.map_or_else(String::new, |text| format!("<h2>Readings</h2>\n{text}"))
 }
 
-/// Returns a table with our number and verdict for each claim under each interpretation; `None` if there is only one
-/// interpretation.
+/// Returns a table with our number and verdict for each claim under each interpretation; `None` if `readings` is empty.
 fn readings_table(readings: &[Reading]) -> Option<Table> {
     let mut ids: Vec<&str> =
         readings.iter().flat_map(|reading| &reading.claims).map(|claim| claim.id.as_str()).collect();

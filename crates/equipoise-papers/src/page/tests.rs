@@ -68,7 +68,7 @@ fn names_are_text_and_verdicts_have_their_words() {
     }
 }
 
-/// Returns the number after ` name="` in the text of an HTML element.
+/// Returns the value of the attribute `name` of an HTML element, as a number.
 fn attribute(element: &str, name: &str) -> f64 {
     let from = element.find(&format!(" {name}=\"")).expect("the attribute") + name.len() + 3;
     let rest = &element[from..];

@@ -15,7 +15,7 @@ pub(super) struct Outcome {
     /// Transmission delay (Eq. 7) of the source that completes last; `None` if a source has not completed when the run
     /// ends.
     pub(super) delay: Option<f64>,
-    /// Mean transmission delay (Eq. 7) of the sources that completed.
+    /// Mean transmission delay (Eq. 7) of the sources that completed; 0 if none completed.
     pub(super) mean_delay: f64,
     /// For each sampling time, in seconds since the start of the run, the number of packets dropped so far.
     pub(super) losses: Vec<(f64, f64)>,

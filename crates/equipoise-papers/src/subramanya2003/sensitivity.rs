@@ -1,5 +1,5 @@
-//! Changes the parameters of TQ that the paper does not state: `k_v`, T, `x_d` and q. Each parameter is changed alone.
-//! The changes are interpretations of Tables 1 and 4.
+//! Changes the parameters of TQ that the paper does not state (`k_v`, T and `x_d`), and the way to estimate the
+//! bottleneck queue q. Each of them is changed alone. The changes are interpretations of Tables 1 and 4.
 
 use super::outcome::Row;
 use super::rows::{case1, case2};

@@ -17,7 +17,8 @@ const RUNS: u32 = 10;
 /// Numbers of TPBA flows. Each scenario has the same number of TCP flows in addition.
 const PAIRS: [usize; 4] = [1, 2, 4, 8];
 const MANY_S: f64 = 200.0;
-/// The target of AP's one-way delay, in ms: a tenth of the delay of a full queue. The path has a one-way delay of 6 ms.
+/// The target of AP's one-way delay, in ms. Our choice. The path has a one-way delay of 6 ms, and a full queue of
+/// packets of 1500 bytes adds 1000 ms.
 const AP_TARGET_MS: i64 = 50;
 
 const fn ours(id: &'static str, statement: &'static str) -> Spec {
@@ -94,8 +95,8 @@ pub(super) fn run(lab: &Lab<'_>, found: &mut Found) -> Result<(), SimError> {
 
 /// Returns the overrides for all three improvements of the paper (Tobe 1999, Sec. 4 and 7).
 ///
-/// Our choice: window reductions within one round-trip time over a full queue count as one reduction. If there are no
-/// reductions, a probing interval lasts 1 s, as in the paper.
+/// Our choice: a probing interval lasts at least 600 ms. If TCP's window is not reduced, a probing interval lasts 1 s,
+/// as in the paper.
 fn improved() -> Vec<Override> {
     let texts = |pairs: [(&str, &str); 2]| pairs.map(|(key, text)| (key.to_owned(), Value::from(text))).into();
     let between: BTreeMap<String, Value> = texts([("at_least", "600 ms"), ("at_most", "1 s")]);
@@ -109,8 +110,8 @@ fn improved() -> Vec<Override> {
     ]
 }
 
-/// Returns the overrides with which AP replaces the paper's control law in running periods. The minimum rate is the
-/// same.
+/// Returns the overrides with which AP replaces the paper's control law in running periods. The minimum rate is not
+/// changed.
 fn governed_by_ap() -> Vec<Override> {
     vec![
         Override::set("flow.\"flow 3\".pair.law.name", "ap"),
@@ -139,7 +140,8 @@ fn rivals() -> Vec<(&'static str, Scenario)> {
     ]
 }
 
-/// Returns scenarios with one TCP flow whose window is unlimited. Flow 1 uses each of the compared controllers.
+/// Returns one scenario for each of the compared controllers, which flow 1 uses. The other flow is a TCP flow whose
+/// window is unlimited.
 fn ceilings() -> Vec<(&'static str, Scenario)> {
     let tpba = |scenario: Scenario| {
         let pair = with_window(scenario, OPEN_WINDOW).flows.swap_remove(2);

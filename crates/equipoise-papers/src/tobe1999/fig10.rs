@@ -110,7 +110,7 @@ fn traces(lab: &Lab<'_>, testbed: &Testbed) -> Result<Vec<Vec<Trace>>, SimError>
 }
 
 /// Returns the indices of the flows that are active in the whole interval. Returns `None` if a flow starts or ends in
-/// the interval, or in the probing period before it.
+/// the interval, or in the last 3 s of the probing period before the interval.
 fn present(visit: Visit, (from, to): (f64, f64)) -> Option<&'static [usize]> {
     // The shortest probing period consists of three intervals of 1 s.
     let since = from - 3.0;
@@ -122,7 +122,7 @@ fn present(visit: Visit, (from, to): (f64, f64)) -> Option<&'static [usize]> {
 
 /// Returns the mean fairness over the running periods of a run. If flow 2 starts or ends in a running period, only the
 /// part before this counts. Parts of at most 2 s are left out. Running periods are also left out if flow 2 started or
-/// ended in the probing period before them.
+/// ended in the last 3 s of the probing period before them.
 pub(super) fn fairness_after_probing(trace: &Trace, visit: Visit) -> f64 {
     let (came, went) = visit.second;
     // A running period is cut at the start or end of flow 2, because its rate is only right until then.

@@ -110,8 +110,8 @@ impl Case {
 /// times 24 s in a quick look. Calls `progress` with the share of the runs that are done. If `stop` is set, returns the
 /// results so far.
 ///
-/// If the kernel lacks a congestion control, the cases with it are left out, and the figure's text says so. For the
-/// name of a congestion control, `window_control` returns the function that sets the window of a flow pair's TCP.
+/// If the kernel lacks a congestion control, the cases with it have no live runs, and the figure's text says so. For
+/// the name of a congestion control, `window_control` returns the function that sets the window of a flow pair's TCP.
 ///
 /// # Errors
 /// [`ExperimentError`] if the system refuses to create namespaces, sockets or threads.

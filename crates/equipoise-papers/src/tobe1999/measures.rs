@@ -75,7 +75,7 @@ const STEADY_BPS: f64 = 20_000.0;
 const STEADY_S: usize = 10;
 
 /// Computes the deviations from the rates of flows 1 to 4 (indices 0 to 3). Flow 4 starts at second `change`. Returns
-/// `None` if there is no steady state.
+/// `None` if there is no steady state, or if flow 4 never reaches the rate of flow 1 or 2.
 pub(super) fn deviations(rates: &[Vec<f64>], change: usize) -> Option<Deviations> {
     let [first, second, third, fourth] = rates else { return None };
     let reaches = |flow: &[f64], from: usize, to: usize| {

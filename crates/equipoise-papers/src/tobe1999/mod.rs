@@ -44,7 +44,7 @@ pub enum Part {
     Table3,
     /// Fig. 20 and 22 to 28: rates of the cases of Table 4.
     Fig22,
-    /// Fig. 29 to 31: the deviations in all cases of Table 4, and the claim about Fig. 28.
+    /// Fig. 29 to 31: the deviations in all cases of Table 4, and the claims about Fig. 20 and 24 to 28.
     Fig29,
     /// Beyond the paper: the future work of its Sec. 8, and newer controllers for comparison.
     Beyond,

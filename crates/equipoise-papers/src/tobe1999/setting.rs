@@ -44,7 +44,7 @@ const fn testbed(name: &'static str, window: u64, queue: &'static str) -> Testbe
 impl Testbed {
     pub(super) const MAIN: Self =
         Self { name: "windows of 16 kB, a queue of 100 packets", window: PAPER_WINDOW, queue: None };
-    /// All interpretations. The main interpretation is the first. Queue lengths in bytes are those of ATM cards.
+    /// All interpretations. The main interpretation is the first. Some queues are limited in bytes, as in an ATM card.
     pub(super) const ALL: [Self; 8] = [
         Self::MAIN,
         testbed("windows of 16 kB, a queue of 24 kB", PAPER_WINDOW, "24 kB"),
@@ -207,8 +207,9 @@ pub(super) fn seeded(scenario: &Scenario, seed: u64) -> Scenario {
     scenario
 }
 
-/// Returns the scenario with the round-trip time `round_trip`, which does not include queueing. In each direction, the
-/// access link has a fifth of the delay, and the bottleneck has the rest.
+/// Returns the scenario with the round-trip time `round_trip`, which does not include queueing. In the forward
+/// direction, the access link has a fifth of the delay, and the bottleneck has the rest. The link `back` has the whole
+/// delay of the backward direction.
 pub(super) fn over(mut scenario: Scenario, round_trip: Span) -> Scenario {
     let way = Span::from_nanos(round_trip.as_nanos() / 2);
     let access = Span::from_nanos(way.as_nanos() / 5);

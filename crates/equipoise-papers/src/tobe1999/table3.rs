@@ -38,7 +38,7 @@ enum Response {
     Tcp(Rate),
 }
 
-/// The main interpretation, which follows the text of the paper; see the assumptions.
+/// The main interpretation, which follows the text of the paper (see `ASSUMPTIONS` in `mod.rs`).
 const MAIN: Response = Response::Pair("400 ms");
 const OTHERS: [(&str, Response); 3] = [
     ("Table 3: T_TCP = 1 s", Response::Pair("1 s")),

@@ -9,7 +9,7 @@ use equipoise_lab::sim::SimError;
 use equipoise_lab::statistics::share_95;
 
 /// The delay, in ms, counts as equal to the target if it differs from the target by at most one percent. This
-/// difference is an eighth of the queueing delay that the target allows.
+/// difference is about an eighth of the queueing delay that the target allows.
 const AT_TARGET: Rule = Rule::within(8.118, 8.282);
 /// The paper's single run counts as typical if its value lies between these percentiles of our runs.
 const ORDINARY: Rule = Rule::within(2.5, 97.5);
@@ -124,7 +124,7 @@ pub(super) fn every_second() -> Override {
     Override::set("flow.media.report_interval", "1 s")
 }
 
-/// Number of runs for the claims, as for Fig. 14. The charts show an additional run.
+/// Number of runs for the claims, as for Fig. 14. For the charts, one run of each curve is computed separately.
 const RUNS: u32 = 100;
 
 pub(super) fn planned(options: &Options) -> u32 {

@@ -33,8 +33,8 @@ const LARGE_LESS_STEADY: Spec = Spec::new(
 .unit("ratio of medians");
 pub(super) const CLAIMS_13: &[Spec] = &[LARGE_WORSE, SMALL_STEADIER, LARGE_LESS_STEADY];
 
-// The bounds are 1.5 percentage points below and above the paper's number. This is the uncertainty of our medians over
-// a hundred runs.
+// The bounds are 1.5 percentage points below and above the paper's number. This is about the uncertainty of our medians
+// over a hundred runs.
 const GAIN_LEAST: Spec = Spec::new(
     "fig14.rate_gain_least",
     "Fig. 14",
@@ -152,7 +152,7 @@ const READINGS: [Setting; 5] = [
 ];
 
 pub(super) fn planned(options: &Options) -> u32 {
-    // Under every interpretation, AP runs only for 400 s.
+    // AP always runs for 400 s only. Therefore `Steady` and `Within400S` have the same runs of AP.
     options.runs(RUNS, 8) * (2 + Course::ALL.len() as u32 * AIMD.len() as u32)
 }
 

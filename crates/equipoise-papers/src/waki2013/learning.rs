@@ -127,8 +127,8 @@ impl Setting {
             for further in 1..self.sessions {
                 let mut session = session.clone();
                 session.name = format!("media {}", further + 1);
-                // The sessions start at different times. Otherwise all of them would find an empty path at the same
-                // time.
+                // The sessions start at different times. Otherwise each session would start on a path on which no other
+                // session sends yet.
                 session.start = Span::from_nanos((self.interval_s * 1e9 / 3.0) as i64) * i64::from(further);
                 scenario.flows.push(session);
             }

@@ -91,7 +91,8 @@ fn both_ways(text: &str) -> Scenario {
     parse_with(&there_and_back, &overrides)
 }
 
-/// The beginning of the last flow in each scenario file, up to the end of the flow's name.
+/// The beginning of the background flow, up to the end of its name. This flow is the last one in the scenario files of
+/// Fig. 10 to 14.
 const BACKGROUND: &str = "[[flow]]\nname = \"background";
 
 /// Adds claims to the interpretation named `name`.

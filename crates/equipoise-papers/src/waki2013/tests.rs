@@ -5,7 +5,7 @@ use crate::Verdict;
 use equipoise_lab::scenario::{Override, Scenario};
 use equipoise_lab::statistics::Estimate;
 
-/// The program parses the scenarios of this folder without handling errors. If it fails, an experiment panics.
+/// The program parses the scenario files of Waki 2013 without handling errors. If it fails, an experiment panics.
 #[test]
 fn every_scenario_of_the_program_parses_and_every_variation_changes_it() {
     let texts = [FIG7, AP_300, AP_407, AP_LOAD, AP_ROBUST, AP_LEARN, CBR_3, CBR_08];

@@ -25,8 +25,8 @@ pub(super) struct Fifo<C, S> {
     service: S,
     limit: QueueLimit,
     origin: Instant<C>,
-    /// When the service of the last accepted packet ends or ended; if the queue was idle at the last offer, the time of
-    /// that offer.
+    /// When the service of the last accepted packet ends or ended. If a packet was offered to the idle queue after this
+    /// time and was dropped, the time of that offer.
     free_at: Instant<C>,
     /// The accepted packets that had to wait, in order of service. The first of them may already be in service or sent,
     /// because packets are removed only when necessary.
@@ -90,8 +90,8 @@ impl<C> FifoLink<C> {
 
     /// Offers a packet of `size` at `now`. Returns its passage, or `None` if the queue is full.
     ///
-    /// Calls must be in time order. If `now` is earlier than in the previous call, the queue treats both packets as
-    /// simultaneous.
+    /// Calls must be in time order. If `now` is earlier than in the previous call, the packet is still served after the
+    /// previous packet.
     #[expect(clippy::inline_always, reason = "a simulator's inner loop: a call takes a third of its time")]
     #[inline(always)]
     pub fn offer(&mut self, now: Instant<C>, size: Size) -> Option<Passage<C>> {

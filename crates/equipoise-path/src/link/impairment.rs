@@ -96,7 +96,7 @@ pub enum Jitter {
     None,
     /// Uniformly distributed, from minus to plus this value.
     Uniform(Span),
-    /// Normally distributed, with this standard deviation. Negative total delays become zero.
+    /// Normally distributed, with this standard deviation. Total delays below 1 ns become 1 ns.
     Normal(Span),
     /// Only longer delays: half-normally distributed with this standard deviation, truncated at three standard
     /// deviations. The time from the arrival of a packet to the arrival of the next packet is at least the service time

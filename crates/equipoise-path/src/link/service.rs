@@ -27,7 +27,7 @@ pub(super) struct RateService<C> {
     /// Work that remains because the end of the last service was rounded down to a whole nanosecond, in bit·ns/s (10⁻⁹
     /// bit). As a number, it is less than the rate of that service in bit/s.
     carry: u64,
-    /// The period of constant rate in which the last service ended.
+    /// The period of constant rate in which the last service began.
     segment: Segment<C>,
     /// Precomputed service time for packets of the last packet's size at the segment's rate; used only if the number
     /// `carry` is less than this rate in bit/s.

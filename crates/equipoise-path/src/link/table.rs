@@ -39,8 +39,9 @@ fn second_of_day(text: &str) -> Option<i64> {
     is_time.then_some(3600 * hours + 60 * minutes + seconds)
 }
 
-/// Reads a table of a download, including its heading (Raca 2020). Time zero is the time of the first line. Each line's
-/// rate applies until the next line. Zero rates at the end are ignored, so that the last rate above zero stays.
+/// Reads a table of a download, including its heading (Raca 2020). Time zero is the time of the first line that is not
+/// ignored. Each line's rate applies until the next line. Zero rates at the end are ignored, so that the last rate
+/// above zero stays.
 ///
 /// Readings: the download rate is taken as the capacity of the link, because a download uses all available capacity.
 /// Lines that are not part of a download (`State` other than `D`) are ignored, so the previous rate continues. If two

@@ -125,7 +125,8 @@ impl DeliveryTrace {
         self.at.last().copied().unwrap_or(Span::MAX)
     }
 
-    /// Time of the opportunity with this number since the origin. Numbers start at 0 and continue through all rounds.
+    /// Returns the time of opportunity `number`, measured from the origin. Numbers start at 0 and continue through all
+    /// rounds.
     fn time(&self, number: u64) -> Span {
         let count = self.at.len() as u64;
         let round = i64::try_from(number / count).unwrap_or(i64::MAX);
@@ -149,7 +150,8 @@ impl DeliveryTrace {
 /// allowed. A heading, empty lines and lines that begin with `#` are skipped. The last rate applies without end.
 ///
 /// If the heading has the columns `Timestamp` and `DL_bitrate`, the text is read as a table of a download (Raca 2020):
-/// time 0 is the time of its first line, rates are in kbit/s, and lines with a `State` other than `D` are skipped.
+/// rates are in kbit/s, lines with a `State` other than `D` are skipped, and time 0 is the time of the first line that
+/// is not skipped.
 ///
 /// # Errors
 /// [`TraceError`] with the line number of the error.
@@ -187,8 +189,8 @@ pub fn rate_steps(text: &str) -> Result<Schedule<Rate>, TraceError> {
     Ok(Schedule::new(initial, steps))
 }
 
-/// Larger values in a trace are rejected: times above 30 years and rates above 1 Pbit/s. Our choice: up to these
-/// limits, all arithmetic is exact.
+/// Times of 10⁹ s (about 32 years) or more and rates of 1 Pbit/s or more are rejected. Our choice: below these limits,
+/// times in nanoseconds and rates in bit/s fit into 64 bits.
 const MAX_SECONDS: f64 = 1e9;
 const MAX_MBPS: f64 = 1e9;
 
@@ -288,7 +290,7 @@ mod tests {
         let ends = [700, 700, 700, 900, 3000, 1]
             .map(|bytes| link.offer(At::ZERO, Size::from_bytes(bytes)).map(|turn| turn.end));
         // Opportunities of 1500 bytes each: the first delivers 700 + 700 + 100 bytes, the second 600 + 900 bytes. The
-        // last packet of 3000 bytes takes two whole opportunities.
+        // packet of 3000 bytes takes two whole opportunities, and the packet of 1 byte takes a part of the fifth.
         assert_eq!(ends, [1, 1, 2, 2, 4, 5].map(|at| Some(ms(at))));
     }
 

@@ -86,7 +86,7 @@ impl<C> Source<C> {
     }
 
     /// The fast path of [`leave_before`](Self::leave_before), for gaps that are already drawn and end before the rate
-    /// changes. For each packet one addition is needed, and values stay in processor registers.
+    /// changes. Each packet needs only a few operations, and values stay in processor registers.
     #[inline]
     fn leave_drawn(&mut self, until: Instant<C>, mut leave: impl FnMut(Instant<C>)) {
         let Some(mut next) = self.next.filter(|_| !self.has_silences) else { return };

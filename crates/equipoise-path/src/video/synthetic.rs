@@ -37,7 +37,7 @@ pub enum SyntheticError {
         /// The maximum allowed number of frames.
         most: usize,
     },
-    /// No set of frame sizes between zero and the peak has the given mean and variation.
+    /// No video with the given mean, peak and coefficient of variation can be generated.
     #[error("no frames of {mean} in the mean and at most {peak} vary by {cv}; they can by {least:.3} to {most:.3}")]
     Moments {
         /// The given mean size.
@@ -76,10 +76,10 @@ const STEEPEST: f64 = 64.0;
 impl Synthetic {
     /// Generates a video from a seed. The result is the same on every machine.
     ///
-    /// Each frame starts with a level that depends on its kind. Log-normal noise is added per group of pictures and per
-    /// frame; the noise of successive groups is correlated, like the groups of a scene. The levels are then raised to a
-    /// power and scaled, so that the frame sizes have the given mean and coefficient of variation. The largest frame
-    /// gets the peak size, and larger sizes are reduced to the peak size.
+    /// Each frame starts with a size that depends on its kind. The size is multiplied by log-normal noise per group of
+    /// pictures and per frame; the noise of successive groups is correlated, like the groups of a scene. The sizes are
+    /// then raised to a power and scaled, so that they have the given mean and coefficient of variation. The largest
+    /// frame gets the peak size, and sizes above the peak size are reduced to it.
     ///
     /// # Errors
     /// [`SyntheticError`] if no such video can be generated.
@@ -132,8 +132,8 @@ impl Synthetic {
     }
 }
 
-/// Computes frame sizes: the levels raised to a power and scaled to the mean `mean`. The largest level gets the size
-/// `peak`, and larger sizes are reduced to `peak`.
+/// Computes frame sizes from their logarithms `levels`: the sizes are raised to the power `power` and scaled to the
+/// mean `mean`. The largest frame gets the size `peak`, and sizes above `peak` are reduced to `peak`.
 fn fitted(levels: &[f64], power: f64, mean: f64, peak: f64) -> Vec<f64> {
     let top = levels.iter().copied().fold(f64::NEG_INFINITY, f64::max);
     let bottom = levels.iter().copied().fold(top, f64::min);
@@ -227,8 +227,8 @@ mod tests {
         // Generating a video takes a tenth of a second, so only 32 cases are tested.
         #![proptest_config(ProptestConfig::with_cases(32))]
 
-        /// For all accepted parameters, the mean differs from the given mean by at most 2 %, and the variation by at
-        /// most 10 %.
+        /// For parameters in these ranges, the mean differs from the given mean by less than 2 %, and the coefficient
+        /// of variation from the given one by less than 10 %.
         #[test]
         fn moments_are_met_within_their_range(seed: u64, cv in 0.35f64..0.9, peak in 5u64..12, mean in 200u64..20_000) {
             let like = Synthetic {

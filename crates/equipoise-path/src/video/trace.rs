@@ -53,12 +53,12 @@ pub enum VideoErrorKind {
         /// The expected number.
         expected: u64,
     },
-    /// A timestamp is not a multiple of the frame interval.
+    /// A display time is not a multiple of the frame interval.
     #[error("the time of {found} ms is not a whole number of frame intervals of {interval}")]
     Time {
         /// The display time as written in the line.
         found: String,
-        /// The frame interval, as computed from the first lines.
+        /// The frame interval, as computed from the display times.
         interval: Span,
     },
     /// Two frames have the same display time.
@@ -108,8 +108,8 @@ struct Row<'t> {
 }
 
 impl Video {
-    /// Reads a trace of frame sizes. The number of columns determines which of three formats is read. Empty lines and
-    /// lines that begin with `#` are skipped:
+    /// Reads a trace of frame sizes. Empty lines and lines that begin with `#` are skipped. The number of columns
+    /// determines which of three formats is read:
     ///
     /// - verbose (TU Berlin, Fitzek 2001): line number, frame type, display time in ms, size in bytes;
     /// - verbose (Arizona State University, Seeling 2012): number in display order, display time in ms, frame type,

@@ -8,7 +8,7 @@ use equipoise_quic::Config;
 
 use crate::pair::{Between, noq, quinn};
 
-/// All rate controllers that need only acknowledgements, with their required parameters.
+/// Rate controllers that need only acknowledgements, with their required parameters.
 const RATES: [(&str, &[(&str, &str)]); 8] = [
     ("equipoise", &[]),
     ("gcc", &[]),

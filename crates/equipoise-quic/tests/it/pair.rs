@@ -12,11 +12,11 @@ pub(crate) struct Between {
     /// Round-trip time without queueing delay.
     pub(crate) round_trip: Duration,
     pub(crate) queue: Span,
-    /// One of this number of packets to the server is lost; zero if none is lost.
+    /// Each packet to the server whose number is a multiple of this value is lost; zero if none is lost.
     pub(crate) lose_one_in: u64,
     /// Every tenth packet to the server is delayed by this time.
     pub(crate) late: Duration,
-    /// Datagrams to the server that are larger than this are dropped.
+    /// Datagrams to the server with a UDP payload of more than this number of bytes are dropped.
     pub(crate) mtu: usize,
     /// Whether all packets to the server are lost.
     pub(crate) is_black: bool,

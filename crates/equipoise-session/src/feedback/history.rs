@@ -10,9 +10,9 @@ use crate::wire::feedback::{ArrivalReport, PacketArrival, PacketStatus};
 
 /// A sender's record of the packets that it sent, to be joined with per-packet reports.
 ///
-/// A report changes the state of packets, and each change is passed on once. A packet that a report covers has arrived
-/// or is assumed lost, until a later report corrects that. A packet that no report covers, although a report covers a
-/// later packet, is unknown: its report was lost, which says nothing about the path (RFC 8888, Sec. 5).
+/// A report changes the state of packets, and each change is passed on once. A packet that a report covers has arrived,
+/// or is assumed lost until a later report states its arrival. A packet that no report covers, although a report covers
+/// a later packet, is unknown: its report was lost, which says nothing about the path (RFC 8888, Sec. 5).
 ///
 /// A report takes effect as a whole or not at all. A report that acknowledges a packet that was never sent is rejected,
 /// because it does not come from the receiver of the packets. A sender may skip numbers on purpose
@@ -60,7 +60,7 @@ pub enum Outcome {
     Skipped,
     /// The packet is in flight, as far as is known.
     UnderWay,
-    /// No report covers the packet, although a report covers a later packet.
+    /// No report covers the packet, although a report covers a later packet or a report on the packet is overdue.
     Unknown,
     /// The last report that covers the packet says that it did not arrive.
     Lost,
@@ -391,7 +391,7 @@ impl History {
     }
 
     /// Marks the packets in flight with numbers below `begin` as unknown, because a report that starts at `begin`
-    /// skipped them.
+    /// skipped them, or because a report on them is overdue.
     fn leap_to(&mut self, begin: u64) {
         for number in self.covered.max(self.base)..begin.min(self.next()) {
             let Some(packet) = self.packets.get_mut((number - self.base) as usize) else { return };

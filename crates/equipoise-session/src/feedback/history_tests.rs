@@ -246,8 +246,8 @@ proptest! {
             number += 1;
         }
         on_the_way.sort_unstable();
-        // For each number that the reports cover that reached the sender: whether any of these reports acknowledged the
-        // number.
+        // The numbers that are covered by the reports that reached the sender, and for each number, whether any of
+        // these reports acknowledged it.
         let mut said = BTreeMap::new();
         let mut lost_reports = losses.iter().cycle();
         let mut made = 0;

@@ -32,7 +32,7 @@ pub enum Format {
     CongestionFeedback,
     /// draft-holmer-rmcat-transport-wide-cc-extensions-01. Packets are identified by numbers that count all packets of
     /// the transport. Reports contain no congestion marks, and arrival times in units of 250 µs. Each packet is
-    /// reported once.
+    /// reported once, unless packets arrive out of order.
     TransportWide,
 }
 

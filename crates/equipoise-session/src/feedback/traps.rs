@@ -7,10 +7,10 @@ use rand_core::{Rng, SeedableRng};
 /// acknowledge packets that it has not received. It cannot know which numbers were never sent, and
 /// [`History`](super::History) rejects a report that acknowledges one of them.
 ///
-/// Our reading: the RFC states neither how often nor when. Here the gap between two skipped numbers is drawn uniformly
-/// from 1 to 2 · `mean` − 1. An honest receiver reports a skipped number as not received, and the history does not
-/// count it as lost. A skipped RTP sequence number looks like a loss to a foreign receiver; a skipped transport-wide
-/// number does no harm.
+/// Our reading: the RFC states neither how often nor when a sender skips numbers. Here the number of packets between
+/// two skipped numbers is drawn uniformly from 1 to 2 · `mean` − 1. An honest receiver reports a skipped number as not
+/// received, and the history does not count it as lost. A skipped RTP sequence number looks like a loss to a foreign
+/// receiver; a skipped transport-wide number does no harm.
 #[derive(Debug)]
 pub struct Traps {
     random: ChaCha12Rng,

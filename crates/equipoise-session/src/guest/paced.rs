@@ -67,7 +67,7 @@ pub enum PacedError {
     /// A list of packet numbers was passed to a guest that was created for RTCP.
     #[error("this controller was made for feedback in RTCP, and not in arrays")]
     NotArrays,
-    /// The datagram is not RTCP.
+    /// The datagram is not valid RTCP, or its feedback is malformed.
     #[error(transparent)]
     Malformed(#[from] WireError),
     /// The feedback acknowledges packets that were never sent.
@@ -136,7 +136,7 @@ impl PacedGuest {
         &self.guest
     }
 
-    /// Returns the rate at which single packets are paced.
+    /// Returns the current pacing rate.
     pub const fn pace(&self) -> Rate {
         self.pacer.rate()
     }
@@ -168,7 +168,7 @@ impl PacedGuest {
     /// the lower 16 bits. `ssrc` is used only for feedback as in RFC 8888.
     ///
     /// # Errors
-    /// [`PacedError::Number`] if the number is invalid.
+    /// [`PacedError::Number`] if the number is invalid, or if `ssrc` exceeds the maximum number of streams.
     pub fn on_sent(&mut self, now: Instant<SenderClock>, ssrc: u32, number: u64, size: Size) -> Result<(), PacedError> {
         self.pacer.on_departure(now, size);
         let packet = match &mut self.sent {
@@ -192,7 +192,8 @@ impl PacedGuest {
         self.decided();
     }
 
-    /// Records that no packet is queued from `now` on. From then on, the application limits the rate.
+    /// Records that no packet is queued from `now` on. The application limits the rate from the time at which the pacer
+    /// would release the next packet.
     pub fn on_idle(&mut self, now: Instant<SenderClock>) {
         let from = if let Readiness::At(due) = self.pacer.poll(now) { due } else { now };
         self.guest.on_idle(from);
@@ -203,8 +204,8 @@ impl PacedGuest {
     /// are skipped.
     ///
     /// # Errors
-    /// [`PacedError::NotRtcp`], [`PacedError::Malformed`] and [`PacedError::NeverSent`]; valid packets before the error
-    /// take effect.
+    /// [`PacedError::NotRtcp`], [`PacedError::Malformed`] and [`PacedError::NeverSent`]. If the datagram as a whole is
+    /// valid RTCP, its valid feedback packets take effect despite an error in another packet.
     pub fn on_rtcp(&mut self, now: Instant<SenderClock>, datagram: &[u8]) -> Result<(), PacedError> {
         let pacing = self.pacing_now();
         let Sent::Rtcp(reports) = &mut self.sent else { return Err(PacedError::NotRtcp) };

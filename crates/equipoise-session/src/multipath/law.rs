@@ -30,7 +30,7 @@ pub(super) struct Law {
     asked: (Instant<SenderClock>, Span),
     /// Number of the probe that is being sent.
     probe: Option<u64>,
-    /// Whether the application sends frames. If it does, its encoder keeps the average rate.
+    /// Whether the application sends frames. If it does, its encoder and not the pacer limits the average rate.
     has_frames: bool,
 }
 
@@ -41,8 +41,8 @@ impl Law {
     /// Creates a law that starts at `now`, with its controller's initial rate.
     ///
     /// # Errors
-    /// [`SessionError`] if the controller needs feedback other than [`Law::PROVIDES`], or if the configuration has no
-    /// per-packet reports.
+    /// [`SessionError`] if the controller needs feedback other than [`Law::PROVIDES`], if `laws` creates no controller,
+    /// or if the configuration has no per-packet reports.
     pub(super) fn new(config: &SenderConfig, laws: &PathLaws, now: Instant<SenderClock>) -> Result<Self, SessionError> {
         let by_packet = ByPacket::new(config)?.ok_or(SessionError::ByPacket)?;
         let controller = (laws.make)().ok_or(SessionError::NoController)?;

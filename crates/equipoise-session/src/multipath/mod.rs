@@ -20,7 +20,8 @@
 //!
 //! Paths have numbers. The driver informs a sender of the paths that exist ([`Input::Path`](crate::Input::Path)). A
 //! receiver learns of paths from arriving packets. The receiver answers a request on the path on which the request
-//! arrived, whatever number this path has at the receiver. The receiver's events contain the sender's path number.
+//! arrived, whatever number this path has at the receiver. The receiver's events on media and reports contain the
+//! sender's path number.
 
 mod law;
 mod path;

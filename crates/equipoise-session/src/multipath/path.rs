@@ -37,7 +37,7 @@ pub(super) struct Path {
     breakers: Breakers,
     /// When the last report about the path arrived, on this path or on another. Also set when the path becomes usable.
     heard: Instant<SenderClock>,
-    /// Since when the path has its current rate. Answers to requests before this time concern an earlier rate.
+    /// When measurements of the path last started anew. Answers to requests sent until then are not measurements.
     begun: Instant<SenderClock>,
     /// Whether a report has arrived that covers the path's part of the ended period.
     pub(super) has_told: bool,
@@ -316,8 +316,8 @@ impl Path {
         Some(Event::CircuitBroken(breaker))
     }
 
-    /// Processes a report on an interval that was requested at `asked`. `closing` is the end of the period that is
-    /// being closed, if any.
+    /// Processes a report on an interval. The report was requested at `asked`. `closing` is the end of the period that
+    /// is being closed, if any.
     pub(super) fn on_interval(
         &mut self,
         asked: Instant<SenderClock>,

@@ -22,7 +22,7 @@ pub(super) struct AllTold {
     pub(super) proof: Proof,
     /// The longest of the paths' round-trip times.
     pub(super) round_trip: Option<Span>,
-    /// Share of marked packets among the ECN-capable packets that arrived; `None` if none of them is ECN-capable.
+    /// Share of marked packets among the ECN-capable packets that arrived; `None` if no ECN-capable packet arrived.
     pub(super) fraction_marked: Option<f64>,
     /// The shortest round-trip time of the paths that carried at least a tenth of the packets; zero if no such time is
     /// known.

@@ -31,14 +31,14 @@ use equipoise::units::{Instant, Rate, SenderClock, Span};
 ///
 /// A path is dead if no report about it arrived on any path for three report intervals. Its traffic then moves to the
 /// other paths at once. Requests on the dead path continue. With the first report about it, the path is alive again and
-/// starts at the scheduler's initial rate. If reports about a path arrive, but its losses trip a circuit breaker while
-/// other paths are alive, the path's media stops and does not move to the other paths: the total rate decreases by the
-/// path's share. If all paths are dead, all are treated as alive, because none is better than another. Then the total
-/// rate is halved for each report interval without an answer, and after [`Sender::CIRCUIT_S`] the media stops.
+/// the scheduler assigns it a rate. If reports about a path arrive, but its losses trip a circuit breaker while other
+/// paths are alive, the path's media stops and does not move to the other paths: the total rate decreases by the path's
+/// share. If all paths are dead, all are treated as alive, because none is better than another. Then the total rate is
+/// halved for each report interval without an answer, and after [`Sender::CIRCUIT_S`] seconds the media stops.
 ///
 /// With [`Total::Pooled`], one controller gets the delay of all paths as if it were the delay of one path: mean `Σ w_i
-/// x_i` and variance `Σ w_i² σ_i²`, with the shares `w_i` of the rate. If the controller has a delay target, the same
-/// control law applies to this delay.
+/// x_i` and variance `Σ w_i² σ_i²`, if path `i` has the share `w_i` of the rate, the mean delay `x_i` and the variance
+/// `σ_i²`. If the controller has a delay target, the same control law applies to this delay.
 ///
 /// With [`Total::PerPath`], each path has its own controller, as in a session over this path alone. The controller gets
 /// reports on the path's packets (RFC 8888, by sub-flow sequence number). The controller's rate is limited by the
@@ -87,7 +87,8 @@ impl Sender {
     /// # Errors
     /// [`SessionError`] if RTP cannot carry the configuration; [`SessionError::Period`] if the period is shorter than a
     /// report interval; [`SessionError::ByPacket`] if there are per-packet reports but no controller for each path;
-    /// [`SessionError::Needs`] if there is a controller for each path but no per-packet reports.
+    /// [`SessionError::Needs`] if there is a controller for each path but no per-packet reports;
+    /// [`SessionError::TransportWide`] for transport-wide feedback.
     pub fn new(
         config: SenderConfig,
         period: Span,
@@ -323,8 +324,7 @@ impl Sender {
         }
         self.outbox.about(None);
         if !self.has_payload() {
-            // The pacer waits for the application from the time at which the first path would have sent the next
-            // packet.
+            // The pacer waits for the application from the earliest time at which a path may send the next packet.
             if let Some(due) = self.paths.next_departure(now, now, true) {
                 self.application.waits(due);
             }
@@ -362,7 +362,8 @@ impl Sender {
         }
     }
 
-    /// Queues a copy of the packet just sent on the live path with the largest share, other than `sent_on`.
+    /// Queues a copy of the packet that was just sent on the path at index `sent_on`. Of the other live paths, the one
+    /// with the largest share sends the copy.
     fn keep_copy(&mut self, sent_on: usize, sequence: u64) {
         if let Some(path) = self.paths.best_beside(sent_on) {
             path.keep(sequence, &self.plain);

@@ -94,7 +94,7 @@ impl Control {
             (Total::PerPath(laws), format) => {
                 let provided = if format.is_some() { Law::PROVIDES } else { Needs::NOTHING };
                 Needs::PACKETS.met_by(provided)?;
-                // This creates a law once as a test, so that creating the law of a later path cannot fail.
+                // This creates a law once as a test, so that an unsuitable controller is rejected at the start.
                 Law::new(config, &laws, config.start)?;
                 Ok(Self::PerPath(laws))
             }

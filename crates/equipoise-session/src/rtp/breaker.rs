@@ -52,7 +52,8 @@ pub(crate) struct Breakers {
     /// Time between two decisions of the controller, which must be able to react before a breaker trips.
     period: Span,
     packet: Size,
-    /// When any packet from the receiver last arrived, or the session began.
+    /// The time from which the wait for a report counts: when the session began, when the last report arrived, or when
+    /// the sender last requested no report because it had sent no media.
     heard: Instant<SenderClock>,
     /// Number of consecutive reports that state that no media arrived.
     without_media: u32,
@@ -125,7 +126,7 @@ impl Breakers {
         (self.act && !self.has_stopped() && now - self.heard > limit).then(|| self.stop(now, Breaker::Reports))
     }
 
-    /// Records that a packet from the receiver arrived at `now`.
+    /// Records that a report from the receiver arrived at `now`, or that none is expected at `now`.
     pub(crate) const fn on_heard(&mut self, now: Instant<SenderClock>) {
         self.heard = now;
     }

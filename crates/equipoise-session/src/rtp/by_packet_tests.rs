@@ -62,8 +62,8 @@ fn arrived<F>(ends: &TwoEnds<F>, from: u64, to: u64) -> f64 {
     sizes.sum::<u64>() as f64 * 1e3 / (to - from) as f64
 }
 
-/// A controller that asserts that it gets only per-packet feedback, and that its probe's packets are sent. Its
-/// allowance and its probe are configured.
+/// A controller that asserts that it gets no interval summaries, and that each packet of a probe has the number of its
+/// own probe. Its allowance and its probe are configured.
 #[derive(Debug)]
 struct Told {
     allowance: Allowance,

@@ -11,7 +11,7 @@ use equipoise::units::Size;
 
 const HOUR_NS: i64 = 3_600_000_000_000;
 
-/// Creates the controller AP with a target of 12 ms, which is suitable for one-way delays and for queueing delays.
+/// Creates the controller AP with a target delay of 12 ms and a rate of 1 Mbit/s to 8 Mbit/s.
 fn ap() -> BoxedController {
     let given = [("target", "12 ms"), ("min_rate", "1 Mbit/s"), ("max_rate", "8 Mbit/s")];
     let ap = find("ap").expect("in the catalogue");

@@ -6,8 +6,8 @@ use equipoise::units::{Instant, Span};
 /// Determines when the next full RTCP compound packet is due.
 ///
 /// Source: RFC 3550, Sec. 6.2 and 6.3.1, for a session with two members. The interval is the minimum of 5 s, multiplied
-/// by a random factor from 0.5 to 1.5 and divided by e − 3/2. Our reading: the limit of 5 % of the session's bandwidth
-/// would need a longer interval only below 1 kbit/s, which no controller reaches, so the minimum always applies.
+/// by a random factor from 0.5 to 1.5 and divided by e − 3/2. Our reading: the minimum always applies, because the
+/// limit of 5 % of the session's bandwidth would need a longer interval only below about 10 kbit/s.
 #[derive(Clone, Debug)]
 pub(crate) struct CompoundTimer<C> {
     due: Option<Instant<C>>,

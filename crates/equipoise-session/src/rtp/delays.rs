@@ -7,8 +7,8 @@ use equipoise::units::{Instant, SenderClock, Span};
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Delays {
-    /// One-way delays as reported, with clocks that agree; the receiver selects an interval's packets by Eq. 13 of Waki
-    /// 2013.
+    /// One-way delays as reported, with clocks that agree; the receiver selects an interval's packets (Waki 2013, Eq.
+    /// 13).
     #[default]
     Agreed,
     /// One-way delays with clocks that are declared to be synchronised.

@@ -166,7 +166,8 @@ fn strangers_and_echoes_are_only_counted() {
     ends.run(1005);
     let (at_rates, request) = ((ends.near.rate(), ends.far.rate()), ends.reports.last().expect("a request").clone());
     ends.events.clear();
-    // The datagrams are a request, a report and a BYE from an unknown source, and packets of the endpoint itself.
+    // The datagrams are a request, a report and a BYE from an unknown source; an RR of the peer that contains a
+    // request; a truncated packet; and a request that the endpoint sent itself.
     let mut stranger = Vec::new();
     let info = crate::wire::rtcp::SenderInfo {
         ssrc: 0xDEAD,
@@ -210,7 +211,7 @@ fn strangers_and_echoes_are_only_counted() {
 
 #[test]
 fn what_comes_twice_or_late_is_taken_once() {
-    // A copy of each report arrives 300 ms after the report.
+    // A copy of each RTCP datagram arrives 300 ms after the datagram.
     let way = |_: usize, _: u64, bytes: &[u8]| if is_rtcp(bytes) { vec![10, 310] } else { vec![10] };
     let mut ends = Ends::new([config(0), config(1)], [cbr(800_000), cbr(800_000)], Box::new(way));
     ends.run(5500);
@@ -282,8 +283,8 @@ fn one_source_number_for_two_ends_is_refused_and_a_playout_buffer_is_not_promise
     assert!(matches!(Duplex::<SenderClock>::new(tq, law).err(), Some(SessionError::Needs(_))));
 }
 
-/// Reports are longest with receipts, unsynchronised clocks and ECN marks. [`Ends::tell`] asserts that each datagram is
-/// at most as long as the head that drivers support, and this test that each request is answered.
+/// Reports are longest with receipts, unsynchronised clocks and ECN marks. [`Ends::tell`] asserts that each RTCP
+/// datagram is at most as long as the head that drivers support. This test asserts that each request is answered.
 #[test]
 fn the_longest_reports_fit_in_a_datagram_or_in_two() {
     let long = |end| DuplexConfig {
@@ -305,8 +306,9 @@ fn the_longest_reports_fit_in_a_datagram_or_in_two() {
     assert!(ends.exchange(0).iter().filter(|line| line.ends_with("report request")).count() > 15);
     assert_eq!([applied(&ends, 0).len(), applied(&ends, 1).len()], [19, 19]);
     assert_eq!(ends.ignored(), []);
-    // Without ECN marks, a datagram with a report and a request has 28 + 24 + 12 + 16 + 20 + 8 + 12 = 120 bytes. With
-    // marks it would exceed 128 bytes, so the report and the request are sent in two datagrams.
+    // Without ECN marks, a datagram with a report and a request has 120 bytes: 28 for the SR, 24 for the block, 12 + 16
+    // + 20 for the report (statistics, clock origin, receipt), and 8 + 12 for the request (start, receipt request).
+    // With marks the datagram would exceed 128 bytes, so the report and the request are sent in two datagrams.
     let longest = ends.reports.iter().map(|said| said.bytes.len()).max();
     assert_eq!(longest, Some(120));
 }
@@ -357,7 +359,8 @@ proptest! {
         let (plain, disturbed) = (run(false), run(true));
         prop_assert_eq!(rates(&plain, 0), rates(&disturbed, 0));
         prop_assert_ne!(applied(&plain, 1), applied(&disturbed, 1), "the other one is disturbed");
-        // Each event belongs to the role that the endpoint has in the event's direction.
+        // Events on received media, sent reports and ignored datagrams belong to the receiving role, and all other
+        // events to the sending role.
         for (_, _, event) in &disturbed.events {
             let receives = matches!(event, Event::MediaReceived { .. } | Event::ReportSent { .. } | Event::Ignored(_));
             prop_assert_eq!(event.half() == Half::Receiving, receives);

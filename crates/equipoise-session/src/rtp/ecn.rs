@@ -7,7 +7,7 @@ use crate::wire::MarkReport;
 /// The ECN field with which a path's media packets are sent, and whether the field survives the path.
 ///
 /// Source: RFC 6679, Sec. 7.2.3 (all packets may be ECN-capable from the first on, if failures are detected), 7.4.2 (a
-/// path clears the field if all packets arrive as Not-ECT) and 7.4.1 (then packets are sent as Not-ECT).
+/// path clears the field if all packets arrive as Not-ECT) and 7.4.1 (after a failure, packets are sent as Not-ECT).
 ///
 /// Our readings: ECN fails on a path if, according to the reports, none of [`PathEcn::ENOUGH`] consecutive packets
 /// arrived with ECT or CE. Until a first packet arrives with ECT or CE, lost packets count as well, because some hosts
@@ -41,7 +41,7 @@ impl PathEcn {
     }
 
     /// Applies a report: its `marks` and the `proof` of the packets since the last report. Returns the share of marked
-    /// packets; `None` if no packet is ECN-capable.
+    /// packets among the ECN-capable packets that arrived since then; `None` if there is no such packet.
     pub(crate) fn on_report(&mut self, marks: Option<MarkReport>, proof: &Proof) -> Option<f64> {
         if self.says == Ecn::NotCapable {
             return None;

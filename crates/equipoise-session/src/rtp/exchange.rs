@@ -36,7 +36,7 @@ pub(crate) struct Exchange {
     backed_off: u32,
     /// Number of consecutive reports that answer no request.
     strays: u32,
-    /// Whether the network reported the destination as unreachable, and no report has arrived since.
+    /// Whether the network reported the destination as unreachable, and no report was applied since.
     unreachable: bool,
     /// When the last report was applied; the start of the session before the first report.
     heard: Instant<SenderClock>,
@@ -94,7 +94,7 @@ impl Exchange {
     /// unanswered request.
     const RAREST: i64 = 8;
     /// If the network reports the destination as unreachable, the receiver counts as silent after this time without a
-    /// report.
+    /// report. Also the round-trip time that is assumed before the first measurement.
     const UNREACHABLE: Span = Span::from_secs(1);
     /// Number of missing reports after which the rate is halved (Waki 2013, Sec. 5.1).
     pub(crate) const MISSING: u64 = 3;
@@ -242,7 +242,8 @@ impl Exchange {
         self.begin(now);
     }
 
-    /// Makes the next request due `wait` after the previous one was due, or after `now` if that time has passed.
+    /// Makes the next request due `wait` after the time at which the last one was due; if this is not later than `now`,
+    /// `wait` after `now`.
     fn put_off(&mut self, now: Instant<SenderClock>, wait: Span) {
         self.next_due = self.next_due + wait;
         if self.next_due <= now {
@@ -258,7 +259,8 @@ impl Exchange {
         first.is_some_and(|first| now - first.departed.at >= round_trip * 2)
     }
 
-    /// Whether three or more requests are unanswered, and a round-trip time has passed since the third of them.
+    /// Whether three or more requests are unanswered, and the first of them was sent at least a round-trip time and two
+    /// report intervals ago.
     fn misses_reports(&self, now: Instant<SenderClock>) -> bool {
         let answered = self.last_applied.map_or(0, |number| number + 1);
         let unanswered = self.next_number - answered;
@@ -267,8 +269,9 @@ impl Exchange {
         unanswered >= Self::MISSING && first.is_some_and(|first| now - first.departed.at >= patience)
     }
 
-    /// Whether three reports are missing; or a report is missing and the network reports the destination as
-    /// unreachable. The network's message alone does not count, because anyone can forge it.
+    /// Whether three reports are missing; or a report is missing, the network reports the destination as unreachable,
+    /// and no report was applied for longer than `UNREACHABLE`. The network's message alone does not count, because
+    /// anyone can forge it.
     pub(crate) fn is_silent(&self, now: Instant<SenderClock>) -> bool {
         let is_gone = self.unreachable && self.is_unanswered(now) && now - self.heard > Self::UNREACHABLE;
         is_gone || self.misses_reports(now)
@@ -325,7 +328,7 @@ impl Exchange {
         let round_trip = round_trip.max(Span::ZERO);
         if said.receipt.is_some_and(|receipt| u64::from(receipt.arrived) > self.media.packets) {
             // The receiver's counter has 32 bits, so this comparison works only for the first 2³² packets; after that,
-            // only receipts reveal false reports.
+            // only the sending times in the receipts reveal false reports.
             return Err(DropReason::Implausible);
         }
         let proof = self.arrivals.prove(request.departed, &block, said.receipt.as_ref(), round_trip);

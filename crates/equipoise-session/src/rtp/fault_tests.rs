@@ -1,5 +1,5 @@
-//! Tests of how network faults affect a session, in simulated time. Each fault is tested with many seeds. The tests of
-//! the command line tool test the same faults with real sockets across network namespaces, with one seed.
+//! Tests of how network faults affect a session, in simulated time. Most faults are tested with several seeds. The
+//! tests of the command line tool test the same faults with real sockets across network namespaces, with one seed.
 
 use alloc::boxed::Box;
 use alloc::vec;
@@ -112,8 +112,8 @@ fn run(seed: u64, seconds: u64, fate: impl FnMut(&Passing, f64) -> Vec<u64>) -> 
     Story::of(&ends)
 }
 
-/// A sender cannot know whether packets are lost by chance or by a policer. So it tolerates few losses, and reduces its
-/// rate if many packets are lost.
+/// A sender cannot know whether packets are lost by chance or by a policer. So it tolerates a small share of lost
+/// packets, and reduces its rate if the share is large.
 #[test]
 fn up_to_a_third_of_all_packets_may_be_lost_each_way() {
     for seed in 0..SEEDS {

@@ -11,12 +11,12 @@ use super::stream::Generated;
 /// Live media: the frames of encoders, which are queued at the sender until the pacer releases their packets.
 ///
 /// Lost packets are not retransmitted. A packet carries a part of one frame; its RTP timestamp is the capture time of
-/// the frame, and the last packet of a frame has the marker bit (RFC 3551, Sec. 4.1). Audio has priority: an audio
-/// packet waits at most for the video packet that is being sent. Audio packets have their own payload type but share
-/// sequence numbers with the video, so that one report covers both.
+/// the frame, and the last packet of a frame has the marker bit (RFC 3551, Sec. 5, for video). Audio has priority: an
+/// audio packet waits at most for the video packet that is being sent. Audio packets have their own payload type but
+/// share sequence numbers with the video, so that one report covers both.
 #[derive(Clone, Debug)]
 pub struct LiveMedia {
-    /// The video encoder. Its target is the session's rate minus the rate of audio.
+    /// The video encoder. Its target is the session's rate minus the rates of audio and of packet headers.
     pub video: Option<Encoder>,
     /// The audio encoder, usually with a constant rate.
     pub audio: Option<Encoder>,

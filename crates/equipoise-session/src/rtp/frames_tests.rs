@@ -136,8 +136,8 @@ fn audio_goes_first() {
     assert!(numbers.windows(2).all(|pair| pair[1] == pair[0] + 1), "one numbering for both");
 }
 
-/// The video encoder's rate is twice the allowed rate. At most about 80 ms of video are queued, and about every second
-/// frame is skipped.
+/// The video encoder's rate is twice the allowed rate. At most about 8 kB of video are queued, which is 130 ms at the
+/// allowed rate, and more than a quarter of the frames are skipped.
 #[test]
 fn frames_are_skipped_while_what_waits_takes_too_long() {
     let media = LiveMedia { skip_after: Some(Span::from_millis(60)), ..live(video(), None) };

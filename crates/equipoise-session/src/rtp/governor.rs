@@ -14,8 +14,9 @@ use super::proof::Proof;
 ///
 /// Whatever rate the controller allows, the session's rate is at most twice the delivery rate that reports prove. It is
 /// at most the delivery rate itself if a tenth or more of the packets is lost, and is halved for each interval in which
-/// no report arrives. Our choice, after RFC 5348, Sec. 4.3 (twice the receive rate) and RFC 8083, Sec. 4.3. A fixed
-/// rate, or a control law that must act as printed, is limited only after missing reports and by the circuit breakers.
+/// no report arrives. Our choice, after RFC 5348, Sec. 4.3 (twice the receive rate) and RFC 8083, Sec. 4.3. A control
+/// law that must act as printed is limited only after missing reports and by the circuit breakers; a fixed rate is
+/// limited only by the circuit breakers.
 #[derive(Debug)]
 pub(crate) struct Governor {
     controller: BoxedController,
@@ -36,8 +37,8 @@ pub(crate) struct Governor {
 const PROVED_OVER: Span = Span::from_millis(900);
 /// For per-packet laws, the delivery rate is also computed over this shorter time. The higher of both rates counts.
 const PROVED_BY_PACKETS: Span = Span::from_millis(200);
-/// If at least this number of packets of an interval arrived, and fewer than a tenth were lost, the rate of these
-/// packets is proved even if the interval is short.
+/// For per-packet laws: if at least this number of packets of an interval arrived, and fewer than a tenth were lost,
+/// the rate of these packets is proved even if the interval is short.
 const PEAK_PACKETS: u64 = 5;
 /// If at least this share of the packets and at least `LOSSES` packets are lost, the rate is at most the delivery rate.
 const LOSSY: f64 = 0.1;
@@ -158,8 +159,8 @@ impl Governor {
 
     /// Processes a report on an interval; `proof` counts the packets that were sent and that arrived.
     pub(crate) fn on_interval(&mut self, now: Instant<SenderClock>, mut summary: IntervalSummary, proof: Proof) {
-        // Whether the limit reduced the rate by a tenth or more. A smaller reduction is ignored, because encoders miss
-        // their target rate by as much.
+        // Whether the limit reduced the rate by more than a tenth. A smaller reduction is ignored, because encoders
+        // miss their target rate by as much.
         let was_held = self.allowed().as_bps() / 10 * 9 > self.rate.as_bps();
         self.prove(proof, summary.app_limited);
         summary.app_limited |= was_held;
@@ -199,7 +200,7 @@ impl Governor {
     }
 
     /// Records another interval in which no report arrived. The controller is not notified, but the rate is halved
-    /// again, unless the controller must act as printed.
+    /// again, unless the controller has a fixed rate or must act as printed.
     pub(crate) fn on_further_silence(&mut self) {
         if self.controller.is_held_to_proof() {
             self.lower_to(self.rate.halved());

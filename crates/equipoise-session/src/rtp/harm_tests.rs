@@ -1,5 +1,6 @@
-//! Tests that no controller of the catalogue harms other traffic on any path: whatever the controller decides, the
-//! sending rate stays within twice the delivery rate, decreases with losses, and recovers.
+//! Tests that no controller of the catalogue harms other traffic. With an adaptive controller, the sending rate stays
+//! within twice the delivery rate, decreases with losses, and recovers. With any other controller, the circuit breakers
+//! stop the media.
 
 use alloc::boxed::Box;
 use alloc::vec::Vec;

@@ -21,7 +21,8 @@ const TIMES: u8 = 3;
 /// Maximum number of missing packets in the list. Our choice: a larger number of missing packets is an outage, which
 /// retransmissions do not repair.
 const MOST: usize = 256;
-/// Number of entries per request; each entry is for up to seventeen packets. A request has at most 76 bytes of RTCP.
+/// Maximum number of entries per request; each entry is for up to seventeen packets. A request has at most 76 bytes of
+/// RTCP.
 const ENTRIES: usize = 16;
 
 /// How long a missing packet stays in the list after the receiver stopped waiting for it. A retransmission in this time
@@ -40,7 +41,7 @@ pub(crate) struct MissingPackets {
     missing: BTreeMap<u64, Missing>,
     /// Smoothed time from a request to the arrival of the retransmission, and when this time was last updated.
     round_trip: Option<(Span, Instant<ReceiverClock>)>,
-    /// When the receiver last checked for due requests, even if it then sent no request.
+    /// When the receiver last processed a due request, even if it was too late to send the request.
     turn: Option<Instant<ReceiverClock>>,
 }
 
@@ -104,7 +105,7 @@ impl MissingPackets {
         self.round_trip.filter(|(_, learned)| at - *learned < BELIEVED).map(|(round_trip, _)| round_trip)
     }
 
-    /// Returns when to request a missing packet: at least `SPACING` after the receiver last checked for due requests.
+    /// Returns when to request a missing packet: at least `SPACING` after the receiver last processed a due request.
     fn due_of(&self, missing: &Missing) -> Instant<ReceiverClock> {
         let longer = |round_trip: Span| Span::from_nanos(round_trip.as_nanos() / 2 * 3) + SPACING;
         let due = match missing.asked {

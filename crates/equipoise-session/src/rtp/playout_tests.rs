@@ -119,7 +119,7 @@ fn an_encoder_follows_the_rate() {
     let mut ends = session(supply, Payload::Generated, Schedule::constant(mbps(1)), media(|_, _| vec![5]));
     ends.run_until(12_000);
     let sent = ends.count(|event| matches!(event, Event::MediaSent { .. }));
-    // Ten seconds at 1 Mbit/s are 1250 packets. The whole video at its full rate would be 3973 packets.
+    // Ten seconds at 1 Mbit/s are 1250 packets. The whole video at its full rate would be 4000 packets.
     assert!((900..1400).contains(&sent), "{sent}");
     let late = served(&ends).iter().filter(|at| **at > 10_500.0).count();
     assert!(late < 30, "it does not lag behind: {late}");

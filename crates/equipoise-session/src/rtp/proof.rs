@@ -148,8 +148,8 @@ impl Arrivals {
             (None, Some(_), Some(receipt)) => receipt.arrived,
             (None, Some(_), None) => (sent as u32).saturating_sub(missing(departed, block)),
         };
-        // No more packets can have arrived than were missing. A counter that decreases, which duplicates can cause, is
-        // ignored.
+        // At most the packets that were sent in the interval, and those that were lost so far, can have arrived. A
+        // counter that decreases, as after a restart of the receiver, is ignored.
         let arrived = u64::from(if arrived.cast_signed() < 0 { 0 } else { arrived }).min(sent + self.lost);
         let sending = departed.at - before.at;
         let stretched = self.round_trip.map_or(Span::ZERO, |before| round_trip - before);

@@ -86,8 +86,8 @@ impl Receipts {
     /// next packet at the last two requests, the older first.
     ///
     /// The queried packet is chosen from those sent between these two requests: it has arrived by now or is lost, and
-    /// the last report includes its loss. If sender and receiver no longer remember these packets, one of the older
-    /// half of the remembered packets is chosen.
+    /// the last report includes its loss. If more than half of the remembered packets were sent since the last request,
+    /// the queried packet is chosen from the older half of the remembered packets.
     pub(crate) fn ask(&mut self, before: (u32, u32), next: u32) -> Asked {
         let half = u32::from(Stamps::KEPT / 2);
         let oldest = next.wrapping_sub(u32::from(Stamps::KEPT) - 1);

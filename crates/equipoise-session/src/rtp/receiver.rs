@@ -62,7 +62,8 @@ impl ReceiverConfig {
 /// Source: Waki 2013, Sec. 5.1. A report covers the packets received so far that were sent at the sender's current
 /// rate. That rate took effect when the previous report reached the sender. The receiver estimates this time as `t +
 /// 2d`. Here t, which the request contains, is the time at which the previous request was sent, and d is the one-way
-/// delay of that previous request (Eq. 13) or, if that request was lost, of the present request (Eq. 14).
+/// delay of that previous request (Eq. 13) or, if that request was lost, of the present request (Eq. 14). With
+/// [`Clocks::Apart`], there is no estimate: the report covers the packets sent after the time in the request.
 pub struct Receiver {
     config: ReceiverConfig,
     timeline: Timeline,
@@ -409,7 +410,7 @@ impl Endpoint for Receiver {
         let missing = self.missing.as_ref().filter(|_| goodbye.is_none()).and_then(MissingPackets::due);
         let wanted = [self.key_frames.due(), missing].into_iter().flatten().min();
         let at = [self.compound.due(), report, self.reorder.due(), goodbye, served, wanted].into_iter().flatten().min();
-        // After `poll` has returned all output, the wake-up time is in the future.
+        // Everything that was due at `handled` is done, so the wake-up time is later.
         let at = at.filter(|_| !self.ended)?.max(self.handled + Span::from_nanos(1));
         Some(Wake { at, reason: WakeReason::Report })
     }

@@ -12,7 +12,8 @@ pub struct Repeating {
     pub most: usize,
     /// How long a packet is stored.
     pub age: Span,
-    /// Maximum amount of retransmitted data, as a share of the data sent for the first time: 0 to 1.
+    /// Maximum amount of retransmitted data, as a share of the data sent for the first time: 0 to 1. In addition, 20 kB
+    /// may be retransmitted.
     pub share: f64,
 }
 
@@ -29,8 +30,8 @@ impl Default for Repeating {
 const TIMES: u8 = 3;
 /// Minimum time between two retransmissions of the same packet. Our choice: the network may duplicate a request.
 const APART: Span = Span::from_millis(10);
-/// Maximum number of bytes that may be retransmitted after a time without losses. Our choice: enough to retransmit all
-/// packets of a burst of some losses.
+/// Maximum number of bytes that may be retransmitted after a time without losses. Our choice: enough for a burst of
+/// about 20 lost packets of 1000 bytes.
 const SAVED: f64 = 20_000.0;
 /// The recent packets of a sender, and which of them must be retransmitted.
 #[derive(Debug)]
@@ -64,7 +65,7 @@ impl RepeatQueue {
     const SPARE: usize = 64;
 
     pub(crate) fn new(config: Repeating) -> Self {
-        // If the share is `NaN`, nothing is retransmitted. A share above 1 counts as 1.
+        // The share `NaN` counts as 0, and a share above 1 counts as 1.
         let share = if config.share.is_nan() { 0.0 } else { config.share.clamp(0.0, 1.0) };
         let config = Repeating { share, ..config };
         Self { config, kept: VecDeque::new(), bytes: 0, wanted: VecDeque::new(), credit: SAVED, spare: Vec::new() }

@@ -44,8 +44,8 @@ pub struct SenderConfig {
     pub report_interval: Span,
     /// When the first packet is sent; the first request follows one report interval later.
     pub start: Instant<SenderClock>,
-    /// Seed of the random numbers of RFC 3550: first sequence number, timestamp offset, and intervals between regular
-    /// RTCP compounds.
+    /// Seed of the random numbers of RFC 3550 (first sequence number, timestamp offset, and intervals between regular
+    /// RTCP compounds), and of those in the requests for receipts.
     pub seed: u64,
     /// Maximum time for which payload is queued. Packets of another program that have waited longer are dropped, the
     /// oldest first. A stream is accepted only as fast as it can be sent within this time.
@@ -60,8 +60,8 @@ pub struct SenderConfig {
     pub ecn: Ecn,
     /// The pauses of generated media, in order of time.
     pub pauses: Vec<Pause>,
-    /// How the receiver sends per-packet reports; `None` if it sends none. The controller then uses the per-packet
-    /// reports, while the answers to requests still prove the delivery rate.
+    /// How the receiver sends per-packet reports; `None` if it sends none. If it sends them, the controller uses the
+    /// per-packet reports, while the answers to requests still prove the delivery rate.
     pub reporting: Option<Reporting>,
     /// How the sender answers requests for missing packets; `None` if it ignores such requests. Generated media is
     /// never retransmitted.
@@ -124,9 +124,10 @@ impl SenderConfig {
 /// Our reading: a report that arrives after a later request was sent is applied, unless a newer report was already
 /// applied. So the report interval may be shorter than the round-trip time.
 ///
-/// In addition to the paper: whatever the controller decides, the rate is at most twice the delivery rate that reports
-/// prove, and the circuit breakers of RFC 8083, Sec. 4 can stop the media ([`Event::CircuitBroken`]). Requests then
-/// continue, but less often the longer no answer arrives. After three answers, media restarts at the lowest rate.
+/// In addition to the paper: unless the controller has a fixed rate or must act as printed, the rate is at most twice
+/// the delivery rate that reports prove. The circuit breakers of RFC 8083, Sec. 4 can stop the media
+/// ([`Event::CircuitBroken`]). Requests then continue, but less often the longer no answer arrives. After three
+/// answers, media restarts at the lowest rate.
 pub struct Sender {
     packetiser: Packetiser,
     payload: Payload,
@@ -167,11 +168,11 @@ pub struct Sender {
 }
 
 impl Sender {
-    /// If the controller needs packet pairs, one pair is sent per this number of packets. Our choice: some pairs in
-    /// each report interval, but not enough to make the stream bursty.
+    /// If the controller needs packet pairs, one of this number of departures is a pair, and the others are single
+    /// packets. Our choice: some pairs in each report interval, but not enough to make the stream bursty.
     const PAIR_EVERY: u32 = 8;
     /// Feedback that a session over one path provides to its controller; [`Needs::PLAYOUT`] is added if the receiver
-    /// has a playout buffer.
+    /// has a playout buffer, and [`Needs::PACKETS`] if it sends per-packet reports.
     pub const PROVIDES: Needs = Needs::INTERVALS.and(Needs::PACKET_PAIRS);
     /// Time in seconds without a report after which no media is sent (RFC 8083, Sec. 4.1).
     pub const CIRCUIT_S: i64 = Breakers::SECONDS;
@@ -262,8 +263,8 @@ impl Sender {
     }
 
     /// Sets the pacing rate. For frames and another program's packets, this is the governor's [pace](Governor::pace);
-    /// for other media, this is the rate that the controller allows. If the controller wants a probe at a higher rate,
-    /// the probe's rate is used instead.
+    /// for other media, this is the governor's [rate](Governor::rate). If the controller wants a probe at a higher
+    /// rate, the probe's rate is used instead.
     fn keep_pace(&mut self) {
         let pacing = if self.payload == Payload::Rtp { Some(1.0) } else { self.stock.pacing() };
         let pace = pacing.map_or(self.governor.rate(), |pacing| self.governor.pace(pacing));
@@ -298,8 +299,8 @@ impl Sender {
         if self.governor.on_timer(now) {
             self.decided();
         }
-        // Sends at most two packets: the packet that is due, and the next one if the first was late by a packet
-        // interval.
+        // Sends at most two packets or packet pairs: the one that is due, and the next one if the first was late by a
+        // packet interval.
         for _ in 0..2 {
             if self.breakers.has_stopped() || self.is_window_full() || self.pacer.poll(now) != Readiness::Now {
                 break;

@@ -22,8 +22,8 @@ pub struct StreamConfig {
     pub ssrc: u32,
     /// RTP payload type, 0 to 63 or 96 to 127: all other types collide with RTCP on the same port (RFC 5761, Sec. 4).
     pub payload_type: u8,
-    /// Size of every IPv4 packet, including headers. If an application provides the payload, size of the largest
-    /// packet.
+    /// Size of every IPv4 packet, including headers. If an application provides the payload, or if the media consists
+    /// of frames, size of the largest packet.
     pub packet_size: Size,
     /// Overhead per datagram in addition to the IPv4 and UDP headers: the overhead of encryption, and 20 bytes for
     /// IPv6. `packet_size` includes this overhead.
@@ -74,7 +74,7 @@ pub enum SessionError {
         /// The synchronisation source of both endpoints.
         found: u32,
     },
-    /// The interval of per-packet feedback is too long for any law, or too short for the overhead of its packets.
+    /// The interval of per-packet feedback is too long for any law, or so short that the feedback is too much traffic.
     #[error("the interval of feedback by packet is {found}; it must be {min} to {max}")]
     FeedbackInterval {
         /// The configured interval.

@@ -69,8 +69,8 @@ impl Stock {
         if let Kind::Live(queue) = &self.kind { Some(queue.pacing()) } else { None }
     }
 
-    /// Advances time to `now`. Encoders may use the rate in `room`, and `tell` is called with each frame that is
-    /// queued.
+    /// Advances time to `now`. Encoders may use the rate in `room`, and `tell` is called with each video frame that is
+    /// queued; if there is no video, with each audio frame.
     pub(super) fn advance(
         &mut self,
         now: Instant<SenderClock>,

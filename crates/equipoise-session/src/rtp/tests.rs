@@ -203,7 +203,7 @@ fn every_request_is_answered_and_applied() {
 #[test]
 fn a_lost_report_leaves_the_cut_of_eq_13() {
     // Request 1 takes 40 ms. Its interval began with request 0, which took 10 ms, so the report covers packets sent
-    // after 1020 ms. Packets sent from 2010 to 2030 ms have also arrived before request 1.
+    // after 1020 ms. Packets sent from 2000 to 2020 ms have also arrived before request 1.
     transcript(
         2500,
         |kind| match kind {

@@ -17,8 +17,8 @@ use equipoise::units::{Rate, Span};
 ///
 /// Our reading: packet analysers parse the data after the report blocks as a list of elements, each with a 16-bit type,
 /// a 16-bit length (including type and length), and content. If the extension were only a 64-bit time, they would take
-/// its first bits for a length beyond the packet, and show the packet as malformed. So the extension has a type and a
-/// length, followed by the time in its short form.
+/// a part of the time for a length beyond the packet, and show the packet as malformed. So the extension has a type and
+/// a length, followed by the time in its short form.
 ///
 /// | bits | content |
 /// | --- | --- |
@@ -28,7 +28,7 @@ use equipoise::units::{Rate, Span};
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ReportRequest {
     /// Start of the interval, as [`NtpTime::middle`]: the time of the previous request (t with index i − 1 in the
-    /// paper).
+    /// paper), of a skipped request, or of the sender's last rate decision.
     pub interval_start: u32,
     /// The receipt request, if any.
     pub receipt: Option<ReceiptRequest>,
@@ -69,7 +69,7 @@ impl ReportRequest {
     /// Reads the extension of a sender report.
     ///
     /// # Errors
-    /// [`WireError::Extension`] if the extension has another format.
+    /// [`WireError::Truncated`] if the extension is too short, and [`WireError::Extension`] if it has another format.
     pub fn parse(extension: &[u8]) -> Result<Self, WireError> {
         let refused = WireError::Extension { extension: "report request", found: extension.len(), need: 8 };
         let mut reader = Reader::new(extension, 0);
@@ -84,8 +84,8 @@ impl ReportRequest {
 }
 
 /// The profile-specific extension of the receiver report that answers a request: 12 bytes, 16 more if the clocks are
-/// unsynchronised, 20 more if the receiver has a playout buffer, 8 more if packet pairs arrived, 12 more if packets are
-/// ECN-capable, and 20 more with a receipt.
+/// unsynchronised, 20 more if the receiver has a playout buffer, 8 more if packet pairs arrived, 12 more if ECN-capable
+/// packets arrived, and 20 more with a receipt.
 ///
 /// | bits | content |
 /// | --- | --- |
@@ -126,8 +126,8 @@ impl ReportRequest {
 /// | 16 | 8, the length |
 /// | 32 | rate of the bottleneck in bit/s, IEEE 754 binary32 |
 ///
-/// The next element is present if ECN-capable packets arrived (RFC 3168). It has the counters of RFC 6679, Sec. 5.2,
-/// except those that are also in the report block:
+/// The next element is present if ECN-capable packets arrived (RFC 3168). Of the counters of RFC 6679, Sec. 5.2, it has
+/// the ECN-CE counter, and the sum of this counter and the two ECT counters:
 ///
 /// | bits | content |
 /// | --- | --- |
@@ -147,7 +147,7 @@ pub struct DelayReport {
     pub playout: Option<PlayoutReport>,
     /// The bottleneck's rate, to 24 bits of precision; `None` if too few packet pairs arrived.
     pub bottleneck: Option<Rate>,
-    /// Counters of ECN-capable and of marked packets; `None` if no packet is ECN-capable.
+    /// Counters of ECN-capable and of marked packets; `None` if no ECN-capable packet has arrived.
     pub marks: Option<MarkReport>,
     /// The receipt, if it was requested.
     pub receipt: Option<Receipt>,
@@ -256,8 +256,9 @@ impl DelayReport {
     /// Reads the extension of a receiver report.
     ///
     /// # Errors
-    /// [`WireError::Extension`] if the extension has another format or a rate is invalid; [`WireError::Statistics`] if
-    /// the variance is negative or not finite, or if there are statistics of fewer than two samples.
+    /// [`WireError::Truncated`] if the extension is too short; [`WireError::Extension`] if it has another format or a
+    /// rate is invalid; [`WireError::Statistics`] if the variance is negative or not finite, if only the mean is
+    /// missing, or if there are statistics of fewer than two samples.
     pub fn parse(extension: &[u8]) -> Result<Self, WireError> {
         let refused = WireError::Extension { extension: "delay report", found: extension.len(), need: 12 };
         let mut reader = Reader::new(extension, 0);

@@ -24,7 +24,8 @@ pub enum WireError {
         /// Offset of the byte with the version.
         offset: usize,
     },
-    /// The padding is longer than the packet, zero, or not on the last packet of a compound.
+    /// The padding is longer than the packet, zero, not in whole 32-bit words (in RTCP), or not on the last packet of a
+    /// compound.
     #[error("padding of {found} bytes does not fit into {have}")]
     Padding {
         /// The length of the padding that the packet states, in bytes.

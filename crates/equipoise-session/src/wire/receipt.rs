@@ -14,7 +14,7 @@ use super::reader::Reader;
 /// | 16 | `0x8005`, a type that no other element of a request has |
 /// | 16 | 12, the length |
 /// | 32 | nonce, drawn at random for this request |
-/// | 32 | number of the queried packet (with several paths, on its path); lower 16 bits: sequence number |
+/// | 32 | number of the queried packet, counted per path if there are several; lower 16 bits: sequence number |
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ReceiptRequest {
     /// A random number that is chosen for this request, so that only a peer that saw the request can answer it.

@@ -2,8 +2,8 @@
 //! program's RTP packet, and restores the original packet from the result.
 //!
 //! The rest of the packet is unchanged: payload type, timestamp, contributors, other extension elements, padding (RFC
-//! 3550, Sec. 5.1; RFC 8285, Sec. 4). If the packet's original number and source differ from the session's, a further
-//! extension element contains the original ones.
+//! 3550, Sec. 5.1; RFC 8285, Sec. 4). If the packet's original number or source differs from the session's, a further
+//! extension element contains the original number and, if it differs, the original source.
 
 use alloc::vec::Vec;
 

@@ -144,7 +144,7 @@ const CNAME: u8 = 1;
 ///
 /// # Errors
 /// [`WireError`] if the datagram is empty, if a version is not 2, if a length or count is wrong, or if a packet other
-/// than the last has padding.
+/// than the last has padding, except for transport-wide feedback.
 pub fn parse_compound(datagram: &[u8]) -> Result<Compound<'_>, WireError> {
     let whole = Compound { reader: Reader::new(datagram, 0) };
     let mut reader = whole.reader;

@@ -64,8 +64,8 @@ const SUBFLOW_HEAD: u8 = 0x04;
 const STOP: u8 = 15;
 
 impl RtpHeader {
-    /// Extension element identifier of the sending time (RFC 8285, Sec. 4.2). It is the highest possible identifier,
-    /// because other programs, whose packets a session may carry, number their elements from 1.
+    /// Extension element identifier of the sending time (RFC 8285, Sec. 4.2). It is the highest identifier that a
+    /// one-byte head can have, because other programs, whose packets a session may carry, number their elements from 1.
     pub const NTP_EXTENSION_ID: u8 = 14;
 
     /// Extension element identifier of the packet's sub-flow and its number in that sub-flow.

@@ -81,7 +81,7 @@ fn rtcp_of_an_asyncio_stack_is_read_or_refused_as_its_name_says() {
         ("rtcp_bye_padding.bin", "BYE 0"),
         ("rtcp_rtpfb.bin", "205/1"),
         ("rtcp_psfb_pli.bin", "206/1"),
-        // These packets are returned unparsed. The parser of feedback would detect the errors inside.
+        // These packets are returned unparsed. The parsers of NACKs and of key frame requests would reject them.
         ("rtcp_rtpfb_invalid.bin", "205/1"),
         ("rtcp_psfb_invalid.bin", "206/1"),
     ] {
@@ -162,7 +162,7 @@ fn of_the_rtcp_seeds_of_webrtc_those_are_refused_whose_contents_do_not_fit() {
         .filter_map(|(name, datagram)| outline(&datagram).err().map(|error| (name, error)))
         .collect();
     let names: Vec<_> = refused.iter().map(|(name, _)| name.trim_end_matches(".rtcp")).collect();
-    // These have unterminated lists of SDES items, fewer sources than their count states, or more padding than data.
+    // These have unterminated lists of SDES items, fewer sources than their count states, or invalid padding.
     assert_eq!(names, ["25", "32", "35", "37", "66", "9"], "{refused:?}");
     for (name, datagram) in files(&folder) {
         assert!(outline(&datagram).is_err() || is_framed(&datagram), "{name}");

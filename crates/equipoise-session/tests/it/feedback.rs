@@ -138,8 +138,7 @@ fn transport_feedback_of_pion_is_read_and_written_alike() {
             theirs[0] &= !0x20;
             theirs[length - padding..].fill(0);
         }
-        // Our encoding of the first packet needs one chunk less: it uses a vector for the symbols before the last 16
-        // losses.
+        // Our encoding of the first packet needs one chunk less: it has two vectors of one-bit symbols.
         assert!(ours == theirs || ours.len() < length, "{ours:02X?} for {theirs:02X?}");
     }
 }

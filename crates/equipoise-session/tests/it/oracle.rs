@@ -1,4 +1,5 @@
-//! Tests that another implementation reads every packet that we write, and that we read every packet that it writes.
+//! Tests that another implementation reads the SR, RR, SDES and BYE packets that we write, and that we read its packets
+//! of these types, except for some BYEs.
 
 use equipoise_session::wire::NtpTime;
 use equipoise_session::wire::rtcp::{self, ReportBlock, RtcpPacket, SenderInfo, parse_compound};

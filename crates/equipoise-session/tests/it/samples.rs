@@ -1,4 +1,4 @@
-//! An example of each kind of datagram that Equipoise sends. The book has the same examples.
+//! Examples of datagrams, and of parts of datagrams, that Equipoise sends. The book has the same examples.
 
 use equipoise::measure::DelaySummary;
 use equipoise::units::{Instant, Rate, ReceiverClock, Span};

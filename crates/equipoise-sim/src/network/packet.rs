@@ -11,8 +11,8 @@ pub struct Packet {
     pub at: Time,
     /// When the packet left its source.
     pub sent: Time,
-    /// For a packet of a stream: its sequence number. For a packet of a session: the number of the slot with its
-    /// datagram.
+    /// For a packet of a stream: its sequence number. For a packet of a session: the number of the slot in which the
+    /// simulator stores the packet's datagram.
     pub number: u64,
     /// Size of the IP packet.
     pub size: Size,

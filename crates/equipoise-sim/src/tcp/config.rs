@@ -22,7 +22,8 @@ pub struct SenderConfig {
     pub recovery: LossRecovery,
     /// Whether the first two duplicate acknowledgements each allow a new segment (RFC 3042).
     pub limited_transmit: bool,
-    /// Whether the congestion window of a window law is reset to its initial size after idleness (RFC 5681, Sec. 4.1).
+    /// Whether the congestion window of a window law is reduced to its initial size after idleness (RFC 5681, Sec.
+    /// 4.1).
     pub idle_restart: bool,
     /// Whether the connection begins with a SYN and a SYN-ACK. Without them, the sender assumes an unlimited receive
     /// window until the first acknowledgement.
@@ -121,7 +122,7 @@ pub struct DelayedAcks {
 }
 
 impl DelayedAcks {
-    /// An acknowledgement for every second segment, and after 200 ms at the latest, as in most operating systems.
+    /// An acknowledgement for every second segment, and after 200 ms at the latest; RFC 5681, Sec. 4.2 allows 500 ms.
     pub const STANDARD: Self = Self { segments: 2, timeout: Span::from_millis(200) };
 }
 

@@ -59,8 +59,8 @@ impl Departures {
     /// Records that segment `number` was sent. `again` says whether it was a retransmission.
     pub(super) fn on_sent(&mut self, now: Time, (number, again): (u64, bool), size: Size, rate: Option<Rate>) {
         if rate.is_some() {
-            // A segment leaves late only because there was no data before, so the pacer must not send faster to
-            // compensate.
+            // A segment leaves after its due time only if the windows, the application or the measurement delayed it.
+            // The pacer must not send faster to compensate for this delay.
             self.pacer.rested_until(now);
             self.pacer.on_departure(now, size);
         }

@@ -72,7 +72,8 @@ impl Journal {
         self.flight.pop_front();
     }
 
-    /// Reports on all packets that arrived or were lost since the last [`clear`](Self::clear), in sending order.
+    /// Returns the reports on all packets that arrived or were lost since the last [`clear`](Self::clear), in sending
+    /// order.
     pub(super) fn reports(&mut self) -> &[PacketReport] {
         self.reports.sort_unstable_by_key(|report| report.number);
         &self.reports

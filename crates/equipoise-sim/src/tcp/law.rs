@@ -64,7 +64,7 @@ impl Law {
     }
 }
 
-/// Events that are passed to both kinds of congestion control.
+/// The event that is passed to both kinds of congestion control, and the results of congestion control.
 impl Law {
     /// Records that the retransmission timer expired. `in_flight` is the number of unacknowledged segments, `under_way`
     /// the size of the data that is assumed to be on the path.

@@ -72,7 +72,7 @@ pub struct Ack {
 }
 
 /// Up to three ranges of segments that were received after a gap. Each range has its first segment and the segment
-/// after its last segment. The most recently extended range is first (RFC 2018, Sec. 4).
+/// after its last segment. The range in which a segment arrived most recently is first (RFC 2018, Sec. 4).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct SackBlocks {
     ranges: [(u64, u64); Self::MOST],

@@ -7,9 +7,9 @@ use crate::Time;
 
 /// The receiver of a TCP connection.
 ///
-/// Source: RFC 5681, Sec. 4.2. The receiver sends an acknowledgement after every second segment, or when its timer
-/// expires. If a segment is out of order or fills part of a gap, the receiver acknowledges it at once. SACK blocks are
-/// sent by RFC 2018, Sec. 4. The application reads data as soon as the data is in order.
+/// Source: RFC 5681, Sec. 4.2. By default, the receiver sends an acknowledgement after every second segment, or when
+/// its timer expires. If a segment is out of order or fills part of a gap, the receiver acknowledges it at once. SACK
+/// blocks follow RFC 2018, Sec. 4. The application reads data as soon as the data is in order.
 #[derive(Clone, Debug)]
 pub struct Receiver {
     window: u64,
@@ -18,7 +18,7 @@ pub struct Receiver {
     next: u64,
     /// Ranges of segments that were received after a gap, in ascending order.
     held: Vec<Held>,
-    /// One segment of each of the most recently extended ranges, the most recent range first.
+    /// One segment of each of the ranges in which segments arrived most recently, the most recent range first.
     recent: [Option<u64>; SackBlocks::MOST],
     /// Number of segments that were received in order and are not acknowledged yet.
     untold: u64,
@@ -162,7 +162,8 @@ impl Receiver {
         self.tell_first(place, number);
     }
 
-    /// Records that a range was extended, so that it is reported first in acknowledgements (RFC 2018, Sec. 4).
+    /// Records that segment `number` arrived in the range at index `place`, so that acknowledgements report this range
+    /// first (RFC 2018, Sec. 4).
     fn tell_first(&mut self, place: usize, number: u64) {
         let Some(held) = self.held.get_mut(place) else { return };
         held.last = self.received;
@@ -183,7 +184,7 @@ impl Receiver {
         Segment::Ack(Ack { next: self.next, window: self.window, sacked })
     }
 
-    /// The ranges for an acknowledgement: the most recently extended ranges, at most three.
+    /// The ranges for an acknowledgement: those in which segments arrived most recently, at most three.
     fn blocks(&mut self) -> SackBlocks {
         let known = self.recent.iter().flatten().filter(|number| self.place_of(**number).is_some()).count();
         if known < self.held.len().min(SackBlocks::MOST) {
@@ -193,7 +194,8 @@ impl Receiver {
         SackBlocks::new(places.filter_map(|place| self.held.get(place)).map(|held| (held.first, held.end)))
     }
 
-    /// Searches all ranges for the most recently extended ones. Needed if a range in `recent` no longer exists.
+    /// Searches all ranges for those in which segments arrived most recently. Needed if a range in `recent` no longer
+    /// exists.
     fn search(&self) -> [Option<u64>; SackBlocks::MOST] {
         let mut found: [Option<&Held>; SackBlocks::MOST] = [None; SackBlocks::MOST];
         for held in &self.held {

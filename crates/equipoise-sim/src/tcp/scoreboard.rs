@@ -10,8 +10,8 @@ use crate::Time;
 ///
 /// Source: RFC 6675, Sec. 3 and 4, in segments instead of bytes. A segment is lost if three later segments were
 /// selectively acknowledged, that is, if it is before the third-highest selectively acknowledged segment. The number of
-/// segments on the path (`pipe`) is updated at each change instead of being recounted. Without SACK, each duplicate
-/// acknowledgement counts as the arrival of one segment.
+/// segments on the path (`pipe`) is updated at each change instead of being recounted. Without SACK, the sender
+/// subtracts one segment from `pipe` for each duplicate acknowledgement.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Scoreboard {
     /// Number of the first segment that is not cumulatively acknowledged.
@@ -19,9 +19,11 @@ pub(super) struct Scoreboard {
     flight: VecDeque<Sent>,
     sacked: u64,
     lost: u64,
-    /// Number of segments that are marked as lost and were not retransmitted after that.
+    /// Number of segments that are marked as lost, and were not retransmitted since the last start of a recovery or
+    /// timeout.
     unrepaired: u64,
-    /// Number of segments that were retransmitted and are not selectively acknowledged.
+    /// Number of segments that were retransmitted since the last start of a recovery or timeout, and are not
+    /// selectively acknowledged.
     resent: u64,
     /// The ranges in the last selective acknowledgement.
     told: SackBlocks,

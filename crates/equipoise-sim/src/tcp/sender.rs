@@ -29,9 +29,9 @@ pub struct Sender {
     duplicates: u64,
     /// Whether the first lost segment may be sent although the window is full.
     pressing: bool,
-    /// The number of the next new segment when the last recovery began. Until an acknowledgement exceeds this number,
-    /// duplicate acknowledgements start no fast retransmit, because unnecessary retransmissions may have caused them
-    /// (RFC 6582, Sec. 3.2, steps 2 and 4).
+    /// The number of the next new segment at the last start of a recovery or timeout. Until an acknowledgement exceeds
+    /// this number, duplicate acknowledgements start no fast retransmit, because unnecessary retransmissions may have
+    /// caused them (RFC 6582, Sec. 3.2, steps 2 and 4).
     recover: Option<u64>,
     /// Whether the retransmission timer has expired since new segments were last acknowledged.
     timed_out: bool,
@@ -40,7 +40,7 @@ pub struct Sender {
     /// Whether the retransmission timer was already restarted in this recovery (RFC 6582, Sec. 4, the impatient
     /// variant).
     restarted: bool,
-    /// Whether the window limited the sender at the last transmission.
+    /// Whether the congestion window last stopped the sender, and not the receive window or a lack of data.
     window_limited: bool,
     /// Whether pacing delayed the next segment at the last attempt to send.
     paced: bool,
@@ -172,7 +172,7 @@ impl Sender {
         (self.phase == Phase::Closed && self.finished.is_none()).then_some(self.config.start)
     }
 
-    /// Stops the application. If the connection is not open yet, it stays closed.
+    /// Stops the application. If the sender has not started to open the connection, the connection stays closed.
     pub fn stop(&mut self, now: Time) {
         self.config.stop = None;
         self.application.stop(self.board.next());
@@ -200,7 +200,7 @@ impl Sender {
         self.law.reset_to(segments);
     }
 
-    /// Passes an estimate of the path's bandwidth to the congestion control.
+    /// Passes an estimate of the path's bandwidth to a window law. No effect on a controller.
     pub fn on_bandwidth(&mut self, now: Time, estimate: &BandwidthEstimate) {
         self.law.on_bandwidth(now.assume_clock(), estimate);
     }
@@ -263,7 +263,8 @@ impl Sender {
         (self.phase, self.peer_window) = (Phase::Open, window.max(LEAST_PEER_WINDOW));
         self.timer.set(None);
         if again {
-            // A lost SYN counts as a loss, too (RFC 6298, Sec. 5.7; RFC 5681, Sec. 3.1).
+            // After a lost SYN, the retransmission timeout is 3 s (RFC 6298, Sec. 5.7), and the window is one segment
+            // (RFC 5681, Sec. 3.1).
             self.round_trips.syn_was_lost();
             self.restart_window = WINDOW_AFTER_LOST_SYN;
             self.law.on_restart(now.assume_clock(), self.restart_window);

@@ -8,7 +8,7 @@ use crate::Time;
 pub struct SenderStats {
     /// Congestion window, in segments; if a controller sets no window, the number of segments in flight.
     pub window: f64,
-    /// Slow start threshold, in segments; `None` before the first loss.
+    /// Slow start threshold, in segments; `None` until slow start ends for the first time, and for a controller.
     pub slow_start_threshold: Option<f64>,
     /// Number of segments that were sent and are not cumulatively acknowledged.
     pub in_flight: u64,

@@ -37,7 +37,7 @@ impl Application {
         self.end.is_none_or(|end| number < end) && self.ready_at(number).is_some_and(|at| at <= now)
     }
 
-    /// Number of segments from segment `number` on whose data is available at `now`.
+    /// Number of segments available at `now`, counted from segment `number`.
     pub(super) fn available(&self, number: u64, now: Time) -> u64 {
         let ready = match &self.supply {
             Supply::Unlimited | Supply::Transfer(_) => u64::MAX,

@@ -4,7 +4,7 @@ use equipoise::units::Size;
 
 /// The byte stream that an application has written, divided into segments.
 ///
-/// A partial segment is not sent until more data is written or all data in flight is acknowledged (RFC 9293, Sec.
+/// A partial segment is not sent until more data completes it or all data in flight is acknowledged (RFC 9293, Sec.
 /// 3.7.4, Nagle's algorithm), unless `no_delay` is set.
 #[derive(Clone, Debug)]
 pub(super) struct Written {

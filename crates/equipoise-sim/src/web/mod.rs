@@ -27,14 +27,14 @@ pub struct WebParts {
     pub web: WebConfig,
     /// Seed of the random numbers for the fetches.
     pub seed: u64,
-    /// The TCP configuration of the near host, for each connection. The traffic begins at the field `start`, and no
-    /// burst begins after the field `stop`. The field `supply` is ignored. Connections have a handshake; they do not
-    /// measure the bandwidth of their path, and are not told it.
+    /// The TCP configuration of the near host, for each connection. The traffic begins at the time `start`, and no
+    /// burst begins after the time `stop`. The field `supply` is ignored. Connections have a handshake; they neither
+    /// measure the bandwidth of their path nor get it from the simulator.
     pub near: SenderConfig,
     /// The TCP configuration of the far host, for each connection.
     pub far: ReceiverConfig,
-    /// Creates the congestion control of a connection. The argument is the number of connections opened before; the
-    /// result `None` is an error.
+    /// Creates the congestion control of a connection. The argument is the number of connections opened before. If the
+    /// result is `None` when the traffic is created, this is an error; if it is `None` later, the fetch is skipped.
     pub law: Box<dyn FnMut(u64) -> Option<Law> + Send>,
 }
 

@@ -44,8 +44,8 @@ fn wide() -> [PipeConfig; 2] {
     [link(1000, 50), link(1000, 50)].map(Into::into)
 }
 
-/// RFC 8868, Sec. 5.1 with one connection per burst: each of ten flows fetches 40 kB, is idle for 10 s on average, and
-/// repeats this. The offered rate is 0.30 to 0.32 Mbit/s, depending on the duration of a fetch.
+/// RFC 8868, Sec. 5.1 with one connection per burst: each of ten flows fetches 40 kB on average, is idle for 10 s on
+/// average, and repeats this. The offered rate is 0.30 to 0.32 Mbit/s, depending on the duration of a fetch.
 #[test]
 fn ten_flows_of_one_connection_offer_0_31_mbit_a_second_on_a_path_that_is_wide_enough() {
     let (mut world, flow) = world(WebConfig::STANDARD, wide(), 1);
@@ -62,8 +62,8 @@ fn ten_flows_of_one_connection_offer_0_31_mbit_a_second_on_a_path_that_is_wide_e
     let share = near.time_on(world.now()).as_secs_f64() / (10.0 * lasts as f64);
     let renewal = |on: f64| on / (on + 10.0);
     assert!((renewal(mean + 0.05) * 0.97..renewal(mean + 0.25) * 1.03).contains(&share), "{share} for {mean} s");
-    // A fetch takes a SYN, a SYN-ACK, and slow start over 21 to 35 segments, which is two to four more round-trip times
-    // of 100 ms.
+    // SYN and SYN-ACK take one round-trip time of 100 ms. The 21 to 35 segments in slow start take 1.5 or 2.5 more
+    // round-trip times.
     assert!((0.24..0.45).contains(&mean), "{mean} s");
 }
 

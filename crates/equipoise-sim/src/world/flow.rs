@@ -80,7 +80,8 @@ impl World {
     /// notified.
     ///
     /// # Errors
-    /// [`FlowError`] if a path has an unknown link or no links, or if the simulation has started.
+    /// [`FlowError`] if a path has an unknown link or no links, if links form a cycle without delay, or if the
+    /// simulation has started.
     pub fn add_flow(&mut self, flow: Flow) -> Result<FlowId, FlowError> {
         let Flow { mut near, far, paths } = flow;
         for path in &paths {
@@ -300,8 +301,8 @@ fn path_id(place: usize) -> PathId {
 /// One step of an endpoint in simulated time: passes `input`, if any, to the endpoint, calls `take` with each of its
 /// outputs, and returns its next wake-up time.
 ///
-/// A [`World`] calls its endpoints only by this function. The endpoint's clock is assumed to show the simulation's
-/// time.
+/// While it runs, a [`World`] calls its endpoints only by this function. The endpoint's clock is assumed to show the
+/// simulation's time.
 pub fn turn<E: Endpoint + ?Sized>(
     end: &mut E,
     now: Time,

@@ -109,8 +109,8 @@ enum EventKind {
     PathChange { flow: usize, path: PathId, change: PathChange },
 }
 
-/// How far ahead the network is computed in one step if no session limits this: about a hundred packets, which fit into
-/// a processor cache.
+/// How far ahead the network is computed in one step if no session limits this. Our choice: the packets of this time
+/// should fit into a processor cache.
 const WINDOW: Span = Span::from_millis(200);
 pub(crate) const TICK: Span = Span::from_nanos(1);
 
@@ -237,8 +237,8 @@ impl World {
         network.advance(to, &mut Outside { events, packets, observer });
     }
 
-    /// Makes the sending endpoint of each session stop now, and both endpoints of a duplex session. Their last packets
-    /// are then in flight, so the caller should run the simulation for some more time.
+    /// Stops all streams, the sending endpoint of each session, and both endpoints of a duplex session. Their last
+    /// packets are then in flight, so the caller should run the simulation for some more time.
     pub fn stop(&mut self, observer: &mut impl Observer) {
         for flow in self.network.stop_streams() {
             observer.on_event(self.now, flow, Side::Near, &Event::Ended { by_peer: false });

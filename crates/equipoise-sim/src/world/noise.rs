@@ -6,8 +6,8 @@ use rand_pcg::Pcg64Mcg;
 
 /// A configurable measurement error, which is added to an exactly known available bandwidth.
 ///
-/// Source: Kodama 2009, Eq. 12: `K - A' = (1 + n) (K - A)`. The noise n is normal and white. A' is limited to the range
-/// from 0 to K.
+/// Source: Kodama 2009, Eq. 12: `K - A' = (1 + n) (K - A)`, with the capacity K, the available bandwidth A and the
+/// measured value A'. The noise n is normal and white. A' is limited to the range from 0 to K.
 #[derive(Clone, Debug)]
 pub struct WhiteNoise {
     deviation: Schedule<f64>,

@@ -111,7 +111,7 @@ impl World {
     /// a period that was already computed.
     pub(super) fn set_horizon(&mut self, observer: &mut impl Observer) {
         let looks = self.oracles.iter().filter_map(|oracle| match oracle {
-            // An endpoint sends a report request when its timer expires, or at an arrival after this time.
+            // An endpoint sends no report request before its timer is due.
             Oracle::Load(load) => self.flows[load.flow].as_ref()?.wakes[Side::Near as usize],
             Oracle::Bandwidth(bandwidth) => Some(bandwidth.next),
         });

@@ -1,4 +1,5 @@
-//! Tests that controllers with per-packet feedback allocate no memory after their measurement windows have been filled.
+//! Tests that the controller `equipoise` allocates no memory for per-packet feedback after its measurement windows have
+//! been filled.
 
 use equipoise::control::{Ecn, Fate, Feedback, PacketFeedback, PacketReport, SentPacket, find};
 use equipoise::units::{Instant, SenderClock, Size, Span};

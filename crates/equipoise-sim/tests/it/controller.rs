@@ -57,8 +57,8 @@ fn controller(controller: impl Controller + 'static) -> BoxedController {
 }
 
 /// Without delayed acknowledgements, each acknowledgement covers one segment, so Reno's steps are the same for a window
-/// law and for a controller. Only the recovery differs: TCP's recovery ends when all data in flight is acknowledged, a
-/// controller's recovery ends with the first packet that was sent after the loss.
+/// law and for a controller. Only the recovery differs: TCP's recovery ends when all data that was in flight at its
+/// start is acknowledged, a controller's recovery ends with the first packet that was sent after the loss.
 #[test]
 fn reno_as_a_controller_does_what_reno_does() {
     for recovery in [LossRecovery::NewReno, LossRecovery::Sack] {

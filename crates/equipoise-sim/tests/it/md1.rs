@@ -1,5 +1,5 @@
-//! Tests with a Poisson source on a link of constant rate. This is an M/D/1 queue, whose mean and variance have closed
-//! forms.
+//! Tests with a Poisson source on a link of constant rate. This is an M/D/1 queue: the mean and the variance of a
+//! packet's time in the system have closed forms.
 
 use equipoise::control::ap::md1;
 use equipoise::measure::Moments;

@@ -123,8 +123,8 @@ fn a_total_above_the_better_paths_capacity_is_carried_by_both() {
     let ap = run(constant(2.4), ("ap", &[]), steady(), 100);
     assert!((ap.goodput(&[0, 1], 30, 100) - 2.4).abs() < 0.03, "{}", ap.goodput(&[0, 1], 30, 100));
     let single = run(constant(2.4), ("single", &[("path", "0")]), steady(), 100);
-    // The session gets the 2 Mbit/s that cross traffic leaves. In addition it gets some of the cross traffic's share,
-    // because at a full queue its smaller packets are accepted more often.
+    // The cross traffic leaves 2 Mbit/s to the session. The session may get more, because a full queue also drops
+    // packets of the cross traffic.
     assert!((1.9..2.3).contains(&single.goodput(&[0, 1], 30, 100)), "{}", single.goodput(&[0, 1], 30, 100));
     let (ap, single) = (ap.mean_delay_ms(30.0), single.mean_delay_ms(30.0));
     assert!(ap < 40.0 && single > 200.0, "{ap} ms, and {single} ms with a full queue of 200 packets");
@@ -161,7 +161,7 @@ fn a_path_that_is_taken_away_for_ten_seconds_costs_what_was_under_way() {
     assert!(lost.abs() < 20.0, "{lost}: nothing but what is in flight at the ends of the seconds");
 }
 
-/// The application wants to send 5 Mbit/s; the two paths together can carry 3 Mbit/s.
+/// The controller allows up to 5 Mbit/s; the two paths together can carry 3 Mbit/s.
 #[test]
 fn the_total_is_held_to_a_target_where_the_paths_cannot_carry_more() {
     let entry = find("ap").expect("in the catalogue");

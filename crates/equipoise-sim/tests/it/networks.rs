@@ -96,7 +96,8 @@ fn run(links: &[PipeConfig], guests: &[Guest], steps: u32) -> Option<(Vec<String
 proptest! {
     #![proptest_config(ProptestConfig { cases: 100, ..ProptestConfig::default() })]
 
-    /// The run also checks an assertion in the simulator: no session sends before the known time.
+    /// The run also checks an assertion in the simulator: no session sends a packet before the time up to which the
+    /// network has assumed that it knows all packets of sessions.
     #[test]
     fn a_network_runs_the_same_in_one_go_and_in_many_steps(
         links in proptest::collection::vec(any_link(), 4),

@@ -75,7 +75,7 @@ impl Dumbbell {
     }
 }
 
-/// If it fails, segments sent are neither received nor dropped after the last segment has left the path.
+/// If it fails, a segment that was sent is neither received nor dropped nor on the path.
 #[test]
 fn segments_are_conserved() {
     for recovery in BOTH {
@@ -236,8 +236,8 @@ fn a_short_transfer_takes_the_round_trips_of_slow_start() {
     assert_eq!(far.delivered(), Size::from_bytes(100 * PAYLOAD));
 }
 
-/// If it fails, the oracle ignores timeouts: a measurement from before a timeout could end the slow start after it at
-/// once.
+/// If it fails, the oracle ignores timeouts: a measurement from before a timeout could at once end the slow start that
+/// follows the timeout.
 #[test]
 fn after_a_timeout_the_oracle_measures_for_a_whole_interval_before_it_tells() {
     let mut world = World::new();
@@ -272,8 +272,8 @@ fn after_a_timeout_the_oracle_measures_for_a_whole_interval_before_it_tells() {
         }
     }
     let took = back_at.expect("a result") - out.expect("a timeout");
-    // The links may be computed up to 50 ms ahead of the current time, and the test measures both times in steps of 10
-    // ms.
+    // The test measures both times in steps of 10 ms. The oracle's measurement restarts at the end of the period that
+    // is already computed, which is at most the end of a step.
     assert!((0.41..0.49).contains(&took), "{took} s");
 }
 

@@ -53,8 +53,8 @@ fn sources_offer_their_mean_rate() {
     }
 }
 
-/// Three links in a chain, and two more flows over the middle link. If the test fails, a packet that was sent is
-/// neither received nor dropped nor in flight.
+/// Three links in a chain, a stream over all three links, and another stream over the middle link. If the test fails, a
+/// packet that was sent is neither received nor dropped.
 #[test]
 fn packets_are_conserved_on_chains_and_dumbbells() {
     let mut world = World::new();

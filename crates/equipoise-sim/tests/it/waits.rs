@@ -72,7 +72,8 @@ fn jitter_propagation_and_transmission_are_no_wait() {
     }
 }
 
-/// CoDel with a target that is never exceeded must report the same waiting times as a drop-tail queue.
+/// CoDel with a target that is never exceeded must report the same waiting times as a drop-tail queue. A drop-tail
+/// queue with jitter after it must report these waiting times, too.
 #[test]
 fn a_managed_queue_tells_the_waits_of_drop_tail() {
     let target = Span::from_secs(100);
@@ -104,7 +105,8 @@ fn the_mean_wait_behind_a_poisson_source_is_that_of_m_d_1() {
     assert!((theory - (md1::mean_time(937.5, 1875.0) - 1.0 / 1875.0)).abs() < 1e-12);
 }
 
-/// If it fails, the packets of a session, or its feedback packets, do not report their waiting times.
+/// If it fails, the arrivals of a session's packets or feedback packets are not reported, or its media packets report
+/// waiting times that are too long.
 #[test]
 fn a_session_over_a_narrow_link_waits_as_a_stream_does() {
     let mut world = World::new();

@@ -17,7 +17,7 @@ impl AdaptationPoints {
         self.reports += 1;
         let since = *self.since.get_or_insert(now);
         let elapsed = now - since;
-        // The first report of the session only sets the start time. It does not end a report interval.
+        // The first report of the session sets the start time, so it does not end a report interval.
         let intervals = i64::from(self.reports).saturating_sub(1).max(1);
         let half_interval = Span::from_nanos(elapsed.as_nanos() / intervals / 2);
         if elapsed == Span::ZERO || elapsed + half_interval < adapt {

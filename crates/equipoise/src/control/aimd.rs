@@ -25,8 +25,8 @@ impl Aimd {
         Self { target, limits, increase, decrease, printed: false, rate: limits.start(), snapshot }
     }
 
-    /// Returns the law as printed in the paper: of the session's safety limits, only the circuit breakers apply to it
-    /// ([`Controller::is_held_to_proof`]).
+    /// Returns the law as printed in the paper. Of the session's safety limits, only the circuit breakers and the
+    /// halving of the rate after missing reports apply to it ([`Controller::is_held_to_proof`]).
     #[must_use]
     pub const fn as_printed(self) -> Self {
         Self { printed: true, ..self }

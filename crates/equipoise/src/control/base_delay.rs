@@ -7,8 +7,8 @@ use crate::units::{Instant, SenderClock, Span};
 /// `BASE_HISTORY` minutes. A longer route or a drifting clock therefore shows in the base only after these minutes.
 ///
 /// What the source leaves open is our choice: a minute begins with its first sample. After ten minutes without a sample
-/// the base is unknown, and the next sample becomes the base. If the sender's clock is set back, a new minute begins.
-/// The two clocks need not agree.
+/// the base is unknown, and the next sample becomes the base. If the sender's clock is set back, the current minute
+/// begins again. The two clocks need not agree.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct BaseDelay {
     /// The minimum delay of each minute, the current minute first; [`Span::MAX`] for a minute without a sample.

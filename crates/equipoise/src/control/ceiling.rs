@@ -12,7 +12,8 @@ pub struct Ceiling {
     /// Whether the rate has only been reduced since the path was found full. While this is true, the delivery rate says
     /// nothing new about the capacity.
     is_known: bool,
-    /// Number of steps to more than [`Self::BEYOND`] times the ceiling since the path was last full.
+    /// Number of steps, since the path was last full, to a rate above [`Self::BEYOND`] times the ceiling; at most
+    /// [`Self::LARGEST`].
     steps: i32,
 }
 

@@ -13,10 +13,10 @@ use crate::units::{Instant, Rate, ReceiverClock, SenderClock, Size, Span};
 
 /// A congestion control algorithm, which computes an allowance from feedback.
 ///
-/// A controller never parses, queues, paces or logs. Whatever it allows, the session sends at no more than twice the
-/// rate that provably arrived, halves this limit while no report arrives, and has circuit breakers (RFC 8083, Sec. 4).
-/// The controller need not consider these limits. An interval in which the session limited the rate is reported as
-/// [`IntervalSummary::app_limited`].
+/// A controller never parses, queues, paces or logs. Whatever it allows, the session has circuit breakers (RFC 8083,
+/// Sec. 4). If [`is_held_to_proof`](Self::is_held_to_proof) is true, the session also sends at no more than twice the
+/// rate that provably arrived, and halves this limit while no report arrives. The controller need not consider these
+/// limits. An interval in which the session limited the rate is reported as [`IntervalSummary::app_limited`].
 pub trait Controller: Send + Sync + fmt::Debug {
     /// Processes feedback from the receiver, or the absence of feedback.
     fn on_feedback(&mut self, now: Instant<SenderClock>, feedback: &Feedback<'_>);
@@ -53,8 +53,8 @@ pub trait Controller: Send + Sync + fmt::Debug {
         None
     }
 
-    /// Returns the lowest rate that the algorithm sets. The session's own limits do not lower the rate further, but the
-    /// session may stop sending.
+    /// Returns the lowest rate that the algorithm sets while reports arrive. The session's own limits do not lower the
+    /// rate below it, but the session may stop sending.
     fn lowest_rate(&self) -> Rate {
         Rate::from_bps(1_000)
     }

@@ -21,7 +21,7 @@ pub struct LdaConfig {
     pub increase: Increase,
 }
 
-/// How the increase follows from the rate: line B of Tobe 1999, Fig. 2.
+/// How the increase `AIR` follows from the rate r and the bottleneck's rate b: line B of Tobe 1999, Fig. 2.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Increase {
     /// LDA: the last increase is reduced again, `AIR (1 - r/b)`.
@@ -56,7 +56,7 @@ pub struct Lda {
     snapshot: Snapshot,
 }
 
-/// The state of LDA at an adaptation point without loss; rates in bit/s, times in seconds.
+/// The state of LDA at an adaptation point; rates in bit/s, times in seconds.
 #[derive(Clone, Copy, Debug)]
 struct Point {
     rate: f64,

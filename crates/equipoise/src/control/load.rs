@@ -2,10 +2,11 @@ use alloc::sync::Arc;
 use core::sync::atomic::{AtomicU64, Ordering};
 
 /// The load offered to a flow's bottleneck, as a share of the bottleneck's capacity (Waki 2013, Sec. 6.1.2). A
-/// simulation writes this cell, and one controller reads it.
+/// simulator or a link emulator writes this cell, and one controller reads it.
 ///
-/// Only a simulation knows this load; no real sender can. One controller uses the load for comparison, to show what a
-/// sender could gain from this knowledge. The load is not part of a session's feedback to its controller.
+/// Only a simulator or a link emulator knows this load; a real sender cannot know it. One controller uses the load for
+/// comparison, to show what a sender could gain from this knowledge. The load is not part of a session's feedback to
+/// its controller.
 #[derive(Clone, Debug)]
 pub struct PathLoad(Arc<AtomicU64>);
 
@@ -26,7 +27,7 @@ impl PathLoad {
         }
     }
 
-    /// Returns the load; `None` until the simulation has written it.
+    /// Returns the load; `None` until it has been written.
     pub fn get(&self) -> Option<f64> {
         let load = f64::from_bits(self.0.load(Ordering::Relaxed));
         (!load.is_nan()).then_some(load)

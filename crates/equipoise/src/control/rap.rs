@@ -23,7 +23,7 @@ pub struct Rap {
     snapshot: Snapshot,
 }
 
-/// Weight of a new round-trip time in the smoothed one (RFC 6298, Sec. 2.3, which Rejaie 1999, Sec. III adopts).
+/// Weight of a new round-trip time in the smoothed one (RFC 6298, Sec. 2.3). Rejaie 1999, Sec. III smooths as TCP does.
 const NEW_ROUND_TRIP: f64 = 1.0 / 8.0;
 /// Maximum number of round trips that one report counts for. The value is our choice: a report after a long silence
 /// says little about this silence.

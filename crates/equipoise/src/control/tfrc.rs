@@ -7,7 +7,7 @@ use crate::units::{Instant, Rate, SenderClock, Size, Span};
 /// Source: RFC 5348, Sec. 3.1 for the equation, Sec. 4.3 for the rate, Sec. 5.2 to 5.4 for loss events and their mean
 /// interval, Sec. 6.3.1 for the first interval. An ECN mark counts as a loss event, like a loss (Sec. 5.1).
 ///
-/// What the source leaves open is our choice. Loss events are found at the sender, from reports (RFC 5348, Sec. 8.3
+/// What the source leaves open is our choice. Loss events are found at the sender, from reports (RFC 5348, Sec. 7
 /// allows this): a report with loss is one event, unless the last event began within a round trip. An event is assumed
 /// to be in the middle of the packets of its report. Reports should arrive about once per round trip. If they are
 /// further apart, several events count as one and the rate is too high. `t_RTO` is four round trips, `b` is 1. There is
@@ -70,8 +70,8 @@ impl Tfrc {
         self.last_event = Some(now);
         self.intervals.grow(packets / 2.0);
         if self.intervals.closed() == 0 {
-            // RFC 5348, Sec. 6.3.1: the first interval is that at which the equation yields half of the receive rate at
-            // the time of the loss.
+            // The first interval is that at which the equation yields half of the receive rate at the time of the loss.
+            // RFC 5348, Sec. 6.3.1, uses the maximum receive rate so far instead of this half.
             self.intervals.replace_open(self.interval_at(receive_bps / 2.0));
         }
         self.intervals.close();
@@ -115,7 +115,7 @@ impl Tfrc {
         let next = match self.loss_event_rate() {
             // RFC 5348, Sec. 4.3, step 4: the equation's rate, but at most twice the receive rate.
             Some(p) => throughput(self.packet.as_bits() as f64, round_trip_s, p).min(2.0 * receive_bps),
-            // Slow start: doubles the rate once per round trip.
+            // Slow start: each report doubles the rate, up to twice the receive rate.
             None => bps.max((2.0 * bps).min(2.0 * receive_bps)),
         };
         let mut reason = Reason::Law;

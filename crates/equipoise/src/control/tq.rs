@@ -245,8 +245,8 @@ mod tests {
 
     proptest! {
         /// Subramanya 2003, Eq. 1 and 5: for |k_v| < 1, disturbances of at most d and any first occupancy, the error
-        /// stays within `k_v^k e(0) + d / (1 - k_v)`. The simulated plant is Eq. 1, which saturates at the buffer's
-        /// size. In the plant, f includes the queue that the estimator measures.
+        /// stays within `|k_v|^k |e(0)| + d / (1 - |k_v|)`. The simulated plant is Eq. 1, which saturates at the
+        /// buffer's size. In the plant, f includes the queue that the estimator measures.
         #[test]
         fn the_error_is_bounded_under_bounded_disturbance(
             gain in -0.99f64..0.99,
@@ -307,7 +307,7 @@ mod tests {
         }
     }
 
-    /// Subramanya 2003, Eq. 5 and 6: under a disturbance of 3 packets in each interval the error settles at
+    /// Subramanya 2003, Eq. 5 and 6: under a disturbance of 3 packets in each interval, the error settles at
     /// `d / (1 - k_v)` = 6 packets as printed, and at zero with the adaptive estimator.
     #[test]
     fn the_adaptive_estimator_removes_what_a_constant_disturbance_leaves() {

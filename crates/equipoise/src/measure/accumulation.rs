@@ -169,7 +169,7 @@ mod tests {
 
     /// 25 of 125 packets/s are lost in the network, 5 per interval, and the buffer stays at 3 packets. As printed, f is
     /// 3 + 5 + 5 = 13, as if the lost packets were still to arrive. In each interval the bias moves towards -10 by a
-    /// tenth of the difference, so f is 3 + 10 * 0.9^k.
+    /// tenth of the difference, so f is 3 + 10 * 0.9^k in interval k, counted from 0.
     #[test]
     fn the_adaptive_estimator_learns_that_lost_packets_do_not_come() {
         let lossy = Traffic { service: 100.0, ..GROWING };

@@ -23,7 +23,7 @@ impl ClockMap {
         self.receiver_ahead
     }
 
-    /// Returns the time from `sent` to `arrived`, which is negative if the map is wrong.
+    /// Returns the time from `sent` to `arrived`. A negative time means that the map is wrong.
     pub fn one_way_delay(&self, sent: Instant<SenderClock>, arrived: Instant<ReceiverClock>) -> Span {
         self.to_sender(arrived) - sent
     }

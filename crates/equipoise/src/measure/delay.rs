@@ -8,9 +8,10 @@ use crate::units::{Instant, SenderClock, Span};
 ///
 /// A receiver learns only from the sender report when the interval of the current rate began (Waki 2013, Eq. 13, 14).
 /// By then, packets of the interval have arrived. The meter therefore keeps runs of consecutive packets in arrival
-/// order: for each run, the moments of the delays, and the earliest and latest sending time. Memory is bounded: below
-/// [`DelayMeter::RUNS`] packets each packet is a run, and packets are selected exactly. Above that, adjacent runs are
-/// merged in pairs, and only whole runs are selected. There is no allocation after the first interval.
+/// order: for each run, the moments of the delays, and the earliest and latest sending time. Memory is bounded: up to
+/// [`DelayMeter::RUNS`] packets each packet is a run, and packets are selected exactly. With more packets, adjacent
+/// runs are merged in pairs, and only whole runs are selected. The meter allocates only if it holds more runs than ever
+/// before.
 #[derive(Clone, Debug, Default)]
 pub struct DelayMeter {
     runs: VecDeque<Run>,

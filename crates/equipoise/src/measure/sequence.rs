@@ -232,7 +232,7 @@ mod tests {
         });
     }
 
-    /// One path is two seconds slower than the other, so its packets arrive with numbers far below the highest.
+    /// One path is four seconds slower than the other, so its packets arrive with numbers far below the highest.
     #[test]
     fn on_several_paths_what_is_far_behind_is_late() {
         let mut tracker = SequenceTracker::of_paths(5000, Instant::ZERO + MILLI * 5000);

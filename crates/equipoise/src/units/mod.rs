@@ -1,9 +1,9 @@
 //! Quantities with units. Only this module turns numbers into quantities and back.
 //!
-//! Interfaces outside this module use [`Instant`], [`Span`], [`Rate`], [`Size`] and [`Share`]. Equations compute with
-//! bare numbers, whose units are in their names or comments. The constructors and accessors of this module carry the
-//! unit in their names. Arithmetic saturates: it neither panics nor wraps, because times and sizes also come from the
-//! network.
+//! Most interfaces outside this module use [`Instant`], [`Span`], [`Rate`], [`Size`] and [`Share`]. Equations, and
+//! interfaces close to them such as [`measure::packets`](crate::measure::packets), use bare numbers, whose units are in
+//! their names or comments. The constructors and accessors of this module carry the unit in their names. Arithmetic
+//! saturates: it neither panics nor wraps, because times and sizes also come from the network.
 
 mod instant;
 mod parse;

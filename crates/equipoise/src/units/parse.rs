@@ -29,7 +29,7 @@ pub enum UnitError {
         /// A hint at a likely confusion, or empty.
         hint: &'static str,
     },
-    /// There is no number before the unit, or it is not finite.
+    /// There is no valid number before the unit.
     #[error("`{text}` does not begin with a number; write {kind} as in \"{example}\"")]
     NoNumber {
         /// The text that was parsed.
@@ -39,7 +39,7 @@ pub enum UnitError {
         /// An example of the expected kind of quantity.
         example: &'static str,
     },
-    /// The quantity is too large, or negative although this kind of quantity cannot be negative.
+    /// The quantity is outside the range of its kind; for example, a rate cannot be negative.
     #[error("`{text}` is out of range for {kind}")]
     OutOfRange {
         /// The text that was parsed.

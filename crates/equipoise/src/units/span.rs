@@ -94,7 +94,7 @@ impl Mul<i64> for Span {
     }
 }
 
-/// Returns the quotient as a whole number; `None` if `other` is zero.
+/// Returns the quotient, truncated to a whole number; `None` if `other` is zero or if the quotient overflows.
 impl Div for Span {
     type Output = Option<i64>;
     fn div(self, other: Self) -> Option<i64> {

@@ -61,7 +61,7 @@ struct Poster {
     output: Option<Inlet>,
 }
 
-/// The socket that sends received RTP packets to the local player, and the player's addresses for video and audio.
+/// The socket that sends received RTP packets to the player, and the player's addresses for video and audio.
 struct PlayOut {
     socket: UdpSocket,
     video: SocketAddr,

@@ -34,7 +34,7 @@ pub(super) struct SessionResult {
     end: Option<results::End>,
 }
 
-/// Maximum number of sessions that the results list one by one. Later sessions are only summed up.
+/// Maximum number of sessions that the results list one by one. Sessions that end later are only summed up.
 const DETAILED: usize = 1000;
 
 /// A line of the JSON results: one interval of one session.
@@ -111,10 +111,11 @@ impl Watch {
         }
     }
 
-    /// Sleeps for `wait`, then handles all messages that have arrived. Returns false if no sender is left, or if `wait`
-    /// is zero.
+    /// Sleeps for `wait`, then handles all messages that have arrived. Returns false if the server's thread has closed
+    /// the channel, or if `wait` is zero.
     pub(super) fn take_in(&mut self, queue: &mpsc::Receiver<Note>, wait: Duration) -> bool {
-        // The thread sleeps, because waking up for every packet would cost as much as receiving the packet.
+        // The thread sleeps instead of waiting for each message, because waking up for every packet would cost as much
+        // as receiving the packet.
         thread::sleep(wait);
         loop {
             match queue.try_recv() {

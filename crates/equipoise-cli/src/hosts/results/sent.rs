@@ -102,7 +102,8 @@ pub(crate) struct SendEnd {
     /// Number of audio packets from another program, and their bytes. The other counts include them.
     pub(crate) audio_packets: u64,
     pub(crate) audio_bytes: u64,
-    /// Number of packets from another program that were dropped because the queue was full.
+    /// Number of packets from another program that were dropped before they reached the session, because the queue to
+    /// the session was full.
     pub(crate) payload_dropped: u64,
     /// Number of packets from another program that the session dropped, because they were queued for too long or
     /// because its queue was full.

@@ -34,7 +34,8 @@ use crate::views::told::Told;
 use crate::views::{self, Views};
 use crate::writer::{MOST_LINES, Screen, Writer};
 
-/// The last line of the JSON results of a single session. The lines before it contain the session's intervals.
+/// The last line of the JSON results of a single session in which this host sends. The lines before it contain the
+/// session's intervals.
 #[derive(Debug, Serialize)]
 struct ResultsOfOne {
     start: Start,
@@ -165,13 +166,14 @@ struct AudioRate {
     /// Bytes of headers that are added to each audio packet of the other program.
     headers: u64,
     rate: Rate,
-    /// Time of the last measurement, and number of audio bytes sent until then.
+    /// Time of the last measurement, and number of audio bytes, including headers, sent until then.
     measured: Option<(Instant, u64)>,
 }
 
 impl AudioRate {
     fn new(config: &SendConfig, given: Arc<Given>) -> Self {
-        // Each packet also has a sending time, a sequence number and an SSRC, in total 24 bytes.
+        // The session adds a header extension with the sending time, the original sequence number and the original SSRC
+        // to each audio packet: 20 bytes, or 24 bytes if the extension elements have two-byte heads.
         let headers = Size::IPV4_UDP + config.overhead() + Size::from_bytes(24);
         Self { given, headers: headers.as_bytes(), rate: Rate::ZERO, measured: None }
     }

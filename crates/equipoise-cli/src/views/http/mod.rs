@@ -3,8 +3,8 @@
 //!
 //! Requests are not trusted, even on the loopback interface: any page in a browser on this host can send them. A
 //! request must therefore name this server as its host; another name that resolves to this server's address is refused.
-//! The request must not come from another origin, and the answer has no header that would let a page of another origin
-//! read it. Requests cannot change any state.
+//! Except for the page `/`, which contains no data of the run, a request must not come from another origin. The answer
+//! has no header that would let a page of another origin read it. Requests cannot change any state.
 
 mod answer;
 mod hosts;
@@ -101,7 +101,7 @@ impl Drop for Site {
             // If the thread panicked, the error cannot be reported, so it is ignored.
             let _ = thread.join();
         }
-        // A page that does not read must not delay the end for longer.
+        // A page that does not read must not delay the end for longer than `FAREWELL`.
         let deadline = Instant::now() + FAREWELL;
         while self.followers.load(Ordering::Relaxed) > 0 && Instant::now() < deadline {
             thread::sleep(LOOK / 10);
@@ -128,7 +128,7 @@ fn listen(listener: &TcpListener, served: &Served) {
         let body = move || {
             let _place = place;
             super::yield_to_others();
-            // The error means that the client has disconnected, so it is ignored.
+            // The error means that the client has disconnected or does not read, so it is ignored.
             let _ = serve(&stream, &served);
         };
         if thread::Builder::new().name("http client".to_owned()).spawn(body).is_err() {
@@ -173,7 +173,7 @@ fn serve(stream: &TcpStream, served: &Served) -> io::Result<()> {
     }
 }
 
-/// Sends all `bytes` within [`PATIENCE`], however slowly the client reads.
+/// Sends all `bytes`. Returns an error if this takes longer than [`PATIENCE`].
 fn send(mut stream: &TcpStream, mut bytes: &[u8]) -> io::Result<()> {
     let deadline = Instant::now() + PATIENCE;
     while !bytes.is_empty() {

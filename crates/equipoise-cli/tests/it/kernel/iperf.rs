@@ -51,7 +51,7 @@ impl Transfer {
     }
 }
 
-/// Returns the rate that iperf3 received, in bit/s.
+/// Returns the rate at which the iperf3 server received data, in bit/s.
 fn received_bps(told: &Value) -> f64 {
     assert_eq!(told["end"]["sender_tcp_congestion"], "symbiosis", "{told}");
     told["end"]["sum_received"]["bits_per_second"].as_f64().expect("a rate")
@@ -83,7 +83,8 @@ fn many_connections_over_a_lossy_path_go_on_while_it_is_unloaded_and_loaded_agai
     assert!(new > 0.1e6, "one over the reloaded program: {new} bit/s");
 }
 
-/// Returns the standard deviation of the largest connection window, divided by its mean, over two seconds.
+/// Samples the largest congestion window of all connections 40 times, every 50 ms or more. Returns the standard
+/// deviation of the samples divided by their mean.
 fn unrest() -> f64 {
     let windows: Vec<f64> = (0..40)
         .filter_map(|_| {

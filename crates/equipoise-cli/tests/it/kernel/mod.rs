@@ -223,7 +223,8 @@ fn far_end(file: &str) {
     fs::write(file, format!("[{alone}, {first}, {second}]")).expect("writable");
 }
 
-/// Returns the received rates of a connection in bit/s: before the second connection starts, and in the measured time.
+/// Returns the received rates of a connection in bit/s: in the 5 s before the second connection starts, and in the
+/// measured time.
 fn received(mut stream: TcpStream, begin: Instant) -> (f64, f64) {
     let (mut buffer, mut alone, mut together) = (vec![0; 65536], 0, 0);
     while let Ok(length @ 1..) = stream.read(&mut buffer) {
@@ -237,8 +238,8 @@ fn received(mut stream: TcpStream, begin: Instant) -> (f64, f64) {
     (alone as f64 * 8.0 / (JOIN / 2).as_secs_f64(), together as f64 * 8.0 / COUNTED_S)
 }
 
-/// Reno would fill the queue of 1000 packets, whose transmission takes 600 ms. If it fails, Symbiosis does not keep the
-/// queue short.
+/// If it fails, Symbiosis does not keep the queue of 1000 packets short. Reno would fill this queue, whose transmission
+/// takes 600 ms.
 #[test]
 #[ignore = "real time: 31 s, alone on the machine"]
 fn a_connection_fills_the_link_and_not_the_queue_and_a_second_one_finds_its_place() {

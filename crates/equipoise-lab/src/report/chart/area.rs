@@ -1,8 +1,8 @@
 //! The plot area of a chart: the positions of values in it, and the widths for which labels are laid out.
 //!
 //! A chart is as wide as the page allows, and its text has a fixed size, so horizontal positions are percentages. The
-//! height is fixed. Labels that would overlap on a phone also have a narrow form; the style sheet shows the form that
-//! fits.
+//! height is fixed. Some labels have a wide and a narrow form, so that they do not overlap on a phone; the style sheet
+//! shows the form that fits.
 
 use super::{Axis, Chart};
 use crate::report::escape;
@@ -15,7 +15,7 @@ pub(super) const WIDTHS: [f64; 2] = [560.0, 270.0];
 pub(super) const FORMS: [&str; 2] = ["wide", "narrow"];
 /// Font size of the text, in pixels.
 pub(super) const TEXT_SIZE: f64 = 13.0;
-/// Width of a letter, in pixels; only rare letters are wider.
+/// Assumed width of a letter, in pixels; some letters are wider.
 pub(super) const LETTER_WIDTH: f64 = 7.2;
 
 /// The plot area between the axes.

@@ -41,7 +41,7 @@ impl Chart {
 
     /// Returns the margins for labels to the left, to the right and above the plot area, in pixels.
     fn margins(&self) -> [f64; 3] {
-        /// Height above the plot area with labels of vertical marks, and without such labels.
+        /// Height above the plot area with labels of vertical marks, and without such labels, in pixels.
         const LABELLED: f64 = 26.0;
         const BARE: f64 = 8.0;
         let last = ticks(&self.x, FEWEST_STEPS).last().map_or(0.0, |tick| number_width(&tick.label) / 2.0);
@@ -168,8 +168,8 @@ mod tests {
         Mark { at, label: label.to_owned(), name: format!("the step to {label}"), dash: "2 3" }
     }
 
-    /// Returns the paths of all layers in a chart's SVG. Each path is a list of connected parts, and each part is a
-    /// list of corners.
+    /// Returns the paths of the lines, steps and bands in a chart's SVG. Each path is a list of connected parts, and
+    /// each part is a list of corners.
     fn paths(chart: &Chart) -> Vec<Vec<Vec<(f64, f64)>>> {
         let svg = shapes::lines(chart, &Digits::of(chart));
         svg.split(" d=\"").skip(1).map(|path| corners(path.split('"').next().expect("an end"))).collect()
@@ -230,7 +230,7 @@ mod tests {
         assert_eq!(gap, [vec![vec![(0.0, 5.0), (4.0, 5.0)], vec![(6.0, 2.0), (8.0, 2.0), (8.0, 2.0)]]]);
     }
 
-    /// If it fails, a chart of a long run has too many points for a browser on a phone.
+    /// If it fails, a chart of a long run has too many points for a browser on a phone, or fewer than 1000 points.
     #[test]
     fn a_chart_has_a_few_thousand_points_at_most() {
         let points: Vec<_> = (0..200_000u32).map(|at| (f64::from(at) / 2e4, f64::from(at % 997) / 100.0)).collect();

@@ -8,7 +8,8 @@ use super::{Chart, Mark};
 pub(super) const MOST_NAMED_MARKS: usize = 12;
 const COLOR: &str = "var(--mark)";
 const LINE_WIDTH: f64 = 1.5;
-/// Distance of labels above the plot area or above a line, in pixels.
+/// Distance between the plot area and the labels above it, in pixels. Labels above a horizontal mark have half this
+/// distance from the mark.
 const ABOVE: f64 = 8.0;
 
 /// Returns the vertical marks as paths. Their vertical coordinates are 0 to 1, the full height of the plot area.
@@ -71,7 +72,8 @@ fn above(chart: &Chart, area: &Area<'_>, form: &str, width: f64) -> String {
     words.collect()
 }
 
-/// Whether the labels of vertical marks would overlap in a plot of this width, so that numbers replace them.
+/// Whether, in a plot of this width, labels of vertical marks would overlap or one label would take more than half of
+/// the width, so that numbers replace the labels.
 pub(super) fn are_numbered(chart: &Chart, area: &Area<'_>, width: f64) -> bool {
     let mut right = f64::NEG_INFINITY;
     chart.verticals.iter().any(|mark| {

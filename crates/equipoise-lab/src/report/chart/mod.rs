@@ -22,13 +22,14 @@ pub struct Chart {
     /// Names at the positions 1, 2 and so on of the horizontal axis, which replace numbers; empty if the axis shows
     /// numbers.
     pub categories: Vec<String>,
-    /// The layers of the chart; later layers are drawn above earlier ones.
+    /// The layers of the chart. Bands are drawn first, then solid lines, then dashed lines, then symbols and boxes.
+    /// Within each of these groups, later layers are drawn above earlier ones.
     pub layers: Vec<Layer>,
     /// Horizontal lines at values of the vertical axis, labelled at the right edge.
     pub horizontals: Vec<Mark>,
     /// Vertical lines at values of the horizontal axis, labelled above the plot area.
     pub verticals: Vec<Mark>,
-    /// Shaded ranges of the horizontal axis, drawn behind everything else.
+    /// Shaded ranges of the horizontal axis, drawn behind the marks and the layers.
     pub shades: Vec<Shade>,
 }
 
@@ -96,7 +97,7 @@ pub struct Style {
     pub color: &'static str,
     /// SVG dash pattern; empty for a solid line.
     pub dash: &'static str,
-    /// Width of a line, in units of the SVG.
+    /// Width of a line, in pixels.
     pub width: f64,
 }
 

@@ -3,7 +3,8 @@
 
 use super::{Axis, Chart, Shape};
 
-/// Maximum number of points that all lines of a chart may have together; if there are more, points are left out.
+/// Maximum number of points that all lines of a chart together keep, if there are at most 20 lines. Further points are
+/// left out.
 const MOST_POINTS: usize = 4000;
 /// Points kept per column: the first, the smallest, the largest and the last point.
 const PER_COLUMN: usize = 4;
@@ -32,11 +33,12 @@ impl<'a> Digits<'a> {
     }
 }
 
-/// Formats a value with decimals down to about a hundred-thousandth of the axis' length.
+/// Formats a value with a resolution of a hundred-thousandth of the axis' length or finer.
 fn written(axis: &Axis, value: f64) -> String {
     /// Number of decimals for an axis of length 1.
     const DECIMALS: f64 = 5.0;
-    /// Largest distance of a point from the axis, in axis lengths: browsers cannot draw points that are farther away.
+    /// Largest distance of a point from the axis, in axis lengths. Points that are farther away are drawn at this
+    /// distance.
     const FAR: f64 = 1e3;
     let length = axis.max - axis.min;
     let value = value.clamp(axis.min - FAR * length, axis.max + FAR * length);
@@ -97,8 +99,8 @@ impl Point for (f64, f64, f64) {
     }
 }
 
-/// Returns the points in order of position, at most four per column. The first, smallest, largest and last point of
-/// each column are kept, so the line looks the same. A gap remains if it covers a whole column.
+/// Returns all points if there are at most four per column on average. Otherwise, returns the first, smallest, largest
+/// and last point of each column, so the line looks the same, and a gap remains only if it covers a whole column.
 pub(super) fn bounded<P: Point>(points: &[P], axis: &Axis, columns: usize) -> Vec<P> {
     if points.len() <= PER_COLUMN * columns {
         return points.to_vec();

@@ -6,14 +6,14 @@ use super::{Axis, Chart, Layer, Shape, Style};
 use crate::report::escape;
 
 const BAND_OPACITY: f64 = 0.2;
-/// Width of the line along a band's upper edge, which has the dash pattern of the band's layer.
+/// Width of the line along a band's upper edge, in pixels. The line has the dash pattern of the band's layer.
 const EDGE_WIDTH: f64 = 0.9;
-/// Diameter of the dot that shows a point of a line without neighbours.
+/// Diameter of the dot that shows a line's point without neighbours, in pixels.
 const DOT_WIDTH: f64 = 5.0;
 /// Radius of a symbol in a layer of many points, and radius of a symbol for a single estimate, in pixels.
 const RADIUS: f64 = 2.6;
 const LARGE_RADIUS: f64 = 4.6;
-/// Width of the line that shows an interval.
+/// Width of the line that shows an interval, in pixels.
 const INTERVAL_WIDTH: f64 = 1.2;
 /// Half the width of a box, and half the width of the bar at the end of a whisker, in units of the horizontal axis.
 const HALF_BOX: f64 = 0.25;
@@ -156,7 +156,7 @@ impl Look {
         Self { style, radius: RADIUS, width: 1.0, is_filled: false }
     }
 
-    /// Returns the look of a symbol in a layer of few points.
+    /// Returns the look of the symbol of an estimate.
     const fn large(style: Style, is_filled: bool) -> Self {
         Self { style, radius: LARGE_RADIUS, width: 1.8, is_filled }
     }
@@ -168,8 +168,9 @@ fn place(area: &Area<'_>, x: f64, y: f64, sign: &str) -> String {
     format!("<svg class=\"sign\" x=\"{left:.2}%\" y=\"{top:.1}\" data-at=\"{x}\" data-value=\"{y}\">{sign}</svg>")
 }
 
-/// Returns the symbol of a single value, drawn around the origin. Each dash pattern has its own shape, so that layers
-/// with different dash patterns differ not only in colour.
+/// Returns the symbol of a single value, drawn around the origin. Each dash pattern of `variant_style` has its own
+/// shape, so that layers with different dash patterns differ not only in colour. All other dash patterns have the shape
+/// of a cross.
 fn sign(Look { style, radius: r, width, is_filled }: Look) -> String {
     let fill = if is_filled { style.color } else { "none" };
     let look = format!("fill:{fill};stroke:{};stroke-width:{width}", style.color);

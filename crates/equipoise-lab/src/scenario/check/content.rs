@@ -9,7 +9,8 @@ use crate::scenario::error::{Problem, ScenarioError};
 use crate::scenario::raw_source::RawSource;
 use crate::scenario::{ContentChoice, ContentKind, Frames};
 
-/// Maximum number of frames per second, and maximum number of frames in a group of pictures. No encoder exceeds either.
+/// Maximum number of frames per second, and maximum number of frames in a group of pictures. Both limits are our
+/// choice.
 const MOST_FRAME_RATE: f64 = 1000.0;
 const MOST_PATTERN: usize = 1000;
 /// Maximum ratio of the largest frame size to the mean frame size. Real films are far below the maximum.

@@ -20,7 +20,7 @@ use crate::scenario::raw_link::{Keys, RawLink, RawLinkStep};
 /// Default for the additional delay of a reordered packet; `equipoise link` uses the same default.
 const REORDER_BY: Span = Span::from_millis(5);
 
-/// A placeholder for a packet. Only the size of the packet matters.
+/// The packet type of a pipe that is created only to check its configuration.
 #[derive(Clone)]
 struct Any;
 

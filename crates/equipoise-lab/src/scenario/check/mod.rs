@@ -28,8 +28,8 @@ mod paths;
 mod tcp;
 mod web;
 
-/// Limits on the numbers of links, paths and flows and on the length of names. They detect typing errors that would
-/// create an impossible scenario.
+/// Limits on the numbers of links, paths and flows and on the length of names. Our choice: a scenario beyond these
+/// limits counts as a mistake.
 const MOST_LINKS: usize = 64;
 const MOST_PATHS: usize = 64;
 const MOST_FLOWS: usize = 256;
@@ -45,7 +45,7 @@ const LARGEST_PACKET: Size = Size::from_bytes(1500);
 /// time.
 const SHORTEST_INTERVAL: Span = Span::from_millis(10);
 
-/// Maximum number of samples that a chart can show.
+/// Maximum number of samples of each connection, link and receiver in a run.
 const MOST_SAMPLES: i64 = 100_000;
 
 /// Checks the text of a scenario, and returns the scenario.
@@ -117,7 +117,7 @@ fn sample_interval(duration: Span) -> Span {
 
 /// The input that all checks use.
 struct Check<'t> {
-    /// The text of the scenario, from which errors quote lines and values.
+    /// The text of the scenario, from which errors take line numbers and values.
     text: &'t str,
     /// The entries that a scenario can name, such as controllers.
     catalogue: &'t Catalogue,

@@ -11,7 +11,7 @@ use crate::scenario::error::{Problem, ScenarioError};
 use crate::scenario::raw::{RawFlow, RawPair, RawRunningLaw};
 use crate::scenario::{PairFlow, RunningLaw, TcpFlow};
 
-/// The largest valid reduction factor. A larger factor would treat every loss as a loss of all packets.
+/// The largest valid reduction factor. With this factor, a loss of 0.1 % or more reduces the rate to its minimum.
 const MOST_REDUCTION_FACTOR: f64 = 1000.0;
 
 /// The values from the rest of the scenario that the checks of a flow pair need.
@@ -98,7 +98,7 @@ impl Check<'_> {
         }
     }
 
-    /// Checks a tolerance, which is a rate or a share. A share is a plain number.
+    /// Checks a tolerance, which is a rate or a share. A share is a number with a decimal point and without a unit.
     fn tolerance(&self, value: &Spanned<Value>) -> Result<Tolerance, ScenarioError> {
         match value.get_ref() {
             Value::Float(share) => Ok(Tolerance::Share(*share)),

@@ -9,7 +9,8 @@ use crate::scenario::error::{Problem, ScenarioError};
 use crate::scenario::raw::{RawFlow, RawTcp, RawWeb};
 
 impl Check<'_> {
-    /// Checks the settings of fetches. The defaults are those of RFC 8867 and RFC 8868.
+    /// Checks the settings of fetches. The defaults of the number of flows, the sizes and the times are those of RFC
+    /// 8867 and RFC 8868.
     pub(super) fn web(&self, raw: &RawFlow, given: &RawWeb) -> Result<WebConfig, ScenarioError> {
         self.nothing_but_web(raw)?;
         let usual = WebConfig::STANDARD;
@@ -51,7 +52,8 @@ impl Check<'_> {
         self.wrong(error.field(), span.unwrap_or(raw.name.span()), error.into())
     }
 
-    /// Refuses keys about the data of a single connection, and keys about state that would have to outlast one fetch.
+    /// Refuses keys that fit only a single connection: keys about its data and its bandwidth, a missing handshake, and
+    /// a flow pair.
     fn nothing_but_web(&self, raw: &RawFlow) -> Result<(), ScenarioError> {
         let host = raw.tcp.as_ref();
         let supply = |of: fn(&RawTcp) -> Option<&Spanned<Value>>| host.and_then(of).map(Spanned::span);

@@ -13,7 +13,7 @@ pub struct Case {
     pub name: &'static str,
     /// The title of the case.
     pub title: &'static str,
-    /// The variants of the case; a quick run uses only the first one.
+    /// The variants of the case; a quick run uses only the first one, and the variant with which its bars compare it.
     pub variants: Vec<Variant>,
 }
 
@@ -78,8 +78,8 @@ fn bar(key: &'static str, quantity: impl Into<String>, unit: Unit, limit: Limit,
 
 /// The maximum rate of media in bit/s, from the example values of RFC 8593.
 const MEDIA_BPS: f64 = 1.5e6;
-/// Length of the windows in which a rate must be reached, in seconds. Our choice: several video frames, because a
-/// single frame does not determine a rate.
+/// Length of the windows in which a rate must be reached, in seconds. Our choice: a window contains several video
+/// frames, because a single frame does not determine a rate.
 const WINDOW_S: f64 = 0.5;
 /// Length of the windows in which a rate must be reached at the start of a flow, in seconds. The window is not longer
 /// than ten round trips, which take at least 0.2 s.
@@ -112,8 +112,8 @@ fn of_rfc8867(case: &'static rfc8867::Case) -> Case {
     Case { name: case.number, title: case.title, variants: case.variants.iter().map(variant).collect() }
 }
 
-/// Returns the bars of a variant of RFC 8867. Variants with jitter, and variants that use UDP instead of link steps,
-/// have no bars here; they are only compared between control laws.
+/// Returns the bars of a variant of RFC 8867. Variants with jitter, variants that use UDP instead of link steps, and
+/// the cases of Sec. 6 have no bars here; they are only compared between control laws.
 fn asked(case: &str, variant: &str) -> Vec<Bar> {
     match (case, variant) {
         ("5.1", "50ms-link") => one_flow(0.030),
@@ -188,7 +188,7 @@ fn one_flow(p95_s: f64) -> Vec<Bar> {
 }
 
 /// Returns the bars for a flow that starts or resumes at second `at` of the run: the flow soon reaches its share, and
-/// 10 s later the shares of all flows are fair.
+/// from 10 to 20 s after `at` the shares of all flows are fair.
 fn come(flow: usize, at: u32, share_bps: f64, flows: &'static [usize]) -> Vec<Bar> {
     let (at_s, key, jain_key) = match at {
         20 => (20.0, "share_from_20_s", "jain_from_30_s"),

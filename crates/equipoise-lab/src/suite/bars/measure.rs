@@ -1,5 +1,5 @@
-//! Computes the measures of a run that bars (pass criteria) limit, from every media packet that arrived. Each bar has
-//! its own time windows, which do not depend on phases.
+//! Computes the measures of a run that bars (pass criteria) limit, from every media packet that arrived and from the
+//! run's results. Except for [`Measure::ByPhase`], the time range of a measure does not depend on phases.
 
 use equipoise::units::Span;
 use equipoise_session::Event;
@@ -69,7 +69,7 @@ impl Measure {
     }
 }
 
-/// Observes a run and records every RTP packet that arrives.
+/// Observes a run and records every packet of media or of background traffic that arrives.
 #[derive(Debug, Default)]
 pub(super) struct Packets {
     pub(super) watch: Watch,
@@ -152,7 +152,7 @@ impl Packets {
     }
 
     /// Returns the time from `at_s` to the end of the first window in which the flow received at least `rate_bps`, in
-    /// seconds.
+    /// seconds; `most_s` if no such window ends within `most_s` after `at_s`.
     fn reached_s(&self, flow: usize, at_s: f64, (window_s, rate_bps): (f64, f64), most_s: f64) -> f64 {
         let steps = ((most_s - window_s) / STEP_S).max(0.0) as u32;
         let ends = (0..=steps).map(|step| window_s + f64::from(step) * STEP_S);

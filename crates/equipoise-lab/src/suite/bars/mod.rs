@@ -35,15 +35,16 @@ pub const JUDGED: &str = "equipoise";
 pub const CONTROLLERS: [&str; 4] = [JUDGED, "gcc", "nada", "scream"];
 /// Number of seeds for each variant in a full run.
 pub const RUNS: u32 = 10;
-/// Number of seeds for each variant in a quick run. A quick run uses only the first variant of each case, at full
-/// length.
+/// Number of seeds for each variant in a quick run, in which each run has its full length.
 pub const QUICK_RUNS: u32 = 3;
-/// The default seed of the first run. The law was designed with seeds up to 100, so the default seeds are different.
+/// The default seed of the first run. The law was designed with the seeds 1 to 100 and 1001 to 1010, so the default
+/// seeds are different.
 pub const SEED: u64 = 2001;
 
 /// Returns the variants with these names. A name is that of a case, such as "5.1" or "loss", or of a single variant,
-/// such as "5.1/50ms-link". Without names, returns all variants. A quick run has only the first variant of a case. If a
-/// bar compares a variant with another variant, the other variant is included.
+/// such as "5.1/50ms-link". Without names, returns all variants. If `is_quick` is set, only the first variant of a case
+/// is returned, unless another variant is named. If a bar compares a variant with another variant, the other variant is
+/// included.
 ///
 /// # Errors
 /// [`SuiteError::UnknownCase`] and [`SuiteError::UnknownVariant`], which suggest the most similar name.

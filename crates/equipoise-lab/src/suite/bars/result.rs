@@ -23,7 +23,7 @@ pub struct BarResult {
     pub limit: Limit,
     /// The value of each control law that ran, in the order of the laws.
     pub laws: Vec<LawValue>,
-    /// Whether the mean of our law meets the bar; `null` if our law did not run, if there is no requirement, or if no
+    /// Whether the mean of our law meets the bar; `null` if our law has no value, if there is no requirement, or if no
     /// other law ran for a comparison.
     pub met: Option<bool>,
     /// For a bar that compares laws: the names of the laws because of which our law fails the bar.
@@ -148,8 +148,8 @@ impl BarResult {
         }
     }
 
-    /// Returns the value of a law with half the width of its confidence interval: "24.1 ± 2.6". If the value is a share
-    /// of runs, both ends of the interval follow the value: "90 (60 to 98)".
+    /// Returns the value of a law with half the width of its confidence interval: "24.1 ± 2.6". If the interval is not
+    /// symmetric, as for a share of runs, both ends of the interval follow the value: "90 (60 to 98)".
     pub fn of(&self, controller: &str) -> String {
         let found = self.laws.iter().find(|law| law.controller == controller).and_then(|law| law.value);
         let Some(found) = found else { return "–".to_owned() };

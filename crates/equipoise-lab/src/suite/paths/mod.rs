@@ -6,7 +6,7 @@
 //! ```
 //!
 //! The suites of cases show how well control laws work. This suite shows how often a law does something that no law
-//! should do. The book's chapter on held-out tests lists the ranges of the paths and the criteria, which were fixed
+//! should do. The book's chapter on the suite lists the ranges of the paths and the criteria. The ranges were fixed
 //! before the law was.
 
 mod draw;

@@ -56,7 +56,7 @@ pub struct PathRun {
     pub late_utilisation: f64,
     /// 95th percentile of the queueing delays of media, in seconds.
     pub queueing_p95_s: Option<f64>,
-    /// The target queueing delay of the bottleneck at the end of the run, in seconds.
+    /// The queueing delay above which a queue counts as a standing queue at the end of the run, in seconds.
     pub target_s: f64,
     /// The faults of the run; empty if the run is good.
     pub faults: Vec<Fault>,

@@ -25,7 +25,7 @@ pub(super) struct Watch {
 pub(super) struct Watched {
     /// Bytes sent in each bin.
     pub(super) sent: Vec<u64>,
-    /// Bytes that arrived, counted in the bin in which they would have been sent if there were no queueing.
+    /// Bytes that arrived, counted in the bin of their arrival time minus the one-way propagation delay.
     pub(super) delivered: Vec<u64>,
     /// The first rate that the control law chose outside its limits.
     pub(super) outside: Option<Outside>,

@@ -141,7 +141,8 @@ fn hex(bytes: &[u8]) -> String {
     })
 }
 
-/// Each SRTP profile, and the length of its keys in bytes (RFC 5764, Sec. 4.1.2; RFC 7714, Sec. 12).
+/// Each SRTP profile, and the total length of the keys and salts of both directions in bytes (RFC 5764, Sec. 4.1.2; RFC
+/// 7714, Sec. 12).
 const PROFILES: [(Profile, &str); 3] =
     [(Profile::Aes128CmSha1, "60"), (Profile::Aes128Gcm, "56"), (Profile::Aes256Gcm, "88")];
 

@@ -106,8 +106,8 @@ impl<F: FnMut(usize, &[u8]) -> Copies> Ends<F> {
         self.now = end;
     }
 
-    /// Runs both endpoints until they are open, for at most `most`. Returns how long this took; `None` if they did not
-    /// open.
+    /// Runs both endpoints until they are open, for at most `most`. Returns the time since [`START`]; `None` if they
+    /// did not open.
     fn open(&mut self, most: Span) -> Option<Span> {
         let end = self.now + most;
         while self.now < end && !self.are_open() {

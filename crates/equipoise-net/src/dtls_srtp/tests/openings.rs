@@ -7,7 +7,7 @@ use crate::secure::tests::bad_path;
 fn two_ends_open_by_dtls_1_3_and_packets_pass_both_ways() {
     let mut is_13 = false;
     let mut ends = Ends::new(|end: usize, bytes: &[u8]| {
-        // DTLS 1.3 records have their own header format, with a first byte of 32 to 63 (RFC 9147, Sec. 4).
+        // Encrypted DTLS 1.3 records have their own header format, with a first byte of 32 to 63 (RFC 9147, Sec. 4).
         is_13 |= (32..64).contains(&bytes[0]);
         straight(end, bytes)
     });

@@ -63,8 +63,8 @@ fn traps_3_and_8_media_of_any_length_leaves_the_association_as_it_is() {
     assert!(ends.passes(0, &media(7, 20_001)));
 }
 
-/// Trap 4: only the exported keys are bound to a handshake. Therefore two handshakes of the same endpoints must yield
-/// different keys.
+/// Trap 4: the exported keys are the only values from the library that are bound to one handshake. Therefore two
+/// handshakes of the same endpoints must yield different keys.
 #[test]
 fn trap_4_each_handshake_has_keys_of_its_own() {
     let mut ends = Ends::new(straight);
@@ -134,9 +134,9 @@ fn trap_7_a_peer_that_is_started_again_opens_beside_the_session_that_there_is() 
     assert!(matches!(ends.both[1].handle(now, place(0), &late, &mut plain), Arrival::Ignored(_)));
 }
 
-/// Trap 9: in the library, a cookie is bound to an instance and not to an address, and there is state before the cookie
-/// is returned. Therefore a datagram from an unexpected address must not create an instance, and a cookie from another
-/// instance must not open an association.
+/// Trap 9: in the library, a cookie is bound to an instance and not to an address, and an instance has state before its
+/// cookie is returned. Therefore a datagram from an unexpected address must not create an instance, and a cookie from
+/// another instance must not open an association.
 #[test]
 fn trap_9_a_cookie_is_good_at_the_instance_that_gave_it_alone() {
     let words = std::cell::RefCell::new(Vec::new());

@@ -22,7 +22,7 @@ fn no_error_of_sending_ends_a_server_or_its_session() {
         let before = state.socket.stats().unsent;
         state.socket.kernel_says = Some(errno);
         // The server sends at least a Retry message, an Accept message and a report. A sender that receives no reports
-        // requests them less often, up to eight intervals apart.
+        // requests them less often, up to eight report intervals apart.
         let now = peer.now;
         assert!(peer.caller.call(&mut state, now), "it hears them all the same");
         peer.send(&mut state, REPORTS * 9);

@@ -36,7 +36,8 @@ fn key() -> Key {
     Key::new(b"a secret of this test").expect("long enough")
 }
 
-/// A server that may send media at `limit` Mbit/s in total. Its kernel refuses to send.
+/// A server that may send media at `limit` Mbit/s in total. Every attempt to send fails, as if the kernel had refused
+/// the datagram.
 fn state(key: Option<Key>, limit: u64) -> State<Nobody> {
     let mut socket = Socket::bind((Ipv4Addr::LOCALHOST, 0).into(), &Clock::new()).expect("a socket");
     socket.kernel_says = Some(Errno::EPERM);

@@ -1,6 +1,6 @@
 //! The clock rates of RTP payload types (RFC 3551, Sec. 6).
 
-/// Returns the clock rate of a payload type, in ticks per second; `None` for a dynamic payload type.
+/// Returns the clock rate of a payload type, in ticks per second; `None` for a dynamic or unassigned payload type.
 pub(super) const fn rate(payload_type: u8) -> Option<u32> {
     match payload_type {
         // Payload type 9, G.722, has a clock of 8000 Hz, although it has 16 000 samples per second (RFC 3551,

@@ -43,7 +43,8 @@ pub struct RtpAnalysis {
     pub version: String,
     /// Number of frames read.
     pub frames: u64,
-    /// Number of RTP packets, including those that belong to no stream.
+    /// Number of RTP packets, including those that belong to no stream, but without those of streams beyond the maximum
+    /// number of streams.
     pub rtp_packets: u64,
     /// Number of RTCP datagrams.
     pub rtcp_packets: u64,

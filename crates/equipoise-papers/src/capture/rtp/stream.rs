@@ -159,7 +159,7 @@ struct Jitters {
     count: u64,
 }
 
-/// The counters of a second whose packets are still being counted.
+/// The counters of one second.
 #[derive(Clone, Copy, Default)]
 struct Counted {
     number: i64,

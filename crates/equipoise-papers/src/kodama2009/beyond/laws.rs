@@ -6,7 +6,7 @@ use equipoise_lab::scenario::Override;
 
 /// The source that is shown for claims that the thesis does not make.
 pub(super) const OURS: &str = "ours";
-/// Name of the bottleneck link in every scenario of the thesis.
+/// Name of the bottleneck link in all scenarios of these experiments.
 pub(super) const BOTTLENECK: &str = "E0-E1";
 
 /// A control law that sets the congestion window of a connection.
@@ -18,7 +18,7 @@ pub(super) struct Law {
     other: Option<&'static str>,
 }
 
-/// Symbiosis without the extensions of Sec. 3, then the control laws that are compared with Symbiosis.
+/// Symbiosis without the noise-dependent γ of Sec. 3, then the control laws that are compared with Symbiosis.
 pub(super) const LAWS: [Law; 4] = [
     Law { name: "Symbiosis", other: None },
     Law { name: "Reno", other: Some("reno") },

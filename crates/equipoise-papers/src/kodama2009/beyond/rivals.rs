@@ -33,7 +33,7 @@ const fn share_of(id: &'static str, statement: &'static str) -> Spec {
 }
 
 const ROUND_TRIPS_MS: [u32; 2] = [40, 120];
-/// Sizes of the buffer, as fractions of the bandwidth-delay product.
+/// Sizes of the buffer, as multiples of the bandwidth-delay product.
 const BUFFERS: [f64; 3] = [0.25, 1.0, 4.0];
 /// Number of packets of 1500 bytes that a link of 100 Mbit/s sends per millisecond.
 const PACKETS_A_MS: f64 = 100e6 / 12e3 / 1e3;

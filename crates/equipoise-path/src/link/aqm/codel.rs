@@ -6,9 +6,9 @@ use super::{Aqm, Drop, Queued, Room, Told, marks};
 /// Controlled delay (CoDel): keeps a queue's standing delay short by dropping packets at the head of the queue. While
 /// the delay stays too long, packets are dropped more and more often.
 ///
-/// Source: RFC 8289; ECN-capable packets are marked instead of dropped (RFC 8290, Sec. 4.2). `target` is the acceptable
-/// standing delay. `interval` is how long the delay may exceed `target` before packets are dropped; it should cover the
-/// usual round-trip times.
+/// Source: RFC 8289; ECN-capable packets are marked instead of dropped (RFC 8290, Sec. 5.2.6). `target` is the
+/// acceptable standing delay. `interval` is how long the delay may exceed `target` before packets are dropped; it
+/// should cover the usual round-trip times.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Codel {
     /// Maximum acceptable standing delay. The standing delay is the minimum waiting time of the packets within
@@ -27,7 +27,7 @@ impl Default for Codel {
 
 /// CoDel's decision whether to drop a packet that is taken from the queue.
 ///
-/// Source: RFC 8289, Sec. 5.4 to 5.6; the names of the RFC are in parentheses.
+/// Source: RFC 8289, Sec. 5.5 and 5.6; the names of the RFC are in parentheses.
 #[derive(Clone, Debug)]
 struct Law<C> {
     codel: Codel,
@@ -43,9 +43,9 @@ struct Law<C> {
     dropping: bool,
 }
 
-/// If a dropping state begins less than this number of intervals after `drop_next`, and `count` rose by more than one in
-/// the previous dropping state, `count` starts with this rise instead of 1. The drop frequency is then about the
-/// previous one (RFC 8289, Sec. 5.4).
+/// If a dropping state begins less than this number of intervals after `drop_next`, and `count` rose by more than one
+/// in the previous dropping state, `count` starts with this rise instead of 1. The drop frequency is then about the
+/// previous one (RFC 8289, Sec. 5.5).
 const MEMORY_INTERVALS: i64 = 16;
 
 impl<C> Law<C> {
@@ -53,8 +53,8 @@ impl<C> Law<C> {
         Self { codel, first_above: None, drop_next: Instant::ZERO, count: 0, last_count: 0, dropping: false }
     }
 
-    /// Whether a packet that waited for `sojourn` may be dropped (`dodequeue`). `small` is true if no more bytes are
-    /// queued behind the packet than the largest packet has; then nothing is dropped.
+    /// Whether a packet that waited for `sojourn` may be dropped (`dodequeue`). `small` is true if the bytes that are
+    /// queued behind the packet are at most the size of the largest packet. In this case the packet may not be dropped.
     fn may_drop(&mut self, now: Instant<C>, sojourn: Span, small: bool) -> bool {
         if sojourn < self.codel.target || small {
             self.first_above = None;

@@ -110,8 +110,8 @@ pub(super) struct DualQueue<C, P> {
     law: Law,
     recurrences: [Recurrence; 2],
     next_update: Instant<C>,
-    /// While both queues have packets: the bytes that the low-latency queue has sent, minus 15 times the bytes that the
-    /// classic queue has sent. If this is above zero, the classic queue sends next.
+    /// While both queues have packets: the bytes that have left the low-latency queue, minus 15 times the bytes that
+    /// have left the classic queue. Dropped packets count as well. If this is above zero, the classic queue sends next.
     credit: i64,
 }
 

@@ -276,8 +276,8 @@ fn below_the_thresholds_dual_pi2_marks_nothing_and_above_them_all_that_waits() {
     assert_eq!(log.marks, out.iter().filter(|(.., packet)| packet.ecn == Ecn::Marked).count());
     let in_the_middle = |wait: f64| (wait - 1.0).abs() < 1e-6;
     let others = out.iter().filter(|(_, wait, packet)| packet.ecn == Ecn::Marked && !in_the_middle(*wait)).count();
-    // Each change of the delay by 1 or 2 ms raises the base probability to about 0.001 for a short time, so some other
-    // packets are marked.
+    // In every fourth update, the delay has risen from 0 to 2 ms. This raises the base probability to 0.004 for 15 ms,
+    // so some other packets are marked.
     assert!(others * 50 < log.marks, "{others} of {}", log.marks);
     // A delay of 1 ms is in the middle of the ramp from 0.8 to 1.2 ms, so half of the packets with this delay are
     // marked.

@@ -24,7 +24,8 @@ impl From<Schedule<Rate>> for Capacity {
 }
 
 impl Capacity {
-    /// The rate without bursts over time; for a trace, its mean rate; `None` if the capacity is unlimited.
+    /// The rate over time, without the bursts of a shaper; for a trace, the mean rate; `None` if the capacity is
+    /// unlimited.
     pub fn rate(&self) -> Option<Schedule<Rate>> {
         match self {
             Self::Unlimited => None,
@@ -54,7 +55,7 @@ impl Capacity {
     }
 
     /// Transmission time of a packet of `size` at the rate at `elapsed` after the origin, or at a trace's mean rate;
-    /// zero if the capacity is unlimited.
+    /// zero if the capacity is unlimited or the rate is zero.
     pub(super) fn serialisation(&self, elapsed: Span, size: Size) -> Span {
         let rate = match self {
             Self::Unlimited => return Span::ZERO,

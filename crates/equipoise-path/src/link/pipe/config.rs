@@ -88,7 +88,8 @@ impl Discipline {
     }
 }
 
-/// Minimum of the target delays and of the times between two updates. Our choice: each update costs computing time.
+/// Minimum of the time parameters of the queue disciplines, except for bursts, thresholds and ranges. Our choice: with
+/// shorter times, PIE and DualPI2 would update their probability more often, and each update costs computing time.
 const LEAST_TIME: Span = Span::from_micros(100);
 /// Maximum number of queues of FQ-CoDel: the limit in Linux.
 const MOST_FLOWS: u32 = 65_536;
@@ -99,7 +100,7 @@ const LEAST_QUANTUM: Size = Size::from_bytes(64);
 /// Minimum delay of a path: a packet must leave later than it entered, so that no effect happens before its cause.
 pub(super) const LEAST_DELAY: Span = Span::from_nanos(1);
 
-/// Minimum size of a token bucket: a smaller bucket would never pass a packet that fills an Ethernet frame.
+/// Minimum size of a token bucket: a policer with a smaller bucket would drop all packets that fill an Ethernet frame.
 const LEAST_BURST: Size = Size::from_bytes(1500);
 
 /// The configuration of one direction of a path. The impairments apply in the order of the fields.
@@ -173,7 +174,7 @@ pub enum PipeError {
         /// The allowed values, or their minimum.
         least: String,
     },
-    /// With this configuration, a token bucket would pass no packet.
+    /// The rate of a token bucket is zero, or the bucket is smaller than a packet that fills an Ethernet frame.
     #[error("a {who} of {found} lets nothing pass; give it a rate above zero and a burst of {least} or more")]
     Bucket {
         /// The use of the bucket, such as policer or shaper.

@@ -43,8 +43,8 @@ pub struct Pipe<C, P> {
     under_way: Agenda<C, Parcel<P>>,
     /// The latest time of an entry; earlier times count as this time.
     now: Instant<C>,
-    /// When the latest packet that is not reordered leaves; the following packets that are not reordered leave no
-    /// earlier.
+    /// The earliest time at which the next packet that is not reordered can leave, because it does not overtake the
+    /// packets before it.
     latest: Instant<C>,
     /// The highest number of a packet that has left.
     newest: u64,
@@ -94,7 +94,7 @@ impl<C, P: Clone + Queued> Pipe<C, P> {
     pub fn enter(&mut self, now: Instant<C>, size: Size, packet: P) -> bool {
         self.advance(now);
         self.count_entry(size);
-        // All random numbers are drawn for every packet, so that one impairment does not change the random numbers of
+        // These random numbers are drawn for every packet, so that one impairment does not change the random numbers of
         // another one.
         let lost = self.loss.next(self.now - self.origin);
         let twice = self.duplication.happens(self.config.duplication);

@@ -269,7 +269,8 @@ fn impossible_paths_are_refused_by_name() {
     let fq = FqCodel::default();
     let pie = Pie::default();
     for (discipline, named) in [
-        // Each of these configurations would deliver no packet, or would deliver it only after a very long computation.
+        // With each of these parameters, the queue would not work correctly, or would need too much memory or computing
+        // time.
         (Discipline::FqCodel(FqCodel { quantum: Size::ZERO, ..fq }), "quantum"),
         (Discipline::FqCodel(FqCodel { flows: 0, ..fq }), "number of queues"),
         (Discipline::FqCodel(FqCodel { flows: u32::MAX, ..fq }), "number of queues"),

@@ -40,9 +40,9 @@ pub enum LadderErrorKind {
     /// The rates are not in ascending order.
     #[error("the rates must ascend from above zero, and {found} kbit/s follows {previous} kbit/s")]
     Order {
-        /// The rate that is out of order.
+        /// The rate that is out of order, in kbit/s.
         found: u64,
-        /// The rate before the wrong rate; zero if the wrong rate is the first.
+        /// The rate before the wrong rate, in kbit/s; zero if the wrong rate is the first.
         previous: u64,
     },
     /// A line does not have one frame size for each rate.
@@ -85,8 +85,8 @@ impl Ladder {
     const LARGEST: f64 = 1_000_000.0;
 
     /// Reads traces. The first line has the bit rates in kbit/s, ascending. Each further line has the sizes of one
-    /// frame at these rates, in bytes. Columns are separated by commas or blanks. Empty lines and lines that begin with
-    /// `#` are skipped.
+    /// frame at these rates, in bytes. Columns are separated by commas, semicolons, spaces or tabs. Empty lines and
+    /// lines that begin with `#` are skipped.
     ///
     /// # Errors
     /// [`LadderError`] for the first line with an error.

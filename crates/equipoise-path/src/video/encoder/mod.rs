@@ -37,8 +37,8 @@ struct Constant {
 
 impl Encoder {
     /// An encoder that quantises the frames of a video so that its output follows the requested rate. The output is at
-    /// most a ninth below the requested rate, if the video has enough data. After the last frame of the video, the
-    /// encoder has no more frames.
+    /// most a ninth below the requested rate, if the video has enough data and does not start a new scene. After the
+    /// last frame of the video, the encoder has no more frames.
     pub fn quantising(video: Video) -> Self {
         Self(Kind::Quantiser(Quantiser::new(video)))
     }

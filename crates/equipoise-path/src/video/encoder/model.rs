@@ -10,8 +10,8 @@ use equipoise::units::{Rate, Size, Span};
 /// After the encoder has accepted a new rate, it accepts the next rate only after [`reaction`](Self::reaction) (Sec.
 /// 5.1). If the new rate differs substantially from the previous rate, a [`transient`](Self::transient) follows: a
 /// large frame, and then smaller frames that compensate for the large frame (Sec. 5.2). Without a transient, frame
-/// sizes vary independently around the rate (Sec. 5.3), or follow recorded traces (Sec. 6). Traces together with
-/// transients are the hybrid model of Sec. 7.
+/// sizes vary independently around the mean size for the rate (Sec. 5.3), or follow recorded traces (Sec. 6). Traces
+/// together with transients are the hybrid model of Sec. 7.
 ///
 /// Readings: the first frame begins a transient, because it cannot be predicted from another frame. If a burst frame of
 /// size [`Transient::burst`] would leave less than [`SMALLEST`](Self::SMALLEST) for each of the following frames, the
@@ -69,7 +69,7 @@ pub enum VideoModelError {
         /// The configured highest rate.
         max: Rate,
     },
-    /// The spread is so large that sizes or intervals would not have the configured mean.
+    /// A spread is negative, `NaN` or above 1.
     #[error("a spread of {found}; it must be 0 to 1")]
     Spread {
         /// The configured spread.
@@ -227,7 +227,7 @@ impl ModelledVideo {
         Some(Size::from_bytes(libm::round(burst) as u64))
     }
 
-    /// Returns the size of the next frame if no transient is in progress.
+    /// Returns the size that the next frame has unless it is part of a transient.
     fn steady(&mut self) -> Size {
         let rate = self.taken.map_or(self.model.min_rate, |(rate, _)| rate);
         if let Some(traces) = &self.model.traces {
@@ -289,7 +289,7 @@ mod tests {
         assert!(close(gaps.standard_deviation(), spread), "{gaps:?}");
     }
 
-    /// RFC 8593, Sec. 5.2: a burst frame of 13.5 kB, then seven frames of (8 x 4167 - 13 500) / 7 bytes each.
+    /// RFC 8593, Fig. 2 and Sec. 5.2: a burst frame of 13.5 kB, then seven frames of (8 · 4166.7 - 13 500) / 7 bytes.
     #[test]
     fn a_transient_has_a_burst_and_the_mean_of_the_rate() {
         let mut encoder = encoder(VideoModel::default());

@@ -7,25 +7,25 @@ use equipoise::units::{Rate, Size, Span};
 ///
 /// The frames of the video are assumed to be encoded with the finest quantiser. Each step of the quantiser parameter
 /// makes a frame 2^(1/6) times smaller, because in H.264 six steps double the quantiser step size, which about halves
-/// the bits. For each frame, the encoder uses the smallest parameter for which the mean of the last
-/// [`Quantiser::WINDOW`] frames does not exceed the target. Therefore the rate is at most a ninth below the target if
+/// the bits. For each frame, the encoder uses the smallest parameter with which the mean rate of the last
+/// [`Quantiser::WINDOW`] frames would not exceed the target. Therefore the rate is at most a ninth below the target if
 /// the video has enough data, except in the first frames of a new scene, while the window still includes frames of the
 /// previous scene. A frame is never enlarged and never dropped.
 ///
-/// Reading: Subramanya 2003 does not say how its sources follow their rate, and sends the whole content, like
+/// Reading: Subramanya 2003 does not say how its sources follow their rate. Its sources send the whole content, like
 /// [`Content`](crate::source::Content). This quantiser is for live sessions, which cannot wait for delayed data.
 #[derive(Clone, Debug)]
 pub(super) struct Quantiser {
     video: Video,
     next: usize,
-    /// Sizes of the last frames before quantisation, in bytes; `sum` is their total.
+    /// Sizes of the last frames, in bytes, each before its quantisation; `sum` is the total of these sizes.
     recent: VecDeque<u64>,
     sum: u64,
 }
 
 impl Quantiser {
-    /// Number of frames whose mean size determines the quantiser parameter. Our choice: two groups of twelve frames,
-    /// about a second in most traces.
+    /// Number of frames whose mean size determines the quantiser parameter. Our choice: two groups of pictures with
+    /// twelve frames each, about a second in most traces.
     const WINDOW: usize = 24;
     /// Number of steps of the quantiser parameter that halve the size of a frame.
     const STEPS: f64 = 6.0;

@@ -35,8 +35,8 @@ fn run(entry: &'static Entry, split: &str, start: &'static str, harms: [Harm; 2]
     (bench, told)
 }
 
-/// Time for which the sending rate may exceed twice the delivery rate: two periods and a round trip through a full
-/// queue, plus three quarters of a second, because means over one second are compared.
+/// Time in ns for which the sending rate may exceed twice the delivery rate: about two periods and a round trip through
+/// a full queue, plus three quarters of a second, because means over one second are compared.
 const GRACE: u64 = 3 * SECOND;
 const IDLE: Harm = Harm::Loss(0.0);
 

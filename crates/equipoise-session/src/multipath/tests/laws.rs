@@ -32,7 +32,7 @@ fn of(name: &'static str, highest: Option<u64>) -> Total {
     Total::PerPath(PathLaws::new(move || Some(build(entry, "300 kbit/s")), highest.map(Rate::from_bps)))
 }
 
-/// A law with a constant rate that uses per-packet feedback, so that only a circuit breaker lowers its rate.
+/// A law that requires per-packet feedback but keeps a constant rate whatever the feedback.
 #[derive(Debug)]
 struct Steady(Rate);
 
@@ -187,7 +187,8 @@ fn a_dead_path_leaves_the_other_alone_and_begins_anew_from_below() {
     let back = decided(&bench, Some(0), [25, 45]);
     let first = back.iter().find(|rate| **rate > 0).expect("it comes back");
     assert_eq!(*first, 100_000, "the lowest rate");
-    // The limit is twice the proved rate, and the law paces packets at up to 1.7 times its rate.
+    // The limit is twice the proved rate, and a higher rate can be proved because the law paces packets faster than its
+    // rate.
     assert!(back.windows(2).all(|pair| pair[1] <= pair[0].max(100_000) * 7 / 2), "no leap: {back:?}");
     assert!(arrived(&bench, 0, [35, 45], 10).0 > 5.0);
 }
@@ -272,8 +273,8 @@ fn what_arrived_before_a_path_went_down_proves_nothing_when_it_is_up_again() {
     assert!(rates[first..].iter().all(|rate| *rate <= 100_000), "{rates:?}");
 }
 
-/// If it fails, an attacker who knows the packet numbers of an unencrypted session can stop all its paths, by sending
-/// false reports on a dead path.
+/// If it fails, an attacker who knows the synchronisation sources of an unencrypted session can stop all its paths, by
+/// sending false reports on a dead path.
 #[test]
 fn guesses_at_a_dead_path_stop_no_other() {
     let dead = |passing: &Passing| passing.path == 0 && passing.millis >= 5000;

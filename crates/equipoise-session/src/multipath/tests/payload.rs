@@ -55,8 +55,8 @@ fn another_programs_packets_come_out_as_they_were_in_their_order() {
     assert!(bench.sent_on(0, 0, 3000) > 50 && bench.sent_on(1, 0, 3000) > 50);
 }
 
-/// The two paths alternately lose all media for 100 ms. So packets that are sent on both paths arrive, and other
-/// packets are missing.
+/// The two paths alternately lose all media for 100 ms. So packets that are sent on both paths arrive, and packets that
+/// are sent only on the path that loses media are missing.
 #[test]
 fn what_is_sent_twice_survives_a_loss_and_comes_out_once() {
     let network = |passing: &Passing| {

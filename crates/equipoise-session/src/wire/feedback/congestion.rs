@@ -20,13 +20,13 @@ use crate::wire::{NtpTime, WireError};
 /// | bits | content |
 /// | --- | --- |
 /// | 32 | SSRC of the reporter |
-/// | | for each stream: SSRC (32), `begin_seq` (16), `num_reports` (16), that number of metric blocks, padding to the word |
+/// | | for each stream: SSRC (32), `begin_seq` (16), `num_reports` (16), the metric blocks, padding to 32 bits |
 /// | 32 | report timestamp: the middle 32 bits of the NTP time |
 ///
-/// A metric block is R (1), ECN (2) and the arrival time offset (13): 1/1024 s before the report timestamp.
+/// A metric block is R (1), ECN (2) and the arrival time offset (13), in 1/1024 s before the report timestamp.
 ///
 /// Our reading: `num_reports` is the number of metric blocks, as in other implementations. The RFC's text (blocks for
-/// `begin_seq` to `begin_seq + num_reports` inclusive, and none if it is 0) contradicts itself.
+/// `begin_seq` to `begin_seq + num_reports` inclusive, and none if `num_reports` is 0) contradicts itself.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CongestionFeedback<'a> {
     /// Synchronisation source of the reporter.
@@ -64,8 +64,8 @@ const BLOCK_HEAD: usize = 8;
 const TIMESTAMP_LEN: usize = 4;
 
 impl<'a> CongestionFeedback<'a> {
-    /// Maximum number of packets that one report covers for one stream: a quarter of the sequence number space (RFC 8888,
-    /// Sec. 3.1).
+    /// Maximum number of packets that one report covers for one stream: a quarter of the sequence number space (RFC
+    /// 8888, Sec. 3.1).
     pub const MAX_REPORTS: u16 = 16_384;
 
     /// Parses the body of the packet, which follows its RTCP header.
@@ -127,8 +127,8 @@ impl<'a> StreamFeedback<'a> {
         self.metrics.is_empty()
     }
 
-    /// Returns the report in the common form of all formats. The timestamp wraps every 18 hours, so each time is the
-    /// one nearest to `near`.
+    /// Returns the report in the common form of all formats. The timestamp wraps every 18 hours. Of the times that have
+    /// this timestamp, the one nearest to `near` is the time of the report.
     pub fn report(&self, near: Instant<ReceiverClock>) -> ArrivalReport<StreamPackets<'a>> {
         let made = moment(self.timestamp, near);
         let packets = StreamPackets { sequence: self.begin, made, metrics: self.metrics };
@@ -211,7 +211,7 @@ fn moment(timestamp: u32, near: Instant<ReceiverClock>) -> Instant<ReceiverClock
     NtpTime::from_middle_near(timestamp, NtpTime::from_instant(near)).to_instant_near(near).assume_clock()
 }
 
-/// Returns the first report timestamp that is not before `at`, and its exact time.
+/// Returns the first report timestamp that is not before `at`, and its time, rounded to nanoseconds.
 ///
 /// The timestamp is rounded up, so that it is not before the arrival of packets that arrived just before the report was
 /// made.

@@ -88,8 +88,8 @@ fn what_does_not_fit_waits_for_the_next_packet() {
     let packets: Vec<_> = (0..700).map(missing).collect();
     let mut rest = packets.iter().copied();
     let mut out = Vec::new();
-    // The header takes 4 bytes, the SSRC 4, the head of the report 8 and the timestamp 4, so 1180 bytes are left in
-    // 1200.
+    // A packet of whole 32-bit words has at most 1200 of the 1203 bytes. The header takes 4 bytes, the SSRC 4, the head
+    // of the report 8 and the timestamp 4, so 1180 bytes are left.
     let taken = encode_congestion_feedback(1, NOW, 1203, &mut out, |writer| writer.stream(2, &mut rest));
     assert_eq!((taken, out.len(), rest.len()), (Ok(590), 1200, 110));
     let mut second = Vec::new();

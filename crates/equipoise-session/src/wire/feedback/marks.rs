@@ -8,7 +8,7 @@ use super::{Consecutive, FeedbackError, PacketStatus};
 /// The status of a packet, as encoded in a chunk.
 ///
 /// Our reading: the draft reserves the value 3 in its table, but calls it "received, without delta" in its example; we
-/// follow the example. The draft's text on one-bit vectors swaps the meanings of 0 and 1; in its example, and in all
+/// follow the example. The draft's text on one-bit vectors swaps the meanings of 0 and 1; in its example, and in other
 /// implementations, 1 means received.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Symbol {
@@ -130,7 +130,7 @@ pub(super) const fn tick(at: Instant<ReceiverClock>) -> i64 {
 pub(super) struct Marks<I> {
     packets: I,
     consecutive: Consecutive,
-    /// Time of the last arrival, in units of 250 µs; the reference time before the first arrival.
+    /// Arrival time of the previous packet that has a delta, in units of 250 µs; initially the reference time.
     tick: i64,
 }
 

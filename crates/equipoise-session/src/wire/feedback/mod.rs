@@ -51,7 +51,7 @@ pub enum ArrivalTime {
     At(Instant<ReceiverClock>),
     /// The packet arrived before this time, so long ago that the format cannot express when (0x1FFE in RFC 8888).
     Before(Instant<ReceiverClock>),
-    /// The receiver did not measure the arrival time.
+    /// The packet arrived, but the report does not contain the arrival time.
     Unknown,
 }
 

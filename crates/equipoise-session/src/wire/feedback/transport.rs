@@ -25,10 +25,10 @@ use crate::wire::rtcp::packet;
 /// | 32 | SSRC of a media source |
 /// | 16 | base sequence number, that of the first packet |
 /// | 16 | packet status count |
-/// | 24 | reference time, signed, in 64 ms |
+/// | 24 | reference time, signed, in units of 64 ms |
 /// | 8 | feedback packet count |
 /// | | packet status chunks, 16 bits each |
-/// | | receive deltas in 250 µs: 8 bits, or 16 bits and signed |
+/// | | receive deltas in units of 250 µs: 8 bits, or 16 bits and signed |
 ///
 /// The first delta is the arrival time relative to the reference time, each further delta relative to the previous
 /// packet that has a delta. The format has no congestion marks and does not include the time of the report.
@@ -89,8 +89,8 @@ impl<'a> TransportFeedback<'a> {
         })
     }
 
-    /// Returns the report in the common form of all formats. The reference time wraps every 12 days, so each time is
-    /// the one nearest to `near`.
+    /// Returns the report in the common form of all formats. The reference time wraps every 12 days. Of the times that
+    /// the reference time can mean, the one nearest to `near` is taken.
     ///
     /// Our reading: in the draft, the reference time is on an arbitrary clock. If the receiver uses its own clock, as
     /// [`encode_transport_feedback`] does, the times are on the receiver's clock. Otherwise they differ from the
@@ -116,7 +116,7 @@ impl<'a> TransportFeedback<'a> {
 pub struct TransportPackets<'a> {
     sequence: u16,
     left: u16,
-    /// Time of the last arrival, in units of 250 µs; the reference time before the first arrival.
+    /// Arrival time of the previous packet that has a delta, in units of 250 µs; initially the reference time.
     tick: i64,
     symbols: Symbols,
     chunks: &'a [u8],
@@ -182,7 +182,7 @@ pub struct TransportHead {
     pub media_ssrc: u32,
     /// Number of feedback packets that were sent before this one, modulo 256.
     pub number: u8,
-    /// When the report is made. If no packet has arrived, this is the reference time.
+    /// When the report is made. This time determines the reference time if no packet has a known arrival time.
     pub at: Instant<ReceiverClock>,
 }
 

@@ -140,8 +140,8 @@ fn what_is_wrong_is_named() {
     assert_eq!(TransportFeedback::parse(&[0; 12]).err(), truncated("reference time", 16, 4, 0));
     assert_eq!(parse(0, &[]), None);
     assert_eq!(parse(1, &[]), truncated("packet status chunk", 20, 2, 0));
-    // The chunk is a run of two packets with small deltas, of which one delta is missing. The third case has empty runs
-    // only.
+    // In the first two cases, the chunk is a run of two packets with small deltas; in the first case, one of the deltas
+    // is missing. The third case has empty runs only.
     assert_eq!(parse(2, &[0x20, 2, 9]), truncated("receive deltas", 22, 2, 1));
     assert_eq!(parse(2, &[0x20, 2, 9, 9]), None);
     assert_eq!(parse(2, &[0; 100]), truncated("packet status chunk", 120, 2, 0));
@@ -204,7 +204,8 @@ proptest! {
         let packets = statuses(base, &arrivals);
         let near = arrivals.iter().flatten().next().copied().unwrap_or(ticks(1 << 35)) + Span::from_secs(apart_s);
         let datagrams = encoded(&packets, limit);
-        // If the deltas add up to more than six days, times must still be correct.
+        // Times must be correct if `near` is up to 4.6 days from the first arrival: less than half of the 12 days after
+        // which the reference time wraps.
         prop_assert_eq!(found(&datagrams, near), packets);
     }
 

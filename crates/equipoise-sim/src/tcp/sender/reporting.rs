@@ -8,8 +8,8 @@ use crate::Time;
 use crate::tcp::{Law, LossRecovery};
 
 impl Sender {
-    /// Size of the data that is assumed to be on the path, as full segments. Without SACK, each duplicate
-    /// acknowledgement counts as the arrival of one segment.
+    /// Size of the segments that are assumed to be on the path; each counts as a full segment. Without SACK, each
+    /// duplicate acknowledgement counts as the arrival of one segment.
     pub(super) fn under_way(&self) -> Size {
         let come = if self.config.recovery == LossRecovery::NewReno { self.duplicates } else { 0 };
         let segments = self.board.pipe().saturating_sub(come);

@@ -22,9 +22,9 @@ pub(super) enum Next {
 /// Sec. 2).
 const LIMITED_TRANSMIT: u64 = 2;
 /// Pacing rates of senders that measure bandwidth, in slow start and after it, as multiples of one window per
-/// round-trip time. Both are above 1, so that the window limits the rate. Our choice: the first value is that of Linux.
-/// After slow start, Linux uses 1.2; then the link is idle for a sixth of each round-trip time, and other measuring
-/// connections mistake this time for free capacity.
+/// round-trip time. Both are above 1, so that the window limits the rate. The first value is that of Linux. The second
+/// value is our choice. Linux uses 1.2: a sender is then silent for a sixth of each round-trip time, and other
+/// measuring connections mistake this time for free capacity.
 const SLOW_START_GAIN: f64 = 2.0;
 const PACING_GAIN: f64 = 1.05;
 
@@ -104,8 +104,8 @@ impl Sender {
         self.departures.allow(now, self.pace(), room)
     }
 
-    /// The pacing rate of the window law. If the law sets no rate, a connection that measures bandwidth is still paced:
-    /// the measurement needs cross traffic between the segments, and not only after a burst.
+    /// The pacing rate of the congestion control. If it sets no rate, a connection that measures bandwidth is still
+    /// paced: the measurement needs cross traffic between the segments, and not only after a burst.
     fn pace(&self) -> Option<Rate> {
         self.law.pacing_rate().or_else(|| {
             let round_trip_s = self.round_trips.smoothed().filter(|_| self.config.measurement.is_some())?.as_secs_f64();

@@ -9,7 +9,8 @@ use crate::tcp::scoreboard::Scoreboard;
 
 /// The scoreboard of RFC 6675, Sec. 2 to 4, for comparison: at every query, all values are counted from the beginning.
 ///
-/// In addition to RFC 6675: a segment may be marked as lost by the timer or by a duplicate acknowledgement.
+/// In addition to RFC 6675: a segment may be marked as lost by the timer, by the start of a recovery, or by a partial
+/// acknowledgement.
 #[derive(Debug, Default)]
 struct Recount {
     /// Number of the first unacknowledged segment: `HighACK` + 1, in segments.
@@ -184,8 +185,8 @@ proptest! {
             }
             let first_is_lost = recount.first < recount.next
                 && !recount.is_sacked(recount.first) && recount.is_lost(recount.first);
-            // If the peer withdraws the selective acknowledgement of a segment, this has no effect until the timer
-            // expires.
+            // If the first unacknowledged segment is selectively acknowledged, the peer has withdrawn this selective
+            // acknowledgement. This has no effect until the timer expires.
             if !recount.is_sacked(recount.first) {
                 prop_assert_eq!(board.first_is_lost(), first_is_lost, "{:?}", step);
             }
@@ -244,7 +245,7 @@ fn a_block_of_everything_is_clipped_to_what_is_under_way() {
     talk.sends(0..5).after(100).sack(0, &[(1, u64::MAX), (u64::MAX, 0), (0, 0)]);
     // Segments 1 to 4 count as arrived. The window is three segments; one of them is the retransmission.
     talk.sends([0, 5, 6]);
-    // A SACK block has no effect on segments that were sent after it.
+    // The SACK block up to `u64::MAX` must have no effect on segments 5 and 6, which were sent after it.
     talk.sack(0, &[(1, 5)]).is_quiet();
     talk.ack(u64::MAX).is_quiet();
     assert_eq!(talk.stats().acknowledged, 0);

@@ -98,7 +98,7 @@ fn the_receivers_window_limits_what_is_under_way() {
     let ack = |next, window| Segment::Ack(Ack { next, window, sacked: SackBlocks::NONE });
     talk.hears(ack(2, 4)).sends([4, 5]).hears(ack(2, 6)).sends([6, 7]);
     assert!(!law.acks()[0].window_limited, "the receiver held it back");
-    // An acknowledgement that is older than a later one must not enlarge the receive window.
+    // An acknowledgement that arrives after a newer one must not enlarge the receive window.
     talk.hears(ack(1, 100)).is_quiet();
 }
 
@@ -130,7 +130,8 @@ fn the_window_begins_anew_after_idleness_where_that_is_asked_for() {
 /// RFC 9438, Sec. 5.8: the congestion window must not grow while the application limits the rate.
 #[test]
 fn a_flow_that_its_application_limits_does_not_grow_its_window() {
-    // The application sends 50 segments per second. The round-trip time is 100 ms, so five segments are in flight.
+    // The application sends 50 segments per second. The round-trip time is 110 ms, so five segments are in flight after
+    // each acknowledgement.
     let mut talk = Talk::new(with(Supply::Rate(Rate::from_bps(50 * 8 * FULL))), Reno::new(10.0));
     talk.after(90);
     for number in 0..1000u64 {

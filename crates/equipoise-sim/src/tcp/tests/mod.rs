@@ -40,7 +40,7 @@ enum Told {
     Restart { window: f64 },
 }
 
-/// A window law with a constant window, except after a loss or restart. It records the calls of its functions.
+/// A window law with a constant window, except after a loss, timeout or restart. It records the calls of its functions.
 #[derive(Clone, Debug)]
 struct Fixed {
     window: f64,

@@ -131,7 +131,7 @@ fn lost_acknowledgements_cost_nothing() {
     assert_eq!((talk.stats().timeouts, talk.stats().recoveries), (0, 0));
 }
 
-/// An acknowledgement that arrives after a later one has no effect.
+/// An acknowledgement that arrives after a newer one has no effect.
 #[test]
 fn acknowledgements_out_of_order_are_no_duplicates() {
     let mut talk = Talk::new(bulk(NEW_RENO), Fixed::new(10.0, 5.0));

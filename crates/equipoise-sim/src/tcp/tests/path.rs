@@ -101,8 +101,8 @@ impl Path {
     }
 
     /// Number of data segments on the path, without unnecessary retransmissions: acknowledged segments and second
-    /// copies do not count, because the sender cannot detect them. In a recovery, the sender does not count
-    /// retransmissions of the previous recovery (RFC 6675, Sec. 5, step 4.3).
+    /// copies do not count, because the sender does not know that they are on the path. In a recovery, the sender does
+    /// not count retransmissions of the previous recovery (RFC 6675, Sec. 5, step 4.3).
     fn data_under_way(&self) -> u64 {
         let first = self.sender.stats().acknowledged;
         let number = |(_, segment): &(bool, Segment)| match segment {

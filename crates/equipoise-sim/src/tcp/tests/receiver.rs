@@ -104,8 +104,8 @@ fn what_came_before_is_answered_at_once_and_delivered_once() {
     assert_eq!(listener.receiver.delivered(), Size::from_bytes(3 * FULL));
 }
 
-/// RFC 2018, Sec. 4: an acknowledgement reports as many ranges as fit, even if one of the last three ranges no longer
-/// exists.
+/// RFC 2018, Sec. 4: an acknowledgement reports as many ranges as fit, even if one of the ranges in the previous
+/// acknowledgement no longer exists.
 #[test]
 fn an_older_range_moves_up_where_a_newer_one_is_gone() {
     let mut listener = Listener::new(ReceiverConfig::new());
@@ -140,7 +140,8 @@ fn acknowledgements_are_as_long_as_their_blocks() {
     }
 }
 
-/// The longest ranges of consecutive segments received after `next`, the most recently extended range first.
+/// The ranges of consecutive segments received after `next`, at most three: those in which segments arrived most
+/// recently, the most recent range first.
 fn runs(came: &BTreeMap<u64, usize>, next: u64) -> Vec<(u64, u64)> {
     let mut runs: Vec<(usize, u64, u64)> = Vec::new();
     for (&number, &last) in came.range(next..) {

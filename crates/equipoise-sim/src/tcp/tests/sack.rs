@@ -70,8 +70,7 @@ fn reordering_by_two_is_no_loss_and_by_three_one_that_is_over_at_once() {
     }
 }
 
-/// A duplicate acknowledgement without a new selective acknowledgement is not a sign of loss (RFC 6675, Sec. 2). This
-/// is tested before and after a timeout.
+/// A duplicate acknowledgement without a new selective acknowledgement is not a sign of loss (RFC 6675, Sec. 2).
 #[test]
 fn duplicates_without_news_are_no_sign_of_loss() {
     let mut talk = Talk::new(bulk(SACK), Fixed::new(6.0, 3.0));
@@ -115,7 +114,8 @@ fn after_a_timeout_no_recovery_begins_before_all_that_was_lost_is_acknowledged()
     assert_eq!((talk.stats().resent_after_timeout, law.news().len()), (4, 1));
 }
 
-/// RFC 6675, Sec. 4, `NextSeg`, rule 4: no later segments can reveal the loss of the last segments.
+/// RFC 6675, Sec. 4, `NextSeg`, rule 4: if there is no new data, the last segment is retransmitted, because no later
+/// segment can reveal its loss.
 #[test]
 fn the_tail_is_sent_again_once_for_want_of_new_data() {
     let mut talk = Talk::new(transfer(10), Fixed::new(10.0, 5.0));

@@ -20,7 +20,7 @@ fn the_timeout_doubles_up_to_a_minute_and_the_law_hears_of_it_once() {
     }
 }
 
-/// Karn 1987 (RFC 6298, Sec. 3 and 5.7): the acknowledgement of a retransmission does not measure the round-trip time,
+/// Karn 1987 (RFC 6298, Sec. 3 and 5): the acknowledgement of a retransmission does not measure the round-trip time,
 /// so the timeout stays doubled.
 #[test]
 fn a_retransmission_measures_no_round_trip_and_the_timeout_stays_doubled() {
@@ -38,6 +38,7 @@ fn a_retransmission_measures_no_round_trip_and_the_timeout_stays_doubled() {
 }
 
 /// RFC 6298, Sec. 2.2, 2.3: `RTTVAR = 3/4 RTTVAR + 1/4 |SRTT - R|`, `SRTT = 7/8 SRTT + 1/8 R`, `RTO = SRTT + 4 RTTVAR`.
+/// `R` is the measured round-trip time.
 #[test]
 fn the_timeout_follows_mean_and_variation_of_the_round_trips() {
     let config = SenderConfig { min_rto: ms(10), ..bulk(LossRecovery::Sack) };

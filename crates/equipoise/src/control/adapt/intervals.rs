@@ -42,11 +42,11 @@ pub enum Origin {
 
 /// An adapter that feeds per-packet feedback to a controller of interval summaries.
 ///
-/// The adapter computes what the receiver of Waki 2013, Sec. 5.1 computes: mean and variance of the delay of the
-/// packets sent since the last decision (Eq. 13, 14), the share of packets lost, and the rate of the bottleneck if
-/// packets leave in pairs. Feedback without arrival times, such as that of TCP, results in summaries without a delay,
-/// for which the AP controller uses the round-trip time alone. With [`Origin::RoundTrip`], these summaries have a
-/// delay.
+/// The adapter computes the mean and the variance of the delay of the packets sent since the last decision, as the
+/// receiver of Waki 2013, Sec. 5.1 (Eq. 13, 14) does. It also computes the share of packets lost, and the rate of the
+/// bottleneck if packets leave in pairs. Feedback without arrival times, such as that of TCP, results in summaries
+/// without a delay, for which the AP controller uses the round-trip time alone. With [`Origin::RoundTrip`], these
+/// summaries have a delay.
 #[derive(Clone, Debug)]
 pub struct Intervals<C> {
     controller: C,

@@ -88,7 +88,7 @@ impl Learner {
     }
 
     /// Chooses the next push at random. Its sign follows from `coin`, which is any number that is independent of the
-    /// pushes. Its size follows from `headroom_mbps` and the allowed `unrest`.
+    /// pushes. Its size is a share of `headroom_mbps`: `PROBE` in the probing phase, and at most `unrest` after it.
     pub(in crate::control) fn toss(&mut self, headroom_mbps: f64, unrest: f64, coin: f64) {
         let push = self.length_mbps(headroom_mbps, unrest);
         self.push(if heads(coin) { push } else { -push });

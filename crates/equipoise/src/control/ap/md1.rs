@@ -25,8 +25,9 @@ pub fn variance(lambda: f64, mu: f64) -> f64 {
 
 /// Returns the coefficient of response b at a load of `rho`, in 1/(s·Mbit/s), for packets of the size `packet`.
 ///
-/// Source: Waki 2013, Eq. 11: `6 / (ρ(4 - ρ))` per packet/s. Our addition: `rho` is clamped to [`LEAST_LOAD`] and 1. At
-/// a lower load, b grows without bound, so that steps vanish. At a higher load, there is no steady queue.
+/// Source: Waki 2013, Eq. 11: `6 / (ρ(4 - ρ))` in 1/(s·packet/s). Our addition: `rho` is limited to the range from
+/// [`LEAST_LOAD`] to 1. At a lower load, b grows without bound, so that steps vanish. At a higher load, there is no
+/// steady queue.
 pub fn response(rho: f64, packet: Size) -> f64 {
     let rho = if rho.is_nan() { LEAST_LOAD } else { rho.clamp(LEAST_LOAD, 1.0) };
     6.0 / (rho * (4.0 - rho)) * packets_per_s_per_mbps(packet)
@@ -94,8 +95,8 @@ mod tests {
     }
 
     proptest! {
-        /// Waki 2013, Eq. 11 is the derivative of Eq. 7 divided by Eq. 8. The test computes the derivative from finite
-        /// differences.
+        /// The coefficient b of Waki 2013, Eq. 11 is the derivative of Eq. 7 divided by Eq. 8. The test computes the
+        /// derivative from finite differences.
         #[test]
         fn the_response_times_the_variance_is_the_slope_of_the_mean(rho in 0.06f64..0.98) {
             let (lambda, h) = (rho * MU, 1e-3);

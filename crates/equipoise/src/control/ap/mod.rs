@@ -30,8 +30,8 @@
 //!    the mean waiting time is `1 / (2h)`, so the step follows this curve ([`curve_step_mbps`]). A step up takes at
 //!    most half of the headroom.
 //! 2. **A filter.** Each report is weighted so that its noise, as measured from the reports, moves the rate by a given
-//!    share of the headroom. A report that deviates by more than four standard deviations is treated as a change of the
-//!    path and accepted at once.
+//!    share of the headroom. A report whose mean deviates from the expected mean by more than four standard deviations
+//!    is treated as a change of the path and accepted at once.
 //! 3. **The variance of noise alone.** If the mean moved between two reports, a part of the variance comes from this
 //!    ramp, and this part is subtracted. The variance estimate rises at once and falls slowly.
 //! 4. **A standing queue is drained.** A mean above twice the target halves the rate until the queue falls fast enough.
@@ -87,7 +87,7 @@ mod tests {
 
     #[test]
     fn golden_step_after_the_load_step() {
-        // The thesis prints a step of 0.90 Mbit/s for the interval that ends at 211 s (Waki 2013, Sec. 7.1).
+        // The thesis prints a decrease of 0.90 Mbit/s for the interval that ends at 211 s (Waki 2013, Sec. 7.1).
         let step = step_mbps(8.2e-3, 9.07e-3, 3.23e-6, 300.0).expect("a variance");
         assert!((step - -0.8978).abs() < 5e-5, "{step}");
     }

@@ -85,7 +85,8 @@ const NOISE_S: f64 = 250e-6;
 /// Without a sign of cross traffic, a report may double the rate if reports are at most this far apart, in seconds. If
 /// reports are further apart, the factor is smaller, because the rate may exceed the capacity until the next report.
 const DOUBLING_S: f64 = 0.5;
-/// If a report covers at most this number of packets and has no delay statistics, the rate may double.
+/// If a report covers at most this number of packets and has no delay statistics, the rate may double, however far
+/// apart the reports are.
 const FEW: u64 = 4;
 /// A queue is already draining if the delay, at the speed of its last fall, reaches the target within this number of
 /// reports.
@@ -250,8 +251,8 @@ impl Ap {
         (next.clamp(least, most), reason)
     }
 
-    /// Limits an increase of the rate by the ceiling and by the report interval, and allows no increase until feedback
-    /// can show the effect of the last increase. `blind` means that there is no sign of cross traffic.
+    /// Limits an increase of the rate by the ceiling and, if `blind`, by the report interval. Allows no increase until
+    /// feedback can show the effect of the last increase. `blind` means that there is no sign of cross traffic.
     fn raised_with_care(
         &mut self,
         now: Instant<SenderClock>,
@@ -325,8 +326,8 @@ impl Ap {
     }
 
     /// Reacts to an interval without delay statistics: the round-trip time minus its minimum shows the queue. If the
-    /// path's delay exceeds the interval, every packet that arrives left before the interval, and the statistics
-    /// exclude such packets (Waki 2013, Eq. 13). The law alone would never detect the queue in this case.
+    /// path's delay exceeds the interval, all packets that arrive were sent before the interval began, and the
+    /// statistics exclude such packets (Waki 2013, Eq. 13). The law alone would never detect the queue in this case.
     fn on_no_statistics(&mut self, now: Instant<SenderClock>, interval: &IntervalSummary) {
         // After an interval without statistics, the path model is out of date.
         self.path = None;
@@ -347,8 +348,8 @@ impl Ap {
         } else if queue_s > target_s || interval.lost() > sent as f64 / 2.0 {
             self.decide(rate, Reason::NoStatistics, None);
         } else {
-            // There is no queue, so the rate may rise. If few packets were sent, the rate may double, because few
-            // packets do no harm and delay statistics need more of them.
+            // The queue is within the target, so the rate may rise. If few packets were sent, the rate may double,
+            // because few packets do no harm and delay statistics need more of them.
             let (next, reason) = self.raised_with_care(now, (2.0 * rate, Reason::NoStatistics), sent > FEW);
             self.decide(next, reason, None);
         }

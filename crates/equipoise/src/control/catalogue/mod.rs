@@ -227,7 +227,7 @@ mod tests {
         }
     }
 
-    /// Only an oscillating window law uses random numbers, so the seed must change nothing else.
+    /// Only an oscillating window law uses random numbers, so the seed must not change any other law.
     #[test]
     fn the_seed_of_a_window_law_moves_an_oscillating_one_only() {
         use crate::control::window::Acknowledged;

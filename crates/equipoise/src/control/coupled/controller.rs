@@ -16,9 +16,10 @@ pub trait SharedGroup: Send + Sync + fmt::Debug {
 
 /// A congestion controller whose flow receives a share of the rate of a flow group.
 ///
-/// Before each call of the inner controller, its rate is set to the flow's current share. After the call, a newly
-/// calculated rate is passed to the group at once. Therefore the update of one flow reaches another flow when the other
-/// flow sends its next packet or receives its next report. Source: RFC 8699, Sec. 5.3, 6.1, App. A.
+/// Before the inner controller processes a sent packet, a report or a timer, its rate is set to the flow's current
+/// share. If the controller then calculates a new rate, this rate is passed to the group at once. Therefore the update
+/// of one flow reaches another flow when the other flow sends its next packet or receives its next report. Source:
+/// RFC 8699, Sec. 5.3, 6.1, App. A.
 ///
 /// Only the first active flow of the group sends probes. If several flows sent probes at once, each would measure the
 /// capacity that they all share.

@@ -83,7 +83,7 @@ pub struct Update {
 ///   could never get more than it calculated itself, and a joining flow would not get its share.
 /// - The loop of step (c) ends when no flow is newly limited, not when two sums of rounded numbers are equal.
 /// - A flow that leaves or pauses is removed from the list, and `S_CR` does not change. The other flows get the share
-///   of this flow at once, because the path carried this rate.
+///   of this flow at once, because the path carried this rate. If no active flow is left, `S_CR` becomes zero.
 /// - If `DR` limits all flows, a part of `S_CR` is not assigned. In this case, a flow that raises its rate does not
 ///   raise `S_CR`; otherwise `S_CR` would grow without bound. If a flow lowers its rate, `S_CR` is first set to the sum
 ///   of the assigned rates, and then reduced by the formula; otherwise a reaction to congestion would only reduce the

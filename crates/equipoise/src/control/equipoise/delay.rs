@@ -54,15 +54,15 @@ pub(super) struct Situation {
     pub(super) rate_bps: f64,
     pub(super) min_bps: f64,
     pub(super) max_bps: f64,
-    /// Whether a rival fills the queue. Then the flow neither dips nor is pulled to an equal share.
+    /// Whether a rival fills the queue. If so, the flow neither dips nor is pulled to an equal share.
     pub(super) has_rival: bool,
     /// The time since the first report, and the time that the bottleneck takes to transmit a large packet, both in s.
     pub(super) age_s: f64,
     pub(super) packet_s: f64,
 }
 
-/// The integrator's gain is `INTEGRAL / D²`, where `D` is the loop delay. The value is ours: the highest one that,
-/// together with the proportional part, causes neither overshoot nor oscillation.
+/// The integrator's gain is `INTEGRAL / D²`, where `D` is the loop delay. The value is ours: together with the
+/// proportional part, the loop is stable if the part of its delay that is not predicted is below 0.70 `D`.
 const INTEGRAL: f64 = 1.0 / 0.9;
 /// The proportional part multiplies the base rate by `exp(PROPORTIONAL f/D)`, where `f` is the error of the queue, but
 /// by no more than `MOST_PROPORTIONAL`.
@@ -107,11 +107,11 @@ const EMPTY_EVERY_S: f64 = 4.0;
 const EMPTY_S: f64 = 0.003;
 const DIP: f64 = 0.7;
 /// A flow that starts on a slow link may count the queue that it finds as a part of the path's delay. Then it does not
-/// give way, and the other flows take it for a loss-based flow. So if a large packet takes longer than `SLOW_PACKET_S`,
-/// in s, and a queue has been seen, the flow clears the queue `CLEARS` times, every `CLEARS_EVERY_S`, in s. Each time
-/// it multiplies its rate by `CLEARED` for the time of a dip plus `CLEARS_FOR_S`, in s. The values were chosen by two
-/// criteria: the number of flows with unequal rates on random paths, and the requirements (bars) of
-/// `docs/src/equipoise.md`. A flow also clears the queue once when a rival has left.
+/// give way, and the other flows take it for a loss-based flow. So if the transmission of a large packet takes longer
+/// than `SLOW_PACKET_S`, in s, and a queue has been seen, the flow clears the queue `CLEARS` times, every
+/// `CLEARS_EVERY_S`, in s. Each time it multiplies its rate by `CLEARED` for the time of a dip plus `CLEARS_FOR_S`,
+/// in s. The values were chosen by two criteria: the number of flows with unequal rates on random paths, and the
+/// requirements (bars) of `docs/src/equipoise.md`. A flow also clears the queue once when a rival has left.
 const SLOW_PACKET_S: f64 = 0.010;
 const CLEARS: u32 = 3;
 const CLEARS_EVERY_S: f64 = 2.0;
@@ -328,7 +328,8 @@ impl DelayMode {
         service.served_bps * (1.0 - (ahead_s - target_s).max(0.0) / DRAINED_S).clamp(LEAST_SHARE, 1.0)
     }
 
-    /// Whether a flow that started a short time ago lowers its rate so that the queue of a slow link empties.
+    /// Whether the flow lowers its rate so that the queue empties: because it started a short time ago on a slow link,
+    /// or because its rival has left.
     fn clears(&mut self, now_s: f64, situation: &Situation) -> bool {
         let due = ((situation.age_s / CLEARS_EVERY_S) as u32).min(CLEARS);
         if due != self.cleared {
@@ -434,7 +435,7 @@ mod tests {
         assert!(base_after(0.003, 0.5e6) < 0.85e6 && base_after(1.0, 0.5e6) < 0.9e6, "half of the rate is no noise");
     }
 
-    /// If it fails, flows of slow links overshoot by turns, because trains of few packets promise too much.
+    /// If it fails, flows on slow links overshoot in turn, because trains of few packets show a rate that is too high.
     #[test]
     fn growth_by_trains_is_slower_while_the_capacity_is_not_known() {
         let base_after = |weighted_bps| {
@@ -450,8 +451,9 @@ mod tests {
         assert!(unknown < 1.1e6 && known > 1.2e6, "{unknown} {known}");
     }
 
-    /// The loop's gain is 1 at the frequency ω with `ω⁴ = PROPORTIONAL² ω² + INTEGRAL²`. By the phase margin there, the
-    /// loop is stable if the part of its delay that is not predicted is below atan(PROPORTIONAL ω / INTEGRAL)/ω.
+    /// With time in units of `D`, the loop's gain is 1 at the frequency ω with `ω⁴ = PROPORTIONAL² ω² + INTEGRAL²`. By
+    /// the phase margin at ω, the loop is stable if the part of its delay that is not predicted is below
+    /// atan(PROPORTIONAL ω / INTEGRAL)/ω.
     #[test]
     fn the_loop_is_stable_as_long_as_seven_tenths_of_it_are_unseen_at_the_most() {
         let (square, constant) = (PROPORTIONAL * PROPORTIONAL, INTEGRAL * INTEGRAL);

@@ -17,7 +17,7 @@ pub(super) struct Losses {
     /// lost without a queue.
     inherent: f64,
     mean: f64,
-    /// The time when a long queue or a gap in the reports last explained losses, in s.
+    /// The time of the last long queue or gap in the reports, in s. Both explain losses.
     queued_s: f64,
     /// The time since which losses exceed the inherent ones of the link, in s.
     lossy_s: Option<f64>,
@@ -45,8 +45,8 @@ const LEAST_PACKETS: f64 = 50.0;
 /// within the last 1.5 s it was above the larger of the target and `HOT_S`, in s.
 const LONG_S: f64 = 0.015;
 const HOT_S: f64 = 0.040;
-/// Losses must last this long, in s, before a test begins. A policer's token bucket is empty by then, so that the
-/// arrival rate is the policer's rate.
+/// Losses must last this long, in s, before a test begins. By then a policer's token bucket is usually empty, so that
+/// the arrival rate is the policer's rate.
 const LOSSY_S: f64 = 0.7;
 /// A test lowers the rate to `TEST` times the arrival rate. It counts the packets that are sent later than
 /// `TEST_COUNTS_S` after it began, in s. It ends when a lossy link would have lost `EXPECTED` of these packets, or
@@ -103,8 +103,8 @@ impl Losses {
         }
     }
 
-    /// The highest rate, in bit/s, if many more packets are lost than by the link itself and a queue is present;
-    /// otherwise `None`.
+    /// The highest rate, in bit/s, if a queue is present and the losses far exceed the link's inherent ones; otherwise
+    /// `None`.
     pub(super) fn overload_bps(&self, seen: &Seen, target_s: f64) -> Option<f64> {
         let (share, _) = shares(&self.all);
         (share > OVERLOAD + 1.5 * self.inherent && seen.least_s > target_s)
@@ -169,8 +169,8 @@ impl Losses {
                 self.state = State::Policed { since_s: seen.now_s, share: expected, received_bps, cap_bps };
                 self.count_from(seen.now_s);
             } else if self.lost > MOST_INHERENT * all && now_bps < received_bps {
-                // The arrival rate before the test was above a policer's rate, because the policer's token bucket was
-                // not empty yet. Repeat the test below the current arrival rate.
+                // The arrival rate before the test was probably above a policer's rate, because the policer's token
+                // bucket was not empty yet. Repeat the test below the current arrival rate.
                 self.state = State::Testing { since_s: seen.now_s, share: before, received_bps: now_bps };
                 self.count_from(seen.now_s + TEST_COUNTS_S);
             } else {
@@ -211,7 +211,7 @@ impl Losses {
         }
     }
 
-    /// Takes `share` as the link's inherent losses, and ends a test or a limit.
+    /// Raises the link's inherent losses to `share` if they are lower, and ends a test or a limit.
     fn bear(&mut self, share: f64) {
         self.inherent = self.inherent.max(share).min(MOST_INHERENT);
         self.state = State::Free;

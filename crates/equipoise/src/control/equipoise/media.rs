@@ -4,8 +4,8 @@ use crate::control::QueuedFrame;
 ///
 /// A frame waits twice: at the sender and in the network. If the backlog at the sender is more than half a frame, the
 /// media rate is lowered so that the excess drains within a quarter of a second. A step of the encoder's rate by more
-/// than a tenth causes a large frame (RFC 8593, Sec. 5.2), like a key frame of a real encoder. The media rate therefore
-/// follows a small difference gradually; it jumps only if the difference is large.
+/// than a tenth causes a large frame (RFC 8593, Sec. 5.2 and 7), like a key frame of a real encoder. The media rate
+/// therefore follows a small difference gradually; it jumps only if the difference is large.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct MediaRate {
     /// The expected backlog when the next frame is captured, in bits.
@@ -44,8 +44,8 @@ impl MediaRate {
         self.waiting_bits = (joined - pace_bps * self.frame_s).max(0.0);
     }
 
-    /// The media's part of `rate_bps` at `now_s`, in bit/s. `free` says that the media rate may jump to any value, as
-    /// before the first queue.
+    /// The media's part of `rate_bps` at `now_s`, in bit/s. `free` says that the media rate may jump to any value, for
+    /// example because there was no queue yet.
     pub(super) fn ask(&mut self, now_s: f64, rate_bps: f64, free: bool) -> f64 {
         let excess_bits = (self.waiting_bits - FRAMES * rate_bps * self.frame_s).max(0.0);
         let wanted = (SHARE * rate_bps - excess_bits / GONE_S).max(LEAST_SHARE * rate_bps);

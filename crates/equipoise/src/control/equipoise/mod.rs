@@ -40,18 +40,18 @@ use crate::units::{Instant, Rate, SenderClock, Size, Span};
 ///
 /// ```text
 /// T = max(2 ms, k min(45 ms, 5 ms · 1 Mbit/s / r)) + min(12 ms, 3 (n - 1.5 ms)+)        target of the queue
-/// x = clamp(ln(p C/r), 0, 1.8)                                               own share, by the rate
-/// z follows clamp((dq - T)/s, -1, 2.8) within 3 s, s = 1.8 ms + 0.2 j         own share, by the queue
-/// h = ln(R/B), moved towards 0 by min(0.3, 12 n/L)                           what R says of B beyond its error
+/// x = clamp(ln(p C/r), 0, 1.8)                                            ln(number of flows), by the rate
+/// z follows clamp((dq - T)/s, -1, 2.8) within 3 s, s = 1.8 ms + 0.2 j     ln(number of flows), by the queue
+/// h = ln(R/B), moved towards 0 by min(0.3, 12 n/L)                         distance from B to R beyond R's error
 /// q = clamp(inflight / R - rtt_min, 0, dq + 0.1 s), dq while R is unknown    predicted queue
 /// e = T - q - T max(0, 2 m - 1)
 /// f = e + s x
-/// B ← B exp(dt 0.6 min(1, x/ln 2) (x - clamp(z, 0, 1.8)))   where C is known
-/// B ← B exp(dt (f/(0.9 D²) + w (e+/T)² G (1 - r/A)))      f > 0, and what is granted is used
+/// B ← B exp(dt 0.6 min(1, x/ln 2) (x - clamp(z, 0, 1.8)))   if C is known
+/// B ← B exp(dt (f/(0.9 D²) + w (e+/T)² G (1 - r/A)))      if f > 0, and the granted rate is used
 ///   ← B exp(dt max(f, -T)/(0.9 D²))                        otherwise
-///   ← B exp(h dt/0.12 s)                                    where R is known
+///   ← B exp(h dt/0.12 s)                                    if R is known
 /// r = B min(1.1, exp(1.4 min(f, T)/D))
-///   ≤ R (1 - (q - T)/0.7 s)                             dl > T + 40 ms: overshoot
+///   ≤ R (1 - (q - T)/0.7 s)                             if dl > T + 40 ms: overshoot
 /// ```
 ///
 /// | symbol | name | unit |
@@ -59,9 +59,9 @@ use crate::units::{Instant, Rate, SenderClock, Size, Span};
 /// | `dq`, `dl` | smallest delay above the base in a report less `j`, at least 0; delay of its last packet | s |
 /// | `j` | jitter: idle delay ([`IdleDelay`](crate::measure::packets::IdleDelay)) less the base, on fast links | s |
 /// | `D` | from a decision to the report on it: round trip, report interval and 30 ms | s |
-/// | `R` | rate of service of a busy bottleneck ([`Recent::service`](crate::measure::packets::Recent::service)) | bit/s |
+/// | `R` | service rate of a busy bottleneck ([`Recent::service`](crate::measure::packets::Recent::service)) | bit/s |
 /// | `L` | time over which `R` was measured | s |
-/// | `G` | growth: 5, and 10 back to a known rate; at most 0.6/D where `C` is not known | 1/s |
+/// | `G` | growth: 5, and 10 back to a known rate; at most 0.6/D if `C` is not known | 1/s |
 /// | `C` | capacity of the bottleneck ([`Capacity`](crate::measure::packets::Capacity)) | bit/s |
 /// | `A` | rate of packet trains ([`Trains`](crate::measure::packets::Trains)) | bit/s |
 /// | `n` | roughness of delays ([`Roughness`](crate::measure::packets::Roughness)) | s |
@@ -151,8 +151,8 @@ const MOST_PACE: f64 = 2.5;
 /// in s.
 const CLEAR_S: f64 = 0.15;
 const CLEAR_WIDTH_S: f64 = 0.3;
-/// The window allows the data of `WINDOW_S`, in s, in addition to that of the round trip, 1.5 feedback intervals and
-/// the target delay. It is never below `LEAST_WINDOW_BITS`, in bits.
+/// Without a rival, the window is the data of the smallest round trip, the target delay, 1.5 feedback intervals and
+/// `WINDOW_S`, in s, at the larger of rate and base rate. The window is never below `LEAST_WINDOW_BITS`, in bits.
 const WINDOW_S: f64 = 0.060;
 const LEAST_WINDOW_BITS: f64 = 36_000.0;
 /// In silence, the rate falls with the time constant `SILENCE_S`, in s, and is updated once per `TICK`. It never falls
@@ -165,7 +165,7 @@ const AFTER_SILENCE: f64 = 0.7;
 const NEW_AFTER_S: f64 = 2.0;
 /// If the share of marked packets among those that did not wait is above `LEAST_MARKED`, the rate is limited so that
 /// `MARKS_A_ROUND_TRIP` segments of `MARKED_SEGMENT_BITS` are marked per round trip. A round trip shorter than
-/// `LEAST_ROUND_TRIP_S`, in s, counts as that long (RFC 9331, Sec. 4.3).
+/// `LEAST_ROUND_TRIP_S`, in s, counts as that long (RFC 9331, App. A.1.6).
 const LEAST_MARKED: f64 = 0.02;
 const MARKS_A_ROUND_TRIP: f64 = 2.0;
 const MARKED_SEGMENT_BITS: f64 = 12_000.0;
@@ -369,7 +369,7 @@ impl Equipoise {
     }
 
     /// Sets the media rate. A backlog never lowers it below the lowest rate. When a rival has just left, the media rate
-    /// jumps to the arrival rate: the virtual window's rate may be far above the capacity.
+    /// jumps to the new rate, because the virtual window's rate may be far above the capacity.
     fn ask_media(&mut self, now_s: f64) {
         let has_left = self.left.as_ref().is_some_and(|(left_s, _)| now_s <= *left_s);
         let is_free = self.rival.is_some() || has_left || !self.delay.has_queued();
@@ -400,7 +400,7 @@ impl Equipoise {
 /// The highest rate, in bit/s, if the share `m0` of marked packets among those that did not wait is above
 /// `LEAST_MARKED`; otherwise `None`.
 ///
-/// An L4S queue also marks in proportion to the queue of the classic flows next to it (RFC 9332, Sec. 2.1: the
+/// An L4S queue also marks packets because of the queue of the classic flows next to it (RFC 9332, Sec. 2.1: the
 /// coupling). A scalable flow with two marks per round trip (RFC 9331, Sec. 4.3), which sends `2/m0` segments per round
 /// trip, thus has about the rate of a classic flow.
 fn marks_bps(seen: &Seen) -> Option<f64> {

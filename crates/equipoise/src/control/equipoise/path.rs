@@ -27,7 +27,7 @@ pub(super) struct Path {
     marked: f64,
     marked_free: f64,
     last_over_s: f64,
-    /// The rate of each recent decision, in bit/s, and its time, in s.
+    /// The time of each recent decision, in s, and the decided rate, in bit/s.
     granted: VecDeque<(f64, f64)>,
     /// The numbers of the first and the last packet of the newest probe.
     probed: Option<(u64, u64)>,
@@ -50,8 +50,8 @@ pub(super) struct Seen {
     /// above the base of its last packet that is not part of a probe.
     pub(super) least_s: f64,
     pub(super) last_s: f64,
-    /// The smallest delay above the base in this report, in s. The idle delay contains a queue that never stays empty
-    /// for 0.6 s, so a rival is looked for in this value and not in `dq`.
+    /// The smallest delay above the base in this report, in s. A rival is looked for in this value and not in `dq`: if
+    /// the queue is never empty for 0.6 s, the jitter `j` includes a part of the queue.
     pub(super) least_over_s: f64,
     /// `j`, by how much the smallest delay of a report exceeds the base delay because of jitter.
     pub(super) jitter_s: f64,
@@ -317,8 +317,8 @@ impl Path {
         news
     }
 
-    /// `j`, the idle delay above the base delay, on a path whose bottleneck has the capacity `capacity_bps`; zero if the
-    /// capacity is unknown.
+    /// `j`, the idle delay above the base delay, on a path whose bottleneck has the capacity `capacity_bps`; zero if
+    /// the capacity is unknown.
     fn idle_jitter_s(&self, capacity_bps: Option<f64>) -> f64 {
         let Some((capacity_bps, idle_s)) = capacity_bps.zip(self.idle.delay_s()) else { return 0.0 };
         let packet_s = SizeClass::Large.usual_bits() / capacity_bps;
@@ -357,7 +357,7 @@ impl Path {
     }
 
     /// The time that the bottleneck takes to transmit a large packet, in s; zero, as on a fast link, until packets of
-    /// several sizes arrived. The flow's own rate indicates nothing: it may be low because TCP takes the rest.
+    /// several sizes arrived. The flow's own rate does not indicate it, because TCP may take the rest of the capacity.
     pub(super) fn packet_s(&self) -> f64 {
         self.base.packet_s().unwrap_or(0.0)
     }

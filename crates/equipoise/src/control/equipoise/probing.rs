@@ -7,9 +7,9 @@ use crate::units::{Rate, Size};
 /// rate that the previous one has proved.
 ///
 /// A train of frames cannot measure more than the pace at which it is sent, so that growth alone takes seconds to reach
-/// the rate of a wide path. A probe of about 10 ms shows within one round trip whether the path carries a multiple of
-/// the rate. Probing ends with the first probe that arrives slower than it was sent or loses too many packets, with the
-/// first queue, or at the highest rate. The probes of libwebrtc follow the same idea. The numbers are ours.
+/// the rate of a wide path. A short probe shows within one round trip whether the path carries a multiple of the rate.
+/// Probing ends with the first probe that arrives slower than it was sent or loses too many packets, with the first
+/// queue, or at the highest rate. The probes of libwebrtc follow the same idea. The numbers are ours.
 ///
 /// After the start, the first packets of a frame are sent from time to time as a **gauge**: at three times the
 /// capacity, so that their spread on arrival measures the capacity ([`Capacity`]). A gauge does not raise the rate. It

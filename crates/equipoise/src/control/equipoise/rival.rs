@@ -21,8 +21,8 @@ pub(super) struct RivalMode {
     reference_s: f64,
     tested_s: f64,
     test: Option<DipTest>,
-    /// The flow's arrival rate, smoothed, and its arrival rate before the last test, both in bit/s. The latter is `None`
-    /// while it is unknown.
+    /// The flow's arrival rate, smoothed, and its arrival rate before the last test, both in bit/s. The latter is
+    /// `None` while it is unknown.
     arriving_bps: f64,
     tested_bps: Option<f64>,
     /// The number of tests in this mode that found the rival.
@@ -81,8 +81,8 @@ const TEST_SOONER: f64 = 0.6;
 /// `MOST_RARER` basic intervals.
 const RARER: f64 = 1.5;
 const MOST_RARER: f64 = 6.0;
-/// If the flow's arrival rate, smoothed with the time constant `ARRIVING_S`, in s, exceeds `ROSE` times the arrival rate
-/// before the last test, the rival may have left. Then the next test begins after one basic interval.
+/// If the flow's arrival rate, smoothed with the time constant `ARRIVING_S`, in s, exceeds `ROSE` times the arrival
+/// rate before the last test, the rival may have left. Then the next test begins after one basic interval.
 const ARRIVING_S: f64 = 1.0;
 const ROSE: f64 = 1.3;
 /// If the queue stays below the target for this time, in s, there is no rival.
@@ -191,7 +191,8 @@ impl RivalMode {
         };
         let newest_s = path.recent.newest_first().next()?.departed_s;
         if newest_s > test.began_s && test.before_bps.is_none() {
-            // This cannot wait for the end of the test: on long paths, `recent` no longer has these packets then.
+            // The rate before the test is measured now, because on long paths `recent` no longer has these packets at
+            // the end of the test.
             test.before_bps = arriving_bps(path, test.began_s - COMPARED_S, test.began_s);
         }
         if newest_s <= test.ends_s {

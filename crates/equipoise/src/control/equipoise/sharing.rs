@@ -3,7 +3,8 @@ use super::path::Seen;
 /// Pulls flows that share a bottleneck towards equal rates.
 ///
 /// Each flow estimates the logarithm of the number of flows in two ways: `z` by the queue, which is the same for all
-/// flows, and `x` by the flow's own share of the capacity, which all flows measure.
+/// flows, and `x` by the flow's own share of the capacity, which all flows measure. `k` is `PULL`, and `u` is
+/// `Seen::usage`. The table of [`Equipoise`](super::Equipoise) explains the other symbols.
 ///
 /// ```text
 /// x = clamp(ln(p C/r), 0, 1.8)                        by the own rate; ln N in equilibrium
@@ -125,7 +126,7 @@ mod tests {
         assert!((sharing.others - 1.6).abs() < 0.02, "{}", sharing.others);
     }
 
-    /// If it fails, flows on a path with jitter take the noise of its delays for other flows, and leave capacity unused.
+    /// If it fails, flows on a path with jitter take the noise of its delays for other flows and leave capacity unused.
     #[test]
     fn with_jitter_the_same_number_of_flows_holds_a_longer_queue() {
         let others = |queue_s: f64, jitter_s: f64| {

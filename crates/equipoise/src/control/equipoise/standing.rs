@@ -65,7 +65,7 @@ pub(super) enum Standing {
 /// A queue must stand for `STANDS_S`, in s, before it counts as standing. After a fall of the rate of service this time
 /// is `STANDS_BEHIND_FALL_S`, because UDP traffic at a fixed rate may have filled the queue. Such traffic does not send
 /// more when the flow's own rate is low, so its queue drains within this time. If the last rival left less than
-/// `AGAIN_S` ago, the time is `STANDS_AGAIN_S`.
+/// `AGAIN_S` ago, the time is `STANDS_AGAIN_S`, or a round trip if that is longer.
 const STANDS_S: f64 = 1.8;
 const STANDS_BEHIND_FALL_S: f64 = 3.5;
 const STANDS_AGAIN_S: f64 = 0.5;

@@ -19,7 +19,7 @@ fn settled(path: &Bottleneck) -> (f64, f64) {
     mean(&path.run(&mut law(300 * KBPS, 50_000 * KBPS), 60), 40.0, 60.0)
 }
 
-/// If it fails, the law leaves capacity unused, or a standing queue, on paths for which it was not tuned.
+/// If it fails, the law leaves capacity unused, or causes a standing queue, on paths for which it was not tuned.
 #[test]
 fn a_link_is_used_and_its_queue_is_short_on_paths_from_short_to_long() {
     for (capacity, way) in [(0.5, 10), (1.0, 50), (1.0, 150), (4.0, 25), (20.0, 25)] {

@@ -15,18 +15,18 @@ use crate::units::{Instant, SenderClock, Span};
 /// ```
 ///
 /// ```text
-/// A = 0.85 R - 5 kbit/s                          decrease; 0.85 C if that is not below A; never up
+/// A = 0.85 R - 5 kbit/s                          decrease; 0.85 C if that exceeds A; A never rises
 /// A = A 1.08^min(Δt, 1 s)                        increase, capacity unknown; at least 1 kbit/s
 /// A = A + packet Δt / (2 (rtt + 100 ms))         increase, near the capacity; at least 4 kbit/s per second
-/// A ≤ 1.5 R + 10 kbit/s                          of an increase
+/// A ≤ 1.5 R + 10 kbit/s                          limit of an increase
 /// ```
 ///
 /// Source: libwebrtc, `aimd_rate_control`; draft-ietf-rmcat-gcc-02, Sec. 5.5. The draft's form decreases to 0.85 R,
 /// adds half a packet per `rtt + 100 ms` in steps of at least 1 kbit/s and at most half a packet, and limits an
 /// increase to 1.5 R.
 ///
-/// Our interpretation: both forms use the state machine of the table and the band of [`LinkCapacity`], which the draft
-/// leaves open.
+/// Our interpretation: both forms use libwebrtc's state machine, as shown in the table, and libwebrtc's band, as in
+/// [`LinkCapacity`]. The draft's state machine and band differ in details.
 #[derive(Clone, Debug)]
 pub(super) struct Aimd {
     form: GccForm,
@@ -67,10 +67,10 @@ const DETECTION: Span = Span::from_millis(100);
 const FRAMES: f64 = 30.0;
 /// Size of the largest packet of a frame, in bits (draft-ietf-rmcat-gcc-02, Sec. 5.5).
 const PACKET: f64 = 1200.0 * 8.0;
-/// Lower and upper bound of the minimum interval between two decreases, which otherwise is a round-trip time
-/// (libwebrtc, `aimd_rate_control`).
+/// Lower and upper bound of the minimum interval from the last update to a decrease, which otherwise is a round-trip
+/// time (libwebrtc, `aimd_rate_control`).
 const SOONEST_DECREASE: (Span, Span) = (Span::from_millis(10), Span::from_millis(200));
-/// The minimum interval between two decreases does not apply if the delivery rate is below this share of the rate
+/// The minimum interval before a decrease does not apply if the delivery rate is below this share of the rate
 /// (libwebrtc, `aimd_rate_control`).
 const COLLAPSE: f64 = 0.5;
 
@@ -102,7 +102,7 @@ impl Aimd {
         }
     }
 
-    /// Sets a rate that another measurement has confirmed, for example a probe.
+    /// Sets the rate and the time of the last update, for example after the result of a probe.
     pub(super) fn set(&mut self, now: Instant<SenderClock>, bps: f64) {
         self.bps = self.clamped(bps);
         self.changed = Some(now);
@@ -260,7 +260,7 @@ mod tests {
     fn without_a_capacity_the_rate_grows_by_8_percent_a_second() {
         for (from, to, seconds) in [(500, 1000.0, 9.0), (150, 1000.0, 24.7), (300, 1000.0, 15.6)] {
             let found = seconds_to(&mut aimd(GccForm::Libwebrtc, from), to, |bps| bps);
-            // The rate is updated every 200 ms, and the first update only leaves the hold state.
+            // The rate is updated every 200 ms. The first update leaves the hold state and adds only 1 kbit/s.
             assert!((found - seconds).abs() < 0.5, "{from} to {to}: {found} for {seconds} s");
         }
     }

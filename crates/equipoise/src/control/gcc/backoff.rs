@@ -4,8 +4,9 @@ use crate::units::{Instant, SenderClock, Span};
 /// The back-off of last resort: the rate falls if the round-trip time is above 3 s, or if no feedback arrives for 3 s
 /// while packets are sent.
 ///
-/// The round-trip time is that of the packet whose feedback was sent soonest after the packet arrived. The time from
-/// the last feedback to the last packet sent is added. An idle sender sends no packets, so it does not back off.
+/// The round-trip time of a packet is counted without the time that the packet waited at the receiver for the last
+/// packet of its feedback. The smallest round-trip time in the last feedback counts. The time from this feedback to the
+/// last packet sent is added. An idle sender sends no packets, so it does not back off.
 ///
 /// Source: libwebrtc, `send_side_bandwidth_estimation` (RTT-based back-off). Unlike libwebrtc, which also lowers the
 /// rate at its process interval, once per second, this code lowers the rate only when a packet is sent or feedback
@@ -40,7 +41,7 @@ impl RoundTripBackoff {
         (self.round_trip, self.told) = (round_trip.max(Span::ZERO), Some(now));
     }
 
-    /// Whether the round-trip time is above 3 s.
+    /// Whether the round-trip time, including the time without feedback, is above 3 s.
     pub(super) fn is_too_long(&self) -> bool {
         let waited = self.sent.zip(self.told).map_or(Span::ZERO, |(sent, told)| (sent - told).max(Span::ZERO));
         self.round_trip + waited > LIMIT

@@ -5,8 +5,9 @@
 /// v = 0.95 v + 0.05 (C - R)² / max(C, 1)       0.4 ≤ v ≤ 2.5
 /// ```
 ///
-/// While the delivery rate is in the band `C ± 3 sqrt(v C)`, the rate is near the capacity and is raised slowly. A
-/// delivery rate outside this band shows that the path has changed.
+/// R is the delivery rate. While C is known, the allowed rate counts as near the capacity and is raised slowly. A
+/// delivery rate above the band `C ± 3 sqrt(v C)`, or below this band at overuse, shows that the path has changed: C is
+/// forgotten.
 ///
 /// Source: libwebrtc, `link_capacity_estimator`; draft-ietf-rmcat-gcc-02, Sec. 5.5 for mean and deviation with a factor
 /// of 0.95.

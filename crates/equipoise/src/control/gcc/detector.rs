@@ -1,11 +1,13 @@
 use super::trendline::Estimate;
 use crate::units::{Instant, ReceiverClock, Span};
 
-/// Detects overuse of the path, by comparing an estimate of the delay's trend with an adaptive threshold.
+/// Detects overuse of the path, by comparing an estimate m of the delay's trend with an adaptive threshold γ.
 ///
 /// ```text
 /// γ_i = γ_{i-1} + k Δt (|m| - γ_{i-1})        k = k_u if |m| > γ, else k_d;  6 ms ≤ γ ≤ 600 ms
 /// ```
+///
+/// k is the gain, in 1/ms, and Δt the time since the previous estimate, in ms.
 ///
 /// With a small fixed threshold, flows that fill the queue starve this flow; a large threshold detects overuse late.
 /// Therefore the threshold follows the estimate. An estimate far above the threshold is a spike and does not move the
@@ -17,10 +19,10 @@ pub(super) struct Detector {
     gains: Gains,
     threshold_ms: f64,
     adapted: Option<Instant<ReceiverClock>>,
-    /// How long the estimate has been above the threshold, in ms of departure times; `None` if the last estimate was
-    /// not above the threshold.
+    /// How long the estimate has been above the threshold since the last report of overuse, in ms of departure times;
+    /// `None` if the last estimate was not above the threshold.
     over_ms: Option<f64>,
-    /// Number of consecutive estimates above the threshold.
+    /// Number of consecutive estimates above the threshold since the last report of overuse.
     over: u32,
     samples: u32,
     trend: f64,
@@ -96,7 +98,8 @@ impl Detector {
     ///
     /// Overuse is reported only if the estimate has been above the threshold for more than 10 ms of departure times and
     /// at least twice in a row, and its trend does not fall. For the first estimate above the threshold, only half of
-    /// `departed` counts. Until overuse is reported, the last state is kept.
+    /// `departed` counts. While the estimate is above the threshold without a report of overuse, the last state is
+    /// kept.
     pub(super) fn push(&mut self, estimate: Estimate, departed: Span, arrived: Instant<ReceiverClock>) -> Usage {
         self.samples = self.samples.saturating_add(1);
         if self.samples < 2 {

@@ -4,14 +4,15 @@ use crate::units::{Instant, ReceiverClock, SenderClock, Span};
 ///
 /// A sender releases a frame, or the packets of one pacer interval, as a burst, and links that aggregate packets
 /// deliver bursts. Gaps within a burst say nothing about the queue, so only the last packets of groups are compared:
-/// `d = (t_i - t_{i-1}) - (T_i - T_{i-1})`.
+/// `d = (t_i - t_{i-1}) - (T_i - T_{i-1})`, with the arrival times t and the departure times T of these packets.
 ///
 /// Source: draft-ietf-rmcat-gcc-02, Sec. 5.2 for pre-filtering; libwebrtc, `inter_arrival_delta` for the resets.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Grouping {
     current: Option<Group>,
     previous: Option<Group>,
-    /// Number of consecutive groups that arrived before the previous group.
+    /// Number of packets that were dropped because the current group is reordered: its last packet arrived before the
+    /// last packet of the previous group.
     overtaken: u32,
 }
 
@@ -24,7 +25,8 @@ const GROUP: Span = Span::from_millis(5);
 const BURST: Span = Span::from_millis(5);
 /// The maximum length of a burst of arrivals (libwebrtc, `inter_arrival_delta`).
 const LONGEST_BURST: Span = Span::from_millis(100);
-/// Number of consecutive reordered groups after which the state is discarded (libwebrtc, `inter_arrival_delta`).
+/// If this number of packets was dropped after a reordered group, the state is discarded (libwebrtc,
+/// `inter_arrival_delta`).
 const MOST_OVERTAKEN: u32 = 3;
 /// If the receiver's clock gains this much on the sender's clock between two groups, the receiver's clock was set
 /// (libwebrtc, `inter_arrival_delta`).
@@ -76,8 +78,9 @@ impl Grouping {
     /// Processes a packet that arrived, from feedback at `now`. If the packet starts a new group and there are two
     /// complete groups, returns the difference between these two groups.
     ///
-    /// A packet that left before the first packet of the current group is ignored. If three consecutive groups arrived
-    /// before their predecessors, or the receiver's clock was set, the state is discarded.
+    /// A packet that left before the first packet of the current group is ignored. If the current group is reordered, a
+    /// packet that would start the next group is dropped. After three such packets, or if the receiver's clock was set,
+    /// the state is discarded.
     pub(super) fn push(
         &mut self,
         departed: Instant<SenderClock>,

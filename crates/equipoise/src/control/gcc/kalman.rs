@@ -4,7 +4,7 @@ use crate::units::Span;
 /// The filter of the draft: a scalar Kalman filter whose state is the trend of the delay.
 ///
 /// ```text
-/// z   = d - m                                  innovation, cut to 3 sqrt(v)
+/// z   = d - m                                  innovation, cut to 3 sqrt(v); d: delay difference of two groups, ms
 /// v   = max(1, α v + (1 - α) z²)               variance of the measurement, ms²
 /// k   = (e + q) / (v + e + q)                  gain
 /// m   = m + k z                                trend of the delay, ms a group
@@ -14,10 +14,10 @@ use crate::units::Span;
 ///
 /// Source: draft-ietf-rmcat-gcc-02, Sec. 5.3.
 ///
-/// What the draft leaves open is our choice. f is the maximum over K = 60 groups, the same number as the limit below. χ
-/// is the smaller end of the draft's range, as in pion. As in pion and in libwebrtc at the time of the draft, the
-/// threshold is compared with `m` times the number of groups, at most 60. Without this factor, overloads of a few
-/// percent are never detected. Groups that arrived at the same time have no frequency and do not affect f.
+/// What the draft leaves open is our choice. f is the maximum over the last K = 60 groups. χ is the smaller end of the
+/// draft's range, as in pion. As in pion and in libwebrtc at the time of the draft, the threshold is compared with `m`
+/// times the number of groups, at most 60. Without this factor, overloads of a few percent are never detected. Groups
+/// that arrived at the same time have no frequency and do not affect f.
 #[derive(Clone, Debug)]
 pub(super) struct Kalman {
     trend_ms: f64,
@@ -28,7 +28,7 @@ pub(super) struct Kalman {
     count: usize,
 }
 
-/// q, the variance added to the state with each group. With a larger value, the filter follows faster
+/// q, the variance added to the state with each group, in ms². With a larger value, the filter follows faster
 /// (draft-ietf-rmcat-gcc-02, Sec. 5.3).
 const STATE_NOISE: f64 = 1e-3;
 /// e(0), the initial variance of the estimate, in ms² (draft-ietf-rmcat-gcc-02, Sec. 5.3).

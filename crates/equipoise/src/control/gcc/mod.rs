@@ -54,9 +54,9 @@
 //! - Times are exact, whereas libwebrtc rounds them to milliseconds. Reports list packets by number, but packets are
 //!   processed in arrival order.
 //! - libwebrtc sends padding, and divides the rate among several streams. The controller interface supports neither;
-//!   see [`Probing`](GccProbing) and the comments of `loss` and `probing`. libwebrtc paces at 1.1 times the rate in
-//!   bursts of up to 40 ms; here `GccConfig::pacing` sets the factor, without bursts. libwebrtc's factor of 2.5 before
-//!   the first feedback is left out. The draft's form leaves pacing to the session.
+//!   see the comments of `loss` and `probing`. libwebrtc paces at 1.1 times the rate in bursts of up to 40 ms; here
+//!   `GccConfig::pacing` sets the factor, without bursts. libwebrtc's factor of 2.5 before the first feedback is left
+//!   out. The draft's form leaves pacing to the session.
 //! - libwebrtc measures the round-trip time by separate reports; here the feedback measures it.
 //! - A receiver's own estimate (REMB) and separate handling of audio are left out, as is libwebrtc's congestion window,
 //!   which is off by default.
@@ -68,19 +68,19 @@
 //! - ECN marks are ignored, as in both sources.
 //!
 //! # Degenerate cases
-//! - Feedback without packets changes nothing; feedback without arrival times is used to count losses only, and never
-//!   raises the rate.
+//! - Feedback without packets changes nothing; feedback without arrival times is used only for losses and for the
+//!   round-trip time, and never raises the rate.
 //! - Fewer than 20 groups have a slope of zero (`trendline`), and fewer than 10 packets no delivery rate
 //!   (`throughput`). Overuse before the first delivery rate halves the rate, at most once per round trip (`aimd`).
-//! - The state is discarded after a step of the receiver's clock or three consecutive reordered groups (`grouping`),
-//!   and after a silence of 2 s (`delay`).
-//! - Round-trip times that are not positive are ignored. No part stores a value that is not finite.
+//! - The state is discarded after a step of the receiver's clock, after three packets that follow a reordered group
+//!   (`grouping`), and after a silence of 2 s (`delay`).
+//! - Round-trip times that are not positive are ignored. No part stores an input that is not finite.
 //!
 //! # Limitations
-//! An overload of less than 2.5 % is not detected: 240 times the slope stays below the threshold's lower limit of 6 ms,
-//! so a queue may grow slowly until it overflows or shrinks again. Without probes, a flow that starts next to other
-//! flows needs 9 s to double its rate. If other flows fill the queue, the threshold rises, up to 600 ms. With
-//! libwebrtc's gains the threshold falls again within a tenth of a second.
+//! libwebrtc's form does not detect an overload of less than 2.5 %: 240 times the slope stays below the threshold's
+//! lower limit of 6 ms, so a queue may grow slowly until it overflows or shrinks again. Without probes, a flow that
+//! starts next to other flows needs 9 s to double its rate. If other flows fill the queue, the threshold rises, up to
+//! 600 ms. With libwebrtc's gains the threshold falls again within a tenth of a second.
 
 mod aimd;
 mod alr;

@@ -195,7 +195,8 @@ impl Probing {
         }
     }
 
-    /// Returns the time at which [`on_timer`](Self::on_timer) must be called; it is later than the last call.
+    /// Returns the time at which [`on_timer`](Self::on_timer) must be called. This time is at least [`RETRY`] after the
+    /// last call of `on_timer`.
     pub(super) fn next_timer(&self) -> Option<Instant<SenderClock>> {
         let is_open = self.state == State::Waiting || self.wanted().is_some();
         let given_up = self.started.filter(|_| is_open).map(|started| started + PATIENCE);

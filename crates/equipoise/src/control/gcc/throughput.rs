@@ -34,8 +34,8 @@ pub(super) struct Throughput {
     dropped: Option<Instant<SenderClock>>,
 }
 
-/// Packets that arrived over more than a second are removed from the window only down to this number, unless the window
-/// is longer than [`LONGEST`] (libwebrtc, `robust_throughput_estimator`).
+/// A window longer than [`USUAL`] is shortened to no less than this number of packets, unless it is longer than
+/// [`LONGEST`] (libwebrtc, `robust_throughput_estimator`).
 const FEW: usize = 20;
 /// Maximum number of packets in the window (libwebrtc, `robust_throughput_estimator`).
 const MOST: usize = 500;
@@ -221,7 +221,7 @@ mod tests {
         assert_eq!(kbps(&of((0..10).map(|n| (10 * n, 10 * n)))), Some(1000.0));
     }
 
-    /// If it fails, a link that pauses for 300 ms and then delivers all packets lowers the measured rate by a third.
+    /// A link that pauses for 300 ms and then delivers all packets at once must not lower the measured rate.
     #[test]
     fn a_pause_of_the_link_does_not_count() {
         let arrived = |n: u64| if (40..70).contains(&n) { 700 + n / 10 } else { 10 * n };

@@ -3,16 +3,16 @@ use crate::units::{Instant, ReceiverClock};
 /// Measures the slope of the queueing delay, by fitting a line to the delays of the last groups of packets.
 ///
 /// ```text
-/// s_i   = 0.9 s_{i-1} + 0.1 Σ d                           smoothed accumulated delay
-/// slope = Σ (t - t̄)(s - s̄) / Σ (t - t̄)²                   least squares over the last 20 groups
-/// m     = 4 min(n, 60) slope                              compared with the threshold
+/// s_i   = 0.9 s_{i-1} + 0.1 Σ d                           smoothed sum of the delay differences d, ms
+/// slope = Σ (t - t̄)(s - s̄) / Σ (t - t̄)²                   least squares over the last 20 groups; t: arrival, ms
+/// m     = 4 min(n, 60) slope                              compared with the threshold; n: number of groups so far
 /// ```
 ///
 /// For a queue that fills, the slope is `(rate - capacity) / rate`, without unit. Source: libwebrtc,
 /// `trendline_estimator`, which replaces the draft's Kalman filter.
 ///
-/// Special cases: with fewer than 20 groups, the slope is zero. If all groups arrived at the same time, the last slope
-/// is kept.
+/// Special cases: with fewer than 20 groups, the slope is zero. If all groups arrived at the same time, the previous
+/// slope is kept.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Trendline {
     origin: Option<Instant<ReceiverClock>>,

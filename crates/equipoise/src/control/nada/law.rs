@@ -1,9 +1,9 @@
 use crate::units::{Rate, Size};
 
-/// The equations of NADA, one function each.
+/// The equations of NADA.
 ///
-/// Source: RFC 8698, Eq. 1 to 7 and 11 to 14. Delays are in seconds, rates in bit/s, and ratios from 0 to 1. For every
-/// input, even NaN, the result is a number. If an equation has no valid result, the rate is kept.
+/// Source: RFC 8698, Eq. 1 to 7 and 11 to 14. Delays are in seconds, rates in bit/s, and ratios from 0 to 1. If a delay
+/// or a ratio is NaN, the congestion signal has its maximum. If the next rate would not be finite, the rate is kept.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct NadaLaw {
     /// PRIO, the weight of the flow relative to other flows. The flow's share of a bottleneck is proportional to PRIO.
@@ -95,7 +95,7 @@ pub struct Signal {
 }
 
 impl NadaLaw {
-    /// Returns `d_tilde`, the warped queueing delay, which replaces the queueing delay while packets are lost.
+    /// Returns `d_tilde`, the warped queueing delay, which replaces the queueing delay d while packets are lost.
     ///
     /// Source: RFC 8698, Eq. 1: `d` if it is below QTH, otherwise `QTH exp(-LAMBDA (d - QTH) / QTH)`.
     pub fn warped(&self, queueing_s: f64) -> f64 {
@@ -148,8 +148,9 @@ impl NadaLaw {
 
     /// Returns the rates of encoder and sender at a reference rate, with `buffer` bytes in the shaping buffer.
     ///
-    /// Source: RFC 8698, Eq. 11 to 14: the correction is `BETA 8 L FPS`, at most 5 % of the rate. The encoder's rate is
-    /// lowered by the correction, to no less than RMIN, and the sending rate is raised by it, to no more than RMAX.
+    /// Source: RFC 8698, Eq. 11 to 14: the correction is `BETA 8 L FPS` for L bytes, at most 5 % of the rate. The
+    /// encoder's rate is lowered by the correction, to no less than RMIN, and the sending rate is raised by it, to no
+    /// more than RMAX.
     pub fn shaped(&self, reference: Rate, min: Rate, buffer: Size) -> ShapedRates {
         let bps = reference.as_bps_f64();
         // RFC 8698, Eq. 11, 12.

@@ -64,7 +64,7 @@ use crate::units::{Instant, Rate, SenderClock, Size, Span};
 ///   and the rate of the packets that left within LOGWIN and arrived. Therefore no arrival times, not even forged ones,
 ///   raise the rate beyond 1 + gamma times the sending rate.
 /// - The ramp-up uses raw samples of the delay, as in Sec. 4.2; Table 1 calls them filtered.
-/// - In addition to losses and delay, a mark within LOGWIN ends the ramp-up. In the text a mark does not end it, so
+/// - In addition to losses and delay, a mark within LOGWIN ends the ramp-up. In RFC 8698 a mark does not end it, so
 ///   that the marks of a virtual queue (App. A.3), which occur without a delay, would never have an effect.
 /// - The base delay is that of RFC 6817, over ten minutes. `rtt` is the last sample.
 /// - The round-trip time serves as the delay (Sec. 6.1) until the first feedback with an arrival time.
@@ -76,7 +76,7 @@ use crate::units::{Instant, Rate, SenderClock, Size, Span};
 ///   empty. The buffer length is measured when a frame arrives, before the frame is added.
 /// - RMIN and RMAX are the configured limits; the rate starts at RMIN or at the configured start rate.
 ///
-/// Special cases: before a delay or a loss is known the rate is kept. Silence and timeouts, which the text does not
+/// Special cases: before a delay or a loss is known the rate is kept. Silence and timeouts, which RFC 8698 does not
 /// cover, halve the rate, down to RMIN (our choice). If the receiver's clock is set forward, the queue seems long for
 /// ten minutes; if the clock is set back, the base delay follows at once.
 #[derive(Clone, Debug)]

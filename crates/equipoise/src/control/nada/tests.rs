@@ -283,8 +283,8 @@ proptest! {
         let mut highest = nada.rate;
         for turn in 1..turns {
             tell(&mut nada, turn * 100, 20, lost, Ecn::NotEct);
-            // Each rate is below the previous one, or already the lowest rate, which is the equilibrium for these
-            // losses.
+            // The equilibrium for these losses is below the lowest rate, so each update lowers the rate, down to the
+            // lowest rate.
             prop_assert!(nada.rate <= highest);
             highest = nada.rate;
         }

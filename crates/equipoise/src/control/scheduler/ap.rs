@@ -34,8 +34,8 @@ pub struct ApSchedulerConfig {
 /// 3. If a live path has no statistics for a whole period while other paths have, its rate is reduced by the longest
 ///    step. The reason: if every request or report is lost, a queue is full. A single-path sender halves its rate in
 ///    this case (Waki 2013, Sec. 5.1). If no live path has statistics, no rate changes.
-/// 4. A dead path carries nothing. The other paths take over its rate at once, in equal parts, even beyond the step
-///    limit.
+/// 4. A dead path carries nothing. The other paths take over its rate at once, even beyond their step limits. The
+///    rate beyond the step limits is divided equally.
 /// 5. If configured, b is learned from small changes of the rate, called pushes ([`Learning`]). Two paths at a time are
 ///    pushed in opposite, random directions, so that the total stays the same.
 #[derive(Clone, Debug)]
@@ -107,7 +107,7 @@ impl ApScheduler {
         Term { mean_s, growth: self.response(view.path) * variance_s2, rate, min, max, cap }
     }
 
-    /// Changes the rates of two paths in opposite directions, if b can be learned from that.
+    /// Changes the rates of two paths in opposite directions, if b can be learned from these changes.
     fn push(&mut self, paths: &[PathView], terms: &[Term], rates: &mut [f64]) {
         for (view, (term, rate)) in paths.iter().zip(terms.iter().zip(rates.iter())) {
             let Some(model) = self.models.get_mut(&view.path) else { continue };

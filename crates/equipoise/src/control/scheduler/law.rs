@@ -8,11 +8,15 @@
 //!             min_i <= a_i + Δa_i <= max_i,  |Δa_i| <= α_i          Alg. 1
 //! ```
 //!
+//! For path i, x_i is the mean delay, c_i its growth with the rate, a_i the rate, Δa_i the step of the rate, and α_i
+//! the step limit. D is the step of the total rate.
+//!
 //! The objective is a sum of parabolas, one per path. At the optimum all paths that are not at a limit have the same
 //! slope λ: `x_i + c_i a_i + 2 c_i Δa_i = λ`. The rate of each path is a ramp over λ between its two limits. The sum of
 //! all ramps increases with λ, and is linear between the corners of the ramps. The corners are sorted, a binary search
 //! finds the two corners that enclose the total, and the rates are interpolated between them. This is exact, without
-//! iterating to a tolerance, in O(n log n). For two paths away from their limits it is the closed form of the paper.
+//! iterating to a tolerance, in O(n log n). For two paths away from their limits the result is the closed form of the
+//! paper.
 //!
 //! # Special cases
 //! - **`c_i = 0`** (zero variance): the ramp is a vertical step at `λ = x_i`. Such paths are filled in the order of

@@ -2,7 +2,7 @@ use crate::units::{Rate, Size};
 
 /// The equations of `SCReAM` v2, one function each.
 ///
-/// Source: draft-ietf-ccwg-rfc8298bis-screamv2-01, Sec. 4.2 to 4.5, with the draft's names. Windows are in bytes, times
+/// Source: draft-ietf-ccwg-rfc8298bis-screamv2-01, Sec. 4.2 to 4.4, with the draft's names. Windows are in bytes, times
 /// in seconds, and rates in bit/s. For every input, even NaN, the result is a number in the stated range.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct ScreamLaw {
@@ -20,11 +20,11 @@ pub struct ScreamLaw {
     pub growth: f64,
     /// `MIN_REF_WND` in bytes, the minimum window.
     pub least_window: f64,
-    /// `BYTES_IN_FLIGHT_HEAD_ROOM`, how far the window may exceed the bytes in flight. A larger value lets a source
-    /// that sends little keep a larger window.
+    /// `BYTES_IN_FLIGHT_HEAD_ROOM`: the window grows at most to this multiple of the bytes in flight, plus one segment.
+    /// A larger value lets a source that sends little reach a larger window.
     pub head_room: f64,
-    /// `PACKET_PACING_HEADROOM`, the pacing rate relative to the target. A larger value causes bursts; a smaller value
-    /// causes a queue at the sender.
+    /// `PACKET_PACING_HEADROOM`, the pacing rate as a multiple of the target bitrate. A larger value causes bursts; a
+    /// smaller value causes a queue at the sender.
     pub pacing: f64,
 }
 
@@ -42,8 +42,8 @@ const ALPHA_DOWN: f64 = 1.0 / 128.0;
 /// `LEAST_NEARNESS` is for a reduction under jitter, and for any step near the last congestion (Sec. 4.2.2.1, 4.2.2.2).
 const LEAST_NEARNESS: f64 = 0.25;
 const LEAST_JITTER_UP: f64 = 0.1;
-/// `REF_WND_OVERHEAD_MIN` and `REF_WND_OVERHEAD_MAX`: bounds of the bytes in flight as a multiple of the window
-/// (Sec. 4.3.1).
+/// `REF_WND_OVERHEAD_MIN` and `REF_WND_OVERHEAD_MAX`: the lowest and the highest limit of the bytes in flight, as
+/// multiples of the window (Sec. 4.3.1).
 const OVERHEAD: (f64, f64) = (1.5, 3.0);
 /// `PACKET_OVERHEAD` is the size of the headers of a packet, in bytes. `TARGET_DIVISOR` is the minimum divisor of the
 /// target bitrate, which leaves a margin (Sec. 4.4).
@@ -109,7 +109,7 @@ impl ScreamLaw {
 
     /// Returns `scl`, 0.1 to 1, which shows how far a window is from the window at which congestion last began.
     ///
-    /// Source: Sec. 4.2.2.1: `(8 (w - w_i) / w_i)²`.
+    /// Source: Sec. 4.2.2.1: `(8 (w - w_i) / w_i)²`, where w is `window` and `w_i` is `inflection`.
     pub fn nearness(window: f64, inflection: f64) -> f64 {
         let distance = 8.0 * (window - inflection) / inflection;
         let squared = distance * distance;
@@ -152,7 +152,8 @@ impl ScreamLaw {
 
     /// Returns `target_bitrate` in bit/s before its limits are applied; zero without a round-trip time.
     ///
-    /// Source: Sec. 4.4: `8 w / s_rtt (1 - clamp(MSS/w - 0.1, 0, 0.2)) MSS / (MSS + 20) / (1.2 + a + d)`.
+    /// Source: Sec. 4.4: `8 w / s_rtt (1 - clamp(MSS/w - 0.1, 0, 0.2)) MSS / (MSS + 20) / (1.2 + a + d)`, where
+    /// w is `window`, a is `media.waiting` and d is `media.excess`.
     pub fn target_bps(&self, window: f64, round_trip_s: f64, media: MediaQueue) -> f64 {
         let small = 1.0 - ((self.segment / window).min(1.0) - 0.1).clamp(0.0, 0.2);
         let bps =
@@ -177,7 +178,8 @@ impl ScreamLaw {
         OVERHEAD.0 + (OVERHEAD.1 - OVERHEAD.0) * unit(calm)
     }
 
-    /// Returns `pace_bitrate`, the pacing rate for a target. Its margin grows from 80 % of the highest target on.
+    /// Returns `pace_bitrate`, the pacing rate for a target bitrate. It is a multiple of the target, and this multiple
+    /// grows if the target is above 80 % of `max`.
     ///
     /// Source: Sec. 4.3.2.
     pub fn pacing_rate(&self, target: Rate, max: Rate) -> Rate {

@@ -40,20 +40,22 @@ use crate::units::{Instant, Rate, SenderClock, Size, Span};
 /// | symbol | name | unit |
 /// | --- | --- | --- |
 /// | `w`, `w_i` | reference window, and its value when congestion last began | bytes |
-/// | `alpha` | smoothed fraction of marked packets | |
+/// | `marked`, `alpha` | fraction of marked packets, and its smoothed value | |
 /// | `q`, `q_avg` | queueing delay: delay above the minimum of ten minutes, and its average | s |
 /// | `s_rtt` | smoothed round-trip time | s |
 /// | `unmarked` | bytes that arrived without a mark | bytes |
 /// | `post` | 0 at a loss or mark, 1 after 100 round trips | |
+/// | `MUL`, `overhead` | `MUL_INCREASE_FACTOR`, and `ref_wnd_overhead`, which is 1.5 to 3 | |
 /// | `a`, `d` | reduction of the target for waiting and for oversized frames | |
 ///
 /// Our interpretation of the source:
 /// - [`Form::Core`] is the draft without the parts that it calls optional or additional, except for the handling of
-///   clock drift (Sec. 4.5.1). [`Form::Full`] has jitter (Sec. 4.2.1.4), conditional backoff and policers (Sec. 4.5.2)
-///   and the undershoot guard (Sec. 4.5.3). Neither form raises the delay target next to other flows (Sec. 4.5.4),
-///   because the draft itself doubts this method.
-/// - Losses and classic ECN marks count once per round trip, as in the text: if a packet was sent before the last
-///   reduction, its loss or mark is ignored. In the pseudocode the window could be reduced every 25 ms.
+///   clock drift (Sec. 4.5.1). [`Form::Full`] adds the reaction to jitter (Sec. 4.2.1.4), conditional backoff and the
+///   detection of policers (Sec. 4.5.2), and the undershoot guard (Sec. 4.5.3). Neither form raises the delay target
+///   next to other flows (Sec. 4.5.4), because the draft itself doubts this method.
+/// - Losses and classic ECN marks count once per round trip, as in the draft's text: if a packet was sent before the
+///   last reduction for a loss or a classic mark, its loss or mark is ignored. By the draft's pseudocode, the window
+///   could be reduced every 25 ms.
 /// - Lost bytes do not count as acknowledged. In the draft they do if a packet with a higher number arrived.
 /// - With [`Marking::ByCodepoint`], packets that arrive as ECT(1) make all marks L4S marks; the draft leaves this to
 ///   the configuration.
@@ -67,9 +69,10 @@ use crate::units::{Instant, Rate, SenderClock, Size, Span};
 /// - Round-trip times serve as delays until the first feedback with an arrival time.
 ///
 /// Special cases: rate and window are kept until a round-trip time is known. Silence and timeouts halve both (our
-/// choice: RFC 8298, Sec. 8 only has a minimum rate). A queue that never empties for hundreds of round trips is treated
-/// as clock drift: the target is halved for five round trips, and the base delay is discarded. If the bytes in flight
-/// are not known, the window does not grow.
+/// choice: RFC 8298, Sec. 8 only has a minimum rate). The clocks are assumed to drift if the minimum queueing delay of
+/// a round trip, averaged over round trips, exceeds a quarter of the delay target. If so, the target bitrate is halved
+/// for five round trips, but for at least 0.2 s, and the base delay is discarded. If the bytes in flight are not known,
+/// the window does not grow.
 #[derive(Clone, Debug)]
 pub struct Scream {
     config: ScreamConfig,
@@ -240,8 +243,8 @@ impl Scream {
         }
     }
 
-    /// Reduces the window if necessary, at most every min(`VIRTUAL_RTT`, `s_rtt`), and returns the reason
-    /// (Sec. 4.2.2.1).
+    /// Reduces the window if necessary, at most once per min(`VIRTUAL_RTT`, `s_rtt`). Returns the reason; `None` if the
+    /// window was not reduced (Sec. 4.2.2.1).
     fn reduce(&mut self, now: Instant<SenderClock>, round_trip_s: f64, nearness: f64) -> Option<Cause> {
         if self.path.news.is_lost || self.path.news.is_marked {
             self.congested = Some(now);
@@ -250,7 +253,7 @@ impl Scream {
             return None;
         }
         let cause = self.cause();
-        // A loss that `cause` ignored is discarded, because losses are rare and there is no queue.
+        // `cause` ignores a loss if losses are rare and the queue is short. An ignored loss must not count later.
         self.path.news.is_lost = false;
         let cause = cause?;
         if self.has_grown {
@@ -284,7 +287,8 @@ impl Scream {
         }
     }
 
-    /// Returns the backoff, or a part of it if the target is already low because the round-trip time grew (Sec. 4.5.3).
+    /// Returns `backoff`. In the full form, returns only a quarter of `backoff` if the target is already below 80 % of
+    /// the acknowledged rate (Sec. 4.5.3).
     fn guarded(&self, backoff: f64) -> f64 {
         let is_low = self.path.acknowledged_bps().is_some_and(|acked| self.target.as_bps_f64() < LOW_TARGET * acked);
         if is_low && self.config.form == Form::Full { LOW_TARGET_BACKOFF * backoff } else { backoff }

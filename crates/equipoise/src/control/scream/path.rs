@@ -21,7 +21,7 @@ pub(super) struct Path {
     flight: Flight,
     /// `loss_rate`, the smoothed share of packets lost, 0 to 1.
     loss_rate: f64,
-    /// Whether a packet arrived as ECT(1), so that the path supports L4S.
+    /// Whether a packet arrived as ECT(1). If so, `Marking::ByCodepoint` treats all marks as L4S marks.
     saw_ect1: bool,
     /// A loss or a classic ECN mark is ignored if its packet left before this time, because the last reaction covers
     /// it.
@@ -83,8 +83,8 @@ struct Flight {
 
 /// Weight of a new round-trip time in the smoothed one (RFC 6298, Sec. 2).
 const ROUND_TRIP_GAIN: f64 = 1.0 / 8.0;
-/// `QDELAY_AVG_G`, weight of a new queueing delay in the average. With a larger value, the average reacts to spikes
-/// (Sec. 4.2.1.4).
+/// `QDELAY_AVG_G`, weight of a new queueing delay in the average. With a larger value, the average reacts more to
+/// spikes (Sec. 4.2.1.4).
 const QUEUE_GAIN: f64 = 1.0 / 4.0;
 /// In this order: `QDELAY_MIN_MAX_AVG_G`, `QDELAY_DEV_AVG_G`, and `QDELAY_DEV_THRESHOLD` in s (Sec. 4.2.1.4).
 const EXTREME_GAIN: f64 = 1.0 / 16.0;

@@ -40,7 +40,7 @@ fn the_backoff_by_delay_has_the_values_that_the_draft_gives_by_hand() {
 }
 
 /// The expected values are computed by hand from the draft, Sec. 4.4, for a round-trip time of 100 ms: for windows of
-/// 1000, 400 and 240 kbit/s, and with queued and oversized frames.
+/// 12500, 5000 and 3000 bytes, which are 1000, 400 and 240 kbit/s, and with queued and oversized frames.
 #[test]
 fn the_target_has_the_values_that_the_draft_gives_by_hand() {
     let none = MediaQueue::default();
@@ -201,7 +201,8 @@ fn an_unlimited_path_is_filled_within_a_hundred_reports() {
     assert!(seen.iter().any(|moment| moment.at_s < 2.5 && moment.rate_bps >= 2e6), "{seen:?}");
 }
 
-/// The asserted bounds are those of libwebrtc's tests. Our round-trip time is twice the one-way delay of those tests.
+/// The bounds of the mean rate are those of each rate in libwebrtc's tests, which have the same capacities and one-way
+/// delays.
 #[test]
 fn marks_a_queue_and_losses_each_hold_the_rate_to_the_capacity() {
     let base = Bottleneck { report_every: Span::from_millis(25), ..Bottleneck::default() };
@@ -222,7 +223,7 @@ fn marks_a_queue_and_losses_each_hold_the_rate_to_the_capacity() {
     }
 }
 
-/// If it fails, a receiver's clock that runs slow or was set forward looks like a permanent queueing delay.
+/// If it fails, a receiver's clock that runs fast or was set forward looks like a permanent queueing delay.
 #[test]
 fn a_base_delay_that_is_too_low_is_found_out() {
     let mut scream = Scream::new(config(2.0));

@@ -12,7 +12,8 @@ use crate::units::{Instant, SenderClock, Span};
 /// W_est ← W_est + α segments_acked / cwnd         Sec. 4.3, the window that Reno would have
 /// target = W_cubic(t + RTT), from cwnd to 1.5 cwnd
 /// cwnd ← W_est if W_cubic(t) < W_est, else cwnd + (target - cwnd) / cwnd
-/// after a loss: W_max ← cwnd, or less if it fell twice (fast convergence, Sec. 4.7), cwnd ← β in_flight (Sec. 4.6)
+/// after a loss: W_max ← cwnd, or cwnd (1 + β) / 2 if cwnd < W_max (fast convergence, Sec. 4.7)
+///               cwnd ← β in_flight                Sec. 4.6
 /// ```
 ///
 /// | symbol | name | unit |
@@ -20,6 +21,7 @@ use crate::units::{Instant, SenderClock, Span};
 /// | `t` | time since this stage of congestion avoidance began | s |
 /// | `K` | time until the window is `W_max` again | s |
 /// | `W_max` | window at the last loss | segments |
+/// | `cwnd`, `cwnd_epoch` | window now, and at the start of this stage | segments |
 /// | `C` | steepness | segments/s³ |
 /// | `α`, `β` | increase and decrease of the Reno-friendly window | 1 |
 ///
@@ -29,8 +31,8 @@ use crate::units::{Instant, SenderClock, Span};
 /// Our interpretation of the source:
 /// - A stage of congestion avoidance begins with the first acknowledgement after recovery or slow start. App-limited
 ///   time does not count (Sec. 5.8). An idle time starts a new stage.
-/// - A stage that begins above `W_max`, which is only possible if the window was set from outside, begins at the
-///   plateau of the curve: K is zero.
+/// - A stage that begins above `W_max`, for example because the window was set from outside, begins at the plateau of
+///   the curve: K is zero.
 /// - After a loss, the new window is β times the data in flight, even if little was in flight (Sec. 4.6).
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Cubic {

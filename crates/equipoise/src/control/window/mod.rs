@@ -2,7 +2,7 @@
 //!
 //! The laws here are for a transport that has its own acknowledgements, such as TCP. A window law decides how many
 //! segments may be in flight. The transport detects losses, runs the timers and retransmits. Windows are in full-sized
-//! segments, as in the papers, and may be fractions.
+//! segments, and need not be whole numbers.
 
 mod cubic;
 mod noise;
@@ -52,7 +52,8 @@ pub trait WindowController: Send + Sync + Debug {
     /// Returns the congestion window, in segments, which is never below one.
     fn window(&self) -> f64;
 
-    /// Returns the window in segments below which the law is in slow start; `None` before the first loss.
+    /// Returns the window in segments below which the law is in slow start; `None` before slow start has ended for
+    /// the first time.
     fn slow_start_threshold(&self) -> Option<f64>;
 
     /// Continues from a window of `window` segments, at least one, that was decided outside of the law.

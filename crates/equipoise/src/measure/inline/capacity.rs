@@ -2,10 +2,10 @@ use super::stream::Gap;
 
 /// Determines the spacing of segments after the narrowest link, from the intervals between acknowledgements of a burst.
 ///
-/// Two segments queued back to back leave the link one service time apart: `gap = L / K`. Cross traffic between them,
-/// or late acknowledgements, make a gap longer; acknowledgements that queue on the reverse path make it shorter.
-/// Therefore gaps cluster at `L / K`, and at `L / K` plus the service times of whole packets of cross traffic. The
-/// cluster of the shortest gaps shows the service time of the link.
+/// Two segments of size `L` queued back to back leave a link of capacity `K` one service time apart: `gap = L / K`.
+/// Cross traffic between them, or late acknowledgements, make a gap longer; acknowledgements that queue on the reverse
+/// path make it shorter. Therefore gaps cluster at `L / K`, and at `L / K` plus the service times of whole packets of
+/// cross traffic. The cluster of the shortest gaps shows the service time of the link.
 ///
 /// Evenly spaced cross traffic may lie between every two segments of many successive bursts, so that no gap shows the
 /// service time. Therefore a cluster of shorter gaps is accepted at once, but a cluster of longer gaps only if none of
@@ -22,21 +22,23 @@ pub(super) struct Gaps {
     longer: u32,
 }
 
-/// Number of gaps kept (our choice): about five bursts. With more gaps, the capacity is steadier; with fewer gaps, it
-/// follows a new path sooner.
+/// Number of gaps kept (our choice): about five bursts of eight segments, or eleven if every second segment is
+/// acknowledged. With more gaps, the capacity is steadier; with fewer gaps, it follows a new path sooner.
 const KEPT: usize = 32;
-/// Minimum number of gaps for a capacity (our choice): two bursts whose acknowledgements cover two segments each.
+/// Minimum number of gaps for a capacity (our choice): two bursts of eight segments suffice, even if each
+/// acknowledgement covers two segments.
 const LEAST: usize = 5;
-/// A cluster contains at least 1/`CROWD_SHARE` of the gaps. Our choice: cross traffic at 70 % of the link is between at
-/// most 70 % of neighbouring segments, so at least 30 % of the gaps contain none.
+/// A cluster contains at least 1/`CROWD_SHARE` of the gaps, rounded down. Our choice: if all packets are equally large
+/// and each segment is acknowledged, cross traffic at 70 % of the link is between at most 70 % of neighbouring
+/// segments, so at least 30 % of the gaps contain none.
 const CROWD_SHARE: usize = 5;
 /// Minimum number of gaps in a cluster, so that two stray gaps do not form a cluster (our choice).
 const LEAST_CROWD: usize = 3;
-/// Gaps in a cluster exceed the cluster's shortest gap by at most 1/`CROWD_WIDTH` of that gap (our choice). This is
-/// more than the rounding of a microsecond clock at 1 Gbit/s and 1500 bytes, and less than one small packet of cross
-/// traffic.
+/// Gaps in a cluster exceed the cluster's shortest gap by at most 1/`CROWD_WIDTH` of that gap (our choice). At 1 Gbit/s
+/// and segments of 1500 bytes, this is 1.2 µs: more than the rounding of a microsecond clock, and less than the service
+/// time of a packet of 200 bytes.
 const CROWD_WIDTH: u64 = 10;
-/// After this number of consecutive longer gaps the link is assumed to have changed (our choice): twice the number of
+/// After more consecutive longer gaps than this the link is assumed to have changed (our choice): twice the number of
 /// gaps kept. With a larger value, evenly spaced cross traffic is tolerated for longer; with a smaller value, a slower
 /// link is found sooner.
 const PATIENCE: u32 = 64;

@@ -17,48 +17,48 @@ use stream::Stream;
 use super::BandwidthEstimate;
 use crate::units::{Instant, SenderClock, Size, Span};
 
-/// Inline network measurement: a connection measures its path with the data that it sends anyway, as TCP can.
+/// Inline network measurement: a connection, such as TCP, measures its path with the data that it sends anyway.
 ///
 /// Source: Kodama 2009, Sec. 2.2.1, steps 1 to 5. The paper leaves the evaluation and the spacing open; the details
 /// below are our choice.
 ///
 /// 1. **Hold.** New segments are held back until a stream can be sent without a break: enough segments must be gathered
-///    that the rest become available while the stream is sent. The hold begins between the return of the last stream
-///    and a quarter of a window later, at a different position each time. Otherwise two measuring connections would
-///    meet at the same position in every round trip, and each would mistake the other's traffic at this position for
-///    the average. The hold is abandoned after three quarters of a round trip.
+///    that the rest become available while the stream is sent. The hold begins up to a quarter of a window after the
+///    first segment of the previous stream was acknowledged, at a different position each time. Otherwise two measuring
+///    connections would meet at the same position in every round trip, and each would mistake the other's traffic at
+///    this position for the average. The hold is abandoned after three quarters of a round trip.
 /// 2. **Stream.** Eight segments leave back to back, then thirty-two at rising rates; small windows send fewer. The
-///    mean rate of the whole stream is that of its sub-range of the search range. The first eight segments keep the
-///    link's queue from running empty while cross traffic pauses; otherwise random cross traffic would appear larger
-///    than it is.
+///    mean rate of the whole stream is within one third of the search range. The first eight segments keep the link's
+///    queue from running empty while cross traffic pauses; otherwise random cross traffic would appear larger than it
+///    is.
 /// 3. **Capacity** `K`: the acknowledgements of a burst cluster at certain intervals, and the shortest of these
 ///    intervals is the link's service time per segment. Cross traffic in between only adds clusters at longer
-///    intervals. A higher `K` is accepted at once, a lower `K` after about ten streams have shown no interval as short
-///    as before.
+///    intervals. A higher `K` is accepted at once, a lower `K` after ten to twenty streams have shown no interval as
+///    short as before.
 /// 4. **Evaluation.** From the first acknowledgement of the stream to its last ones, `R` is the sending rate and `g`
 ///    the growth of the delay per time. While the link is busy with the stream and cross traffic of rate `c`, the
 ///    available bandwidth is `A = K - c = R - K g` for any `R`. If `g` is close to zero, the stream was slower than the
 ///    available bandwidth and yields a lower bound.
 /// 5. **Estimate.** Three streams, one for each part of the search range, make a measurement. Its result is the mean
 ///    over the streams that were faster than the available bandwidth. The search range follows the 95 % confidence
-///    interval of the recent results. An outlier counts only when the next result confirms it. If no stream builds a
-///    queue, the range moves up.
+///    interval of the recent results. An outlier counts only when the next result confirms it. If the two fastest
+///    streams build no queue although they exceed the previous result, the range moves up.
 ///
 /// An acknowledgement's arrival is assigned to the last segment that it covers, and acknowledgements sent by a timer
 /// are ignored. Therefore a receiver may delay its acknowledgements. `A` is what cross traffic leaves: the connection's
 /// own traffic is not subtracted.
 ///
 /// Limits. With a window below eleven segments, nothing is measured. Holds, and the queue of the connection's own
-/// streams, reduce the connection's rate: in simulation by 0 to 3 %, and by up to 4 % with small windows. Held segments
-/// are limited to [`InlineConfig::most_held`] on average, so a result takes three to four round trips in windows above
-/// about 300 segments, and up to 25 round trips in small windows. A slower link is accepted only after about ten
-/// streams. Assume that the sender's own link is as slow as the bottleneck, that acknowledgements are delayed, and that
-/// cross traffic is evenly spaced at 70 % from the start. In this case, no interval is free of cross traffic: `K` is a
-/// third too low, and `A` too high by 5 % of `K`. Acknowledgements that queue on the reverse path arrive in bunches,
-/// and a bunch looks like a faster link.
+/// streams, reduce the connection's rate: in simulation by 0 to 2 %, and by up to 4 % with small windows. Pauses of up
+/// to eight round trips limit the held segments to [`InlineConfig::most_held`] on average, so a result takes three to
+/// four round trips in windows above about 300 segments, and up to 25 round trips in small windows. A slower link is
+/// accepted only after ten to twenty streams, or more in small windows. Assume that the sender's own link is as slow as
+/// the bottleneck, that acknowledgements are delayed, and that cross traffic is evenly spaced at 70 % from the start.
+/// In this case, no interval is free of cross traffic: `K` is a third too low, and `A` too high by 5 % of `K`.
+/// Acknowledgements that queue on the reverse path arrive in bunches, and a bunch looks like a faster link.
 ///
-/// There are no extra packets and no allocations. Each segment and each acknowledgement takes constant time; each
-/// stream also sorts 32 numbers. Any order of calls is safe.
+/// There are no extra packets and no allocations. Each segment and each acknowledgement takes constant time. The
+/// evaluation of a stream also sorts up to 32 numbers for each interval of its burst. Any order of calls is safe.
 #[derive(Clone, Debug)]
 pub struct InlineMeasurement {
     config: InlineConfig,
@@ -127,8 +127,8 @@ enum Phase {
 #[derive(Clone, Copy, Debug, Default)]
 struct Held {
     began: Instant<SenderClock>,
-    /// `now` is the number of segments that are held back, and `since` the time from which on their waiting is not
-    /// counted yet.
+    /// `now` is the number of segments that are held back, and `since` the time up to which their waiting times are
+    /// counted in `waits_ns`.
     now: u64,
     since: Instant<SenderClock>,
     /// Sum of the held segments' waiting times so far, in nanoseconds.

@@ -24,8 +24,8 @@ const WINDOW_SHARE: (u64, u64) = (2, 5);
 const SMALL_SHARE: (u64, u64) = (3, 4);
 const SMALL_SEGMENTS: u64 = 16;
 /// Minimum and maximum number of segments in the burst (our choice). Four segments are enough for an interval between
-/// acknowledgements of two segments each. Eight segments fit into any queue, because a new connection may send ten at
-/// once.
+/// acknowledgements of two segments each. Eight segments are a smaller burst than that of a new connection, which may
+/// send ten segments at once.
 const LEAST_BURST: usize = 4;
 const MOST_BURST: usize = 8;
 /// The burst has 1/`BURST_SHARE` of the stream's segments, within the limits above (our choice).
@@ -70,7 +70,8 @@ impl Plan {
     }
 
     /// Whether the stream can be sent to its end. `room` segments are gathered; the missing segments must become
-    /// available while the stream is sent, at the rate seen during the hold.
+    /// available while the stream is sent, at the rate seen during the hold: `arrived` acknowledged segments in the
+    /// time `held`.
     pub(super) fn suffices(&self, room: u64, arrived: u64, held: Span) -> bool {
         let lack = (self.total as u64).saturating_sub(room);
         if lack == 0 {

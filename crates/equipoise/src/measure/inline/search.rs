@@ -31,8 +31,8 @@ const SUB_RANGES: usize = 3;
 const LEAST_WIDTH: (f64, f64) = (0.1, 0.3);
 /// A result within this distance of the other results, as a part of the capacity, never counts as a jump (our choice).
 const FAR: f64 = 0.15;
-/// A lower bound is a new result if it is above the mean by more than this part of the capacity (our choice). By then,
-/// two streams have agreed on the bound.
+/// A lower bound is a new result if it is above the mean by more than this part of the capacity (our choice). Two
+/// streams confirm each lower bound.
 const NEWS: f64 = 0.05;
 /// A queue does not count as growing if its delay grows by less than this part of the duration of the stream (our
 /// choice).
@@ -92,8 +92,8 @@ impl Search {
         let known = self.available.mean().filter(|_| self.available.set_aside().is_none()).map(|(mean, _)| mean);
         let far = capacity * FAR;
         if let Some(bound) = self.lower_bound(capacity) {
-            // The streams were slower than the available bandwidth: no new result, unless the previous estimate was
-            // lower.
+            // The streams were slower than the available bandwidth: no new result, unless the previous estimate is
+            // missing or clearly lower.
             let news = known.is_none_or(|mean| bound > mean + capacity * NEWS);
             if news {
                 (self.available, self.bound) = (Recent::from(bound), true);

@@ -134,9 +134,9 @@ impl Stream {
     /// Returns the rate of the stream, and the growth of the delay from its first acknowledgement to its last ones;
     /// `None` if there are too few acknowledgements.
     ///
-    /// The first acknowledgement shows the queue before the stream. The other segments of the burst may have queued on
-    /// the sender's own link with cross traffic in between. This cross traffic belongs neither to the stream nor to the
-    /// queue before it.
+    /// Of the burst, only the first acknowledgement is used: it shows the queue before the stream. The other segments
+    /// of the burst may have queued on the sender's own link with cross traffic in between. This cross traffic belongs
+    /// neither to the stream nor to the queue before it.
     pub(super) fn outcome(&self) -> Option<Outcome> {
         let acks = self.timely();
         let spaced = acks.clone().filter(|ack| ack.index >= self.plan.burst);

@@ -2,10 +2,10 @@
 /// small, medium and large packets.
 ///
 /// A larger packet takes longer on a slow link, so a common base would mistake the difference for a queue. At 1 Mbit/s,
-/// this difference is 9 ms between audio and video packets. The minimum of each second is kept, and the base is the
-/// minimum over the last [`WINDOW_S`](Self::WINDOW_S). A longer route, and a clock that drifts by 100 ppm, are followed
-/// within that time (with an error of at most 1.2 ms). Minima per interval are from RFC 6817, Sec. 2.4. The size
-/// classes, their order, and the holding of time are our choice.
+/// this difference is 8 ms between an audio packet of 200 bytes and a video packet of 1200 bytes. The minimum of each
+/// second is kept, and the base is the minimum over the last [`WINDOW_S`](Self::WINDOW_S). A longer route is followed
+/// within that time, and a clock that drifts by 100 ppm with an error of at most 1.2 ms. Minima per interval are from
+/// RFC 6817, Sec. 2.4. The size classes, their order, and the holding of time are our choice.
 ///
 /// - A class without a sample uses the minimum of the other classes, and the base of a smaller class is never above
 ///   that of a larger class.
@@ -129,7 +129,7 @@ impl BaseDelay {
     }
 
     /// Raises the base delays when the bottleneck slows from `before_bps` to `now_bps`, because each packet then takes
-    /// longer. No base delay rises above the minimum delay of the last two seconds.
+    /// longer. No base delay rises above the minimum delay of the current and the previous second.
     pub fn slowed(&mut self, before_bps: f64, now_bps: f64) {
         let longer_s_per_bit = (1.0 / now_bps - 1.0 / before_bps).max(0.0);
         let bases = self.bases();

@@ -11,7 +11,7 @@ use alloc::collections::VecDeque;
 /// ```
 ///
 /// The shorter `s` is in relation to `a`, the less the traffic of other flows matters. Because of jitter, some trains
-/// take longer to arrive, but none arrives faster than the bottleneck can serve it. Therefore only the faster half of
+/// take longer to arrive; few arrive faster than the bottleneck can serve them. Therefore only the faster half of
 /// the last [`READINGS`](Self::READINGS) readings counts, and all flows of one bottleneck obtain the same value. The
 /// use of the dispersion of trains is from Dovrolis 2001, and the inline measurement of a capacity from Kodama 2009.
 /// The constants are our choice.

@@ -8,9 +8,9 @@ use super::{BaseDelay, SizeClass};
 /// milliseconds longer, even without a queue. This excess differs between flows, even on equal paths. A flow that takes
 /// the excess for a queue gets a rate that depends on its own jitter instead of the queue that it shares. So this meter
 /// takes the mean of the smallest delays of successive reports, and the smallest such mean of the last
-/// [`BaseDelay::WINDOW_S`]. Without jitter, the result is the base delay if the queue was once empty for 0.6 s in this
-/// window. If the queue was empty only for shorter times, a part of the queue counts as idle delay. This measure is our
-/// choice.
+/// [`BaseDelay::WINDOW_S`]. Without jitter, the result is the base delay if the queue was once empty for about 0.6 s in
+/// this window. If the queue was empty only for shorter times, a part of the queue counts as idle delay. This measure
+/// is our choice.
 #[derive(Clone, Debug)]
 pub struct IdleDelay {
     /// The newest reports: the time of each one and the smallest delay in it, both in s.
@@ -81,8 +81,9 @@ mod tests {
     use super::*;
     use crate::random::stream_seed;
 
-    /// The idle delay after 30 s of reports every 50 ms, each with `packets` packets, and the mean of their smallest
-    /// delays. A packet is delayed by 50 ms, by the queue, and by a uniform jitter of at most `jitter_s`.
+    /// Returns the idle delay after 30 s of reports every 50 ms, each with `packets` packets, and the mean of the
+    /// reports' smallest delays, both in s. A packet is delayed by 50 ms, by the queue, and by a uniform jitter of at
+    /// most `jitter_s`.
     fn measured(packets: u64, jitter_s: f64, queue_s: impl Fn(f64) -> f64) -> (f64, f64) {
         let (mut idle, mut sum_s) = (IdleDelay::new(), 0.0);
         for report in 0..600u64 {
@@ -111,7 +112,8 @@ mod tests {
         assert!((measured(5, 0.0, queue).0 - 0.050).abs() < 1e-9);
     }
 
-    /// If it fails, a longer path or a slower link counts as a queue for longer than for the base delay.
+    /// If it fails, the idle delay follows a longer path or a slower link later than the base delay does, and until
+    /// then the added delay counts as a queue.
     #[test]
     fn it_moves_with_the_base_delay() {
         let mut idle = IdleDelay::new();

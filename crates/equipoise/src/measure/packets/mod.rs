@@ -1,9 +1,9 @@
 //! Measures properties of the path from single packets that were sent and arrived.
 //!
-//! Each meter takes [`Sample`]s and measures one property: the delay of the empty path, for packets ([`BaseDelay`]) and
-//! for whole reports ([`IdleDelay`]), the service rate of a busy bottleneck ([`Recent::service`]), its capacity
-//! ([`Capacity`]), the arrival rate of packets sent faster than the capacity ([`Trains`]), and the delay variation that
-//! is not queueing ([`Roughness`]). All are our own methods, based on the sources in their doc comments.
+//! Each meter measures one property: the delay of the empty path, for packets ([`BaseDelay`]) and for whole reports
+//! ([`IdleDelay`]), the service rate of a busy bottleneck ([`Recent::service`]), its capacity ([`Capacity`]), the rate
+//! at which the path delivers packet trains ([`Trains`]), and the delay variation that is not queueing ([`Roughness`]).
+//! All are our own methods, based on the sources in their doc comments.
 //! The two clocks need not agree; they only have to run steadily.
 
 mod base;

@@ -22,7 +22,7 @@ pub struct Service {
 impl Recent {
     /// How long a packet is remembered after its arrival, in s.
     pub const WINDOW_S: f64 = 1.0;
-    /// Maximum number of packets remembered, to bound memory: one second at 150 Mbit/s.
+    /// Maximum number of packets remembered, to bound memory: one second at 150 Mbit/s with packets of 1200 bytes.
     const MOST: usize = 1 << 14;
     /// Limits of a run of packets that shows a busy bottleneck: the maximum and minimum duration in s, and the minimum
     /// number of packets. Our choice: at most ten video frames, and at least 25 ms with four packets, because a delay
@@ -158,7 +158,7 @@ mod tests {
         assert_eq!(queued(1e6, 1e6, None).service(0.006, 0.020), None, "the queue is another's");
     }
 
-    /// If it fails, a radio link that pauses for 30 ms is mistaken for a link of half the rate.
+    /// If it fails, a radio link that pauses for 30 ms is mistaken for a slower link.
     #[test]
     fn one_long_gap_among_equal_ones_is_a_pause() {
         let service = queued(2.5e6, 2e6, Some((20, 0.030))).service(0.006, 0.005).expect("busy");

@@ -2,18 +2,18 @@ use super::Sample;
 
 /// The roughness of the delays of packets sent back to back: the variation that is not caused by queueing.
 ///
-/// The roughness is the mean of half of the second difference of three successive delays. For packets in one queue it
-/// is zero, because the queue grows or empties evenly; for jitter it is about the size of the jitter. A queue without
-/// other traffic shows 0.05 ms, a queue shared by three video streams about 0.6 ms, half-normal jitter with a standard
-/// deviation of 5 ms about 2.6 ms, and LTE 1 to 3.5 ms. This measure is our choice.
+/// The roughness is the mean of half of the absolute second difference of three successive delays. For packets in one
+/// queue it is zero, because the queue grows or empties evenly; for jitter it is about the size of the jitter. A queue
+/// without other traffic shows 0.05 ms, a queue shared by three video streams about 0.6 ms, half-normal jitter with a
+/// standard deviation of 5 ms about 2.6 ms, and LTE 1 to 3.5 ms. This measure is our choice.
 #[derive(Clone, Debug, Default)]
 pub struct Roughness {
     mean_s: f64,
-    /// `before` has the delays of the last two packets of a train above the base delay, in s, and `bits` is their size
-    /// in bits.
+    /// `before` is by how much the delays of the last two packets of a train exceed the base delay, in s, and `bits` is
+    /// the size of these packets in bits.
     before: [Option<f64>; 2],
     bits: f64,
-    /// The departure time of the last packet, in s.
+    /// The departure time of the last packet that was not skipped, in s.
     departed_s: f64,
 }
 

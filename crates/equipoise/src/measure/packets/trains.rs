@@ -9,9 +9,9 @@ use super::Sample;
 /// arrivals. This measures the available bandwidth with packets that are sent anyway, as `ImTCP` does with its
 /// acknowledgements (Kodama 2009, Sec. 2.2.1).
 ///
-/// A train ends at a packet that follows later than the pacer allows, at a packet that did not arrive, or after
-/// [`LONGEST_S`](Self::LONGEST_S). A train has at least three packets and lasts at least 4 ms. The limits are our
-/// choice.
+/// A train ends at a packet that leaves clearly later than the pacer would have let it leave, at a packet that did not
+/// arrive, or after [`LONGEST_S`](Self::LONGEST_S). A train has at least three packets and lasts more than 4 ms. The
+/// limits are our choice.
 #[derive(Clone, Debug)]
 pub struct Trains {
     /// Departure time of the last packet sent, in s, and its size in bits.
@@ -72,8 +72,8 @@ impl Trains {
     const LEAST_TRAINS: usize = 3;
     /// Maximum number of trains, to bound memory; the window contains at most about eighty.
     const MOST: usize = 128;
-    /// Tolerances for a packet that continues a train: it may follow later than the pacer allows, by the factor `SLACK`
-    /// plus the time `LATE_S`, in s, because hosts wake late.
+    /// Tolerances for a packet that continues a train: the time since the previous packet may be longer than the pacer
+    /// requires, by the factor `SLACK` plus the time `LATE_S`, in s, because hosts wake late.
     const SLACK: f64 = 1.1;
     const LATE_S: f64 = 0.0005;
 

@@ -9,7 +9,7 @@ use crate::units::Span;
 pub struct Drift {
     /// The estimate in parts per million, within ±500; positive if the receiver's clock runs faster.
     pub ppm: f64,
-    /// Half-width of the 95 % interval around the estimate, in parts per million; zero or more.
+    /// Distance from the estimate to the farther end of its 95 % interval, in parts per million; zero or more.
     pub uncertainty_ppm: f64,
 }
 
@@ -18,8 +18,8 @@ pub struct Drift {
 /// Source: Sen 1968: the median of the slopes of all pairs of points. The interval follows from the distribution of
 /// `S = sum of sgn(slope - truth)`, which does not depend on the distribution of the noise as long as it is the same
 /// for all points. Here only some pairs are comparable. Let each point be the later one in `a` pairs and the earlier
-/// one in `b` pairs. Signs of pairs that share a point correlate by 1/3, so `Var S = (pairs + sum of (a - b)²) / 3`. If
-/// all `n` points are comparable, this is Sen's `n (n - 1) (2n + 5) / 18`.
+/// one in `b` pairs. Signs of pairs that share a point correlate by ±1/3, so `Var S = (pairs + sum of (a - b)²) / 3`.
+/// If all `n` points are comparable, this is Sen's `n (n - 1) (2n + 5) / 18`.
 #[derive(Clone, Debug)]
 pub(super) struct DriftFinder {
     slopes: Vec<f64>,

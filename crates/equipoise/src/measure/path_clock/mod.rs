@@ -21,12 +21,13 @@ use crate::units::{Instant, SenderClock, Span};
 ///
 /// - **Drift**: the median slope of all pairs of window minima (Sen 1968). Pairs whose round trips differ by more than
 ///   5 ms are skipped: one of the two reports was queued or took another path. The drift is assumed zero until the 95 %
-///   interval is within ±50 ppm and reports cover 20 s. A known drift is kept until a better estimate replaces it.
+///   interval is within ±50 ppm and reports cover 20 s. A known drift is kept until another estimate meets these
+///   conditions.
 /// - **Base**: the highest line with the slope of the drift and no minimum below it (the lower hull of Moon 1999).
 /// - **Offset**: base minus half of the least round trip. How the round trip divides into its two directions cannot be
 ///   known.
-/// - **Step**: the shown minimum leaves the base, and the round trip does not change by at least half as much. A queue,
-///   an outage or another path would change both. The threshold is 5 ms, plus twenty times the root mean square
+/// - **Step**: the shown minimum leaves the base, and the round trip changes by less than half as much. A queue, an
+///   outage or another path would change both. The threshold is 5 ms, plus twenty times the root mean square
 ///   distance from the base that round trips do not explain, plus the effect of the drift's uncertainty; in the first
 ///   sixteen reports it is at least 1 s. A smaller step down is followed at once, a smaller step up within ten minutes.
 ///   All stored points move with a step.
@@ -36,11 +37,11 @@ use crate::units::{Instant, SenderClock, Span};
 /// crystal warms up) is followed at once if the base falls. If the base rises, it is followed only as fast as the
 /// estimated slope changes. A report's minimum is dated at the arrival of the report, so with drift the base is wrong
 /// by up to the drift times the reports' interval: 0.1 ms at 100 ppm and 1 s. A step up is taken back if the round trip
-/// of the next report rises as much, because the cause was a queue whose round trip was reported late. This apparent
-/// step then counts as noise, and smaller steps are not detected for a few hundred reports. After ten minutes without a
-/// report all points are dropped, but a step during that time is still detected.
+/// of the next report has risen by at least half as much, because the cause was a queue whose round trip was reported
+/// late. This apparent step then counts as noise, and smaller steps are not detected for a few hundred reports. After
+/// ten minutes without a report all points are dropped, but a step during that time is still detected.
 ///
-/// Memory is fixed, with no allocation after [`PathClock::new`]. Each report computes and sorts about 2000 slopes. Any
+/// Memory is fixed, with no allocation after [`PathClock::new`]. Each report computes and sorts up to 2016 slopes. Any
 /// input is safe; arithmetic saturates.
 #[derive(Clone, Debug)]
 pub struct PathClock {
@@ -85,7 +86,7 @@ pub struct Offset {
     /// The receiver's clock minus the sender's clock at the same moment; negative if the receiver's clock is behind.
     pub receiver_ahead: Span,
     /// Maximum error: half the least round trip, which the two directions may share in any way, plus the spread of the
-    /// minima, plus the drift that may be undetected.
+    /// minima, plus the effect of the drift that may be undetected.
     pub uncertainty: Span,
 }
 

@@ -72,8 +72,8 @@ impl Windows {
     /// Age at which a minimum is dropped (our choice): a path that became longer is followed within this time. With a
     /// larger value the drift is more precise; with a smaller value old minima are forgotten sooner.
     pub(super) const HORIZON: Span = Span::from_secs(600);
-    /// Maximum duration of a window (our choice): if reports become rarer, at least thirty windows still fill the
-    /// horizon.
+    /// Maximum duration of a window (our choice): if reports become rarer, but still come every few seconds, about
+    /// thirty windows fill the horizon.
     const LONGEST: Span = Span::from_secs(20);
     /// Round trips that differ by more than this belong to different paths or queues (our choice): above the jitter of
     /// most wired paths. Over the whole horizon, an undetected 5 ms would be 8 ppm of slope.

@@ -10,7 +10,8 @@ use super::path::{Conditions, FROM, Leader, MAX_BPS, Path, Peer, Point, START_BP
 use super::pion::{Pion, Recorded, Said, build, recorded_link};
 use super::{distance, run};
 
-/// Minimum rate of both controllers, in bit/s, because the minimum of pion's loss rule cannot be configured.
+/// Minimum rate of our controller and of the other implementations, in bit/s. It is the minimum of pion's loss rule,
+/// which cannot be configured.
 pub(super) const MIN_BPS: i64 = 100_000;
 const OURS: &[(&str, &str)] = &[("form", "draft"), ("min_rate", "100 kbit/s")];
 const SECONDS: i64 = 60;
@@ -73,8 +74,8 @@ fn random_path(seed: u64) -> Conditions {
     Conditions { changes, jitter_ms: between(0.0, 5.0), loss: between(-0.03, 0.03).max(0.0), seed, ..Conditions::new() }
 }
 
-/// Returns one path of each kind, with the maximum distance between pion's rate and our rate while the sender follows
-/// pion's rate. The distance is the mean of |ln(ours/theirs)|.
+/// Returns the paths. Each has a name, its conditions, and the maximum distance between pion's rate and our rate while
+/// the sender follows pion's rate. The distance is the mean of |ln(ours/theirs)|.
 fn paths() -> Vec<(&'static str, Conditions, f64)> {
     let steady = |mbps: f64| Conditions { capacity_bps: mbps * 1e6, ..Conditions::new() };
     let changing = |bps: f64| Conditions { changes: vec![(30.0, bps)], ..Conditions::new() };
@@ -136,8 +137,8 @@ fn on_a_recorded_link_pion_says_about_the_same() {
     assert!(mean <= 0.35, "{mean}");
 }
 
-/// If the rate is above 1.5 times the delivery rate, pion still increases it; the draft does not. `rtc-interceptor` has
-/// no such limit.
+/// The draft does not increase a rate that is above 1.5 times the delivery rate; pion does. The crate `rtc-interceptor`
+/// does not limit its rate by the delivery rate.
 #[test]
 fn of_an_application_that_sends_little_only_we_stay_near_what_arrives() {
     let conditions = Conditions { application_bps: 200e3, ..Conditions::new() };
@@ -150,7 +151,7 @@ fn of_an_application_that_sends_little_only_we_stay_near_what_arrives() {
 /// our rate. The distance is the mean of |ln(ours/theirs)|; the maximum is the measured distance plus 10 %.
 ///
 /// Two differences cause nearly all of this distance. First, the draft compares m(i) itself with the threshold
-/// (draft-ietf-rmcat-gcc-02, Sec. 5.4). So does the crate, which therefore detects no overload on these paths; we
+/// (draft-ietf-rmcat-gcc-02, Sec. 5.4). So does the crate, which therefore detects no overuse on these paths; we
 /// multiply m(i) by the number of groups, like libwebrtc and pion. Second, the draft keeps the rate below 1.5 times the
 /// delivery rate (Sec. 5.5). So do we, but the crate rises to the maximum rate. Therefore the distance is largest for
 /// the capacity furthest below the maximum rate.
@@ -169,7 +170,7 @@ const FROM_RTC: &[(&str, f64)] = &[
     ("random 3", 1.75),
 ];
 
-/// If it fails, our law or that of the crate `rtc-interceptor` has changed.
+/// If this test fails, our control law, that of the crate `rtc-interceptor`, or a path has changed.
 #[test]
 fn beside_our_rate_the_crate_rtc_interceptor_sees_no_overuse_and_stays_as_far_away_as_it_is() {
     for (name, conditions, _) in paths() {

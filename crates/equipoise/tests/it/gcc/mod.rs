@@ -20,7 +20,7 @@ use equipoise::units::Span;
 use self::libwebrtc::GoogCc;
 use self::path::{Conditions, Leader, Path, Point};
 
-/// Returns the points of both rates from the fifth second on.
+/// Runs the path. Returns both rates after each report, from 5 s after the start on.
 fn run(path: Path, seconds: i64) -> Vec<Point> {
     path.run(Span::from_secs(seconds)).into_iter().filter(|point| point.at_s >= 5.0).collect()
 }
@@ -36,9 +36,10 @@ fn distance(points: &[Point]) -> (f64, f64) {
 /// Bounds of [`distance`] without random losses, when only rounding differs. The measured mean is at most 0.000 3, and
 /// no point differs by more than a tenth.
 const ROUNDING: (f64, f64) = (0.001, 0.0);
-/// Bounds of [`distance`] with random losses. Two candidates of nearly equal likelihood may rank differently in the two
-/// controllers, whose rates are equal again after the next decrease. At 10 % loss, the rates differ by 2 % on average,
-/// and by more than a tenth at 11 % of the points. At other losses they differ less.
+/// Bounds of [`distance`] with random losses. Two candidate rates of nearly equal likelihood may rank differently in
+/// the loss-based estimates of the two controllers. After the next decrease, the rates of the controllers are equal
+/// again. At 10 % loss, the rates differ by 2 % on average, and by more than a tenth at 11 % of the points. At other
+/// losses they differ less.
 const LOSSES: (f64, f64) = (0.03, 0.15);
 
 fn compare(name: &str, conditions: Conditions, most: (f64, f64)) {

@@ -73,7 +73,7 @@ pub(super) struct Point {
     pub theirs_bps: f64,
 }
 
-/// A sender, a link and a receiver that reports on every packet.
+/// A sender, a link, and a receiver whose reports contain every packet.
 pub(super) struct Path {
     conditions: Conditions,
     random: Generator,

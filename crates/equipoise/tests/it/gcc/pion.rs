@@ -110,8 +110,9 @@ impl Peer for Recorded {
     }
 }
 
-/// Reads a trace of `EQUIPOISE_TEST_DATA`. Each line has a time in seconds, and the number of bytes carried in that
-/// second. Returns the changes of the capacity, scaled to a tenth.
+/// Reads the trace `name` in the folder `EQUIPOISE_TEST_DATA`. Each line has the number of a second, counted from 1,
+/// and the number of bytes carried in this second. Returns the changes of the capacity, which is a tenth of the trace's
+/// rate, but at least 100 kbit/s.
 #[expect(clippy::print_stdout, reason = "a test that is skipped says why")]
 pub(super) fn recorded_link(name: &str) -> Option<Vec<(f64, f64)>> {
     let default = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/data");

@@ -29,7 +29,7 @@ fn setup() -> Setup {
 }
 
 /// Returns mean and standard deviation of the rate that `of` selects, in the results after the first tenth of the run,
-/// in parts of the capacity.
+/// relative to the capacity.
 fn moments(setup: &Setup, run: &Run, of: impl Fn(&BandwidthEstimate) -> Rate) -> (f64, f64) {
     let from = setup.lasts.as_secs_f64() / 10.0;
     let settled = run.results.iter().filter(|(at, _)| *at > from);

@@ -204,7 +204,8 @@ proptest! {
         prop_assert!(pushed || reports.len() < 30);
     }
 
-    /// The first report moves the rate towards the target, never away from it.
+    /// The first report never lowers the rate if the mean delay is below the target, and never raises it if the mean
+    /// delay is above the target.
     #[test]
     fn the_rate_moves_to_the_targets_side(rate in 0.2f64..14.0, mean in 5.0f64..50.0, variance in 0.0f64..1e4) {
         let (now, _) = after(&mut controller(rate), mean, variance);

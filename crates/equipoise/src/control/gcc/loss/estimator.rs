@@ -40,7 +40,8 @@ pub(in crate::control::gcc) enum LossState {
 }
 
 /// A hold after a decrease: until the time `until`, the rate must not rise above `bps`, the value that it fell to. Each
-/// hold lasts twice as long as the previous one.
+/// hold lasts twice as long as the previous one, up to [`LONGEST_HOLD`]. If the delay limits the rate in between, the
+/// next hold lasts [`FIRST_HOLD`].
 #[derive(Clone, Copy, Debug)]
 struct Hold {
     until: Option<Instant<SenderClock>>,
@@ -94,7 +95,7 @@ const NEAR_HOLD: f64 = 1.3;
 const FIRST_HOLD: Span = Span::from_millis(300);
 /// Maximum duration of a hold after a decrease.
 const LONGEST_HOLD: Span = Span::from_secs(60);
-/// Minimum rise of the rate that ends a decrease, in bit/s.
+/// If the delivery rate allows no rise after a decrease, the rate rises by this value, in bit/s.
 const LEAST_RISE: f64 = 1.0;
 
 const NO_HOLD: Hold = Hold { until: None, length: FIRST_HOLD, bps: f64::INFINITY };
@@ -120,13 +121,13 @@ impl Channel {
             first += weight * (one.lost_kb / p - arrived_kb / (1.0 - p));
             second -= weight * (one.lost_kb / (p * p) + arrived_kb / ((1.0 - p) * (1.0 - p)));
         }
-        // The likelihood is concave: its second derivative is negative, unless nothing was sent.
+        // The log likelihood is concave: its second derivative is negative, unless nothing was sent.
         let second = if second < 0.0 { second } else { -LEAST_PROBABILITY };
         Self { inherent: self.inherent - NEWTON * first / second, ..self }.feasible()
     }
 
-    /// Returns the weighted log likelihood of the observations, plus the preference for higher rates (for lower rates, if
-    /// the mean loss `average` is above `PREFERENCE`).
+    /// Returns the weighted log likelihood of the observations, plus the preference for higher rates (for lower rates,
+    /// if the mean loss `average` is above `PREFERENCE`).
     fn score(&self, observations: &Observations, average: f64) -> f64 {
         let bias = bias(self.bps, average);
         observations.weighted().fold(0.0, |sum, (weight, one)| {

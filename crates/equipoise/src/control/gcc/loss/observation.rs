@@ -72,8 +72,8 @@ impl Observations {
         self.window.len()
     }
 
-    /// Returns the departure time of the last packet in the newest complete observation; `None` before the first
-    /// report.
+    /// Returns the departure time of the last packet in the newest complete observation; before there is such an
+    /// observation, the departure time of the first packet. Returns `None` before the first report.
     pub(super) const fn last(&self) -> Option<Instant<SenderClock>> {
         self.last
     }
@@ -130,7 +130,7 @@ impl Observations {
     }
 
     /// Returns `loss`: the weighted mean loss ratio without the best and the worst observation. If the worst
-    /// observation has at least twice the median rate, all observations count.
+    /// observation has at least twice the median rate, or if there are at most three observations, all count.
     pub(super) fn average_loss(&self) -> f64 {
         let sum = |(sent, lost): (f64, f64), (weight, one): (f64, &Observation)| {
             (sent + weight * one.sent_kb, lost + weight * one.lost_kb)

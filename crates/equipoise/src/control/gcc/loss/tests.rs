@@ -88,7 +88,7 @@ fn losses_of_one_observation_are_bounded_and_all_count() {
     assert!((one.lost_kb - 3.0 * MOST_LOST as f64).abs() < 1e-9, "{one:?}");
 }
 
-/// One observation with 20 % of loss among fourteen without loss is a spike. The mean loss excludes this observation,
+/// One observation with 19 % of loss among fourteen without loss is a spike. The mean loss excludes this observation,
 /// and also the best observation.
 #[test]
 fn one_spike_of_loss_does_not_count() {
@@ -99,8 +99,8 @@ fn one_spike_of_loss_does_not_count() {
     assert!(observations.average_loss() < 1e-12, "{}", observations.average_loss());
 }
 
-/// Passes four observations per second to `estimator`, in which every `every`-th packet is lost. Returns the rate that
-/// the losses allow after them.
+/// Passes four observations for each of the `seconds` to `estimator`. In all of them, every `every`-th packet is lost.
+/// Returns the rate that the losses allow after the last observation, in bit/s.
 fn run(estimator: &mut LossBased, seconds: core::ops::Range<u64>, every: u64, delay_bps: f64) -> f64 {
     for quarter in seconds.start * 4..seconds.end * 4 {
         estimator.update(&packets(quarter * 26, 26, |number| number % every == 0), delay_bps, false);

@@ -12,15 +12,15 @@
 //! | --- | --- | --- |
 //! | windows `w`, `w*` | Q20 segments | 2^20 segments |
 //! | rates `K`, `A`, their mean and deviation | Q10 segments/s | 2^25 segments/s |
-//! | `τ`, `t` | microseconds | 2^24 and 2^32 |
+//! | `τ`, `t` | microseconds | 2^24, 2^32 |
 //! | `γ`, `ε`, `l`, `m` | Q20 | 1, 100, 100, 1 |
-//! | `e^-x`, `x` | Q30 | 1, 2^37 |
+//! | `e^-x`, `x` | Q30 | 1, 2^19 |
 //!
 //! How the integer form differs from the float form:
 //! 1. Windows are limited to 2^20 segments (TCP's window is below 2^30 bytes, RFC 7323, Sec. 2.3), and rates to 2^25
 //!    segments/s, 400 Gbit/s with packets of 1500 bytes. A τ above 16 s counts as 16 s.
-//! 2. Quotients are rounded down, so a window drifts down by up to 2^-20 segments per step. With steps of 500 µs or
-//!    more a converged window is less than 0.1 segments lower.
+//! 2. Quotients are rounded down, so each step towards w* is up to 2^-20 segments too short, and the window stops short
+//!    of w*. With steps of 500 µs or more, it stops at most 0.1 segments from w* if ε M / K is at least 0.02/s.
 //! 3. Steps shorter than [`LEAST_STEP_US`] are combined. Eq. 10 is exact for any step while the measurement does not
 //!    change, so this only affects Eq. 18: fewer, larger increments of the same variance, applied to the window after
 //!    the step of Eq. 10, not before it.
@@ -28,7 +28,7 @@
 //!    result is then halved once for each ln 2. The error is at most 2^-28. ε M / K is up to 2^-19 too large: after a
 //!    minute without an acknowledgement a growing window is wrong by one part in 10^4.
 //! 5. Normal numbers are sums of twelve uniform numbers, so all are within six standard deviations. In the float form,
-//!    one in 10^9 is further from the mean.
+//!    two in 10^9 are further from the mean.
 //! 6. The smallest capacity is 2^-10 segments/s; a lower capacity counts as zero. γ is at most 1 - 2^-20, and w* and w
 //!    are at least 2^-20 segments.
 //! 7. A kernel sends whole segments: the window in use is rounded down to a whole number, at least two.
@@ -125,7 +125,8 @@ impl FixedLaw {
         Some(((capacity * min_round_trip_us - heeded) * 16 / 15_625).clamp(1, LARGEST_WINDOW))
     }
 
-    /// Returns `ε M / K`, the initial growth rate of the window, per second, as a Q20 fixed-point number.
+    /// Returns `ε M / K` with `M = K - γ (K - A)`: the initial growth rate of the window, per second, as a Q20
+    /// fixed-point number.
     fn growth(&self, path: &FixedPath) -> u64 {
         let epsilon = self.epsilon_per_s.min(LARGEST_PARAMETER);
         epsilon - ((epsilon * self.gamma()) >> 20) * (path.capacity - path.available) / path.capacity
@@ -227,12 +228,12 @@ const LONGEST_STEP_US: u64 = 1_000_000;
 /// Returns the window after a step of Kodama 2009, Eq. 18: `w + m w dB`. The windows, in segments, and m are Q20
 /// fixed-point numbers.
 ///
-/// The variance of dB is the elapsed time. dB is computed from 192 random bits, as the sum of twelve uniform numbers,
-/// which has a variance of one. The step is at most half of the window, as in the float form.
+/// dB is the square root of the elapsed time, multiplied by a number of variance one. This number is the sum of twelve
+/// uniform numbers, computed from 192 random bits. The step is at most half of the window, as in the float form.
 pub fn oscillated(window: u64, strength: u64, elapsed_us: u64, random: [u32; 6]) -> u64 {
     let window = window.min(LARGEST_WINDOW);
     let sum: u64 = random.iter().map(|bits| u64::from(bits & 0xFFFF) + u64::from(bits >> 16)).sum();
-    // The distance from the mean, of which one standard deviation is 2^16.
+    // The distance of the sum from its mean. The standard deviation of the sum is 2^16.
     let normal = sum.abs_diff(MEAN_SUM);
     // The conversion from √µs in Q10 to √s in Q20 is a factor of 2^10 / 1000 = 128 / 125.
     let deviation = square_root(elapsed_us.min(LONGEST_STEP_US) << 20) * 128 / 125;

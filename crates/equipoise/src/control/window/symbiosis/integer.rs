@@ -13,8 +13,7 @@ use crate::units::{Instant, Rate, SenderClock, Size};
 ///
 /// Source and interpretation are those of `Symbiosis` and of [`Oscillating`](crate::control::window::Oscillating),
 /// which is built in here. [`fixed`](super::fixed) lists how the integer form differs. Before the first measurement,
-/// the window is that of [`Reno`], as in `Symbiosis`. The Reno of a kernel counts whole segments, but this makes no
-/// difference.
+/// the window is that of [`Reno`], as in `Symbiosis`. In a kernel, the window of Reno is a whole number of segments.
 #[derive(Clone, Debug)]
 pub struct FixedSymbiosis {
     law: FixedLaw,

@@ -68,8 +68,8 @@ impl Law {
 
     /// Returns w*, the equilibrium window of the law: `{γ A + (1 - γ) K} τ` (Kodama 2009, Sec. 3.1).
     ///
-    /// A is clamped to the range 0 to K. Returns `None` if capacity or round-trip time is not above zero, γ is not in 0
-    /// to below 1 (with γ = 1, a species would die out), any of them is not finite, or the window overflows.
+    /// A is clamped to the range 0 to K. Returns `None` if capacity or round-trip time is not finite and above zero, if
+    /// γ is not in 0 to below 1 (with γ = 1, a species could die out), if A is NaN, or if the window overflows.
     pub fn converged(&self, path: &Path) -> Option<f64> {
         let Path { capacity, available, min_round_trip_s } = *path;
         let positive = capacity > 0.0 && min_round_trip_s > 0.0 && (0.0..1.0).contains(&self.gamma);

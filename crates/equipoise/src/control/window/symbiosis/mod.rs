@@ -24,7 +24,7 @@ use crate::units::{Instant, SenderClock, Size};
 /// acknowledgement. A loss halves the window, as in Reno. A timeout sets the window to one segment, begins slow start,
 /// and discards the measurement.
 ///
-/// What the text leaves open is our choice:
+/// What the source leaves open is our choice:
 /// - Loss recovery belongs to the transport, which passes no acknowledgements to the law during recovery. After
 ///   recovery, as after an idle time, t restarts: the first acknowledgement only sets the start time, so that a long
 ///   interval does not cause a jump.

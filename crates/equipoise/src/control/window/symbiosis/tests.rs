@@ -161,8 +161,8 @@ fn join(noise_weight: f64, seconds: u64) -> [f64; 2] {
     flows.map(|flow| flow.window())
 }
 
-/// The newer flow grows and the older flow yields until their windows are equal. The difference shrinks at a rate of ε
-/// (1 - γ) N / K = 0.05 per second.
+/// The newer flow grows and the older flow yields until their windows are equal. The difference shrinks at a rate of
+/// `ε (1 - γ) N / K` = 0.05 per second, where N is the rate of each flow.
 #[test]
 fn a_second_flow_takes_its_half_without_a_loss() {
     for window in join(0.0, 300) {
