@@ -136,8 +136,8 @@ impl Departures {
         newest.checked_sub(u64::from((newest as u16).wrapping_sub(status.sequence.wrapping_sub(distance))))
     }
 
-    /// Whether, with the difference `distance`, the sizes and sending times match for all packets that are still
-    /// remembered, and at least one packet is.
+    /// Whether at least one of the packets is still remembered, and, with the difference `distance`, the sizes and
+    /// sending times of all remembered packets match.
     fn fits(&self, statuses: &[Status], distance: u16) -> bool {
         let oldest = self.next - self.packets.len() as u64;
         let mut known = 0;

@@ -306,8 +306,8 @@ pub struct PlayoutResult {
     /// Number of packets that were discarded because the buffer was full.
     pub packets_discarded: u64,
     /// Time at which the last packet of finite content reached the end of the path after its playout, in seconds since
-    /// the run's start. `null` if the content has no end, or if the buffer did not accept all its packets before the
-    /// run's end.
+    /// the run's start. `null` if the content has no end, or if the buffer did not accept all packets of the
+    /// content before the run's end.
     pub finished_s: Option<f64>,
 }
 

@@ -94,7 +94,7 @@ fn relay(mbps: u64, spin: bool, seconds: i64) -> Outcome {
     Ok(())
 }
 
-/// Stops a bridge after `seconds` plus 0.5 s. The load generator, which starts about 0.2 s late, has then stopped.
+/// Stops a bridge after `seconds` plus 0.5 s. By then, the load generator, which starts about 0.2 s late, has stopped.
 fn finish(bridge: Bridge, seconds: i64) -> Outcome<BridgeReport> {
     let clock = Clock::new();
     clock.sleep_until(clock.now() + Span::from_secs(seconds) + Span::from_millis(500));

@@ -112,8 +112,8 @@ struct Numbers {
     part: usize,
 }
 
-/// RTP gets further packets only while fewer bytes wait for the pacer than this number of full packets contains: one
-/// packet to send next, and one after it.
+/// Limit of the data that waits for RTP's pacer, in full packets: one to send next, and one after it. RTP gets further
+/// packets only while less data waits.
 const RTP_PACKETS: usize = 2;
 /// TCP's buffer may contain as many unsent bytes as TCP sends in this time. Our choice: these bytes must be sent before
 /// a switch of the transport, and the pause that this causes is hardly longer than the time between two pictures of a

@@ -66,8 +66,8 @@ fn the_chapter_on_inline_measurement_quotes_the_committed_numbers() {
     assert!(chapter.contains(claim("fig3.jain").verdict.words()));
 }
 
-/// Whether the mean `ours` of `few` runs is compatible with the committed mean and interval, even if the runs have
-/// other random numbers. The difference may be at most four standard errors.
+/// Whether the mean `ours` of `few` runs is compatible with the committed mean and interval. The difference may be at
+/// most four standard errors, because the runs may have other random numbers.
 fn is_possible(ours: f64, full: &Claim, few: u32) -> bool {
     let (Some(mean), Some([low, high])) = (full.ours, full.ci95) else { return false };
     let standard_error = (high - low) / 2.0 / 1.96 * (f64::from(full.runs) / f64::from(few)).sqrt();

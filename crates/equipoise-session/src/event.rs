@@ -89,8 +89,8 @@ pub enum Event {
         round_trip: Span,
         /// Share of the interval's packets that were lost, 0 to 1.
         fraction_lost: f64,
-        /// Share of ECN-capable packets with a congestion mark since the last report; `None` if no packet is
-        /// ECN-capable.
+        /// Share of marked packets among the ECN-capable packets that arrived since the last report; `None` if no such
+        /// packet arrived.
         fraction_marked: Option<f64>,
         /// Number of packets that were sent before the request and have not arrived.
         lost: u64,

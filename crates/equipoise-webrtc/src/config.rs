@@ -93,7 +93,7 @@ pub enum InstallError {
 /// `configure_congestion_control` as well. For media that this endpoint receives, it sends feedback in the same format.
 ///
 /// # Errors
-/// [`InstallError::Controller`] if the controller needs more than per-packet feedback or decides on no rate;
+/// [`InstallError::Controller`] if the controller needs more than per-packet feedback or sets no rate;
 /// [`InstallError::Stack`] if the stack refuses a header extension.
 pub fn install(
     registry: Registry,

@@ -67,7 +67,7 @@ impl CongestionControl {
     /// Creates congestion control that starts at `now`. Returns it together with a monitor of its state.
     ///
     /// # Errors
-    /// [`SessionError`] if the controller needs more than per-packet feedback or decides on no rate.
+    /// [`SessionError`] if the controller needs more than per-packet feedback or sets no rate.
     pub fn new(config: Config, now: HostInstant) -> Result<(Self, Monitor), SessionError> {
         let clock = HostClock(now);
         let intervals = config.intervals();

@@ -2,8 +2,8 @@
 //! scenario leaves to media in each phase.
 //!
 //! RFC 8868, Sec. 3 defines metrics on such time spans: convergence "after the available link capacity changes, or when
-//! new flows get added", fairness "during static periods". RFC 8867, Sec. 4.1 requires each occurrence of convergence.
-//! The time spans follow from the scenario alone, so they are the same in simulated and live runs, and for all seeds.
+//! new flows get added", fairness "during static periods". RFC 8867, Sec. 4.1 demands the time of each convergence. The
+//! time spans follow from the scenario alone, so they are the same in simulated and live runs, and for all seeds.
 
 mod capacity;
 pub(crate) mod steady;

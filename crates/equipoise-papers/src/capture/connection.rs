@@ -18,8 +18,8 @@ pub(super) struct Connections {
 }
 
 /// Numbers of entries that all connections together may still use. The limits keep the memory of any analysis below
-/// about a gigabyte. When a limit is reached, the segments of further connections and further samples are only counted,
-/// the oldest segments in flight get no sample, and the bars of further histograms are wider.
+/// about a gigabyte. When a limit is reached, further samples and the segments of further connections are only counted;
+/// the oldest segments in flight get no sample; the bars of further histograms are wider.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Room {
     /// Number of connections, each of which needs up to 1.4 kB.

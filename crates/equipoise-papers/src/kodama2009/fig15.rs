@@ -138,7 +138,7 @@ fn claims(cells: &[Cell], runs: u32) -> Vec<Claim> {
     ]
 }
 
-/// A note that a claim shows: on what it depends whether a drop causes a timeout.
+/// A note that a claim shows: what decides whether a drop causes a timeout.
 const REASON: &str = "What decides is the window at the drop. With a buffer of 1000 packets (114 to 118 ms) a window above A · 0.235 s, which \
      is about 390, 590, 780 and 970 packets for 20, 30, 40 and 50 Mbit/s, overfills the queue unless it is let down in time. By Eq. 9 \
      it is 810 at each drop without oscillation.";

@@ -44,8 +44,8 @@ pub struct SenderConfig {
     pub report_interval: Span,
     /// When the first packet is sent; the first request follows one report interval later.
     pub start: Instant<SenderClock>,
-    /// Seed of the random numbers of RFC 3550 (first sequence number, timestamp offset, and intervals between regular
-    /// RTCP compounds), and of those in the requests for receipts.
+    /// Seed of the sender's random numbers, such as the first sequence number, the timestamp offset and the intervals
+    /// between regular RTCP compounds (RFC 3550).
     pub seed: u64,
     /// Maximum time for which payload is queued. Packets of another program that have waited longer are dropped, the
     /// oldest first. A stream is accepted only as fast as it can be sent within this time.

@@ -83,8 +83,8 @@ impl Network {
 
     /// For networks with cycles of links: computes the time before which all arrivals at each link are known. The next
     /// packet that leaves a link is already queued there or will still arrive there, and takes at least the link's
-    /// minimum delay. The times are computed as shortest paths, because advancing them around a cycle would take one
-    /// round per delay of the cycle, which may be 1 ns.
+    /// minimum delay. The times are computed as shortest paths, because advancing them step by step would gain only the
+    /// cycle's delay per round, which may be 1 ns.
     pub(super) fn all_known(&self, known: &mut Vec<Time>) {
         known.clear();
         known.resize(self.links.len(), Time::MAX);

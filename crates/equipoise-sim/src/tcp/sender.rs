@@ -40,7 +40,8 @@ pub struct Sender {
     /// Whether the retransmission timer was already restarted in this recovery (RFC 6582, Sec. 4, the impatient
     /// variant).
     restarted: bool,
-    /// Whether the congestion window last stopped the sender, and not the receive window or a lack of data.
+    /// Whether the sender last stopped because of the congestion window, and not because of the receive window or a
+    /// lack of data.
     window_limited: bool,
     /// Whether pacing delayed the next segment at the last attempt to send.
     paced: bool,

@@ -7,7 +7,7 @@
 //!
 //! The suites of cases show how well control laws work. This suite shows how often a law does something that no law
 //! should do. The book's chapter on the suite lists the ranges of the paths and the criteria. The ranges were fixed
-//! before the law was.
+//! before our own law was written.
 
 mod draw;
 mod judge;

@@ -54,7 +54,7 @@ impl<C> Law<C> {
     }
 
     /// Whether a packet that waited for `sojourn` may be dropped (`dodequeue`). `small` is true if the bytes that are
-    /// queued behind the packet are at most the size of the largest packet. In this case the packet may not be dropped.
+    /// queued behind the packet are at most the size of the largest packet. Then the packet must not be dropped.
     fn may_drop(&mut self, now: Instant<C>, sojourn: Span, small: bool) -> bool {
         if sojourn < self.codel.target || small {
             self.first_above = None;

@@ -61,7 +61,7 @@ pub(super) struct Situation {
     pub(super) packet_s: f64,
 }
 
-/// The integrator's gain is `INTEGRAL / D²`, where `D` is the loop delay. The value is ours: together with the
+/// The integrator's gain is `INTEGRAL / D²`, where `D` is the loop delay. The value is ours: with this value and the
 /// proportional part, the loop is stable if the part of its delay that is not predicted is below 0.70 `D`.
 const INTEGRAL: f64 = 1.0 / 0.9;
 /// The proportional part multiplies the base rate by `exp(PROPORTIONAL f/D)`, where `f` is the error of the queue, but

@@ -40,10 +40,10 @@ use crate::units::{Instant, Rate, SenderClock, Size, Span};
 ///
 /// ```text
 /// T = max(2 ms, k min(45 ms, 5 ms · 1 Mbit/s / r)) + min(12 ms, 3 (n - 1.5 ms)+)        target of the queue
-/// x = clamp(ln(p C/r), 0, 1.8)                                            ln(number of flows), by the rate
-/// z follows clamp((dq - T)/s, -1, 2.8) within 3 s, s = 1.8 ms + 0.2 j     ln(number of flows), by the queue
-/// h = ln(R/B), moved towards 0 by min(0.3, 12 n/L)                         distance from B to R beyond R's error
-/// q = clamp(inflight / R - rtt_min, 0, dq + 0.1 s), dq while R is unknown    predicted queue
+/// x = clamp(ln(p C/r), 0, 1.8)                                              ln(number of flows), by the rate
+/// z follows clamp((dq - T)/s, -1, 2.8) within 3 s, s = 1.8 ms + 0.2 j       ln(number of flows), by the queue
+/// h = ln(R/B), moved towards 0 by min(0.3, 12 n/L)                          distance from B to R beyond R's error
+/// q = clamp(inflight / R - rtt_min, 0, dq + 0.1 s), dq while R is unknown   predicted queue
 /// e = T - q - T max(0, 2 m - 1)
 /// f = e + s x
 /// B ← B exp(dt 0.6 min(1, x/ln 2) (x - clamp(z, 0, 1.8)))   if C is known
@@ -151,8 +151,9 @@ const MOST_PACE: f64 = 2.5;
 /// in s.
 const CLEAR_S: f64 = 0.15;
 const CLEAR_WIDTH_S: f64 = 0.3;
-/// Without a rival, the window is the data of the smallest round trip, the target delay, 1.5 feedback intervals and
-/// `WINDOW_S`, in s, at the larger of rate and base rate. The window is never below `LEAST_WINDOW_BITS`, in bits.
+/// Without a rival, the window is the larger of rate and base rate, multiplied by the sum of four times: the smallest
+/// round trip, the target delay, 1.5 feedback intervals and `WINDOW_S`, in s. The window is never below
+/// `LEAST_WINDOW_BITS`, in bits.
 const WINDOW_S: f64 = 0.060;
 const LEAST_WINDOW_BITS: f64 = 36_000.0;
 /// In silence, the rate falls with the time constant `SILENCE_S`, in s, and is updated once per `TICK`. It never falls

@@ -15,7 +15,7 @@ use crate::units::{Instant, SenderClock, Span};
 /// ```
 ///
 /// ```text
-/// A = 0.85 R - 5 kbit/s                          decrease; 0.85 C if that exceeds A; A never rises
+/// A = 0.85 R - 5 kbit/s                          decrease; if this exceeds A: 0.85 C, at most A
 /// A = A 1.08^min(Δt, 1 s)                        increase, capacity unknown; at least 1 kbit/s
 /// A = A + packet Δt / (2 (rtt + 100 ms))         increase, near the capacity; at least 4 kbit/s per second
 /// A ≤ 1.5 R + 10 kbit/s                          limit of an increase

@@ -201,8 +201,8 @@ fn an_unlimited_path_is_filled_within_a_hundred_reports() {
     assert!(seen.iter().any(|moment| moment.at_s < 2.5 && moment.rate_bps >= 2e6), "{seen:?}");
 }
 
-/// The bounds of the mean rate are those of each rate in libwebrtc's tests, which have the same capacities and one-way
-/// delays.
+/// libwebrtc's tests have the same capacities, one-way delays and bounds of the rate. There, every rate must be within
+/// the bounds; here, the mean rate must.
 #[test]
 fn marks_a_queue_and_losses_each_hold_the_rate_to_the_capacity() {
     let base = Bottleneck { report_every: Span::from_millis(25), ..Bottleneck::default() };

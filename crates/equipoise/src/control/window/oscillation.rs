@@ -26,9 +26,9 @@ use crate::units::{Instant, Rate, SenderClock};
 /// | `dB` | increment of Brownian motion | √s |
 ///
 /// Our interpretation of the source:
-/// - The variance of dB is dt, the Euler-Maruyama step for Eq. 17. As printed, Eq. 18 adds m w B
-///   at each acknowledgement, and B is a sum with one number of variance one for each acknowledgement so far. The
-///   variance of B grows without bound, and faster with more acknowledgements.
+/// - The variance of dB is dt, the Euler-Maruyama step for Eq. 17. As printed, Eq. 18 adds m w B at each
+///   acknowledgement, and B is a sum with one number of variance one for each acknowledgement so far. The variance of B
+///   grows without bound, and faster with more acknowledgements.
 /// - Eq. 18 replaces Eq. 10 only, so nothing is added in slow start. After slow start, oscillation is added to any law,
 ///   including Reno. Symbiosis leaves slow start as soon as the path is measured.
 /// - Nothing is added while part of the window is unused, because no law would correct the random walk.

@@ -229,7 +229,8 @@ const LONGEST_STEP_US: u64 = 1_000_000;
 /// fixed-point numbers.
 ///
 /// dB is the square root of the elapsed time, multiplied by a number of variance one. This number is the sum of twelve
-/// uniform numbers, computed from 192 random bits. The step is at most half of the window, as in the float form.
+/// uniform numbers less its mean, computed from 192 random bits. The step is at most half of the window, as in the
+/// float form.
 pub fn oscillated(window: u64, strength: u64, elapsed_us: u64, random: [u32; 6]) -> u64 {
     let window = window.min(LARGEST_WINDOW);
     let sum: u64 = random.iter().map(|bits| u64::from(bits & 0xFFFF) + u64::from(bits >> 16)).sum();
