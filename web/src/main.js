@@ -195,7 +195,12 @@ function listenToExports() {
       told.textContent = "The link is in the address bar.";
     }
   });
-  by("save-scenario").addEventListener("click", () => save("scenario.toml", "text/plain", played.lanes[0].scenario));
+  by("save-scenario").addEventListener("click", () => {
+    const several = played.lanes.length > 1;
+    for (const { controller, scenario } of played.lanes) {
+      save(several ? `scenario-${controller}.toml` : "scenario.toml", "text/plain", scenario);
+    }
+  });
   by("save-results").addEventListener("click", () => {
     const reports = played.lanes.map((lane) => lane.report);
     const results = reports.length === 1 ? reports[0] : reports;

@@ -102,19 +102,25 @@ async function compares(tab) {
     await settled(tab);
   }
   await tab.waitForFunction(() => document.querySelectorAll("#figures thead th").length === 2);
-  const names = await tab.$$eval("#figures thead th", (cells) => cells.map((cell) => cell.textContent));
+  const names = await compared(tab);
   assert.deepEqual(names.toSorted(), ["equipoise", "gcc"]);
 }
 
-/** Checks that the results of the command for the exported scenario equal the page's results exactly. */
+/** Returns the names of the compared controllers, in the order in which the page shows them. */
+function compared(tab) {
+  return tab.$$eval("#figures thead th", (cells) => cells.map((cell) => cell.textContent));
+}
+
+/** Checks that the results of the command for each exported scenario equal the page's results exactly. */
 async function saysWhatTheCommandSays(tab) {
-  const scenario = await saved(tab, "#save-scenario", "scenario.toml");
   const results = JSON.parse(await saved(tab, "#save-results", "results.json"));
-  const file = join(downloads, "again.toml");
-  writeFileSync(file, scenario);
-  const told = execFileSync(command, ["sim", file, "--seed", "1", "--quiet", "--json", "-"], { encoding: "utf8" });
-  assert.deepEqual(results[0].runs, JSON.parse(told).runs);
   assert.equal(results.length, 2);
+  const file = join(downloads, "again.toml");
+  for (const [place, name] of (await compared(tab)).entries()) {
+    writeFileSync(file, await saved(tab, "#save-scenario", `scenario-${name}.toml`));
+    const told = execFileSync(command, ["sim", file, "--quiet", "--json", "-"], { encoding: "utf8" });
+    assert.deepEqual(results[place].runs, JSON.parse(told).runs);
+  }
   await saved(tab, "#save-png", "charts.png");
 }
 

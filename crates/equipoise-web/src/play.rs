@@ -19,7 +19,7 @@ pub struct Request {
     /// The text of a scenario file.
     pub scenario: String,
     /// Seed of the run; `None` to use the scenario's seed.
-    pub seed: Option<u64>,
+    pub seed: Option<u32>,
     /// Length of the run in seconds; `None` to use the scenario's length.
     pub duration_s: Option<f64>,
     /// Names of controllers. The scenario is run once for each name; in this run, the observed flow has the named
@@ -57,9 +57,9 @@ pub struct Played {
 pub struct Lane {
     /// Name of the controller.
     pub controller: String,
-    /// The text of the scenario file that was run, including the changes made by hand.
+    /// The text of the scenario file that was run, with the request's seed and the changes made by hand.
     pub scenario: String,
-    /// The report that `equipoise sim` writes for this scenario file and the same seed.
+    /// The report that `equipoise sim` writes for this scenario file.
     pub report: Report,
     /// Time series of the observed flow.
     pub columns: Columns,
@@ -135,6 +135,9 @@ pub fn play(request: &Request) -> Result<Played, PlayError> {
     if let Some(duration) = request.duration_s {
         overrides.push(Override::set("duration", format!("{duration} s")));
     }
+    if let Some(seed) = request.seed {
+        overrides.push(Override::set("seed", seed));
+    }
     let planned = Scenario::parse_with(&request.scenario, &overrides)?;
     let watched = watched(&planned).ok_or(PlayError::NothingToWatch)?;
     let link = pull::bottleneck(&planned, watched).ok_or(PlayError::NothingToWatch)?;
@@ -159,12 +162,12 @@ pub fn play(request: &Request) -> Result<Played, PlayError> {
         delay: steps_of(&link.forward.delay, Span::as_secs_f64),
         loss: steps_of(&link.forward.loss, |loss| loss.mean_share().as_fraction()),
         duration_s: planned.duration.as_secs_f64(),
-        lanes: scenarios.iter().map(|scenario| lane(scenario, watched, request.seed)).collect::<Result<_, _>>()?,
+        lanes: scenarios.iter().map(|scenario| lane(scenario, watched)).collect::<Result<_, _>>()?,
     })
 }
 
-fn lane(scenario: &Scenario, watched: usize, seed: Option<u64>) -> Result<Lane, SimError> {
-    let seed = seed.unwrap_or(scenario.seed);
+fn lane(scenario: &Scenario, watched: usize) -> Result<Lane, SimError> {
+    let seed = scenario.seed;
     let (run, timeline) = sim::simulate_observed(scenario, seed, Timeline::new(scenario, PIECE))?;
     let controller = match &scenario.flows[watched].kind {
         FlowKind::Session { controller, .. } => controller.entry.name().to_owned(),
@@ -246,12 +249,12 @@ mod tests {
             pull(10.0, Quantity::Loss, 0.012_34),
         ];
         let controllers = vec!["gcc".to_owned(), "equipoise".to_owned()];
-        let played = play(&Request { controllers, ..request(pulls) }).expect("two controllers");
+        let played = play(&Request { controllers, seed: Some(7), ..request(pulls) }).expect("two controllers");
         assert_eq!(played.lanes.iter().map(|lane| lane.controller.as_str()).collect::<Vec<_>>(), ["gcc", "equipoise"]);
         for lane in &played.lanes {
             let scenario = Scenario::parse(&lane.scenario).expect("the exported file");
             let run = sim::simulate(&scenario, scenario.seed, &mut |_| {}).expect("a run");
-            assert_eq!(lane.report.runs, [run]);
+            assert_eq!((scenario.seed, &lane.report.runs), (7, &vec![run]));
         }
     }
 
