@@ -226,7 +226,7 @@ pub struct FlowResult {
     /// Coefficient of response b of the controller AP at its last decision, in 1/(s·Mbit/s); `null` for other
     /// controllers.
     pub response: Option<f64>,
-    /// The results of each control interval.
+    /// The results of each control interval, up to the last interval in which a packet was sent or arrived.
     pub intervals: Vec<IntervalResult>,
     /// Complementary distribution of the one-way delay after the warm-up, for shares of packets from 1 down to 0.001.
     /// With fewer than 1000 packets, it ends at the share of one packet.
@@ -294,7 +294,7 @@ pub struct PathResult {
     /// Coefficient of response b of this path when the scheduler `ap` last divided the rate, in 1/(s·Mbit/s); `null`
     /// for other schedulers.
     pub response: Option<f64>,
-    /// The results of each report interval on this path.
+    /// The results of each report interval on this path, up to the last interval in which a packet was sent or arrived.
     pub intervals: Vec<IntervalResult>,
 }
 

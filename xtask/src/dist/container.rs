@@ -27,7 +27,7 @@ pub(super) fn image(dist: &Dist<'_>, machine: Machine, tree: &Path) -> Result<()
         .argument(root.join("usr"))
         .run()?;
     let umoci = || Process::new("umoci").variable("SOURCE_DATE_EPOCH", &dist.date);
-    let named = format!("{}:{}", layout.display(), dist.version);
+    let named = named(&layout, dist);
     umoci().arguments(["init", "--layout"]).argument(&layout).run()?;
     umoci().arguments(["new", "--image", &named]).run()?;
     let settings = ["--config.entrypoint=/usr/bin/equipoise", "--config.cmd=--help", "--config.user=65534:65534"];
@@ -57,10 +57,15 @@ pub(super) fn runs(dist: &Dist<'_>, machine: Machine) -> Result<(), Error> {
     make_anew(&layout)?;
     let tar = Process::new("tar").arguments(["--extract", "--file"]).argument(file(dist, machine));
     tar.argument("--directory").argument(&layout).run()?;
-    let named = format!("{}:{}", layout.display(), dist.version);
+    let named = named(&layout, dist);
     Process::new("umoci").arguments(["unpack", "--image", &named]).argument(&bundle).run()?;
     println!("image: equipoise --version");
     Process::new("chroot").argument(bundle.join("rootfs")).arguments(["/usr/bin/equipoise", "--version"]).run()
+}
+
+/// Returns the image's name in umoci: the folder of the layout, then the name that engines give to the loaded image.
+fn named(layout: &Path, dist: &Dist<'_>) -> String {
+    format!("{}:equipoise:{}", layout.display(), dist.version)
 }
 
 /// Returns the path of the image's archive.

@@ -64,6 +64,7 @@ def run(
     :param progress: True for a progress bar, or a function that is called about ten times a second with the completed
         share, from 0 to 1.
     :raises ScenarioError: if the scenario or an override is wrong; the exception has the line and the key.
+    :raises OSError: if the scenario's file cannot be read.
     :raises EquipoiseError: if the scenario cannot be simulated. In addition, an exception of a law or of ``progress``
         ends the runs and is raised unchanged.
     """

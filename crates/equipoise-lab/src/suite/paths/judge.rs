@@ -68,12 +68,12 @@ const EQUAL_FROM: Span = Span::from_secs(30);
 const MOST_SHARE: f64 = 0.6;
 
 impl Fault {
-    /// Returns the kind of fault in one or two words.
+    /// Returns the kind of fault as in the results' JSON.
     pub const fn kind(&self) -> &'static str {
         match self {
-            Self::OutsideLimits { .. } => "outside limits",
+            Self::OutsideLimits { .. } => "outside-limits",
             Self::Overload { .. } => "overload",
-            Self::StandingQueue { .. } => "standing queue",
+            Self::StandingQueue { .. } => "standing-queue",
             Self::Unequal { .. } => "unequal",
         }
     }

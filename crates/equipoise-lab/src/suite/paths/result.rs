@@ -23,7 +23,7 @@ pub struct PathsResult {
     pub first_seed: u64,
     /// Number of bad runs.
     pub bad: u32,
-    /// Number of bad runs with each kind of fault.
+    /// Number of bad runs with each kind of fault: the `kind` of the faults in `runs`.
     pub faults: BTreeMap<String, u32>,
     /// All runs in order of their seeds.
     pub runs: Vec<PathRun>,
@@ -136,7 +136,7 @@ impl PathsResult {
             MOST_BAD * 100.0
         );
         for (kind, count) in &self.faults {
-            text.push_str(&format!("  {kind}: {count}\n"));
+            text.push_str(&format!("  {}: {count}\n", kind.replace('-', " ")));
         }
         let spread = |of: &dyn Fn(&PathRun) -> Option<f64>| {
             let mut found: Vec<_> = runs.iter().filter_map(of).collect();
