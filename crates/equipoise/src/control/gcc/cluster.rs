@@ -11,8 +11,8 @@ use crate::units::{Instant, ReceiverClock, SenderClock, Size, Span};
 ///            min(sent, received)   otherwise
 /// ```
 ///
-/// B is the size of all packets of the probe that arrived, B_last the size of the packet that left last, and B_first
-/// the size of the packet that arrived first.
+/// `B` is the size of all packets of the probe that arrived, `B_last` the size of the packet that left last, and
+/// `B_first` the size of the packet that arrived first.
 ///
 /// A result requires that 80 % of the requested packets and bytes arrive. If the packets arrive more than twice as fast
 /// as they left, the path delayed the first ones, and the result is invalid. The result is also invalid if the sending
