@@ -52,13 +52,13 @@ impl Tracer<'_> {
             && let Err(failed) = file.append(line)
         {
             *packets = None;
-            *error = Some(failed);
+            error.get_or_insert(failed);
         }
         if let Some(files) = qlog
             && let Err(failed) = files.records((flow, half), at, path, origin, event)
         {
             *qlog = None;
-            *error = Some(failed);
+            error.get_or_insert(failed);
         }
     }
 }
@@ -171,7 +171,7 @@ fn append(file: &mut Option<Output>, error: &mut Option<CliError>, line: impl Fn
     let Some(open) = file else { return };
     if let Some(Err(failed)) = line().map(|line| open.append(line)) {
         *file = None;
-        *error = Some(failed);
+        error.get_or_insert(failed);
     }
 }
 

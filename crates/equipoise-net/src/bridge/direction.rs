@@ -26,26 +26,30 @@ pub(super) struct Direction {
     pub(super) punctuality: PunctualityMeter,
     /// Packets that were read, but are not yet sorted by arrival time.
     staged: Vec<(Time, Manner, Packet)>,
+    /// Bytes of the packets in `staged`.
+    staged_bytes: u64,
     spare: Vec<Vec<u8>>,
     refused: u64,
 }
 
 impl Direction {
     pub(super) fn new(pipe: Pipe<HostClock, Packet>, punctuality: PunctualityMeter) -> Self {
-        Self { pipe, punctuality, staged: Vec::new(), spare: Vec::new(), refused: 0 }
+        Self { pipe, punctuality, staged: Vec::new(), staged_bytes: 0, spare: Vec::new(), refused: 0 }
     }
 
     /// Stores a packet that arrived at the time `at`. The packets of different sockets need not be stored in the order
     /// of arrival.
     pub(super) fn stage(&mut self, Arrival { at, manner, client, header }: Arrival, bytes: &[u8]) {
         let packets = (self.pipe.in_flight() + self.staged.len()) as u64;
-        if self.pipe.held().as_bytes().saturating_add(packets.saturating_mul(OVERHEAD)) > MEMORY {
+        let bytes_held = self.pipe.held().as_bytes().saturating_add(self.staged_bytes);
+        if bytes_held.saturating_add(packets.saturating_mul(OVERHEAD)) > MEMORY {
             self.refused += 1;
             return;
         }
         let mut buffer = self.spare.pop().unwrap_or_default();
         buffer.clear();
         buffer.extend_from_slice(bytes);
+        self.staged_bytes += bytes.len() as u64;
         self.staged.push((at, manner, Packet { bytes: buffer, client, header }));
     }
 
@@ -55,6 +59,7 @@ impl Direction {
         staged.sort_by_key(|(at, ..)| *at);
         let ready = staged.partition_point(|(at, ..)| *at <= horizon);
         for (at, manner, packet) in staged.drain(..ready) {
+            self.staged_bytes -= packet.bytes.len() as u64;
             match manner {
                 Manner::Ip(size) => {
                     self.pipe.enter(at, size, packet);
@@ -256,15 +261,21 @@ mod tests {
 
     #[test]
     fn memory_is_bounded_whatever_comes_in() {
-        let mut direction = direction();
         let packet = vec![0; 60_000];
-        let size = Size::from_bytes(60_000);
-        let room = MEMORY / 60_000;
-        for _ in 0..room + 1000 {
-            direction.stage(Arrival { at: micros(0), manner: Manner::Beside, client: 0, header: HEADER }, &packet);
+        let most = MEMORY + 60_000;
+        for is_sorted_at_once in [true, false] {
+            let mut direction = direction();
+            for _ in 0..MEMORY / 60_000 + 1000 {
+                direction.stage(Arrival { at: micros(0), manner: Manner::Beside, client: 0, header: HEADER }, &packet);
+                if is_sorted_at_once {
+                    direction.enter(micros(0));
+                }
+            }
+            let staged: usize = direction.staged.iter().map(|(.., packet)| packet.bytes.len()).sum();
+            assert!(direction.pipe.held().as_bytes() + staged as u64 <= most);
+            assert!(direction.refused() > 0);
             direction.enter(micros(0));
+            assert_eq!(direction.staged_bytes, 0);
         }
-        assert!(direction.pipe.held() <= Size::from_bytes(MEMORY) + size);
-        assert!(direction.refused() > 0);
     }
 }

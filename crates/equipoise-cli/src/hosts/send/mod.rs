@@ -119,12 +119,13 @@ pub(crate) fn run(options: &Send) -> Result<Outcome, CliError> {
     let planned = plan(options, &config, &directions, &clock)?;
     let start = start(options, &config, &planned);
     let screen = Screen::new(quiet || stdout_is_taken, &views);
+    // Opened before the sessions, so that nothing has been sent if it fails.
+    let offer = options.rate_socket.as_deref().map(RateSocket::open).transpose()?;
     let (post, queue) = mpsc::channel();
     let (streams, payloads) = streams::open(planned, &post).map_err(RealError::from)?;
     drop(post);
     let origin = clock.now();
     screen.say(&head(&start));
-    let offer = options.rate_socket.as_deref().map(RateSocket::open).transpose()?;
     let given = Arc::new(Given::default());
     let encoder = input.encoder()?;
     if let Some(payloads) = payloads {
