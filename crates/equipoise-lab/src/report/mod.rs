@@ -187,7 +187,9 @@ fn tcp_verdict(world: &InWorld<'_>, index: usize, first: &FlowResult) -> String 
         let values: Option<Vec<_>> = results.iter().map(|tcp| of(tcp)).collect();
         values.map(|values| values.iter().sum::<f64>() / values.len().max(1) as f64)
     };
-    let goodput = mean(&|tcp| tcp.goodput_bps).unwrap_or(0.0) / 1e6;
+    let over_runs = if results.len() == 1 { "" } else { " on average" };
+    let goodput = mean(&|tcp| tcp.goodput_bps)
+        .map_or_else(|| "goodput not measured".to_owned(), |bps| format!("{:.3} Mbit/s of data{over_runs}", bps / 1e6));
     let count = |of: fn(&TcpResult) -> Option<u64>, one, several| {
         mean(&|tcp| of(tcp).map(|count| count as f64)).map(|count| counted(count, one, several))
     };
@@ -198,12 +200,8 @@ fn tcp_verdict(world: &InWorld<'_>, index: usize, first: &FlowResult) -> String 
     ];
     let counts = counts.into_iter().flatten().collect::<Vec<_>>().join(" and ");
     let fetched = fetched(&results);
-    let over_runs = if results.len() == 1 { "" } else { " on average" };
     let (title, name, seeds) = (world.title(), escape(&first.name), world.seeds());
-    format!(
-        "<p class=\"verdict\"><strong>{title}, {name}</strong> ({seeds}): {goodput:.3} Mbit/s of data{over_runs}, \
-         {counts}{fetched}.</p>\n",
-    )
+    format!("<p class=\"verdict\"><strong>{title}, {name}</strong> ({seeds}): {goodput}, {counts}{fetched}.</p>\n",)
 }
 
 /// Returns a sentence about what web traffic fetched, on average over the runs; empty for a single TCP connection.

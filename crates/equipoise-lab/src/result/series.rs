@@ -7,6 +7,7 @@ impl Run {
     pub fn without_series(mut self) -> Self {
         for flow in &mut self.flows {
             (flow.intervals, flow.distribution, flow.received) = (Vec::new(), Vec::new(), Vec::new());
+            flow.beliefs = Vec::new();
             flow.paths.iter_mut().for_each(|path| path.intervals = Vec::new());
             flow.tcp.iter_mut().for_each(|tcp| tcp.samples = Vec::new());
         }
