@@ -77,7 +77,8 @@
 // Event: the controller's rate has changed.
 #define EQ_EVENT_RATE 1
 
-// Event: a report from the receiver arrived, so that eq_sender_get_status returns new values.
+// Event: a report from the receiver arrived, or the reason for the rate changed, so that eq_sender_get_status returns
+// new values.
 #define EQ_EVENT_REPORT 2
 
 // Event: the send queue has space again, after eq_sender_write had returned EQ_AGAIN.
@@ -105,7 +106,8 @@ enum eq_error
   EQ_E_STATE = -3,
   // The other host does not answer, or refuses.
   EQ_E_PEER = -4,
-  // The session, the flow or the list is at its end, or was stopped. Every reading loop ends with this code.
+  // The session, the flow or the list is at its end, or was stopped. A loop that reads all items ends with this
+  // code.
   EQ_END = -5,
   // The data is longer than the maximum. No part of the data was accepted.
   EQ_E_LENGTH = -6,
@@ -115,7 +117,8 @@ enum eq_error
   EQ_E_SYSTEM = -8,
   // An error in the library.
   EQ_E_INTERNAL = -9,
-  // Within the timeout there was nothing to read, or no space to write. Poll the descriptor, then call again.
+  // Within the timeout there was nothing to read, or no space to write: poll the descriptor, then call again. From
+  // eq_sender_close: waiting data may be unsent; the sender was freed, so do not use it again.
   EQ_AGAIN = -10,
   // There is no controller or parameter with this name.
   EQ_E_NAME = -11,
@@ -188,8 +191,7 @@ typedef struct eq_controller_options {
   int32_t has_ecn;
 } eq_controller_options;
 
-// A packet with its arrival time or its loss, for eq_controller_packets. Later versions add no fields to this
-// structure.
+// A packet that arrived or was lost, for eq_controller_packets. Later versions add no fields to this structure.
 typedef struct eq_packet {
   // The packet's number, as passed to eq_controller_sent.
   uint64_t number;
@@ -199,7 +201,7 @@ typedef struct eq_packet {
   uint32_t ecn;
 } eq_packet;
 
-// Decisions and estimates of a controller. Unknown values are NaN.
+// Decisions and estimates of a controller. Unknown floating-point values are NaN.
 typedef struct eq_controller_status {
   // sizeof(eq_controller_status), set by the caller.
   size_t struct_size;
@@ -215,7 +217,7 @@ typedef struct eq_controller_status {
   int64_t round_trip_ns;
   // Number of feedback reports that were applied.
   uint64_t reports;
-  // Number of feedback reports that were refused as invalid.
+  // Number of feedback reports that were refused, because they report packets as arrived that were never sent.
   uint64_t refused;
   // The controller's mode: "delay", "rival" or "policed"; NULL for a controller without modes. The text belongs to
   // the library.
@@ -314,7 +316,8 @@ typedef struct eq_sender_options {
   int64_t patience_ns;
 } eq_sender_options;
 
-// State of a sender's session. The measurements are those of the receiver's last report. Unknown values are NaN.
+// State of a sender's session. The measurements are those of the receiver's last report. Unknown floating-point values
+// are NaN.
 typedef struct eq_sender_status {
   // sizeof(eq_sender_status), set by the caller.
   size_t struct_size;
@@ -326,7 +329,7 @@ typedef struct eq_sender_status {
   uint64_t waiting_bytes;
   // Number of reports that have arrived from the receiver.
   uint64_t reports;
-  // Number of packets that were sent but not received, since the session began.
+  // Number of packets that were sent but not received, since the session began; 0 before the first report.
   uint64_t lost;
   // Share of the packets in the last report interval that were lost, 0 to 1.
   double fraction_lost;
@@ -455,8 +458,8 @@ eq_error eq_controller_idle(struct eq_controller *controller,
 // Processes a decrypted RTCP datagram that arrived at `now_ns`. Feedback of the kind for which the controller was
 // created is applied: transport-wide or RFC 8888. Other RTCP packets are ignored.
 //
-// Returns EQ_OK, EQ_E_FEEDBACK if feedback is malformed or reports packets that were never sent, EQ_E_STATE if the
-// controller was created for arrays, EQ_E_HANDLE or EQ_E_ARGUMENT.
+// Returns EQ_OK, EQ_E_FEEDBACK if the datagram or its feedback is malformed, or if the feedback reports packets that
+// were never sent, EQ_E_STATE if the controller was created for arrays, EQ_E_HANDLE or EQ_E_ARGUMENT.
 //
 // # Safety
 // `controller` is null or a controller that no other thread uses at the same time; `data` has `length` readable bytes.
@@ -562,7 +565,7 @@ int64_t eq_pacer_next_ns(const struct eq_pacer *pacer,
 eq_error eq_pacer_sent(struct eq_pacer *pacer, int64_t now_ns, size_t size);
 
 // Reports that there was nothing to send until `now_ns`. The next packet is then due at `now_ns` at the earliest, so
-// that no burst of packets follows the pause.
+// that the following packets are not sent faster to make up for the pause.
 //
 // # Safety
 // `pacer` is null or a pacer that no other thread uses at the same time.
@@ -598,7 +601,8 @@ int32_t eq_receiver_fd(const struct eq_receiver *receiver);
 // wait, a negative value waits without limit. Close the session with eq_session_close. Up to 128 sessions may wait to
 // be accepted.
 //
-// Returns EQ_OK, EQ_AGAIN, EQ_END after eq_receiver_stop or if the receiver failed, EQ_E_HANDLE or EQ_E_ARGUMENT.
+// Returns EQ_OK, EQ_AGAIN, EQ_END after eq_receiver_stop or if the receiver failed, EQ_E_SYSTEM if the system has no
+// descriptor left for the session, EQ_E_HANDLE or EQ_E_ARGUMENT.
 //
 // # Safety
 // `receiver` is null or open; `session` is null or writable.
@@ -626,8 +630,8 @@ eq_error eq_receiver_close(struct eq_receiver *receiver);
 // most `timeout_ms` milliseconds: 0 does not wait, a negative value waits without limit. `received` may be NULL;
 // otherwise set received->struct_size before the call.
 //
-// Returns EQ_OK, EQ_AGAIN, EQ_END if the session is over and all data was read, EQ_E_BUFFER if the payload is longer
-// than the buffer (it can then still be read), EQ_E_HANDLE or EQ_E_ARGUMENT.
+// Returns EQ_OK, EQ_AGAIN, EQ_END if the session is over and all data was read or after eq_session_stop, EQ_E_BUFFER
+// if the payload is longer than the buffer (it can then still be read), EQ_E_HANDLE or EQ_E_ARGUMENT.
 //
 // # Safety
 // `session` is null or open; `buffer` has `capacity` writable bytes, `length` is writable, and `received` begins with
@@ -698,8 +702,8 @@ eq_error eq_sender_open(const char *address,
 // `timeout_ms` milliseconds for space in the queue: 0 does not wait, a negative value waits without limit. For live
 // media use 0, and skip the frame if the result is EQ_AGAIN, because it would arrive late.
 //
-// Returns EQ_OK, EQ_AGAIN, EQ_END if the session is over, EQ_E_LENGTH if `length` is above EQ_PAYLOAD_MAX,
-// EQ_E_ARGUMENT or EQ_E_HANDLE.
+// Returns EQ_OK, EQ_AGAIN, EQ_END if the session is over or after eq_sender_stop, EQ_E_LENGTH if `length` is above
+// EQ_PAYLOAD_MAX, EQ_E_ARGUMENT or EQ_E_HANDLE.
 //
 // # Safety
 // `sender` is null or open; `data` has `length` bytes.
@@ -709,14 +713,16 @@ eq_error eq_sender_write(const struct eq_sender *sender,
                          int32_t timeout_ms);
 
 // Returns a descriptor that becomes readable after one of the events EQ_EVENT_..., until eq_sender_events is called;
-// -1 for NULL. The descriptor belongs to the sender: do not read or close it.
+// -1 for NULL. After EQ_EVENT_END the descriptor stays readable. The descriptor belongs to the sender: do not read or
+// close it.
 //
 // # Safety
 // `sender` is null or open.
 int32_t eq_sender_fd(const struct eq_sender *sender);
 
 // Returns the events since the last call of this function, as a combination of EQ_EVENT_... bits; 0 if there was no
-// event, and for NULL. EQ_EVENT_ROOM only occurs after eq_sender_write returned EQ_AGAIN.
+// event, and for NULL. Once the session is over, every call returns EQ_EVENT_END. EQ_EVENT_ROOM only occurs after
+// eq_sender_write returned EQ_AGAIN.
 //
 // # Safety
 // `sender` is null or open.

@@ -79,7 +79,7 @@ eq_error eq_dst(int fsock,
 // Blocks while the send queue has no space.
 //
 // `flags` must be 0. Returns `length`, or EQ_E_HANDLE, EQ_E_ARGUMENT, EQ_E_STATE if the handle has no destination yet,
-// EQ_E_LENGTH if the unit would be longer than EQ_ADU_MAX, or EQ_END if the flow is over.
+// EQ_E_LENGTH if the unit would be longer than EQ_ADU_MAX, or EQ_END if the flow is over or the handle was shut down.
 //
 // # Safety
 // `msg` points to `length` readable bytes; if `length` is 0, it may be null.
@@ -125,8 +125,8 @@ eq_error eq_shutdown(int fsock);
 // Closes a handle. Calls of other threads that wait on the handle return EQ_END. Unless the handle was shut down,
 // eq_close first sends the waiting data and ends an unfinished application data unit.
 //
-// Returns EQ_OK, EQ_E_HANDLE, or EQ_END if the receiver ended the flow before all data was sent. The handle is closed
-// in any case.
+// Returns EQ_OK, EQ_E_HANDLE, EQ_END if the receiver ended the flow before all data was sent, or EQ_E_SYSTEM if a flow
+// of the handle failed. The handle is closed in any case.
 eq_error eq_close(int fsock);
 
 #ifdef __cplusplus
