@@ -81,8 +81,8 @@ fn verbs(help: &str) -> impl DoubleEndedIterator<Item = &str> {
 
 fn controllers_page(command: &Path) -> Result<String, Error> {
     Ok(format!(
-        "{NOTE}# Controllers\n\nA scenario names a controller and sets its parameters; what it leaves out takes the \
-         default. Rate controllers drive media sessions, window laws drive TCP flows, schedulers divide a media session among several paths.\n\n{}",
+        "{NOTE}# Controllers\n\nA scenario names a controller and sets its parameters; a parameter that the \
+         scenario omits has its default value. Rate controllers drive media sessions, window laws drive TCP flows, schedulers divide a media session among several paths.\n\n{}",
         fenced(&["controllers"], &printed(command, &["controllers"])?)
     ))
 }

@@ -73,6 +73,9 @@ impl Parameters {
 /// # Errors
 /// [`KernelError::NotLoaded`], [`KernelError::Rights`].
 pub fn parameters() -> Result<Parameters, KernelError> {
+    if !is_registered(crate::NAME) {
+        return Err(KernelError::NotLoaded);
+    }
     // Maps of programs that were loaded earlier may still exist. The last map is the newest.
     let map = maps(MapType::Array, MAP)?.pop().ok_or(KernelError::NotLoaded)?;
     let bytes = map.lookup(&0_u32.to_ne_bytes(), MapFlags::ANY).map_err(KernelError::of("read the parameters"))?;

@@ -78,7 +78,7 @@ impl Qlog {
 
     /// Begins the records of an endpoint. Returns the first record, which identifies the endpoint.
     pub fn begin(origin: &Origin<'_>) -> (Self, Vec<u8>) {
-        let by_packet = matches!(&origin.flow.kind, FlowKind::Session { reporting: Some(_), .. });
+        let by_packet = origin.flow.reporting().is_some();
         let mut qlog = Self { records: Vec::new(), by_packet, paths: Vec::new(), not_lost: 0 };
         qlog.record(&head(origin));
         let head = std::mem::take(&mut qlog.records);

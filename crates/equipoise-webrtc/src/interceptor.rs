@@ -59,8 +59,10 @@ enum Carries {
     Video,
     /// Retransmissions of another stream (RFC 4588).
     Retransmissions,
-    /// Audio or forward error correction.
-    Other,
+    /// Forward error correction of another stream.
+    Correction,
+    /// Audio.
+    Audio,
 }
 
 impl CongestionControl {
@@ -104,7 +106,9 @@ impl CongestionControl {
                     self.resends.on_sent(self.original(packet), now);
                     self.share.take(0, size);
                 } else {
-                    self.share.take(packet.payload.len() as u64, size);
+                    let stream = self.streams.get(&packet.header.ssrc);
+                    let is_media = stream.is_none_or(|stream| stream.carries != Carries::Correction);
+                    self.share.take(if is_media { packet.payload.len() as u64 } else { 0 }, size);
                 }
                 if let Some(sequence) = self.sequence(packet)
                     && let Some(sent) = self.reports.on_sent(now, packet.header.ssrc, sequence, size)
@@ -291,9 +295,12 @@ impl Interceptor for CongestionControl {
         let extension = info.rtp_header_extensions.iter().find(|extension| extension.uri == TRANSPORT_CC_URI);
         let extension = extension.and_then(|extension| u8::try_from(extension.id).ok());
         let is_video = info.mime_type.to_ascii_lowercase().starts_with("video/");
-        let carries = if is_video { Carries::Video } else { Carries::Other };
-        let streams =
-            [(Some(info.ssrc), carries), (info.ssrc_rtx, Carries::Retransmissions), (info.ssrc_fec, Carries::Other)];
+        let carries = if is_video { Carries::Video } else { Carries::Audio };
+        let streams = [
+            (Some(info.ssrc), carries),
+            (info.ssrc_rtx, Carries::Retransmissions),
+            (info.ssrc_fec, Carries::Correction),
+        ];
         for (ssrc, carries) in streams {
             if let Some(ssrc) = ssrc {
                 self.streams.insert(ssrc, LocalStream { extension, carries });

@@ -22,6 +22,7 @@ use super::*;
 
 const SSRC: u32 = 7;
 const RTX: u32 = 8;
+const FEC: u32 = 9;
 const MILLI: Duration = Duration::from_millis(1);
 /// One-way delay without queueing.
 const WAY: Duration = Duration::from_millis(20);
@@ -30,6 +31,7 @@ fn stream() -> StreamInfo {
     StreamInfo {
         ssrc: SSRC,
         ssrc_rtx: Some(RTX),
+        ssrc_fec: Some(FEC),
         payload_type: 96,
         payload_type_rtx: Some(97),
         mime_type: "video/VP8".to_owned(),
@@ -348,6 +350,22 @@ fn headers_are_taken_off_the_rate_of_media() {
     let status = call.monitor.status();
     let share = status.media_rate.as_bps_f64() / status.rate.as_bps_f64();
     assert!((0.90..0.97).contains(&share), "{share}");
+}
+
+/// A packet of forward error correction follows each frame, which is 0.2 of 1 Mbit/s. If it fails, an encoder beside such
+/// packets is allowed more than the rate has room for.
+#[test]
+fn forward_error_correction_is_taken_off_the_rate_of_media() {
+    let mut call = Call::new(Format::TransportWide, "cbr", &[("rate", "1 Mbit/s")], 100_000_000);
+    for number in 0..125 {
+        call.run(Duration::from_millis(40));
+        let correction = call.rtp(FEC, number, false, vec![0; 1000]);
+        call.sender.handle_write(call.message(correction)).expect("it takes everything");
+        call.send();
+    }
+    let status = call.monitor.status();
+    let share = status.media_rate.as_bps_f64() / status.rate.as_bps_f64();
+    assert!((0.65..0.85).contains(&share), "{share}");
 }
 
 #[test]

@@ -201,7 +201,7 @@ fn tcp_verdict(world: &InWorld<'_>, index: usize, first: &FlowResult) -> String 
     let counts = counts.into_iter().flatten().collect::<Vec<_>>().join(" and ");
     let fetched = fetched(&results);
     let (title, name, seeds) = (world.title(), escape(&first.name), world.seeds());
-    format!("<p class=\"verdict\"><strong>{title}, {name}</strong> ({seeds}): {goodput}, {counts}{fetched}.</p>\n",)
+    format!("<p class=\"verdict\"><strong>{title}, {name}</strong> ({seeds}): {goodput}, {counts}{fetched}.</p>\n")
 }
 
 /// Returns a sentence about what web traffic fetched, on average over the runs; empty for a single TCP connection.

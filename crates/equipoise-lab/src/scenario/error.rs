@@ -412,7 +412,7 @@ pub enum Problem {
     #[error(transparent)]
     Synthetic(#[from] SyntheticError),
     /// The flow cannot have a playout buffer, because it is not a session with a controller.
-    #[error("only a flow with a `controller` has an playout")]
+    #[error("only a flow with a `controller` has a playout")]
     PlayoutOfWhat,
     /// The playout link is not on the flow's path, or is the first link of the path.
     #[error("must be a link of the path, and not its first, as the packets have to come there")]

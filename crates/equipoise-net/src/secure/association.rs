@@ -71,9 +71,10 @@ const LONGEST_PAUSE: Span = Span::from_millis(400);
 const RETRIES: usize = 30;
 /// A handshake that takes longer than this has failed.
 const PATIENCE: Span = Span::from_secs(10);
-/// The DTLS library's own time limit of a handshake. It must never end a handshake: in the library's time, the pauses
-/// have no maximum, so the library's default limit would expire too early.
-const WITHOUT_END: Duration = Duration::from_hours(24);
+/// The DTLS library's own time limit of a handshake, which is the longest that the library permits. It must never end a
+/// handshake: in the library's time, each pause is twice as long as the one before, so within [`PATIENCE`] this time
+/// passes 24 hours.
+const WITHOUT_END: Duration = Duration::from_hours(24 * 3650);
 
 /// Returns the configuration of the DTLS library. The library tests its ciphers whenever a configuration is created,
 /// which takes milliseconds, so each configuration is created only once per process.

@@ -41,7 +41,7 @@ const GCC_PROBING: Parameter = Parameter {
     kind: Kind::Choice(&["off", "on", "periodic"]),
     default: Some("on"),
     range: None,
-    meaning: "whether probes are wanted: none; at the beginning and after drops; or also each 5 s while the application limits the rate. The draft has none",
+    meaning: "whether probes are wanted: none; at the beginning and after drops; or also each 5 s while the application limits the rate. The draft describes no probes",
     source: "libwebrtc, probe_controller",
 };
 const GCC_DECREASE: Parameter = Parameter {
@@ -319,7 +319,7 @@ const MOST_QUEUE: Parameter = Parameter {
     kind: Kind::Span,
     default: Some("57 ms"),
     range: Some(("2 ms", "1 s")),
-    meaning: "longest queueing delay that is aimed at, by a slow flow or where delays are rough, without what further flows add; less leaves more of a rough or crowded link",
+    meaning: "largest target of the queueing delay of a flow that is alone, reached on slow links and on paths with rough delays; with a smaller value, more of such links is left unused",
     source: "ours",
 };
 const BESIDE_LOSSES: Parameter = Parameter {
@@ -327,7 +327,7 @@ const BESIDE_LOSSES: Parameter = Parameter {
     kind: Kind::Choice(&["compete", "yield"]),
     default: Some("compete"),
     range: None,
-    meaning: "beside flows that go by losses: have TCP's rate in the queue that they hold, or what they leave of it",
+    meaning: "beside loss-based flows such as TCP: take TCP's rate in the queue that they hold, or only use the capacity that they leave",
     source: "ours; Tobe 1999",
 };
 

@@ -113,7 +113,7 @@ pub(super) const LEARN: Parameter = Parameter {
     kind: Kind::Choice(&["never", "probe", "adapt"]),
     default: Some("never"),
     range: None,
-    meaning: "whether b is learned by small pushes of the rate: not at all, at the beginning, or all the time",
+    meaning: "whether b is learned by small pushes of the rate: never, at the beginning, or during the whole session",
     source: "Waki 2013, Sec. 8",
 };
 const RATE: Parameter = Parameter {
@@ -137,7 +137,7 @@ pub(super) const DECREASE: Parameter = Parameter {
     kind: Kind::Number { unit: "" },
     default: Some("0.5"),
     range: Some(("0.01", "0.99")),
-    meaning: "B, by which the rate is multiplied in every other interval",
+    meaning: "B, by which the rate is multiplied in every interval whose mean delay is not below the target",
     source: "Waki 2013, Sec. 6.1.2",
 };
 
@@ -145,7 +145,7 @@ pub(super) const DECREASE: Parameter = Parameter {
 pub(super) const FLOOR: Parameter = Parameter { meaning: "lowest rate", ..MIN_RATE };
 const PEAK: Parameter = Parameter {
     meaning: "highest rate, the peak packet rate, at which the session starts",
-    source: "Subramanya 2003, Sec. 2; the value: as the others",
+    source: "Subramanya 2003, Sec. 2; the default value is ours",
     ..MAX_RATE
 };
 const OCCUPANCY: Parameter = Parameter {
@@ -188,7 +188,7 @@ pub(super) const INITIAL_RATE: Parameter = Parameter {
 };
 pub(super) const START_RATE: Parameter = Parameter {
     default: Some("1 kbit/s"),
-    meaning: "rate at which the session starts, brought between the limits; what is never proved to arrive ends after 2 s",
+    meaning: "rate at which the session starts, limited to `min_rate` ... `max_rate`; the rate falls to `min_rate` if no report proves an arrival within 2 s",
     source: "ours",
     ..INITIAL_RATE
 };
@@ -221,7 +221,7 @@ const LDA: &[Parameter] = &[INITIAL_RATE, INITIAL_INCREASE, REDUCTION_FACTOR, AD
 pub(super) static ENTRIES: &[Entry] = &[
     Entry {
         name: "ap",
-        summary: "attractor perturbation that can be trusted: filtered, along the whole curve of the delay",
+        summary: "the robust form of attractor perturbation: filtered, along the whole curve of the delay",
         source: "Waki 2013, Eq. 7, 15, 16",
         parameters: &[TARGET, RESPONSE, LEARN, UNREST, START_RATE, FLOOR, MAX_RATE],
         make: |given, context| {
@@ -240,7 +240,7 @@ pub(super) static ENTRIES: &[Entry] = &[
     },
     Entry {
         name: "ap-load",
-        summary: "attractor perturbation as printed, with b(ρ) from the bottleneck's load, where the world knows it",
+        summary: "attractor perturbation as printed, with b(ρ) from the bottleneck's load, if the simulator or the link emulator provides it",
         source: "Waki 2013, Eq. 11, 15, 16",
         parameters: &[TARGET, RESPONSE, MIN_RATE, MAX_RATE],
         make: |given, context| {
@@ -260,7 +260,7 @@ pub(super) static ENTRIES: &[Entry] = &[
     },
     Entry {
         name: "aimd-printed",
-        summary: "the same, with the paper's own start, and not held to what is proved to arrive",
+        summary: "`aimd` with the paper's own start, and not limited to what is proved to arrive",
         source: "Waki 2013, Eq. 17",
         parameters: &[TARGET, INCREASE, DECREASE, MIN_RATE, MAX_RATE],
         make: |given, _| Ok(Box::new(given.aimd(given.limits()?)?.as_printed())),
@@ -274,7 +274,7 @@ pub(super) static ENTRIES: &[Entry] = &[
     },
     Entry {
         name: "ldaf",
-        summary: "the same with an increase that does not die out",
+        summary: "`lda` with an increase that does not die out",
         source: "Tobe 1999, Sec. 6.2",
         parameters: LDA,
         make: |given, context| given.lda(Increase::Fixed, context.packet),

@@ -15,7 +15,7 @@ const PROBE: Parameter = Parameter {
     kind: Kind::Rate,
     default: Some("64 kbit/s"),
     range: Some(("1 kbit/s", "10 Gbit/s")),
-    meaning: "rate of a path that is not wanted, so that its delay is known; less costs less, and tells less",
+    meaning: "rate on a path that the scheduler does not prefer, so that its delay stays known; with a lower rate, the delay is known less exactly",
     source: "Asvarujanon 2014, Sec. 4.4",
 };
 const LONGEST_STEP: Parameter = Parameter {

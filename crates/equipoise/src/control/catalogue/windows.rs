@@ -116,7 +116,7 @@ const NOISE_WEIGHT: Parameter = Parameter {
     kind: Kind::Number { unit: "" },
     default: Some("4"),
     range: Some(("0", "100")),
-    meaning: "l, how much the fluctuation counts where noise is heeded",
+    meaning: "l, how strongly noise of the measurements lowers gamma if `noise_aware` is on",
     source: "Kodama 2009, Sec. 3.3",
 };
 

@@ -8,8 +8,8 @@
 //!             min_i <= a_i + Δa_i <= max_i,  |Δa_i| <= α_i          Alg. 1
 //! ```
 //!
-//! For path i, x_i is the mean delay, c_i its growth with the rate, a_i the rate, Δa_i the step of the rate, and α_i
-//! the step limit. D is the step of the total rate.
+//! For path i, `x_i` is the mean delay, `c_i` its growth with the rate, `a_i` the rate, `Δa_i` the step of the rate,
+//! and `α_i` the step limit. D is the step of the total rate.
 //!
 //! The objective is a sum of parabolas, one per path. At the optimum all paths that are not at a limit have the same
 //! slope λ: `x_i + c_i a_i + 2 c_i Δa_i = λ`. The rate of each path is a ramp over λ between its two limits. The sum of
