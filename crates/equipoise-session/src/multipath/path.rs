@@ -37,7 +37,7 @@ pub(super) struct Path {
     breakers: Breakers,
     /// When the last report about the path arrived, on this path or on another. Also set when the path becomes usable.
     heard: Instant<SenderClock>,
-    /// When measurements of the path last started anew. Answers to requests sent before are not used as measurements.
+    /// When measurements of the path last started again. Answers to requests sent before are not used as measurements.
     begun: Instant<SenderClock>,
     /// Whether a report has arrived that covers the path's part of the ended period.
     pub(super) has_told: bool,

@@ -71,7 +71,7 @@ use crate::units::{Instant, Rate, SenderClock, Size, Span};
 /// Special cases: rate and window are kept until a round-trip time is known. Silence and timeouts halve both (our
 /// choice: RFC 8298, Sec. 8 only has a minimum rate). The clocks are assumed to drift if the minimum queueing delay of
 /// a round trip, averaged over round trips, exceeds a quarter of the delay target. If so, the target bitrate is halved
-/// for five round trips, but for at least 0.2 s, and the base delay is discarded. If the bytes in flight are not known,
+/// for five round trips and at least 0.2 s, and the base delay is discarded. If the bytes in flight are not known,
 /// the window does not grow.
 #[derive(Clone, Debug)]
 pub struct Scream {
