@@ -172,9 +172,9 @@ fn fifo_link(bencher: Bencher<'_, '_>) {
 
 /// Number of packets per report, at one report per 50 ms and a rate of 4.8 Mbit/s.
 const REPORTED: usize = 30;
+
 /// Measures what a per-packet law costs for each packet: its departure, and its share of a report per 50 ms. There are
 /// 2000 samples, which are enough reports to fill the law's measurement windows.
-/// samples are enough reports to fill the law's measurement windows.
 #[divan::bench(args = ["equipoise", "gcc", "nada", "scream"], sample_count = 2000)]
 fn packet_feedback(bencher: Bencher<'_, '_>, law: &str) {
     let entry = find(law).expect("in the catalogue");
