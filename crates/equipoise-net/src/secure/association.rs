@@ -282,4 +282,24 @@ mod tests {
         assert!(!config(With::Ours).use_server_cookie() && config(With::Foreign).use_server_cookie());
         assert!(config(With::Foreign).require_client_certificate());
     }
+
+    /// No datagram arrives. If it fails, a handshake over a path with an outage ends before the outage does, or a peer
+    /// that never answers is asked for ever.
+    #[test]
+    fn a_handshake_without_answers_is_repeated_until_the_patience_ends() {
+        let identity = Identity::generate();
+        let mut association = Association::new(Role::Client, &identity, Time::ZERO);
+        let (mut now, mut sent) = (Time::ZERO, 0);
+        while !association.has_failed() {
+            while association.poll().is_some() {
+                sent += 1;
+            }
+            if !association.has_failed() {
+                now = association.wake();
+                association.on_timer(now);
+            }
+        }
+        assert_eq!(now, Time::ZERO + PATIENCE);
+        assert!(sent >= 24, "{sent} datagrams, at least one every {LONGEST_PAUSE}");
+    }
 }
