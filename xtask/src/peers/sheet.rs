@@ -72,7 +72,8 @@ fn write_rows(path: &Path, head: &str, runs: &[Run], jobs: u32) -> Result<(), Er
                 loop {
                     let index = next.fetch_add(1, Ordering::Relaxed);
                     let Some(run) = runs.get(index) else { return };
-                    // Sending fails if the receiver was dropped because another run failed.
+                    // Sending fails if the receiver was dropped because another run failed or a row could not be
+                    // written.
                     if sender.send((index, run.row())).is_err() {
                         return;
                     }

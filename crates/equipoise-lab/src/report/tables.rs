@@ -135,7 +135,8 @@ pub(super) fn links(report: &Report) -> String {
 /// counted.
 type CounterKey<'a> = (usize, &'a str, String);
 
-/// The index that the emulator's counters have instead of a flow's index, so that they follow all flows.
+/// The index that the emulator's counters have instead of a flow's index, so that they are sorted after all
+/// flows.
 const EMULATOR: usize = usize::MAX;
 
 /// Returns the table of counters: dropped datagrams by reason, decisions by reason, and datagrams that the emulator

@@ -104,7 +104,8 @@ pub fn run_beside(
         found.extend(live);
         result.not_run.extend(failed.map(|reason| prepared.not_run(reason, vec![World::Live])));
     }
-    // The simulator already refused the same variants for the same reasons, so their entries exist.
+    // The simulator has already refused every variant in `refused`, for the same reason. So `result.not_run` has an
+    // entry for each of these variants, and only the world is added.
     let is_refused = |not_run: &NotRun| refused.iter().any(|refused| refused.is_of_same(not_run));
     result
         .not_run

@@ -35,7 +35,8 @@ const BATCH: usize = 64;
 ///
 /// Any closure over a time and an event is an observer.
 pub trait Observer {
-    /// Called when the endpoint has emitted an event, at the time `now`.
+    /// Called when the endpoint has emitted an event, at the time `now`. Also called with [`Event::Ignored`] for a
+    /// datagram that the transport dropped.
     fn on_event(&mut self, now: Time, event: &Event);
 
     /// Called when a multipath endpoint has emitted an event on one of its paths. By default, calls

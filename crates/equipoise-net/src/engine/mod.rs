@@ -49,7 +49,8 @@ pub(crate) const BACK: usize = 1;
 #[derive(Clone, Debug)]
 pub(crate) struct Packet {
     pub(crate) bytes: Vec<u8>,
-    /// The number of the packet's client, if the medium distinguishes clients.
+    /// The number of the packet's client in a UDP relay, or of its route in an emulator; 0 if its ports do not number
+    /// their packets.
     pub(crate) client: u64,
     pub(crate) header: Header,
 }
@@ -119,7 +120,8 @@ pub(crate) enum Manner {
 pub(crate) struct Arrival {
     pub(crate) at: Time,
     pub(crate) manner: Manner,
-    /// The number of the packet's client, if the medium distinguishes clients.
+    /// The number of the packet's client in a UDP relay, or of its route in an emulator; 0 if its ports do not number
+    /// their packets.
     pub(crate) client: u64,
     pub(crate) header: Header,
 }

@@ -259,7 +259,7 @@ fn a_bad_path_delays_an_opening_and_does_not_prevent_it() {
 }
 
 /// If it fails, an attacker without the key can prevent the opening of a session. In this test, three datagrams arrive
-/// before each datagram: an altered copy, an earlier datagram, and a truncated copy.
+/// before each datagram: an altered copy, a datagram chosen from the earlier ones and this one, and a truncated copy.
 #[test]
 fn altered_replayed_and_reflected_copies_prevent_no_opening() {
     for seed in 0..500 {

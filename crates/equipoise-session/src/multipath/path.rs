@@ -32,7 +32,8 @@ pub(super) struct Path {
     divided_at: Rate,
     /// Whether the driver announced the path as usable.
     pub(super) is_up: bool,
-    /// Whether no report about the path has arrived for three report intervals, neither on this path nor on another.
+    /// Whether no report about the path has arrived for three report intervals, neither on this path nor on another. Set
+    /// only while the path is up.
     is_silent: bool,
     breakers: Breakers,
     /// When the last report about the path arrived, on this path or on another. Also set when the path becomes usable.

@@ -572,7 +572,8 @@ pub enum Reason {
     Ceiling,
     /// The rate was kept, because the effect of the last change cannot show in feedback yet.
     TooSoon,
-    /// The session limited the rate to twice the rate that provably arrived.
+    /// The session limited the rate to what reports prove about delivery: usually twice the delivery rate, and less
+    /// after heavy losses or missing reports.
     Unproved,
     /// A circuit breaker limits the rate (RFC 8083, Sec. 4).
     CircuitBreaker,
