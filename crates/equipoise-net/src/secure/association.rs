@@ -284,7 +284,7 @@ mod tests {
     }
 
     /// No datagram arrives. If it fails, a handshake over a path with an outage ends before the outage does, or a peer
-    /// that never answers is asked for ever.
+    /// that never answers is asked without end.
     #[test]
     fn a_handshake_without_answers_is_repeated_until_the_patience_ends() {
         let identity = Identity::generate();
