@@ -25,7 +25,9 @@ function isSetup(setup) {
     typeof pull?.at_s === "number" && typeof pull.value === "number" && ["capacity", "delay", "loss", "cross"].includes(pull.quantity);
   return (
     typeof setup?.scenario === "string" &&
-    Number.isSafeInteger(setup.seed) &&
+    Number.isInteger(setup.seed) &&
+    setup.seed >= 0 &&
+    setup.seed < 2 ** 32 &&
     (setup.duration_s === null || typeof setup.duration_s === "number") &&
     Array.isArray(setup.controllers) &&
     setup.controllers.every((name) => typeof name === "string") &&

@@ -454,6 +454,26 @@ mod tests {
         assert_eq!(counted(&sender)["quic:packet_lost"], lost);
     }
 
+    /// With a law on each path, both reports on packets and reports on intervals contain losses. If it fails, each lost
+    /// packet is recorded twice.
+    #[test]
+    fn losses_on_several_paths_are_recorded_once() {
+        let link = |name: &str| {
+            format!("[[link]]\nname = \"{name}\"\nrate = \"4 Mbit/s\"\ndelay = \"10 ms\"\nloss = \"2 %\"\n")
+                + &format!("[[path]]\nname = \"{name}\"\nlinks = [\"{name}\"]\n")
+        };
+        let flow = "[[flow]]\nname = \"media\"\npaths = [\"one\", \"two\"]\npacket_size = \"1000 B\"\n\
+                    report_interval = \"200 ms\"\nperiod = \"1 s\"\n\
+                    controller = { name = \"equipoise\" }\nscheduler = { name = \"ap\" }\n";
+        let text = format!("name = \"two\"\nduration = \"10 s\"\nseed = 1\n{}{}{flow}", link("one"), link("two"));
+        let (_, [sender, _]) = ran(&text, "media");
+        let reports = sender.iter().filter(|record| record["name"] == "equipoise:packets_reported");
+        let lost: u64 = reports.filter_map(|record| record["data"]["lost"].as_u64()).sum();
+        let counts = counted(&sender);
+        assert!(lost > 0 && counts["equipoise:report_applied"] > 0, "{counts:?}");
+        assert_eq!(counts["quic:packet_lost"], lost);
+    }
+
     #[test]
     fn a_report_makes_no_more_losses_than_packets_were_sent() {
         let scenario = Scenario::parse(DEMO_SHORT).expect("the demo");

@@ -8,7 +8,7 @@ use std::sync::mpsc;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use crate::support::{Folder, Running, equipoise, eventually, results};
+use crate::support::{Folder, Running, equipoise, eventually, results, said};
 
 const SSRC: u32 = 0xCAFE_0001;
 
@@ -173,4 +173,15 @@ fn audio_goes_beside_video_to_its_own_decoder_and_video_has_what_is_left_of_the_
     // 21 kbit/s.
     let (first, last) = (told.first().copied().unwrap_or(0), told.last().copied().unwrap_or(u64::MAX));
     assert!((930_000..970_000).contains(&first) && (800_000..910_000).contains(&last), "{told:?}");
+}
+
+/// No receiver answers. If the test fails, sessions are opened before the socket, and the user is told that nothing was
+/// run although the receiver has got media.
+#[test]
+fn a_rate_socket_that_cannot_be_made_is_refused_before_a_session_is_opened() {
+    let mut command = equipoise();
+    command.args(["send", "127.0.0.1", "-p", "9", "--insecure", "--rate-socket", "/no/such/folder/rates"]);
+    let output = command.output().expect("the command starts");
+    assert_eq!(output.status.code(), Some(5), "{}", said(&output));
+    assert!(said(&output).contains("cannot write /no/such/folder/rates"), "{}", said(&output));
 }

@@ -188,7 +188,7 @@ pub(super) const INITIAL_RATE: Parameter = Parameter {
 };
 pub(super) const START_RATE: Parameter = Parameter {
     default: Some("1 kbit/s"),
-    meaning: "rate at which the session starts, limited to `min_rate` ... `max_rate`; the rate falls to `min_rate` if no report proves an arrival within 2 s",
+    meaning: "rate at which the session starts, limited to `min_rate` ... `max_rate`; the rate falls to `min_rate` if no report proves an arrival within 2 s, or within two report intervals and 0.25 s if that is longer",
     source: "ours",
     ..INITIAL_RATE
 };
