@@ -55,8 +55,8 @@ pub extern "C" fn eq_controller_name(index: usize) -> *const c_char {
     listing().get(index).map_or(ptr::null(), |listed| listed.name.as_ptr())
 }
 
-/// Returns a summary of controller `index` and its source, in one line; NULL if `index` is too large. The text belongs
-/// to the library.
+/// Returns one line: what controller `index` does, and in parentheses the publication that defines it. Returns NULL if
+/// `index` is too large. The text belongs to the library.
 #[unsafe(no_mangle)]
 pub extern "C" fn eq_controller_summary(index: usize) -> *const c_char {
     listing().get(index).map_or(ptr::null(), |listed| listed.summary.as_ptr())

@@ -177,7 +177,7 @@ pub struct MultipathSession<O> {
 ///
 /// # Errors
 /// [`NetError::NoAnswer`], [`NetError::Refused`] and [`NetError::OtherVersion`] if the server opens no session,
-/// [`NetError::Session`] if the packet size or payload type is invalid, and the system's errors.
+/// [`NetError::Session`] if the configuration is invalid or does not fit the controller, and the system's errors.
 pub fn send<O: Observer + Send + 'static>(
     socket: Socket,
     config: &SendConfig,

@@ -15,8 +15,8 @@ pub enum Event {
         sequence: u64,
         /// Size of the IP packet.
         size: Size,
-        /// How long the packet's payload was queued, since the payload's frame was captured or since the application
-        /// passed the payload in.
+        /// How long the packet's payload was queued. The time starts when the payload's frame was captured, or when the
+        /// application passed the payload in.
         waited: Span,
         /// The part of a live media frame that the packet carries; `None` for other payload.
         fragment: Option<Fragment>,
@@ -30,7 +30,8 @@ pub enum Event {
         /// The frame's encoded size; `None` if the frame was skipped.
         size: Option<Size>,
     },
-    /// Packets of another program were queued for too long and dropped ([`SenderConfig::patience`]).
+    /// RTP packets that another program passed in were dropped from the queue, because they waited for too long
+    /// ([`SenderConfig::patience`]) or because the queue was full.
     ///
     /// [`SenderConfig::patience`]: crate::rtp::SenderConfig::patience
     PayloadExpired {
@@ -43,7 +44,7 @@ pub enum Event {
         sequence: u64,
         /// The time at which the packet was sent.
         sent: Instant<SenderClock>,
-        /// The packet's one-way delay.
+        /// The packet's one-way delay, as measured with the receiver's and the sender's clocks.
         delay: Span,
         /// Size of the IP packet.
         size: Size,
@@ -75,22 +76,23 @@ pub enum Event {
     },
     /// The receiver sent a report with the statistics of an interval.
     ReportSent {
-        /// The interval's one-way delay; `None` if it has too few samples.
+        /// The interval's one-way delay; `None` if the interval has too few samples.
         delay: Option<DelaySummary>,
     },
     /// The sender has applied a report.
     ReportApplied {
         /// Number of the request that the report answers.
         number: u64,
-        /// The interval's one-way delay; `None` if it has too few samples.
+        /// The interval's one-way delay. `None` if the interval has too few samples, if a clock was set during the
+        /// interval, or if the relation of the clocks is needed but not known yet.
         delay: Option<DelaySummary>,
         /// Time from sending the request to receiving the report, minus the time for which the receiver held the report
         /// (RFC 3550, Sec. 6.4.1).
         round_trip: Span,
-        /// Share of the interval's packets that were lost, 0 to 1.
+        /// Share of lost packets, 0 to 1, among those sent between the previously answered request and this request.
         fraction_lost: f64,
-        /// Share of marked packets among the ECN-capable packets that arrived since the last report; `None` if no such
-        /// packet arrived.
+        /// Share of marked packets among the ECN-capable packets that arrived since the previously applied report;
+        /// `None` if no such packet arrived.
         fraction_marked: Option<f64>,
         /// Number of packets that were sent before the request and have not arrived.
         lost: u64,
@@ -105,13 +107,13 @@ pub enum Event {
         /// unless a later report covers them.
         unknown: u64,
         /// Round-trip time of the newest packet that arrived, minus the time for which the receiver is known to have
-        /// held the report; `None` if it is not known.
+        /// held the report. `None` if the report newly acknowledges no packet, or if its times are impossible.
         round_trip: Option<Span>,
     },
-    /// ECN fails on the path: of `packets` ECN-capable packets, none arrived with its ECN field intact. From now on,
-    /// media on this path is sent as Not-ECT (RFC 6679, Sec. 7.4.1).
+    /// ECN fails on the path: of the last ECN-capable packets, none arrived with ECT or CE. From now on, media on this
+    /// path is sent as Not-ECT (RFC 6679, Sec. 7.4.1).
     EcnFailed {
-        /// Number of ECN-capable packets, of which none arrived with its ECN field intact.
+        /// Number of these packets.
         packets: u64,
     },
     /// A media packet that the receiver is missing was retransmitted.
@@ -135,7 +137,9 @@ pub enum Event {
     KeyFrameWanted(KeyFrameRequest),
     /// The receiver sent a request for a key frame.
     KeyFrameAsked(KeyFrameRequest),
-    /// None of the last three reports arrived, so the controller was notified and a request was skipped.
+    /// A report request was skipped, and the controller was notified that reports are missing. The reason is that at
+    /// least three requests are unanswered, or that the network reports the receiver as unreachable and a request is
+    /// unanswered.
     ReportsMissing,
     /// The controller decided on a rate, which may be the same as before.
     RateDecided {
@@ -153,23 +157,24 @@ pub enum Event {
         /// clock back.
         by: Span,
     },
-    /// The offset and drift between the receiver's and the sender's clocks were estimated from all reports so far.
+    /// The offset and drift between the receiver's and the sender's clocks were estimated from the reports of the last
+    /// ten minutes.
     ClocksCompared {
         /// One-way delay of the path without queues, measured as the receiver's clock at arrival minus the sender's
         /// clock at departure.
         base: Span,
-        /// The receiver's clock minus the sender's clock.
+        /// The receiver's clock minus the sender's clock; `None` if it is not known.
         offset: Option<Offset>,
-        /// Rate of change of the offset.
+        /// Rate of change of the offset; `None` until it is known precisely enough.
         drift: Option<Drift>,
     },
-    /// The congestion breaker reduced the rate to a tenth. If this breaker trips again, media stops (RFC 8083, Sec.
-    /// 4.3).
+    /// The congestion breaker reduced the rate to a tenth. If it trips again before the rate has recovered, media stops
+    /// (RFC 8083, Sec. 4.3).
     CircuitStrained,
     /// A circuit breaker stopped the media, on one path or on all; report requests continue (RFC 8083, Sec. 4).
     CircuitBroken(Breaker),
-    /// Three reports that answer a request arrived and the pause is over. So media restarts at the lowest rate, on the
-    /// path or on all paths that had stopped.
+    /// Media that a circuit breaker had stopped restarts at the lowest rate, on one path or on all. Since the stop,
+    /// three reports that answer a request have arrived, and the breaker's pause, if any, is over.
     CircuitClosed,
     /// The sender was late by more than a packet interval, and started a new schedule instead of sending a burst.
     PacingReset {
@@ -201,7 +206,7 @@ pub enum Event {
         /// The ADU's size.
         size: Size,
     },
-    /// A received datagram was dropped and counted, for the given reason.
+    /// A received datagram or an input of the application was dropped and counted, for the given reason.
     Ignored(DropReason),
     /// The session is over.
     Ended {
@@ -346,7 +351,7 @@ impl Transport {
     }
 }
 
-/// Why a datagram was dropped.
+/// Why a datagram or an input of the application was dropped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[non_exhaustive]
 pub enum DropReason {
@@ -354,13 +359,15 @@ pub enum DropReason {
     Malformed,
     /// The datagram comes from a source that is not part of this session, or refers to such a source.
     Foreign,
-    /// The packet or report was already processed.
+    /// The packet, report or request was already processed.
     Duplicate,
-    /// The report or request is older than one that was already processed.
+    /// The packet, report or request is older than one that was already processed, or a retransmitted packet is not
+    /// missing any more.
     Late,
-    /// The report answers a request that was never sent.
+    /// The report answers a request that was never sent, or acknowledges a packet that was never sent; or the endpoint
+    /// does not take messages or inputs of this kind.
     Stray,
-    /// The packet has a sequence number or time that a correct sender would not have reached.
+    /// The packet or report states a number or a time that a correct peer would not state.
     Implausible,
     /// There was no room: a buffer or a list was full, or requests arrived too fast.
     Full,
@@ -369,7 +376,7 @@ pub enum DropReason {
 }
 
 impl DropReason {
-    /// All reasons, in the order in which reports list them.
+    /// All reasons, in the order of their declaration.
     pub const ALL: [Self; 8] = [
         Self::Malformed,
         Self::Foreign,

@@ -53,8 +53,8 @@ pub struct Guest {
     round_trip: Span,
 }
 
-/// Time within which a feedback report is expected. Our choice: a receiver of transport-wide feedback reports every 50
-/// ms to 250 ms, and QUIC acknowledges within 25 ms.
+/// Time within which a feedback report is expected. Our choice: the longest usual interval. A receiver that sends
+/// transport-wide feedback reports every 50 ms to 250 ms, and QUIC acknowledges within 25 ms.
 const REPORT: Span = Span::from_millis(250);
 /// Number of consecutive missing reports that count as silence.
 const SILENT: u64 = 3;
@@ -238,9 +238,10 @@ struct Tally {
     proof: Proof,
 }
 
-/// Minimum number of packets and minimum time for a proof of the delivery rate. Our choice: while packets are lost,
-/// each proof reduces the rate to the delivery rate, which is lower than the rate if the application sends less than
-/// the rate. If every feedback were a proof, these reductions alone would bring the rate to almost zero.
+/// Minimum number of packets and minimum time for a proof of the delivery rate. Our choice: while many packets are
+/// lost, each proof reduces the allowed rate to the delivery rate. The delivery rate is lower than the allowed rate if
+/// the application does not use all of it. If every feedback report were a proof, these reductions alone would bring
+/// the allowed rate to almost zero.
 const PACKETS: u64 = 5;
 const TIME: Span = Span::from_millis(200);
 

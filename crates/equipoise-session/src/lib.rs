@@ -1,5 +1,5 @@
-//! RTP sessions with a control loop, as state machines: their input is datagrams and time, their output datagrams and
-//! events.
+//! RTP sessions with a control loop, as state machines: their inputs are datagrams, payload and time, and their outputs
+//! are datagrams, payload and events.
 //!
 //! A driver, such as the simulator or the code for real sockets, runs an [`Endpoint`]. It calls
 //! [`handle`](Endpoint::handle) with each input and its time, then [`poll`](Endpoint::poll) until that returns `None`.
@@ -34,7 +34,7 @@ pub use equipoise::control::scheduler::PathId;
 
 /// One endpoint of a session over one path or several paths.
 ///
-/// Paths have numbers. A session over one path always has path 0.
+/// Paths have numbers. In a session over one path, the path has the number 0.
 pub trait Endpoint {
     /// The clock that this endpoint uses.
     type Clock;
@@ -100,8 +100,8 @@ pub enum Input<'a> {
         /// The path.
         path: PathId,
     },
-    /// The application cannot show what it receives without a key frame, and requests one from the encoder. Requests in
-    /// quick succession are merged.
+    /// The application needs a key frame to show what it receives, and requests one from the encoder. Requests in quick
+    /// succession are merged.
     KeyFrame(KeyFrameRequest),
     /// The application wants to end the session.
     Stop,
@@ -113,7 +113,7 @@ impl<'a> Input<'a> {
         Self::Datagram { path: PathId(0), datagram, ecn: Ecn::NotCapable }
     }
 
-    /// Creates the input for payload that is sent only once.
+    /// Creates the input for payload that is sent on only one path.
     pub const fn payload(payload: &'a [u8]) -> Self {
         Self::Payload { payload, twice: false }
     }
@@ -157,11 +157,11 @@ pub enum Output<'a> {
     },
 }
 
-/// A UDP payload to send: encoded bytes, followed by generated media.
+/// A UDP payload to send, or a TCP segment in the simulator: encoded bytes, followed by generated media.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Transmit<'a> {
     /// The first bytes of the payload: the whole payload if it comes from an application, otherwise at most
-    /// [`Transmit::MAX_HEAD`].
+    /// [`Transmit::MAX_HEAD`] bytes.
     pub head: &'a [u8],
     /// Number of bytes of generated media that follow, all zeros.
     pub media: usize,
@@ -192,7 +192,7 @@ impl Transmit<'_> {
     /// Maximum length in bytes of a head that precedes generated media, and of a report.
     pub const MAX_HEAD: usize = 128;
 
-    /// Returns the length of the UDP payload in bytes.
+    /// Returns the length of the UDP payload or TCP segment in bytes.
     pub const fn len(&self) -> usize {
         self.head.len().saturating_add(self.media)
     }

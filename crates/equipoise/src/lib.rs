@@ -60,7 +60,7 @@ pub mod pace;
 pub mod random;
 pub mod units;
 
-/// Compiles and runs the README's code as a doc test.
+/// Compiles and runs the code of the repository's README as a doc test.
 #[cfg(doctest)]
 #[doc = include_str!("../../../README.md")]
 struct Readme;

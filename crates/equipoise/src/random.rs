@@ -5,15 +5,17 @@
 
 use rand_core::SeedableRng;
 
-/// The generator used in all crates: 128 bits of state, and the same numbers on every machine.
+/// The generator used in all crates: 128 bits of state, and the same numbers on every machine. Only numbers that a peer
+/// must not predict come from another generator, ChaCha.
 pub type Generator = rand_pcg::Pcg64Mcg;
 
-/// Returns the seed of one of many independent streams of random numbers. Neighbouring seeds and streams are unrelated.
+/// Returns the seed of one of many independent streams of random numbers. Neighbouring values of `seed` or `stream`
+/// give unrelated results.
 pub const fn stream_seed(seed: u64, stream: u64) -> u64 {
     mix(stream ^ mix(seed))
 }
 
-/// Creates a generator of random numbers, seeded by `stream` and the stream after it.
+/// Creates a generator of random numbers. Its state consists of the seeds of the streams `stream` and `stream + 1`.
 pub fn generator(seed: u64, stream: u64) -> Generator {
     let state = u128::from(stream_seed(seed, stream)) << 64 | u128::from(stream_seed(seed, stream.wrapping_add(1)));
     // The state of this generator must be odd.

@@ -153,7 +153,7 @@ fn across(machine: &Machine) -> Option<(Hosts, Middle, Folder)> {
     Some((hosts, middle, folder))
 }
 
-/// The fast test across hosts. If it fails, a file that is sent to another host does not arrive unchanged.
+/// A fast test across hosts. If it fails, a file that is sent to another host arrives changed or not at all.
 #[test]
 fn a_file_comes_from_host_to_host_as_it_was() {
     let machine = Machine::shared();

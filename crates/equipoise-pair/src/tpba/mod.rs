@@ -49,7 +49,7 @@ pub enum ProbeInterval {
     Fixed(Span),
     /// From one reduction of TCP's window to the next, which is a period of its sawtooth (Tobe 1999, Sec. 7).
     BetweenReductions {
-        /// Minimum length of the interval. A reduction before this time ends the interval only after this time.
+        /// Minimum length of the interval. If the window is reduced earlier, the interval ends when it has this length.
         at_least: Span,
         /// The interval ends after this time even without a reduction.
         at_most: Span,

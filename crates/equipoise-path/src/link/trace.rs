@@ -349,7 +349,8 @@ mod tests {
             let mut link = fifo(&text, 1000);
             let mut bytes = 0;
             // The expected times follow from the trace format: opportunity n of round m is at m times the trace's
-            // length plus the n-th time. An opportunity at time 0 is before the first packet.
+            // length plus the n-th time. A packet cannot use an opportunity at the time
+            // of its own arrival, and all packets arrive at time 0.
             let all = (0..).flat_map(|round| times.iter().map(move |time| u64::from(*time) + 50 * round));
             let opportunities: Vec<u64> = all.filter(|at| *at > 0).take(400).collect();
             for size in sizes {

@@ -147,8 +147,8 @@ impl<C> Source<C> {
         }
     }
 
-    /// Returns when a gap of `work` bits ends, even if the rate changes during the gap: the gap progresses at the
-    /// current rate.
+    /// Returns the time, in ns, at which `work` bits have been sent since `next_ns`, if the source sends at the current
+    /// rate at all times and the rate changes in between.
     #[cold]
     fn due_through_steps(&mut self, mut work: f64) -> f64 {
         let mut due_ns = self.next_ns;

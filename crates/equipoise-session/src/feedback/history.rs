@@ -12,13 +12,13 @@ use crate::wire::feedback::{ArrivalReport, PacketArrival, PacketStatus};
 ///
 /// A report changes the state of packets, and each change is passed on once. A packet that a report covers has arrived,
 /// or is assumed lost until a later report states its arrival. A packet that no report covers, although a report covers
-/// a later packet, is unknown: its report was lost, which says nothing about the path (RFC 8888, Sec. 5).
+/// a later packet, is unknown: its report was lost. The loss of a single report is no sign of congestion (RFC 8888,
+/// Sec. 5).
 ///
 /// A report takes effect as a whole or not at all. A report that acknowledges a packet that was never sent is rejected,
-/// because it does not come from the receiver of the packets. A sender may skip numbers on purpose
-/// ([`Traps`](super::Traps)), to detect a peer that acknowledges packets without receiving them (RFC 9000, Sec. 21.4).
-/// In our own report format, receipts detect such a peer. Skipped numbers do not prove that the arrival times in a
-/// report are true.
+/// because an honest receiver cannot send it. A sender may skip numbers on purpose ([`Traps`](super::Traps)), to detect
+/// a peer that acknowledges packets without receiving them (RFC 9000, Sec. 21.4). In our own report format, receipts
+/// detect such a peer. Skipped numbers do not prove that the arrival times in a report are true.
 #[derive(Clone, Debug)]
 pub struct History {
     scope: Scope,
@@ -31,7 +31,7 @@ pub struct History {
     /// All packets below this number have been reported or are unknown.
     covered: u64,
     in_flight: Size,
-    /// The latest known time of the receiver's clock.
+    /// A time of the receiver's clock, from the last report that newly acknowledged a packet.
     heard: Option<Instant<ReceiverClock>>,
     counts: FeedbackCounts,
     changes: Vec<PacketReport>,
@@ -42,7 +42,8 @@ pub struct History {
 pub enum Scope {
     /// Packets of the stream with this synchronisation source, by RTP sequence number (RFC 8888).
     Stream(u32),
-    /// Packets of all streams of a transport, whichever source a report names, by transport-wide sequence number.
+    /// Packets of all streams of a transport, by transport-wide sequence number. The synchronisation source in a report
+    /// is ignored.
     Transport,
 }
 
@@ -84,9 +85,9 @@ pub struct FeedbackCounts {
     /// Packet statuses of "not received" for packets that another report had acknowledged. They occur if reports arrive
     /// out of order.
     pub contradicted: u64,
-    /// Packet statuses for packets that the history no longer contains.
+    /// Packet statuses for numbers that the history no longer contains, or that are below the first packet's number.
     pub forgotten: u64,
-    /// Skipped numbers that reports correctly stated as not received.
+    /// Packet statuses that correctly state a skipped number as not received.
     pub traps: u64,
 }
 
@@ -256,8 +257,9 @@ impl History {
     /// it, because the times in a report wrap.
     ///
     /// Before the first report, the returned time is `now`, as if the clocks agreed. All times of the receiver may then
-    /// be wrong by the same multiple of the format's range. Times before zero cannot be represented, so a clock that
-    /// starts with the session should start above that range, which is twelve days in transport-wide feedback.
+    /// be wrong by the same multiple of the time after which the format's times wrap, which is twelve days in
+    /// transport-wide feedback. Times before zero cannot be represented. So if the sender's clock starts with the
+    /// session, it should start at more than this time.
     pub fn reference(&self, now: Instant<SenderClock>) -> Instant<ReceiverClock> {
         self.heard.unwrap_or(now.assume_clock())
     }
@@ -356,7 +358,7 @@ impl History {
         newest.checked_add_signed(i64::from(sequence.wrapping_sub(newest as u16).cast_signed()))
     }
 
-    /// Checks that a report acknowledges only packets that were sent.
+    /// Checks that a report is about the recorded stream and acknowledges only packets that were sent.
     fn check<I>(&self, report: &ArrivalReport<I>) -> Result<(), Refusal>
     where
         I: Iterator<Item = PacketStatus> + Clone,
@@ -390,8 +392,8 @@ impl History {
         }
     }
 
-    /// Marks the packets in flight with numbers below `begin` as unknown, because a report that starts at `begin`
-    /// skipped them, or because a report on them is overdue.
+    /// Marks the packets in flight with numbers below `begin` as unknown, because a report that starts at `begin` does
+    /// not cover them, or because a report on them is overdue.
     fn leap_to(&mut self, begin: u64) {
         for number in self.covered.max(self.base)..begin.min(self.next()) {
             let Some(packet) = self.packets.get_mut((number - self.base) as usize) else { return };
@@ -434,8 +436,8 @@ impl History {
         self.changes.push(PacketReport::new(number, packet.size, packet.departed, fate));
     }
 
-    /// Returns the round-trip time of the newest packet that arrived, among the packets whose state the last report
-    /// changed. The receiver made that report at `made`.
+    /// Returns the round-trip time of the newest packet that arrived, among the packets whose state the report at `now`
+    /// changed. The receiver made the report at `made`; `None` if that time is not known. Also updates `heard`.
     fn round_trip(&mut self, now: Instant<SenderClock>, made: Option<Instant<ReceiverClock>>) -> Option<Span> {
         let (departed, at) = self.changes.iter().rev().find_map(|packet| match packet.fate {
             Fate::Arrived { at, .. } => Some((packet.departed, at)),

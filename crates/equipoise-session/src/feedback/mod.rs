@@ -10,8 +10,8 @@
 //! [`PacketStatus`](crate::wire::feedback::PacketStatus), and the history takes an
 //! [`ArrivalReport`](crate::wire::feedback::ArrivalReport), the parsed form of RFC 8888 and of transport-wide feedback.
 //! The history joins a report with the packets sent, into the [`PacketReport`](equipoise::control::PacketReport)s that
-//! controllers take. A [`Reporter`] contains a recorder, decides when a report is due and writes it; it is used by
-//! sessions and by adapters. All these types have bounded memory and accept any input from a peer.
+//! controllers take. Sessions and adapters use a [`Reporter`], which contains a recorder, decides when a report is due
+//! and writes the report. All these types have bounded memory and accept any input from a peer.
 
 mod history;
 #[cfg(test)]

@@ -115,10 +115,10 @@ impl Recorder {
 
     /// Returns the packets that the next report must cover, up to the highest number.
     ///
-    /// The range starts after the last report, or `overlap` numbers earlier, so that the loss of one report does no
-    /// harm. It starts at the lowest number whose state changed, if that number is lower. The range is at most one
-    /// window long. The caller must send the statuses of all these packets, in several feedback packets if they do not
-    /// fit into one.
+    /// The range starts `overlap` numbers before the end of the last report, so that the loss of one report of at most
+    /// `overlap` packets does no harm. If the state of a still lower number changed, the range starts at that number.
+    /// The range does not start below the lowest number that arrived, and is at most one window long. The caller must
+    /// send the statuses of all these packets, in several feedback packets if they do not fit into one.
     pub fn report(&mut self, overlap: u64) -> Stretch<'_> {
         let window = self.window();
         let Some(span) = &mut self.span else { return Stretch { slots: &self.slots, next: 0, end: 0 } };

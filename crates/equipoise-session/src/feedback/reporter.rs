@@ -19,8 +19,8 @@ impl Reporting {
     /// The longest interval between reports that can be configured. Per-packet control laws already react slowly if
     /// reports are more than half of this interval apart.
     pub const LONGEST: Span = Span::from_millis(500);
-    /// The usual interval between reports. Our choice: between the 40 ms of `SCReAM` and the 100 ms of NADA (RFC 8698,
-    /// Table 2).
+    /// The usual interval between reports. Our choice: a value between the 40 ms of `SCReAM`
+    /// (draft-ietf-ccwg-rfc8298bis-screamv2-01) and the 100 ms of NADA (RFC 8698, Table 2).
     pub const INTERVAL: Span = Span::from_millis(50);
 }
 
@@ -48,9 +48,9 @@ impl Format {
 
 /// Decides when a report on the packets of one stream is due, and writes it.
 ///
-/// The first packet is reported immediately. After a report, the next report follows one interval later, if any packet
-/// has arrived by then. If the format allows it, a report repeats the last packets of the previous report, so that the
-/// loss of a single report does no harm.
+/// The first packet is reported immediately. After a report, the next report follows one interval later, or as soon as
+/// a packet arrives after that. In the format of RFC 8888, a report repeats the last `OVERLAP` packets of the previous
+/// report, so that the loss of a single report of at most that many packets does no harm.
 #[derive(Clone, Debug)]
 pub struct Reporter {
     reporting: Reporting,
@@ -95,8 +95,8 @@ impl Reporter {
 
     /// Returns the number whose lower 16 bits are `sequence` and that is nearest to the highest number so far.
     fn unwrap(&mut self, sequence: u16) -> u64 {
-        // The first number is extended to at least 2¹⁶, so that earlier packets that it overtook get numbers above
-        // zero.
+        // The first number is extended to at least 2¹⁶, so that packets that were sent earlier but arrive later get
+        // numbers above zero.
         let highest = self.highest.unwrap_or(u64::from(sequence) + (1 << 16));
         let ahead = i64::from(sequence.wrapping_sub(highest as u16).cast_signed());
         let number = highest.saturating_add_signed(ahead);
@@ -104,7 +104,7 @@ impl Reporter {
         number
     }
 
-    /// Resets the recorder, because the stream restarted with other numbers.
+    /// Forgets all arrivals and the report that is due, because the stream restarted with other numbers.
     pub fn begin_anew(&mut self) {
         *self = Self { count: self.count, last: self.last, ..Self::new(self.reporting) };
     }

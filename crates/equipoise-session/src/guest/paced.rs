@@ -15,7 +15,7 @@ use crate::wire::rtcp::parse_compound;
 
 /// Number of packets that the history remembers if feedback identifies packets by their full numbers.
 const REMEMBERED: u16 = 1 << 13;
-/// Packet numbers must be below this limit, so that there is always a next number.
+/// Full packet numbers must be below this limit, so that there is always a next number.
 const HIGHEST: u64 = 1 << 62;
 
 /// The kind of feedback of a [`PacedGuest`].
@@ -34,7 +34,8 @@ pub enum FeedbackKind {
 pub struct PacedConfig {
     /// The kind of feedback that the guest accepts.
     pub feedback: FeedbackKind,
-    /// Pacing rate within a frame, as a multiple of the controller's rate.
+    /// Pacing rate within a frame, as a multiple of the controller's rate. Not used if the controller sets its own
+    /// pacing rate.
     pub pacing: f64,
     /// Length of an interval, for controllers that need interval summaries.
     pub interval: Span,
@@ -53,7 +54,8 @@ impl PacedConfig {
 #[derive(Clone, Debug, PartialEq, Error)]
 #[non_exhaustive]
 pub enum PacedError {
-    /// The packet's number does not exceed the previous number, or is too high.
+    /// The packet's number does not exceed the previous number, or is too high; or the packet belongs to a new stream
+    /// although the maximum number of streams is reached.
     #[error(
         "packet {number} does not follow the previous one, or is above 2^62; a packet that is sent again has a new number"
     )]
@@ -70,7 +72,7 @@ pub enum PacedError {
     /// The datagram is not valid RTCP, or its feedback is malformed.
     #[error(transparent)]
     Malformed(#[from] WireError),
-    /// The feedback acknowledges packets that were never sent.
+    /// A list of packet numbers acknowledges packets that were never sent.
     #[error(transparent)]
     Refused(#[from] Refusal),
     /// A report in an RTCP datagram acknowledges packets that were never sent.
@@ -168,7 +170,8 @@ impl PacedGuest {
     /// the lower 16 bits. `ssrc` is used only for feedback as in RFC 8888.
     ///
     /// # Errors
-    /// [`PacedError::Number`] if the number is invalid, or if `ssrc` exceeds the maximum number of streams.
+    /// [`PacedError::Number`] if the number does not exceed the previous one or is too high, or if `ssrc` is a new
+    /// stream although the maximum number of streams is reached.
     pub fn on_sent(&mut self, now: Instant<SenderClock>, ssrc: u32, number: u64, size: Size) -> Result<(), PacedError> {
         self.pacer.on_departure(now, size);
         let packet = match &mut self.sent {
@@ -192,8 +195,8 @@ impl PacedGuest {
         self.decided();
     }
 
-    /// Records that no packet is queued from `now` on. The application limits the rate from the time at which the pacer
-    /// would release the next packet.
+    /// Records that no packet is queued from `now` on. Until the pacer would release the next packet, the pacer limits
+    /// the rate; only from that time on, the application counts as the limit.
     pub fn on_idle(&mut self, now: Instant<SenderClock>) {
         let from = if let Readiness::At(due) = self.pacer.poll(now) { due } else { now };
         self.guest.on_idle(from);

@@ -11,7 +11,7 @@ use equipoise::units::{Instant, SenderClock, Size, Span};
 use crate::feedback::{FeedbackCounts, Format, History, Joined, Scope};
 use crate::wire::feedback::ArrivalFeedback;
 
-/// A sender's state for per-packet feedback in one of the two formats, for all streams of a transport.
+/// A sender's state for per-packet feedback in one [`Format`], for all streams of a transport.
 ///
 /// The state accepts any input from a peer, in bounded memory: 64 streams, and the last 8192 packets of each stream.
 #[derive(Debug)]
@@ -31,7 +31,8 @@ enum Kind {
 struct Stream {
     history: History,
     last: Option<u64>,
-    /// For each of the stream's newest packets: its number in the stream, and its number among all packets of the path.
+    /// For each of the stream's newest packets: its number in the stream, and its number among the packets of all
+    /// streams.
     numbers: VecDeque<(u64, u64)>,
 }
 
@@ -79,8 +80,9 @@ impl Reports {
     }
 
     /// Records that a packet of stream `ssrc` was sent at `now`. `sequence` is the packet's number in its stream or,
-    /// with transport-wide feedback, in the transport. Returns `None` for a packet on which feedback is impossible: a
-    /// retransmission with its original number, or a packet of a stream beyond the maximum number of streams.
+    /// with transport-wide feedback, in the transport. Returns `None` for a packet on which feedback is impossible: its
+    /// number does not exceed the previous one, as in a retransmission with the original number, or its stream is
+    /// beyond the maximum number of streams.
     pub fn on_sent(&mut self, now: Instant<SenderClock>, ssrc: u32, sequence: u16, size: Size) -> Option<SentPacket> {
         let number = match &mut self.0 {
             Kind::Transport { history, last } => {
@@ -192,7 +194,7 @@ impl Stream {
 }
 
 /// Returns the number whose lower 16 bits are `sequence` and that is nearest to `last`; `None` if that number would be
-/// below zero.
+/// below zero. Without `last`, returns `sequence` itself.
 fn unwrapped(last: Option<u64>, sequence: u16) -> Option<u64> {
     match last {
         None => Some(u64::from(sequence)),

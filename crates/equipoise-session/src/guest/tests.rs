@@ -11,8 +11,7 @@ use crate::Event;
 use crate::harm::{Datagram, GRACE, Harm, LOWEST, MILLI, PACKET, SECOND, Told, adaptive, build};
 
 const PROVIDED: Needs = Needs::PACKETS;
-/// The feedback that the stack provides through the adapter, which computes interval summaries from per-packet
-/// feedback.
+/// The feedback that controllers can get in this stack: the guest computes interval summaries from per-packet feedback.
 const ADAPTED: Needs = PROVIDED.and(Needs::INTERVALS);
 const REPORTS: u64 = 50 * MILLI;
 
@@ -197,7 +196,7 @@ fn arrivals_all_at_once_prove_no_more_than_was_sent() {
     assert_eq!((proof.sent, proof.arrived, proof.delivered()), (10, 5, Some(Rate::from_bps(200_000))));
 }
 
-/// If it fails, an acknowledgement of two packets that arrived together proves any rate.
+/// If it fails, an acknowledgement of two packets that arrived together proves an arbitrarily high rate.
 #[test]
 fn acknowledgements_of_a_few_packets_prove_something_together() {
     let mut tally = Tally::default();

@@ -12,16 +12,17 @@ use crate::rtp::{Payload, SenderConfig, SessionError};
 use crate::wire::feedback::StreamFeedback;
 use crate::{DropReason, Event};
 
-/// The control law of one path, in a session in which each path has its own law. As in a session over this path alone,
-/// the law uses per-packet reports about the path's packets, and its rate is limited by the delivery rate that the
-/// answers to requests on the path prove.
+/// The control law of one path, in a session in which each path has its own law.
+///
+/// The law works as in a session over this path alone. It uses per-packet reports about the path's packets. Answers to
+/// report requests on the path prove a delivery rate, which limits the law's rate.
 #[derive(Debug)]
 pub(super) struct Law {
     governor: Governor,
     by_packet: ByPacket,
     /// The controller gets no feedback on packets sent before this time.
     begun: Instant<SenderClock>,
-    /// When the last answered request was sent. An answer covers the packets that were sent after this time.
+    /// When the last answered request was sent. The next answer covers the packets that were sent after this time.
     answered: Instant<SenderClock>,
     /// When the first packet was sent under this law.
     first: Option<Instant<SenderClock>>,
@@ -41,8 +42,8 @@ impl Law {
     /// Creates a law that starts at `now`, with its controller's initial rate.
     ///
     /// # Errors
-    /// [`SessionError`] if the controller needs feedback other than [`Law::PROVIDES`], if `laws` creates no controller,
-    /// or if the configuration has no per-packet reports.
+    /// [`SessionError`] if `laws` creates no controller, if the controller decides on no rate or needs feedback that
+    /// cannot be computed from [`Law::PROVIDES`], or if the configuration has no valid per-packet reports.
     pub(super) fn new(config: &SenderConfig, laws: &PathLaws, now: Instant<SenderClock>) -> Result<Self, SessionError> {
         let by_packet = ByPacket::new(config)?.ok_or(SessionError::ByPacket)?;
         let controller = (laws.make)().ok_or(SessionError::NoController)?;
@@ -59,8 +60,8 @@ impl Law {
         })
     }
 
-    /// Restarts the law at the lowest rate, because the path is usable again and earlier measurements say nothing about
-    /// it.
+    /// Restarts the law at the lowest rate, because the path is alive again and earlier measurements say nothing about
+    /// its present state.
     pub(super) fn begin_anew(&mut self, laws: &PathLaws, now: Instant<SenderClock>) {
         let controller = (laws.make)().map(|controller| self.by_packet.adapt(controller));
         if let Some(Ok(governor)) = controller.map(|controller| Governor::new(controller, Self::PROVIDES)) {
@@ -86,8 +87,8 @@ impl Law {
     }
 
     /// Returns the pacing rate of the path, whose share of the total rate is `share`. If the application sends frames
-    /// and the controller allows it, packets are paced faster than `share`. Other payload is paced at `share`, because
-    /// it always has a next packet.
+    /// and the controller allows it, packets are paced faster than `share`. Other payload is paced at `share`: it
+    /// always has a next packet, so its average rate is the pacing rate. A probe can raise the pacing rate.
     pub(super) fn pace(&self, share: Rate) -> Rate {
         let used = share.as_bps_f64() / self.rate().as_bps_f64().max(1.0);
         let pace = Rate::from_bps_f64(self.governor.pace(1.0).as_bps_f64() * used).filter(|_| self.has_frames);
@@ -139,7 +140,7 @@ impl Law {
         pace.as_bps_f64() / self.rate().as_bps_f64().max(1.0)
     }
 
-    /// Records that the last request was not answered in time.
+    /// Records that a request was not answered in time.
     pub(super) fn on_unanswered(&mut self) {
         self.governor.on_unanswered();
     }
@@ -155,8 +156,8 @@ impl Law {
         self.governor.on_further_silence();
     }
 
-    /// Processes the answer to the request sent at `asked`. `proof` counts the packets that were sent and that arrived.
-    /// `summary` is `None` if a clock was set.
+    /// Processes the answer to the request sent at `asked`. `proof` counts the packets that were sent, and those that
+    /// arrived. `summary` is `None` if a clock was set during the interval.
     pub(super) fn on_answer(
         &mut self,
         now: Instant<SenderClock>,

@@ -13,10 +13,10 @@
 //! ([`rtp`](super::rtp)), and uses its parts: requests and delay reports for each path, pacers, payload, delivery in
 //! order.
 //!
-//! A [`Controller`](equipoise::control::Controller) decides on the total rate, or one controller for each path on the
-//! rate of that path ([`Total`]). A [`Scheduler`](equipoise::control::scheduler::Scheduler) divides the total among the
-//! paths once per period. The pacers decide on which path a packet is sent: when the pacer of a path allows it, the
-//! path takes the next packet.
+//! Either one [`Controller`](equipoise::control::Controller) decides on the total rate, or each path has a controller
+//! that decides on the rate of that path ([`Total`]). A [`Scheduler`](equipoise::control::scheduler::Scheduler) divides
+//! the total among the paths once per period. The pacers decide on which path a packet is sent: when the pacer of a
+//! path allows it, the path takes the next packet.
 //!
 //! Paths have numbers. The driver informs a sender of the paths that exist ([`Input::Path`](crate::Input::Path)). A
 //! receiver learns of paths from arriving packets. The receiver answers a request on the path on which the request

@@ -32,8 +32,8 @@ pub(super) struct Path {
     divided_at: Rate,
     /// Whether the driver announced the path as usable.
     pub(super) is_up: bool,
-    /// Whether no report about the path has arrived for three report intervals, neither on this path nor on another. Set
-    /// only while the path is up.
+    /// Whether no report about the path has arrived on any path for three report intervals. Becomes true only while the
+    /// path is up.
     is_silent: bool,
     breakers: Breakers,
     /// When the last report about the path arrived, on this path or on another. Also set when the path becomes usable.
@@ -42,7 +42,7 @@ pub(super) struct Path {
     begun: Instant<SenderClock>,
     /// Whether a report has arrived that covers the path's part of the ended period.
     pub(super) has_told: bool,
-    /// Time in which the data that was sent in the present period would be sent at the path's share of the total rate.
+    /// The time that the path needs, at its share of the total rate, for the data that it has sent in this period.
     served: Span,
     /// Number of the next packet on the path; the packet's header carries the lower 16 bits of this number.
     next_number: u64,
@@ -67,7 +67,7 @@ pub(super) struct Session<'a> {
 /// The totals of all reports on one path and one period.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Told {
-    /// The packets that were sent and that arrived.
+    /// Counts of the packets that were sent, and of those that arrived.
     pub(super) proof: Proof,
     /// The longest round-trip time.
     pub(super) round_trip: Option<Span>,
@@ -128,7 +128,7 @@ impl Path {
         self.id
     }
 
-    /// Whether no report about the path has arrived for three report intervals, neither on this path nor on another.
+    /// Whether no report about the path has arrived on any path for three report intervals.
     pub(super) const fn is_silent(&self) -> bool {
         self.is_silent
     }
@@ -146,7 +146,7 @@ impl Path {
         self.comes_back(now, laws);
     }
 
-    /// Records that reports about the path arrive again. The path's law restarts.
+    /// Records that the path is alive again. Earlier measurements are discarded, and the path's law restarts.
     pub(super) fn comes_back(&mut self, now: Instant<SenderClock>, laws: Option<&PathLaws>) {
         self.begin(now);
         if let (Some(law), Some(laws)) = (&mut self.law, laws) {
@@ -154,8 +154,8 @@ impl Path {
         }
     }
 
-    /// Discards earlier measurements: from `now` on, an answer counts only if its request was sent later, and only for
-    /// packets sent later.
+    /// Discards earlier delay measurements. From `now` on, an answer counts as a measurement only if its request was
+    /// sent later, and only for packets sent later.
     pub(super) fn begin(&mut self, now: Instant<SenderClock>) {
         self.begun = now;
         self.pool = PeriodDelay::default();
@@ -165,7 +165,7 @@ impl Path {
     /// Sets the path's share of the total rate from `now` on. Returns whether the share changed.
     ///
     /// If the path has no law of its own, measurements at the previous share are discarded. If the path has its own
-    /// law, the share changes often, so the delay of a period covers all packets of the period.
+    /// law, the share changes often, so measurements are kept: the delay of a period covers all packets of the period.
     pub(super) fn set_share(&mut self, now: Instant<SenderClock>, share: Rate) -> bool {
         let is_other = share != core::mem::replace(&mut self.share, share);
         match &self.law {
@@ -283,7 +283,7 @@ impl Path {
         (self.heard, self.is_silent) = (now, false);
     }
 
-    /// Processes a report that proves which packets arrived on this path. Returns the event of the path's circuit
+    /// Processes a report that proves how many packets arrived on this path. Returns the event of the path's circuit
     /// breaker, if any. If no other path is alive, the session's circuit breaker acts instead of the path's.
     pub(super) fn on_proof(
         &mut self,
@@ -326,7 +326,7 @@ impl Path {
         proof: Proof,
         closing: Option<Instant<SenderClock>>,
     ) {
-        // Packets that arrived count for the session's proof at whatever rate they were sent.
+        // The session's proof counts all packets that arrived, even those sent before the path's share changed.
         self.told.proof = self.told.proof.and(proof);
         if asked <= self.begun || !self.is_alive() {
             return;
@@ -345,8 +345,8 @@ impl Path {
     /// Declares the path dead if no report about it arrived for three report intervals (Waki 2013, Sec. 5.1). Returns
     /// whether the path has just died.
     ///
-    /// The limit is a time and not a number of requests, because with a long queue on the path, answers are late but do
-    /// arrive.
+    /// The limit is a time and not a number of unanswered requests. With a long queue on the path, answers are late, so
+    /// several requests are unanswered although answers still arrive.
     pub(super) fn dies(&mut self, now: Instant<SenderClock>, report_interval: Span) -> bool {
         let limit = report_interval * Exchange::MISSING as i64;
         let dies = self.is_up && !self.is_silent && now - self.heard > limit;

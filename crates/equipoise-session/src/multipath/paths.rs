@@ -16,7 +16,7 @@ use equipoise::units::{Instant, Rate, SenderClock, Span};
 #[derive(Debug, Default)]
 pub(super) struct Paths(Vec<Path>);
 
-/// The totals of the reports of all paths on one period.
+/// Statistics of one period, from the reports about all paths.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct AllTold {
     pub(super) proof: Proof,
@@ -79,8 +79,8 @@ impl Paths {
             }
             (PathChange::Up, Err(_)) if self.0.len() >= MAX_PATHS => return Err(DropReason::Full),
             (PathChange::Up, Err(at)) => {
-                // The path's first packet number is in the lower half of the 16-bit range, like the session's first
-                // sequence number.
+                // The path's first packet number is in the lower half of the 16-bit range, so that a trace shows no
+                // wrap in its first seconds.
                 let first = (random.next_u32() & 0x7FFF) as u16;
                 let mut path = Path::new(id, session, now, first).map_err(|_| DropReason::Stray)?;
                 if self.0.iter().any(|other| other.exchange.receiver_ssrc().is_some()) {
@@ -135,7 +135,7 @@ impl Paths {
         }
     }
 
-    /// Returns the totals of all paths' reports on the period that ends, and resets them.
+    /// Returns the statistics of the period that ends, from the reports about all paths, and resets them.
     pub(super) fn take_told(&mut self) -> AllTold {
         let all: Vec<_> = self.up_mut().map(Path::take_told).collect();
         let proof = all.iter().fold(Proof::default(), |proof, told| proof.beside(told.proof));
@@ -163,15 +163,16 @@ impl Paths {
         others.max_by_key(|(at, path)| (path.share(), core::cmp::Reverse(*at))).map(|(_, path)| path)
     }
 
-    /// Returns the index of the path that sends next: of the paths that may send at `now`, the one that has sent least
-    /// of its share. If `has_payload` is false, only paths with queued copies may send.
+    /// Returns the index of the path that sends next: of the paths that may send at `now`, the one that has sent the
+    /// smallest part of its share in this period. If `has_payload` is false, only paths with queued copies may send.
     pub(super) fn next_ready(&self, now: Instant<SenderClock>, has_payload: bool) -> Option<usize> {
         let ready = self.0.iter().enumerate();
         let ready = ready.filter(|(_, path)| path.is_ready(now) && (has_payload || path.has_copies()));
         ready.min_by_key(|(_, path)| path.served()).map(|(at, _)| at)
     }
 
-    /// Returns when the first path may send, but no time before `soonest`; `has_payload` is as in [`Self::next_ready`].
+    /// Returns the earliest time at which any path may send; `soonest` if a path may already send at `now`.
+    /// `has_payload` is as in [`Self::next_ready`].
     pub(super) fn next_departure(
         &self,
         now: Instant<SenderClock>,

@@ -17,22 +17,22 @@ use equipoise::measure::{Arrival, SequenceTracker};
 use equipoise::units::{Instant, ReceiverClock, SenderClock, Size, Span};
 
 /// The receiving end of a session over several paths. It measures each path, answers requests on each path, and
-/// delivers packets in sending order, each once.
+/// delivers each packet once, by default in sending order.
 ///
 /// A packet that arrives on two paths counts for both of them, but is delivered once. A missing packet may still arrive
 /// on a slower path; the receiver waits for it for at most [`ReorderConfig::hold`](crate::rtp::ReorderConfig::hold).
 /// This time should therefore be longer than the difference of the paths' delays.
 ///
 /// With per-packet reports, each sub-flow has its own [`Reporter`], whose reports are sent on the path on which the
-/// last packet of the sub-flow arrived.
+/// newest packet of the sub-flow arrived.
 ///
 /// With each answer about one path, the receiver also sends a report about each other path on which anything arrived
-/// since the last such report. All these reports are sent on the path of the request. So the sender does not consider a
-/// path dead if only reports that are sent on it are lost.
+/// since the last report about that path. All these reports are sent on the path of the request. So the sender does not
+/// consider a path dead if nothing is lost except the reports that are sent on that path.
 ///
-/// Each request states a time, and its answer covers the packets sent after that time. The sender chooses the time,
-/// because only the sender knows when its rates took effect. The receiver report in a regular RTCP compound covers all
-/// paths together and is for other RTP tools; it contains no measured jitter.
+/// Each request states a time, and the delays in its answer are those of the packets sent after that time. The sender
+/// chooses the time, because only the sender knows when its rates took effect. The receiver report in a regular RTCP
+/// compound covers all paths together and is for other RTP tools; it contains no measured jitter.
 pub struct Receiver {
     config: ReceiverConfig,
     timeline: Timeline,
@@ -43,7 +43,7 @@ pub struct Receiver {
     compound: CompoundTimer<ReceiverClock>,
     reorder: ReorderBuffer,
     key_frames: KeyFrameAsker<ReceiverClock>,
-    /// The path on which the last request arrived; regular reports and key frame requests are sent there.
+    /// The path on which the last report request arrived. Regular reports and key frame requests are sent on this path.
     heard_on: PathId,
     /// When the sender's BYE arrived. Packets that the BYE overtook are still expected.
     goodbye: Option<Instant<ReceiverClock>>,
@@ -59,7 +59,7 @@ struct Subflow {
     /// Whether anything arrived on the sub-flow since the receiver last sent a report about the sub-flow.
     is_news: bool,
     /// The per-packet reporter for the sub-flow, `None` without per-packet reports; and the path on which the
-    /// sub-flow's last packet arrived.
+    /// sub-flow's newest packet arrived.
     reporter: Option<Reporter>,
     came_by: PathId,
 }
@@ -75,8 +75,8 @@ impl Subflow {
     }
 }
 
-/// If a new sub-flow exceeds the maximum number, a sub-flow on which nothing arrived for longer than this is removed.
-/// Our choice: an outage from which a path recovers is usually shorter than this.
+/// If there are already [`MAX_PATHS`] sub-flows, a new one replaces a sub-flow on which nothing arrived for longer than
+/// this. Our choice: a path on which nothing arrives for so long usually does not recover.
 const FORGOTTEN: Span = Span::from_secs(60);
 
 impl Receiver {
@@ -85,7 +85,7 @@ impl Receiver {
     /// # Errors
     /// [`SessionError::Cname`] if the canonical name is too long; [`SessionError::FeedbackInterval`] if the interval of
     /// per-packet reports is too short or too long; [`SessionError::TransportWide`] for transport-wide feedback,
-    /// because per-packet reports use the numbers of each sub-flow.
+    /// because packets have sequence numbers for each sub-flow, but no transport-wide numbers.
     pub fn new(config: ReceiverConfig) -> Result<Self, SessionError> {
         check_cname(&config.cname)?;
         check_reporting(config.reporting)?;
@@ -157,15 +157,15 @@ impl Receiver {
         self.reorder.play(now, self.config.payload, Came { sequence, payload, datagram })
     }
 
-    /// Extends the session's sequence number of a packet sent at `sent` beyond 16 bits. `follows` says whether the
-    /// packet continues the numbers of its path.
+    /// Returns the session's sequence number of a packet, extended beyond 16 bits. The packet was sent at `sent`.
+    /// `follows` states whether its sub-flow number continues those of the sub-flow's earlier packets.
     fn ordered(&mut self, sequence: u16, sent: Instant<SenderClock>, follows: bool) -> Result<u64, DropReason> {
         let Some(order) = &mut self.order else {
             return Ok(self.order.insert(SequenceTracker::of_paths(sequence, sent)).highest());
         };
         let far = (sequence.wrapping_sub(order.highest() as u16) as i16).unsigned_abs();
         if !follows && u64::from(far) >= SequenceTracker::WINDOW {
-            // The sender restarted, and no packet on another path has shown this before.
+            // The sender restarted, and of all packets on all paths, this one is the first to show it.
             self.reorder.begin_anew();
             return Ok(order.restart(sequence));
         }
@@ -221,7 +221,7 @@ impl Receiver {
         }
     }
 
-    /// Answers a request on the sub-flow `id`, on the path `path` on which it arrived.
+    /// Answers a request about the sub-flow `id`. The request arrived on `path`, and the answer is sent there.
     fn on_request(
         &mut self,
         now: Instant<ReceiverClock>,
@@ -256,9 +256,9 @@ impl Receiver {
         Ok(())
     }
 
-    /// After the answer about sub-flow `answered`, sends reports about the other sub-flows on which anything arrived.
-    /// So the sender does not consider a path dead while media arrives on it, even if requests or answers on that path
-    /// are lost.
+    /// After the answer about sub-flow `answered`, sends reports about the other sub-flows on which anything arrived
+    /// since the last report about them. So the sender does not consider a path dead while media arrives on it, even if
+    /// requests or answers on that path are lost.
     fn tell_of_others(&mut self, now: Instant<ReceiverClock>, answered: PathId) {
         let (ssrc, sender_ssrc) = (self.config.ssrc, self.config.sender_ssrc);
         for (id, subflow) in &mut self.subflows {
@@ -274,7 +274,7 @@ impl Receiver {
         }
     }
 
-    /// Sends the per-packet reports that are due by `now`, each on the path on which the sub-flow's last packet
+    /// Sends the per-packet reports that are due by `now`, each on the path on which the newest packet of its sub-flow
     /// arrived.
     fn report_packets(&mut self, now: Instant<ReceiverClock>) {
         let (ssrc, sender_ssrc) = (self.config.ssrc, self.config.sender_ssrc);
@@ -317,7 +317,7 @@ impl Receiver {
         });
     }
 
-    /// Ends the session if packets that the sender's BYE overtook can no longer arrive.
+    /// Ends the session if the wait for packets that the sender's BYE overtook is over.
     fn end_if_due(&mut self, now: Instant<ReceiverClock>) {
         if self.goodbye.is_some_and(|said| now - said >= self.config.reorder.hold) {
             self.end(true);
@@ -381,7 +381,7 @@ impl Endpoint for Receiver {
         let reports = self.subflows.values().filter_map(|subflow| subflow.reporter.as_ref()?.due()).min();
         let dues = [self.compound.due(), reports, self.reorder.due(), goodbye, self.key_frames.due()];
         let at = dues.into_iter().flatten().min();
-        // After `poll` has returned all output, the wake-up time is in the future.
+        // [`Endpoint::wake`] must return a time that is later than the last `now`.
         let at = at.filter(|_| !self.ended)?.max(self.handled + Span::from_nanos(1));
         Some(Wake { at, reason: WakeReason::Report })
     }

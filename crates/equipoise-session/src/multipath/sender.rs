@@ -36,15 +36,16 @@ use equipoise::units::{Instant, Rate, SenderClock, Span};
 /// share. If all paths are dead, all are treated as alive, because none is better than another. Then the total rate is
 /// halved for each report interval without an answer, and after [`Sender::CIRCUIT_S`] seconds the media stops.
 ///
-/// With [`Total::Pooled`], one controller gets the delay of all paths as if it were the delay of one path: mean `Σ w_i
-/// x_i` and variance `Σ w_i² σ_i²`, if path `i` has the share `w_i` of the rate, the mean delay `x_i` and the variance
-/// `σ_i²`. If the controller has a delay target, the same control law applies to this delay.
+/// With [`Total::Pooled`], one controller gets the delay of all paths as if it were the delay of one path. If path `i`
+/// has the share `w_i` of the rate, the mean delay `x_i` and the variance `σ_i²`, the mean is `Σ w_i x_i` and the
+/// variance is `Σ w_i² σ_i²`. A controller with a delay target applies the same control law to this delay as to the
+/// delay of one path.
 ///
 /// With [`Total::PerPath`], each path has its own controller, as in a session over this path alone. The controller gets
 /// reports on the path's packets (RFC 8888, by sub-flow sequence number). The controller's rate is limited by the
-/// delivery rate that answers on the path prove, and is halved if answers are missing. The total is the sum over the
-/// live paths' controllers, at most [`PathLaws::highest`](super::PathLaws::highest); the scheduler assigns no path more
-/// than its controller allows. When a path is usable again, its controller restarts at the lowest rate.
+/// delivery rate that answers on the path prove, and is halved if answers are missing. The total is the sum of the
+/// rates of the live paths' controllers, at most [`PathLaws::highest`](super::PathLaws::highest); the scheduler assigns
+/// no path more than its controller allows. When a path is usable again, its controller restarts at the lowest rate.
 pub struct Sender {
     config: SenderConfig,
     period: Span,
@@ -72,23 +73,24 @@ pub struct Sender {
 }
 
 impl Sender {
-    /// Feedback that a session over several paths provides to one controller of the total ([`Total::Pooled`]).
+    /// Feedback that a session over several paths provides to a controller for all paths together ([`Total::Pooled`]).
     pub const PROVIDES: Needs = Needs::INTERVALS;
     /// Feedback that a session over several paths provides to the controller of each path ([`Total::PerPath`]).
     pub const PROVIDES_PER_PATH: Needs = Law::PROVIDES;
     /// Time between two divisions of the total rate among the paths, as in the paper (Asvarujanon 2014, Sec. 4.3).
     pub const PERIOD: Span = Span::from_secs(5);
-    /// Time in seconds without a report on any path after which no media is sent (RFC 8083, Sec. 4.1).
+    /// Time in seconds without a report on any path after which no media is sent (RFC 8083, Sec. 4.1). If three periods
+    /// are longer, they apply instead.
     pub const CIRCUIT_S: i64 = Breakers::SECONDS;
 
-    /// Creates a sender that has no paths yet. It starts at `config.start` with the rate of the controllers in `total`,
-    /// and divides the total rate among the paths again after each `period`.
+    /// Creates a sender that has no paths yet and starts at `config.start`. `total` decides on the total rate. After
+    /// each `period`, the total rate is divided among the paths again.
     ///
     /// # Errors
-    /// [`SessionError`] if RTP cannot carry the configuration; [`SessionError::Period`] if the period is shorter than a
-    /// report interval; [`SessionError::ByPacket`] if there are per-packet reports but no controller for each path;
-    /// [`SessionError::Needs`] if there is a controller for each path but no per-packet reports;
-    /// [`SessionError::TransportWide`] for transport-wide feedback.
+    /// [`SessionError`] if RTP cannot carry the configuration, or if the configuration does not fit `total`. For
+    /// example: [`SessionError::Period`] if the period is shorter than a report interval; [`SessionError::ByPacket`] if
+    /// there are per-packet reports but only one controller for all paths; [`SessionError::Needs`] if a controller
+    /// needs feedback that the configuration does not provide.
     pub fn new(
         config: SenderConfig,
         period: Span,
@@ -269,8 +271,8 @@ impl Sender {
     fn end_period(&mut self, now: Instant<SenderClock>, views: &[PathView]) {
         let told = self.paths.take_told();
         // Our reading: RFC 8083, Sec. 4 assumes one path. Here all paths count as one, with the shortest round-trip
-        // time of the paths that carried at least a tenth of the media. Relieving a path with a long queue is the
-        // scheduler's task, and no reason to cut the rate on paths that work well.
+        // time of the paths that carried at least a tenth of the media. With the round-trip time of a path with a long
+        // queue, the rate would also be cut on paths that work well, although the scheduler relieves that path.
         let trip = self.breakers.on_report(now, told.proof, told.shortest);
         let is_whole = match &mut self.control {
             Control::Pooled(governor) => {
@@ -310,8 +312,8 @@ impl Sender {
         }
     }
 
-    /// Sends the packets that the paths' pacers release. If several paths may send, the one that has sent least of its
-    /// share sends first.
+    /// Sends the packets that the paths' pacers release. If several paths may send, the one that has sent the smallest
+    /// part of its share sends first.
     fn send_media(&mut self, now: Instant<SenderClock>) {
         if self.breakers.has_stopped() {
             return;

@@ -13,8 +13,8 @@ use equipoise::units::Rate;
 
 /// How the total rate of a session over several paths is decided.
 pub enum Total {
-    /// One controller for all paths together. It gets interval summaries that combine the reports on all paths, as if
-    /// they were one path.
+    /// One controller for all paths together. It gets interval summaries that combine the reports about all paths, as
+    /// if the paths were one.
     Pooled(BoxedController),
     /// One controller for each path. It gets per-packet reports on its path.
     PerPath(PathLaws),

@@ -3,8 +3,7 @@ use equipoise::units::{Instant, SenderClock, Span};
 /// Detects whether the application uses the full rate that it is allowed.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Application {
-    /// The time since which the pacer waits for data from the application, which may be in the future; `None` while
-    /// data is queued.
+    /// When the pacer began, or will begin, to wait for data from the application; `None` while data is queued.
     waits_since: Option<Instant<SenderClock>>,
     /// The pacer's total waiting time so far, and its value at the end of the last interval.
     waited: Span,
@@ -13,7 +12,7 @@ pub(crate) struct Application {
 
 impl Application {
     /// An interval is app-limited if the application used less than this share of its rate. Our choice: the output of
-    /// encoders follows their target rate to within a few percent.
+    /// encoders follows their target rate to within a few percent, so a lower share is no mere deviation.
     const LIMITED: f64 = 0.9;
 
     /// Records that the pacer has nothing to send from `from` on.

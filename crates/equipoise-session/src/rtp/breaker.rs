@@ -40,8 +40,8 @@ pub(crate) enum Trip {
 
 /// The circuit breakers of a session (RFC 8083, Sec. 4), which act independently of its controller.
 ///
-/// Stopped media restarts after three reports that answer a request. Unless missing reports were the cause, a pause
-/// must also have passed, which doubles with each stop.
+/// Stopped media restarts after three answers to report requests. If media stopped for a reason other than missing
+/// reports, a pause must also have passed. The pause doubles with each such stop.
 #[derive(Debug)]
 pub(crate) struct Breakers {
     /// Whether the circuit breakers are enabled.
@@ -76,18 +76,18 @@ struct Stopped {
 
 impl Breakers {
     /// Time in seconds without a report after which media stops: three regular RTCP intervals of 5 s each (RFC 8083,
-    /// Sec. 4.1; RFC 3550, Sec. 6.2).
+    /// Sec. 4.1; RFC 3550, Sec. 6.2). If three report intervals are longer, they apply instead.
     pub(crate) const SECONDS: i64 = 15;
     /// k of RFC 8083, Sec. 4.2: the breaker trips if, for this number of report intervals, all reports state that no
-    /// media arrived. If the round-trip time or the time between two packets is longer than a report interval, it
-    /// replaces the report interval.
+    /// media arrived. If the round-trip time or the mean time between two packets is longer than a report interval, the
+    /// longer of these two times replaces the report interval.
     const WITHOUT_MEDIA: i64 = 5;
     /// Maximum rate as a multiple of TCP's throughput (RFC 8083, Sec. 4.3).
     const TIMES_TCP: f64 = 10.0;
     /// Number of answered requests after which stopped media restarts. Our choice.
     const ANSWERS: u32 = 3;
-    /// The first and the longest pause after a stop. Our choice: a person who redials takes longer than the first
-    /// pause.
+    /// The first and the longest pause after a stop. Our choice: a person who calls again needs longer than the first
+    /// pause, so waiting for this pause is no disadvantage.
     const PAUSE: Span = Span::from_secs(5);
     const LONGEST_PAUSE: Span = Span::from_secs(300);
 
@@ -210,8 +210,9 @@ impl Breakers {
         usize::try_from(self.without_media).unwrap_or(usize::MAX) >= limit
     }
 
-    /// Whether the rate is too high for the losses (RFC 8083, Sec. 4.3), with the simplified equation, and one packet
-    /// per group of frames.
+    /// Whether the rate is too high for the losses (RFC 8083, Sec. 4.3). TCP's throughput follows from the RFC's
+    /// simplified equation. The time between two packets replaces the duration of a group of frames, which is not known
+    /// here.
     fn is_congested(&mut self, proof: Proof, round_trip: Span) -> bool {
         if proof.sent == 0 {
             return false;
@@ -242,7 +243,8 @@ impl Breakers {
     }
 }
 
-/// TCP's throughput in bit/s at a loss fraction (RFC 8083, Sec. 4.3), b = 1; infinite without loss.
+/// TCP's throughput in bit/s at a loss fraction (RFC 8083, Sec. 4.3), with b = 1 packet per acknowledgement; infinite
+/// without loss.
 fn tcp_throughput_bps(packet: Size, round_trip: Span, lost: f64) -> f64 {
     packet.as_bits() as f64 / (round_trip.as_secs_f64() * libm::sqrt(2.0 * lost / 3.0))
 }
@@ -300,8 +302,8 @@ mod tests {
         assert_eq!(first_trip(&mut breakers(), (0, 0), 20), None, "what was not sent cannot come");
     }
 
-    /// The limit is calculated by hand: for 1000 bytes, 20 ms and p = 0.06, TCP's throughput is 8000 / (0.02 ·
-    /// sqrt(0.04)) = 2 Mbit/s, so the limit is 20 Mbit/s.
+    /// The limit is calculated by hand: for packets of 1000 bytes, a round-trip time of 20 ms and a loss of 6 %, TCP's
+    /// throughput is 8000 / (0.02 · sqrt(0.04)) = 2 Mbit/s, so the limit is 20 Mbit/s.
     #[test]
     fn ten_times_tcps_throughput_is_too_much() {
         assert!((tcp_throughput_bps(PACKET, Span::from_millis(20), 0.06) - 2e6).abs() < 1.0);
@@ -309,7 +311,7 @@ mod tests {
         let mut tripped = breakers();
         assert_eq!(first_trip(&mut tripped, (2510, 2359), 20), Some((3, Trip::Tenth)));
         assert_eq!(first_trip(&mut tripped, (2510, 2359), 20), Some((3, Trip::Stop(Breaker::Congestion))));
-        // 10 round trips of 2 s are longer than 15 s, so the window has 15 reports.
+        // 10 round trips of 2 s are longer than the maximum window of 15 s, so the window has 15 reports.
         assert_eq!(first_trip(&mut breakers(), (2510, 251), 2000).map(|(second, _)| second), Some(15));
     }
 

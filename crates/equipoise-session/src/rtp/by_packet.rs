@@ -1,4 +1,4 @@
-//! A sender's state for per-packet feedback: the history of sent packets, which reports change.
+//! A sender's state for per-packet feedback. It contains the history of sent packets, which each report updates.
 
 use alloc::boxed::Box;
 
@@ -25,8 +25,7 @@ pub(crate) struct ByPacket {
     /// The transport-wide number of the next packet, which is independent of the RTP sequence number.
     next_transport: u64,
     traps: Option<Traps>,
-    /// When the last report arrived, and the total time until then for which the pacer waited for data from the
-    /// application.
+    /// When the last report arrived, and how long in total the pacer had waited for data from the application by then.
     reported: (Instant<SenderClock>, Span),
     /// Time between two reports.
     interval: Span,
@@ -38,7 +37,7 @@ pub(crate) struct ByPacket {
 
 /// Number of packets that the history remembers: 0.8 s of 1200-byte packets at 100 Mbit/s.
 const REMEMBERED: u16 = 1 << 13;
-/// One of this many transport-wide numbers is skipped, on average.
+/// One transport-wide number is skipped per this many packets, on average ([`Traps`]).
 const TRAP_EVERY: u32 = 64;
 /// Numbers of the random streams that are derived from the session's seed: for the first transport-wide number, and for
 /// the skipped numbers.
@@ -91,7 +90,8 @@ impl ByPacket {
     }
 
     /// Adapts `controller` to per-packet feedback. A law that needs interval summaries gets summaries of the per-packet
-    /// feedback.
+    /// feedback. A law that also needs the state of the playout buffer is returned unchanged, because per-packet
+    /// feedback does not contain this state.
     pub(crate) fn adapt(&self, controller: BoxedController) -> BoxedController {
         let needs = controller.needs();
         if needs.contains(Needs::INTERVALS) && !needs.contains(Needs::PLAYOUT) {
@@ -112,7 +112,8 @@ impl ByPacket {
         Some(self.next_transport as u16)
     }
 
-    /// Records that the packet with this number in its stream was sent at `now`.
+    /// Records that packet `sequence` of its stream was sent at `now`. Returns the description of the packet for the
+    /// controller.
     pub(crate) fn on_sent(&mut self, now: Instant<SenderClock>, sequence: u64, size: Size) -> SentPacket {
         let number = match self.format {
             Format::CongestionFeedback => sequence,
@@ -135,9 +136,9 @@ impl ByPacket {
         self.history.reference(now)
     }
 
-    /// Processes a report that arrived at `now`. `waited` is the total time for which the pacer waited for data from
-    /// the application; `pacing` is the pacing rate as a multiple of the rate. Returns the feedback for the controller
-    /// and the event for observers.
+    /// Processes a report that arrived at `now`. `waited` is the total time since the session's start for which the
+    /// pacer waited for data from the application. `pacing` is the pacing rate as a multiple of the rate that the
+    /// application may use. Returns the feedback for the controller and the event for observers.
     pub(crate) fn on_report<I>(
         &mut self,
         now: Instant<SenderClock>,
@@ -165,10 +166,10 @@ impl ByPacket {
         self.history.in_flight()
     }
 
-    /// Records that the request sent at `asked` was answered. Packets that were sent more than two report intervals
-    /// before the previously answered request no longer count as in flight, because reports on them are overdue. If all
-    /// packets are lost but requests are answered, no per-packet report is sent, and this call reduces the data in
-    /// flight instead.
+    /// Records that the request sent at `asked` was answered. Packets that were sent more than two intervals of
+    /// per-packet reports before the previously answered request no longer count as in flight, because per-packet
+    /// reports on them are overdue. If all packets are lost but requests are answered, no per-packet report is sent,
+    /// and this call reduces the data in flight instead.
     pub(crate) fn on_answer(&mut self, asked: Instant<SenderClock>) {
         let before = core::mem::replace(&mut self.answered, asked);
         self.history.give_up_before(before - self.interval * 2);

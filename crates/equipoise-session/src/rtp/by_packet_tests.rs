@@ -1,5 +1,5 @@
-//! Tests of sessions with per-packet feedback: which feedback control laws get, and that forged feedback does not raise
-//! the rate.
+//! Tests of sessions with per-packet feedback: which feedback is passed to control laws, and that forged feedback does
+//! not raise the rate.
 
 use alloc::boxed::Box;
 use alloc::vec;
@@ -62,8 +62,8 @@ fn arrived<F>(ends: &TwoEnds<F>, from: u64, to: u64) -> f64 {
     sizes.sum::<u64>() as f64 * 1e3 / (to - from) as f64
 }
 
-/// A controller that asserts that it gets no interval summaries, and that each packet of a probe has the number of its
-/// own probe. Its allowance and its probe are configured.
+/// A controller with the given allowance and probe. It asserts that it gets no interval summaries, that feedback on
+/// arrived packets has a round-trip time, and that each packet of a probe has the number of the controller's probe.
 #[derive(Debug)]
 struct Told {
     allowance: Allowance,
@@ -107,8 +107,8 @@ fn entry(name: &str) -> &'static Entry {
     find(name).expect("in the catalogue")
 }
 
-/// Both per-packet laws and interval laws, which use the adapter, must use a link of 2 Mbit/s well and not exceed its
-/// rate.
+/// Per-packet laws, and interval laws through the adapter [`Intervals`](equipoise::control::adapt::Intervals), must use
+/// at least 60 % of a link of 2 Mbit/s (some laws 20 %) and not exceed its rate.
 #[test]
 fn every_law_fills_a_link_by_either_format() {
     let provided = config(Format::TransportWide).provides();
@@ -158,7 +158,8 @@ fn packets_of_lost_and_late_reports_are_unknown_and_not_lost() {
             _ => sum,
         });
         let sent = told.count(|event| matches!(event, Event::MediaReceived { .. })) as u64;
-        // Reports of RFC 8888 repeat the last packets of the previous report.
+        // Reports of RFC 8888 repeat the last packets of the previous report, so almost all packets are reported
+        // although reports are lost. Transport-wide reports repeat no packets.
         let enough = match format {
             Format::CongestionFeedback => counted.0 > sent / 20 * 19,
             Format::TransportWide => counted.0 > sent / 2 && counted.2 > sent / 20,
@@ -234,7 +235,7 @@ fn a_probe_is_sent_at_its_rate_and_within_what_a_session_may_send_unproved() {
         ends.run_until(500);
         let sent = ends.events.iter().filter(|(_, event)| matches!(event, Event::MediaSent { .. }));
         // Packets of the probe are 2 ms apart. The probe budget is 14 600 bytes plus the data of half a second at 800
-        // kbit/s.
+        // kbit/s, which is 50 000 bytes. This is enough for 65 packets.
         let times: Vec<_> = sent.map(|(at, _)| *at).collect();
         let burst = times.windows(2).take_while(|pair| pair[1] - pair[0] < 3 * MILLI).count() + 1;
         assert!(burst.abs_diff(leave) <= 1, "{packets}: {burst}");
@@ -301,8 +302,8 @@ fn heard(sender: &mut Sender, datagram: &[u8]) -> (usize, Vec<DropReason>, bool)
     (taken, ignored, stopped)
 }
 
-/// The false feedback is on packets that were never sent or not sent yet, from another source, in another format, cut
-/// short, or a duplicate.
+/// The false feedback covers packets that were never sent or not sent yet, covers another stream, has the other format,
+/// is cut short, or is a duplicate.
 #[test]
 fn invented_feedback_is_counted_and_changes_nothing() {
     for format in FORMATS {
@@ -349,8 +350,9 @@ fn who_acknowledges_numbers_that_were_left_out_stops_the_media() {
     assert!(sender.is_circuit_broken());
 }
 
-/// Generates the actions of a hostile or faulty receiver. Each action waits for some ms, and then sends a report: its
-/// first number, relative to the session's first number, and its number of packets.
+/// Generates the actions of a hostile or faulty receiver: each waits for some time and then sends a report. An action
+/// consists of the time in ms, the first packet number in the report relative to the session's first number, and the
+/// number of packets in the report.
 fn mischief() -> impl Strategy<Value = Vec<(u64, u16, u16)>> {
     let begin = prop_oneof![60_000u16..=u16::MAX, 5000u16..40_000];
     proptest::collection::vec((0u64..400, begin, 1u16..60), 1..20)

@@ -18,8 +18,8 @@ fn ap() -> BoxedController {
     ap.build(&ap.parse(&given).expect("right"), Size::from_bytes(1000)).expect("right")
 }
 
-/// Returns the delay of media packet `number` in ms: 20 ms, plus a queueing delay of 0 to 9 ms that does not depend on
-/// the session's rate.
+/// Returns the delay, in ms, of the media packet that is datagram `number`: 20 ms, plus a queueing delay of 0 to 9 ms
+/// that does not depend on the session's rate.
 fn path(number: u64, _: bool) -> Vec<u64> {
     vec![20 + number * 7_919 % 10]
 }
@@ -80,8 +80,8 @@ fn an_estimated_one_way_delay_is_off_by_no_more_than_it_says() {
     });
     let offset = compared.expect("many reports");
     let off = (offset.receiver_ahead.as_secs_f64() - 7200.0).abs();
-    // Media packets take 15 ms longer than requests. An estimate from the round-trip times of requests and reports
-    // cannot detect this.
+    // Media packets take at least 15 ms longer than requests. An estimate from the round-trip times of requests and
+    // reports cannot detect this, so its error may exceed the stated uncertainty by 15 ms.
     assert!(off <= offset.uncertainty.as_secs_f64() + 0.015, "{off} s of {}", offset.uncertainty);
 }
 

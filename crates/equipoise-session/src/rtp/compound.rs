@@ -5,9 +5,10 @@ use equipoise::units::{Instant, Span};
 
 /// Determines when the next full RTCP compound packet is due.
 ///
-/// Source: RFC 3550, Sec. 6.2 and 6.3.1, for a session with two members. The interval is the minimum of 5 s, multiplied
-/// by a random factor from 0.5 to 1.5 and divided by e − 3/2. Our reading: the minimum always applies, because the
-/// limit of 5 % of the session's bandwidth would need a longer interval only below about 10 kbit/s.
+/// Source: RFC 3550, Sec. 6.2 and 6.3.1, for a session with two members. The interval is the minimum interval, 5 s,
+/// multiplied by a random factor from 0.5 to 1.5 and divided by e − 3/2. Our reading: the minimum interval always
+/// applies. The limit of 5 % of the session's bandwidth would need a longer interval only if that bandwidth were below
+/// about 10 kbit/s.
 #[derive(Clone, Debug)]
 pub(crate) struct CompoundTimer<C> {
     due: Option<Instant<C>>,
@@ -17,7 +18,8 @@ pub(crate) struct CompoundTimer<C> {
 impl<C> CompoundTimer<C> {
     /// Minimum interval (RFC 3550, Sec. 6.2).
     const MINIMUM_S: f64 = 5.0;
-    /// e − 3/2: compensates for the shorter interval caused by reconsideration (RFC 3550, Sec. 6.3.1).
+    /// e − 3/2: the interval is divided by this number, because timer reconsideration lengthens it (RFC 3550, Sec.
+    /// 6.3.1).
     const COMPENSATION: f64 = core::f64::consts::E - 1.5;
 
     /// Creates a timer that is not running yet.

@@ -7,11 +7,11 @@ use equipoise::units::{Instant, SenderClock, Span};
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Delays {
-    /// One-way delays as reported, with clocks that agree; the receiver selects an interval's packets (Waki 2013, Eq.
-    /// 13).
+    /// One-way delays as reported by a receiver that knows the relation of the clocks. The receiver selects an
+    /// interval's packets (Waki 2013, Eq. 13).
     #[default]
     Agreed,
-    /// One-way delays with clocks that are declared to be synchronised.
+    /// One-way delays: the differences of the two clocks, which are declared to be synchronised.
     Synchronised,
     /// One-way delays with a clock offset estimated from round trips: accurate to half of the shortest round-trip time.
     Estimated,
@@ -28,7 +28,7 @@ pub(super) struct DelayReader {
 
 /// The delay that a report provides for the controller.
 pub(super) enum Reading {
-    /// Delay statistics; `None` if the report has too few samples.
+    /// Delay statistics; `None` if the report has too few samples, or if the clocks were not compared yet.
     Delay(Option<DelaySummary>),
     /// No value, because a clock was set during the interval.
     Spoilt,

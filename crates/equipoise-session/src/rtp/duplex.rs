@@ -69,7 +69,7 @@ const RECEIVING_STREAM: u64 = 2;
 /// Our readings: an endpoint that has sent no media for two report intervals requests no report, and its circuit
 /// breaker does not count that time. An answer always has a report block; any other report has a block if media arrived
 /// since the last block. After [`Input::Stop`], media in flight to this endpoint is accepted until the peer's BYE, but
-/// the endpoint sends nothing and needs no wake-up.
+/// the endpoint sends nothing, and needs a wake-up only to deliver such media.
 ///
 /// `C` is this endpoint's clock, both for sending and for receiving.
 pub struct Duplex<C> {
@@ -105,7 +105,8 @@ impl<C> Duplex<C> {
     ///
     /// # Errors
     /// [`SessionError`] if RTP cannot carry the configuration, if both endpoints have the same synchronisation source,
-    /// or if per-packet reports are configured.
+    /// if the report interval is too short, if per-packet reports are configured, or if the controller needs feedback
+    /// that the session does not provide or decides on no rate.
     pub fn new(config: DuplexConfig, controller: BoxedController) -> Result<Self, SessionError> {
         let found = config.sending.stream.ssrc;
         if found == config.peer {
@@ -211,7 +212,8 @@ impl<C> Duplex<C> {
         if self.phase == Phase::Open { self.sender.on_report(now, report) } else { Ok(()) }
     }
 
-    /// Splits the extension of a report from `ssrc` into a report and a request.
+    /// Splits the extension of an SR or RR from `ssrc` into its two parts: a report for the sending role, and a request
+    /// for the receiving role.
     fn part<'a>(&mut self, ssrc: u32, extension: &'a [u8]) -> Result<JointExtension<'a>, DropReason> {
         if ssrc != self.peer {
             return Err(DropReason::Foreign);
@@ -278,8 +280,8 @@ impl<C> Duplex<C> {
                 self.write(Some(info), block, &[&answer.extension, &asked]);
             }
             request => {
-                // The request is sent first. If it were sent after a report with the same time, it would look like a
-                // duplicate.
+                // The request is sent first. Both datagrams are SRs with the same time, and the peer would take a
+                // request in the second one for a duplicate.
                 if let Some((info, asked)) = request {
                     self.write(Some(info), None, &[&asked]);
                 }
@@ -310,7 +312,7 @@ impl<C> Duplex<C> {
         });
     }
 
-    /// Returns the sender information of this endpoint; `None` if it has sent no media recently.
+    /// Returns the sender information of this endpoint; `None` if its sending role is not [active](Sender::is_active).
     fn sender_info(&self, now: Instant<SenderClock>) -> Option<SenderInfo> {
         self.sender.is_active().then(|| self.sender.packetiser().sender_info(now))
     }
@@ -370,8 +372,8 @@ impl<C> Endpoint for Duplex<C> {
         if self.receiver.has_output() {
             return self.receiver.poll();
         }
-        // Reports are sent before media that is due at the same time, because a report covers the packets sent before
-        // it.
+        // Requests are sent before media that is due at the same time, because a request covers only the packets sent
+        // before it.
         if !self.outbox.is_empty() {
             return self.outbox.poll();
         }

@@ -35,8 +35,8 @@ fn both_ends_ask_and_answer_as_senders_with_a_block_on_the_other() {
         })
         .collect();
     assert_eq!(ends.exchange(0), expected);
-    // The samples are as in a one-way session: the packets that were sent from 20 ms after the previous request until
-    // the present request.
+    // The samples are as in a one-way session: the packets that were sent more than 20 ms after the previous request
+    // and before the present request.
     assert_eq!([applied(&ends, 0), applied(&ends, 1)], [vec![(97, 0.0), (97, 0.0)], vec![(97, 0.0), (97, 0.0)]]);
     assert_eq!(ends.ignored(), []);
 }
@@ -77,8 +77,8 @@ fn a_silent_end_reports_as_a_receiver_and_asks_for_nothing() {
             "2010 far SR1 report",
             "3000 far SR1 request",
             "3010 far SR1 report",
-            // At 4 s the endpoint `far` is still a sender, because it sent media after its request of 2 s. It sent no
-            // media after its request of 3 s.
+            // At 4 s the endpoint `far` is still a sender, because it sent media after its request of 2 s. At
+            // 4.01 s it no longer is, because it sent no media after its request of 3 s.
             "4000 far SR1 request",
             "4010 far RR1 report",
             "5010 far RR1 report",
@@ -337,8 +337,8 @@ proptest! {
     fn the_controllers_of_the_two_directions_do_not_mix(
         ways in proptest::collection::vec(5u64..60, 1..20), lost in 2u64..20, constant in 5u64..40,
     ) {
-        // Delay and loss are random for the media of the endpoint `far`, and constant for the media of the endpoint
-        // `near`. All reports have the same delay.
+        // In the disturbed run, the media of the endpoint `far` has losses and varying delays. All other datagrams
+        // arrive after the same delay.
         let run = |disturbed: bool| {
             let ways = ways.clone();
             let mut number = 0;

@@ -1,4 +1,4 @@
-//! Detects from reports whether ECN marks survive a path. Used by the sender on the path.
+//! Detects from reports whether ECN marks survive a path. A sender has one such detector for each path.
 
 use super::proof::Proof;
 use crate::Ecn;
@@ -6,8 +6,9 @@ use crate::wire::MarkReport;
 
 /// The ECN field with which a path's media packets are sent, and whether the field survives the path.
 ///
-/// Source: RFC 6679, Sec. 7.2.3 (all packets may be ECN-capable from the first on, if failures are detected), 7.4.2 (a
-/// path clears the field if all packets arrive as Not-ECT) and 7.4.1 (after a failure, packets are sent as Not-ECT).
+/// Source: RFC 6679, Sec. 7.2.3 (all packets may be ECN-capable from the first on, provided that the sender uses
+/// failure detection), 7.4.2 (a path clears the field if all packets arrive as Not-ECT) and 7.4.1 (after a failure,
+/// packets are sent as Not-ECT).
 ///
 /// Our readings: ECN fails on a path if, according to the reports, none of [`PathEcn::ENOUGH`] consecutive packets
 /// arrived with ECT or CE. Until a first packet arrives with ECT or CE, lost packets count as well, because some hosts
@@ -21,7 +22,7 @@ pub(crate) struct PathEcn {
     marks: MarkReport,
     /// Whether any packet has arrived with ECT or CE.
     has_passed: bool,
-    /// Number of packets since the last report according to which some packets had arrived with ECT or CE.
+    /// Number of packets, counted towards a failure, since the last report that showed new arrivals with ECT or CE.
     without: u64,
 }
 
@@ -40,8 +41,9 @@ impl PathEcn {
         self.says
     }
 
-    /// Applies a report: its `marks` and the `proof` of the packets since the last report. Returns the share of marked
-    /// packets among the ECN-capable packets that arrived since then; `None` if there is no such packet.
+    /// Applies a report: its `marks` and the `proof` of the packets since the previous report. Returns the share of
+    /// marked packets among the packets that arrived with ECT or CE since the previous report. Returns `None` if there
+    /// is no such packet, if more packets are reported as marked than as arrived, or if packets are sent as Not-ECT.
     pub(crate) fn on_report(&mut self, marks: Option<MarkReport>, proof: &Proof) -> Option<f64> {
         if self.says == Ecn::NotCapable {
             return None;
@@ -56,8 +58,8 @@ impl PathEcn {
         marks.share_since(before)
     }
 
-    /// If ECN failed with the last report, returns the number of packets without ECT or CE; from now on, packets are
-    /// sent as Not-ECT.
+    /// If ECN failed with the last report, changes the ECN field of further packets to Not-ECT, and returns the number
+    /// of packets without ECT or CE.
     pub(crate) const fn take_failure(&mut self) -> Option<u64> {
         if self.without < Self::ENOUGH {
             return None;

@@ -92,8 +92,7 @@ fn a_path_that_begins_to_clear_the_field_is_found_out() {
     assert_eq!((came(&ends, 0, 5000), came(&ends, 9010, 15_000)), (vec![Ecn::Ect0], vec![Ecn::NotCapable]));
 }
 
-/// Both paths drop packets for a while. A host that drops ECN-capable packets does so from the start, but an outage
-/// begins later.
+/// The first path drops all ECN-capable packets from the start. The second path has an outage, which begins later.
 #[test]
 fn a_host_that_drops_what_may_be_marked_is_told_from_an_outage() {
     let mut ends = bench(|passing| passing.ecn != Ecn::NotCapable);

@@ -32,9 +32,9 @@ pub(crate) struct Exchange {
     next_sequence: u64,
     last_applied: Option<u64>,
     skipped: bool,
-    /// Number of requests sent since the last answer while media is stopped.
+    /// Number of unanswered requests sent while media is stopped; 0 after each answer, and while media is sent.
     backed_off: u32,
-    /// Number of consecutive reports that answer no request.
+    /// Number of reports since the last applied one that answered no request.
     strays: u32,
     /// Whether the network reported the destination as unreachable, and no report was applied since.
     unreachable: bool,
@@ -67,7 +67,7 @@ struct Request {
 #[derive(Debug)]
 #[expect(clippy::large_enum_variant, reason = "there is one at a time, on the stack")]
 pub(crate) enum Told {
-    /// The report contains nothing new.
+    /// The report contains nothing for the sender.
     Nothing,
     /// The report shows only that the receiver is alive.
     Alive,
@@ -88,13 +88,14 @@ impl Exchange {
     /// Number of the latest requests for which an answer is accepted; an answer to an older request counts as stray.
     /// Our choice: enough for a round trip of 6 s and a request every 100 ms.
     const KEPT: usize = 64;
-    /// If this number of consecutive reports are stray, they are assumed to be guesses of an attacker.
+    /// If this number of reports are stray and no report is applied in between, they are assumed to be guesses of an
+    /// attacker.
     const STRAYS: u32 = 64;
     /// Maximum factor by which the request interval is lengthened while media is stopped; the factor doubles with each
     /// unanswered request.
     const RAREST: i64 = 8;
     /// If the network reports the destination as unreachable, the receiver counts as silent after this time without a
-    /// report. Also the round-trip time that is assumed before the first measurement.
+    /// report. [`Exchange::is_unanswered`] also assumes this round-trip time before the first measurement.
     const UNREACHABLE: Span = Span::from_secs(1);
     /// Number of missing reports after which the rate is halved (Waki 2013, Sec. 5.1).
     pub(crate) const MISSING: u64 = 3;
@@ -173,8 +174,8 @@ impl Exchange {
         self.unreachable = true;
     }
 
-    /// Whether at least `STRAYS` consecutive reports answered no request. Then they are assumed to come from an
-    /// attacker who guesses the sending time and the nonce of a request.
+    /// Whether at least `STRAYS` reports since the last applied one answered no request. Then they are assumed to come
+    /// from an attacker who guesses the sending time and the nonce of a request.
     pub(crate) const fn is_guessed_at(&self) -> bool {
         self.strays >= Self::STRAYS
     }
@@ -251,7 +252,7 @@ impl Exchange {
         }
     }
 
-    /// Whether a request is still unanswered after two round-trip times.
+    /// Whether a request after the last answered one is still unanswered after two round-trip times.
     pub(crate) fn is_unanswered(&self, now: Instant<SenderClock>) -> bool {
         let answered = self.last_applied.map_or(0, |number| number + 1);
         let first = self.asked.iter().find(|request| request.number >= answered);
@@ -259,8 +260,8 @@ impl Exchange {
         first.is_some_and(|first| now - first.departed.at >= round_trip * 2)
     }
 
-    /// Whether three or more requests are unanswered, and the first of them was sent at least a round-trip time and two
-    /// report intervals ago.
+    /// Whether three or more requests were sent after the last answered one, and the first of them was sent at least a
+    /// round-trip time and two report intervals ago.
     fn misses_reports(&self, now: Instant<SenderClock>) -> bool {
         let answered = self.last_applied.map_or(0, |number| number + 1);
         let unanswered = self.next_number - answered;

@@ -22,9 +22,10 @@ const MAX: f64 = 4e6;
 const WAY: u64 = 10 * MILLI;
 const SECOND: u64 = 1000 * MILLI;
 
-/// Creates a session with the controller AP over a path with 5 Mbit/s and 10 ms each way, and a report every 250 ms.
-/// `fate` decides on each datagram, given a random number: `[]` loses it, `[0]` delivers it, `[0, 7]` delivers it and a
-/// copy 7 ms later, `[50]` delays it by 50 ms.
+/// Creates a session with the controller AP and a report every 250 ms. The path has 5 Mbit/s from the sender to the
+/// receiver, and a delay of 10 ms each way. `fate` decides on each datagram, given a random number from 0 to 1: `[]`
+/// loses the datagram, `[0]` delivers it, `[0, 7]` delivers it and a copy 7 ms later, `[50]` delays it by a further
+/// 50 ms.
 fn bench(
     seed: u64,
     payload: Payload,
@@ -95,8 +96,8 @@ impl Story {
         1.0 - self.received as f64 / self.sent as f64
     }
 
-    /// Returns after how many half seconds from index `from` on the rate has recovered: it is again at least `share` of
-    /// its mean over the 8 half seconds before `from`. The first 4 half seconds are ignored.
+    /// Returns the number of half seconds from index `from` until the rate has recovered: until it is at least `share`
+    /// times its mean over the 8 half seconds before `from`. The first 4 half seconds after `from` are not tested.
     fn recovery(&self, from: usize, share: f64) -> Option<usize> {
         let before = &self.rates[from - 8..from];
         let level = share * before.iter().sum::<f64>() / before.len() as f64;

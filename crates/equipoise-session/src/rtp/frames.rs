@@ -16,12 +16,14 @@ use super::stream::Generated;
 /// share sequence numbers with the video, so that one report covers both.
 #[derive(Clone, Debug)]
 pub struct LiveMedia {
-    /// The video encoder. Its target is the session's rate minus the rates of audio and of packet headers.
+    /// The video encoder. Its target is the session's rate minus the rate of packet headers and, if the audio rate is
+    /// constant, the audio rate.
     pub video: Option<Encoder>,
     /// The audio encoder, usually with a constant rate.
     pub audio: Option<Encoder>,
-    /// Pacing rate as a multiple of the encoders' rate, at least 1: a frame is available at once, and sending it should
-    /// not take until the next frame. The session's limits apply to the result.
+    /// Pacing rate as a multiple of the session's rate, at least 1. The pacing rate should be higher than the session's
+    /// rate, because a frame becomes available as a whole and should be sent before the next frame is captured. If the
+    /// controller sets a pacing rate, that one is used instead. The maximum rate that reports prove limits both.
     pub pacing: f64,
     /// A video frame is skipped if the data already queued would take longer than this to send; with `None`, no frame
     /// is skipped for this reason.
@@ -29,8 +31,8 @@ pub struct LiveMedia {
 }
 
 impl LiveMedia {
-    /// The usual value of [`pacing`](Self::pacing). Our choice, and also the value of `SCReAM` v2: a frame is sent
-    /// within two thirds of the time until the next frame.
+    /// The usual value of [`pacing`](Self::pacing). Our choice, and also the value of `SCReAM` v2: a frame of
+    /// average size is sent within two thirds of the time until the next frame.
     pub const PACING: f64 = 1.5;
 }
 
@@ -82,7 +84,7 @@ impl FrameQueue {
         Self { media, start, audio: waiting(Medium::Audio), video: waiting(Medium::Video) }
     }
 
-    /// Returns the pacing rate as a multiple of the encoders' rate.
+    /// Returns the pacing rate as a multiple of the session's rate.
     pub(super) const fn pacing(&self) -> f64 {
         self.media.pacing.max(1.0)
     }
@@ -144,8 +146,8 @@ impl FrameQueue {
         self.audio.next(most).or_else(|| self.video.next(most))
     }
 
-    /// Returns the rate for video frames, without packet headers. For each frame, half a packet header is subtracted,
-    /// because the last packet of a frame is not full.
+    /// Returns the rate for video frames, without audio and packet headers. The last packet of a frame is, on average,
+    /// half full. Therefore half a packet header per frame is subtracted in addition to the headers of full packets.
     fn video_target(&self, room: Room) -> Rate {
         let header = (room.packet - room.media).as_bits() as f64;
         let frames_per_second = |encoder: &Encoder| Some(1.0 / encoder.frame_interval()?.as_secs_f64());

@@ -15,7 +15,8 @@ use equipoise_path::video::Encoder;
 const MBPS: Rate = Rate::from_bps(1_000_000);
 const FRAME: Span = Span::from_millis(40);
 
-/// A media packet that was sent: its time in ms, its header, the bytes of media in it, and the content of its event.
+/// A media packet that was sent: its time in ms, its header, the bytes of media in it, and the content of its
+/// `MediaSent` event.
 struct Left {
     millis: f64,
     header: RtpHeader,
@@ -90,7 +91,7 @@ fn run(mut sender: Sender, until: Span) -> (Vec<Left>, Vec<(f64, Event)>) {
     (both.collect(), events)
 }
 
-/// Creates an encoder that makes 25 frames of 5000 bytes per second: 1 Mbit/s without headers.
+/// Creates an encoder that makes 25 frames per second of 5000 bytes each: 1 Mbit/s without headers.
 fn video() -> Encoder {
     Encoder::constant(MBPS, FRAME)
 }
@@ -113,7 +114,7 @@ fn a_packet_has_a_part_of_one_frame_and_the_time_of_its_capture() {
     assert_eq!(left[6].header.timestamp.wrapping_sub(first[0].header.timestamp), 3600, "40 ms at 90 kHz");
     let last = first[5].fragment.expect("a part of a frame");
     assert_eq!(last, Fragment { medium: Medium::Video, frame: 0, is_last: true });
-    // 1000 bytes at 3 Mbit/s take 2.667 ms.
+    // 1000 bytes at the pacing rate of 3 Mbit/s take 2.667 ms.
     assert!((first[1].millis - 8.0 / 3.0).abs() < 1e-3 && (first[5].millis - 40.0 / 3.0).abs() < 1e-3);
     assert_eq!(first[5].waited.as_nanos(), (first[5].millis * 1e6) as i64);
 }
@@ -128,7 +129,8 @@ fn audio_goes_first() {
     assert_eq!(of(Medium::Audio).count(), 50);
     for packet in of(Medium::Audio) {
         assert_eq!((packet.media, packet.header.payload_type, packet.header.marker), (50, 97, true));
-        // At most one full video packet, at 750 kbit/s, may be sent before the audio packet.
+        // At most one full video packet may be sent before the audio packet. This takes 10.67 ms at the pacing rate of
+        // 750 kbit/s.
         assert!(packet.waited.as_millis_f64() < 10.7, "{:?}", packet.waited);
     }
     assert!(of(Medium::Video).any(|it| it.waited > FRAME * 5), "the video is more than the rate allows");
@@ -136,8 +138,8 @@ fn audio_goes_first() {
     assert!(numbers.windows(2).all(|pair| pair[1] == pair[0] + 1), "one numbering for both");
 }
 
-/// The video encoder's rate is twice the allowed rate. At most about 8 kB of video are queued, which is 130 ms at the
-/// allowed rate, and more than a quarter of the frames are skipped.
+/// The video encoder's rate is twice the allowed rate. At most 8750 bytes of video are queued: the data of 60 ms at the
+/// allowed rate, and one frame. More than a quarter of the frames are skipped.
 #[test]
 fn frames_are_skipped_while_what_waits_takes_too_long() {
     let media = LiveMedia { skip_after: Some(Span::from_millis(60)), ..live(video(), None) };
@@ -150,8 +152,8 @@ fn frames_are_skipped_while_what_waits_takes_too_long() {
     assert_eq!(frames(|_| true), 50);
     let skipped = frames(Option::is_none);
     assert!((10..35).contains(&skipped), "{skipped}");
-    // The longest wait is that of a frame that is encoded while 60 ms of data at 500 kbit/s are queued, plus the time
-    // to send its own 5000 bytes at 750 kbit/s.
+    // The last packet of a frame waits longest. Sending the data queued before the frame takes at most 60 ms. Sending
+    // the frame takes at most 64 ms: six packets of at most 1000 bytes at the pacing rate of 750 kbit/s.
     let longest = left.iter().map(|it| it.waited).max().expect("packets");
     assert!(longest < Span::from_millis(60 + 64), "{longest}");
 }
@@ -179,7 +181,8 @@ fn nothing_is_captured_in_a_pause() {
     assert_eq!(after, [710.0, 718.0], "at the rate from the first packet on");
 }
 
-/// If it fails, a sender with `--max-rate 8M` sends at 10.8 Mbit/s.
+/// If it fails, a source that always has data sends at the controller's pacing rate: with `--max-rate 8M` and the
+/// controller `equipoise`, at 10.8 Mbit/s.
 #[test]
 fn what_has_no_end_leaves_at_the_rate_and_frames_at_their_pace() {
     let (left, _) = run(of_law(Box::new(Paced(MBPS)), Supply::Unlimited, vec![]), Span::from_secs(2));

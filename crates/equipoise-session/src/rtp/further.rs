@@ -8,11 +8,11 @@ use crate::DropReason;
 #[derive(Debug)]
 pub(crate) struct FurtherSource {
     pub(crate) queue: PayloadQueue,
-    /// The further source's SSRC, and when its last packet was received.
+    /// The further source's SSRC, and when its last packet was queued.
     source: Option<(u32, Instant<SenderClock>)>,
 }
 
-/// If no packet of the further source was received for this time, another source may replace it. This is necessary
+/// If no packet of the further source was queued for this time, another source may replace it. This is necessary
 /// because a restarted program chooses a new SSRC.
 const FORGOTTEN: Span = Span::from_secs(2);
 
@@ -23,11 +23,12 @@ impl FurtherSource {
         Self { queue: PayloadQueue::new(None, patience), source: None }
     }
 
-    /// Queues a packet of the source `ssrc`; the first source seen becomes the further source.
+    /// Queues a packet of the source `ssrc`. The first source seen becomes the further source. After [`FORGOTTEN`]
+    /// without a packet of the further source, another source may replace it.
     ///
     /// # Errors
-    /// [`DropReason::Foreign`] if another source is the further source; otherwise the same errors as
-    /// [`PayloadQueue::offer`].
+    /// [`DropReason::Foreign`] if another source is the further source and must not be replaced yet; otherwise the same
+    /// errors as [`PayloadQueue::offer`].
     pub(crate) fn offer(
         &mut self,
         now: Instant<SenderClock>,

@@ -47,7 +47,7 @@ fn audio_leaves_before_the_video_that_waits_and_both_come_out_as_they_were() {
         bench.packets.iter().filter(|packet| packet[8..12] == source.to_be_bytes()).cloned().collect()
     };
     assert!(of(AUDIO) == audio && of(VIDEO) == video, "{} and {}", of(AUDIO).len(), of(VIDEO).len());
-    // A video packet takes about 8.4 ms at this rate, and each audio packet waits for at most one video packet.
+    // A video packet takes about 8.4 ms at 1 Mbit/s, and each audio packet waits for at most one video packet.
     let waits: Vec<_> = bench
         .events
         .iter()

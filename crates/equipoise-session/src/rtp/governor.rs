@@ -12,16 +12,17 @@ use super::proof::Proof;
 
 /// A session's controller, and a limit on the rates that it decides.
 ///
-/// Whatever rate the controller allows, the session's rate is at most twice the delivery rate that reports prove. It is
-/// at most the delivery rate itself if a tenth or more of the packets is lost, and is halved for each interval in which
-/// no report arrives. Our choice, after RFC 5348, Sec. 4.3 (twice the receive rate) and RFC 8083, Sec. 4.3. A control
-/// law that must act as printed is limited only after missing reports and by the circuit breakers; a fixed rate is
-/// limited only by the circuit breakers.
+/// Whatever rate the controller allows, the session's rate is at most twice the delivery rate that reports prove. A
+/// per-packet law may also use the rate at which a short burst of packets arrived, such as a probe. If a tenth or more
+/// of the packets is lost, the session's rate is at most the delivery rate itself. The session's rate is halved for
+/// each interval in which no report arrives. Our choice, after RFC 5348, Sec. 4.3 (twice the receive rate) and RFC
+/// 8083, Sec. 4.3. A control law that must act as printed is limited only after missing reports and by the circuit
+/// breakers; a fixed rate is limited only by the circuit breakers.
 #[derive(Debug)]
 pub(crate) struct Governor {
     controller: BoxedController,
     rate: Rate,
-    /// Maximum rate that the reports allow; `None` for no limit.
+    /// Maximum rate because of reports, missing reports, circuit breakers, or a new path; `None` for no limit.
     cap: Option<Rate>,
     /// How much was sent and how much arrived, according to the latest reports.
     proofs: VecDeque<Proof>,
@@ -33,7 +34,8 @@ pub(crate) struct Governor {
 }
 
 /// The delivery rate is computed from the latest reports that together cover this time. The delivery rate of a single
-/// short interval is too noisy, because the delay of its report varies.
+/// short interval is too noisy, because the delay of its report varies and affects the measured duration of the
+/// interval.
 const PROVED_OVER: Span = Span::from_millis(900);
 /// For per-packet laws, the delivery rate is also computed over this shorter time. The higher of both rates counts.
 const PROVED_BY_PACKETS: Span = Span::from_millis(200);
@@ -90,14 +92,14 @@ impl Governor {
         self.controller.allowance().window
     }
 
-    /// Returns the probe to send now, if any. There is no probe after a circuit breaker cut the rate, and none beyond
-    /// the probe budget.
+    /// Returns the probe to send now, if any. There is no probe while a circuit breaker limits the rate, and none
+    /// beyond the probe budget.
     pub(crate) fn probe(&self) -> Option<Probe> {
         self.controller.wanted_probe().filter(|_| !self.is_broken && self.probes.allows(self.rate))
     }
 
-    /// Records a packet sent at `now`, which belongs to the wanted probe, if there is one. Returns whether the rate
-    /// changed.
+    /// Records a packet sent at `now`. If there is a [probe](Self::probe) to send, the packet is part of the probe.
+    /// Returns whether the rate changed.
     pub(crate) fn on_sent(&mut self, now: Instant<SenderClock>, packet: SentPacket) -> bool {
         let packet = match self.probe() {
             Some(probe) => {
@@ -143,7 +145,8 @@ impl Governor {
         self.controller.needs().contains(Needs::PACKET_PAIRS)
     }
 
-    /// Returns the controller's explanation of its last decision, or the reason why that decision is overridden.
+    /// Returns the controller's explanation of its last decision. If the decision is overridden, the reason in the
+    /// result is the reason for that.
     pub(crate) fn snapshot(&self) -> Snapshot {
         let mut snapshot = self.controller.snapshot();
         if self.allowed() > self.rate {
@@ -177,8 +180,8 @@ impl Governor {
         self.decide();
     }
 
-    /// Records that this number of consecutive reports is missing. Notifies the controller and halves the rate, unless
-    /// the controller uses no feedback.
+    /// Records that this number of consecutive reports is missing. Notifies the controller. Halves the rate, unless the
+    /// controller needs no feedback.
     pub(crate) fn on_silence(&mut self, now: Instant<SenderClock>, reports: u64) {
         self.controller.on_feedback(now, &Feedback::Silent { reports });
         if self.controller.needs() != Needs::NOTHING {
@@ -188,7 +191,8 @@ impl Governor {
     }
 
     /// Records that the last request was not answered in time. Reduces the rate to the delivery rate that the last
-    /// report proved. Returns whether the rate decreased.
+    /// report proved, unless the controller has a fixed rate or must act as printed. Returns whether the rate
+    /// decreased.
     pub(crate) fn on_unanswered(&mut self) -> bool {
         let delivered = self.proofs.back().and_then(Proof::delivered).filter(|_| self.controller.is_held_to_proof());
         let before = self.rate;
@@ -213,8 +217,9 @@ impl Governor {
         self.is_proved = true;
     }
 
-    /// Lowers the rate to the lowest rate if no report has proved any arrival, and the time `since_first` since the
-    /// controller's first packet is too long. Returns whether the rate decreased.
+    /// Lowers the rate to the lowest rate if `since_first`, the time since the controller's first packet, is too long
+    /// and no report has proved any arrival yet. There is no effect if the controller has a fixed rate or must act as
+    /// printed. Returns whether the rate decreased.
     pub(crate) fn on_unproved(&mut self, since_first: Span, report_interval: Span) -> bool {
         let lowest = self.controller.lowest_rate();
         let falls = !self.is_proved
@@ -236,7 +241,8 @@ impl Governor {
     }
 
     /// Reduces the rate by `part`, because a circuit breaker stopped a path that carried `part`: the other paths must
-    /// not carry that load in addition to their own.
+    /// not carry that load in addition to their own. There is no effect if the controller has a fixed rate or must act
+    /// as printed.
     pub(crate) fn give_up(&mut self, part: Rate) {
         if self.controller.is_held_to_proof() {
             self.lower_to(Rate::from_bps(self.rate.as_bps().saturating_sub(part.as_bps())));
@@ -251,8 +257,8 @@ impl Governor {
         self.decide();
     }
 
-    /// Starts at the controller's lowest rate, because the path is new and has no measurements. Reports that prove a
-    /// delivery rate allow higher rates.
+    /// Starts at the controller's lowest rate, because the path is new or usable again, and has no valid measurements.
+    /// Reports that prove a delivery rate allow higher rates.
     pub(crate) fn begin_low(&mut self) {
         self.lower_to(self.controller.lowest_rate());
         self.decide();
@@ -290,9 +296,9 @@ impl Governor {
         self.cap = Some(proved.max(self.controller.lowest_rate()));
     }
 
-    /// For per-packet laws, returns the delivery rate over the last `PROVED_BY_PACKETS`, or zero if it is not known. A
-    /// short time is enough, because proofs cover many packets, and such laws may double their rate within a few round
-    /// trips.
+    /// For per-packet laws, returns the delivery rate over the last `PROVED_BY_PACKETS`, or zero if it is not known.
+    /// The time must be short, because such laws may double their rate within a few round trips. A short time is
+    /// enough, because proofs cover many packets.
     fn lately(&self) -> Rate {
         if !self.controller.needs().contains(Needs::PACKETS) {
             return Rate::ZERO;
@@ -339,7 +345,7 @@ mod tests {
 
     use super::*;
 
-    /// A minimal controller, which reacts neither to missing reports nor to losses.
+    /// A minimal controller, which allows 64 Mbit/s after any feedback, even after missing reports or losses.
     #[derive(Debug)]
     struct Deaf(Rate);
 
@@ -357,7 +363,7 @@ mod tests {
         Governor::new(Box::new(Deaf(Rate::from_bps(8_000_000))), Needs::INTERVALS).expect("its needs are met")
     }
 
-    /// Returns the proof of one second in which media was sent at `rate` and this share of it arrived.
+    /// Returns the proof of one second in which media was sent at `rate` and `share` of it arrived.
     fn second(rate: Rate, share: f64) -> Proof {
         let sent = rate.as_bps() / 8000;
         let arrived = (sent as f64 * share) as u64;

@@ -1,6 +1,6 @@
-//! Tests that no controller of the catalogue harms other traffic. With an adaptive controller, the sending rate stays
-//! within twice the delivery rate, decreases with losses, and recovers. With any other controller, the circuit breakers
-//! stop the media.
+//! Tests that the controllers of the catalogue do not harm other traffic. With an adaptive controller, the sending rate
+//! stays within twice the delivery rate, decreases with losses, and recovers. With a fixed rate, or a law that must act
+//! as printed, the circuit breakers stop the media. They also stop media whose receiver sends false reports.
 
 use alloc::boxed::Box;
 use alloc::vec::Vec;
@@ -163,7 +163,7 @@ fn lied_to(lie: impl Fn(u32, u32) -> Receipt, reports: usize) -> Option<(Breaker
 /// false reports at only a fortieth of the media's rate.
 #[test]
 fn who_reports_on_media_that_it_does_not_get_is_found_out() {
-    // This attacker does not see the requests, and makes 100 guesses per interval.
+    // This attacker does not see the requests, and sends 100 reports with a guessed nonce per interval.
     let guess = lied_to(|_, sent| Receipt { nonce: 0xBAD, arrived: sent, stamp: None }, 100);
     let (breaker, second, highest) = guess.expect("it stops");
     assert!(breaker == Breaker::Receipts && second < 2 && highest <= LOWEST, "{breaker:?} {second} {highest}");

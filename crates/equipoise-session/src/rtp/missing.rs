@@ -12,7 +12,7 @@ use crate::wire::nack::encode_nack;
 /// How long the receiver waits before it requests a packet that a later packet overtook. Our choice: reordering by less
 /// than this causes no requests.
 const SETTLES: Span = Span::from_millis(5);
-/// Time between two requests for the same packet, until a first retransmission has shown how long an answer takes.
+/// Time between two requests for the same packet, if no recent retransmission has shown how long an answer takes.
 const FIRST_RETRY: Span = Span::from_millis(50);
 /// Minimum time between two requests, of any packets.
 const SPACING: Span = Span::from_millis(5);
@@ -28,10 +28,10 @@ const ENTRIES: usize = 16;
 /// How long a missing packet stays in the list after the receiver stopped waiting for it. A retransmission in this time
 /// shows the receiver that its requests are too late.
 const LINGERS: Span = Span::from_secs(1);
-/// How long a measured response time is used. Our choice, because paths change.
+/// How long a measured response time is used. The time is limited, because paths change. Its value is our choice.
 const BELIEVED: Span = Span::from_secs(10);
 
-/// The missing packets of a stream that may still arrive in time, or that the receiver stopped waiting for at most
+/// The missing packets of a stream: those that the receiver still waits for, and those that it gave up less than
 /// [`LINGERS`] ago.
 #[derive(Debug)]
 pub(crate) struct MissingPackets {
@@ -84,14 +84,14 @@ impl MissingPackets {
     }
 
     /// Records that a retransmission arrived; `number` is the lower 16 bits of its sequence number. Returns the full
-    /// sequence number; `None` if the packet was not requested.
+    /// sequence number; `None` if the packet is not in the list or was not requested.
     pub(crate) fn on_repetition(&mut self, now: Instant<ReceiverClock>, number: u16) -> Option<u64> {
         let highest = self.highest?;
         let sequence = highest.checked_sub(u64::from((highest as u16).wrapping_sub(number)))?;
         let (first, _) = self.missing.get(&sequence)?.asked?;
         let missing = self.missing.remove(&sequence)?;
         // After several requests, it is unknown which of them caused the retransmission. In this case the time is
-        // measured only if there is no measurement yet, from the first request.
+        // measured only if there is no recent measurement, and then from the first request.
         if missing.times == 1 || self.round_trip(now).is_none() {
             let took = (now - first).max(Span::ZERO);
             let smoothed = |before: Span| before + Span::from_nanos((took - before).as_nanos() / 4);
@@ -115,7 +115,8 @@ impl MissingPackets {
         self.turn.map_or(due, |turn| due.max(turn + SPACING))
     }
 
-    /// Whether a retransmission that is requested at `at` can still arrive in time.
+    /// Whether the packet may be requested at `at`: it was requested fewer than `TIMES` times, and a retransmission can
+    /// still arrive in time.
     fn is_in_time(&self, missing: &Missing, at: Instant<ReceiverClock>) -> bool {
         missing.times < TIMES && at + self.round_trip(at).unwrap_or(Span::ZERO) < missing.since + self.hold
     }

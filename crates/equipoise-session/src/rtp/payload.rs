@@ -11,7 +11,7 @@ use equipoise::units::{Instant, Rate, SenderClock, Span};
 /// The kind of payload that a session carries.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Payload {
-    /// Zeros, as many as the rate allows: load for measurements.
+    /// Zeros that the session generates: load for measurements. By default, as many as the rate allows.
     #[default]
     Generated,
     /// A byte stream, cut into packets as the rate allows. The receiver delivers it in order.
@@ -25,12 +25,12 @@ pub enum Payload {
 #[derive(Debug)]
 pub(crate) struct PayloadQueue {
     bytes: VecDeque<u8>,
-    /// The lengths of the packets in `bytes`; for a stream, the lengths of its parts that are sent in the same way: on
-    /// one path or on two paths.
+    /// The packets in `bytes`. For a stream, its parts: the bytes of a part were queued within `GRAIN` and are sent in
+    /// the same way, on one path or on two paths.
     pieces: VecDeque<Piece>,
     /// Set if packets are sent with a sub-flow number in addition to their sending time.
     subflow: Option<Subflow>,
-    /// Maximum queueing time of another program's packets.
+    /// Maximum queueing time of another program's packets. A stream may queue what is sent within this time.
     patience: Span,
     /// Number of packets that were dropped since the last call of `take_expired`, because they waited too long or the
     /// queue was full.
@@ -61,7 +61,7 @@ impl PayloadQueue {
     const GRAIN: Span = Span::from_millis(1);
 
     /// Creates an empty queue. Its packets will be sent with their sending time and, if `subflow` is set, a sub-flow
-    /// number. Packets that have been queued for longer than `patience` are dropped.
+    /// number. RTP packets that have been queued for longer than `patience` are dropped.
     pub(crate) fn new(subflow: Option<Subflow>, patience: Span) -> Self {
         Self {
             bytes: VecDeque::new(),
@@ -120,7 +120,8 @@ impl PayloadQueue {
         self.pieces.front().is_some_and(|piece| piece.twice)
     }
 
-    /// Returns the RTP timestamp of the next packet, if the queue contains RTP packets; `None` if nothing is queued.
+    /// Returns the RTP timestamp of the next packet; `None` if nothing is queued. For a stream, the result has no
+    /// meaning.
     pub(crate) fn next_timestamp(&self) -> Option<u32> {
         self.pieces.front()?;
         let byte = |at: usize| u32::from(self.bytes.get(at).copied().unwrap_or(0));
@@ -131,7 +132,7 @@ impl PayloadQueue {
     ///
     /// # Errors
     /// [`DropReason::Stray`] if the session generates its own payload; [`DropReason::Malformed`] if the payload is not
-    /// an RTP packet or its header has no room for our extensions; [`DropReason::Foreign`] if the packet has another
+    /// an RTP packet or its header cannot take our extensions; [`DropReason::Foreign`] if the packet has another
     /// source; [`DropReason::Duplicate`] if the packet's number was used before; [`DropReason::Full`] if there is no
     /// room for all of the payload.
     pub(crate) fn offer(
@@ -172,12 +173,13 @@ impl PayloadQueue {
         self.numbers = ReplayWindow::default();
     }
 
-    /// Returns the sequence number of another program's packet, which must be new.
+    /// Returns the sequence number of another program's packet. The number must be new.
     fn number_of(&mut self, packet: &[u8], ssrc: u32) -> Result<u16, DropReason> {
         let &[_, _, high, low, _, _, _, _, s0, s1, s2, s3, ..] = packet else { return Err(DropReason::Malformed) };
         let number = u16::from_be_bytes([high, low]);
         self.scratch.clear();
-        // A retransmission whose SSRC and number differ from the session's needs the most room in the header.
+        // The check uses the case that needs the most room in the header: a retransmission whose SSRC and number differ
+        // from the session's.
         let stamp = Stamp {
             ssrc: !ssrc,
             number: !number,

@@ -1,4 +1,4 @@
-//! Tests of payload that an application sends over a path with loss, duplication and reordering.
+//! Tests of payload that an application sends, including over paths that lose, duplicate or reorder packets.
 
 use alloc::vec;
 use alloc::vec::Vec;
@@ -190,8 +190,8 @@ fn what_has_waited_for_too_long_is_given_up_and_is_no_loss_of_the_path() {
     assert!(gaps >= expired - 10, "and the other program knows by its own numbers: {gaps}");
 }
 
-/// An encoder that restarts repeats its sequence numbers or chooses new ones. If the test fails, this looks like an
-/// outage of thousands of packets.
+/// An encoder that restarts repeats its sequence numbers or chooses new ones. If the test fails, the restart looks
+/// like an outage of thousands of packets.
 #[test]
 fn another_programs_numbers_may_repeat_jump_and_begin_anew() {
     let mut bench = TwoEnds::cbr(Payload::Rtp, media(|_, _| vec![5]));

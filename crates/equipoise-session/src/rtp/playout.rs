@@ -35,7 +35,8 @@ pub(super) struct PlayoutMeter {
 }
 
 impl PlayoutMeter {
-    /// Maximum number of packets that are tracked. A buffer with more packets is not a playout buffer.
+    /// Maximum number of packets that are tracked. Further packets are discarded, because a buffer with more packets is
+    /// not a playout buffer.
     const MOST: usize = 1 << 16;
 
     pub(super) const fn new(playout: Box<dyn PlayoutBuffer>) -> Self {

@@ -20,8 +20,8 @@ fn mbps(mbps: u64) -> Rate {
     Rate::from_bps(mbps * 1_000_000)
 }
 
-/// Creates a sender with the controller TQ and a receiver, with reports every 100 ms. The receiver's playout buffer
-/// holds ten packets.
+/// Creates a session whose sender has the controller TQ and receives reports every 100 ms. The receiver's playout
+/// buffer has room for ten waiting packets.
 fn session<F: FnMut(&Passing) -> Vec<u64>>(
     supply: Supply,
     payload: Payload,
@@ -72,8 +72,8 @@ fn a_transfer_is_complete_when_all_has_arrived_however_much_was_lost() {
     assert!((4000.0..12_000.0).contains(&last), "{last} ms");
 }
 
-/// The buffer's service rate falls from 4 to 1 Mbit/s at 1 s. If it fails, the controller TQ does not limit a session's
-/// rate to the rate of the playout.
+/// The buffer's service rate falls from 4 to 1 Mbit/s at 1 s. If the test fails, the controller TQ does not limit a
+/// session's rate to the rate of the playout.
 #[test]
 fn tq_keeps_to_what_the_buffer_serves_and_loses_only_in_the_transient() {
     let service = Schedule::new(mbps(4), vec![(Span::from_secs(1), mbps(1))]);

@@ -31,8 +31,8 @@ impl Proof {
         }
     }
 
-    /// Returns the sum of the proofs of two paths over the same time. The duration of the sum is the longer of both
-    /// durations.
+    /// Returns the sum of the proofs of two paths over the same time. Each duration of the sum, `sending` and
+    /// `arriving`, is the longer one of the two paths.
     #[must_use]
     pub(crate) fn beside(self, other: Self) -> Self {
         Self {
@@ -58,7 +58,7 @@ impl Proof {
         Span::from_nanos(self.sending.as_nanos().checked_div(packets).unwrap_or(0))
     }
 
-    /// Returns the delivery rate; `None` if no packet was sent.
+    /// Returns the delivery rate; `None` if no packet was sent or `arriving` is zero.
     pub(crate) fn delivered(&self) -> Option<Rate> {
         if self.sent == 0 { None } else { self.arrived_size.over(self.arriving) }
     }
@@ -86,12 +86,12 @@ pub(crate) struct Arrivals {
     /// The media sent before the last answered request, and the round-trip time of that request.
     departed: Departed,
     round_trip: Option<Span>,
-    /// The receiver's counter of arrivals, which wraps; `None` before the first packet.
+    /// The receiver's counter of arrivals, which wraps; `None` until a report states it.
     count: Option<u32>,
     /// Number of packets sent since the start that have not arrived.
     lost: u64,
-    /// The largest value of `lost` so far. Only packets above this value are newly lost: if a packet arrives late,
-    /// `lost` decreases, but that packet was already reported as lost.
+    /// The largest value of `lost` so far. This many losses were added to `news`. If one of these packets arrives late,
+    /// `lost` decreases, and the next loss is not added.
     most: u64,
     /// The receiver's counter of discarded packets.
     discarded: u32,
@@ -148,8 +148,8 @@ impl Arrivals {
             (None, Some(_), Some(receipt)) => receipt.arrived,
             (None, Some(_), None) => (sent as u32).saturating_sub(missing(departed, block)),
         };
-        // At most the packets that were sent in the interval, and those that were lost so far, can have arrived. A
-        // counter that decreases, as after a restart of the receiver, is ignored.
+        // Only packets that were sent in the interval, or that counted as lost before, can have arrived. A counter that
+        // decreases, as after a restart of the receiver, is ignored.
         let arrived = u64::from(if arrived.cast_signed() < 0 { 0 } else { arrived }).min(sent + self.lost);
         let sending = departed.at - before.at;
         let stretched = self.round_trip.map_or(Span::ZERO, |before| round_trip - before);
@@ -179,8 +179,8 @@ impl Arrivals {
     }
 }
 
-/// Returns the receiver's count of packets that arrived; `None` before the first packet. Our reading: if there is no
-/// receipt, the count is the highest sequence number minus the number of lost packets. This counts duplicates, and
+/// Returns the receiver's count of packets that arrived. Our reading: if there is no receipt, the count is the highest
+/// sequence number minus the number of lost packets, and `None` before the first packet. This counts duplicates, and
 /// losses before the first packet, as arrivals (RFC 3550, App. A.3).
 fn count(block: &ReportBlock, receipt: Option<&Receipt>) -> Option<u32> {
     let by_numbers = block.extended_highest.wrapping_sub(block.cumulative_lost.cast_unsigned());
@@ -188,8 +188,8 @@ fn count(block: &ReportBlock, receipt: Option<&Receipt>) -> Option<u32> {
     receipt.map(|receipt| receipt.arrived).or((block.extended_highest > 0).then_some(by_numbers))
 }
 
-/// Returns the number of packets sent before a request that have not arrived, according to the first report block after
-/// an arrival: the packets after the highest number, plus the packets lost before it.
+/// Returns the number of packets sent before a request that have not arrived. `block` is the first report block with a
+/// highest sequence number. The result is the number of packets after it, plus the reported number of lost packets.
 fn missing(departed: Departed, block: &ReportBlock) -> u32 {
     let behind = (departed.next_sequence as u32).wrapping_sub(block.extended_highest).wrapping_sub(1);
     // If the highest number was sent after the request, its packet overtook the request.

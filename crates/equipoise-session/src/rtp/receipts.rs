@@ -2,8 +2,8 @@
 //! packet.
 //!
 //! A nonce alone only proves that the peer read the request. A peer that receives requests but no media could still
-//! claim that all media arrives. Skipped sequence numbers would also reveal such a peer, but they look like losses to
-//! other receivers.
+//! claim that all media arrives. A sender that skips sequence numbers could also reveal such a peer, but other
+//! receivers would count the skipped numbers as losses.
 
 use alloc::boxed::Box;
 
@@ -66,7 +66,8 @@ pub(crate) struct Contradiction;
 
 impl Receipts {
     /// After each receipt, `doubt` increases by 1 if the queried packet is missing, and decreases by the reported loss
-    /// share plus this value. So chance does not accumulate, but small differences are not detected.
+    /// share plus this value. So random deviations do not accumulate. But losses that exceed the reported losses by
+    /// less than this share of the packets are not detected.
     const BENEFIT: f64 = 0.2;
     /// If `doubt` exceeds this number of missing packets, the reports are false. If half of the packets are lost and
     /// the reports state this loss, chance alone exceeds the limit less than once in 10⁷ receipts.
@@ -105,7 +106,7 @@ impl Receipts {
         Asked { request, stamp }
     }
 
-    /// Checks the receipt in a report which states that the share `lost` of the packets, 0 to 1, was lost.
+    /// Checks the receipt in a report. `lost` is the share of lost packets that the report states, from 0 to 1.
     ///
     /// # Errors
     /// [`Contradiction`] if the receipt states a wrong sending time, or if more of the queried packets are missing than
@@ -127,7 +128,7 @@ impl Receipts {
 mod tests {
     use super::*;
 
-    /// Creates the state after packets 0 to 999 were sent, the last 100 of them since the last request.
+    /// Creates the state after packets 0 to 999 were sent.
     fn receipts(seed: u64) -> Receipts {
         let mut receipts = Receipts::new(seed);
         (0..1000).for_each(|number| receipts.on_media(number, stamp(number)));

@@ -227,7 +227,7 @@ impl Receiver {
         }
     }
 
-    /// Ends the session if, after the sender's BYE, no further packets are expected or buffered.
+    /// Ends the session if, after the sender's BYE, no further packets are expected and the playout buffer is empty.
     fn end_if_due(&mut self, now: Instant<ReceiverClock>) {
         if self.held.is_empty() && self.goodbye.is_some_and(|said| now - said >= self.linger()) {
             self.reorder.flush();
@@ -236,7 +236,7 @@ impl Receiver {
         }
     }
 
-    /// Returns how long after the sender's BYE packets may still arrive.
+    /// Returns how long packets may still arrive after the sender's BYE.
     fn linger(&self) -> Span {
         if self.config.payload == Payload::Generated { Span::ZERO } else { self.config.reorder.hold }
     }

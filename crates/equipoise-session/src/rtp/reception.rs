@@ -14,7 +14,8 @@ use equipoise::units::{Instant, ReceiverClock, SenderClock, Size, Span};
 pub enum Clocks {
     /// The relation of the clocks is known, so reports contain one-way delays.
     Known(ClockMap),
-    /// The relation of the clocks is unknown, so reports contain the differences of the clocks, relative to an origin.
+    /// The relation of the clocks is unknown. In reports, a delay is the arrival time on the receiver's clock, minus
+    /// the sending time on the sender's clock, minus an origin.
     Apart,
 }
 
@@ -37,7 +38,8 @@ pub(crate) struct Timed {
     pub(crate) anew: bool,
 }
 
-/// Maximum plausible one-way delay. A report cannot express more than ±128 s. If the delay is longer, a clock is wrong.
+/// Maximum plausible one-way delay. If a delay is longer, a clock is wrong. The maximum is below 128 s, because a
+/// report cannot express more than ±128 s.
 const PLAUSIBLE_DELAY: Span = Span::from_secs(100);
 /// If the implausible delays of two packets differ by less than this, the same step of a clock caused both.
 const SAME_STEP: Span = Span::from_secs(1);

@@ -20,7 +20,8 @@ pub struct ReorderConfig {
 }
 
 impl Default for ReorderConfig {
-    /// Waits for 100 ms (our choice: twice the reordering that a session should tolerate), and buffers at most 256 kB.
+    /// Waits for 100 ms and buffers at most 256 KiB. Our choice: a session should tolerate reordering by 50 ms, and the
+    /// wait is twice as long.
     fn default() -> Self {
         Self { hold: Span::from_millis(100), most: 256 << 10, in_order: true }
     }
@@ -43,10 +44,11 @@ enum Place {
     AtOnce,
 }
 
-/// Minimum size, in bytes, with which a buffer entry counts. It bounds the number of entries without payload, too.
+/// Minimum size, in bytes, that an entry adds to the total size of the buffer. Since the total size is limited, the
+/// number of entries without payload is limited, too.
 const KEPT_PLACE: usize = 64;
 
-/// Returns the size, in bytes, with which a buffer entry counts.
+/// Returns the size, in bytes, that an entry adds to the total size of the buffer.
 fn weight(payload: Option<&[u8]>) -> usize {
     payload.map_or(0, <[u8]>::len).max(KEPT_PLACE)
 }
@@ -146,14 +148,14 @@ impl ReorderBuffer {
         true
     }
 
-    /// Prepares for a sender that restarts with other numbers: releases all buffered packets, and treats no packet
-    /// before the next one as missing.
+    /// Prepares for a sender that restarts with other numbers: releases all buffered packets, and forgets the next
+    /// number to deliver, so that the change of numbers does not count as missing packets.
     pub(crate) fn begin_anew(&mut self) {
         self.flush();
         self.next = None;
     }
 
-    /// Returns when to stop waiting for the missing packet; `None` if no packet is missing.
+    /// Returns when to stop waiting for a missing packet; `None` if the buffer is empty.
     pub(crate) fn due(&self) -> Option<Instant<ReceiverClock>> {
         let came = if self.next.is_some() {
             self.early.values().map(|(came, _)| *came).next()
@@ -163,7 +165,8 @@ impl ReorderBuffer {
         came.map(|came| came + self.config.hold)
     }
 
-    /// Releases for delivery the packets that are in order, and those that have waited long enough.
+    /// Releases for delivery the packets that are in order, those that have waited long enough, and those above the
+    /// maximum size of the buffer.
     pub(crate) fn release(&mut self, now: Instant<ReceiverClock>) {
         while let Some((&sequence, _)) = self.early.first_key_value() {
             let waits = self.next != Some(sequence) && self.due().is_some_and(|due| due > now);

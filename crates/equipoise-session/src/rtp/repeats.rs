@@ -12,15 +12,15 @@ pub struct Repeating {
     pub most: usize,
     /// How long a packet is stored.
     pub age: Span,
-    /// Maximum amount of retransmitted data, as a share of the data sent for the first time: 0 to 1. In addition, 20 kB
-    /// may be retransmitted.
+    /// Maximum amount of retransmitted data, as a share of the data sent for the first time: 0 to 1. Over the whole
+    /// session, 20 kB more may be retransmitted.
     pub share: f64,
 }
 
 impl Default for Repeating {
-    /// Stores 256 kB and 500 ms (our choice: enough for 4 Mbit/s, and longer than a receiver waits). Retransmits at
-    /// most an eighth of the data sent for the first time: higher losses are congestion, which retransmissions would
-    /// increase.
+    /// Stores at most 256 kB, for 500 ms. Our choice: 500 ms is longer than a receiver waits, and 256 kB are 500 ms of
+    /// media at 4 Mbit/s. Retransmits at most an eighth of the data sent for the first time: higher losses are
+    /// congestion, which retransmissions would increase.
     fn default() -> Self {
         Self { most: 256 << 10, age: Span::from_millis(500), share: 0.125 }
     }
@@ -28,7 +28,8 @@ impl Default for Repeating {
 
 /// Maximum number of retransmissions of the same packet.
 const TIMES: u8 = 3;
-/// Minimum time between two retransmissions of the same packet. Our choice: the network may duplicate a request.
+/// Minimum time between two transmissions of the same packet. Our choice: a request that the network duplicated should
+/// not cause a second retransmission.
 const APART: Span = Span::from_millis(10);
 /// Maximum number of bytes that may be retransmitted after a time without losses. Our choice: enough for a burst of
 /// about 20 lost packets of 1000 bytes.
@@ -101,7 +102,7 @@ impl RepeatQueue {
         }
     }
 
-    /// Removes requests for packets that, at `now`, are no longer stored or are too old.
+    /// Removes the oldest requests, up to the first one for a packet that, at `now`, is still stored and not too old.
     pub(crate) fn expire(&mut self, now: Instant<SenderClock>) {
         while let Some(sequence) = self.wanted.front().copied() {
             let age = self.config.age;

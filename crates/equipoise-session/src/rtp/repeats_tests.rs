@@ -36,7 +36,7 @@ fn ends<F: FnMut(&Passing) -> Vec<u64>>(payload: Payload, path: F) -> TwoEnds<F>
     }
 }
 
-/// Returns a path with a delay of `millis` ms that loses one media packet in ten.
+/// Returns a path with a delay of `millis` ms that loses about one media packet in ten.
 fn lossy(millis: u64) -> impl FnMut(&Passing) -> Vec<u64> {
     move |passing| {
         let is_lost = !passing.is_rtcp && passing.number % 10 == 3;
@@ -174,8 +174,8 @@ impl Controller for Counting {
     }
 }
 
-/// If it fails, a receiver that requests packets it already has makes the controller assume that the application uses
-/// the full rate.
+/// If it fails, retransmissions count as data from the application. Then a receiver that requests packets it already
+/// has makes the controller assume that the application uses the full rate.
 #[test]
 fn what_is_sent_again_is_no_use_that_the_application_makes_of_the_rate() {
     let heard = Arc::new([AtomicU32::new(0), AtomicU32::new(0)]);

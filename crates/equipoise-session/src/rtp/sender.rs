@@ -48,7 +48,7 @@ pub struct SenderConfig {
     /// between regular RTCP compounds (RFC 3550).
     pub seed: u64,
     /// Maximum time for which payload is queued. Packets of another program that have waited longer are dropped, the
-    /// oldest first. A stream is accepted only as fast as it can be sent within this time.
+    /// oldest first. Of a stream, at most as much is queued as the rate sends in this time, or 4 kB if that is more.
     pub patience: Span,
     /// Whether the circuit breakers of RFC 8083, Sec. 4 are enabled. Disable them only if no other traffic can suffer:
     /// in a simulator, or on a private link.
@@ -60,8 +60,9 @@ pub struct SenderConfig {
     pub ecn: Ecn,
     /// The pauses of generated media, in order of time.
     pub pauses: Vec<Pause>,
-    /// How the receiver sends per-packet reports; `None` if it sends none. If it sends them, the controller uses the
-    /// per-packet reports, while the answers to requests still prove the delivery rate.
+    /// How the receiver sends per-packet reports; `None` if it sends none. If it sends them, the controller uses them
+    /// instead of the answers to requests, unless it needs [`Needs::PLAYOUT`]. The answers to requests still prove the
+    /// delivery rate.
     pub reporting: Option<Reporting>,
     /// How the sender answers requests for missing packets; `None` if it ignores such requests. Generated media is
     /// never retransmitted.
@@ -117,17 +118,21 @@ impl SenderConfig {
 ///
 /// Source: Waki 2013, Sec. 5.1. A request contains the time of the previous request, so that the receiver can select
 /// the packets sent at the current rate. If none of the last three requests has been answered when the next one is due,
-/// the controller is notified and the request is skipped. The request one interval later contains the time of the
-/// skipped request, so that only packets sent at the lower rate count. (The expression `t_i + 1 + I` in the paper is
-/// garbled; this is our reading.)
+/// the controller is notified, the rate is halved unless it is fixed, and the request is skipped. The request one
+/// interval later contains the time of the skipped request, so that only packets sent at the halved rate count. (The
+/// expression `t_i + 1 + I` in the paper is garbled; this is our reading.)
 ///
 /// Our reading: a report that arrives after a later request was sent is applied, unless a newer report was already
 /// applied. So the report interval may be shorter than the round-trip time.
 ///
 /// In addition to the paper: unless the controller has a fixed rate or must act as printed, the rate is at most twice
 /// the delivery rate that reports prove. The circuit breakers of RFC 8083, Sec. 4 can stop the media
-/// ([`Event::CircuitBroken`]). Requests then continue, but less often the longer no answer arrives. After three
-/// answers, media restarts at the lowest rate.
+/// ([`Event::CircuitBroken`]). Requests then continue, but the time between them doubles with each unanswered request,
+/// up to eight report intervals. After three answers, media restarts at the lowest rate. Unless missing reports were
+/// the cause of the stop, a pause must also have passed.
+///
+/// Except with [`Delays::Agreed`], a request contains the time at which the last report was applied, if this is later
+/// than the previous request. So the receiver need not estimate when the new rate took effect.
 pub struct Sender {
     packetiser: Packetiser,
     payload: Payload,
@@ -157,7 +162,8 @@ pub struct Sender {
     key_frames: KeyFrameTaker,
     /// When the first packet was sent under the present controller.
     first_media: Option<Instant<SenderClock>>,
-    /// Number of the next media packet when the last two report requests were due, the older first.
+    /// For each of the last two report requests, the older first: the sequence number of the next media packet at the
+    /// time when the request was due.
     turns: [u64; 2],
     /// The sender's part of an RTCP datagram that it shares with a receiving role; `None` if the sender sends its own
     /// RTCP datagrams.
@@ -168,13 +174,14 @@ pub struct Sender {
 }
 
 impl Sender {
-    /// If the controller needs packet pairs, one of this number of departures is a pair, and the others are single
+    /// If the controller needs packet pairs, one departure in `PAIR_EVERY` is a pair, and the others are single
     /// packets. Our choice: some pairs in each report interval, but not enough to make the stream bursty.
     const PAIR_EVERY: u32 = 8;
     /// Feedback that a session over one path provides to its controller; [`Needs::PLAYOUT`] is added if the receiver
     /// has a playout buffer, and [`Needs::PACKETS`] if it sends per-packet reports.
     pub const PROVIDES: Needs = Needs::INTERVALS.and(Needs::PACKET_PAIRS);
-    /// Time in seconds without a report after which no media is sent (RFC 8083, Sec. 4.1).
+    /// Time in seconds without a report after which no media is sent (RFC 8083, Sec. 4.1). If three report intervals
+    /// are longer, they replace this time.
     pub const CIRCUIT_S: i64 = Breakers::SECONDS;
 
     /// Creates a sender that starts at `config.start` at the controller's rate.
@@ -334,14 +341,14 @@ impl Sender {
     /// packet of the further source is queued.
     ///
     /// A retransmission is sent before other media, because the receiver waits for it. No measurement includes a
-    /// retransmission, because it has neither a new number nor a sending time.
+    /// retransmission: the receiver recognises it by its mark, and the sender does not count it as media.
     fn repeat(&mut self, now: Instant<SenderClock>) -> Option<Size> {
         let Self { packetiser, plain, outbox, repeats, further, .. } = self;
         if further.as_ref().is_some_and(|further| further.queue.waiting() > 0) {
             return None;
         }
         let sequence = repeats.as_mut()?.take(now, plain)?;
-        // The receiver does not report congestion marks on retransmissions.
+        // The receiver does not report congestion marks on retransmissions, so routers must not mark them.
         outbox.media_says(Ecn::NotCapable);
         Some(packetiser.repeat(now, sequence, plain, outbox))
     }
@@ -415,7 +422,7 @@ impl Sender {
         }
     }
 
-    /// Restarts stopped media at the lowest rate, if enough requests were answered.
+    /// Restarts stopped media at the lowest rate, if enough requests were answered and the pause has passed.
     fn begin_again_if_due(&mut self, now: Instant<SenderClock>) {
         if self.breakers.begins_again(now) {
             self.governor.begin_again();
@@ -497,7 +504,7 @@ impl Endpoint for Sender {
     type Clock = SenderClock;
 
     fn handle(&mut self, now: Instant<SenderClock>, input: Input<'_>) {
-        // In a session over one path, the path never changes.
+        // The path of a session over one path never changes, so input about paths has no effect.
         if self.ended || matches!(input, Input::Path { .. }) {
             return;
         }

@@ -22,8 +22,8 @@ pub struct StreamConfig {
     pub ssrc: u32,
     /// RTP payload type, 0 to 63 or 96 to 127: all other types collide with RTCP on the same port (RFC 5761, Sec. 4).
     pub payload_type: u8,
-    /// Size of every IPv4 packet, including headers. If an application provides the payload, or if the media consists
-    /// of frames, size of the largest packet.
+    /// Size of every IPv4 packet with media, including headers. If an application provides the payload, or if the media
+    /// consists of frames, size of the largest packet.
     pub packet_size: Size,
     /// Overhead per datagram in addition to the IPv4 and UDP headers: the overhead of encryption, and 20 bytes for
     /// IPv6. `packet_size` includes this overhead.
@@ -194,8 +194,8 @@ impl Counts {
 impl Packetiser {
     const LARGEST: Size = Size::from_bytes(65_535);
 
-    /// Creates a stream. Its first sequence number and timestamp are chosen with `random` (RFC 3550, Sec. 5.1), and its
-    /// packets carry the same kinds of further numbers as `like`.
+    /// Creates a stream. Its first sequence number and timestamp are chosen with `random` (RFC 3550, Sec. 5.1). Its
+    /// packets carry a sub-flow number or a transport-wide number if `like` contains one, whatever its value.
     pub(crate) fn new(config: StreamConfig, like: Numbers, random: &mut impl Rng) -> Result<Self, SessionError> {
         let Numbers { subflow, transport } = like;
         let send_time = Some(NtpTime::from_bits(0));
@@ -316,9 +316,9 @@ impl Packetiser {
         self.on_sent(self.next_sequence - 1, sent, outbox)
     }
 
-    /// Makes the next packet from `queue`: with as much of a stream as fits, or another program's packet. Writes the
-    /// packet to `plain`, without our number and extensions, and returns its sequence number; `None` if nothing is
-    /// queued.
+    /// Takes the next packet from `queue`: as much of a stream as fits into a packet, or another program's packet.
+    /// Writes the packet to `plain`, without our extensions; another program's packet keeps its own number there.
+    /// Returns the packet's sequence number in this session; `None` if nothing is queued.
     pub(crate) fn number(
         &mut self,
         now: Instant<SenderClock>,
@@ -381,7 +381,7 @@ impl Packetiser {
         out: &mut Vec<u8>,
     ) {
         let (ssrc, number, time) = (self.config.ssrc, sequence as u16, NtpTime::from_instant(now));
-        // When another program's packet was queued, it was checked that its header has room for our extensions.
+        // This does not fail: another program's packet is queued only if its header has room for our extensions.
         if relay::stamp(plain, Stamp { ssrc, number, time, subflow, is_repetition }, out).is_err() {
             out.extend_from_slice(plain);
         }

@@ -64,13 +64,13 @@ impl Stock {
         if let Kind::Content(content) = &self.kind { Some(content.packets()) } else { None }
     }
 
-    /// Returns the pacing rate of frames as a multiple of the rate; `None` if there are no frames.
+    /// Returns the pacing rate of frames as a multiple of the session's rate; `None` if there are no frames.
     pub(super) fn pacing(&self) -> Option<f64> {
         if let Kind::Live(queue) = &self.kind { Some(queue.pacing()) } else { None }
     }
 
-    /// Advances time to `now`. Encoders may use the rate in `room`, and `tell` is called with each video frame that is
-    /// queued; if there is no video, with each audio frame.
+    /// Advances time to `now`. Encoders may use the rate in `room`. Calls `tell` for each video frame that is queued;
+    /// if there is no video, for each audio frame.
     pub(super) fn advance(
         &mut self,
         now: Instant<SenderClock>,
@@ -97,8 +97,8 @@ impl Stock {
         }
     }
 
-    /// If no packet is available now, returns the first time from `now` on at which a packet may be available; `None`
-    /// if there will be none unless a packet is lost.
+    /// If no packet is available now, returns the first time from `now` on at which a packet may be available. Returns
+    /// `None` if there is no such time, or if it depends on the loss of a packet.
     pub(super) fn next_at(&self, now: Instant<SenderClock>) -> Option<Instant<SenderClock>> {
         let at = match &self.kind {
             Kind::Unlimited => Some(self.start),

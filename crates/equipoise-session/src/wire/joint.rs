@@ -1,4 +1,4 @@
-//! The report extension of an endpoint that sends and receives: its answer and its request.
+//! The report extension of an endpoint that both sends and receives media: a delay report and a request for one.
 
 use super::WireError;
 use super::delay_report::is_request;

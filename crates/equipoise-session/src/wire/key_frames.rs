@@ -42,7 +42,7 @@ enum Asked<'a> {
     FullIntra(&'a [u8]),
 }
 
-/// The request for a key frame from one source.
+/// A request to one media source for a key frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct AskedOf {
     /// Synchronisation source of the media.

@@ -1,8 +1,8 @@
 //! Wire formats: RTP, RTCP, the extensions for delay statistics, and per-packet feedback.
 //!
 //! All input may be hostile: lengths are checked before anything is read, and parsing neither panics nor allocates. The
-//! number of report blocks comes from the count field and not from the length of the packet. The controllers of
-//! [`equipoise`] do not depend on these formats.
+//! number of report blocks comes from the count field and not from the length of the packet, because an extension may
+//! follow the blocks. The controllers of [`equipoise`] do not depend on these formats.
 #![cfg_attr(not(test), warn(clippy::indexing_slicing, clippy::arithmetic_side_effects))]
 
 mod delay_report;

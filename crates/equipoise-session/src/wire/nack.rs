@@ -55,8 +55,9 @@ impl<'a> Nack<'a> {
     }
 }
 
-/// Appends a packet in which `ssrc` requests the packets `numbers`, in increasing order, from the source `media_ssrc`.
-/// The packet has at most `most` entries of 4 bytes each, after 12 bytes. Returns how many of the numbers it contains.
+/// Appends a packet in which `ssrc` requests the packets `numbers` from the source `media_ssrc`. The numbers should
+/// increase (modulo 2¹⁶), so that one entry can cover up to 17 of them. The packet has a head of 12 bytes, and at
+/// most `most` entries of 4 bytes each. Returns how many of the numbers it contains.
 pub fn encode_nack(
     ssrc: u32,
     media_ssrc: u32,

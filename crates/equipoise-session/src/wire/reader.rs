@@ -8,7 +8,7 @@ pub(super) struct Reader<'a> {
 }
 
 impl<'a> Reader<'a> {
-    /// Creates a reader of `bytes`, which start at `offset` in their datagram.
+    /// Creates a reader of `bytes`, the first of which has the offset `offset`.
     pub(super) const fn new(bytes: &'a [u8], offset: usize) -> Self {
         Self { rest: bytes, offset }
     }

@@ -27,7 +27,7 @@ pub struct ReceiptRequest {
 ///
 /// | bits | content |
 /// | --- | --- |
-/// | 16 | `0x8006`, a type that no other format uses |
+/// | 16 | `0x8006`, a type that no other element after the first has |
 /// | 16 | 20, the length |
 /// | 32 | the request's nonce |
 /// | 32 | packets that have arrived since the session began, each counted once; wraps |

@@ -1,9 +1,10 @@
-//! Adds the session's sequence number and synchronisation source, the sending time, and the sub-flow to another
-//! program's RTP packet, and restores the original packet from the result.
+//! Puts the session's sequence number and synchronisation source into another program's RTP packet, adds the sending
+//! time and the sub-flow, and restores the original packet from the result.
 //!
 //! The rest of the packet is unchanged: payload type, timestamp, contributors, other extension elements, padding (RFC
-//! 3550, Sec. 5.1; RFC 8285, Sec. 4). If the packet's original number or source differs from the session's, a further
-//! extension element contains the original number and, if it differs, the original source.
+//! 3550, Sec. 5.1; RFC 8285, Sec. 4). If the packet's original number or source differs from the session's, or if the
+//! packet is a retransmission, a further extension element contains the original number and, if it differs, the
+//! original source.
 
 use alloc::vec::Vec;
 
@@ -44,7 +45,7 @@ pub struct Stamp {
     pub time: NtpTime,
     /// The packet's sub-flow and its number in that sub-flow, if the session has several paths.
     pub subflow: Option<Subflow>,
-    /// Whether the packet is a retransmission, which was already sent with this number.
+    /// Whether the packet is a retransmission of a packet that was sent with the same `number`.
     pub is_repetition: bool,
 }
 
@@ -54,8 +55,8 @@ pub struct Stamp {
 ///
 /// # Errors
 /// [`WireError`] if `packet` is not an RTP packet, or if no element can be added to its header extension: the extension
-/// has a profile other than those of RFC 8285, its elements do not fill it, it uses one of our identifiers, or it is
-/// full. After an error, nothing is appended.
+/// has a profile other than those of RFC 8285, its list of elements ends before the extension does, it already uses the
+/// identifier of an element to be added, or it would be too long. After an error, nothing is appended.
 pub fn stamp(packet: &[u8], stamp: Stamp, out: &mut Vec<u8>) -> Result<(), WireError> {
     let Stamp { ssrc, number, time, subflow, is_repetition } = stamp;
     let parts = Parts::of(packet)?;
@@ -91,7 +92,8 @@ pub fn stamp(packet: &[u8], stamp: Stamp, out: &mut Vec<u8>) -> Result<(), WireE
     Ok(())
 }
 
-/// Appends `packet` to `out` as it was before [`stamp`]. A packet without a sending time is appended unchanged.
+/// Appends `packet` to `out` as it was before [`stamp`]. A packet whose extension does not end with the elements
+/// that [`stamp`] adds is appended unchanged.
 ///
 /// # Errors
 /// [`WireError`] if `packet` is not an RTP packet. Then nothing is appended.

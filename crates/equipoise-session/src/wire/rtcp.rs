@@ -143,8 +143,8 @@ const CNAME: u8 = 1;
 /// accepted as a whole or not at all.
 ///
 /// # Errors
-/// [`WireError`] if the datagram is empty, if a version is not 2, if a length or count is wrong, or if a packet other
-/// than the last has padding, except for transport-wide feedback.
+/// [`WireError`] if the datagram is empty, if a version is not 2, or if a length, a count, or padding is wrong. Only
+/// the last packet may have padding, in whole 32-bit words. Transport-wide feedback is exempt from both rules.
 pub fn parse_compound(datagram: &[u8]) -> Result<Compound<'_>, WireError> {
     let whole = Compound { reader: Reader::new(datagram, 0) };
     let mut reader = whole.reader;
@@ -230,8 +230,8 @@ fn parse_body(packet_type: u8, count: u8, mut reader: Reader<'_>) -> Result<Rtcp
     })
 }
 
-/// The content of a block in an MPRTCP packet: the number of the sub-flow, and a packet about it if the block has a
-/// known type.
+/// The content of a block in an MPRTCP packet: the number of the sub-flow, and the contained packet; `None` if the
+/// block has an unknown type or contains an MPRTCP packet.
 type SubflowBlock<'a> = (u16, Option<RtcpPacket<'a>>);
 
 /// Reads one block of an MPRTCP packet; `None` after the last block.
@@ -243,7 +243,7 @@ fn next_subflow<'a>(reader: &mut Reader<'a>) -> Result<Option<SubflowBlock<'a>>,
     let id = reader.u16("MPRTCP sub-flow")?;
     let at = reader.offset();
     let body = reader.bytes(usize::from(words).saturating_mul(4), "MPRTCP block")?;
-    // An MPRTCP packet within another MPRTCP packet is not parsed, so that packets cannot be nested deeper.
+    // An MPRTCP packet within another MPRTCP packet is not parsed, so that a datagram cannot cause deep recursion.
     let is_report = kind == SUBFLOW_REPORT && body.get(1) != Some(&SUBFLOWS);
     let packet = if is_report { Some(next_packet(&mut Reader::new(body, at))?) } else { None };
     Ok(Some((id, packet)))

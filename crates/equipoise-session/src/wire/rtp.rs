@@ -55,33 +55,35 @@ const CSRC_COUNT: u8 = 0x0F;
 const MARKER: u8 = 0x80;
 /// Profile of a header extension whose elements have one-byte heads (RFC 8285, Sec. 4.2).
 const ONE_BYTE_ELEMENTS: u16 = 0xBEDE;
-/// Profile of a header extension whose elements have two-byte heads, without the profile's lowest four bits (RFC 8285,
-/// Sec. 4.3).
+/// Profile of a header extension whose elements have two-byte heads. The profile's lowest four bits, which may have any
+/// value, are zero here (RFC 8285, Sec. 4.3).
 const TWO_BYTE_ELEMENTS: u16 = 0x1000;
-/// First byte of the extension element with a packet's sub-flow and number: type 0, length 4 bytes.
+/// First byte after the head of the extension element with a packet's sub-flow and its number in that sub-flow: type 0,
+/// length 4 bytes.
 const SUBFLOW_HEAD: u8 = 0x04;
 /// Element identifier after which no further element is read (RFC 8285, Sec. 4.2).
 const STOP: u8 = 15;
 
 impl RtpHeader {
     /// Extension element identifier of the sending time (RFC 8285, Sec. 4.2). It is the highest identifier that a
-    /// one-byte head can have, because other programs, whose packets a session may carry, number their elements from 1.
+    /// one-byte head may have, to avoid a collision: other programs, whose packets a session may carry, number their
+    /// elements from 1.
     pub const NTP_EXTENSION_ID: u8 = 14;
 
     /// Extension element identifier of the packet's sub-flow and its number in that sub-flow.
     pub const SUBFLOW_EXTENSION_ID: u8 = 13;
 
     /// Extension element identifier of the original number of another program's packet, which the session carries under
-    /// its own number. After the number, the element has a byte of value 1 if the packet is a retransmission, and then
-    /// the packet's original source if that differs from the session's source.
+    /// a number of the session. After the original number, the element has a byte of value 1 if the packet is a
+    /// retransmission, and then the packet's original source if that differs from the session's source.
     pub const RELAYED_EXTENSION_ID: u8 = 12;
 
-    /// Extension element identifier of the transport-wide sequence number. Other programs negotiate their identifier by
-    /// SDP.
+    /// Extension element identifier of the transport-wide sequence number. Other programs negotiate the identifier by
+    /// SDP, so they may use another one.
     pub const TRANSPORT_SEQUENCE_EXTENSION_ID: u8 = 11;
 
-    /// Returns the length of the header in bytes: 12 without a sending time or another of our elements, 28 with a
-    /// sending time, and 32 with a sending time and a sub-flow or a transport-wide sequence number.
+    /// Returns the length of the header in bytes. Examples: 12 without any of our elements, 28 with a sending time, 32
+    /// with a sending time and either a sub-flow or a transport-wide sequence number, and 36 with all three.
     pub fn encoded_len(&self) -> usize {
         let own = self.own_elements();
         if own.is_empty() { 12 } else { own.padded_len().saturating_add(16) }
@@ -169,7 +171,7 @@ pub(super) struct Elements<'a> {
     data: &'a [u8],
 }
 
-/// The original number and source of another program's packet, which the session carries under its own number.
+/// The original number and source of another program's packet, which the session carries under a number of the session.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Relayed {
     pub(super) number: u16,
@@ -189,8 +191,8 @@ pub(super) enum Form {
 }
 
 impl<'a> Elements<'a> {
-    /// Returns the elements of a header extension with this profile; `None` if an extension with this profile has no
-    /// elements.
+    /// Returns the elements of a header extension; `None` if the profile is not one of RFC 8285, so that `data` is not
+    /// a list of elements.
     pub(super) fn of(profile: u16, data: &'a [u8]) -> Option<Self> {
         let form = match profile {
             ONE_BYTE_ELEMENTS => Form::OneByte,
@@ -347,7 +349,7 @@ impl OwnElements {
     }
 
     /// Returns the length in bytes, including the padding. If there are elements, there is at least one byte of
-    /// padding, because the padding's position carries information.
+    /// padding: padding before the elements shows that the original packet had an empty extension.
     pub(super) const fn padded_len(&self) -> usize {
         if self.length == 0 { 0 } else { self.length.saturating_add(1).next_multiple_of(4) }
     }

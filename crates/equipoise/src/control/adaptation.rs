@@ -10,8 +10,9 @@ pub struct AdaptationPoints {
 }
 
 impl AdaptationPoints {
-    /// Records a report. If the report is an adaptation point, returns the mean loss since the previous one. Two
-    /// adaptation points are at least `adapt` apart, minus half of the mean report interval.
+    /// Records a report. If its time is an adaptation point, returns the mean fraction lost since the previous
+    /// adaptation point. The time between two adaptation points is at least `adapt` minus half of the mean report
+    /// interval.
     pub fn push(&mut self, now: Instant<SenderClock>, fraction_lost: f64, adapt: Span) -> Option<f64> {
         self.sum += if fraction_lost.is_finite() { fraction_lost.clamp(0.0, 1.0) } else { 0.0 };
         self.reports += 1;

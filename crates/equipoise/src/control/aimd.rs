@@ -4,8 +4,9 @@ use crate::units::{Instant, Rate, SenderClock, Span};
 /// AIMD: additive increase and multiplicative decrease of the rate, by the mean one-way delay.
 ///
 /// Source: Waki 2013, Eq. 17: the rate `a` becomes `a + A` if the mean delay is below the target, and `B a` otherwise.
-/// What the source leaves open is our choice: the rate starts at [`RateLimits::start`], it is kept if an interval has
-/// too few samples, and missing reports halve the rate, as with AP.
+/// `A` is the increase in each interval, and `B` a factor between 0 and 1. What the source leaves open is our choice:
+/// the rate starts at [`RateLimits::start`], it is kept if an interval has too few samples, it is not raised if the
+/// interval is [`IntervalSummary::app_limited`], and missing reports halve it, as with AP.
 #[derive(Clone, Debug)]
 pub struct Aimd {
     target: Span,
@@ -25,7 +26,7 @@ impl Aimd {
         Self { target, limits, increase, decrease, printed: false, rate: limits.start(), snapshot }
     }
 
-    /// Returns the law as printed in the paper. Of the session's safety limits, only the circuit breakers and the
+    /// Returns the law as printed in Waki 2013. Of the session's safety limits, only the circuit breakers and the
     /// halving of the rate after missing reports apply to it ([`Controller::is_held_to_proof`]).
     #[must_use]
     pub const fn as_printed(self) -> Self {

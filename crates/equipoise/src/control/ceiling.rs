@@ -9,11 +9,11 @@ use crate::units::Rate;
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Ceiling {
     full_bps: Option<f64>,
-    /// Whether the rate has only been reduced since the path was found full. While this is true, the delivery rate says
-    /// nothing new about the capacity.
+    /// Whether the path was found full and the rate was not raised after that. While this is true, the delivery rate
+    /// says nothing new about the capacity.
     is_known: bool,
-    /// Number of steps, since the path was last full, to a rate above [`Self::BEYOND`] times the ceiling; at most
-    /// [`Self::LARGEST`].
+    /// How many times the rate was raised to more than [`Self::BEYOND`] times the ceiling since the path was last full;
+    /// at most [`Self::LARGEST`].
     steps: i32,
 }
 
@@ -23,8 +23,8 @@ impl Ceiling {
     const BEYOND: f64 = 1.05;
     /// If the path is found full again, the ceiling falls to no less than this share of its previous value.
     const KEPT: f64 = 0.7;
-    /// Size of a step near the ceiling, as a share of the rate. Above the ceiling, each step is twice as large as the
-    /// previous one.
+    /// Size of a step near the ceiling, as a share of the rate. Above `BEYOND` times the ceiling, each step is twice as
+    /// large as the previous one.
     const STEP: f64 = 0.01;
     /// Maximum number of times that the size of a step is doubled, up to 32 % of the rate. Steps of this size double
     /// the rate within three reports, and the overshoot is small.
@@ -43,7 +43,7 @@ impl Ceiling {
         self.steps = 0;
     }
 
-    /// Records that the rate was kept or raised to `to_bps`, after a report that shows no sign of a full path.
+    /// Records that the rate was raised to `to_bps`, in bit/s, after a report that shows no sign of a full path.
     pub fn on_raised(&mut self, to_bps: f64) {
         self.is_known = false;
         if self.full_bps.is_some_and(|full| to_bps > full * Self::BEYOND) {

@@ -13,10 +13,11 @@ use crate::units::{Instant, Rate, ReceiverClock, SenderClock, Size, Span};
 
 /// A congestion control algorithm, which computes an allowance from feedback.
 ///
-/// A controller never parses, queues, paces or logs. Whatever it allows, the session has circuit breakers (RFC 8083,
-/// Sec. 4). If [`is_held_to_proof`](Self::is_held_to_proof) is true, the session also sends at no more than twice the
-/// rate that provably arrived, and halves this limit while no report arrives. The controller need not consider these
-/// limits. An interval in which the session limited the rate is reported as [`IntervalSummary::app_limited`].
+/// A controller never parses, queues, paces or logs. Whatever rate the controller allows, the session's circuit
+/// breakers can lower it (RFC 8083, Sec. 4). If [`is_held_to_proof`](Self::is_held_to_proof) is true, the session also
+/// sends at no more than twice the rate that provably arrived, and halves this limit repeatedly while no report
+/// arrives. The controller need not consider these limits. In an interval for which they lowered the rate by more than
+/// a tenth, the session sets [`IntervalSummary::app_limited`].
 pub trait Controller: Send + Sync + fmt::Debug {
     /// Processes feedback from the receiver, or the absence of feedback.
     fn on_feedback(&mut self, now: Instant<SenderClock>, feedback: &Feedback<'_>);
@@ -44,8 +45,8 @@ pub trait Controller: Send + Sync + fmt::Debug {
         None
     }
 
-    /// Returns a burst of packets above the allowed rate, if the algorithm requests one to find out whether the path
-    /// has that capacity.
+    /// Returns the probe that the algorithm requests, if any: a burst of packets above the allowed rate, which shows
+    /// whether the path can carry the rate of the burst.
     ///
     /// A session need not send probes. If it does, [`SentPacket::probe`] marks the packets of a probe. The request
     /// remains until the requested number of packets and bytes was sent, or until the algorithm withdraws it.
@@ -60,19 +61,19 @@ pub trait Controller: Send + Sync + fmt::Debug {
     }
 
     /// Whether the session limits the rate to twice the rate that provably arrived. A controller with a fixed rate, or
-    /// with a law that must run as printed in its paper, returns `false`: only the circuit breakers limit its rate, and
-    /// silence halves it once if the law needs feedback.
+    /// with a law that must run as printed in its paper, returns `false`. Then the session lowers the rate only in two
+    /// ways: a circuit breaker cuts it, and missing reports halve it once if the law needs feedback.
     fn is_held_to_proof(&self) -> bool {
         true
     }
 
-    /// Returns the algorithm's last decision, for reports only. No other code may depend on it.
+    /// Returns the algorithm's last decision, for logs and displays. No other code may depend on it.
     fn snapshot(&self) -> Snapshot {
         Snapshot::default()
     }
 
-    /// Returns the algorithm's estimates of the path, for reports only; `None` if there are none. No other code may
-    /// depend on these estimates.
+    /// Returns the algorithm's estimates of the path, for logs and displays; `None` if there are none. No other code
+    /// may depend on these estimates.
     fn beliefs(&self) -> Option<Beliefs> {
         None
     }
@@ -199,8 +200,8 @@ pub struct IntervalSummary {
     pub delay: Option<DelaySummary>,
     /// Share of the packets that were lost, 0 to 1.
     pub fraction_lost: Option<f64>,
-    /// Share of ECN-capable packets that arrived with a congestion mark (RFC 3168), 0 to 1; `None` if no packet is
-    /// ECN-capable.
+    /// Share of packets with a congestion mark (RFC 3168) among the ECN-capable packets that arrived, 0 to 1; `None` if
+    /// no such packet arrived.
     pub fraction_marked: Option<f64>,
     /// Number of packets sent in the interval that the report covers, whether they arrived or not.
     pub packets: Option<u64>,
@@ -210,8 +211,8 @@ pub struct IntervalSummary {
     pub round_trip: Option<Span>,
     /// Rate of the bottleneck, from packet pairs; also `None` if there were too few pairs.
     pub bottleneck: Option<Rate>,
-    /// Whether the application sent less than the rate allowed, or the session limited the rate further. If so, a short
-    /// delay does not show that the path carries a higher rate.
+    /// Whether the application sent less than the allowed rate, or the session's own limits lowered the rate by more
+    /// than a tenth. If so, a short delay does not show that the path carries a higher rate.
     pub app_limited: bool,
     /// Rates and number of packets at the sender and at the receiver's playout buffer.
     pub playout: Option<PlayoutSummary>,
@@ -250,8 +251,8 @@ impl IntervalSummary {
 pub struct PacketFeedback<'a> {
     /// The packets about which this feedback has new information.
     pub packets: &'a [PacketReport],
-    /// Round-trip time of the newest packet in `packets`, minus the time for which the receiver is known to have
-    /// delayed the feedback; `None` if it was not measured.
+    /// Round-trip time of the newest packet in `packets` that arrived, minus the time for which the receiver is known
+    /// to have delayed the feedback; `None` if it was not measured.
     pub round_trip: Option<Span>,
     /// Data in flight before this feedback arrived, including the packets in `packets`.
     pub in_flight: Size,
@@ -270,7 +271,7 @@ impl<'a> PacketFeedback<'a> {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct PacketReport {
-    /// Packet number, which increases by one for each packet on the path.
+    /// Packet number. It increases with each packet on the path, by one unless the session skips numbers on purpose.
     pub number: u64,
     /// Size of the IP packet.
     pub size: Size,
@@ -320,7 +321,7 @@ pub enum Ecn {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct SentPacket {
-    /// Packet number, which increases by one for each packet on the path.
+    /// Packet number. It increases with each packet on the path, by one unless the session skips numbers on purpose.
     pub number: u64,
     /// Size of the IP packet.
     pub size: Size,
@@ -363,7 +364,7 @@ impl QueuedFrame {
     }
 }
 
-/// A burst of packets above the allowed rate, which shows whether the path has that capacity.
+/// A burst of packets above the allowed rate, which shows whether the path can carry the rate of the burst.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Probe {
@@ -497,7 +498,7 @@ pub struct UnmetNeeds {
     pub provided: Needs,
 }
 
-/// A controller's explanation of its last decision, for reports.
+/// A controller's explanation of its last decision, for logs and displays.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Snapshot {
     /// The reason for the current rate; `None` before the first decision.
@@ -508,8 +509,8 @@ pub struct Snapshot {
     pub response: Option<f64>,
 }
 
-/// A law's estimates of the path at a decision, for reports. The numbers have single precision, because every session
-/// event reserves memory for them.
+/// A law's estimates of the path at a decision, for logs and displays. The numbers have single precision to save
+/// memory: each session event, whatever its kind, has room for them.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Beliefs {
     /// How the law uses the estimates to set the rate.
@@ -535,7 +536,8 @@ pub enum Mode {
     Delay,
     /// Another flow fills the queue and reacts to loss only: the rate is that of a TCP connection on the same path.
     Rival,
-    /// A policer drops packets above a certain rate: the rate is kept below that of the policer.
+    /// A policer drops packets above a certain rate, and the rate is kept below that of the policer; or the rate is
+    /// lowered to test whether there is a policer.
     Policed,
 }
 
@@ -556,11 +558,12 @@ impl Mode {
 pub enum Reason {
     /// The step that the law computed was applied.
     Law,
-    /// A step up was limited to a share of the headroom that the variance implies.
+    /// A step up was limited to a share of the free capacity that the variance of the delay implies.
     HeadroomGuard,
     /// The step was limited, usually to doubling or halving the rate.
     StepGuard,
-    /// The delay changed more than chance explains: the law's step was applied at once.
+    /// The delay changed more than chance explains: the law's step follows from the last mean delay, not from a
+    /// filtered one.
     Change,
     /// The delay was far above the target: the rate was halved instead of applying the law's step.
     FarAboveTarget,
@@ -588,7 +591,7 @@ pub enum Reason {
     NoVariance,
     /// No report arrived for several report intervals: the rate was reduced.
     ReportsMissing,
-    /// The rate is fixed: the algorithm does not react to feedback.
+    /// The algorithm did not react to the feedback, because its rate is fixed or changes only at certain times.
     Fixed,
     /// A reason that is specific to one algorithm, in lower-case words joined by hyphens.
     Other(&'static str),

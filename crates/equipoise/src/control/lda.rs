@@ -24,9 +24,9 @@ pub struct LdaConfig {
 /// How the increase `AIR` follows from the rate r and the bottleneck's rate b: line B of Tobe 1999, Fig. 2.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Increase {
-    /// LDA: the last increase is reduced again, `AIR (1 - r/b)`.
+    /// LDA: the next increase is the last one, reduced again: `AIR (1 - r/b)`.
     Shrinking,
-    /// LDAF: the first increase is reduced each time, `AIR_0 (1 - r/b)` (Tobe 1999, Sec. 6.2).
+    /// LDAF: the next increase is the first one, reduced once: `AIR_0 (1 - r/b)` (Tobe 1999, Sec. 6.2).
     Fixed,
 }
 
@@ -42,8 +42,8 @@ pub enum Increase {
 /// | τ | round-trip time | s |
 ///
 /// What the source leaves open is our choice: loss and round-trip time are means over the reports since the last
-/// adaptation point. `b` is the last reported value, or the highest rate before the first report. Without a round-trip
-/// time, line C is not applied. The highest rate is an upper limit of `b`. Three missing reports halve the rate.
+/// adaptation point. `b` is the last reported value, but at most the upper rate limit. Before the first report, `b` is
+/// this limit. Without a round-trip time, line C is not applied. Three missing reports halve the rate.
 #[derive(Clone, Debug)]
 pub struct Lda {
     config: LdaConfig,

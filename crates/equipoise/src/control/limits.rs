@@ -26,8 +26,8 @@ impl RateLimits {
         Ok(Self { min, max, start: min })
     }
 
-    /// Creates limits from any two rates, with the start rate `min`: `min` is raised to at least 1 bit/s, and `max` to
-    /// at least `min`.
+    /// Creates limits from any two rates. Raises `min` to at least 1 bit/s, and then `max` to at least `min`. The start
+    /// rate is `min`.
     #[must_use]
     pub fn within(min: Rate, max: Rate) -> Self {
         let min = min.max(Rate::from_bps(1));

@@ -1,12 +1,12 @@
 use alloc::sync::Arc;
 use core::sync::atomic::{AtomicU64, Ordering};
 
-/// The load offered to a flow's bottleneck, as a share of the bottleneck's capacity (Waki 2013, Sec. 6.1.2). A
-/// simulator or a link emulator writes this cell, and one controller reads it.
+/// A shared cell with the load offered to a flow's bottleneck, as a share of the bottleneck's capacity (Waki 2013,
+/// Sec. 6.1.2).
 ///
-/// Only a simulator or a link emulator knows this load; a real sender cannot know it. One controller uses the load for
-/// comparison, to show what a sender could gain from this knowledge. The load is not part of a session's feedback to
-/// its controller.
+/// Only a simulator or a link emulator knows this load, and writes it; a real sender cannot know it. The only
+/// controller that reads the load is [`Printed`](super::ap::Printed), to show what a sender could gain from this
+/// knowledge. The load is not part of a session's feedback to its controller.
 #[derive(Clone, Debug)]
 pub struct PathLoad(Arc<AtomicU64>);
 

@@ -1,7 +1,6 @@
 /// Counts the packets between loss events, and computes the weighted mean of these intervals.
 ///
-/// Source: RFC 5348, Sec. 5.4. The mean covers the last eight closed intervals. The four older ones have smaller
-/// weights.
+/// Source: RFC 5348, Sec. 5.4. A mean covers at most eight intervals. The four oldest of eight have smaller weights.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct LossIntervals {
     /// Number of packets in each interval, the newest interval first. The first interval is still open: no loss event
@@ -13,7 +12,7 @@ pub(super) struct LossIntervals {
 
 /// Number of intervals: the open one, and n = 8 closed ones (RFC 5348, Sec. 5.4).
 const INTERVALS: usize = 9;
-/// Weights of the closed intervals, the newest interval first (RFC 5348, Sec. 5.4).
+/// Weights of the intervals in a mean, the newest interval first (RFC 5348, Sec. 5.4).
 const WEIGHTS: [f64; INTERVALS - 1] = [1.0, 1.0, 1.0, 1.0, 0.8, 0.6, 0.4, 0.2];
 
 impl LossIntervals {
@@ -54,8 +53,8 @@ impl LossIntervals {
         (self.closed > 0).then(|| self.mean(&self.intervals[1..]))
     }
 
-    /// Returns the larger of two weighted means: the mean with the open interval, and the mean of the closed intervals
-    /// alone. Returns `None` before the first closed interval.
+    /// Returns the larger of two weighted means: the mean of the closed intervals, and the mean with the open interval
+    /// in place of the oldest closed one. Returns `None` before the first closed interval.
     pub(super) fn mean_longer(&self) -> Option<f64> {
         self.mean_closed().map(|closed| self.mean(&self.intervals[..INTERVALS - 1]).max(closed))
     }

@@ -1,9 +1,9 @@
 //! Computes a sending rate, a window, or both, from statistics.
 //!
-//! This is the middle step of the control loop. A *law* is an equation; a [`Controller`] feeds a law with [`Feedback`]
-//! and returns its [`Allowance`]. Neither parses, queues, paces or logs. `feedback.rs` is the interface between
-//! sessions and laws. If a session has several paths, a [`scheduler::Scheduler`] decides how much to send on each.
-//! [`adapt`] fits laws for other kinds of feedback to this interface.
+//! This is the middle step of the loop: measure, control, pace. A *law* is an equation; a [`Controller`] feeds a law
+//! with [`Feedback`] and returns its [`Allowance`]. Neither parses, queues, paces or logs. `feedback.rs` is the
+//! interface between sessions and controllers. If a session has several paths, a [`scheduler::Scheduler`] decides how
+//! much to send on each. [`adapt`] converts feedback for controllers that need another kind than the session has.
 
 pub mod adapt;
 mod adaptation;

@@ -11,7 +11,7 @@ use crate::units::{Instant, Rate, SenderClock, Size, Span};
 /// What the source leaves open is our choice. Reports summarise the acknowledgements, so one step covers the time since
 /// the last report, counted in round trips. A report with loss is one event; another report with loss within a round
 /// trip belongs to the same event. The paper's RAP acts once per round trip, so this implementation reacts later if
-/// reports are further apart. Three consecutive report intervals without a report halve the rate.
+/// reports are further apart than that. Three consecutive report intervals without a report halve the rate.
 #[derive(Clone, Debug)]
 pub struct Rap {
     limits: RateLimits,
@@ -25,8 +25,8 @@ pub struct Rap {
 
 /// Weight of a new round-trip time in the smoothed one (RFC 6298, Sec. 2.3). Rejaie 1999, Sec. III smooths as TCP does.
 const NEW_ROUND_TRIP: f64 = 1.0 / 8.0;
-/// Maximum number of round trips that one report counts for. The value is our choice: a report after a long silence
-/// says little about this silence.
+/// Maximum number of round trips that one report counts for. There is a maximum because a report after a long silence
+/// says little about the path during the silence. The value is our choice.
 const MOST_STEPS: f64 = 100.0;
 
 impl Rap {
@@ -121,8 +121,8 @@ mod tests {
         rap.rate.as_bps() / 1000
     }
 
-    /// Each round trip of 100 ms, one packet of 8000 bits more is sent, which adds 80 kbit/s. The gap between packets
-    /// changes from 80 ms (100 kbit/s) to 80 * 100 / 180 = 44.4 ms (180 kbit/s).
+    /// In each round trip of 100 ms, one more packet of 8000 bits is sent, which adds 80 kbit/s. The gap between
+    /// packets first changes from 80 ms (100 kbit/s) to 80 * 100 / 180 = 44.4 ms (180 kbit/s).
     #[test]
     fn a_round_trip_without_loss_adds_a_packet_to_each() {
         let mut rap = rap();

@@ -10,8 +10,9 @@ use crate::units::{Instant, Rate, SenderClock, Size, Span};
 /// What the source leaves open is our choice. Loss events are found at the sender, from reports (RFC 5348, Sec. 7
 /// allows this): a report with loss is one event, unless the last event began within a round trip. An event is assumed
 /// to be in the middle of the packets of its report. Reports should arrive about once per round trip. If they are
-/// further apart, several events count as one and the rate is too high. `t_RTO` is four round trips, `b` is 1. There is
-/// no restart after an idle period and no oscillation prevention (Sec. 4.5).
+/// further apart, several events count as one and the rate is too high. In the equation, the retransmission timeout
+/// `t_RTO` is four round trips, and the number of packets per acknowledgement, `b`, is 1. There is no restart after an
+/// idle period and no oscillation prevention (Sec. 4.5).
 #[derive(Clone, Debug)]
 pub struct Tfrc {
     limits: RateLimits,
@@ -52,7 +53,7 @@ impl Tfrc {
         }
     }
 
-    /// Returns the loss event rate; `None` before the first loss (RFC 5348, Sec. 5.4).
+    /// Returns the loss event rate; `None` before the first loss event (RFC 5348, Sec. 5.4).
     fn loss_event_rate(&self) -> Option<f64> {
         // The open interval counts only if this raises the allowed rate.
         let interval = self.intervals.mean_longer()?;
@@ -78,8 +79,8 @@ impl Tfrc {
         self.intervals.grow(packets / 2.0);
     }
 
-    /// Returns the loss interval in packets at which the equation yields `bps`. The equation's rate falls as the loss
-    /// event rate, the inverse of the interval, grows.
+    /// Returns the loss interval in packets at which the equation yields `bps`. Bisection finds it, because the
+    /// equation's rate grows with the interval, the inverse of the loss event rate.
     fn interval_at(&self, bps: f64) -> f64 {
         let (Some(round_trip_s), packet_bits) = (self.round_trip_s, self.packet.as_bits() as f64) else { return 1.0 };
         let (mut low, mut high) = (1.0, LONGEST_INTERVAL);
@@ -231,7 +232,7 @@ mod tests {
     fn slow_start_doubles_what_comes_through_until_the_first_loss_halves_it() {
         let mut tfrc = tfrc();
         report(&mut tfrc, 0, 0, 0.0);
-        // 2 packets in 100 ms are 160 kbit/s: far above the start rate of 10 kbit/s.
+        // 2 packets in 100 ms are 160 kbit/s. Twice this receive rate is above all three rates, so it limits none.
         let rates = [100, 200, 300].map(|millis| report(&mut tfrc, millis, 2, 0.0));
         assert_eq!(rates, [20_000, 40_000, 80_000]);
         let after = report(&mut tfrc, 400, 20, 0.05);

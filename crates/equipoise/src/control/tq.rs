@@ -5,9 +5,9 @@ use crate::units::{Instant, Rate, SenderClock, Size};
 /// The rate change by which a source brings the playout buffer to its desired occupancy.
 ///
 /// Source: Subramanya 2003, Eq. 2 and 4: `e = x - x_d`, `u = (x_d - f + k_v e) / T`. With this law, by Eq. 1 and 5, the
-/// error is `e(k+1) = Sat(k_v e(k) + d(k))`, where d is a disturbance and Sat the limit by the buffer's size: in each
-/// interval, the remaining error of a disturbance is multiplied by `k_v`. For disturbances of at most d, the error
-/// stays within `d / (1 - k_v)`.
+/// error is `e(k+1) = Sat(k_v e(k) + d(k))`. Here d is a disturbance, and Sat keeps the occupancy between an empty and
+/// a full buffer. In each interval, the error that a disturbance left is multiplied by `k_v`. For disturbances of at
+/// most d, the error stays within `d / (1 - k_v)`.
 ///
 /// | symbol | name | unit |
 /// | --- | --- | --- |
@@ -55,13 +55,14 @@ pub struct TqConfig {
 /// Source: Subramanya 2003, Sec. 3.
 ///
 /// What the source leaves open is our choice:
-/// - u changes the rate at which packets entered in the interval, `I_n`. By Eq. 1 the next occupancy then differs from
-///   the desired one by `k_v e`. For a source that sent less than allowed, the base is its actual rate.
+/// - The new rate is `I_n + u`, where `I_n` is the rate at which packets entered in the interval. By Eq. 1 the next
+///   occupancy then differs from the desired one by `k_v e`. For a source that sent less than allowed, `I_n` is its
+///   actual rate.
 /// - A positive change never lowers the rate, and does not raise it if the application did not use the current rate.
 /// - Several sources may share one buffer: the paper's x, u and `I_n` are vectors with a component for each source. A
 ///   session's report counts its own packets only. The law is linear, so the changes of all sources add up to the
 ///   change for their sum, with the sum of all `x_d`. A first-come, first-served buffer serves each source in
-///   proportion to its packets in the buffer, so the shares converge in proportion to their `x_d`.
+///   proportion to its packets in the buffer, so the rates of the sources become proportional to their `x_d`.
 /// - The controller starts at the highest rate, like the paper's sources.
 /// - A report without a playout buffer, or with an interval of zero length, keeps the rate. Three missing reports halve
 ///   the rate, as with the other controllers.
@@ -147,8 +148,8 @@ impl Controller for Tq {
         self.limits.min()
     }
 
-    /// Returns `false`, because the controller starts at its highest rate. The receiver's playout buffer limits the
-    /// rate instead, and no session without a playout buffer accepts this controller.
+    /// Returns `false`, because the controller starts at its highest rate. Reports on the receiver's playout buffer
+    /// limit the rate instead of proofs of arrival. No session without a playout buffer accepts this controller.
     fn is_held_to_proof(&self) -> bool {
         false
     }
@@ -198,7 +199,7 @@ mod tests {
         })
     }
 
-    /// Returns the rate of `packets` packets of 1000 bytes per second.
+    /// Returns the rate of `packets` packets/s, each of 1000 bytes.
     fn rate(packets: f64) -> Rate {
         Rate::from_bps_f64(packets * 8000.0).expect("not negative")
     }
@@ -245,8 +246,8 @@ mod tests {
 
     proptest! {
         /// Subramanya 2003, Eq. 1 and 5: for |k_v| < 1, disturbances of at most d and any first occupancy, the error
-        /// stays within `|k_v|^k |e(0)| + d / (1 - |k_v|)`. The simulated plant is Eq. 1, which saturates at the
-        /// buffer's size. In the plant, f includes the queue that the estimator measures.
+        /// after k intervals is at most `|k_v|^k |e(0)| + d / (1 - |k_v|)`. The simulated plant is Eq. 1, which
+        /// saturates at the buffer's size. The plant takes f, with the measured queue, from the estimator.
         #[test]
         fn the_error_is_bounded_under_bounded_disturbance(
             gain in -0.99f64..0.99,
@@ -308,7 +309,7 @@ mod tests {
     }
 
     /// Subramanya 2003, Eq. 5 and 6: under a disturbance of 3 packets in each interval, the error settles at
-    /// `d / (1 - k_v)` = 6 packets as printed, and at zero with the adaptive estimator.
+    /// `d / (1 - k_v)` = 6 packets with the printed estimator, and at zero with the adaptive one.
     #[test]
     fn the_adaptive_estimator_removes_what_a_constant_disturbance_leaves() {
         let rest = |mut accumulation: TrafficAccumulation| {

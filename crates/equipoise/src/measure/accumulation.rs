@@ -6,7 +6,7 @@ use crate::units::{Rate, Span};
 /// at the egress and wait there in the playout buffer until their playout.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct PlayoutSummary {
-    /// Length of the interval at the ingress: T.
+    /// Length of the interval, measured at the ingress: T.
     pub interval: Span,
     /// Rate at which packets entered the network: `I_n`.
     pub ingress: Rate,
@@ -21,7 +21,7 @@ pub struct PlayoutSummary {
 /// Traffic at the two ends of the network, in the units of Subramanya 2003: packets and packets/s.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Traffic {
-    /// Measurement interval in seconds; above zero: T.
+    /// Length of the interval, in seconds, above zero: T.
     pub interval_s: f64,
     /// Arrival rate at the ingress, in packets/s: `I_n`.
     pub ingress: f64,
@@ -36,7 +36,7 @@ pub struct Traffic {
     pub delay_s: Option<f64>,
 }
 
-/// The predicted number of packets between the sources and the output of the playout buffer, if the rates do not
+/// The predicted number of packets between the ingress and the output of the playout buffer, if the rates do not
 /// change.
 ///
 /// Source: Subramanya 2003, Sec. 2: `f = x + q + (I_n - S_r) T` with the bottleneck's queue `q = (I_n - I_r) T`.
@@ -52,7 +52,8 @@ pub struct Traffic {
 /// equation, but not how the term is updated. By Eq. 1 and 6 the error of the estimate is the part of the next
 /// occupancy that the estimate did not predict. The estimator adds a bias to q and moves the bias by `LEARNING` times
 /// that error after each interval, which is the gradient step for a bias. This removes any constant error of q, such as
-/// packets lost in the network: a constant disturbance leaves no error, instead of the `d / (1 - k_v)` of Eq. 5.
+/// packets lost in the network. Without the bias, a constant disturbance d would leave an error of `d / (1 - k_v)`,
+/// where `k_v` is the gain of [`TqLaw`](crate::control::TqLaw) (Eq. 5).
 #[derive(Clone, Copy, Debug)]
 pub struct TrafficAccumulation(Queue);
 
@@ -75,8 +76,8 @@ enum Queue {
 }
 
 /// Share of the prediction error by which the bias of the adaptive estimator moves. The value is our choice: with
-/// intervals of 100 ms the bias adapts within a second; with a larger share, it would follow the rounding to whole
-/// packets.
+/// intervals of 100 ms the bias adapts with a time constant of about a second. With a larger share, it would follow the
+/// rounding to whole packets.
 const LEARNING: f64 = 0.1;
 
 impl TrafficAccumulation {

@@ -6,16 +6,16 @@ use crate::units::{Instant, SenderClock, Span};
 
 /// Records one-way delays with the packets' sending times, so that the packets of an interval can be selected later.
 ///
-/// A receiver learns only from the sender report when the interval of the current rate began (Waki 2013, Eq. 13, 14).
-/// By then, packets of the interval have arrived. The meter therefore keeps runs of consecutive packets in arrival
-/// order: for each run, the moments of the delays, and the earliest and latest sending time. Memory is bounded: up to
-/// [`DelayMeter::RUNS`] packets each packet is a run, and packets are selected exactly. With more packets, adjacent
-/// runs are merged in pairs, and only whole runs are selected. The meter allocates only if it holds more runs than ever
-/// before.
+/// Only the sender report tells a receiver when the interval of the current rate began (Waki 2013, Eq. 13, 14). By
+/// then, packets of the interval have arrived. The meter therefore keeps runs of consecutive packets in arrival order:
+/// for each run, the moments and the minimum of the delays, and the earliest and latest sending time. Memory is
+/// bounded: up to [`DelayMeter::RUNS`] packets, each packet is a run, and packets are selected exactly. With more
+/// packets, adjacent runs are merged in pairs, and only whole runs are selected. The meter allocates only if it holds
+/// more runs than ever before.
 #[derive(Clone, Debug, Default)]
 pub struct DelayMeter {
     runs: VecDeque<Run>,
-    /// Number of packets in a run at which the next run is opened.
+    /// Number of packets in a full run. After that many, the next packet opens a new run.
     run_length: u64,
 }
 

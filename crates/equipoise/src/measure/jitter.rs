@@ -1,6 +1,6 @@
 use crate::units::Span;
 
-/// Interarrival jitter, the smoothed difference of the transit times of successive packets.
+/// Interarrival jitter `J`, the smoothed absolute difference `|D|` of the transit times of successive packets.
 ///
 /// Source: RFC 3550, Sec. 6.4.1: `J += (|D| - J) / 16`.
 #[derive(Clone, Copy, Debug, Default)]

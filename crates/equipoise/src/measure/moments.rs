@@ -2,8 +2,8 @@ use super::summary::DelaySummary;
 
 /// Count, mean and variance of a stream of numbers, computed in one pass and without cancellation errors.
 ///
-/// Source: Welford 1962 for a single number; Chan 1983, Eq. 2.1 to merge two streams. NaN and infinities are ignored,
-/// so that one invalid number does not make the statistics of an interval invalid.
+/// Source: Welford 1962 to add a single number; Chan 1983, Eq. 2.1 to merge two streams. NaN and infinities are
+/// ignored, so that one invalid number does not make the statistics of an interval invalid.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Moments {
     count: u64,

@@ -25,8 +25,8 @@ impl ReplayWindow {
     /// Size of the window in numbers, the same as that of [`SequenceTracker`](super::SequenceTracker) on one path.
     pub const LENGTH: u16 = 1024;
 
-    /// Returns the state of a sequence number. The half of the number space after the highest number counts as newer,
-    /// except the number in the middle, which is ambiguous.
+    /// Returns the state of a sequence number. A number that is less than half of the number space after the highest
+    /// number counts as newer. At exactly half, it could be newer or older, and counts as [`Old`](Novelty::Old).
     pub fn novelty(&self, sequence: u16) -> Novelty {
         match self.highest.map(|highest| highest.wrapping_sub(sequence)) {
             Some(behind) if self.is_seen(behind) => Novelty::Repeated,

@@ -7,22 +7,23 @@ use crate::units::{Instant, SenderClock, Span};
 ///
 /// Source: RFC 3550, App. A.1 (cycles) and A.3 (loss), plus a window of the last [`SequenceTracker::WINDOW`] or
 /// [`SequenceTracker::PATHS_WINDOW`] numbers, to distinguish a duplicate from a late packet. RFC 3550 treats a jump of
-/// 3000 numbers as a restart, because it has no other information. Here packets carry their departure time. A packet
-/// that left later has a higher number, however far ahead, so an outage of up to 65 535 packets is counted as loss. For
-/// a longer outage the sender reports its own count ([`SequenceTracker::align`]). Only a jump that no source could have
-/// made in the time between is a restart. Probation is left to the session, which knows whether its peer's SSRC was
-/// negotiated.
+/// 3000 or more numbers, confirmed by the next packet, as a restart, because it has no other information. Here packets
+/// carry their departure time. On one path, a packet that left later has a higher number, however far ahead, so an
+/// outage of up to 65 534 packets is counted as loss. A longer outage shows in the sender's own numbers
+/// ([`SequenceTracker::align`]). Only a jump that no source could have made between the two departures is a restart.
+/// The tracker has no probation, because the session knows whether its peer's SSRC was negotiated.
 #[derive(Clone, Debug)]
 pub struct SequenceTracker {
-    /// `base` and `highest` are the extended numbers of the first packet and of the packet with the highest number.
+    /// `base` and `highest` are the lowest and the highest extended number since the start or the last restart.
     base: u64,
     highest: u64,
-    /// Departure time of the packet with the highest number.
+    /// The latest departure time of a packet that had the highest number at its arrival.
     newest: Instant<SenderClock>,
     /// On several paths, a number lower than the highest by at most this is a late copy, even if its packet left after
     /// the packet with the highest number, because the copy waited for another path. Zero on one path.
     copies: u64,
-    /// How far the sender's own count is ahead of `highest`; `None` before the first count.
+    /// The sender's own number of a packet minus the extended number of this packet here, modulo 2³²; `None` before the
+    /// first such number.
     ahead: Option<u64>,
     /// One bit for each recent number up to `highest`, set if the number was seen. The bit of the extended number n has
     /// the index n modulo the number of bits.
@@ -40,7 +41,7 @@ pub enum Arrival {
     New(u64),
     /// The number was seen before, or is too old to decide.
     Duplicate,
-    /// The source restarted with this packet. The value is its extended number, which continues the old numbers.
+    /// The source restarted with this packet. The value is its extended number, which is in the next cycle.
     Restarted(u64),
 }
 
@@ -59,7 +60,7 @@ impl SequenceTracker {
     /// How many recent numbers are remembered, to distinguish a duplicate from a late packet.
     pub const WINDOW: u64 = 1024;
     /// Number of recent numbers that are remembered if packets arrive on several paths, of which one may be seconds
-    /// slower: 16384 packets of 500 bytes are 6 s at 10 Mbit/s.
+    /// slower: 16384 packets of 500 bytes are 6.5 s at 10 Mbit/s.
     pub const PATHS_WINDOW: u64 = 1 << 14;
     /// If the number jumps ahead by less than this, the missing numbers always count as loss (RFC 3550, App. A.1).
     const MAX_DROPOUT: u64 = 3000;
@@ -120,8 +121,8 @@ impl SequenceTracker {
         Arrival::New(extended)
     }
 
-    /// Applies the sender's own `count` of a recent packet; the lower 16 bits are the packet's sequence number. An
-    /// outage of more than 65 535 packets shows as a difference of whole cycles.
+    /// Applies `count`, the sender's own number of a recent packet; the lower 16 bits are the packet's sequence number.
+    /// An outage of 65 535 packets or more shows as a difference of whole cycles.
     pub fn align(&mut self, count: u32) {
         let near = (count as u16).wrapping_sub(self.highest as u16).cast_signed();
         let here = self.highest.saturating_add_signed(i64::from(near));
@@ -138,8 +139,8 @@ impl SequenceTracker {
         }
     }
 
-    /// Records that the source restarted with `sequence`. The extended numbers continue the old ones, as if nothing
-    /// were lost. Returns the extended number of `sequence`.
+    /// Records that the source restarted with `sequence`. The extended numbers continue in the next cycle, and packets
+    /// and losses are counted from zero again. Returns the extended number of `sequence`.
     pub fn restart(&mut self, sequence: u16) -> u64 {
         let cycles = (self.highest >> 16) + 1;
         self.base = (cycles << 16) + u64::from(sequence);
@@ -162,7 +163,7 @@ impl SequenceTracker {
         let lost = i64::try_from(expected).unwrap_or(i64::MAX) - i64::try_from(self.received).unwrap_or(i64::MAX);
         LossInterval {
             fraction_lost: (lost_now * 256).checked_div(expected_now).unwrap_or(0).min(255) as u8,
-            // The field is a signed 24-bit number and saturates (RFC 3550, Sec. 6.4.1).
+            // The field is a signed 24-bit number and saturates (RFC 3550, App. A.3).
             cumulative_lost: lost.clamp(-0x80_0000, 0x7F_FFFF) as i32,
             // Cycles are counted from 1 in this code, but from 0 in the report.
             extended_highest: (self.highest - (1 << 16)) as u32,

@@ -3,17 +3,19 @@ use crate::units::{Instant, Rate, Size, Span};
 /// Spaces packets evenly at a rate.
 ///
 /// After each departure the next packet is due `size / rate` after the time at which the last packet was *due*, so that
-/// a small delay does not slow the stream. If a sender is late by more than one such gap, and by more than
-/// [`Pacer::TOLERANCE`], a new schedule starts at the departure of the late packet. The lost time is not recovered by a
-/// burst, because a delay-based controller would measure that burst as delay variance. Instead, gaps are an eighth
-/// shorter until the lost time is recovered, up to [`Pacer::DEBT`]. If a higher rate moves a due time into the past,
-/// this does not count as lost time.
+/// a small delay does not slow the stream. If a packet leaves late by more than its own `size / rate`, and by more than
+/// [`Pacer::TOLERANCE`], a new schedule starts at its departure. The lost time is not recovered by a burst, because a
+/// delay-based controller would measure that burst as delay variance. Instead, gaps are an eighth shorter until the
+/// lost time, at most [`Pacer::DEBT`], is recovered. A packet that leaves early also starts a new schedule.
+///
+/// A higher rate can move a due time into the past. Therefore, at the first departure after a change of the rate, the
+/// tolerance is zero and lateness does not count as lost time.
 #[derive(Clone, Debug)]
 pub struct Pacer<C> {
     rate: Rate,
     last: Option<Departure<C>>,
-    /// Time when the next packet is due, and the fraction of a nanosecond by which the exact due time is later, as in
-    /// [`Departure::carry`]; `None` before the first packet and while the rate is zero.
+    /// Time when the next packet is due, and the fraction of a nanosecond by which the exact due time is later, in the
+    /// unit of [`Departure::carry`]; `None` before the first packet and while the rate is zero.
     next: Option<(Instant<C>, u64)>,
     /// Time that was lost when schedules restarted, and that is not recovered yet.
     debt: Span,
@@ -43,8 +45,8 @@ pub enum Readiness<C> {
 
 impl<C> Pacer<C> {
     /// Lateness up to which the schedule is kept, even if it is more than one gap. Our choice: a host may wake once for
-    /// all packets of 200 µs, and threads wake about 50 µs late, or later on a busy machine. At 300 Mbit/s this is a
-    /// burst of up to thirteen packets of 1200 bytes.
+    /// all packets of 200 µs, and threads wake about 50 µs late, or later on a busy machine. At 300 Mbit/s, a lateness
+    /// of 400 µs causes a burst of up to thirteen packets of 1200 bytes.
     pub const TOLERANCE: Span = Span::from_micros(400);
     /// Maximum lost time that is recovered. Our choice: a virtual machine is typically preempted for some milliseconds.
     /// After a longer outage, the rate from before the outage no longer applies.
@@ -53,7 +55,7 @@ impl<C> Pacer<C> {
     /// a queue.
     const REPAID: i64 = 8;
 
-    /// Creates a pacer whose first packet may leave at once.
+    /// Creates a pacer whose first packet may leave at once, if the rate is above zero.
     pub const fn new(rate: Rate) -> Self {
         Self { rate, last: None, next: None, debt: Span::ZERO, rate_is_new: false }
     }
@@ -187,7 +189,7 @@ mod tests {
         let mut now = At::ZERO;
         let mut count = 0u64;
         while now < At::ZERO + Span::from_secs(1) {
-            // The host stalls for 2 ms after every 48 ms.
+            // The host stalls for 2 ms in every 48 ms.
             now = run(&mut pacer, now, 1800) + Span::from_millis(2);
             count += 1800;
         }
@@ -213,8 +215,8 @@ mod tests {
         assert_eq!(pacer.poll(At::ZERO), Readiness::Never);
     }
 
-    /// The gaps are 80 ms at first, and 1 ms from the time 20 ms on. If it fails, the pacer overshoots after each rise
-    /// of the rate.
+    /// The first gap would be 80 ms, but the rate rises at 20 ms and gaps are 1 ms from then on. If the test fails, the
+    /// pacer overshoots after each rise of the rate.
     #[test]
     fn a_rate_that_rises_is_no_stall_to_make_up_for() {
         let mut pacer = Pacer::new(Rate::from_bps(100_000));
@@ -223,7 +225,8 @@ mod tests {
         let raised = At::ZERO + Span::from_millis(20);
         assert_eq!(pacer.on_departure(raised, PACKET), Some(Span::from_millis(19)));
         assert_eq!(run(&mut pacer, raised, 5), raised + Span::from_millis(5));
-        // The tolerance does not apply after a rise of the rate: at 80 Mbit/s, 300 µs are three gaps.
+        // After a change of the rate, the tolerance of 400 µs does not apply. At 80 Mbit/s, 300 µs are three gaps, so a
+        // new schedule starts.
         pacer.set_rate(Rate::from_bps(80_000_000));
         let raised = raised + Span::from_micros(5400);
         assert_eq!(pacer.on_departure(raised, PACKET), Some(Span::from_micros(300)));
@@ -248,8 +251,7 @@ mod tests {
                 let gap = Rate::from_bps(mbps * 1_000_000).time_to_send(PACKET).unwrap();
                 let eighth = Span::from_nanos(gap.as_nanos() / 8);
                 if let Some(previous) = previous {
-                    // After a packet that is late by less than a gap, the next packet may follow early, by at most that
-                    // lateness.
+                    // The gap after a late packet can be shorter, because the schedule is kept. It is never negative.
                     prop_assert!(now - previous >= Span::ZERO);
                 }
                 let anew = pacer.on_departure(now, PACKET);
@@ -259,7 +261,7 @@ mod tests {
                         prop_assert!(next - now <= gap);
                         prop_assert!(anew.is_none() || next - now >= gap - eighth - Span::from_nanos(1));
                     }
-                    // Only a lateness of at least a shortened gap makes the next packet due at once.
+                    // The next packet is due at once only if this packet was late by at least seven eighths of a gap.
                     Readiness::Now => {
                         prop_assert!(now - scheduled >= gap - eighth - Span::from_nanos(1));
                     }

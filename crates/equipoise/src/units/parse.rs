@@ -5,7 +5,7 @@ use core::fmt;
 
 use thiserror::Error;
 
-/// The reason why a text is not a valid quantity. The message shows the text and the expected form.
+/// The reason why a text is not a valid quantity. The message shows what was found and what was expected.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum UnitError {
@@ -24,7 +24,7 @@ pub enum UnitError {
         unit: String,
         /// The kind of quantity that was expected.
         kind: &'static str,
-        /// The accepted units, separated by commas.
+        /// The usual units, separated by commas; other spellings are accepted too.
         units: &'static str,
         /// A hint at a likely confusion, or empty.
         hint: &'static str,
@@ -49,7 +49,8 @@ pub enum UnitError {
     },
 }
 
-/// A kind of quantity: its units with their factors to the base unit, and its names in messages.
+/// A kind of quantity: its units with their factors to the base unit. Messages show its name, an example and the listed
+/// units.
 #[derive(Clone, Copy)]
 pub(super) struct Kind {
     name: &'static str,
@@ -124,7 +125,8 @@ pub(super) const SPAN_UNITS: Units = (&[(1_000_000_000, "s"), (1_000_000, "ms"),
 pub(super) const RATE_UNITS: Units =
     (&[(1_000_000_000, "Gbit/s"), (1_000_000, "Mbit/s"), (1_000, "kbit/s"), (1, "bit/s")], "bit/s");
 
-/// Returns the quantity in base units, rounded to a whole number within ±2⁶³.
+/// Returns the quantity in base units, rounded to a whole number. From ±9.2 · 10¹⁸ on it is out of range, so that the
+/// result fits into an `i64`.
 pub(super) fn signed(text: &str, kind: Kind) -> Result<i128, UnitError> {
     let trimmed = text.trim();
     let split =

@@ -24,7 +24,7 @@ impl<T: Copy> Schedule<T> {
         Self { initial: value, steps: Vec::new() }
     }
 
-    /// Creates a schedule that starts at `initial`, and takes each step's value from the step's time on.
+    /// Creates a schedule. The value is `initial` before the first step. Each step's value applies from its time on.
     ///
     /// Steps are sorted by time. Of two steps at the same time, the later in the list applies.
     pub fn new(initial: T, mut steps: Vec<(Span, T)>) -> Self {

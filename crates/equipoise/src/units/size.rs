@@ -13,9 +13,9 @@ pub struct Size(u64);
 impl Size {
     /// A size of zero.
     pub const ZERO: Self = Self(0);
-    /// The size of an IPv4 header (RFC 791, Sec. 3.1).
+    /// The size of an IPv4 header without options (RFC 791, Sec. 3.1).
     pub const IPV4: Self = Self(20);
-    /// The IPv4 and UDP headers of a datagram: 20 + 8 bytes (RFC 791, Sec. 3.1; RFC 768).
+    /// The IPv4 and UDP headers of a datagram, without IP options: 20 + 8 bytes (RFC 791, Sec. 3.1; RFC 768).
     pub const IPV4_UDP: Self = Self(28);
     /// The IPv6 and UDP headers of a datagram: 40 + 8 bytes (RFC 8200, Sec. 3; RFC 768).
     pub const IPV6_UDP: Self = Self(48);

@@ -24,7 +24,7 @@ impl Sender {
             match packet {
                 RtcpPacket::Subflows(reports) => {
                     for (number, packet) in reports.packets() {
-                        // A report on one path also counts if it arrived on another path.
+                        // A report about one path also counts if it arrived on another path.
                         if let Err(reason) = self.on_subflow(now, PathId(number), &packet) {
                             self.outbox.ignore(reason);
                         }
@@ -59,7 +59,7 @@ impl Sender {
         }
     }
 
-    /// Processes a packet on the sub-flow of path `id`.
+    /// Processes an RTCP packet about the sub-flow of path `id`.
     fn on_subflow(&mut self, now: Instant<SenderClock>, id: PathId, packet: &RtcpPacket<'_>) -> Result<(), DropReason> {
         if let RtcpPacket::ReceiverReport(report) = packet {
             return self.on_report(now, id, report);
@@ -72,7 +72,7 @@ impl Sender {
         path.on_feedback(now, &feedback, waited, &mut |event| self.outbox.event(event))
     }
 
-    /// Handles reports on path `id` that contradict what was sent. The media on the path is stopped or, if no other
+    /// Handles reports about path `id` that contradict what was sent. The media on the path is stopped or, if no other
     /// path is alive, the media of the session.
     fn on_contradiction(&mut self, now: Instant<SenderClock>, id: PathId, others_live: bool) {
         let Some(path) = self.paths.find_mut(id).filter(|_| others_live) else {

@@ -147,7 +147,7 @@ impl Bench {
                 }
             }
         }
-        // Neither sender nor receiver may request a wake-up in the past.
+        // The endpoint that processed the input must request a wake-up later than `now`.
         let ahead = |at: u64| at > now;
         assert!(self.sender.wake().is_none_or(|wake| !is_sender || ahead(wake.at.as_nanos())));
         assert!(self.receiver.wake().is_none_or(|wake| is_sender || ahead(wake.at.as_nanos())));
@@ -183,8 +183,8 @@ impl Bench {
         length
     }
 
-    /// Queues all of `stream` as the sender accepts it, waits until all of it has been sent and could arrive, and ends
-    /// the session. Returns the delivered payload.
+    /// Queues `stream` in parts, as the sender accepts it, and ends the session when all of it has been sent. Then
+    /// waits for the datagrams in flight. Returns the delivered payload.
     pub(super) fn carry(&mut self, stream: &[u8], twice: bool) -> Vec<u8> {
         let mut fed = 0;
         while fed < stream.len() || self.sender.waiting() > 0 {

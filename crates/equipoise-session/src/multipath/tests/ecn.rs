@@ -1,4 +1,4 @@
-//! Tests of sessions in which only some paths set ECN marks.
+//! Tests of ECN in sessions over several paths.
 
 use alloc::boxed::Box;
 use alloc::vec;

@@ -1,5 +1,5 @@
-//! Tests that no controller of the catalogue harms other traffic in a session over several paths, whatever scheduler
-//! divides the total rate.
+//! Tests that no adaptive controller of the catalogue harms other traffic in a session over several paths, whatever
+//! scheduler divides the total rate.
 
 use alloc::boxed::Box;
 use alloc::vec::Vec;
@@ -36,7 +36,8 @@ fn run(entry: &'static Entry, split: &str, start: &'static str, harms: [Harm; 2]
 }
 
 /// Time in ns for which the sending rate may exceed twice the delivery rate: about two periods and a round trip through
-/// a full queue, plus three quarters of a second, because means over one second are compared.
+/// a full queue, plus three quarters of a second. The last part is necessary because the compared rates are means over
+/// four bins of 250 ms, of which up to three are older.
 const GRACE: u64 = 3 * SECOND;
 const IDLE: Harm = Harm::Loss(0.0);
 

@@ -150,7 +150,7 @@ fn each_path_is_filled_by_its_own_law_whatever_its_capacity_and_its_delay() {
 }
 
 /// If it fails, the total rate exceeds the application's maximum, or the scheduler does not divide a limited total rate
-/// by the paths' delays.
+/// according to the paths' delays.
 #[test]
 fn a_total_that_is_bounded_goes_to_the_shorter_path_as_far_as_its_law_allows() {
     let mut bench = over(of("equipoise", Some(7_000_000)), "ap", &TWO, |_| false);
@@ -187,7 +187,8 @@ fn a_dead_path_leaves_the_other_alone_and_begins_anew_from_below() {
     let back = decided(&bench, Some(0), [25, 45]);
     let first = back.iter().find(|rate| **rate > 0).expect("it comes back");
     assert_eq!(*first, 100_000, "the lowest rate");
-    // The limit is twice the proved rate, or the rate of a successful probe: three times the rate proved before it.
+    // The rate is at most twice the proved rate or, after a successful probe, three times the rate that was proved
+    // before the probe. The test allows 3.5 times the previous rate.
     assert!(back.windows(2).all(|pair| pair[1] <= pair[0].max(100_000) * 7 / 2), "no leap: {back:?}");
     assert!(arrived(&bench, 0, [35, 45], 10).0 > 5.0);
 }
@@ -204,8 +205,8 @@ fn where_a_paths_reports_are_lost_its_law_alone_falls() {
     assert!(other.0 > 3.4, "{other:?}");
 }
 
-/// No reports arrive on any path: each law halves its own rate, nothing is sent after the circuit breaker trips, and
-/// all laws restart at the lowest rate.
+/// No reports arrive on any path: each law halves its own rate, and nothing is sent after the circuit breaker trips.
+/// When reports arrive again, all laws restart at the lowest rate.
 #[test]
 fn where_all_paths_are_silent_all_laws_fall_until_the_circuit_breaks() {
     let silent = |passing: &Passing| (10_000..40_000).contains(&passing.millis) && passing.to_sender;
@@ -314,7 +315,8 @@ fn invented_feedback_is_counted_and_moves_nothing() {
         bench.run_until(5000);
         let before = bench.events.len();
         for round in 0..50u16 {
-            // The first number is below 0x8000, and about 3000 packets were sent on each path.
+            // The first number is below 0x8000, and about 3000 packets were sent on each path. So the numbers from
+            // 0xA000 on were never sent.
             let numbers = || (0..40).map(move |at| 0xA000 + round * 400 + at);
             let forged = [
                 // Numbers that were never sent, on either path; an unknown path; another reporter; other media;
@@ -342,8 +344,8 @@ fn invented_feedback_is_counted_and_moves_nothing() {
     assert_eq!(quiet.2, forged.2, "the same decisions");
 }
 
-/// All genuine reports are lost, and an attacker acknowledges every possible number. Packets that were sent then count
-/// as arrived, but no delivery rate is proved. If it fails, the attacker raises the rate.
+/// All genuine reports are lost, and an attacker acknowledges every possible number. So the packets that were sent
+/// count as arrived, but no delivery rate is proved. If it fails, the attacker raises the rate.
 #[test]
 fn who_acknowledges_what_nobody_proves_raises_no_rate() {
     let mut bench = over(of("equipoise", None), "ap", &TWO, |passing| passing.to_sender);

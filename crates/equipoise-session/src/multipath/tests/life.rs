@@ -47,8 +47,8 @@ fn paths_begin_alike_and_each_is_asked_and_answers_by_itself() {
 fn a_dead_path_costs_a_moment_and_is_used_again_when_it_is_back() {
     let network = Box::new(|passing: &super::bench::Passing| {
         let dead = passing.path == 1 && (10_000..20_000).contains(&passing.millis);
-        // The delay varies. With constant delays, a rounding error would make one path look faster, and the law would
-        // fill that path.
+        // The delay varies. With constant delays, a rounding error would make one path look faster, and the
+        // scheduler would fill that path.
         if dead { vec![] } else { vec![20 + passing.number * 7 % 11] }
     });
     let mut bench = Bench::new(Payload::Generated, 2, scheduler("ap", &[]), network);

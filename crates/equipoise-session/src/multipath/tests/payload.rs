@@ -1,5 +1,5 @@
-//! Tests of payload that is sent over paths with different delays that lose, duplicate and reorder packets, die and are
-//! usable again.
+//! Tests of payload over several paths with different delays. The paths lose, duplicate and reorder packets, die, and
+//! become usable again.
 
 use alloc::boxed::Box;
 use alloc::vec;
@@ -133,8 +133,8 @@ proptest! {
         acts in acts(), fates in proptest::collection::vec((0u64..100, 0u64..150), 16), sent_with in 0usize..2,
     ) {
         let network = move |passing: &Passing| {
-            // Losses, copies and delays follow a table of 16 entries that repeats: 10 % of packets are lost, 10 % are
-            // duplicated, and delays vary by up to 150 ms, so that packets are reordered.
+            // Losses, copies and delays follow a random table of 16 entries that repeats. On average, 10 % of packets
+            // are lost and 10 % are duplicated. Delays vary by up to 150 ms, so that packets are reordered.
             let (fate, late) = fates[(passing.number % 16) as usize];
             match fate {
                 0..10 => vec![],

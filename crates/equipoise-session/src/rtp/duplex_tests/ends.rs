@@ -52,8 +52,8 @@ fn parts(extension: &[u8]) -> &'static str {
     }
 }
 
-/// Decides on a datagram, given the index of its sender (0 is `near`, 1 is `far`), the time in ms and the bytes.
-/// Returns the delays of the datagram's copies in ms.
+/// What the path does to a datagram. Its arguments are the index of the datagram's sender (0 is `near`, 1 is `far`),
+/// the time in ms and the bytes. It returns the delays of the datagram's copies in ms.
 pub(super) type Way = Box<dyn FnMut(usize, u64, &[u8]) -> Vec<u64>>;
 
 pub(super) struct Ends {

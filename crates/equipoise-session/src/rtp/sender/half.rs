@@ -11,7 +11,7 @@ use equipoise::units::{Instant, SenderClock};
 /// The sending role's part of an RTCP datagram that it shares with the receiving role.
 #[derive(Debug, Default)]
 pub(in crate::rtp) struct Draft {
-    /// A request: the sender information at the time of the request, and the extension.
+    /// A request: the sender information at the time of the request, and the extension of the sender report.
     pub(in crate::rtp) request: Option<(SenderInfo, Vec<u8>)>,
 }
 
@@ -46,8 +46,7 @@ impl Sender {
         self.exchange.on_unreachable();
     }
 
-    /// Whether media was sent since the second-last report request was due, or would have been sent if no circuit
-    /// breaker had stopped it.
+    /// Whether media was sent since the second-last report request was due, or a circuit breaker has stopped the media.
     pub(in crate::rtp) const fn is_active(&self) -> bool {
         self.breakers.has_stopped() || self.packetiser.next_sequence() != self.turns[0]
     }

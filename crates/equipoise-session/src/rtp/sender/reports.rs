@@ -78,7 +78,7 @@ impl Sender {
                 other => match ArrivalFeedback::of(&other) {
                     Some(Ok(feedback)) => self.on_feedback(now, feedback),
                     Some(Err(_)) => Err(DropReason::Malformed),
-                    // Source descriptions and other packets of a compound have no effect.
+                    // This may be a request. Other packets, such as source descriptions, have no effect.
                     None => self.on_request(now, &other),
                 },
             };
@@ -88,7 +88,7 @@ impl Sender {
         }
     }
 
-    /// Processes a packet that may request missing packets.
+    /// Processes a packet that may request missing packets or a key frame.
     fn on_request(&mut self, now: Instant<SenderClock>, packet: &RtcpPacket<'_>) -> Result<(), DropReason> {
         let Some(nack) = Nack::of(packet) else { return self.on_key_frames(now, packet) };
         let nack = nack.map_err(|_| DropReason::Malformed)?;
@@ -98,8 +98,8 @@ impl Sender {
         }
         let repeats = self.repeats.as_mut().ok_or(DropReason::Stray)?;
         nack.numbers().take(RepeatQueue::MOST_PACKETS).for_each(|number| repeats.want(now, number));
-        // The pacer was idle, so the retransmission is not late. A retransmission is not data from the application, so
-        // the pacer still counts as waiting for the application.
+        // If no media is queued, the pacer was idle, so the retransmission is not late. The pacer still counts as
+        // waiting for the application, because a retransmission is not data from the application.
         if repeats.is_ready() && !self.has_media() {
             self.pacer.rested_until(now);
         }

@@ -29,7 +29,7 @@ fn statuses(base: u16, arrivals: &[Option<At>]) -> Vec<PacketStatus> {
 
 const HEAD: TransportHead = TransportHead { ssrc: 1, media_ssrc: 2, number: 7, at: Instant::ZERO };
 
-/// Encodes the packets into feedback packets of at most `limit` bytes.
+/// Encodes the statuses into feedback packets of at most `limit` bytes each.
 fn encoded(packets: &[PacketStatus], limit: usize) -> Vec<Vec<u8>> {
     let (mut rest, mut all) = (packets.iter().copied(), Vec::new());
     while rest.len() > 0 {

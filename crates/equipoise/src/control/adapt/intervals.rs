@@ -45,8 +45,8 @@ pub enum Origin {
 /// The adapter computes the mean and the variance of the delay of the packets sent since the last decision, as the
 /// receiver of Waki 2013, Sec. 5.1 (Eq. 13, 14) does. It also computes the share of packets lost, and the rate of the
 /// bottleneck if packets leave in pairs. Feedback without arrival times, such as that of TCP, results in summaries
-/// without a delay, for which the AP controller uses the round-trip time alone. With [`Origin::RoundTrip`], these
-/// summaries have a delay.
+/// without a delay, unless the origin is [`Origin::RoundTrip`]. For a summary without a delay, the AP controller uses
+/// the round-trip time instead.
 #[derive(Clone, Debug)]
 pub struct Intervals<C> {
     controller: C,
@@ -152,7 +152,7 @@ impl<C: Controller> Intervals<C> {
         }
     }
 
-    /// Closes an interval and passes its summary to the controller.
+    /// Closes an interval. Passes its summary to the controller, unless a clock was set during the interval.
     fn close(&mut self, now: Instant<SenderClock>, interval: &Interval) {
         // The meter selects packets that left after `cut`, so `cut` lies just before the interval.
         let cut = interval.began - Span::from_nanos(1);

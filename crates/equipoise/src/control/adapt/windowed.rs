@@ -5,9 +5,9 @@ use crate::units::{Instant, SenderClock, Size, Span};
 /// Adapts a window law to the trait [`Controller`]: converts per-packet feedback into acknowledgements and losses in
 /// segments, and the law's window into bytes.
 ///
-/// A loss starts recovery. After that, neither losses nor acknowledgements of packets that were sent before recovery
-/// started are passed to the law (RFC 9002, Sec. 7.3.2). Acknowledged bytes that do not fill a segment are carried
-/// over, so that a law that counts segments works with a transport that counts bytes.
+/// A loss or a timeout starts recovery. After that, neither losses nor acknowledgements of packets that were sent
+/// before recovery started are passed to the law (RFC 9002, Sec. 7.3.2, B.5). Acknowledged bytes that do not fill a
+/// segment are carried over, so that a law that counts segments works with a transport that counts bytes.
 #[derive(Clone, Debug)]
 pub struct Windowed<W> {
     law: W,
@@ -161,7 +161,7 @@ mod tests {
         assert!(window(&reno) <= halved, "a new loss");
     }
 
-    /// If it fails, a law that counts segments grows too slowly if packets are smaller than a segment.
+    /// If it fails, the window of a law that counts segments grows too slowly when packets are smaller than a segment.
     #[test]
     fn bytes_that_do_not_fill_a_segment_are_carried_on() {
         let mut reno = Windowed::new(Reno::new(10.0), PACKET);

@@ -17,17 +17,17 @@ pub enum Learning {
 /// regression coefficient of d on p·σ², where d is by how much a report's mean delay exceeds the mean that is expected
 /// without the push. Pushes are up or down at random, which keeps the regression unbiased: a step of the law responds
 /// to the noise of the reports and is therefore correlated with it, but a random push is not. The configured b is the
-/// prior, with a standard deviation of half its value.
+/// mean of the prior. The standard deviation of the prior is half of this mean, or more if the reports indicate a
+/// larger b.
 #[derive(Clone, Copy, Debug)]
 pub(in crate::control) struct Learner {
     learning: Learning,
     given: f64,
-    /// Sum over the reports of p·σ²·d/s², in the unit of 1/b, where p is the push, σ² the variance of the delay, d the
-    /// deviation of a report's mean from the mean that is expected without the push, and s² the variance of these
-    /// deviations.
+    /// Sum over the reports of p·σ²·d/s², in the unit of 1/b. p is the push, and σ² the variance of the delay. d is the
+    /// deviation of a report's mean from the mean that is expected without the push. s² is the variance of the
+    /// deviations from the mean that is expected with the push.
     answers: f64,
-    /// Sum over the reports of (p·σ²)²/s², in the unit of 1/b², where p is the push, σ² the variance of the delay, and
-    /// s² the variance of the reports' deviations from the expected mean.
+    /// Sum over the reports of (p·σ²)²/s², in the unit of 1/b², with the symbols of `answers`.
     information: f64,
     reports: u32,
     probed: bool,
@@ -35,7 +35,8 @@ pub(in crate::control) struct Learner {
     push_mbps: f64,
 }
 
-/// Standard deviation of the prior for b, as a share of the configured b.
+/// Standard deviation of the prior for b, as a share of the configured b, or of the b that the reports indicate if
+/// that is larger.
 const GIVEN_WITHIN: f64 = 0.5;
 /// Lower and upper bound of the learned b, as multiples of the configured b. The lower bound is stricter, because a b
 /// that is too small makes steps too long, while a b that is too large only makes steps short.
@@ -69,8 +70,9 @@ impl Learner {
         self.push_mbps
     }
 
-    /// Records a report. The report's mean delay deviates by `surprise_s` from the mean that was expected with the push
-    /// and [`Self::response`], at a delay variance of `variance_s2`. Such deviations have a variance of `noise_s2`.
+    /// Records a report. `surprise_s` is the deviation of the report's mean delay from the expected mean, which
+    /// includes the effect of the push as predicted by [`Self::response`]. `variance_s2` is the variance of the delay,
+    /// and `noise_s2` is the variance of such deviations.
     pub(in crate::control) fn observe(&mut self, surprise_s: f64, variance_s2: f64, noise_s2: f64) {
         let pushed = self.push_mbps * variance_s2;
         let (answer, information) =
@@ -151,8 +153,8 @@ mod tests {
         sum
     }
 
-    /// Returns a learner after `reports` reports from a path whose b is `truth`. The random choice of each push depends
-    /// on the noise of the report before, which must not bias the estimate.
+    /// Returns a learner after `reports` reports from a path whose b is `truth`. The sign of each push depends on the
+    /// noise of the previous report. This dependence must not bias the estimate.
     fn taught(learning: Learning, given: f64, truth: f64, reports: u32, seed: u64) -> Learner {
         let (mut learner, mut state) = (Learner::new(learning, given), seed);
         for _ in 0..reports {

@@ -2,8 +2,8 @@
 //! follows.
 //!
 //! Source: Waki 2013, Sec. 4.1. Packets arrive as a Poisson process with λ packets/s, and the service of each packet
-//! takes 1/μ seconds. The time in the system is the sum of waiting and service. In our reading, Eq. 6 is misprinted,
-//! because its first term needs the third moment of the service time. Eq. 8 is correct.
+//! takes 1/μ seconds. The time in the system is the sum of waiting and service. In our reading, Eq. 6 is misprinted:
+//! its first term should contain the third moment of the service time. Eq. 8 is correct.
 
 use crate::units::Size;
 
@@ -33,14 +33,15 @@ pub fn response(rho: f64, packet: Size) -> f64 {
     6.0 / (rho * (4.0 - rho)) * packets_per_s_per_mbps(packet)
 }
 
-/// The minimum load for [`response`]. The value is our choice: at a load of 0.05, b is thirteen times its value at 0.8.
+/// The minimum load for [`response`]. The value is our choice: at a load of 0.05, b is thirteen times its value at 0.8,
+/// so steps are small but do not vanish.
 pub const LEAST_LOAD: f64 = 0.05;
 
 /// Returns the headroom (the free capacity) of the bottleneck, in Mbit/s, that follows from a delay variance in s².
 ///
 /// Source: Waki 2013, Eq. 9 and 12: the slope of the mean delay over the rate is `1 / (2(μ - λ)²)`, and it equals
 /// `b σ²`. Therefore `μ - λ = 1 / sqrt(2 b σ²)` packets/s. `response` is b in 1/(s·Mbit/s), and `packet` is the packet
-/// size for which b was converted.
+/// size that converts between packets/s and Mbit/s.
 pub fn headroom_mbps(response: f64, variance_s2: f64, packet: Size) -> f64 {
     1.0 / libm::sqrt(2.0 * packets_per_s_per_mbps(packet) * response * variance_s2)
 }
@@ -48,8 +49,8 @@ pub fn headroom_mbps(response: f64, variance_s2: f64, packet: Size) -> f64 {
 /// Returns by how many seconds the mean time in the system grows if a step of the rate reduces the headroom by
 /// `step_mbps`.
 ///
-/// Source: Waki 2013, Eq. 7, by which the mean time is `1 / (2(μ - λ))` plus a constant. Returns `None` if the step
-/// takes all of the headroom, because the queue then has no steady state.
+/// Source: Waki 2013, Eq. 7, by which the mean time is `1 / (2(μ - λ))` plus a constant. Returns `None` if the headroom
+/// is not finite, or if the step takes all of the headroom, because the queue then has no steady state.
 pub fn shift_s(headroom_mbps: f64, step_mbps: f64, packet: Size) -> Option<f64> {
     let per_mbps = packets_per_s_per_mbps(packet);
     let waiting = |headroom: f64| 1.0 / (2.0 * headroom * per_mbps);

@@ -1,7 +1,7 @@
 //! Attractor-perturbation (AP) rate control: keeps the one-way delay at a target.
 //!
 //! A system that fluctuates more responds more to a perturbation. Therefore the rate step that moves the mean delay to
-//! its target is the delay's error divided by its variance.
+//! its target is proportional to the error of the mean delay divided by the variance of the delay.
 //!
 //! Source: Waki 2013, Sec. 5.1.
 //!
@@ -17,8 +17,9 @@
 //! | `σ²` | variance of the one-way delay | s² |
 //! | `b` | coefficient of response | 1/(s·Mbit/s) |
 //!
-//! [`Printed`] is exactly this law. What the text leaves open is our choice: the rate is kept if there are too few
-//! samples, if statistics are not finite, or if the variance is zero. Three intervals without feedback halve the rate.
+//! [`Printed`] is exactly this law. As in the source, three missing reports halve the rate. What the source leaves open
+//! is our choice: the rate is kept if there are too few samples, if statistics are not finite, or if the variance is
+//! zero.
 //!
 //! # The robust form (our own)
 //! As printed, the law is unstable. The delay is a convex function of the rate, so a step up along its tangent
@@ -32,8 +33,8 @@
 //! 2. **A filter.** Each report is weighted so that its noise, as measured from the reports, moves the rate by a given
 //!    share of the headroom. A report whose mean deviates from the expected mean by more than four standard deviations
 //!    is treated as a change of the path and accepted at once.
-//! 3. **The variance of noise alone.** If the mean moved between two reports, a part of the variance comes from this
-//!    ramp, and this part is subtracted. The variance estimate rises at once and falls slowly.
+//! 3. **The variance of noise alone.** If the mean moved between two reports, this movement adds to the variance. The
+//!    added part is subtracted. The variance estimate rises at once and falls slowly.
 //! 4. **A standing queue is drained.** A mean above twice the target halves the rate until the queue falls fast enough.
 //!    If an interval has no statistics, a round-trip time well above its minimum also halves the rate. No step more
 //!    than doubles the rate.
@@ -59,7 +60,7 @@ use crate::units::Size;
 /// Returns the step of the sending rate, in Mbit/s, by the law without rate limits.
 ///
 /// Source: Waki 2013, Eq. 15. The target and the mean are in s, the variance in s², and `response` is b in
-/// 1/(s·Mbit/s). Returns `None` if there is no finite step: for zero variance, zero response, or non-finite input.
+/// 1/(s·Mbit/s). Returns `None` if the variance or the response is not positive, or if the step is not finite.
 pub fn step_mbps(target_s: f64, mean_s: f64, variance_s2: f64, response: f64) -> Option<f64> {
     let step = (target_s - mean_s) / (response * variance_s2);
     (variance_s2 > 0.0 && response > 0.0 && step.is_finite()).then_some(step)
@@ -71,7 +72,7 @@ pub fn step_mbps(target_s: f64, mean_s: f64, variance_s2: f64, response: f64) ->
 /// The waiting time is `1 / (2h)` for a headroom of h packets/s at the bottleneck (Waki 2013, Eq. 7). So if the target
 /// exceeds the mean by E seconds, the step changes the headroom from h to `h / (1 + 2hE)`. For small E this is Eq. 15,
 /// and no step up is larger than the headroom. Returns `None` if the headroom is not finite, or if the mean exceeds the
-/// target by more than `1 / (2h)`, the whole waiting time.
+/// target by at least `1 / (2h)`, the whole waiting time.
 pub fn curve_step_mbps(target_s: f64, mean_s: f64, headroom_mbps: f64, packet: Size) -> Option<f64> {
     let per_mbps = md1::packets_per_s_per_mbps(packet);
     let left = 1.0 + 2.0 * headroom_mbps * per_mbps * (target_s - mean_s);

@@ -17,8 +17,8 @@ pub struct ApConfig {
     pub response: f64,
     /// How b is determined.
     pub learning: Learning,
-    /// Root mean square movement of the rate that the noise of the reports may cause, as a share of the headroom
-    /// (positive). With a smaller value, the rate is steadier, but free capacity is found later.
+    /// Root mean square movement of the rate that the noise of the reports may cause, as a share of the headroom (the
+    /// free capacity). Must be positive. With a smaller value, the rate is steadier, but free capacity is found later.
     pub unrest: f64,
     /// Size of an IP packet, which converts between packets/s and Mbit/s.
     pub packet: Size,
@@ -134,8 +134,8 @@ impl Ap {
         let decided = self.bounded_mbps(step, headroom, path.mean_s, changed);
         let before = self.rate;
         if interval.app_limited && decided.0 > before.as_mbps_f64() {
-            // The application sent less than the rate, so the report does not show whether the path carries a higher
-            // rate.
+            // The application or the session kept the sending rate low, so the report does not show whether the path
+            // carries a higher rate.
             self.learner.rest();
             return self.decide(before.as_mbps_f64(), Reason::AppLimited, step);
         }
@@ -196,7 +196,7 @@ impl Ap {
         // noise of the queue.
         let ramp_s2 = (mean_s - path.last_s) * (mean_s - path.last_s) / 12.0;
         // The mean may also have jumped between two intervals, without a ramp. Therefore the subtraction does not lower
-        // the result below the known variance.
+        // the result below the variance in the path model.
         let variance_s2 = (delay.variance_s2 - ramp_s2).max(delay.variance_s2.min(path.variance_s2));
         let surprise = mean_s - path.mean_s;
         if surprise.abs() > SURPRISING * libm::sqrt(path.surprise_s2) {
@@ -235,8 +235,8 @@ impl Ap {
         let now = self.rate.as_mbps_f64();
         let (least, most) = (now / 2.0, now * 2.0);
         let Some(step) = step else {
-            // There is no step if the variance is zero, or if the delay exceeds the target by more than the waiting
-            // time that the variance implies.
+            // There is no step if the variance is zero, or if the delay exceeds the target by at least the waiting time
+            // that the variance implies.
             let reason = if headroom.is_finite() { Reason::StepGuard } else { Reason::NoVariance };
             return (if mean_s < self.target_s() { most } else { least }, reason);
         };
@@ -252,7 +252,8 @@ impl Ap {
     }
 
     /// Limits an increase of the rate by the ceiling and, if `blind`, by the report interval. Allows no increase until
-    /// feedback can show the effect of the last increase. `blind` means that there is no sign of cross traffic.
+    /// feedback can show the effect of the last increase. `blind` means that there is no sign of cross traffic, and
+    /// that the exception for [`FEW`] packets does not apply.
     fn raised_with_care(
         &mut self,
         now: Instant<SenderClock>,
@@ -348,8 +349,8 @@ impl Ap {
         } else if queue_s > target_s || interval.lost() > sent as f64 / 2.0 {
             self.decide(rate, Reason::NoStatistics, None);
         } else {
-            // The queue is within the target, so the rate may rise. If few packets were sent, the rate may double,
-            // because few packets do no harm and delay statistics need more of them.
+            // The queue is within the target, so the rate may rise. If few packets were sent, the rate may double at
+            // any report interval, because few packets do no harm and delay statistics need more of them.
             let (next, reason) = self.raised_with_care(now, (2.0 * rate, Reason::NoStatistics), sent > FEW);
             self.decide(next, reason, None);
         }

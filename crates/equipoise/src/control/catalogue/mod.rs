@@ -102,8 +102,8 @@ impl<C, X> Entry<C, X> {
 }
 
 impl<C, X: Context> Entry<C, X> {
-    /// Parses the given texts as values of the parameters with the given names. Parameters that are not given get their
-    /// default values.
+    /// Parses `given`, which are pairs of a parameter's name and its value as text. Parameters that are not given get
+    /// their default values.
     ///
     /// # Errors
     /// [`ConfigError`] for the first parameter that is unknown, missing, of the wrong kind or out of range, and for

@@ -47,7 +47,7 @@ const GCC_PROBING: Parameter = Parameter {
 const GCC_DECREASE: Parameter = Parameter {
     default: Some("0.85"),
     range: Some(("0.5", "0.99")),
-    meaning: "β, by which what arrives is multiplied after overuse; less empties the queue sooner, and loses more",
+    meaning: "β: after overuse, the rate is β times the arrival rate; a smaller value empties the queue sooner, but gives up more rate",
     source: "draft-ietf-rmcat-gcc-02, Sec. 5.5",
     ..DECREASE
 };
@@ -56,7 +56,7 @@ const GCC_PACING: Parameter = Parameter {
     kind: Kind::Number { unit: "" },
     default: Some("1.1"),
     range: Some(("1", "100")),
-    meaning: "how much faster than the rate packets leave, for callers that pace by it; more has frames leave at once, as browsers do within 40 ms. The draft's form leaves it to the session",
+    meaning: "ratio of the pacing rate to the rate; with a larger value a frame leaves in a shorter time (browsers: within 40 ms). With the draft's form, the session decides the pacing rate",
     source: "libwebrtc, goog_cc_network_control",
 };
 const GCC_MIN_RATE: Parameter = Parameter {
@@ -67,7 +67,7 @@ const GCC_MIN_RATE: Parameter = Parameter {
 };
 const GCC_INITIAL_RATE: Parameter = Parameter {
     default: Some("300 kbit/s"),
-    meaning: "rate at which the session starts, brought between the limits; the first probes are 3 and 6 times as much",
+    meaning: "rate at which the session starts, limited to `min_rate` ... `max_rate`; the first probes are faster",
     source: "libwebrtc, the start of a call",
     ..INITIAL_RATE
 };
@@ -93,7 +93,7 @@ const REFERENCE: Parameter = Parameter {
     kind: Kind::Span,
     default: Some("10 ms"),
     range: Some(("0.1 ms", "1 s")),
-    meaning: "XREF, congestion signal at the highest rate; more fills queues further, and holds more beside others",
+    meaning: "XREF, congestion signal at the highest rate; a larger value gives longer queues, and a larger share beside other flows",
     source: "RFC 8698, Table 2",
 };
 const KAPPA: Parameter = Parameter {
@@ -117,7 +117,7 @@ const TAU: Parameter = Parameter {
     kind: Kind::Span,
     default: Some("500 ms"),
     range: Some(("10 ms", "10 s")),
-    meaning: "TAU, longest round trip that the gains are made for; more is steadier, and slower",
+    meaning: "TAU, longest round-trip time for which the gains are designed; with a larger value the rate is steadier, but slower",
     source: "RFC 8698, Table 2",
 };
 const RAMP_BOUND: Parameter = Parameter {
@@ -133,7 +133,7 @@ const WARP_ABOVE: Parameter = Parameter {
     kind: Kind::Span,
     default: Some("50 ms"),
     range: Some(("1 ms", "10 s")),
-    meaning: "QTH, from which on delay counts less while packets are lost; less yields less to flows that go by loss",
+    meaning: "QTH: while packets are lost, a queueing delay above this value counts less; with a smaller value the flow yields less to loss-based flows",
     source: "RFC 8698, Table 2",
 };
 const LOSS_PENALTY: Parameter = Parameter {
@@ -141,7 +141,7 @@ const LOSS_PENALTY: Parameter = Parameter {
     kind: Kind::Span,
     default: Some("10 ms"),
     range: Some(("0.1 ms", "1 s")),
-    meaning: "DLOSS, delay that 1 % of losses count for; more bears fewer losses",
+    meaning: "DLOSS: 1 % of losses counts as this delay; with a larger value, losses lower the rate more",
     source: "RFC 8698, Table 2",
 };
 const MARK_PENALTY: Parameter = Parameter {
@@ -149,7 +149,7 @@ const MARK_PENALTY: Parameter = Parameter {
     kind: Kind::Span,
     default: Some("2 ms"),
     range: Some(("0.1 ms", "1 s")),
-    meaning: "DMARK, delay that 1 % of marks count for; more bears fewer marks",
+    meaning: "DMARK: 1 % of marks counts as this delay; with a larger value, marks lower the rate more",
     source: "RFC 8698, Table 2",
 };
 const NADA_START: Parameter = Parameter {
@@ -161,7 +161,7 @@ const NADA_MIN: Parameter =
     Parameter { default: Some("150 kbit/s"), meaning: "RMIN, lowest rate", source: "RFC 8698, Table 2", ..MIN_RATE };
 const NADA_MAX: Parameter = Parameter {
     default: Some("1.5 Mbit/s"),
-    meaning: "RMAX, highest rate; a flow's share of a bottleneck is in proportion",
+    meaning: "RMAX, highest rate; flows share a bottleneck in proportion to their RMAX",
     source: "RFC 8698, Table 2",
     ..MAX_RATE
 };
@@ -207,7 +207,7 @@ const QUEUE_TARGET: Parameter = Parameter {
     kind: Kind::Span,
     default: Some("60 ms"),
     range: Some(("1 ms", "400 ms")),
-    meaning: "QDELAY_TARGET_LO, queueing delay at which the window backs off in full, from half of it on; more holds more of a varying link",
+    meaning: "QDELAY_TARGET_LO: the window is reduced from half of this queueing delay on, and fully at this delay; with a larger value, more of a link with varying capacity is used",
     source: "draft-ietf-ccwg-rfc8298bis-screamv2-01, Sec. 4.2.2",
 };
 const LOSS_FACTOR: Parameter = Parameter {
@@ -247,7 +247,7 @@ const PACING_HEAD_ROOM: Parameter = Parameter {
     kind: Kind::Number { unit: "" },
     default: Some("1.5"),
     range: Some(("1", "10")),
-    meaning: "PACKET_PACING_HEADROOM, how much faster than the target packets leave, for callers that pace by it",
+    meaning: "PACKET_PACING_HEADROOM, the ratio of the pacing rate to the target rate, for callers that pace by it",
     source: "draft-ietf-ccwg-rfc8298bis-screamv2-01, Sec. 4.3.2",
 };
 const MARKING: Parameter = Parameter {
@@ -255,7 +255,7 @@ const MARKING: Parameter = Parameter {
     kind: Kind::Choice(&["codepoint", "l4s", "classic"]),
     default: Some("codepoint"),
     range: None,
-    meaning: "what marks mean: by the codepoint that packets arrive with; their fraction counts; each is one congestion",
+    meaning: "how ECN marks count: as the codepoint of the packets says; by their fraction; or each as one congestion event",
     source: "ours; draft-ietf-ccwg-rfc8298bis-screamv2-01, Sec. 4.2.1.3",
 };
 const FORM: Parameter = Parameter {
@@ -263,13 +263,13 @@ const FORM: Parameter = Parameter {
     kind: Kind::Choice(&["core", "full"]),
     default: Some("core"),
     range: None,
-    meaning: "what the draft requires, or with what it suggests: jitter, losses that are rare, policers, undershoot",
+    meaning: "only what the draft requires, or also what it suggests for jitter, rare losses, policers and undershoot",
     source: "draft-ietf-ccwg-rfc8298bis-screamv2-01, Sec. 4.5",
 };
 
 pub(super) const SCREAM: Entry = Entry {
     name: "scream",
-    summary: "SCReAM v2: a window by marks of L4S, queueing delay and losses, and its bitrate; by feedback on single packets",
+    summary: "SCReAM v2: a window that follows L4S marks, queueing delay and losses, and a bitrate derived from it; needs feedback on single packets",
     source: "draft-ietf-ccwg-rfc8298bis-screamv2-01, Sec. 4",
     parameters: &[
         QUEUE_TARGET,
@@ -319,7 +319,7 @@ const MOST_QUEUE: Parameter = Parameter {
     kind: Kind::Span,
     default: Some("57 ms"),
     range: Some(("2 ms", "1 s")),
-    meaning: "largest target of the queueing delay of a flow that is alone, reached on slow links and on paths with rough delays; with a smaller value, more of such links is left unused",
+    meaning: "largest queueing delay at which a flow that is alone aims, which it does on slow links and where the delay varies much from packet to packet; with a smaller value, more of such links is left unused",
     source: "ours",
 };
 const BESIDE_LOSSES: Parameter = Parameter {
@@ -333,7 +333,7 @@ const BESIDE_LOSSES: Parameter = Parameter {
 
 pub(super) const EQUIPOISE: Entry = Entry {
     name: "equipoise",
-    summary: "our own: a small queueing delay held, growth towards what trains of packets show, TCP's rate beside TCP; by feedback on single packets",
+    summary: "our own law: keeps the queueing delay small, grows towards the rate that trains of packets show, and takes TCP's rate in competition with TCP; needs feedback on single packets",
     source: "ours; Waki 2013, Kodama 2009, Subramanya 2003, Tobe 1999",
     parameters: &[SHARE, MOST_QUEUE, BESIDE_LOSSES, GCC_INITIAL_RATE, FLOOR, MAX_RATE],
     make: |given, _| {

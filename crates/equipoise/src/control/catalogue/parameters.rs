@@ -32,7 +32,7 @@ pub struct Parameter {
 /// The kind of a parameter's values.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
-    /// A number in the given unit; an empty unit for a plain ratio.
+    /// A number in the given unit.
     Number {
         /// The unit of the number; empty for a plain ratio.
         unit: &'static str,
@@ -45,7 +45,7 @@ pub enum Kind {
     Choice(&'static [&'static str]),
 }
 
-/// Writes the kind as `rate`, `time`, `number`, the unit of a number, or the list of allowed words.
+/// Writes `rate`, `time`, the unit of a number (`number` if it has no unit), or the list of allowed words.
 impl fmt::Display for Kind {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -274,7 +274,7 @@ impl Parameters {
     /// Returns the value of `parameter`, whose kind must be [`Kind::Number`].
     ///
     /// # Errors
-    /// [`ConfigError::Foreign`] if the catalogue entry of these values has no such parameter.
+    /// [`ConfigError::Foreign`] if the catalogue entry of these values has no parameter of this name and kind.
     pub fn number(&self, parameter: &Parameter) -> Result<f64, ConfigError> {
         if let Value::Number(number) = self.value(parameter)? { Ok(number) } else { Err(parameter.foreign()) }
     }
@@ -282,7 +282,7 @@ impl Parameters {
     /// Returns the value of `parameter`, whose kind must be [`Kind::Rate`].
     ///
     /// # Errors
-    /// [`ConfigError::Foreign`] if the catalogue entry of these values has no such parameter.
+    /// [`ConfigError::Foreign`] if the catalogue entry of these values has no parameter of this name and kind.
     pub fn rate(&self, parameter: &Parameter) -> Result<Rate, ConfigError> {
         if let Value::Rate(rate) = self.value(parameter)? { Ok(rate) } else { Err(parameter.foreign()) }
     }
@@ -290,7 +290,7 @@ impl Parameters {
     /// Returns the value of `parameter`, whose kind must be [`Kind::Span`].
     ///
     /// # Errors
-    /// [`ConfigError::Foreign`] if the catalogue entry of these values has no such parameter.
+    /// [`ConfigError::Foreign`] if the catalogue entry of these values has no parameter of this name and kind.
     pub fn span(&self, parameter: &Parameter) -> Result<Span, ConfigError> {
         if let Value::Span(span) = self.value(parameter)? { Ok(span) } else { Err(parameter.foreign()) }
     }
@@ -298,7 +298,7 @@ impl Parameters {
     /// Returns the value of `parameter`, whose kind must be [`Kind::Choice`].
     ///
     /// # Errors
-    /// [`ConfigError::Foreign`] if the catalogue entry of these values has no such parameter.
+    /// [`ConfigError::Foreign`] if the catalogue entry of these values has no parameter of this name and kind.
     pub fn choice(&self, parameter: &Parameter) -> Result<&'static str, ConfigError> {
         if let Value::Choice(word) = self.value(parameter)? { Ok(word) } else { Err(parameter.foreign()) }
     }

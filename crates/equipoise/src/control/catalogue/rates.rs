@@ -14,7 +14,8 @@ use crate::units::Size;
 pub struct RateContext {
     /// Size of the session's IP packets.
     pub packet: Size,
-    /// The shared cell in which a simulation writes the load of the bottleneck. Outside of simulations, it stays empty.
+    /// The shared cell to which a simulator or a link emulator writes the load of the bottleneck. In other sessions, it
+    /// stays empty.
     pub load: PathLoad,
 }
 
@@ -97,7 +98,7 @@ const UNREST: Parameter = Parameter {
     kind: Kind::Number { unit: "" },
     default: Some("0.08"),
     range: Some(("0.001", "1")),
-    meaning: "share of the headroom by which noise may move the rate; less is steadier, and finds free capacity later",
+    meaning: "highest share of the headroom by which noise may change the rate; with a smaller value the rate is steadier, but finds free capacity later",
     source: "ours",
 };
 pub(super) const RESPONSE: Parameter = Parameter {
@@ -153,7 +154,7 @@ const OCCUPANCY: Parameter = Parameter {
     kind: Kind::Number { unit: "packets" },
     default: Some("5"),
     range: Some(("0", "100000")),
-    meaning: "x_d, packets of the session to hold in the playout buffer; more never runs dry, and waits longer",
+    meaning: "x_d, packets of the session to hold in the playout buffer; with a larger value the buffer runs empty less often, but packets wait longer",
     source: "ours: half of the buffer of Subramanya 2003, Table 2",
 };
 const GAIN: Parameter = Parameter {
@@ -169,7 +170,7 @@ const QUEUE: Parameter = Parameter {
     kind: Kind::Choice(&["printed", "adaptive", "accumulated"]),
     default: Some("printed"),
     range: None,
-    meaning: "the bottleneck's queue q: what the last interval added, as printed; that, corrected by what it mispredicts; or all that stands there, by its delay",
+    meaning: "how the bottleneck's queue q is estimated: by its growth in the last interval; by this growth, corrected by earlier prediction errors; or by its whole length, from the delay",
     source: "Subramanya 2003, Sec. 2; adaptive: Eq. 6, its update ours; accumulated: ours",
 };
 const LOW_MIN_RATE: Parameter = Parameter {
@@ -197,7 +198,7 @@ const INITIAL_INCREASE: Parameter = Parameter {
     kind: Kind::Rate,
     default: Some("10 kbit/s"),
     range: Some(("1 bit/s", "1 Gbit/s")),
-    meaning: "AIR_0, added at first; more finds its share sooner and overshoots it further",
+    meaning: "AIR_0, the first increase; a larger value reaches the flow's share sooner and overshoots it more",
     source: "Tobe 1999, Sec. 3",
 };
 const REDUCTION_FACTOR: Parameter = Parameter {
@@ -205,7 +206,7 @@ const REDUCTION_FACTOR: Parameter = Parameter {
     kind: Kind::Number { unit: "" },
     default: Some("3"),
     range: Some(("0.1", "100")),
-    meaning: "R_f, by how many times the loss the rate falls",
+    meaning: "R_f: after a loss, the rate is reduced by R_f times the share of lost packets",
     source: "Tobe 1999, Sec. 3",
 };
 const ADAPT: Parameter = Parameter {
@@ -221,7 +222,7 @@ const LDA: &[Parameter] = &[INITIAL_RATE, INITIAL_INCREASE, REDUCTION_FACTOR, AD
 pub(super) static ENTRIES: &[Entry] = &[
     Entry {
         name: "ap",
-        summary: "the robust form of attractor perturbation: filtered, along the whole curve of the delay",
+        summary: "the robust form of attractor perturbation: filters its measurements, and follows the whole curve of the delay over the load",
         source: "Waki 2013, Eq. 7, 15, 16",
         parameters: &[TARGET, RESPONSE, LEARN, UNREST, START_RATE, FLOOR, MAX_RATE],
         make: |given, context| {
@@ -260,7 +261,7 @@ pub(super) static ENTRIES: &[Entry] = &[
     },
     Entry {
         name: "aimd-printed",
-        summary: "`aimd` with the paper's own start, and not limited to what is proved to arrive",
+        summary: "`aimd` as in the paper: starts at `min_rate`, and is not limited to twice the rate that is proved to arrive",
         source: "Waki 2013, Eq. 17",
         parameters: &[TARGET, INCREASE, DECREASE, MIN_RATE, MAX_RATE],
         make: |given, _| Ok(Box::new(given.aimd(given.limits()?)?.as_printed())),
@@ -281,7 +282,7 @@ pub(super) static ENTRIES: &[Entry] = &[
     },
     Entry {
         name: "rap",
-        summary: "one packet more a round trip for every round trip without loss, half the rate upon loss",
+        summary: "after each round trip without loss, one packet more per round trip; after a loss, half the rate",
         source: "Rejaie 1999, Sec. III",
         parameters: &[START_RATE, LOW_MIN_RATE, MAX_RATE],
         make: |given, context| {

@@ -83,7 +83,7 @@ const GAMMA: Parameter = Parameter {
     kind: Kind::Number { unit: "" },
     default: Some("0.95"),
     range: Some(("0.01", "0.99")),
-    meaning: "γ, how much the others count; less is steadier, with a longer queue",
+    meaning: "γ, the weight of the other flows; with a smaller value the window is steadier, but the queue longer",
     source: "Kodama 2009, Sec. 3.3",
 };
 const EPSILON: Parameter = Parameter {
@@ -116,7 +116,7 @@ const NOISE_WEIGHT: Parameter = Parameter {
     kind: Kind::Number { unit: "" },
     default: Some("4"),
     range: Some(("0", "100")),
-    meaning: "l, how strongly noise of the measurements lowers gamma if `noise_aware` is on",
+    meaning: "l, how strongly noise of the measurements lowers gamma (in `vegas`: the measured backlog) if `noise_aware` is on",
     source: "Kodama 2009, Sec. 3.3",
 };
 
@@ -162,7 +162,7 @@ pub(super) static ENTRIES: &[WindowEntry] = &[
     },
     Entry {
         name: "symbiosis",
-        summary: "the growth of competing species, by measured capacity and available bandwidth; Reno until measured",
+        summary: "the window grows like a population of competing species, from the measured capacity and available bandwidth; Reno until these are measured",
         source: "Kodama 2009, Eq. 10, 15",
         parameters: &[GAMMA, EPSILON, NOISE_AWARE, NOISE_WEIGHT, INITIAL_WINDOW, OSCILLATION, ARITHMETIC],
         make: |given, context| {

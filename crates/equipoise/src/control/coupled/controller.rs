@@ -18,8 +18,8 @@ pub trait SharedGroup: Send + Sync + fmt::Debug {
 ///
 /// Before the inner controller processes a sent packet, a report or a timer, its rate is set to the flow's current
 /// share. If the controller then calculates a new rate, this rate is passed to the group at once. Therefore the update
-/// of one flow reaches another flow when the other flow sends its next packet or receives its next report. Source:
-/// RFC 8699, Sec. 5.3, 6.1, App. A.
+/// of one flow reaches another flow at the other flow's next packet, report or timer. Source: RFC 8699, Sec. 5.3, 6.1,
+/// App. A.
 ///
 /// Only the first active flow of the group sends probes. If several flows sent probes at once, each would measure the
 /// capacity that they all share.
@@ -32,7 +32,8 @@ pub struct Coupled {
     /// The share of the group's rate that was last applied to the inner controller.
     given: Option<Rate>,
     round_trip: Option<Span>,
-    /// Whether the current rate results from another flow's update.
+    /// Whether, at the last packet, report or timer, another flow's update changed the rate and this flow's controller
+    /// did not.
     is_others: bool,
     /// Whether the flow is the first active flow of the group.
     is_first: bool,
@@ -77,7 +78,8 @@ impl Coupled {
         }
     }
 
-    /// Sets the inner controller's rate to the flow's share, calls `act`, and passes a changed rate to the group.
+    /// Sets the inner controller's rate to the flow's share and calls `act`. If the calculated or the desired rate has
+    /// changed, passes both to the group and applies the new share.
     fn act(&mut self, now: Instant<SenderClock>, act: impl FnOnce(&mut BoxedController)) {
         let (flow, mut share) = (self.flow, None);
         self.group.with(&mut |group| share = group.share(flow));

@@ -37,7 +37,7 @@ pub enum GroupError {
         /// The maximum number of flows.
         most: usize,
     },
-    /// The controller cannot continue from a rate that another flow calculated.
+    /// The controller cannot continue from a rate that the group assigns.
     #[error("the controller cannot go on from a rate that its group gives it; gcc, nada, scream and equipoise can")]
     NotCoupled,
 }
@@ -177,7 +177,7 @@ impl FlowGroup {
     }
 
     /// Applies a rate that a flow's congestion control calculated, and returns the flow's new share. Returns `None` for
-    /// a flow that was removed or is paused.
+    /// a flow that was removed, is paused, or has not sent a packet yet.
     pub fn update(&mut self, now: Instant<SenderClock>, flow: FlowNumber, update: Update) -> Option<Rate> {
         let member = self.flows.iter_mut().find(|member| member.number == flow && member.sent.is_some())?;
         member.desired_bps = update.desired.map_or(f64::INFINITY, Rate::as_bps_f64);
@@ -187,7 +187,8 @@ impl FlowGroup {
         self.share(flow)
     }
 
-    /// Returns `FSE_R(f)`, the rate assigned to a flow; `None` for a flow that was removed or is paused.
+    /// Returns `FSE_R(f)`, the rate assigned to a flow; `None` for a flow that was removed, is paused, or has not sent
+    /// a packet yet.
     pub fn share(&self, flow: FlowNumber) -> Option<Rate> {
         let member = self.active().find(|member| member.number == flow)?;
         Rate::from_bps_f64(libm::round(member.rate_bps))
@@ -241,8 +242,8 @@ impl FlowGroup {
         }
     }
 
-    /// Steps (b) and (c) of RFC 8699, Sec. 5.3.1: divides `S_CR` by priority, so that no share exceeds the flow's
-    /// desired rate.
+    /// Steps (b) and (c) of RFC 8699, Sec. 5.3.1: divides `S_CR` among the flows in proportion to their priorities, so
+    /// that no share exceeds the flow's desired rate.
     fn distribute(&mut self) {
         let mut left_bps = self.sum_bps;
         let mut priorities = self.active().fold(0.0, |sum, member| sum + member.priority);

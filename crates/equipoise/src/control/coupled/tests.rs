@@ -65,8 +65,8 @@ fn golden_values_of_the_conservative_exchange() {
     assert_eq!(shares(&group, &flows), [175_000, 175_000, 350_000].map(Some));
 }
 
-/// In kbit/s: the sum is 1200. If the second flow desires 100, the first and the third flow divide 1100 by their
-/// priorities of 1 and 2. If the third flow then desires 500, less than its share of 733, the first flow gets the
+/// In kbit/s: the sum is 1200. If the second flow desires 100, the first and the third flow share 1100 in the ratio of
+/// their priorities, 1 to 2. If the third flow then desires 500, less than its share of 733, the first flow gets the
 /// remaining 600.
 #[test]
 fn what_a_flow_does_not_desire_is_the_others() {

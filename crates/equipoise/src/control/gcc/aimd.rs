@@ -4,14 +4,18 @@ use super::detector::Usage;
 use crate::control::RateLimits;
 use crate::units::{Instant, SenderClock, Span};
 
-/// The rate A that the delay allows, in Google congestion control: A rises while the path is not overused, and falls
-/// below the delivery rate R at overuse. C is the estimated capacity, and Δt the time since the last update.
+/// The rate A that the delay allows, in Google congestion control. A rises while the queue is normal, is kept while the
+/// queue shrinks, and falls below the delivery rate R at overuse. C is the estimated capacity, and Δt the time since
+/// the last update.
+///
+/// The table shows the next state, for each current state (row) and state of the queue (column). After each decrease,
+/// the state is Hold.
 ///
 /// ```text
 ///              Over            Normal            Under
 /// Hold         Decrease        Increase          Hold
 /// Increase     Decrease        Increase          Hold
-/// Decrease     Decrease        Increase          Hold          and Hold after each decrease
+/// Decrease     Decrease        Increase          Hold
 /// ```
 ///
 /// ```text
@@ -45,11 +49,13 @@ pub(super) struct Aimd {
 /// Factor by which the rate grows per second while the capacity is unknown (draft-ietf-rmcat-gcc-02, Sec. 5.5;
 /// libwebrtc, `aimd_rate_control`).
 const GROWTH: f64 = 1.08;
-/// Maximum elapsed time that counts for one step, in s (draft-ietf-rmcat-gcc-02, Sec. 5.5).
+/// Maximum elapsed time that counts for one step while the capacity is unknown, in s (draft-ietf-rmcat-gcc-02,
+/// Sec. 5.5).
 const LONGEST_STEP_S: f64 = 1.0;
-/// The minimum step of an increase, in bit/s (draft-ietf-rmcat-gcc-02, Sec. 5.5).
+/// The minimum step of an increase, in bit/s, except in libwebrtc's form near the capacity (draft-ietf-rmcat-gcc-02,
+/// Sec. 5.5).
 const LEAST_STEP: f64 = 1000.0;
-/// The minimum growth near the capacity, in bit/s per second (libwebrtc, `aimd_rate_control`).
+/// The minimum growth near the capacity in libwebrtc's form, in bit/s per second (libwebrtc, `aimd_rate_control`).
 const LEAST_SLOPE: f64 = 4000.0;
 /// Upper limit of an increase, as a multiple of the delivery rate (draft-ietf-rmcat-gcc-02, Sec. 5.5).
 const HEADROOM: f64 = 1.5;
@@ -67,8 +73,8 @@ const DETECTION: Span = Span::from_millis(100);
 const FRAMES: f64 = 30.0;
 /// Size of the largest packet of a frame, in bits (draft-ietf-rmcat-gcc-02, Sec. 5.5).
 const PACKET: f64 = 1200.0 * 8.0;
-/// Lower and upper bound of the minimum interval from the last update to a decrease, which otherwise is a round-trip
-/// time (libwebrtc, `aimd_rate_control`).
+/// A decrease must wait for a round-trip time after the last update. These are the lower and the upper bound of this
+/// wait (libwebrtc, `aimd_rate_control`).
 const SOONEST_DECREASE: (Span, Span) = (Span::from_millis(10), Span::from_millis(200));
 /// The minimum interval before a decrease does not apply if the delivery rate is below this share of the rate
 /// (libwebrtc, `aimd_rate_control`).
@@ -122,7 +128,8 @@ impl Aimd {
             || acked_bps.is_some_and(|acked| acked < COLLAPSE * self.bps)
     }
 
-    /// Halves the rate at overuse before the first delivery rate is known, at most once per round trip.
+    /// Halves the rate at overuse before the first delivery rate is known, at most once per round-trip time (bounded to
+    /// 10 to 200 ms).
     pub(super) fn halve(&mut self, now: Instant<SenderClock>) {
         if self.may_decrease(now, None) {
             self.set(now, self.bps / 2.0);
@@ -265,8 +272,8 @@ mod tests {
         }
     }
 
-    /// At a constant growth of 20.8 kbit/s per second, the rate would regain 150 kbit/s within 7.2 s. Below 1 Mbit/s
-    /// most packets are smaller, so it takes longer.
+    /// At a constant growth of 20.8 kbit/s per second, the rate would regain 150 kbit/s within 7.2 s. The rise
+    /// takes longer, because the decrease is 155 kbit/s, and because packets are smaller from 864 kbit/s to 1 Mbit/s.
     #[test]
     fn what_a_decrease_took_is_back_after_seven_seconds() {
         let mut aimd = near_capacity(GccForm::Libwebrtc, 1000, 100);
@@ -286,8 +293,8 @@ mod tests {
         aimd.update(at(200), Usage::Normal, Some(500e3));
         aimd.update(at(300), Usage::Normal, Some(500e3));
         assert!(aimd.bps > 505e3);
-        // The delivery rate is above the sending rate, as it is while a queue drains. In this case the estimated
-        // capacity decides, here 600 kbit/s.
+        // The delivery rate is above the sending rate, as it is while a queue drains. In this case, the new rate is
+        // 0.85 C, or the current rate if this is lower. C is 600 kbit/s here, and 0.85 C is 510 kbit/s.
         aimd.update(at(400), Usage::Over, Some(900e3));
         assert!(aimd.bps <= 507e3, "never up: {}", aimd.bps);
     }

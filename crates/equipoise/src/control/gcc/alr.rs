@@ -19,7 +19,7 @@ pub(super) struct AppLimit {
 /// The budget grows at this share of the estimated rate. An application that uses more is not app-limited (libwebrtc,
 /// `alr_detector`).
 const USED: f64 = 0.65;
-/// Maximum of the budget, both positive and negative, in seconds of growth (libwebrtc, `interval_budget`).
+/// Maximum absolute value of the budget, in seconds of growth (libwebrtc, `interval_budget`).
 const WINDOW_S: f64 = 0.5;
 /// If more than this share of the maximum budget is left, the flow becomes app-limited (libwebrtc, `alr_detector`).
 const BEGINS: f64 = 0.8;
@@ -83,8 +83,8 @@ mod tests {
         assert_eq!(limit.since(), None);
         send(&mut limit, 570, 600, 0.2);
         assert!(limit.since().is_some());
-        // At the full estimated rate, the budget shrinks at 35 % of this rate, so that 30 % of the maximum is used up
-        // after 0.15 · 65/35 = 0.28 s.
+        // If the application sends at the full estimated rate, the budget shrinks at 35 % of this rate. To fall from
+        // 80 % to 50 % of the maximum, it needs 0.3 · 0.5 s · 65/35 = 0.28 s.
         send(&mut limit, 600, 700, 1.0);
         assert!(limit.since().is_some());
         send(&mut limit, 700, 1200, 1.0);

@@ -1,16 +1,16 @@
 use super::throughput::Arrival;
 use crate::units::{Instant, SenderClock, Span};
 
-/// The back-off of last resort: the rate falls if the round-trip time is above 3 s, or if no feedback arrives for 3 s
-/// while packets are sent.
+/// The back-off of last resort: the rate falls if the round-trip time, plus the time without feedback while packets are
+/// sent, is above 3 s.
 ///
 /// The round-trip time of a packet is counted without the time that the packet waited at the receiver for the last
 /// packet of its feedback. The smallest round-trip time in the last feedback counts. The time from this feedback to the
 /// last packet sent is added. An idle sender sends no packets, so it does not back off.
 ///
-/// Source: libwebrtc, `send_side_bandwidth_estimation` (RTT-based back-off). Unlike libwebrtc, which also lowers the
-/// rate at its process interval, once per second, this code lowers the rate only when a packet is sent or feedback
-/// arrives. Between these events, the rate has no effect.
+/// Source: libwebrtc, `send_side_bandwidth_estimation` (RTT-based back-off). libwebrtc also lowers the rate by a
+/// periodic timer. This code lowers the rate only when a packet is sent or feedback arrives, because the rate has no
+/// effect between these events.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct RoundTripBackoff {
     round_trip: Span,

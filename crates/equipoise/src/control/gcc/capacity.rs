@@ -6,8 +6,8 @@
 /// ```
 ///
 /// R is the delivery rate. While C is known, the allowed rate counts as near the capacity and is raised slowly. A
-/// delivery rate above the band `C ± 3 sqrt(v C)`, or below this band at overuse, shows that the path has changed: C is
-/// forgotten.
+/// delivery rate above the band `C ± 3 sqrt(v C)` during an increase, or below this band at overuse, shows that the
+/// path has changed: C is forgotten.
 ///
 /// Source: libwebrtc, `link_capacity_estimator`; draft-ietf-rmcat-gcc-02, Sec. 5.5 for mean and deviation with a factor
 /// of 0.95.
@@ -38,7 +38,7 @@ impl LinkCapacity {
         self.kbps.map(|kbps| kbps * 1e3)
     }
 
-    /// Forgets the mean C, but keeps the variance.
+    /// Forgets C, but keeps v.
     pub(super) const fn forget(&mut self) {
         self.kbps = None;
     }

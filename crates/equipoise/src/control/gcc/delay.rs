@@ -6,8 +6,8 @@ use super::throughput::Arrival;
 use super::trendline::Trendline;
 use crate::units::{Instant, SenderClock, Span};
 
-/// Derives from the arrivals of packets whether the queue of the path grows or shrinks. The arrivals are grouped,
-/// filtered, and compared with a threshold by a detector.
+/// Derives from the arrivals of packets whether the queue of the path grows or shrinks. The arrivals are grouped. A
+/// filter estimates the trend of the delay between groups, and a detector compares this trend with a threshold.
 ///
 /// After 2 s without feedback, the state is discarded (libwebrtc, `delay_based_bwe`).
 #[derive(Clone, Debug)]
@@ -41,8 +41,8 @@ impl DelayPart {
         self.detector.usage()
     }
 
-    /// Processes packets in arrival order, from feedback at `now`. Returns whether the queue stopped shrinking at one
-    /// of these packets.
+    /// Processes packets in arrival order, from feedback at `now`. Returns whether the queue changed from shrinking to
+    /// normal at one of these packets.
     pub(super) fn push(&mut self, now: Instant<SenderClock>, packets: &[Arrival]) -> bool {
         if self.told.is_some_and(|told| now - told > FORGET) {
             *self = Self::new(self.form);

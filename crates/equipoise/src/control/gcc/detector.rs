@@ -19,7 +19,7 @@ pub(super) struct Detector {
     gains: Gains,
     threshold_ms: f64,
     adapted: Option<Instant<ReceiverClock>>,
-    /// How long the estimate has been above the threshold since the last report of overuse, in ms of departure times;
+    /// How long the estimate has been above the threshold since the last report of overuse, in ms between departures;
     /// `None` if the last estimate was not above the threshold.
     over_ms: Option<f64>,
     /// Number of consecutive estimates above the threshold since the last report of overuse.
@@ -71,7 +71,7 @@ const HIGHEST_THRESHOLD: f64 = 600.0;
 const SPIKE: f64 = 15.0;
 /// The maximum elapsed time Δt that counts for one change of the threshold (libwebrtc, `trendline_estimator`).
 const LONGEST_STEP: Span = Span::from_millis(100);
-/// The estimate must be above the threshold γ for longer than this before overuse is reported, in ms of departure times
+/// Overuse is reported only after the estimate was above the threshold γ for longer than this, in ms between departures
 /// (draft-ietf-rmcat-gcc-02, Sec. 5.4).
 const OVERUSE_MS: f64 = 10.0;
 
@@ -96,8 +96,8 @@ impl Detector {
     /// Processes the estimate after a group of packets. The group left `departed` later than the previous group, and
     /// the next group began to arrive at `arrived`.
     ///
-    /// Overuse is reported only if the estimate has been above the threshold for more than 10 ms of departure times and
-    /// at least twice in a row, and its trend does not fall. For the first estimate above the threshold, only half of
+    /// Overuse is reported only if the estimate has been above the threshold for more than 10 ms between departures and
+    /// at least twice in a row, and the trend does not fall. For the first estimate above the threshold, only half of
     /// `departed` counts. While the estimate is above the threshold without a report of overuse, the last state is
     /// kept.
     pub(super) fn push(&mut self, estimate: Estimate, departed: Span, arrived: Instant<ReceiverClock>) -> Usage {
@@ -156,8 +156,8 @@ mod tests {
         })
     }
 
-    /// The expected values follow from the equations: an overload of 10 % is detected after 24 differences, an overload
-    /// of 5 % after 36, and an overload of 2 % never.
+    /// The expected values follow from the equations: an overload of 10 % of the capacity is detected after 24
+    /// differences, an overload of 5 % after 36, and an overload of 2 % never.
     #[test]
     fn overload_is_found_when_it_was_computed_to_be() {
         let (number, millis, threshold) = first_overuse(22_000).expect("10 % of overload");
@@ -168,8 +168,8 @@ mod tests {
         assert_eq!(first_overuse(20_400), None);
     }
 
-    /// The estimate is 240 times the slope of the delay, and must exceed the minimum threshold of 6 ms. Therefore an
-    /// overload below 2.5 % is never detected.
+    /// The estimate is at most 240 times the slope of the delay, and must exceed the minimum threshold of 6 ms.
+    /// Therefore an overload below 2.5 % of the rate is never detected.
     #[test]
     fn an_overload_below_a_fortieth_is_not_seen() {
         let spacing = |overload: f64| (20_000.0 / (1.0 - overload)) as u64;

@@ -20,8 +20,8 @@ pub(super) struct Grouping {
 /// Sec. 5.2: `burst_time`). With a larger value, more of the gaps that the path causes are hidden; with a smaller
 /// value, bursts are mistaken for queues.
 const GROUP: Span = Span::from_millis(5);
-/// A packet was queued together with the previous packet if it arrives within this time after the previous packet, and
-/// with a smaller gap than at departure (draft-ietf-rmcat-gcc-02, Sec. 5.2).
+/// A packet also belongs to the current group if it arrives within this time after the group's last packet, and with a
+/// smaller gap than at departure: the two packets were queued together (draft-ietf-rmcat-gcc-02, Sec. 5.2).
 const BURST: Span = Span::from_millis(5);
 /// The maximum length of a burst of arrivals (libwebrtc, `inter_arrival_delta`).
 const LONGEST_BURST: Span = Span::from_millis(100);
@@ -173,7 +173,7 @@ mod tests {
         assert_eq!(deltas(&packets), [(20_000, 20_000)]);
     }
 
-    /// If it fails, a change of the receiver's clock looks like a queue of several seconds.
+    /// Without this check, a step of the receiver's clock looks like a queue of several seconds.
     #[test]
     fn a_receivers_clock_that_is_set_begins_anew() {
         let mut grouping = Grouping::default();

@@ -36,7 +36,8 @@ const FIRST_ERROR: f64 = 0.1;
 /// The minimum variance of a measurement, in ms², which is also the initial variance (draft-ietf-rmcat-gcc-02,
 /// Sec. 5.3).
 const LEAST_NOISE: f64 = 1.0;
-/// χ, from 0.001 to 0.1. With a larger value, the variance v follows sooner (draft-ietf-rmcat-gcc-02, Sec. 5.3).
+/// χ; the draft allows 0.001 to 0.1. With a larger value, the variance v follows the innovations sooner
+/// (draft-ietf-rmcat-gcc-02, Sec. 5.3).
 const CHI: f64 = 0.001;
 /// Number of standard deviations at which an innovation is clamped (draft-ietf-rmcat-gcc-02, Sec. 5.3).
 const OUTLIER: f64 = 3.0;

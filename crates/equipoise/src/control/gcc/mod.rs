@@ -1,9 +1,9 @@
 //! Google congestion control (GCC): keeps the rate just below the point at which the queueing delay begins to rise.
 //!
-//! A growing queue shows in the packets' delays long before the queue overflows. The absolute delay and the offset of
-//! the clocks do not matter. Therefore the sender uses only the slope of the delay: while the delay is flat the rate
-//! rises, and when the delay rises the rate falls below the delivery rate. Losses also lower the rate, even without a
-//! rising delay. Short bursts above the rate probe for more capacity.
+//! A growing queue shows in the packets' delays long before the queue overflows. The sender uses only the slope of the
+//! delay, so the absolute delay and the offset of the clocks do not matter. While the delay is flat, the rate rises.
+//! When the delay rises, the rate falls below the delivery rate. Losses also lower the rate, even without a rising
+//! delay. Short bursts above the rate probe for more capacity.
 //!
 //! Source: draft-ietf-rmcat-gcc-02 and Carlucci 2016 for the idea; libwebrtc's `goog_cc`, as it was in 2025 and 2026,
 //! for the details. There are two forms ([`GccForm`]): today's libwebrtc, and the draft of 2016.
@@ -19,10 +19,11 @@
 //! ```text
 //! d = (t_i - t_{i-1}) - (T_i - T_{i-1})              of groups of 5 ms
 //! m = 4 min(n, 60) slope(Σ d over t)                 libwebrtc: least squares over 20 groups
-//! m = m + k (d - m), times min(n, 60)                draft: scalar Kalman filter
+//! m = min(n, 60) m',  m' = m' + k (d - m')           draft: scalar Kalman filter
 //! γ = γ + k_{u,d} Δt (|m| - γ)                       overuse: m > γ for 10 ms and not falling
 //! A = β R                                            after overuse, β = 0.85; libwebrtc 5 kbit/s less
-//! A = A 1.08^Δt, or half a packet per response time  without overuse
+//! A = A 1.08^Δt                                      without overuse, C unknown
+//! A = A + packet Δt / (2 (rtt + 100 ms))             without overuse, C known
 //! ```
 //!
 //! | symbol | name | unit | where |
@@ -30,7 +31,9 @@
 //! | `T`, `t` | departure, arrival of a group's last packet | s, of two clocks | `grouping` |
 //! | `d` | delay variation between groups | ms | `grouping` |
 //! | `m`, `n` | trend of the delay, groups so far | ms, 1 | `trendline`, `kalman` |
+//! | `k` | gain of the Kalman filter | 1 | `kalman` |
 //! | `γ`, `k_u`, `k_d` | threshold, its gains | ms, 1/ms | `detector` |
+//! | `Δt` | time since the last update | ms for γ, s for A | `detector`, `aimd` |
 //! | `R` | delivery rate | bit/s | `throughput` |
 //! | `C` | capacity, from R at overuse | bit/s | `capacity` |
 //! | `A` | rate that the delay allows, rate that losses allow, and the lower of both | bit/s | `aimd`, `loss`, `loss_rule` |
@@ -43,11 +46,11 @@
 //! | --- | --- | --- |
 //! | trend | line through 20 smoothed delays | Kalman filter |
 //! | threshold's gains up, down | 0.0087, 0.039 | 0.01, 0.000 18 |
-//! | delivery rate | smaller of sent and received over 1 s, without the longest gap | received in 0.5 s |
+//! | delivery rate | smaller of sent and received over 1 s, longest gap cut to the second longest | received in 0.5 s |
 //! | after overuse | 0.85 R - 5 kbit/s | 0.85 R |
-//! | increase near the capacity | half a packet per response time, at least 4 kbit/s per second | half a packet per response time, in steps of at least 1 kbit/s |
+//! | increase near the capacity | half a packet per `rtt + 100 ms`, at least 4 kbit/s per second | half a packet per `rtt + 100 ms`, in steps of at least 1 kbit/s |
 //! | increase up to | 1.5 R + 10 kbit/s | 1.5 R |
-//! | losses | model of the path, fitted to 15 observations | 2 % and 10 % |
+//! | losses | model of the path, fitted to 15 observations | thresholds of 2 % and 10 % |
 //! | probes | yes | no |
 //!
 //! # Interpretation and differences
@@ -62,18 +65,19 @@
 //!   which is off by default.
 //! - The session's `app_limited` is not used: the increase is limited by the delivery rate, and `alr` detects
 //!   app-limited phases itself.
-//! - libwebrtc reacts to silence only by its round-trip back-off. If the session reports silence
-//!   ([`Feedback::Silent`](crate::control::Feedback::Silent), [`TimedOut`](crate::control::Feedback::TimedOut)), the
-//!   rate falls by the same factor, and must be regained by the usual increase.
+//! - libwebrtc reacts to silence only by its round-trip back-off. Here, the rate is also multiplied by the factor of
+//!   this back-off if the session signals silence ([`Feedback::Silent`](crate::control::Feedback::Silent),
+//!   [`TimedOut`](crate::control::Feedback::TimedOut)). The rate must be regained by the usual increase.
 //! - ECN marks are ignored, as in both sources.
 //!
 //! # Degenerate cases
 //! - Feedback without packets changes nothing; feedback without arrival times is used only for losses and for the
 //!   round-trip time, and never raises the rate.
-//! - Fewer than 20 groups have a slope of zero (`trendline`), and fewer than 10 packets no delivery rate
-//!   (`throughput`). Overuse before the first delivery rate halves the rate, at most once per round trip (`aimd`).
-//! - The state is discarded after a step of the receiver's clock, after three packets that follow a reordered group
-//!   (`grouping`), and after a silence of 2 s (`delay`).
+//! - Fewer than 20 groups have a slope of zero (`trendline`), and fewer than 10 packets have no delivery rate
+//!   (`throughput`). Overuse before the first delivery rate halves the rate, at most once per round-trip time, which
+//!   counts as 10 to 200 ms (`aimd`).
+//! - The groups are discarded after a step of the receiver's clock, and after three packets that follow a reordered
+//!   group (`grouping`). After 2 s without feedback, the state of filter and detector is discarded as well (`delay`).
 //! - Round-trip times that are not positive are ignored. No part stores an input that is not finite.
 //!
 //! # Limitations

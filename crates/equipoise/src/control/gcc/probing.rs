@@ -5,17 +5,17 @@ use crate::units::{Instant, Rate, SenderClock, Size, Span};
 
 /// Decides when to probe, and at which rate.
 ///
-/// The first two probes have 3 and 6 times the first rate. Each further probe has twice the last result, as long as
-/// this result exceeds 70 % of the rate of its probe. If the rate of an app-limited flow drops by more than a third,
-/// there is a probe at 85 % of the old rate as soon as the queue is normal again. If configured, there is a probe at
-/// twice the rate every 5 s while the flow is app-limited. While delay or losses keep the rate down, there are no
+/// The first two probes have 3 and 6 times the first rate. Each time the allowed rate exceeds 70 % of the rate of the
+/// last probe, a further probe follows at twice the allowed rate. If the rate of an app-limited flow drops by more than
+/// 34 %, there is a probe at 85 % of the old rate as soon as the queue is normal again. If configured, there is a probe
+/// at twice the rate every 5 s while the flow is app-limited. While delay or losses keep the rate down, there are no
 /// probes. While the rate rises in spite of losses, a probe has at most 1.5 times the rate.
 ///
 /// Source: libwebrtc, `probe_controller`.
 ///
 /// Our interpretation: the first packet sent corresponds to libwebrtc's event of an available network. The controller
-/// interface has no allocation of the rate to streams. Therefore a change of the allocation causes no probe, and the
-/// bound of twice the allocation is left out. Probes that were not wholly sent within a second are withdrawn.
+/// interface has no allocation of the rate to streams. Therefore a change of the allocation causes no probe, and probes
+/// are not limited to twice the allocation. Probes that were not wholly sent within a second are withdrawn.
 #[derive(Clone, Debug)]
 pub(super) struct Probing {
     is_periodic: bool,
@@ -53,20 +53,20 @@ struct LargeDrop {
 /// What limits the rate, and therefore the probes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum ProbeLimit {
-    /// Only the law's own step limits the rate: probes are allowed.
+    /// Neither delay, losses nor the round-trip time keeps the rate down: probes are allowed.
     Open,
     /// Losses limit the rate, but the rate rises: probes are allowed up to 1.5 times the rate.
     Losses,
-    /// Delay, losses or the round-trip time limit the rate: no probe is allowed.
+    /// Delay, losses or the round-trip time keep the rate down: no probe is allowed.
     Closed,
 }
 
 // All constants below, except the last two, are from libwebrtc, `probe_controller`.
 /// Rates of the first two probes, as multiples of the first rate.
 const FIRST: [f64; 2] = [3.0, 6.0];
-/// Rate of a further probe, as a multiple of the last result.
+/// Rate of a further probe, as a multiple of the allowed rate.
 const FURTHER: f64 = 2.0;
-/// Minimum result for a further probe, as a share of the rate of the last probe.
+/// A further probe follows only if the allowed rate exceeds this share of the rate of the last probe.
 const WORTHWHILE: f64 = 0.7;
 /// Minimum number of packets in a probe.
 const PACKETS: u32 = 5;
@@ -84,7 +84,7 @@ const AFTER_DROP: f64 = 0.85;
 const UNCERTAINTY: f64 = 0.05;
 /// Minimum time between two probes after drops of the rate.
 const DROP_PROBES: Span = Span::from_secs(5);
-/// For this time after the end of an app-limited phase, a drop of the rate may still lead to a probe.
+/// A probe after a drop of the rate may start until this time after the end of an app-limited phase.
 const LIMIT_REMEMBERED: Span = Span::from_secs(3);
 /// Time between two periodic probes.
 const PERIOD: Span = Span::from_secs(5);
@@ -168,7 +168,7 @@ impl Probing {
         }
     }
 
-    /// Records that the queue is normal again, after which a large drop of the rate may lead to a probe.
+    /// Records that the queue is normal again. If there was a large drop of the rate, this may request a probe.
     pub(super) fn on_recovered(&mut self, now: Instant<SenderClock>) {
         let was_limited = self.limit_ended.is_some_and(|ended| now - ended < LIMIT_REMEMBERED);
         let (Some(drop), true) = (self.drop, self.limited_since.is_some() || was_limited) else { return };
@@ -215,8 +215,8 @@ impl Probing {
         self.further_bps = f64::INFINITY;
     }
 
-    /// Requests probes at these rates, in bit/s, unless delay, losses or the round-trip time limit the rate. If
-    /// `is_further`, the result of the last of these probes may lead to a further probe.
+    /// Requests probes at these rates, in bit/s. The limit on probes may lower these rates, or forbid the probes. If
+    /// `is_further`, a further probe may follow the last of these probes.
     fn start(&mut self, now: Instant<SenderClock>, rates: &[f64], mut is_further: bool) {
         let most = match self.limit {
             ProbeLimit::Open => self.max_bps,

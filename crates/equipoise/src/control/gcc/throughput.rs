@@ -12,7 +12,7 @@ pub(super) struct Arrival {
 }
 
 /// Measures the delivery rate ("acknowledged bitrate") over about the last second. The result does not exceed the
-/// sending rate in the same time, with one exception below.
+/// sending rate in the same time, unless reordering leaves too few packets for the sending rate.
 ///
 /// The result is the smaller of two rates over one window of packets: the bytes sent between the first and the last
 /// departure, and the bytes received between the first and the last arrival. Because n packets have n - 1 gaps, the
@@ -34,8 +34,8 @@ pub(super) struct Throughput {
     dropped: Option<Instant<SenderClock>>,
 }
 
-/// A window longer than [`USUAL`] is shortened to no less than this number of packets, unless it is longer than
-/// [`LONGEST`] (libwebrtc, `robust_throughput_estimator`).
+/// A window longer than [`USUAL`] keeps at least this number of packets, as long as it is not longer than [`LONGEST`]
+/// (libwebrtc, `robust_throughput_estimator`).
 const FEW: usize = 20;
 /// Maximum number of packets in the window (libwebrtc, `robust_throughput_estimator`).
 const MOST: usize = 500;
@@ -86,8 +86,8 @@ impl Throughput {
             return None;
         }
         let received = self.received_bps()?;
-        // A packet that left before a packet already removed from the window was reordered. It is excluded, because its
-        // departure would extend the time between the first and the last departure.
+        // If a packet left before one that was already removed from the window, it was reordered. It is excluded,
+        // because its departure would extend the time between the first and the last departure.
         let sent: Sent = self
             .window
             .iter()

@@ -32,10 +32,10 @@ const SMOOTHING: f64 = 0.9;
 /// Gain of the slope. With a larger value, smaller overloads are detected, and more noise is mistaken for an overload
 /// (libwebrtc, `trendline_estimator`).
 const GAIN: f64 = 4.0;
-/// The estimate is multiplied by the number of groups, but by no more than this (libwebrtc, `trendline_estimator`; pion
-/// and others for the draft).
+/// The estimate is multiplied by the number of groups, but by no more than this (libwebrtc, `trendline_estimator`;
+/// implementations of the draft, such as pion).
 pub(super) const TRUSTED: usize = 60;
-/// The count of groups stops at this number. Any number above [`TRUSTED`] is enough.
+/// The count of groups stops at this number. Any number above [`TRUSTED`] is enough, because the factor stops there.
 const MOST: usize = 1000;
 
 #[derive(Clone, Copy, Debug, Default)]
@@ -49,7 +49,7 @@ struct Point {
 pub(super) struct Estimate {
     /// The value to compare with the threshold, in ms.
     pub compared_ms: f64,
-    /// The raw estimate, which shows whether the trend of the delay falls or rises.
+    /// The trend of the delay, without a factor. The detector compares it with the previous trend.
     pub trend: f64,
 }
 

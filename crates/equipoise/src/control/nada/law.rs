@@ -8,15 +8,15 @@ use crate::units::{Rate, Size};
 pub struct NadaLaw {
     /// PRIO, the weight of the flow relative to other flows. The flow's share of a bottleneck is proportional to PRIO.
     pub priority: f64,
-    /// RMAX in bit/s: the rate of the flow if the congestion signal is PRIO times XREF.
+    /// RMAX in bit/s, the highest rate. It is the rate in equilibrium if the congestion signal is PRIO times XREF.
     pub max_bps: f64,
     /// XREF, the reference congestion signal, in s. With a larger value, the flow fills the queue further and takes a
     /// larger share from other flows.
     pub reference_s: f64,
     /// KAPPA, the gain of the gradual update. With a larger value, the rate reacts faster and oscillates more.
     pub kappa: f64,
-    /// ETA, weight of the signal's change relative to the signal's offset. With a larger value, the rate reacts sooner
-    /// when a queue begins to grow.
+    /// ETA, weight of the signal's change relative to the signal's offset from equilibrium. With a larger value, the
+    /// rate reacts sooner when a queue begins to grow.
     pub eta: f64,
     /// TAU in s, the longest round-trip time for which the gains are designed. With a larger value, the rate is
     /// steadier and slower.
@@ -48,12 +48,12 @@ const REFERENCE_RATIO: f64 = 0.01;
 /// limit. Without a limit, a single interval of total loss would dominate `x_diff`, the change of the signal, for many
 /// updates.
 const LARGEST_SIGNAL_S: f64 = 0.5;
-/// `BETA_V` and `BETA_S`: the shaping buffer changes a rate by this share of the rate that would empty the buffer
-/// within a frame (RFC 8698, Table 2).
+/// `BETA_V` and `BETA_S`: the corrections of the encoder's rate and of the sending rate, as a share of the additional
+/// rate that would empty the shaping buffer within one frame (RFC 8698, Table 2).
 const BETA: f64 = 0.1;
 /// FPS, video frames per second (RFC 8698, Table 2).
 const FRAMES_PER_SECOND: f64 = 30.0;
-/// Maximum change of a rate by the shaping buffer, as a share of the rate (RFC 8698, Eq. 11, 12).
+/// Maximum correction of a rate for the shaping buffer, as a share of the reference rate (RFC 8698, Eq. 11, 12).
 const LARGEST_SHAPING: f64 = 0.05;
 
 impl Default for NadaLaw {

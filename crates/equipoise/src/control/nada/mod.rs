@@ -18,9 +18,9 @@ use crate::units::{Instant, Rate, SenderClock, Size, Span};
 /// and losses.
 ///
 /// Queueing delay, ECN marks and losses are added up into one equivalent delay. On an underused path the rate rises in
-/// steps, which are bounded by the queue that they may build. Otherwise the rate converges to the point at which the
-/// signal is inversely proportional to the rate. Therefore a flow's share of a bottleneck depends on its priority and
-/// highest rate, for every kind of signal.
+/// steps, which are bounded by the queue that they may build. Otherwise the rate converges to
+/// `PRIO XREF RMAX / x_curr`. Flows that share a bottleneck see about the same signal. Therefore their shares are
+/// proportional to their priorities and highest rates, for every kind of signal.
 ///
 /// Source: RFC 8698. The receiver's part (Sec. 4.2, 5.1) is computed at the sender, which Sec. 5.3 and 6.4 allow.
 ///
@@ -64,16 +64,16 @@ use crate::units::{Instant, Rate, SenderClock, Size, Span};
 ///   and the rate of the packets that left within LOGWIN and arrived. Therefore no arrival times, not even forged ones,
 ///   raise the rate beyond 1 + gamma times the sending rate.
 /// - The ramp-up uses raw samples of the delay, as in Sec. 4.2; Table 1 calls them filtered.
-/// - In addition to losses and delay, a mark within LOGWIN ends the ramp-up. In RFC 8698 a mark does not end it, so
-///   that the marks of a virtual queue (App. A.3), which occur without a delay, would never have an effect.
+/// - In addition to losses and delay, a mark within LOGWIN ends the ramp-up. In RFC 8698 a mark does not end it. The
+///   marks of a virtual queue (App. A.3), which occur without a delay, would then never have an effect.
 /// - The base delay is that of RFC 6817, over ten minutes. `rtt` is the last sample.
 /// - The round-trip time serves as the delay (Sec. 6.1) until the first feedback with an arrival time.
 /// - `loss_int` is the mean of closed intervals. With the open interval, which RFC 5348, Sec. 5.4 includes for a rate,
 ///   no loss would ever expire. Before the second loss event there is no mean interval and no warping. A packet that
-///   arrives late also counts as lost (Sec. 5.1.2).
+///   arrives after it was assumed lost still counts as lost (Sec. 5.1.2).
 /// - `x_curr` is at most 500 ms, as in the authors' simulator.
 /// - The session's rate is `r_vin`, and its packets are paced at `r_send`. Both equal `r_ref` if the shaping buffer is
-///   empty. The buffer length is measured when a frame arrives, before the frame is added.
+///   empty. The buffer length is measured when the encoder delivers a frame, before the frame is added.
 /// - RMIN and RMAX are the configured limits; the rate starts at RMIN or at the configured start rate.
 ///
 /// Special cases: before a delay or a loss is known the rate is kept. Silence and timeouts, which RFC 8698 does not

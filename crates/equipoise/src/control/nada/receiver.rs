@@ -50,7 +50,7 @@ struct Sent {
 pub(super) struct Report {
     /// `x_curr`, the congestion signal, in s.
     pub(super) signal_s: f64,
-    /// Whether `rmode` is 0, which means no losses, no marks and no queue within LOGWIN.
+    /// Whether `rmode` is 0, which means no losses, no marks and no queue within LOGWIN. False without a delay sample.
     pub(super) is_underused: bool,
     /// `r_recv`, the receiving rate, in bit/s.
     pub(super) received_bps: f64,
@@ -62,7 +62,7 @@ pub(super) struct Report {
 /// larger value, the reaction is later (RFC 8698, Sec. 5.1.1).
 const MINIMUM_OF: usize = 15;
 /// QEPS: a queueing delay of at least this shows that a queue is building up, and prevents the accelerated ramp-up.
-/// With a larger value, the rate is ramped up although other flows have a queue (RFC 8698, Table 2).
+/// With a larger value, the rate is ramped up even though other flows have built a queue (RFC 8698, Table 2).
 const QEPS: Span = Span::from_millis(10);
 /// ALPHA, weight of a new loss or marking ratio. With a larger value, the smoothed ratio reacts faster and is noisier
 /// (RFC 8698, Table 2).
@@ -183,7 +183,8 @@ impl Receiver {
         self.losses.grow(1.0);
     }
 
-    /// Returns the receiver's report at this time; `None` while neither a delay nor a loss is known.
+    /// Updates the smoothed ratios and returns the receiver's report. Returns `None` while no delay is known and no
+    /// packet was lost within LOGWIN.
     pub(super) fn report(&mut self, law: &NadaLaw) -> Option<Report> {
         let mut total = Sent::default();
         for bin in self.sent.bins() {
@@ -216,8 +217,8 @@ impl Receiver {
     }
 }
 
-/// Returns `d_queue` or `d_tilde`. During one mean loss interval after the last loss has expired, returns a blend of
-/// both (RFC 8698, Sec. 4.2).
+/// Returns `d_tilde` for `loss_exp` packets after the last loss event. Over the next `loss_int` packets, the result
+/// changes linearly to `d_queue` (RFC 8698, Sec. 4.2). Before the second loss event, returns `d_queue`.
 pub(super) fn warped_while_losing(law: &NadaLaw, queueing_s: f64, losses: &LossIntervals) -> f64 {
     let Some(loss_int) = losses.mean_closed() else { return queueing_s };
     let loss_exp = MULTILOSS * loss_int;

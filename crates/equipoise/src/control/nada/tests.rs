@@ -126,9 +126,9 @@ fn alone_on_a_link_the_rate_is_the_capacity_and_the_queue_that_of_the_equilibriu
     assert!(worst < 0.15, "three seconds after the drop: {worst} s");
 }
 
-/// Without a queue, marks alone control the rate. The equilibrium is RMAX XREF / (DMARK (p/PMRREF)²): 1.2 Mbit/s if
-/// 2.5 % of packets are marked, and 0.3 Mbit/s if 5 % are marked. The rate converges with a time constant of
-/// `TAU² / (KAPPA x)`: 40 s in the first case, and 10 s in the second.
+/// Without a queue, marks alone control the rate. The equilibrium is RMAX XREF / x with the signal
+/// x = DMARK (p/PMRREF)²: 1.2 Mbit/s if the share p of marked packets is 2.5 %, and 0.3 Mbit/s if it is 5 %. The rate
+/// converges with a time constant of `TAU² / (KAPPA x)`: 40 s in the first case, and 10 s in the second.
 #[test]
 fn marks_without_a_queue_steer_the_rate_to_where_the_equations_balance() {
     for (mark_every, expected) in [(40, 1.2e6), (20, 0.3e6)] {
@@ -290,7 +290,8 @@ proptest! {
         }
     }
 
-    /// A NaN leaves the rate unchanged, and huge inputs never produce NaN.
+    /// A signal of NaN leaves the rate unchanged, a receiving rate of NaN does not raise it, and a delay of NaN gives
+    /// the largest signal. Huge inputs never produce NaN.
     #[test]
     fn the_equations_are_total(
         rate in 1.0f64..1e9, a in proptest::num::f64::ANY, b in proptest::num::f64::ANY, c in proptest::num::f64::ANY,

@@ -7,7 +7,7 @@ use crate::units::Span;
 /// bin shorter than LOGWIN.
 #[derive(Clone, Debug)]
 pub(super) struct Window<T> {
-    /// The bins. The bin with number n has the index n modulo the number of bins.
+    /// The bins. Bin n covers the times from n to n + 1 bin lengths, and has the index n modulo the number of bins.
     bins: [T; BINS],
     /// The time of the newest event, in ns; `None` before the first event.
     newest: Option<u64>,

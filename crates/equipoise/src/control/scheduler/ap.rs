@@ -18,7 +18,7 @@ pub struct ApSchedulerConfig {
     pub learning: Learning,
     /// The longest step of a path per period, as a share of the total rate; above 0.
     pub longest_step: f64,
-    /// Minimum rate on every path that responds, so that the path's delay can be measured.
+    /// Minimum rate on every path that is alive, so that the path's delay can be measured.
     pub probe: Rate,
     /// Size of an IP packet, which converts between packets/s and Mbit/s.
     pub packet: Size,
@@ -28,12 +28,13 @@ pub struct ApSchedulerConfig {
 ///
 /// Source: Asvarujanon 2014, Alg. 1. Our interpretation and additions:
 ///
-/// 1. At first, and if nothing else is known, all paths carry the same rate (as in the paper).
+/// 1. Until a path has statistics, all paths that are alive carry the same rate (as in the paper).
 /// 2. Every path that is alive carries at least [`ApSchedulerConfig::probe`]. The paper's minimum is zero, at which a
 ///    path could never show that it has improved.
 /// 3. If a live path has no statistics for a whole period while other paths have, its rate is reduced by the longest
 ///    step. The reason: if every request or report is lost, a queue is full. A single-path sender halves its rate in
-///    this case (Waki 2013, Sec. 5.1). If no live path has statistics, no rate changes.
+///    this case (Waki 2013, Sec. 5.1). A path with its own control law is left to that law. If no live path has
+///    statistics, no rate is reduced for this reason.
 /// 4. A dead path carries nothing. The other paths take over its rate at once, even beyond their step limits. The
 ///    rate beyond the step limits is divided equally.
 /// 5. If configured, b is learned from small changes of the rate, called pushes ([`Learning`]). Two paths at a time are
@@ -61,8 +62,8 @@ const FIRST_SURPRISE: f64 = 0.1;
 /// Weight of a report in the variance of the deviations from the expected mean. It is low because the deviations have
 /// long tails.
 const SURPRISE_WEIGHT: f64 = 1.0 / 16.0;
-/// Root mean square of the pushes with `Learning::Adapted`, as a share of the headroom; as in the single-path
-/// controller.
+/// Maximum size of a push with `Learning::Adapted` after the probing phase, as a share of the headroom (the free
+/// capacity); as in the single-path controller.
 const UNREST: f64 = 0.08;
 
 impl ApScheduler {
@@ -291,8 +292,8 @@ mod tests {
     }
 
     /// Path 0 has far less delay than path 1, but its own law limits it, so the remaining rate stays on path 1. If
-    /// reports on a path with its own law are missing, its rate is not reduced here, because that law lowers the limit
-    /// itself.
+    /// reports on a path with its own law are missing, the scheduler does not reduce the path's rate, because the law
+    /// lowers the limit itself.
     #[test]
     fn no_path_is_given_more_than_its_own_law_lets_it_carry() {
         let mut scheduler = scheduler(Learning::Fixed);

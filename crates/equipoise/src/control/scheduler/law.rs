@@ -12,17 +12,17 @@
 //! and `α_i` the step limit. D is the step of the total rate.
 //!
 //! The objective is a sum of parabolas, one per path. At the optimum all paths that are not at a limit have the same
-//! slope λ: `x_i + c_i a_i + 2 c_i Δa_i = λ`. The rate of each path is a ramp over λ between its two limits. The sum of
-//! all ramps increases with λ, and is linear between the corners of the ramps. The corners are sorted, a binary search
-//! finds the two corners that enclose the total, and the rates are interpolated between them. This is exact, without
-//! iterating to a tolerance, in O(n log n). For two paths away from their limits the result is the closed form of the
-//! paper.
+//! slope λ: `x_i + c_i a_i + 2 c_i Δa_i = λ`. As a function of λ, the rate of each path is a ramp from its lower to its
+//! upper limit. The sum of all ramps increases with λ, and is linear between the corners of the ramps. The corners are
+//! sorted, a binary search finds the two corners between which the sum reaches the total, and the rates are
+//! interpolated between them. This is exact, without iterating to a tolerance, in O(n log n). For two paths away from
+//! their limits the result is the closed form that follows from Eq. 2.
 //!
 //! # Special cases
 //! - **`c_i = 0`** (zero variance): the ramp is a vertical step at `λ = x_i`. Such paths are filled in the order of
 //!   their delays, the path with the shortest delay first. Paths with equal delays are filled in proportion to the rate
 //!   that each can still take.
-//! - **Non-finite statistics**: the path is treated as one without a report, with a step limit of zero.
+//! - **Non-finite statistics or a negative `c_i`**: the path is treated as one without a report, with a step limit of zero.
 //! - **No step within all limits**: first the step limits are relaxed, by the same minimum amount for all paths. If
 //!   this is not enough, the lower limits are reduced in proportion. Upper limits always apply, even if the sum stays
 //!   below the total.

@@ -1,7 +1,7 @@
 //! Divides a session's total rate among several paths, by the statistics of each path.
 //!
 //! A session over several interfaces makes two decisions: the total rate, which a [`Controller`](super::Controller)
-//! decides, and the share of each path, which a [`Scheduler`] decides once per period.
+//! decides, and the share of each path, which a [`Scheduler`] decides at least once per period.
 //!
 //! Source: Asvarujanon 2014, Sec. 3. The attractor perturbation model predicts how each path's mean delay responds to a
 //! change of its rate, so the changes that minimise the mean delay of all packets can be calculated ([`law`]).
@@ -83,7 +83,7 @@ pub trait Scheduler: Send + Sync + fmt::Debug {
     /// not carry as much.
     ///
     /// Called with statistics at the end of a period. Called without statistics when a path appears or disappears, or
-    /// when the total changes during a period.
+    /// when the total or the limit of a path changes during a period.
     fn split(&mut self, total: Rate, paths: &[PathView]) -> Vec<Share>;
 }
 

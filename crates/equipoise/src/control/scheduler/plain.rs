@@ -44,8 +44,8 @@ impl Scheduler for Equal {
 /// Sends all data except for probes on the path with the least mean delay in the last period, for comparison with other
 /// schedulers (Asvarujanon 2014, Sec. 4.4).
 ///
-/// Our interpretation: for a path without a report in the last period, the last report counts. If no path has reported
-/// yet, all paths carry the same rate. A total that is too small for the probes is divided equally.
+/// Our interpretation: for a path without a report in the last period, its latest report counts. If no live path has
+/// reported yet, all live paths carry the same rate. A total that is too small for the probes is divided equally.
 #[derive(Clone, Debug)]
 pub struct MinDelay {
     probe: Rate,

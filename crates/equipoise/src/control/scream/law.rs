@@ -3,7 +3,8 @@ use crate::units::{Rate, Size};
 /// The equations of `SCReAM` v2, one function each.
 ///
 /// Source: draft-ietf-ccwg-rfc8298bis-screamv2-01, Sec. 4.2 to 4.4, with the draft's names. Windows are in bytes, times
-/// in seconds, and rates in bit/s. For every input, even NaN, the result is a number in the stated range.
+/// in seconds, and rates in bit/s. For every input, even NaN, the result is a number in the stated range. The exception
+/// is [`alpha`](Self::alpha), which returns an old value of NaN unchanged.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct ScreamLaw {
     /// `MSS`, the largest packet, in bytes.
@@ -38,8 +39,9 @@ pub(super) const CAREFUL_ROUND_TRIPS: f64 = 100.0;
 /// (Sec. 4.2.1.3).
 const ALPHA_UP: f64 = 1.0 / 8.0;
 const ALPHA_DOWN: f64 = 1.0 / 128.0;
-/// Lower bounds of the factors that make a step of the window smaller. `LEAST_JITTER_UP` is for growth under jitter;
-/// `LEAST_NEARNESS` is for a reduction under jitter, and for any step near the last congestion (Sec. 4.2.2.1, 4.2.2.2).
+/// Lower bounds of the factors that make a step of the window smaller. `LEAST_JITTER_UP` is for growth under jitter.
+/// `LEAST_NEARNESS` is for a reduction under jitter, and for any step near the window at which congestion last began
+/// (Sec. 4.2.2.1, 4.2.2.2).
 const LEAST_NEARNESS: f64 = 0.25;
 const LEAST_JITTER_UP: f64 = 0.1;
 /// `REF_WND_OVERHEAD_MIN` and `REF_WND_OVERHEAD_MAX`: the lowest and the highest limit of the bytes in flight, as
@@ -64,7 +66,7 @@ pub struct Growth {
     pub unmarked: f64,
     /// `s_rtt`, the smoothed round-trip time, in s.
     pub round_trip_s: f64,
-    /// `scl`, the result of [`ScreamLaw::nearness`]: 0.1 near the last congestion, 1 far from it.
+    /// `scl`, the result of [`ScreamLaw::nearness`]: 0.1 near the window at which congestion last began, 1 far from it.
     pub nearness: f64,
     /// `ref_wnd_delay_scale`: 1 without jitter, 0 with much jitter.
     pub calm: f64,
@@ -75,9 +77,9 @@ pub struct Growth {
 /// How frames queued at the sender, and oversized frames, reduce the target bitrate.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct MediaQueue {
-    /// `rate_adjust_factor`, 0 to 0.5: it rises while frames wait in the queue.
+    /// `rate_adjust_factor`, 0 to 0.5: it rises while the oldest queued frame has waited for more than 5 ms.
     pub waiting: f64,
-    /// `frame_size_dev`, 0 to 0.2: it rises if frames are larger than the target assumes.
+    /// `frame_size_dev`, 0 to 0.2: it rises if frames are larger than the target bitrate times 20 ms.
     pub excess: f64,
 }
 
@@ -99,7 +101,7 @@ impl ScreamLaw {
     /// Returns the new `l4s_alpha`, 0 to 1, from the old value `alpha` and the fraction `marked` of the packets that
     /// were marked.
     ///
-    /// Source: Sec. 4.2.1.3: if `marked` is not below `alpha`, `alpha` rises by an eighth of the difference; otherwise
+    /// Source: Sec. 4.2.1.3: if `marked` is at least `alpha`, `alpha` rises by an eighth of the difference; otherwise
     /// `alpha` falls by 1/128 of its value.
     pub fn alpha(alpha: f64, marked: f64) -> f64 {
         let next =
@@ -113,7 +115,7 @@ impl ScreamLaw {
     pub fn nearness(window: f64, inflection: f64) -> f64 {
         let distance = 8.0 * (window - inflection) / inflection;
         let squared = distance * distance;
-        // If there is no inflection point, the window counts as far from congestion.
+        // NaN, which only invalid windows give, counts as far from congestion.
         if squared.is_nan() { 1.0 } else { squared.clamp(0.1, 1.0) }
     }
 
@@ -138,8 +140,9 @@ impl ScreamLaw {
 
     /// Returns the growth of the window in bytes, which is never negative.
     ///
-    /// Source: Sec. 4.2.2.2: the window grows by one segment per round trip, by less on short paths, near the last
-    /// congestion and under jitter, and by more far from congestion.
+    /// Source: Sec. 4.2.2.2: the window grows by one segment per round trip. It grows by less on short paths, under
+    /// jitter, and near the window at which congestion last began. It grows by more far from that window, if congestion
+    /// was long ago.
     pub fn increase(&self, growth: Growth) -> f64 {
         let Growth { window, unmarked, round_trip_s, nearness, calm, recovered } = growth;
         let share = (self.segment / window).min(1.0);
@@ -161,8 +164,8 @@ impl ScreamLaw {
         if bps.is_finite() { bps.max(0.0) } else { 0.0 }
     }
 
-    /// Returns the window in bytes for a target of `bps`: the inverse of [`target_bps`](Self::target_bps), except for
-    /// small windows.
+    /// Returns the window in bytes for a target of `bps`: the inverse of [`target_bps`](Self::target_bps) with an empty
+    /// media queue, except for small windows.
     pub(super) fn window_for(&self, bps: f64, round_trip_s: f64) -> f64 {
         (bps * round_trip_s / 8.0 * TARGET_DIVISOR / self.payload()).max(self.least_window)
     }
@@ -178,8 +181,9 @@ impl ScreamLaw {
         OVERHEAD.0 + (OVERHEAD.1 - OVERHEAD.0) * unit(calm)
     }
 
-    /// Returns `pace_bitrate`, the pacing rate for a target bitrate. It is a multiple of the target, and this multiple
-    /// grows if the target is above 80 % of `max`.
+    /// Returns `pace_bitrate`, the pacing rate for a target bitrate: `pacing` times the target, or `pacing` times
+    /// 50 kbit/s if the target is lower. If the target is above 80 % of `max`, the factor grows, up to four times
+    /// `pacing`.
     ///
     /// Source: Sec. 4.3.2.
     pub fn pacing_rate(&self, target: Rate, max: Rate) -> Rate {
@@ -197,7 +201,7 @@ fn long_round_trip(round_trip_s: f64) -> f64 {
     (round_trip_s / VIRTUAL_ROUND_TRIP_S).max(1.0)
 }
 
-/// Returns a share clamped to the range 0 to 1. `NaN` becomes 1, the full backoff.
+/// Returns a share clamped to the range 0 to 1. `NaN` becomes 1, which for a fraction of marks is the full backoff.
 fn unit(share: f64) -> f64 {
     if share.is_nan() { 1.0 } else { share.clamp(0.0, 1.0) }
 }

@@ -30,8 +30,8 @@ use crate::units::{Instant, Rate, SenderClock, Size, Span};
 /// scl = clamp((8 (w - w_i) / w_i)², 0.1, 1)                                                     Sec. 4.2.2.1
 /// w ← BETA_LOSS w                                  upon a loss
 ///   ← BETA_ECN w                                   upon a mark, classic ECN
-///   ← (1 - alpha/2 / max(1, s_rtt/VIRTUAL_RTT)) w  upon a mark, L4S; less while q < target/4
-///   ← (1 - v/2 / max(1, s_rtt/VIRTUAL_RTT)) w      v = clamp((q_avg - target/2) / (target/2), 0, 1)
+///   ← (1 - alpha/2 / max(1, s_rtt/VIRTUAL_RTT)) w  upon a mark, L4S; less while q < q_target/4
+///   ← (1 - v/2 / max(1, s_rtt/VIRTUAL_RTT)) w      v = clamp((q_avg - q_target/2) / (q_target/2), 0, 1)
 /// w ← w + unmarked MSS/w min(1, s_rtt/VIRTUAL_RTT) max(0.25, scl) (1 + MUL w/MSS post scl)      Sec. 4.2.2.2
 /// in flight ≤ overhead w                                                                        Sec. 4.3.1
 /// target = 8 w/s_rtt (1 - clamp(MSS/w - 0.1, 0, 0.2)) MSS/(MSS + 20) / (1.2 + a + d)            Sec. 4.4
@@ -41,15 +41,18 @@ use crate::units::{Instant, Rate, SenderClock, Size, Span};
 /// | --- | --- | --- |
 /// | `w`, `w_i` | reference window, and its value when congestion last began | bytes |
 /// | `marked`, `alpha` | fraction of marked packets, and its smoothed value | |
-/// | `q`, `q_avg` | queueing delay: delay above the minimum of ten minutes, and its average | s |
+/// | `q`, `q_avg` | queueing delay: delay above the minimum of the last ten minutes, and its average | s |
+/// | `q_target` | `QDELAY_TARGET_LO`, the target of the queueing delay | s |
 /// | `s_rtt` | smoothed round-trip time | s |
 /// | `unmarked` | bytes that arrived without a mark | bytes |
-/// | `post` | 0 at a loss or mark, 1 after 100 round trips | |
+/// | `VIRTUAL_RTT` | 0.025, a lower limit of the round-trip time | s |
+/// | `post` | rises from 0 at a loss or mark to 1 after 100 round trips, or 2.5 s if that is longer | |
 /// | `MUL`, `overhead` | `MUL_INCREASE_FACTOR`, and `ref_wnd_overhead`, which is 1.5 to 3 | |
-/// | `a`, `d` | reduction of the target for waiting and for oversized frames | |
+/// | `target` | target bitrate | bit/s |
+/// | `a`, `d` | reductions of `target` for waiting frames and for oversized frames | |
 ///
 /// Our interpretation of the source:
-/// - [`Form::Core`] is the draft without the parts that it calls optional or additional, except for the handling of
+/// - [`Form::Core`] is the draft without the parts that it calls optional or additional, but with the handling of
 ///   clock drift (Sec. 4.5.1). [`Form::Full`] adds the reaction to jitter (Sec. 4.2.1.4), conditional backoff and the
 ///   detection of policers (Sec. 4.5.2), and the undershoot guard (Sec. 4.5.3). Neither form raises the delay target
 ///   next to other flows (Sec. 4.5.4), because the draft itself doubts this method.
@@ -64,7 +67,7 @@ use crate::units::{Instant, Rate, SenderClock, Size, Span};
 /// - The initial window is that for which the target is the start rate, but not less than `MIN_REF_WND`.
 /// - The session's rate is the target, its window is the limit of the bytes in flight, and packets are paced at
 ///   `pace_bitrate`.
-/// - The maximum of the bytes in flight and the acknowledged rate are measured over a round trip, but at least over
+/// - The acknowledged rate, and the maximum of the bytes in flight, are measured over a round trip, but at least over
 ///   40 ms.
 /// - Round-trip times serve as delays until the first feedback with an arrival time.
 ///
@@ -117,7 +120,7 @@ pub enum Marking {
     ByCodepoint,
     /// L4S marks: the fraction of marked packets counts.
     L4s,
-    /// Classic marks of RFC 3168: each mark counts as a congestion event.
+    /// Classic marks of RFC 3168: a mark counts as a congestion event, at most once per round trip.
     Classic,
 }
 
@@ -253,7 +256,8 @@ impl Scream {
             return None;
         }
         let cause = self.cause();
-        // `cause` ignores a loss if losses are rare and the queue is short. An ignored loss must not count later.
+        // In the full form, `cause` ignores a loss if losses are rare and the queue is short. An ignored loss must not
+        // count later.
         self.path.news.is_lost = false;
         let cause = cause?;
         if self.has_grown {

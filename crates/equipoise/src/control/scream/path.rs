@@ -34,11 +34,12 @@ pub(super) struct Path {
 pub(super) struct News {
     /// Bytes that arrived unmarked: `bytes_newly_acked` less `bytes_newly_acked_ce`.
     pub(super) unmarked_bytes: f64,
-    /// Whether a packet was lost since the last reaction.
+    /// Whether a packet was lost since the last reaction. Packets that left before `Path::answered` do not count, and
+    /// neither do losses that were ignored because losses are rare.
     pub(super) is_lost: bool,
     /// Whether a packet was marked since the last reaction.
     pub(super) is_marked: bool,
-    /// Whether a packet was marked that left after the last reaction to a loss or a classic mark.
+    /// Like `is_marked`, but packets that left before `Path::answered` do not count.
     pub(super) is_marked_anew: bool,
 }
 
@@ -92,7 +93,7 @@ const DEVIATION_GAIN: f64 = 1.0 / 32.0;
 const MUCH_JITTER_S: f64 = 0.01;
 /// `QDELAY_MIN_AVG_ALPHA`, weight of a round trip in the average of the minimum queueing delays (Sec. 4.5.1).
 const DRIFT_GAIN: f64 = 1.0 / 256.0;
-/// Minimum time between updates of `l4s_alpha`, in s (Sec. 4.2.1.3).
+/// Minimum time between updates of `l4s_alpha`, in s; a round trip if that is shorter (Sec. 4.2.1.3).
 const ALPHA_EVERY_S: f64 = 0.01;
 /// `LOSS_RATE_THRESHOLD`, the loss rate up to which losses count as rare (Sec. 4.5.2).
 pub(super) const LOSSY: f64 = 0.01;
@@ -170,8 +171,8 @@ impl Path {
         self.flight.most = self.flight.most.max(in_flight.as_bytes() as f64);
     }
 
-    /// Records a reaction at `now` to all earlier feedback. If `is_event`, losses and classic marks reported later are
-    /// ignored if their packets left before `now`.
+    /// Records a reaction at `now` to all earlier feedback. `is_event` says whether it was a reaction to a loss or a
+    /// classic mark. After such a reaction, losses and classic marks of packets that left before `now` are ignored.
     pub(super) fn on_reaction(&mut self, now: Instant<SenderClock>, is_event: bool) {
         self.news.is_lost = false;
         self.news.is_marked = false;
@@ -300,7 +301,7 @@ impl Path {
     }
 }
 
-/// Whether at least `after_s` seconds have passed since `last`, `last` is `None`, or the sender's clock was set back.
+/// Whether `last` is `None`, at least `after_s` seconds have passed since `last`, or the sender's clock was set back.
 pub(super) fn is_due(last: Option<Instant<SenderClock>>, now: Instant<SenderClock>, after_s: f64) -> bool {
     last.is_none_or(|last| now < last || (now - last).as_secs_f64() >= after_s)
 }

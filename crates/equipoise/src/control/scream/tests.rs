@@ -39,8 +39,8 @@ fn the_backoff_by_delay_has_the_values_that_the_draft_gives_by_hand() {
     }
 }
 
-/// The expected values are computed by hand from the draft, Sec. 4.4, for a round-trip time of 100 ms: for windows of
-/// 12500, 5000 and 3000 bytes, which are 1000, 400 and 240 kbit/s, and with queued and oversized frames.
+/// The expected values are computed by hand from the draft, Sec. 4.4. The round-trip time is 100 ms, so windows of
+/// 12500, 5000 and 3000 bytes yield 1000, 400 and 240 kbit/s. In `busy`, frames are queued and oversized.
 #[test]
 fn the_target_has_the_values_that_the_draft_gives_by_hand() {
     let none = MediaQueue::default();
@@ -95,7 +95,7 @@ fn packets_leave_half_as_fast_again_and_six_times_as_fast_at_the_highest_target(
     close(ScreamLaw::overhead(1.0), 3.0, 0.0);
 }
 
-/// Returns a frame of `bytes` bytes, before which earlier frames have been queued for `waited`.
+/// Returns a frame of `bytes` bytes. The oldest queued data of earlier frames has waited for `waited`.
 fn frame(waited: Span, bytes: u64) -> QueuedFrame {
     QueuedFrame::new(Size::from_bytes(bytes), Size::ZERO, waited)
 }

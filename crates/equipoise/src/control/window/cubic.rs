@@ -1,8 +1,8 @@
 use super::{Acknowledged, Reno, WindowController};
 use crate::units::{Instant, SenderClock, Span};
 
-/// CUBIC: the window follows a cubic function of the time since the last loss, which is flat near the window of that
-/// loss.
+/// CUBIC: the window follows a cubic function of the time since the last loss. The curve is flat near the window at
+/// which that loss occurred.
 ///
 /// Source: RFC 9438.
 ///
@@ -18,12 +18,13 @@ use crate::units::{Instant, SenderClock, Span};
 ///
 /// | symbol | name | unit |
 /// | --- | --- | --- |
-/// | `t` | time since this stage of congestion avoidance began | s |
+/// | `t` | time since the current stage of congestion avoidance began | s |
 /// | `K` | time until the window is `W_max` again | s |
-/// | `W_max` | window at the last loss | segments |
-/// | `cwnd`, `cwnd_epoch` | window now, and at the start of this stage | segments |
+/// | `W_max` | window at the last loss, or less with fast convergence | segments |
+/// | `cwnd`, `cwnd_epoch` | window now, and at the start of the current stage | segments |
 /// | `C` | steepness | segments/s³ |
-/// | `α`, `β` | increase and decrease of the Reno-friendly window | 1 |
+/// | `α` | growth of `W_est` per round trip | segments |
+/// | `β` | factor by which a loss reduces the window | 1 |
 ///
 /// Slow start is that of Reno, without `HyStart++`, which RFC 9438, Sec. 4.10, recommends. After a timeout, K is zero
 /// and `W_max` is the window at the end of slow start (Sec. 4.8).
@@ -40,7 +41,7 @@ pub struct Cubic {
     reno: Reno,
     /// The window before the last reduction, in segments.
     prior: f64,
-    /// `W_max`, the window at the last loss; `None` before any loss and after a timeout.
+    /// `W_max`, the window at the last loss, or less with fast convergence; `None` before any loss and after a timeout.
     peak: Option<f64>,
     stage: Option<Stage>,
     last_ack: Option<Instant<SenderClock>>,
@@ -61,7 +62,7 @@ struct Stage {
 struct Curve {
     /// K, the time until the window is `W_max` again, in s.
     time_to_peak_s: f64,
-    /// `W_max`, the window at the last loss.
+    /// `W_max`, the window at the plateau of the curve, in segments.
     peak: f64,
 }
 
@@ -69,7 +70,7 @@ struct Curve {
 const STEEPNESS: f64 = 0.4;
 /// β, the factor by which a loss reduces the window (RFC 9438, Sec. 4.6).
 const DECREASE: f64 = 0.7;
-/// α of the Reno-friendly window while it is below the window before the last reduction (RFC 9438, Sec. 4.3).
+/// α while `W_est` is below the window before the last reduction (RFC 9438, Sec. 4.3).
 const FRIENDLY_INCREASE: f64 = 3.0 * (1.0 - DECREASE) / (1.0 + DECREASE);
 /// Maximum target after one round-trip time, as a multiple of the window (RFC 9438, Sec. 4.2).
 const LARGEST_TARGET: f64 = 1.5;
@@ -99,7 +100,7 @@ impl Cubic {
         let curve = Curve::from(window, self.peak.unwrap_or(window));
         let begin = Stage { curve, reno: window, elapsed_s: 0.0 };
         let mut stage = self.stage.map_or(begin, |stage| Stage { elapsed_s: stage.elapsed_s + gap_s, ..stage });
-        // Above the window before the last reduction, α is one, as for Reno (RFC 9438, Sec. 4.3).
+        // Once `W_est` reaches the window before the last reduction, α is one, as for Reno (RFC 9438, Sec. 4.3).
         let increase = if stage.reno < prior { FRIENDLY_INCREASE } else { 1.0 };
         stage.reno += increase * (ack.segments as f64).min(window) / window;
         let next = if stage.curve.at(stage.elapsed_s) < stage.reno {
@@ -281,8 +282,8 @@ mod tests {
         (0..489).for_each(|_| cubic.on_ack(At::from_nanos(1_000_000_000), &ack(100)));
         assert!((cubic.window() - 490.0).abs() < 1e-9);
         let windows = run(&mut cubic, 1.0, 5, 100);
-        // With K = 0 and W_max = 490, the window grows by 0.4 · 5³ = 50 segments in 5 s, or by 53 because the target is
-        // one round-trip time, 0.1 s, ahead. Reno would add 0.529 · 50 = 26 segments.
+        // With K = 0 and `W_max` = 490, the curve rises by 0.4 · 5³ = 50 segments in 5 s. The window grows by 53,
+        // because the target is one round-trip time, 0.1 s, ahead. `W_est` grows by only 0.529 · 50 = 26 segments.
         assert!((windows[4] / 542.0 - 1.0).abs() < 0.01, "{}", windows[4]);
     }
 
@@ -306,8 +307,8 @@ mod tests {
             prop_assert!((curve.at(curve.time_to_peak_s) - curve.peak).abs() < 1e-9 * curve.peak);
         }
 
-        /// By RFC 9438, Sec. 4.2, the window grows by at most a half per round-trip time. An acknowledgement never
-        /// reduces the window.
+        /// By RFC 9438, Sec. 4.2, the target is at most 1.5 times the window, so the curve adds at most half a segment
+        /// per acknowledgement. An acknowledgement never reduces the window.
         #[test]
         fn an_acknowledgement_adds_half_a_segment_at_most_beyond_reno(window in 2.0f64..1e5, nanos in any::<u64>()) {
             let mut cubic = after_loss_at(window);

@@ -27,10 +27,10 @@ use crate::units::{Instant, Rate, SenderClock};
 ///
 /// Our interpretation of the source:
 /// - The variance of dB is dt, the Euler-Maruyama step for Eq. 17. As printed, Eq. 18 adds m w B at each
-///   acknowledgement, and B is a sum with one number of variance one for each acknowledgement so far. The variance of B
-///   grows without bound, and faster with more acknowledgements.
-/// - Eq. 18 replaces Eq. 10 only, so nothing is added in slow start. After slow start, oscillation is added to any law,
-///   including Reno. Symbiosis leaves slow start as soon as the path is measured.
+///   acknowledgement, where B is the sum of all random numbers so far: one number, of variance one, for each
+///   acknowledgement. The variance of B grows without bound, and faster with more acknowledgements.
+/// - Eq. 18 replaces only Eq. 10, the law of Symbiosis, so nothing is added in slow start. After slow start,
+///   oscillation is added to any law, including Reno. Symbiosis leaves slow start as soon as the path is measured.
 /// - Nothing is added while part of the window is unused, because no law would correct the random walk.
 /// - After a loss, a timeout or an idle time, dt starts again from zero.
 #[derive(Clone, Debug)]

@@ -4,9 +4,10 @@ use crate::units::{Instant, SenderClock};
 /// Reno: slow start and congestion avoidance.
 ///
 /// Source: RFC 5681, Sec. 3.1: an acknowledgement of new data adds one segment while the window is below the threshold,
-/// and `1 / w` segments otherwise (Eq. 3). A loss sets threshold and window to half of the data in flight, at least two
-/// segments (Eq. 4). Our interpretation: in slow start an acknowledgement adds one segment, even if it covers two. The
-/// window does not rise while the sender is limited by the application or the receiver (RFC 9438, Sec. 5.8).
+/// even if it covers two segments (Eq. 2). Otherwise it adds `1 / w` segments, where w is the window in segments (Eq.
+/// 3). A loss sets threshold and window to half of the data in flight, at least two segments (Eq. 4). Our
+/// interpretation: the window does not rise while the sender is limited by the application or the receiver (RFC 9438,
+/// Sec. 5.8).
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Reno {
     window: f64,
@@ -34,13 +35,13 @@ impl Reno {
         self.leave_slow_start();
     }
 
-    /// Reacts to a loss: threshold and window fall to `segments`, at least two.
+    /// Reacts to a loss: sets threshold and window to `segments`, at least two.
     pub(super) fn reduce(&mut self, segments: f64) {
         self.window = segments.max(LEAST_THRESHOLD);
         self.threshold = Some(self.window);
     }
 
-    /// Reacts to a timeout: the threshold falls as after a loss, and slow start begins again.
+    /// Reacts to a timeout: sets the threshold as after a loss, and begins slow start with a window of one segment.
     pub(super) fn start_again(&mut self, threshold: f64) {
         self.reduce(threshold);
         self.window = 1.0;

@@ -23,7 +23,7 @@ use crate::units::{Instant, SenderClock, Span};
 /// the window in every other round-trip time, and compares `diff` with γ in the rounds between.
 ///
 /// What the source leaves open is our choice:
-/// - `rtt` is the mean over the round, as in ns-2; a round without a sample changes nothing.
+/// - `rtt` is the mean over the round, as in ns-2. After a round without a sample, `diff` is not compared.
 /// - A round ends when the data in flight at its start is acknowledged.
 /// - When slow start ends because of γ, the window is kept. A loss halves the window and a timeout sets it to one
 ///   segment, as in Reno. The paper's early retransmission is left to the transport.
@@ -31,9 +31,9 @@ use crate::units::{Instant, SenderClock, Span};
 ///
 /// # Under noise (our own)
 /// `diff` depends on a measured queueing delay, as Symbiosis depends on a measured bandwidth. With a noise weight l,
-/// `diff` is multiplied by `1 / (1 + l C_v)`, where `C_v` is the variation of the queueing delay over the rounds
-/// (Kodama 2009, Eq. 15). The more the delay fluctuates, the more segments the flow keeps in the queue. The flow's rate
-/// is steadier under bursts of cross traffic, but its queue is longer.
+/// `diff` is multiplied by `1 / (1 + l C_v)`, where `C_v` is the coefficient of variation of the queueing delay over
+/// the rounds (Kodama 2009, Eq. 15). The more the delay fluctuates, the more segments the flow keeps in the queue. The
+/// flow's rate is steadier under bursts of cross traffic, but its queue is longer.
 #[derive(Clone, Debug)]
 pub struct Vegas {
     lower: f64,

@@ -27,10 +27,10 @@ use crate::units::{Instant, SenderClock, Size, Span};
 ///    first segment of the previous stream was acknowledged, at a different position each time. Otherwise two measuring
 ///    connections would meet at the same position in every round trip, and each would mistake the other's traffic at
 ///    this position for the average. The hold is abandoned after three quarters of a round trip.
-/// 2. **Stream.** Eight segments leave back to back, then thirty-two at rising rates; small windows send fewer. The
-///    mean rate of the whole stream is within one third of the search range. The first eight segments keep the link's
-///    queue from running empty while cross traffic pauses; otherwise random cross traffic would appear larger than it
-///    is.
+/// 2. **Stream.** Eight segments leave back to back, then thirty-two at rising rates; small windows send fewer. Each
+///    stream covers one of three equal parts of the search range, and its mean rate lies in this part. The first eight
+///    segments keep the link's queue from running empty while cross traffic pauses; otherwise random cross traffic
+///    would appear larger than it is.
 /// 3. **Capacity** `K`: the acknowledgements of a burst cluster at certain intervals, and the shortest of these
 ///    intervals is the link's service time per segment. Cross traffic in between only adds clusters at longer
 ///    intervals. A higher `K` is accepted at once, a lower `K` after ten to twenty streams have shown no interval as
@@ -42,7 +42,7 @@ use crate::units::{Instant, SenderClock, Size, Span};
 /// 5. **Estimate.** Three streams, one for each part of the search range, make a measurement. Its result is the mean
 ///    over the streams that were faster than the available bandwidth. The search range follows the 95 % confidence
 ///    interval of the recent results. An outlier counts only when the next result confirms it. If the two fastest
-///    streams build no queue although they exceed the previous result, the range moves up.
+///    streams build no queue although the fastest clearly exceeds the previous estimate, the range moves up.
 ///
 /// An acknowledgement's arrival is assigned to the last segment that it covers, and acknowledgements sent by a timer
 /// are ignored. Therefore a receiver may delay its acknowledgements. `A` is what cross traffic leaves: the connection's
@@ -77,7 +77,8 @@ pub struct InlineMeasurement {
     /// Extra segments that are gathered before a stream, in quarters of a segment, because earlier streams ran out of
     /// segments.
     margin: u64,
-    /// Position in the first 1/`PLACES` of a window at which the next hold begins, as a fraction in units of 2^-32.
+    /// Position within the first 1/`PLACES` of a window at which the next hold begins, as a fraction of this part, in
+    /// units of 2^-32.
     place: u32,
     gaps: Gaps,
     capacity: Recent,
@@ -88,7 +89,7 @@ pub struct InlineMeasurement {
 /// The configuration of an inline measurement.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct InlineConfig {
-    /// Size of a full-sized segment as an IP packet, headers included: the results count IP packets.
+    /// Size of the IP packet of a full-sized segment, headers included, because the results are rates of IP packets.
     pub segment: Size,
     /// Maximum average part of the window that is held back, 0 to 1. With a larger value, there are more results with
     /// small windows; with a smaller value, the connection loses less rate.
@@ -136,23 +137,23 @@ struct Held {
 }
 
 /// Maximum length of a hold, as a part of the round trip (our choice). A stream is at most three quarters of the
-/// window, and these segments become available within this time.
+/// window, and this many segments become available in three quarters of a round trip.
 const HOLD_SHARE: (i64, i64) = (3, 4);
-/// A stream ends when the total lateness of its segments exceeds this number of intervals (our choice), because the
-/// rate of the stream would otherwise be wrong by a tenth.
+/// A stream ends when the total lateness of its segments exceeds this many times the planned interval at its end (our
+/// choice). Otherwise the rate of a stream of forty segments would be wrong by about a tenth.
 const MOST_SLIPPED: i64 = 4;
 /// A stream that ended early still counts if at least this part of its segments was sent (our choice).
 const ENOUGH: (u64, u64) = (3, 4);
-/// Number of units of the margin in one segment. The margin is the number of extra segments gathered before a stream.
-/// It shrinks by one unit with each stream that did not run out of segments (our choice).
+/// The margin is the number of extra segments gathered before a stream, in units of 1/`MARGIN_PARTS` of a segment. It
+/// shrinks by one unit with each stream that did not run out of segments (our choice).
 const MARGIN_PARTS: u64 = 4;
 /// Growth of the margin when a stream ran out of segments, in units of 1/`MARGIN_PARTS` of a segment: four segments
 /// (our choice).
 const MARGIN_UP: u64 = 16;
-/// Maximum pause between two holds after a costly hold, in round trips (our choice).
+/// Maximum pause after a costly hold, counted from the start of this hold, in round trips (our choice).
 const MOST_PAUSE: i64 = 8;
-/// Maximum pause between two holds before the first result and after a doubtful one, in round trips (our choice). In
-/// these cases a result is worth more than the cost of a hold.
+/// Maximum pause before the first result and after a lower bound or an outlier, counted from the start of the last
+/// hold, in round trips (our choice). In these cases a result is worth more than the cost of a hold.
 const SEARCH_PAUSE: i64 = 1;
 /// A hold begins within the first 1/`PLACES` of a window (our choice). With a larger value, other measuring connections
 /// are sampled less evenly; with a smaller value, a result takes longer.
@@ -221,8 +222,8 @@ impl InlineMeasurement {
                     self.phase = Phase::Sending { due: now, slipped: Span::ZERO };
                     now
                 } else if held >= most {
-                    // The next hold begins half a window later. If the segments travel in one bunch, that hold is at
-                    // another part of the bunch.
+                    // The next hold begins after the acknowledgement of the segments in flight and of half as many
+                    // further segments. If the segments travel in one bunch, that hold is at another part of the bunch.
                     let half = self.next_number.saturating_sub(self.acknowledged) / 2;
                     self.rest(self.next_number.saturating_add(half));
                     now
@@ -292,8 +293,8 @@ impl InlineMeasurement {
         self.estimate = None;
     }
 
-    /// Returns the newest result, once per finished measurement. It consists of means and confidence intervals over the
-    /// recent results since the path last changed.
+    /// Returns the newest estimate, once per measurement with a new result. The estimate consists of means and
+    /// confidence intervals over the recent measurements since the path last changed.
     pub const fn take_estimate(&mut self) -> Option<BandwidthEstimate> {
         self.estimate.take()
     }
@@ -371,8 +372,8 @@ impl InlineMeasurement {
         self.rest(self.next_number);
     }
 
-    /// Prevents holds until all segments below `until` are acknowledged. For a limited time, also prevents them until
-    /// the average share of held segments is within [`InlineConfig::most_held`] again.
+    /// Prevents holds until all segments below `until` are acknowledged. Also prevents them until the average share of
+    /// held segments is within [`InlineConfig::most_held`] again, but at most for the maximum pause.
     fn rest(&mut self, until: u64) {
         let window = self.next_number.saturating_sub(self.acknowledged).saturating_add(self.held.now).max(1);
         let pause = Span::from_nanos((self.held.waits_ns / (window as f64 * self.config.most_held.max(0.0))) as i64);

@@ -31,8 +31,8 @@ const SUB_RANGES: usize = 3;
 const LEAST_WIDTH: (f64, f64) = (0.1, 0.3);
 /// A result within this distance of the other results, as a part of the capacity, never counts as a jump (our choice).
 const FAR: f64 = 0.15;
-/// A lower bound is a new result if it is above the mean by more than this part of the capacity (our choice). Two
-/// streams confirm each lower bound.
+/// A lower bound is a new result if it exceeds the mean of the recent results by more than this part of the capacity
+/// (our choice). Two streams confirm each lower bound.
 const NEWS: f64 = 0.05;
 /// A queue does not count as growing if its delay grows by less than this part of the duration of the stream (our
 /// choice).
@@ -92,8 +92,8 @@ impl Search {
         let known = self.available.mean().filter(|_| self.available.set_aside().is_none()).map(|(mean, _)| mean);
         let far = capacity * FAR;
         if let Some(bound) = self.lower_bound(capacity) {
-            // The streams were slower than the available bandwidth: no new result, unless the previous estimate is
-            // missing or clearly lower.
+            // The streams were slower than the available bandwidth. This is a new result only if the previous estimate
+            // is missing, in doubt or clearly lower.
             let news = known.is_none_or(|mean| bound > mean + capacity * NEWS);
             if news {
                 (self.available, self.bound) = (Recent::from(bound), true);
@@ -128,8 +128,9 @@ impl Search {
     /// Returns the mean result of the streams that were faster than the available bandwidth.
     ///
     /// During a slower stream the link is idle at times, so the result is only a lower bound: the stream's own rate.
-    /// Which streams are slower is decided by the previous estimate or, without one, by the mean of all faster streams.
-    /// A stream's own result does not decide, because that would select streams by the noise of the cross traffic.
+    /// The previous estimate decides whether a stream was slower. Without an estimate, the mean result of the streams
+    /// that were faster than this stream decides. A stream's own result does not decide, because that would select
+    /// streams by the noise of the cross traffic.
     fn pooled(&self, known: Option<f64>) -> f64 {
         let (mut sum, mut count) = (0.0, 0.0);
         for stream in self.found {

@@ -36,11 +36,11 @@ pub(super) struct Outcome {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Gap {
     pub(super) nanos: u64,
-    /// Number of segments from the first of the two segments to the second.
+    /// Difference of the numbers of the two segments.
     pub(super) segments: u64,
 }
 
-/// Minimum number of acknowledgements of segments after the burst (our choice).
+/// Minimum number of acknowledgements of segments after the burst for an [`Outcome`] (our choice).
 const LEAST_ACKS: usize = 2;
 /// The delay at the end of a stream is the mean over the last 1/`END_SHARE` of the acknowledgements (our choice). A
 /// larger part is less precise, because the noise of cross traffic accumulates like a random walk. With a smaller part,

@@ -3,9 +3,9 @@
 ///
 /// A larger packet takes longer on a slow link, so a common base would mistake the difference for a queue. At 1 Mbit/s,
 /// this difference is 8 ms between an audio packet of 200 bytes and a video packet of 1200 bytes. The minimum of each
-/// second is kept, and the base is the minimum over the last [`WINDOW_S`](Self::WINDOW_S). A longer route is followed
-/// within that time, and a clock that drifts by 100 ppm with an error of at most 1.2 ms. Minima per interval are from
-/// RFC 6817, Sec. 2.4. The size classes, their order, and the holding of time are our choice.
+/// second is kept, and the base is the minimum over the last [`WINDOW_S`](Self::WINDOW_S) seconds. The base follows a
+/// longer route within that time. If a clock drifts by 100 ppm, the error of the base is at most 1.2 ms. Minima per
+/// interval are from RFC 6817, Sec. 2.4. The size classes, their order, and the holding of time are our choice.
 ///
 /// - A class without a sample uses the minimum of the other classes, and the base of a smaller class is never above
 ///   that of a larger class.
@@ -57,7 +57,8 @@ impl SizeClass {
 }
 
 impl BaseDelay {
-    /// How long a minimum delay counts, in s. Our choice: a queue that this sender caused empties within a few seconds.
+    /// How long a minimum delay counts, in s. Our choice: a queue that the sender caused empties within a few seconds,
+    /// so the window contains a delay without this queue.
     pub const WINDOW_S: f64 = SECONDS as f64;
 
     /// Creates a base delay without samples.

@@ -26,7 +26,7 @@ impl IdleDelay {
     const LEAST_REPORTS: usize = 3;
     /// Maximum number of reports that are kept, whatever the receiver sends.
     const MOST_REPORTS: usize = 64;
-    /// All means count as delays of packets of one size.
+    /// Size of the packets to whose delay all means refer, in bits.
     const BITS: f64 = SizeClass::Large.usual_bits();
 
     /// Creates a meter without reports.

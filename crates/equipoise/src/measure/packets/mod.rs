@@ -4,7 +4,7 @@
 //! ([`IdleDelay`]), the service rate of a busy bottleneck ([`Recent::service`]), its capacity ([`Capacity`]), the rate
 //! at which the path delivers packet trains ([`Trains`]), and the delay variation that is not queueing ([`Roughness`]).
 //! All are our own methods, based on the sources in their doc comments.
-//! The two clocks need not agree; they only have to run steadily.
+//! The clocks of the sender and the receiver need not agree; they only have to run steadily.
 
 mod base;
 mod capacity;

@@ -61,8 +61,8 @@ impl Recent {
         self.samples.iter().rev()
     }
 
-    /// Returns the packets that arrived within `span_s` before the last one, newest first, up to the first packet that
-    /// arrived earlier.
+    /// Returns the packets of the last `span_s`, in s, newest first. The iterator stops at the first packet that
+    /// arrived `span_s` or longer before the newest packet.
     pub fn last(&self, span_s: f64) -> impl Iterator<Item = &Sample> {
         let from = self.samples.back().map_or(f64::INFINITY, |last| last.arrived_s - span_s);
         self.newest_first().take_while(move |it| it.arrived_s > from)
@@ -73,12 +73,12 @@ impl Recent {
         self.last(span_s).map(|it| it.bits).sum()
     }
 
-    /// Returns the rate of the newest unbroken run of packets that all waited longer than `threshold_s`; `None` if they
-    /// do not show a busy bottleneck.
+    /// Returns the rate of the newest unbroken run of packets that all waited longer than `threshold_s`, in s; `None`
+    /// if they do not show a busy bottleneck.
     ///
     /// Packets that meet a queue leave this queue at the service rate (the dispersion of a long train, Dovrolis 2001).
-    /// The queue of the media packets themselves is enough for this. If all packets wait less than `calm_s` and arrive
-    /// as far apart as they left, within 5 %, the queue is caused by cross traffic and the result is `None`.
+    /// A queue of media packets alone is enough for this. The result is `None` if all packets wait less than `calm_s`,
+    /// in s, and the run takes as long to arrive as it took to leave, within 5 %. Then cross traffic causes the queue.
     pub fn service(&self, threshold_s: f64, calm_s: f64) -> Option<Service> {
         let last = self.samples.back()?;
         let mut run = Run::default();

@@ -1,6 +1,6 @@
 use super::Sample;
 
-/// The roughness of the delays of packets sent back to back: the variation that is not caused by queueing.
+/// The roughness of the delays in a packet train: the variation that is not caused by queueing.
 ///
 /// The roughness is the mean of half of the absolute second difference of three successive delays. For packets in one
 /// queue it is zero, because the queue grows or empties evenly; for jitter it is about the size of the jitter. A queue
@@ -21,9 +21,9 @@ impl Roughness {
     /// `GAIN` is the weight of a packet in the mean, and `MOST_S` the maximum roughness of one packet, in s.
     const GAIN: f64 = 0.01;
     const MOST_S: f64 = 0.030;
-    /// A packet that follows the previous packet sooner than this, in s, is skipped (our choice). If jitter does not
-    /// reorder packets, a late packet delays the packets after it, so neighbours in a fast flow have similar delays. At
-    /// 1.6 Mbit/s, packets of 1200 bytes are this far apart.
+    /// A packet is skipped if it left sooner than this, in s, after the last packet that was not skipped (our choice).
+    /// If jitter does not reorder packets, a late packet delays the packets after it, so neighbours in a fast flow have
+    /// similar delays in spite of the jitter. At 1.6 Mbit/s, packets of 1200 bytes are this far apart.
     const APART_S: f64 = 0.006;
 
     /// Creates a meter without packets.

@@ -9,9 +9,9 @@ use super::Sample;
 /// arrivals. This measures the available bandwidth with packets that are sent anyway, as `ImTCP` does with its
 /// acknowledgements (Kodama 2009, Sec. 2.2.1).
 ///
-/// A train ends at a packet that leaves clearly later than the pacer would have let it leave, at a packet that did not
-/// arrive, or after [`LONGEST_S`](Self::LONGEST_S). A train has at least three packets and lasts more than 4 ms. The
-/// limits are our choice.
+/// A train ends before a packet that leaves clearly later than the pacer requires, at a packet that did not arrive, or
+/// after [`LONGEST_S`](Self::LONGEST_S). A train has at least three packets, and its departure lasts more than 4 ms.
+/// The limits are our choice.
 #[derive(Clone, Debug)]
 pub struct Trains {
     /// Departure time of the last packet sent, in s, and its size in bits.
@@ -33,7 +33,8 @@ pub struct TrainRates {
     pub left_bps: f64,
 }
 
-/// Number of packet numbers that are remembered until their packets arrive, enough for 0.8 s at 100 Mbit/s.
+/// Number of packet numbers that are remembered until their packets arrive, enough for 0.8 s at 100 Mbit/s with packets
+/// of 1200 bytes.
 const REMEMBERED: usize = 1 << 13;
 
 #[derive(Clone, Copy, Debug)]

@@ -15,10 +15,11 @@ pub struct Drift {
 
 /// Estimates the drift from the windows' points, in one buffer of fixed size.
 ///
-/// Source: Sen 1968: the median of the slopes of all pairs of points. The interval follows from the distribution of
-/// `S = sum of sgn(slope - truth)`, which does not depend on the distribution of the noise as long as it is the same
-/// for all points. Here only some pairs are comparable. Let each point be the later one in `a` pairs and the earlier
-/// one in `b` pairs. Signs of pairs that share a point correlate by ±1/3, so `Var S = (pairs + sum of (a - b)²) / 3`.
+/// The estimate is the median of the slopes of all pairs of points (Sen 1968). The interval follows from the
+/// distribution of `S = sum of sgn(slope - truth)`. If the noise has the same distribution at all points, the
+/// distribution of `S` does not depend on it. Here only some pairs are comparable. Let each point be the later one in
+/// `a` pairs and the earlier one in `b` pairs. Signs of pairs that share a point correlate by ±1/3, so
+/// `Var S = (pairs + sum of (a - b)²) / 3`.
 /// If all `n` points are comparable, this is Sen's `n (n - 1) (2n + 5) / 18`.
 #[derive(Clone, Debug)]
 pub(super) struct DriftFinder {

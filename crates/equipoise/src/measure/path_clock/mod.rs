@@ -20,17 +20,17 @@ use crate::units::{Instant, SenderClock, Span};
 /// line. This line shows the empty path; its slope is the drift.
 ///
 /// - **Drift**: the median slope of all pairs of window minima (Sen 1968). Pairs whose round trips differ by more than
-///   5 ms are skipped: one of the two reports was queued or took another path. The drift is assumed zero until the 95 %
-///   interval is within ±50 ppm and reports cover 20 s. A known drift is kept until another estimate meets these
-///   conditions.
+///   5 ms are skipped: one of the two reports was queued or took another path. Pairs with a step between them are
+///   skipped as well. The drift is assumed zero until its 95 % interval extends at most 50 ppm from the estimate and
+///   reports cover 20 s. A known drift is kept until another estimate meets these conditions.
 /// - **Base**: the highest line with the slope of the drift and no minimum below it (the lower hull of Moon 1999).
 /// - **Offset**: base minus half of the least round trip. How the round trip divides into its two directions cannot be
 ///   known.
 /// - **Step**: the shown minimum leaves the base, and the round trip changes by less than half as much. A queue, an
-///   outage or another path would change both. The threshold is 5 ms, plus twenty times the root mean square
-///   distance from the base that round trips do not explain, plus the effect of the drift's uncertainty; in the first
-///   sixteen reports it is at least 1 s. A smaller step down is followed at once, a smaller step up within ten minutes.
-///   All stored points move with a step.
+///   outage or another path would change both. Noise is the part of a report's distance from the base that the round
+///   trip does not explain. In a step, this part exceeds 5 ms, plus twenty times the root mean square of the noise,
+///   plus the effect of the drift's uncertainty; in the first sixteen reports it also exceeds 1 s. A smaller step down
+///   is followed at once, a smaller step up within ten minutes. All stored points move with a step.
 ///
 /// Limits. A longer path is followed when the last minimum of the old path is ten minutes old, a shorter path at once.
 /// A queue that never empties within ten minutes becomes part of the base. A changing drift (NTP adjusts a clock, a
@@ -53,7 +53,8 @@ pub struct PathClock {
     drift: Option<Drift>,
     /// Median distance of the stored points above the base line.
     spread: Span,
-    /// Mean square of the reports' distances from the base that round trips do not explain, in ns².
+    /// Mean square of the noise, in ns²: the part of a report's distance from the base that its round trip does not
+    /// explain.
     noise_ns2: f64,
     reports: u32,
     last: Instant<SenderClock>,
@@ -85,8 +86,8 @@ pub enum Notice {
 pub struct Offset {
     /// The receiver's clock minus the sender's clock at the same moment; negative if the receiver's clock is behind.
     pub receiver_ahead: Span,
-    /// Maximum error: half the least round trip, which the two directions may share in any way, plus the spread of the
-    /// minima, plus the effect of the drift that may be undetected.
+    /// Estimate of the maximum error: half of the least round trip, because its division into the two directions is
+    /// not known, plus the median distance of the minima from the base, plus the effect of the drift's uncertainty.
     pub uncertainty: Span,
 }
 
@@ -94,9 +95,8 @@ impl PathClock {
     /// Minimum step that is detected (our choice): above the granularity and wake-up jitter of timestamps on ordinary
     /// hosts.
     pub const LEAST_STEP: Span = Span::from_millis(5);
-    /// A step must exceed this multiple of the root mean square distance of the reports from the base (our choice).
-    /// Exponential noise exceeds it once in 10¹² reports, or once in 10⁷ if unrelated round trips hide the noise of two
-    /// in three reports.
+    /// A step must exceed this multiple of the root mean square of the noise (our choice). Exponential noise exceeds it
+    /// once in 10¹² reports, or once in 10⁷ if the round trips of two in three reports happen to explain their noise.
     const STEP_NOISES: f64 = 20.0;
     /// `SETTLED` is the number of reports before the noise is known. Until then, the minimum step is
     /// `LEAST_EARLY_STEP`, which is longer than most queueing delays (both our choice).
@@ -211,7 +211,7 @@ impl PathClock {
         self.lowest.map_or(Span::ZERO, |lowest| slack.over((now - lowest.at).abs()))
     }
 
-    /// Updates the mean square distance of reports from the base: a plain mean at first, then an exponential mean.
+    /// Updates the mean square of the noise: a plain mean at first, then an exponential mean.
     fn learn_noise(&mut self, distance: Span) {
         let gain = (1.0 / f64::from(self.reports.max(1))).max(Self::NOISE_GAIN);
         let nanos = distance.as_nanos() as f64;

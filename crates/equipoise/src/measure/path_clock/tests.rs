@@ -166,8 +166,8 @@ fn a_constant_offset_is_found_under_a_queue() {
 
 #[test]
 fn under_drift_the_base_is_right_within_a_tenth_of_a_millisecond_after_two_minutes() {
-    // At 100 ppm the clocks drift by 1 ms during an interval of 10 s. A report has one minimum per interval, so it
-    // cannot resolve this drift.
+    // In the last case, packets leave during the whole interval of 10 s, in which the clocks drift by 1 ms at 100 ppm.
+    // A report does not tell when in the interval the minimum was, so the base may be wrong by this 1 ms.
     for (interval, busy, bound) in [(0.2, 0.2, 1e-4), (1.0, 1.0, 1e-4), (10.0, 0.5, 1e-4), (10.0, 10.0, 1.1e-3)] {
         for drift in [-100.0, 100.0] {
             for seed in 0..5 {
@@ -427,7 +427,8 @@ fn a_queue_that_rises_for_seconds_gives_no_drift() {
 #[test]
 fn much_noise_needs_a_long_horizon_before_a_drift_is_told() {
     // Exponential noise of 10 ms on n points over a time T: the uncertainty is about 1.96 sqrt(12 / n) 10 ms / T by the
-    // normal distribution. That is 150 ppm after a minute and 14 ppm after ten; the bounds allow a factor of about two.
+    // normal distribution. That is 150 ppm after a minute with 60 points, and 14 ppm after ten minutes with 64 points.
+    // The bounds of 50 ppm and 30 ppm allow factors of three and two.
     let (mut link, mut clock) = (Link::new(5), PathClock::new());
     for second in 0u32..600 {
         clock.observe(at(f64::from(second)), span(1.0 + link.exponential(0.01)), span(0.05));

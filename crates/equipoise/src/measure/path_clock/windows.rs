@@ -10,12 +10,12 @@ pub(super) struct Window {
     opened: Instant<SenderClock>,
     /// Time when the report with the minimum arrived.
     pub(super) at: Instant<SenderClock>,
-    /// The shown delay of the report with the minimum. The drift known at that time decided which report has the
-    /// minimum.
+    /// The shown delay of the report with the minimum. Whenever two reports were compared, the drift known at that time
+    /// was subtracted.
     pub(super) shown: Span,
     /// Minimum round-trip time of the window's reports; `None` if no report had a valid one.
     pub(super) round_trip: Option<Span>,
-    /// Number of clock steps before this window.
+    /// Number of clock steps before the report with the minimum.
     epoch: u32,
 }
 
@@ -50,17 +50,17 @@ impl Window {
     }
 }
 
-/// The minima of successive windows with equal numbers of reports, the oldest first.
+/// The minima of successive windows, the oldest first.
 ///
-/// Windows start with one report each. When all windows are in use, neighbours are merged in pairs, and each window
-/// takes twice as many reports from then on. Therefore memory is fixed, and the time covered grows to
+/// All new windows have the same maximum number of reports, at first one. When all windows are in use, neighbours are
+/// merged in pairs, and the maximum doubles. Therefore memory is fixed, and the time covered grows to
 /// [`Windows::HORIZON`]; older windows are dropped.
 #[derive(Clone, Debug)]
 pub(super) struct Windows {
     kept: VecDeque<Window>,
     /// Number of reports in the newest window.
     filled: u32,
-    /// Number of reports per window.
+    /// Maximum number of reports per window.
     per_window: u32,
     epoch: u32,
 }
@@ -72,8 +72,8 @@ impl Windows {
     /// Age at which a minimum is dropped (our choice): a path that became longer is followed within this time. With a
     /// larger value the drift is more precise; with a smaller value old minima are forgotten sooner.
     pub(super) const HORIZON: Span = Span::from_secs(600);
-    /// Maximum duration of a window (our choice): if reports become rarer, but still come every few seconds, about
-    /// thirty windows fill the horizon.
+    /// Maximum duration of a window (our choice). If reports become rarer, but still come every few seconds, this limit
+    /// keeps about thirty windows in the horizon.
     const LONGEST: Span = Span::from_secs(20);
     /// Round trips that differ by more than this belong to different paths or queues (our choice): above the jitter of
     /// most wired paths. Over the whole horizon, an undetected 5 ms would be 8 ppm of slope.

@@ -53,9 +53,10 @@ fn a_change_is_answered_at_once_along_the_whole_curve() {
     let mut ap = settled();
     let before = ap.rate.as_mbps_f64();
     let (rate, reason) = after(&mut ap, 9.07, 3.23);
-    // The headroom h is sqrt(1 / (2·2.4·3.23e-6 s²)) = 253.97 packets/s of 1000 bytes. An error of -0.87 ms changes h
-    // to h / (1 - 0.4419) = 455.1 packets/s, which is 1.609 Mbit/s more. Waki 2013, Eq. 15, the tangent, would lower
-    // the rate by only 0.898 Mbit/s.
+    // b is 300/(s·Mbit/s), which is 2.4/(s·packet/s) for 1000 bytes. So the headroom h is
+    // sqrt(1 / (2·2.4·3.23e-6 s²)) = 253.97 packets/s. An error of -0.87 ms changes h to h / (1 - 0.4419) = 455.1
+    // packets/s, so the rate falls by 1.609 Mbit/s. Waki 2013, Eq. 15, the tangent, would lower the rate by only
+    // 0.898 Mbit/s.
     let expected = 1.609f64.min(before / 2.0);
     assert!((before - rate - expected).abs() < 2e-3, "{before} to {rate}");
     assert!(matches!(reason, Some(Reason::Change | Reason::StepGuard)), "{reason:?}");

@@ -2,7 +2,7 @@ use super::observation::Observations;
 use crate::control::{PacketReport, RateLimits};
 use crate::units::{Instant, SenderClock, Span};
 
-/// Estimates the rate that losses allow. The state is kept between observations.
+/// Estimates the rate that losses allow. This rate changes only when an observation is complete.
 #[derive(Clone, Debug)]
 pub(in crate::control::gcc) struct LossBased {
     min_bps: f64,
@@ -19,16 +19,17 @@ pub(in crate::control::gcc) struct LossBased {
     ramp: Option<Ramp>,
 }
 
-/// A path model: the loss ratio at any rate, and the bandwidth above which all excess is lost in addition.
+/// A path model: an inherent loss ratio, which does not depend on the rate, and a bandwidth. What is sent in excess of
+/// the bandwidth is lost in addition.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Channel {
     /// B, the bandwidth of the path, in bit/s.
     pub bps: f64,
-    /// q, the loss ratio at any rate, 0 to 1.
+    /// q, the inherent loss ratio, 0 to 1.
     pub inherent: f64,
 }
 
-/// What limits the rate, the delay or losses.
+/// What limits the rate: the delay or losses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::control::gcc) enum LossState {
     /// The delay limits the rate.
@@ -39,9 +40,9 @@ pub(in crate::control::gcc) enum LossState {
     Increasing,
 }
 
-/// A hold after a decrease: until the time `until`, the rate must not rise above `bps`, the value that it fell to. Each
-/// hold lasts twice as long as the previous one, up to [`LONGEST_HOLD`]. If the delay limits the rate in between, the
-/// next hold lasts [`FIRST_HOLD`].
+/// A hold after a decrease: until the time `until`, the rate must not rise above `bps`. This is the value that the rate
+/// fell to, or a later delivery rate if that is higher. Each hold lasts twice as long as the previous one, up to
+/// [`LONGEST_HOLD`]. If the delay limits the rate in between, the next hold lasts [`FIRST_HOLD`].
 #[derive(Clone, Copy, Debug)]
 struct Hold {
     until: Option<Instant<SenderClock>>,
@@ -87,9 +88,10 @@ const RAMP_FACTOR: f64 = 1.3;
 const RAMP: Span = Span::from_millis(300);
 /// Upper limit when a loss-limited rate rises, as a multiple of the delivery rate.
 const HEADROOM: f64 = 1.5;
-/// Upper limit when a loss-limited rate rises near the rate of the last hold, as a multiple of the delivery rate.
+/// Upper limit when a loss-limited rate rises while the delivery rate is near the rate of the last hold, as a multiple
+/// of the delivery rate.
 const HEADROOM_IN_HOLD: f64 = 1.2;
-/// The delivery rate is near the rate of the last hold if it is below this multiple of that rate.
+/// The delivery rate counts as near the rate of the last hold if it is below this multiple of the hold's rate.
 const NEAR_HOLD: f64 = 1.3;
 /// Duration of the first hold after a decrease.
 const FIRST_HOLD: Span = Span::from_millis(300);
@@ -175,7 +177,7 @@ impl LossBased {
         (self.channel.is_some() && self.observations.count() >= REQUIRED).then_some(self.bounded_bps)
     }
 
-    /// Returns what limits the rate, the delay or losses.
+    /// Returns what limits the rate: the delay or losses.
     pub(in crate::control::gcc) fn state(&self) -> LossState {
         if self.bps().is_some() { self.state } else { LossState::Delay }
     }
@@ -197,7 +199,7 @@ impl LossBased {
             Channel { bps: delay_bps, inherent: FIRST_INHERENT }
         });
         let mut best = self.best_candidate(last, delay_bps, is_app_limited);
-        // More packets are lost than the inherent loss explains, so the rate must not rise now.
+        // If more is lost than the inherent loss explains, the rate must not rise.
         if self.average > best.inherent {
             best.bps = best.bps.min(last.bps);
         }
@@ -261,7 +263,7 @@ impl LossBased {
         self.state != LossState::Delay && (next > before || goes_on)
     }
 
-    /// Sets the rate that the losses allow, and whether this rate or that of the delay limits the flow.
+    /// Sets the rate that the losses allow, and the state, which tells whether the delay or losses limit the rate.
     fn conclude(&mut self, now: Instant<SenderClock>, bounded: f64, delay_bps: f64) {
         let is_limiting = bounded < delay_bps;
         if self.state == LossState::Decreasing && self.hold.until.is_some_and(|until| until > now) && is_limiting {

@@ -9,14 +9,15 @@
 //! p(r)   = q + (1 - q) max(0, 1 - B/r)                          loss of what was sent at rate r
 //! score  = Σ w [ lost ln p + arrived ln(1 - p) + bias sent ]    kB, over observations, w = 0.9^age
 //! bias   = a(0.0002) B + a(0.02) ln(1 + B)                      B in kbit/s
-//! a(c)   = c (0.2 - loss) / (0.002 + |0.2 - loss|)              for the higher B, while less than 20 % is lost
-//! q      = q - 0.75 score'/score''                              one step of Newton's method for each candidate B
+//! a(c)   = c (0.2 - loss) / (0.002 + |0.2 - loss|)              prefers a higher B if less than 20 % is lost
+//! q      = q - 0.75 score'/score''                              one Newton step per candidate B, derivatives by p
 //! q     ∈ [0.001, 0.05 + 100 kbit/s / B]
 //! B     ≤ 100 kbit/s / (loss - 0.05)                            if more than 5 % is lost
 //! ```
 //!
-//! Candidates for B are 1.02, 1 and 0.95 times the last B, the delivery rate, and the rate that the delay allows.
-//! `loss` is the mean over the observations without the best and the worst observation.
+//! Candidates for B are 1.02, 1 and 0.95 times the last B. Two more are the delivery rate, unless the flow is
+//! app-limited, and the rate that the delay allows, if it is above the last B. `loss` is the weighted mean over the
+//! observations without the best and the worst observation.
 //!
 //! | symbol | name | unit |
 //! | --- | --- | --- |
@@ -26,12 +27,13 @@
 //! | `lost`, `sent` | [`Observation::lost_kb`], [`Observation::sent_kb`] | kB |
 //! | `loss` | `average` | share |
 //!
-//! Unlike here, libwebrtc pads its stream for 2 s when it raises a loss-limited rate. A controller cannot request
-//! padding here, so this state is left out. The result is that of libwebrtc with a padding duration of zero.
+//! When libwebrtc raises a loss-limited rate, it pads its stream for 2 s. The controller interface has no padding, so
+//! this code computes the same rates as libwebrtc with a padding duration of zero.
 //!
 //! Special cases: with fewer than three observations, only the delay limits the rate. A packet that is first reported
-//! lost and then arrives within the same observation counts as arrived. Beyond [`MOST_LOST`] lost packets in one
-//! observation, losses are not corrected if the packets arrive later. Observations need departure times that advance.
+//! lost and then arrives within the same observation counts as arrived. If more than [`MOST_LOST`] packets of one
+//! observation are lost, this applies only to the last [`MOST_LOST`] of them. Observations need departure times that
+//! advance.
 
 mod estimator;
 mod observation;

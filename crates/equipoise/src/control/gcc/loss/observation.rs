@@ -3,24 +3,24 @@ use alloc::collections::VecDeque;
 use crate::control::{Fate, PacketReport};
 use crate::units::{Instant, SenderClock, Size, Span};
 
-/// Minimum time between the first and the last departure of an observation. With a larger value, the rate is steadier
-/// and reacts later (libwebrtc, `loss_based_bwe_v2`).
+/// Minimum length of an observation, from the last departure of the previous observation to its own last departure.
+/// With a larger value, the rate is steadier and reacts later (libwebrtc, `loss_based_bwe_v2`).
 const LENGTH: Span = Span::from_millis(250);
 /// Number of observations that are kept (libwebrtc, `loss_based_bwe_v2`).
 pub(super) const WINDOW: usize = 15;
 /// Weight of an observation relative to the next newer one (libwebrtc, `loss_based_bwe_v2`).
 const AGEING: f64 = 0.9;
-/// Number of lost packets per observation that may still turn out to have arrived. The value is our choice, a bound on
-/// memory.
+/// Maximum number of lost packets per observation that are remembered, so that a later arrival corrects the loss. The
+/// value is our choice, a bound on memory.
 pub(super) const MOST_LOST: usize = 1024;
-/// The worst observation counts in the mean loss if its rate was at least this multiple of the median rate (libwebrtc,
-/// `loss_based_bwe_v2`).
+/// If the rate of the worst observation is at least this multiple of the median rate, the mean loss includes all
+/// observations (libwebrtc, `loss_based_bwe_v2`).
 const SURGE: f64 = 2.0;
 /// With more than this number of observations, the mean loss excludes the best and the worst observation (libwebrtc,
 /// `loss_based_bwe_v2`).
 const FEW: usize = 3;
 
-/// The data sent in one time window, and the part of it that was lost.
+/// The data sent in one time interval, and the part of it that was lost.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(super) struct Observation {
     /// r, the rate at which the packets left, in bit/s.
@@ -46,7 +46,8 @@ pub(super) struct Observations {
     weights: [f64; WINDOW],
     sent: Size,
     lost: VecDeque<(u64, Size)>,
-    /// Total size of the lost packets in the current window that count as lost even if they arrive later.
+    /// Total size of the lost packets that are no longer remembered in the observation in progress. They count as lost
+    /// even if they arrive later.
     given_up: Size,
     /// Departure time of the last packet in the newest complete observation; before there is such an observation,
     /// departure time of the first packet.

@@ -75,7 +75,7 @@ fn a_loss_that_is_repaired_in_time_does_not_count() {
     assert!(observations.count() == 1 && observations.average_loss() < 1e-12);
 }
 
-/// If it fails, a peer that reports losses endlessly uses memory without bound.
+/// If it fails, a peer that reports losses endlessly makes the estimator's memory grow without bound.
 #[test]
 fn losses_of_one_observation_are_bounded_and_all_count() {
     let mut observations = Observations::new();
@@ -99,7 +99,8 @@ fn one_spike_of_loss_does_not_count() {
     assert!(observations.average_loss() < 1e-12, "{}", observations.average_loss());
 }
 
-/// Passes four observations for each of the `seconds` to `estimator`. In all of them, every `every`-th packet is lost.
+/// Passes four observations per second to `estimator`, for the range `seconds`. In all observations, every `every`-th
+/// packet is lost.
 /// Returns the rate that the losses allow after the last observation, in bit/s.
 fn run(estimator: &mut LossBased, seconds: core::ops::Range<u64>, every: u64, delay_bps: f64) -> f64 {
     for quarter in seconds.start * 4..seconds.end * 4 {

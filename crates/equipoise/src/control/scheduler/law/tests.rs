@@ -23,13 +23,13 @@ fn close(found: &[f64], expected: &[f64]) {
     assert!(near, "{found:?} is not {expected:?}");
 }
 
-/// The paper's own solution by Lagrange multipliers: L = Σ(x/c + a)/Σ(1/c), Δa = (L - x - c a)/(2c).
+/// The solution of Eq. 2 by Lagrange multipliers, as in the paper: λ = Σ(x/c + a)/Σ(1/c), Δa = (λ - x - c a)/(2c).
 #[test]
 fn two_paths_away_from_their_limits_follow_the_closed_form() {
     let paths = [term(40.0, 10.0, 3.0), term(60.0, 30.0, 3.0)];
-    // L = (4 + 3 + 2 + 3)/(100 + 100/3) = 0.09; Δa = (0.09 - 0.04 - 0.03)/0.02 = 1, and -1 for the other path.
+    // λ = (4 + 3 + 2 + 3)/(100 + 100/3) = 0.09; Δa = (0.09 - 0.04 - 0.03)/0.02 = 1, and -1 for the other path.
     close(&rates(&paths, 6.0), &[4.0, 2.0]);
-    // With a total that grows by D = 2, L grows by 2·2/(133.33) = 0.03: the rates are 1.5 and 0.5 higher.
+    // With a total that grows by D = 2, λ grows by 2·2/(133.33) = 0.03: the rates are 1.5 and 0.5 higher.
     close(&rates(&paths, 8.0), &[5.5, 2.5]);
 }
 
@@ -48,8 +48,8 @@ fn without_variance_the_cheapest_paths_are_filled_first_and_equally_cheap_ones_a
     let flat = |mean, rate, max| Term { max, ..term(mean, 0.0, rate) };
     close(&rates(&[flat(30.0, 1.0, 2.0), flat(10.0, 1.0, 1.5), flat(20.0, 1.0, 9.0)], 3.0), &[0.0, 1.5, 1.5]);
     close(&rates(&[flat(10.0, 1.0, 4.0), flat(10.0, 2.0, 2.0), flat(50.0, 0.0, 9.0)], 3.0), &[2.0, 1.0, 0.0]);
-    // The path without variance carries the excess of the other path, so that the slope of the other path is at most
-    // 10 ms, the x of the path without variance.
+    // The path without variance has a slope of x = 10 ms at any rate. The other path reaches this slope at 1 Mbit/s, so
+    // the path without variance carries the rest of the total.
     close(&rates(&[term(5.0, 5.0, 1.0), flat(10.0, 1.0, 9.0)], 2.0), &[1.0, 1.0]);
 }
 
@@ -141,7 +141,8 @@ proptest! {
 }
 
 proptest! {
-    /// For any numbers, the sum and the limits are respected, and the step limit as far as possible.
+    /// For any numbers, the rates sum to the total as far as the upper limits allow. The lower limits and the step
+    /// limits hold if the total allows them.
     #[test]
     fn sum_bounds_and_cap_hold(mut terms in paths(8), flat in 0usize..9, total in 0.0f64..40.0) {
         if let Some(term) = terms.get_mut(flat) {

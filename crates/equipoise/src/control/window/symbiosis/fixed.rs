@@ -1,9 +1,9 @@
 //! The law of Symbiosis in integer arithmetic, as a kernel can compute it.
 //!
-//! A kernel has no floating point, and its loadable programs have neither 128-bit integers nor signed division. This
-//! code uses 64 bits, sign and magnitude, and no divisor that can be zero. The congestion control program of
-//! `equipoise-kernel` has the same functions in C, with identical results; [`FixedSymbiosis`](super::FixedSymbiosis)
-//! runs them in the simulator.
+//! A kernel has no floating point. Its BPF programs (instruction set version 3) have neither 128-bit integers nor
+//! signed division. This code uses 64 bits, sign and magnitude, and no divisor that can be zero. The BPF program of
+//! `equipoise-kernel` has the same functions in C, with identical results. In the simulator,
+//! [`FixedSymbiosis`](super::FixedSymbiosis) runs the functions of this module.
 //!
 //! Source: Kodama 2009, Eq. 10, 15, 18, as in [`Law`](super::Law),
 //! [`NoiseAwareness`](crate::control::window::NoiseAwareness) and [`Oscillating`](crate::control::window::Oscillating).
@@ -17,13 +17,14 @@
 //! | `e^-x`, `x` | Q30 | 1, 2^19 |
 //!
 //! How the integer form differs from the float form:
-//! 1. Windows are limited to 2^20 segments (TCP's window is below 2^30 bytes, RFC 7323, Sec. 2.3), and rates to 2^25
-//!    segments/s, 400 Gbit/s with packets of 1500 bytes. A τ above 16 s counts as 16 s.
+//! 1. Windows are limited to 2^20 segments, which with segments of 1024 bytes is the limit of TCP's window (2^30 bytes,
+//!    RFC 7323, Sec. 2.3). Rates are limited to 2^25 segments/s, which is 400 Gbit/s with packets of 1500 bytes. τ is
+//!    limited to 2^24 µs = 16.8 s.
 //! 2. Quotients are rounded down, so each step towards w* is up to 2^-20 segments too short, and the window stops short
 //!    of w*. With steps of 500 µs or more, it stops at most 0.1 segments from w* if ε M / K is at least 0.02/s.
 //! 3. Steps shorter than [`LEAST_STEP_US`] are combined. Eq. 10 is exact for any step while the measurement does not
-//!    change, so this only affects Eq. 18: fewer, larger increments of the same variance, applied to the window after
-//!    the step of Eq. 10, not before it.
+//!    change, so this only affects Eq. 18: its increments are fewer and larger, with the same total variance.
+//!    In `m w dB`, w is the window after the step of Eq. 10. In the float form, it is the window before that step.
 //! 4. For x below ln 2, `e^-x` is a polynomial of degree 11. A larger x is first reduced by a multiple of ln 2, and the
 //!    result is then halved once for each ln 2. The error is at most 2^-28. ε M / K is up to 2^-19 too large: after a
 //!    minute without an acknowledgement a growing window is wrong by one part in 10^4.
@@ -31,7 +32,7 @@
 //!    two in 10^9 are further from the mean.
 //! 6. The smallest capacity is 2^-10 segments/s; a lower capacity counts as zero. γ is at most 1 - 2^-20, and w* and w
 //!    are at least 2^-20 segments.
-//! 7. A kernel sends whole segments: the window in use is rounded down to a whole number, at least two.
+//! 7. A kernel sends whole segments: the window in use is w, rounded down to a whole number of at least two.
 
 /// One segment, as a fixed-point number with 20 fractional bits (Q20).
 pub const WINDOW_ONE: u64 = 1 << 20;
@@ -96,7 +97,7 @@ pub struct FixedPath {
 }
 
 impl FixedPath {
-    /// Returns the path clamped to the bounds; `None` without capacity or round-trip time.
+    /// Returns the path with each value limited to its maximum; `None` if capacity or round-trip time is zero.
     fn checked(self) -> Option<Self> {
         let capacity = self.capacity.min(LARGEST_RATE);
         let min_round_trip_us = self.min_round_trip_us.min(LONGEST_ROUND_TRIP_US);
@@ -125,15 +126,15 @@ impl FixedLaw {
         Some(((capacity * min_round_trip_us - heeded) * 16 / 15_625).clamp(1, LARGEST_WINDOW))
     }
 
-    /// Returns `ε M / K` with `M = K - γ (K - A)`: the initial growth rate of the window, per second, as a Q20
+    /// Returns `ε M / K` with `M = K - γ (K - A)`: the growth rate of a window far below w*, per second, as a Q20
     /// fixed-point number.
     fn growth(&self, path: &FixedPath) -> u64 {
         let epsilon = self.epsilon_per_s.min(LARGEST_PARAMETER);
         epsilon - ((epsilon * self.gamma()) >> 20) * (path.capacity - path.available) / path.capacity
     }
 
-    /// Returns the window that `window` becomes after `elapsed_us` µs, both in segments, as Q20 fixed-point numbers;
-    /// `None` without a valid path or a window.
+    /// Returns the window that `window` becomes after `elapsed_us` µs. Both windows are in segments, as Q20 fixed-point
+    /// numbers. Returns `None` if the path is not valid or `window` is zero.
     ///
     /// The result lies between `window` and [`converged`](Self::converged).
     pub fn window(&self, window: u64, path: &FixedPath, elapsed_us: u32) -> Option<u64> {
@@ -142,7 +143,7 @@ impl FixedLaw {
             return None;
         }
         let window = window.min(LARGEST_WINDOW);
-        // The exponent x = t ε M / K, converted from Q20 · µs to Q30 · s.
+        // The exponent x = t ε M / K, converted from Q20 · µs/s to Q30.
         let (remains, halvings) = decay(self.growth(&path) * u64::from(elapsed_us) * 16 / 15_625);
         // Kodama 2009, Eq. 10 in the form w + a (w* - w) / (e w* + a), with e = e^-x and a = (1 - e) w.
         let moved = scaled(window, ONE - (remains >> halvings));
@@ -161,7 +162,7 @@ fn decay(exponent: u64) -> (u64, u64) {
         return (0, 0);
     }
     let (halvings, rest) = (exponent / LN_2, exponent % LN_2);
-    // The result is 1 - x (1 - x/2 (1 - x/3 (1 - ...))).
+    // For the rest r, e^-r = 1 - r (1 - r/2 (1 - r/3 (1 - ...))).
     let series = INVERSES.iter().fold(ONE, |sum, inverse| ONE - ((((rest * sum) >> 30) * inverse) >> 30));
     (ONE - ((rest * series) >> 30), halvings)
 }
@@ -173,8 +174,8 @@ fn scaled(value: u64, share: u64) -> u64 {
     (high + (low >> 20) + (1 << 9)) >> 10
 }
 
-/// Returns `value · moved / whole`, rounded down, for values up to 2^41 and `moved` up to `whole`. Zero if `whole` is
-/// zero.
+/// Returns `value · moved / whole`, rounded down; zero if `whole` is zero. No argument may be above 2^41, and `moved`
+/// must not be above `whole`.
 fn part(value: u64, moved: u64, whole: u64) -> u64 {
     if whole == 0 {
         return 0;
@@ -198,12 +199,13 @@ impl FixedNoise {
         let sample = sample.min(LARGEST_RATE);
         let (mean, deviation) = self.moments.unwrap_or((sample, 0));
         let error = mean.abs_diff(sample);
-        // g = 1/8, h = 1/4, rounded to nearest (Kodama 2009, Sec. 3.3).
+        // The gains are g = 1/8 for the mean and h = 1/4 for the deviation (Kodama 2009, Sec. 3.3).
         self.moments = Some((toward(mean, sample, 3), toward(deviation, error, 2)));
     }
 
-    /// Returns γ(t), the weight of cross traffic under noise, in Q20, from γ and l in Q20: `γ / (1 + l σ / μ)`,
-    /// computed as `γ μ / (μ + l σ)`. Returns γ if the mean is zero.
+    /// Returns γ(t), the weight of cross traffic under noise: `γ / (1 + l σ / μ)` with mean μ and mean deviation σ,
+    /// computed as `γ μ / (μ + l σ)`. `gamma` is γ, and `weight` is l, the weight of noise; they and the result are Q20
+    /// fixed-point numbers. Returns γ before any sample, and if the mean is zero.
     pub fn gamma(&self, gamma: u64, weight: u64) -> u64 {
         let gamma = gamma.min(PARAMETER_ONE - 1);
         let Some((mean, deviation)) = self.moments.filter(|(mean, _)| *mean > 0) else { return gamma };

@@ -13,7 +13,8 @@ use crate::units::{Instant, Rate, SenderClock, Size};
 ///
 /// Source and interpretation are those of `Symbiosis` and of [`Oscillating`](crate::control::window::Oscillating),
 /// which is built in here. [`fixed`](super::fixed) lists how the integer form differs. Before the first measurement,
-/// the window is that of [`Reno`], as in `Symbiosis`. In a kernel, the window of Reno is a whole number of segments.
+/// the window is that of [`Reno`], as in `Symbiosis`. Here Reno's window can have a fraction of a segment. In a kernel
+/// it is a whole number of segments.
 #[derive(Clone, Debug)]
 pub struct FixedSymbiosis {
     law: FixedLaw,

@@ -13,17 +13,17 @@
 /// | --- | --- | --- |
 /// | `w₀`, `w`, `w*` | window, before, after and converged | segments |
 /// | `K`, `A` | capacity and available bandwidth | segments/s |
-/// | `τ` | least round-trip time | s |
+/// | `τ` | minimum round-trip time | s |
 /// | `t` | time since the window was `w₀` | s |
 /// | `γ` | weight of cross traffic | 1 |
 /// | `ε` | speed of convergence | 1/s |
 ///
-/// With numerator and denominator divided by f, Eq. 10 becomes `w = w₀ / (e + (1 - e) w₀ / w*)` with `e = 1 / f`. The
-/// code computes this form, because f overflows but e is between 0 and 1 for any t.
+/// With numerator and denominator divided by `f w*`, Eq. 10 becomes `w = w₀ / (e + (1 - e) w₀ / w*)` with `e = 1 / f`.
+/// The code computes this form, because f overflows for a large t, but e is between 0 and 1 for any t.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Law {
-    /// γ, the weight of cross traffic, from 0 to below 1. A larger value leaves a shorter queue and depends more on the
-    /// measurement of A; a smaller value fills the buffer with `(1 - γ) (K - A) τ` segments.
+    /// γ, the weight of cross traffic, from 0 to below 1. The converged window puts `(1 - γ) (K - A) τ` segments into
+    /// the queue. With a larger γ, the queue is shorter, and the window depends more on the measurement of A.
     pub gamma: f64,
     /// ε, the speed of convergence, in 1/s. With a larger value, the window converges sooner, in larger bursts.
     pub epsilon_per_s: f64,
@@ -43,9 +43,9 @@ pub struct Path {
 impl Law {
     /// Returns the window that `window` becomes after `elapsed_s` seconds.
     ///
-    /// The result is between `window` and [`converged`](Self::converged). A negative time counts as zero; after an
-    /// infinite time, the window has converged. Returns `None` if `converged` returns `None`, if the window is not a
-    /// finite number above zero, if ε is negative or not finite, or if the time is NaN.
+    /// The result is between `window` and [`converged`](Self::converged). A negative time counts as zero. After an
+    /// infinite time, the window has converged, unless ε is zero. Returns `None` if `converged` returns `None`, if the
+    /// window is not a finite number above zero, if ε is negative or not finite, or if the time is NaN.
     pub fn window(&self, window: f64, path: &Path, elapsed_s: f64) -> Option<f64> {
         let converged = self.converged(path)?;
         let growth_per_s = self.epsilon_per_s * (converged / (path.capacity * path.min_round_trip_s));
@@ -60,16 +60,17 @@ impl Law {
         if gone <= 0.0 {
             return Some(window);
         }
-        // Kodama 2009, Eq. 10. If the quotient of the windows overflows, the clamp below yields the same result.
+        // Kodama 2009, Eq. 10. If `window / converged` overflows, `next` is 0, and the clamp raises it to `converged`.
         let next = window / (remains + gone * (window / converged));
-        // Rounding must not move the window beyond the fixed point.
+        // Rounding must not move the window beyond the converged window.
         Some(next.clamp(window.min(converged), window.max(converged)))
     }
 
     /// Returns w*, the equilibrium window of the law: `{γ A + (1 - γ) K} τ` (Kodama 2009, Sec. 3.1).
     ///
-    /// A is clamped to the range 0 to K. Returns `None` if capacity or round-trip time is not finite and above zero, if
-    /// γ is not in 0 to below 1 (with γ = 1, a species could die out), if A is NaN, or if the window overflows.
+    /// A is clamped to the range 0 to K. Capacity and round-trip time must be finite and above zero, and γ at least 0
+    /// and below 1 (with γ = 1, a species could die out). Otherwise, returns `None`. Also returns `None` if A is NaN,
+    /// or if the window overflows or is rounded to zero.
     pub fn converged(&self, path: &Path) -> Option<f64> {
         let Path { capacity, available, min_round_trip_s } = *path;
         let positive = capacity > 0.0 && min_round_trip_s > 0.0 && (0.0..1.0).contains(&self.gamma);
@@ -190,8 +191,8 @@ mod tests {
             prop_assert!((LAW.window(end, &path, t).unwrap() / end - 1.0).abs() < 1e-12);
         }
 
-        /// If each of n equal flows measures the bandwidth that the other flows leave, all flows are at the equilibrium
-        /// of Kodama 2009, Eq. 7 for n equal species.
+        /// Each of n equal flows measures the bandwidth that the other flows leave. Then no window changes at the
+        /// equilibrium of Kodama 2009, Eq. 7 for n equal species.
         #[test]
         fn equal_flows_rest_at_the_equilibrium_of_equal_species(flows in 1u32..50, gamma in 0.01f64..0.99) {
             let (law, n) = (Law { gamma, ..LAW }, f64::from(flows));

@@ -98,9 +98,9 @@ prop_compose! {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 4000, max_global_rejects: 40_000, ..ProptestConfig::default() })]
 
-    /// For all values of A, τ and γ, for K of at least 1 segment/s, w of at least 1 segment, ε of at least 0.01/s and t
-    /// from 512 µs to 134 s: the window of the integer form differs from that of the float form by at most a thousandth
-    /// plus 10^-4 segments.
+    /// The window of the integer form differs from that of the float form by at most a thousandth plus 10^-4 segments.
+    /// This holds for all A, τ and γ, if K is at least 1 segment/s, w at least 1 segment, w* from 1/64 to 2^20
+    /// segments, ε at least 0.01/s, and t from 512 µs to 134 s.
     #[test]
     fn it_stays_close_to_the_float_form(path in paths(), window in 20u32..40, low in any::<u64>(), time in 9u32..27, rest in any::<u32>(), gamma in 0u64..PARAMETER_ONE, epsilon in 10_486..=LARGEST_PARAMETER) {
         let fixed = FixedLaw { gamma, epsilon_per_s: epsilon };
