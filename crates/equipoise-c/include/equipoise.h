@@ -384,8 +384,8 @@ size_t eq_controller_count(void);
 // library.
 const char *eq_controller_name(size_t index);
 
-// Returns a summary of controller `index` and its source, in one line; NULL if `index` is too large. The text belongs
-// to the library.
+// Returns one line: what controller `index` does, and in parentheses the publication that defines it. Returns NULL if
+// `index` is too large. The text belongs to the library.
 const char *eq_controller_summary(size_t index);
 
 // Returns the number of parameters of controller `index`; 0 if `index` is too large.
