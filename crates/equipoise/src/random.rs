@@ -6,7 +6,7 @@
 use rand_core::SeedableRng;
 
 /// The generator used in all crates: 128 bits of state, and the same numbers on every machine. Only numbers that a peer
-/// must not predict come from another generator, ChaCha.
+/// must not predict come from another generator, `ChaCha`.
 pub type Generator = rand_pcg::Pcg64Mcg;
 
 /// Returns the seed of one of many independent streams of random numbers. Neighbouring values of `seed` or `stream`
