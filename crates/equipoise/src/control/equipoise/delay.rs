@@ -435,7 +435,7 @@ mod tests {
         assert!(base_after(0.003, 0.5e6) < 0.85e6 && base_after(1.0, 0.5e6) < 0.9e6, "half of the rate is no noise");
     }
 
-    /// If it fails, flows on slow links overshoot in turn, because trains of few packets show a rate that is too high.
+    /// If it fails, flows on slow links overshoot one after another, because trains of few packets show too high a rate.
     #[test]
     fn growth_by_trains_is_slower_while_the_capacity_is_not_known() {
         let base_after = |weighted_bps| {
