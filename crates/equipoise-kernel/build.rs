@@ -39,7 +39,7 @@ fn compile(name: &str, out: &Path, headers: &str, machine: &str) -> Result<(), S
     if !output.status.success() {
         return Err(format!("src/bpf/{name}.bpf.c: {}\n{HINT}", String::from_utf8_lossy(&output.stderr)));
     }
-    // The BPF linker removes debug information, which is four fifths of the object file.
+    // The BPF linker removes debug information, so the object file is about half as large.
     let linked = libbpf_rs::Linker::new(out.join(format!("{name}.o")))
         .and_then(|mut linker| linker.add_file(&full).and_then(|()| linker.link()));
     linked.map_err(|error| format!("{name}: {error}"))

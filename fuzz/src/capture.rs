@@ -1,7 +1,6 @@
 use equipoise_papers::capture::{AckRule, Options, RtpOptions, analyse, analyse_rtp};
 
-/// Analyses any bytes as a packet capture, for TCP and for RTP. The analysis covers all of the bytes or a part of them,
-/// or returns an error.
+/// Analyses any bytes as a packet capture, for TCP and for RTP.
 ///
 /// # Panics
 /// If the analysis panics, if it counts more segments or packets than frames, or if its statistics contradict each

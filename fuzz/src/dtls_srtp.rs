@@ -68,7 +68,7 @@ impl Ends {
                 assert_eq!(to, place(1 - at), "it speaks to somebody else");
                 self.under_way[1 - at].push_back(datagram);
             }
-            // At most 64 datagrams are in flight in each direction; later ones are dropped.
+            // The newest datagrams are dropped if more than 64 are in flight in one direction.
             self.under_way[1 - at].truncate(64);
         }
     }

@@ -17,9 +17,10 @@ const MOST_OUTPUTS: usize = 64;
 /// Calls the sender and the receiver of a flow pair in any order, with any bytes, datagrams and times.
 ///
 /// The input is first parsed in each wire format of flow pairs. Then it is used as a list of operations: a timer call;
-/// bytes of an ADU to send; TCP's state; bytes of the TCP stream, unchanged or arbitrary; the peer's last datagram,
-/// unchanged, damaged or repeated; the end of the TCP stream; a stop. In all cases ADUs are delivered in order, missing
-/// ADUs are counted, the next wake-up is in the future, and the number of outputs is bounded.
+/// bytes of an ADU to send; TCP's state; bytes of the TCP stream, unchanged or arbitrary; an arbitrary datagram; the
+/// peer's last datagram, unchanged, damaged or repeated; the end of the TCP stream; a stop. In all cases ADUs are
+/// delivered in order, missing ADUs are counted, the next wake-up is in the future, and the number of outputs is
+/// bounded.
 ///
 /// # Panics
 /// If one of these properties does not hold.
@@ -218,7 +219,8 @@ impl Ends {
         let mut outputs = 0;
         while let Some(output) = self.receiver.poll() {
             outputs += 1;
-            // If a missing ADU arrives, all ADUs that waited for it are delivered in one call, each with an event.
+            // If a missing packet arrives, all packets that waited for it are processed in one call. Each may cause an
+            // event.
             assert!(outputs <= MOST_OUTPUTS * 256, "a receiver that does not stop talking");
             if let Output::Transmit(transmit) = output {
                 keep(&mut self.sent[1], transmit.head);

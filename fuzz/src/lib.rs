@@ -54,8 +54,8 @@ pub const TARGETS: &[(&str, Target)] = &[
     ("transport_feedback", transport_feedback),
 ];
 
-/// Runs a target with the files on the command line, to examine without the fuzzer an input that makes the target
-/// panic.
+/// Runs a target with the files on the command line, so that an input that causes a panic can be examined without the
+/// fuzzer.
 ///
 /// # Panics
 /// If a file cannot be read, or if the target panics.

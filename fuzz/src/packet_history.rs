@@ -13,8 +13,8 @@ use equipoise_session::wire::feedback::{ArrivalReport, ArrivalTime, PacketArriva
 ///
 /// # Panics
 /// If the history's bytes in flight differ from the packets in flight, if a report changes the state of a packet in a
-/// way that is not allowed or applies to a number that no packet has, or if the history refuses a report of the
-/// recorder.
+/// way that is not allowed, if the history applies a report to a packet that was not sent, or if the history refuses a
+/// report of the recorder.
 pub fn packet_history(operations: &[u8]) {
     let mut ends = Ends::new();
     for operation in operations.chunks_exact(2) {
@@ -33,7 +33,7 @@ struct Ends {
     next: u64,
     /// The numbers of all packets that were sent.
     sent: Vec<u64>,
-    /// The recent packet numbers, with the state of each packet before the last report.
+    /// Recent and future packet numbers, with the state of each packet before the last report.
     before: Vec<(u64, Option<Outcome>)>,
 }
 

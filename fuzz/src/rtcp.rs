@@ -89,7 +89,7 @@ fn check(packet: &RtcpPacket<'_>) {
     assert!(again.is_empty() || is_rtcp(&again));
 }
 
-/// Checks that a NACK requests only packets of the original NACK after it was encoded and parsed again.
+/// Checks that a NACK that is encoded and parsed again requests only packets that the original NACK requests.
 fn check_nack(nack: &Nack<'_>) {
     let numbers: Vec<_> = nack.numbers().collect();
     let mut again = Vec::new();
@@ -99,7 +99,7 @@ fn check_nack(nack: &Nack<'_>) {
     assert!(asked > 0 && found.numbers().count() <= asked && found.numbers().all(|number| numbers.contains(&number)));
 }
 
-/// Checks that a request for a key frame is equal after it was encoded alone and parsed again.
+/// Checks that a request for a key frame is equal after it was encoded in a packet of its own and parsed again.
 fn check_asked(ssrc: u32, asked: AskedOf) {
     let mut again = Vec::new();
     let number = asked.number.unwrap_or(0);

@@ -2,8 +2,8 @@ use equipoise_session::wire::relay::Stamp;
 use equipoise_session::wire::rtp::{RtpPacket, Subflow};
 use equipoise_session::wire::{NtpTime, relay};
 
-/// Parses any bytes as an RTP packet. In addition, treats the bytes as a packet of another program, to which Equipoise
-/// adds a sending time and a sub-flow (a stamp).
+/// Parses any bytes as an RTP packet. In addition, treats the bytes as a packet of another program: adds a stamp
+/// ([`relay::stamp`]), and removes it again.
 ///
 /// # Panics
 /// If a stamped packet differs from the original after the stamp is removed, if the payload is not inside the datagram

@@ -1,5 +1,4 @@
-//! The seeds in `corpus/`, from which the fuzzer starts: data that Equipoise sends, and inputs that often cause errors
-//! in parsers.
+//! The seeds in `corpus/`, from which the fuzzer starts: valid inputs, and inputs that often cause errors in parsers.
 
 use equipoise::measure::DelaySummary;
 use equipoise::units::{Instant, Span};
@@ -343,7 +342,7 @@ fn session() -> Seeds {
         _ => [&packet(number)[..], &[SENDER_TIMER]].concat(),
     };
     let repaired = [&[2][..], &(1..60).flat_map(lossy).collect::<Vec<u8>>()].concat();
-    // The highest bit of the variant (0x80) allows a second source.
+    // With the highest bit of the variant (0x80), the session also carries packets of a second source (SSRC).
     let two_sources =
         |number: u8| [&of(1, number)[..], &of(2, number), &[SENDER_TIMER, TO_RECEIVER, SENDER_TIMER]].concat();
     let two_sources = [&[0x80][..], &(1..60).flat_map(two_sources).collect::<Vec<u8>>()].concat();

@@ -10,8 +10,9 @@ use equipoise_session::wire::rtp::{RtpHeader, Subflow};
 /// The first byte of the input selects whether the server has a key. The rest is a list of operations: time passes;
 /// arbitrary bytes arrive; the peer opens or reopens a session with the complete exchange, to send or to receive; the
 /// last datagram arrives again, unchanged, damaged or truncated; media and reports arrive that are protected with the
-/// key; the peer's address changes; the kernel returns another error. In all cases the server continues, the numbers of
-/// its sessions, paths and timers are bounded, and only a peer that has requested a session correctly gets a session.
+/// key; a message with wrong content and a correct authentication code arrives; the peer's address changes; the kernel
+/// returns another error. In all cases the server continues, the numbers of its sessions, paths and timers are bounded,
+/// and only a peer that has requested a session correctly gets a session.
 ///
 /// # Panics
 /// If one of these properties does not hold.
@@ -61,8 +62,8 @@ impl Peer {
                 return left;
             }
             64..=95 => {
-                // Choose one of the messages that the peer sent, which later operations can send again, damaged or from
-                // another address.
+                // Store one of the peer's messages. Later operations can send it again, damaged, or from another
+                // address.
                 let said = self.bench.call(self.from, ssrc, argument & 15);
                 self.last = said.into_iter().nth(usize::from(argument >> 4)).unwrap_or_default();
             }
@@ -95,7 +96,7 @@ impl Peer {
             }
             208..=215 => self.bench.refuse_with(argument),
             216..=223 => {
-                // The peer sends meaningless data that is correctly protected with the key.
+                // The peer sends a message with wrong content and a correct authentication code.
                 let mut senseless = self.last.clone();
                 let has_records = operation & 1 == 0;
                 if let (false, Some(byte), Some(change)) =

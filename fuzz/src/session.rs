@@ -16,11 +16,11 @@ const MOST_OUTPUTS: usize = 16;
 
 /// Calls the sender and the receiver of a session in any order, with any datagrams and times.
 ///
-/// The first byte of the input selects the kind of payload, the clocks, and the ECN field of packets. The rest is a
-/// list of operations: a timer call; payload to send; arbitrary bytes; the peer's last datagram, unchanged, damaged or
-/// repeated; a jump of the clock forwards or backwards; a change of a path; a request for a key frame; a stop. In all
-/// cases the rate stays within its limits, the next wake-up is in the future, packet headers do not exceed their
-/// maximum size, and the number of outputs is bounded.
+/// The first byte of the input selects the kind of payload, the clocks, the ECN field of packets, and whether there is
+/// a second source. The rest is a list of operations: a timer call; payload to send; arbitrary bytes; the peer's last
+/// datagram, unchanged, damaged or repeated; a jump of the clock forwards or backwards; a change of a path; a request
+/// for a key frame; a stop. In all cases the rate stays within its limits, the next wake-up is in the future, packet
+/// headers do not exceed their maximum size, and the number of outputs is bounded.
 ///
 /// # Panics
 /// If one of these properties does not hold.

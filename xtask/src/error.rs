@@ -81,7 +81,7 @@ pub(crate) enum Error {
         /// The JSON parser's error.
         source: serde_json::Error,
     },
-    /// A report of the command lacks required data.
+    /// A report that the command `equipoise` wrote lacks required data.
     #[error("{}: {missing}", path.display())]
     Report {
         /// The path of the report.
@@ -151,14 +151,13 @@ pub(crate) enum Error {
         /// The maximum size in bytes.
         most: u64,
     },
-    /// Distributions must be tested on the machine that builds them, but none is built for the architecture of this
-    /// machine.
+    /// Distributions cannot be tested here, because none is built for the architecture of this machine.
     #[error("distributions are for x86_64 and aarch64 and must be built on one of these; this machine is {found}")]
     OtherMachine {
         /// The architecture of this machine.
         found: &'static str,
     },
-    /// The output of a distributed command differs from the output of the command for another architecture.
+    /// The distributed command for one architecture prints different output than the one for this machine.
     #[error("the command in {} prints different output than those of other machines", tree.display())]
     OtherBytes {
         /// The folder with the files of the command.

@@ -1,4 +1,5 @@
-//! Generates the C headers and some pages of the book from the code, so that they cannot become outdated.
+//! Generates the C headers and some pages of the book from the code and from result files. CI checks that they are
+//! current.
 
 use std::fs;
 use std::path::Path;
@@ -64,7 +65,7 @@ fn command_page(command: &Path) -> Result<String, Error> {
             page.push_str(&format!("\n## {}\n", words.join(" ")));
         }
         page.extend(["\n", &fenced(&help, &printed)]);
-        // `waiting` is a stack, so the order is reversed.
+        // Push the last subcommand first, because `waiting` is a stack.
         let below = verbs(&printed).rev().map(|verb| [words.as_slice(), &[verb.to_owned()]].concat());
         waiting.extend(below);
     }

@@ -10,8 +10,8 @@ const BOTH_STACKS: &str = "equipoise-quic/quinn";
 /// Runs all static checks.
 pub(crate) fn run(workspace: &Workspace) -> Result<(), Error> {
     workspace.cargo(["fmt", "--all", "--check"]).run()?;
-    // Check all packages, including examples that other commands build only by name, and the fuzz targets without the
-    // fuzzer.
+    // Check all packages, including those that are not default members. The fuzz targets compile here without
+    // libFuzzer.
     let all = ["clippy", "--workspace", "--all-targets", "--features", BOTH_STACKS, "--", "-D", "warnings"];
     workspace.cargo(all).run()?;
     for features in ["papers", "live,papers"] {

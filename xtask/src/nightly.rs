@@ -82,8 +82,7 @@ impl Part {
 
 /// Runs all parts whose name begins with `wanted`, and continues if a part fails. Writes each result into the book.
 ///
-/// # Errors
-/// [`Error::Usage`] if no part's name begins with `wanted`; [`Error::Nightly`] if a part failed.
+/// Returns [`Error::Usage`] if no part's name begins with `wanted`, and [`Error::Nightly`] if a part failed.
 pub(crate) fn run(workspace: &Workspace, wanted: &str) -> Result<(), Error> {
     let mut parts = vec![Part::Demo];
     parts.extend(PAPERS.map(Part::Paper));

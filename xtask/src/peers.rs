@@ -1,5 +1,5 @@
-//! Runs other simulators (*peers*) with a scenario that Equipoise also simulates. The peers' programs are in
-//! `bench/peers/`. They are run with all rates and seeds, and their results are written to one CSV file.
+//! Runs other simulators (*peers*) with scenarios that Equipoise also simulates. The peers' programs are in
+//! `bench/peers/`. Options select the runs. The results are written to one CSV file.
 
 mod peer;
 mod sheet;

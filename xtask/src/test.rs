@@ -7,9 +7,10 @@ use crate::workspace::Workspace;
 pub(crate) const RESULT: &str = "test result: ";
 /// The beginning of a line with which a test reports why it was skipped.
 pub(crate) const SKIPPED: &str = "skipped: ";
-/// Packages that connect the controllers to other software (QUIC, WebRTC, GStreamer, web browsers), and an example.
+/// Packages that connect the controllers to other software (QUIC, WebRTC, GStreamer, web browsers), and the example
+/// `browser`.
 const ADAPTERS: [&str; 5] = ["equipoise-quic", "equipoise-webrtc", "equipoise-gst", "equipoise-web", "browser"];
-/// Number of fast tests that run at the same time. Many of them sleep.
+/// Number of fast tests that run at the same time. Many of the tests sleep, so they need few cores.
 const FAST_AT_ONCE: &str = "5";
 /// Number of slow tests that run at the same time. Most of them sleep, or wait until no other test runs because they
 /// need the whole machine.
@@ -18,9 +19,10 @@ const SLOW_AT_ONCE: &str = "20";
 /// Which tests are run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Tier {
-    /// Fast tests: tests in simulated time, very short tests, and one short test of each slow kind.
+    /// Fast tests: tests in simulated time, very short tests, and one short test for each kind of slow test.
     Fast,
-    /// Slow tests, which are marked with `#[ignore]`: tests in real time in network namespaces, and long simulations.
+    /// Slow tests, which are marked with `#[ignore]`, such as tests in real time in network namespaces, and long
+    /// simulations.
     Slow,
     /// Fast and slow tests, one after the other.
     All,

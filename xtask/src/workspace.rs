@@ -57,8 +57,8 @@ impl Workspace {
     /// folder.
     ///
     /// The environment variables that Cargo sets about the package `xtask` are removed. Some build scripts, such as
-    /// that of ring, read these variables. If the values differed from those when the user runs cargo directly, these
-    /// scripts would run again, and crates that depend on them would be compiled again.
+    /// that of ring, read these variables and run again when a value changes. Without the removal, such a script would
+    /// run again, and crates would be compiled again, whenever the user changes between `xtask` and cargo.
     pub(crate) fn program(&self, program: impl AsRef<OsStr>) -> Process {
         let process = Process::new(program).folder(&self.root).variable("CARGO_TARGET_DIR", &self.target);
         let told = std::env::vars_os().filter_map(|(name, _)| name.into_string().ok());
@@ -68,8 +68,9 @@ impl Workspace {
 
     /// Builds the command `equipoise` with the profile of the tests, and returns its path.
     pub(crate) fn build_command(&self) -> Result<PathBuf, Error> {
-        // The command is built together with an example of another default member, so that the libraries have the same
-        // features as in the tests, and are not compiled again.
+        // Cargo enables the features that dev-dependencies need only if it also builds an example, a test or a
+        // benchmark. With the example, the libraries have the same features as in the tests, and are not compiled
+        // again.
         self.cargo(["build", "--quiet", "--bin", "equipoise", "--example", "scenario"]).run()?;
         Ok(self.target.join("debug/equipoise"))
     }

@@ -84,8 +84,8 @@ pub(crate) unsafe fn text<'a>(from: *const c_char, what: &str) -> Result<&'a str
     text.to_str().map_err(|_| Fault::new(eq_error::EQ_E_ARGUMENT, format!("`{what}` is not UTF-8")))
 }
 
-/// Returns `word` as a C string, which is never freed. The memory is bounded, because the words are the names of the
-/// reasons for a rate.
+/// Returns `word` as a C string, which is never freed. `word` is the name of a reason for a rate. The set of these
+/// names is fixed, so the memory is bounded.
 pub(crate) fn word(word: &'static str) -> *const c_char {
     static WORDS: Mutex<BTreeMap<&'static str, CString>> = Mutex::new(BTreeMap::new());
     let mut words = locked(&WORDS);

@@ -18,8 +18,8 @@ pub struct eq_parameter {
     pub struct_size: usize,
     /// Name of the parameter.
     pub name: *const c_char,
-    /// Type of the parameter: "rate", "time", "number", the unit of a number, or the possible words, separated by
-    /// commas.
+    /// Type of the parameter: "rate"; "time"; the unit of a number, or "number" if it has no unit; or the possible
+    /// words, separated by commas.
     pub kind: *const c_char,
     /// Default value of the parameter; NULL if the caller must specify a value.
     pub standard: *const c_char,

@@ -46,7 +46,8 @@ pub enum eq_error {
     EQ_E_VALUE = -12,
     /// The text is not a valid key.
     EQ_E_KEY = -13,
-    /// The data is not valid feedback, or reports packets that were never sent. The invalid feedback is not applied.
+    /// The data is not valid feedback, or reports packets as arrived that were never sent. The invalid feedback is not
+    /// applied.
     EQ_E_FEEDBACK = -14,
 }
 
@@ -130,7 +131,7 @@ impl Fault {
 
     /// Stores the error's message for [`eq_last_error_message`], and returns the error's code.
     fn tell(self) -> eq_error {
-        // `CString::new` fails if the message contains a zero byte, and the message would be empty.
+        // With a zero byte in the message, `CString::new` would fail, and the message would be empty.
         let words = CString::new(self.words.replace('\0', "\\0")).unwrap_or_default();
         LAST.set(words);
         self.code

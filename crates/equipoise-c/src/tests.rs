@@ -16,7 +16,8 @@ use crate::time::{CallersClock, arrival};
 use crate::version::{EQ_VERSION_MAJOR, EQ_VERSION_MINOR, EQ_VERSION_PATCH, eq_version};
 
 fn words(text: *const std::ffi::c_char) -> &'static str {
-    // SAFETY: `text` is from a function of the library whose strings end with a zero byte and stay valid.
+    // SAFETY: `text` is from a function of the library, so it ends with a zero byte. Most texts stay valid. The text of
+    // `eq_last_error_message` is valid until a call fails, and the tests use it only before that.
     unsafe { CStr::from_ptr(text) }.to_str().expect("UTF-8")
 }
 

@@ -202,7 +202,7 @@ The book's chapter on sweeps describes the columns. If the command is killed, co
         #[command(flatten)]
         changes: Changes,
     },
-    /// List every controller with its parameters: unit, default, range, source
+    /// List all controllers and traffic models with their parameters: unit, default, range, reference
     Controllers,
     /// Print a completion script for a shell
     #[command(after_help = "Example:
@@ -247,8 +247,8 @@ pub(crate) struct Sim {
     /// Scenario files; several run one after another, with one report and one list in JSON
     #[arg(required = true, value_name = "FILE")]
     pub(crate) files: Vec<PathBuf>,
-    /// Write all datagrams of the run as a capture, with one interface for each endpoint, for Wireshark and similar
-    /// programs; single run only
+    /// Write all datagrams of the run as a capture for Wireshark and similar programs, with one interface for the
+    /// senders and one for the receivers; single run only
     #[arg(long, value_name = "FILE", conflicts_with = "runs")]
     pub(crate) pcapng: Option<PathBuf>,
     #[command(flatten)]
@@ -304,8 +304,8 @@ pub(crate) struct Run {
     /// Write every packet, including lost ones, with its times and its delay as CSV; single run only
     #[arg(long, value_name = "FILE", conflicts_with = "runs")]
     pub(crate) packets_csv: Option<PathBuf>,
-    /// Write the events at both ends of each session as qlog, in files NUMBER-FLOW-sender.sqlog and NUMBER-FLOW-receiver.sqlog; single
-    /// run only
+    /// Write the events at both ends of each session and flow pair as qlog, in files NUMBER-FLOW-sender.sqlog and
+    /// NUMBER-FLOW-receiver.sqlog, where NUMBER is the flow's number in the scenario; single run only
     #[arg(long, value_name = "DIR", conflicts_with = "runs")]
     pub(crate) qlog: Option<PathBuf>,
     /// Write the control intervals of all runs as CSV

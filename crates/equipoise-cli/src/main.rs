@@ -1,4 +1,4 @@
-//! The `equipoise` command: only arguments, printing and exit codes.
+//! The `equipoise` command.
 
 mod args;
 mod bar;

@@ -13,8 +13,8 @@ pub(crate) fn millis(seconds: Option<f64>) -> String {
     seconds.map_or_else(|| format!("{:>9}", "-"), |seconds| format!("{:6.2} ms", seconds * 1e3))
 }
 
-/// Returns the results of all runs and the judgements as text. If there is only one simulated run, or only one live
-/// run, the text has a line for each flow of this run. If there are several, it has a table of their means.
+/// Returns the results of all runs and the judgements as text, separately for simulated and for live runs. A single run
+/// has a line for each flow; several runs have a table of their means.
 pub(crate) fn of(report: &Report) -> String {
     let mut text = String::new();
     let in_world = |world| report.runs.iter().filter(|run| run.world == world).collect::<Vec<_>>();
@@ -36,7 +36,7 @@ pub(crate) fn of(report: &Report) -> String {
     text
 }
 
-/// Returns the main values of a run, one line per flow, and the disturbances during the run.
+/// Returns the main values of each flow of a run, and the disturbances during the run.
 fn of_run(run: &Run) -> String {
     let mut text = String::new();
     let world = run.world.name();

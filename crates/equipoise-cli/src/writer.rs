@@ -26,7 +26,7 @@ pub(crate) struct Writer {
 pub(crate) struct Inlet {
     /// The queue of data to write. `None` tells the thread to end.
     post: Sender<Option<Vec<u8>>>,
-    /// Number of bytes that are queued or being written.
+    /// Number of bytes that are queued or being written, plus [`PIECE`] bytes for each item.
     waiting: Arc<AtomicUsize>,
     most: usize,
     dropped: Arc<AtomicU64>,
@@ -36,7 +36,7 @@ pub(crate) struct Inlet {
 /// second before payload is dropped.
 pub(crate) const MOST_PAYLOAD: usize = 32 << 20;
 /// Maximum number of queued bytes of text lines. Our choice: the lines of a thousand sessions in ten seconds, if each
-/// session has one line per second.
+/// session has one line of 350 bytes per second.
 pub(crate) const MOST_LINES: usize = 4 << 20;
 /// Memory, in bytes, that a queued item needs in addition to its data, for the queue and for the allocator.
 const PIECE: usize = 64;
@@ -93,7 +93,7 @@ impl Writer {
 
 impl Drop for Writer {
     fn drop(&mut self) {
-        // The error is ignored. Dropping the output deletes its temporary file.
+        // `drop` cannot return the error of writing. Dropping the output deletes its temporary file.
         let _ = self.wait();
     }
 }

@@ -76,8 +76,8 @@ pub(crate) enum SettingsError {
     },
 }
 
-/// Maximum rate of IP packets as a multiple of the property `max-bitrate`: a fifth of the maximum rate is left for
-/// headers, so that the estimate can reach `max-bitrate`.
+/// The controller's maximum rate, which includes headers, as a multiple of the property `max-bitrate`, which does not.
+/// The estimate can reach `max-bitrate` while headers take up to a fifth of the rate.
 const WITH_HEADERS: f64 = 1.25;
 /// The lowest rate accepted by controllers, in bit/s.
 const LEAST_BPS: u32 = 1_000;

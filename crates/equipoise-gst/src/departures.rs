@@ -39,10 +39,10 @@ struct Departure {
     whole: u32,
 }
 
-/// Number of packets that are remembered. Our choice: 0.8 s of packets at 100 Mbit/s.
+/// Number of packets that are remembered. Our choice: 0.8 s of packets of 1200 bytes at 100 Mbit/s.
 const REMEMBERED: u16 = 1 << 13;
-/// Number of candidate packets that are tried, from the packet that the sending time suggests back to earlier packets:
-/// a queue between the element and `rtpsession` may have delayed packets.
+/// Maximum number of packets that `find` tries. The first try fails if a queue between the element and `rtpsession`
+/// delays packets.
 const TRIED: usize = 256;
 /// The longest time that a packet may need from the element to `rtpsession`.
 const ON_THE_WAY: Span = Span::from_secs(1);
@@ -107,7 +107,7 @@ impl Departures {
         };
         let mut told: Vec<_> =
             statuses.iter().filter_map(|it| Some((self.number(it, distance)?, it.arrived_ns))).collect();
-        // If a packet has two statuses, an arrival is sorted first, and only the first status is kept.
+        // If one status of a packet is an arrival and another is a loss, keep the arrival.
         told.sort_by_key(|(number, arrived)| (*number, arrived.is_none()));
         told.dedup_by_key(|(number, _)| *number);
         for run in told.chunk_by(|(one, _), (other, _)| one + 1 == *other) {
@@ -129,15 +129,15 @@ impl Departures {
         PacketStatus { sequence: number as u16, arrival }
     }
 
-    /// Returns this element's number of a packet: the number of the newest packet that, with the difference `distance`,
-    /// has the sequence number in the status.
+    /// Returns this element's number of the packet with the sequence number in `status`. Sequence numbers wrap, so
+    /// several packets may have it; the newest is returned.
     fn number(&self, status: &Status, distance: u16) -> Option<u64> {
         let newest = self.next.checked_sub(1)?;
         newest.checked_sub(u64::from((newest as u16).wrapping_sub(status.sequence.wrapping_sub(distance))))
     }
 
-    /// Whether at least one of the packets is still remembered, and, with the difference `distance`, the sizes and
-    /// sending times of all remembered packets match.
+    /// Whether `distance` can be the difference: at least one packet in `statuses` is still remembered, and each of
+    /// these has the size in its status and left the element less than [`ON_THE_WAY`] before `rtpsession` sent it.
     fn fits(&self, statuses: &[Status], distance: u16) -> bool {
         let oldest = self.next - self.packets.len() as u64;
         let mut known = 0;
@@ -153,8 +153,8 @@ impl Departures {
         all && known > 0
     }
 
-    /// Finds the difference with which sizes and sending times match. It first tries the packet that was sent last
-    /// before the sending time in the first status.
+    /// Finds the difference. The candidates for the packet in the first status are the packets that left the element
+    /// before `rtpsession` sent it, the newest first.
     fn find(&self, statuses: &[Status]) -> Option<u16> {
         let first = statuses.first()?;
         let left = time(first.left_ns);

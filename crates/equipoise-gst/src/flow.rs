@@ -67,19 +67,19 @@ const PACING: f64 = 1.5;
 /// Maximum number of packets in the queue: about 1 s of packets at 50 Mbit/s. If a sender ignores the estimated
 /// bitrate, its newest packets are dropped.
 const MOST: usize = 4096;
-/// `SPREAD_S`: the queue may contain as much data as is sent at the rate in this time, in s, because the packets of a
-/// frame are spread over time. `DRAINED_S`: if the queue contains more, the encoder's bitrate is lowered so that the
-/// excess is sent within this time, in s. Our choice. Without the lower bitrate, the queue of an encoder that follows a
-/// lower rate slowly would remain until the encoder produces less than the rate.
+/// The queue may contain as much data as is sent at the rate in this time, in s, because the packets of a frame are
+/// spread over time. Our choice.
 const SPREAD_S: f64 = 0.1;
+/// If the queue contains more, the encoder's bitrate is lowered so that the excess is sent within this time, in s.
+/// Without this, the data that an encoder produces before it follows a lower rate would stay in the queue. Our choice.
 const DRAINED_S: f64 = 0.5;
 /// Bytes of the IPv4 and UDP headers of an RTP packet.
 const OVERHEAD: u64 = 28;
-/// The encoder is notified of changes of its bitrate by more than 1/100 or to a limit, and at most once per 100 ms,
-/// because each change reconfigures the encoder. Our choice.
+/// The encoder is notified if its bitrate changes by more than 1/100 or reaches a limit, and at most once per 100 ms
+/// unless the change is urgent, because each change reconfigures the encoder. Our choice.
 const NOTICED: u32 = 100;
 const TOLD_EVERY: Span = Span::from_millis(100);
-/// A decrease of the bitrate by more than 1/10 is sent to the encoder at once.
+/// A decrease of the bitrate by more than 1/10 is urgent.
 const URGENT: u32 = 10;
 
 impl Flow {
@@ -231,7 +231,8 @@ impl Flow {
         self.keep_pace();
     }
 
-    /// Whether the data in flight has reached the window. Packets that no report could cover yet do not count.
+    /// Whether the data in flight has reached the window plus the data that is sent between two reports, because no
+    /// report can cover that data yet.
     fn is_window_full(&self) -> bool {
         let untold = self.guest.rate().as_bps_f64() * self.reports.apart().as_secs_f64() / 8.0;
         // At least one packet may be in flight; otherwise there would never be feedback.
@@ -336,8 +337,8 @@ impl Flow {
     }
 }
 
-/// Estimates the time between reports. GStreamer's receiver collects packets for 300 ms per report until it has
-/// measured the bandwidth for RTCP.
+/// Estimates the time between reports. It can be long: GStreamer's receiver sends a report only every 300 ms until it
+/// has measured the bandwidth for RTCP.
 #[derive(Debug, Default)]
 struct Spacing {
     last: Option<Instant<SenderClock>>,
@@ -347,7 +348,7 @@ struct Spacing {
 impl Spacing {
     /// Reports at intervals shorter than this count as one report. Our choice.
     const TOGETHER: Span = Span::from_millis(20);
-    /// If the interval between two reports is longer than this, reports are missing in between. Our choice.
+    /// A longer interval between two reports counts as this long, because reports are missing in between. Our choice.
     const MOST: Span = Span::from_millis(500);
 
     /// Records that a report arrived at `now`.

@@ -24,13 +24,13 @@ pub struct Flow {
     pub window: u32,
     /// Payload of a full segment, in bytes.
     pub segment_bytes: u16,
-    /// K, the capacity of the bottleneck link, in segments/s; `None` before the first measurement.
+    /// K, the capacity of the bottleneck link, in segments/s; `None` without a measurement.
     pub capacity: Option<f64>,
-    /// A, the available bandwidth, in segments/s; `None` before the first measurement.
+    /// A, the available bandwidth, in segments/s; `None` without a measurement.
     pub available: Option<f64>,
     /// γ of the control law, lowered according to the noise of the measurements; `None` while Reno controls the window.
     pub gamma: Option<f64>,
-    /// Minimum round-trip time; `None` before the first measurement.
+    /// Minimum round-trip time; `None` without a measurement.
     pub min_round_trip: Option<Duration>,
     /// Smoothed round-trip time; zero before the first measurement.
     pub smoothed_round_trip: Duration,
@@ -40,7 +40,7 @@ pub struct Flow {
     pub trains_judged: u32,
     /// Number of losses that halved the window.
     pub losses: u32,
-    /// Number of timeouts. Each timeout discards all measurements.
+    /// Number of timeouts. Each timeout discards all measurements except `smoothed_round_trip`.
     pub timeouts: u32,
 }
 

@@ -32,7 +32,8 @@ pub struct Loaded {
 /// control.
 ///
 /// # Errors
-/// [`KernelError`]: out-of-range parameters, missing kernel support, a missing privilege, and [`KernelError::Loaded`].
+/// [`KernelError`]: out-of-range parameters, missing kernel support, a missing privilege, [`KernelError::Loaded`], and
+/// [`KernelError::Refused`].
 pub fn load(parameters: Parameters) -> Result<Loaded, KernelError> {
     parameters.check()?;
     let hook = hook()?;

@@ -71,7 +71,8 @@ impl Parameters {
 /// Returns the parameters of the loaded congestion control.
 ///
 /// # Errors
-/// [`KernelError::NotLoaded`], [`KernelError::Rights`].
+/// [`KernelError::NotLoaded`], [`KernelError::Rights`], [`KernelError::Refused`]; [`KernelError::Version`] if the
+/// loaded program is from another version of this crate.
 pub fn parameters() -> Result<Parameters, KernelError> {
     if !is_registered(crate::NAME) {
         return Err(KernelError::NotLoaded);
@@ -85,7 +86,7 @@ pub fn parameters() -> Result<Parameters, KernelError> {
 /// Sets the parameters of the loaded congestion control, and of programs loaded earlier that connections still use.
 ///
 /// # Errors
-/// [`KernelError::Parameter`], [`KernelError::NotLoaded`], [`KernelError::Rights`].
+/// [`KernelError::Parameter`], [`KernelError::NotLoaded`], [`KernelError::Rights`], [`KernelError::Refused`].
 pub fn set_parameters(parameters: Parameters) -> Result<(), KernelError> {
     parameters.check()?;
     let maps = maps(MapType::Array, MAP)?;

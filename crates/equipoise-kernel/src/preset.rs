@@ -11,8 +11,8 @@ const PROGRAM: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/preset.o"));
 const MAP: &str = "window_presets";
 
 /// A variant of the kernel's Reno or CUBIC whose congestion window can be set. The variant is registered until this
-/// value is dropped. If another process had registered the variant before, it stays registered as long as that process
-/// keeps it registered.
+/// value is dropped. If another process registered the variant first, it is registered until that process
+/// releases it.
 ///
 /// Linux does not let applications set a connection's congestion window. With this variant, a connection behaves as
 /// with the original congestion control, with one exception: after [`set`](Self::set), the connection's window becomes

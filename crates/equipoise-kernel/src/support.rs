@@ -29,8 +29,8 @@ pub(crate) fn hook() -> Result<Hook, KernelError> {
     fs::metadata(BTF).map_err(|source| KernelError::NoBtf { source })?;
     let btf = Btf::from_vmlinux().map_err(KernelError::of("read the kernel's types"))?;
     let missing = |missing| KernelError::NoStructOps { missing };
-    // These two types exist only in kernels that support congestion controls in BPF and links that keep them
-    // registered.
+    // The first type exists if the kernel supports congestion controls in BPF, the second if it supports links, which
+    // keep a congestion control registered.
     if btf.type_by_name::<Struct<'_>>("bpf_struct_ops_tcp_congestion_ops").is_none() {
         return Err(missing("bpf_struct_ops_tcp_congestion_ops"));
     }

@@ -1,6 +1,6 @@
-//! Runs a scenario once for each line of standard input. For each run, prints the time in seconds that reading the
-//! file, running the scenario and building the report took together. `bench/python/overhead.py` compares this time with
-//! the time that the same call takes from Python.
+//! Runs the scenario in a file, the first argument, once for each line of standard input, which may be empty. Prints
+//! the time in seconds that reading the file, the run and building the report took together.
+//! `bench/python/overhead.py` compares this time with the time that the same call takes from Python.
 #![expect(clippy::print_stdout, reason = "it is what it is for")]
 
 use std::error::Error;

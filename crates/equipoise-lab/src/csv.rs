@@ -1,7 +1,7 @@
 //! Builds the rows of all CSV files that this crate writes.
 //!
-//! Source: RFC 4180, Sec. 2, except that a row ends with a line feed only. Spreadsheet programs read both line endings,
-//! but line-oriented tools read only the line feed.
+//! Source: RFC 4180, Sec. 2, except that a row ends with LF instead of CRLF. Spreadsheet programs read both, but
+//! line-oriented tools expect LF.
 
 use std::fmt::{Display, Write as _};
 

@@ -53,8 +53,8 @@ pub enum EndsError {
         /// Name of the kernel's congestion control.
         name: String,
     },
-    /// The controller of a session's reverse media needs the path load, which is available only at the session's other
-    /// endpoint.
+    /// The controller of a session's reverse media needs the path load, which only the controller of the forward media
+    /// can receive.
     #[error(
         "the controller of {flow} needs the load of the path, which media in the reverse direction of a session do not receive"
     )]
@@ -84,7 +84,7 @@ const PAYLOAD_TYPE: u8 = 96;
 
 /// Number of the first random stream for sessions; background sources use lower numbers.
 const FIRST_SESSION_STREAM: u64 = 1 << 32;
-/// Numbers of the first random streams for window laws and for the noise in the laws' measurements.
+/// Numbers of the first random streams for window laws and for the noise of bandwidth oracles.
 const FIRST_LAW_STREAM: u64 = 2 << 32;
 const FIRST_NOISE_STREAM: u64 = 3 << 32;
 /// Number of the first random stream for web traffic, after the streams for videos and links.
@@ -233,7 +233,7 @@ pub(crate) fn tcp(
     tcp_hosts(flow.start, connection, TcpHosts { packet: flow.packet_size, supply, law_seed, bandwidth })
 }
 
-/// The parameters of both hosts of a TCP connection, in addition to those in its scenario.
+/// The parameters of both hosts of a TCP connection, in addition to its `TcpFlow`.
 struct TcpHosts {
     /// Size of an IP packet that carries a full segment.
     packet: Size,

@@ -1,5 +1,5 @@
-//! The metrics of a flow: the name, unit and source of each metric. Tables, summaries and comparisons all use these
-//! metrics.
+//! The metrics of flows, runs and phases: how each is named, formatted and read from a result. Tables, summaries and
+//! comparisons all use these metrics.
 
 mod media;
 
@@ -12,7 +12,7 @@ pub use media::{PHASE, RUN};
 /// A metric, whose value is read from a result of type `T`. By default, `T` is the result of a flow.
 #[derive(Debug)]
 pub struct Metric<T = FlowResult> {
-    /// Key of the metric in JSON, which contains the unit of the values.
+    /// Key of the metric in JSON. The key ends with the unit of the values, if they have one.
     pub key: &'static str,
     /// Name of the metric in tables.
     pub name: &'static str,

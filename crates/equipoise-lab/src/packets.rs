@@ -8,8 +8,8 @@ use equipoise_session::{Ecn, Event};
 
 use crate::csv::Row;
 
-/// Combines the events that both endpoints of each flow report about their packets. Packets that are lost or have not
-/// arrived are kept until the end of the run.
+/// Combines the events that both endpoints of each flow report about the flow's packets. Packets that do not arrive are
+/// kept until the end of the run.
 #[derive(Debug, Default)]
 pub struct PacketLines {
     /// The packets in flight of each flow, by the flow's name.
@@ -122,8 +122,8 @@ impl UnderWay {
         })
     }
 
-    /// Removes the packet that has arrived with this sequence number and was sent nearest to the time `sent`. Returns
-    /// the sender's number of the packet.
+    /// Removes an arrived packet: of the packets with the same 16-bit sequence number, the one that was sent nearest to
+    /// the time `sent`. Returns the sender's number of the packet.
     fn take(&mut self, sequence: u64, sent: Span) -> Option<u64> {
         let sequence = sequence as u16;
         let first = Key { sequence, number: 0, path: None };
@@ -139,7 +139,7 @@ mod tests {
     use super::*;
     use crate::{DEMO_SHORT, Progress, scenario::Scenario, sim};
 
-    /// If it fails, a packet of the result does not have exactly one line, or a line does not have all columns.
+    /// If it fails, a packet has no line or several lines, or a line lacks columns.
     #[test]
     fn the_lines_are_the_packets_of_the_result() {
         let text = DEMO_SHORT.replace("queue = \"1000 packets\"", "queue = \"4 packets\"");

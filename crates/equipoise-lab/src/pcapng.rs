@@ -1,5 +1,5 @@
-//! Writes simulated datagrams as a pcapng capture for other programs. The capture has two interfaces, one at each
-//! endpoint.
+//! Writes simulated datagrams as a pcapng capture for other programs. The capture has two interfaces, `near` and `far`,
+//! one for each side of the network.
 //!
 //! Source: draft-ietf-opsawg-pcapng-02, Sec. 4.1, 4.2 and 4.3. Each datagram is written with the IPv4 and UDP headers
 //! that it would have on a real network. Times are simulated times, in nanoseconds since the start of the simulation.

@@ -8,14 +8,14 @@ use equipoise_session::rtp::PlayoutBuffer;
 
 use crate::scenario::Scenario;
 
-/// The playout buffer in front of a link at which sessions leave the network. All sessions that use this link as their
-/// playout link share the buffer.
+/// The playout buffer of sessions, which is the queue of their playout link. The sessions leave the network before this
+/// link. All sessions with the same playout link share the buffer.
 #[derive(Clone, Debug)]
 pub(crate) struct SharedPlayout(Arc<Mutex<FifoLink<ReceiverClock>>>);
 
 impl SharedPlayout {
-    /// Returns the playout buffer of each link of a scenario, in a run that begins at `origin`; `None` for a link at
-    /// which no flow has its playout.
+    /// Returns the playout buffer of each link of a scenario, in a run that begins at `origin`; `None` for a link that
+    /// is not a playout link.
     pub(crate) fn of(scenario: &Scenario, origin: Instant<ReceiverClock>) -> Vec<Result<Option<Self>, LinkError>> {
         let is_playout = |link| scenario.flows.iter().any(|flow| flow.playout() == Some(link));
         let buffer = |(number, link): (usize, &crate::scenario::Link)| {

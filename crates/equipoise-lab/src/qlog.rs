@@ -4,7 +4,7 @@
 //! Source: draft-ietf-quic-qlog-main-schema-14, Sec. 5 and 11.2 (RFC 7464), draft-ietf-quic-qlog-quic-events-13. An
 //! event that also exists in QUIC has its name from QUIC's schema: a packet sent, received or declared lost, recovery
 //! metrics, the state of a congestion controller, failure of ECN. Every other event has a name in the namespace
-//! `equipoise` and the same data as in [`trace`](crate::trace).
+//! `equipoise`. Except for reports, it has the same data as in [`trace`](crate::trace).
 
 use std::fmt::{self, Write as _};
 
@@ -19,8 +19,8 @@ use crate::trace::{Details, details};
 
 /// The byte before each record (RFC 7464, Sec. 2.2).
 const RECORD_SEPARATOR: u8 = 0x1E;
-/// Event schemas: QUIC's events in this draft, our extensions of these events, and our own events. The URIs of our
-/// schemas use the domain `invalid`, below which nobody can register a domain (RFC 2606, Sec. 2).
+/// Event schemas: QUIC's events, our extensions of these events, and our own events. The URIs of our schemas use the
+/// domain `invalid`, below which nobody can register a domain (RFC 2606, Sec. 2).
 const SCHEMAS: [&str; 3] = [
     "urn:ietf:params:qlog:events:quic-13",
     "https://equipoise.invalid/112026/quic#rtp",
@@ -47,7 +47,7 @@ pub struct Qlog {
 /// State of a path after its most recent events.
 #[derive(Debug)]
 struct PathState {
-    /// Name of the path; `None` for the entry of all paths together.
+    /// Name of the path; `None` for the only path, and for the entry of all paths together.
     name: Option<String>,
     /// The largest total number of lost packets in any report about this path.
     lost: u64,
@@ -70,8 +70,8 @@ pub struct Origin<'a> {
 }
 
 impl Qlog {
-    /// Whether the endpoints of a flow report events. Endpoints of sessions and flow pairs do. Background traffic has
-    /// no session, and TCP connections are sampled instead.
+    /// Whether qlog records are written for a flow: only for sessions and flow pairs. Background traffic has no
+    /// session, and TCP connections are sampled instead.
     pub const fn is_of(flow: &Flow) -> bool {
         matches!(flow.kind, FlowKind::Session { .. } | FlowKind::Multipath(_) | FlowKind::Pair(_))
     }
@@ -171,7 +171,7 @@ impl Qlog {
 
     fn record(&mut self, record: &impl Serialize) {
         self.records.push(RECORD_SEPARATOR);
-        // Serialisation cannot fail: the record contains only numbers and strings.
+        // Serialisation cannot fail: the record contains only booleans, numbers and strings.
         serde_json::to_writer(&mut self.records, record).expect("records are plain numbers and texts");
         self.records.push(b'\n');
     }
@@ -247,7 +247,7 @@ struct Raw {
 }
 
 impl Packet {
-    /// Returns the data of an IP packet of this size. `length` is the length of the packet's UDP payload, in bytes.
+    /// Describes an IP packet of this size. `length` is the length of the packet's UDP payload, in bytes.
     fn new(packet_number: u64, size: Size) -> Self {
         let length = size.as_bytes().saturating_sub(Size::IPV4_UDP.as_bytes());
         let header = Header { packet_type: PACKET_TYPE, packet_number };
@@ -454,8 +454,8 @@ mod tests {
         assert_eq!(counted(&sender)["quic:packet_lost"], lost);
     }
 
-    /// With a law on each path, both reports on packets and reports on intervals contain losses. If it fails, each lost
-    /// packet is recorded twice.
+    /// With a control law on each path, per-packet reports and receiver reports both contain the losses. If the test
+    /// fails, each lost packet is recorded twice.
     #[test]
     fn losses_on_several_paths_are_recorded_once() {
         let link = |name: &str| {

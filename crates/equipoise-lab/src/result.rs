@@ -45,7 +45,7 @@ pub struct Report {
     pub warm_up_s: f64,
     /// Planned length of a run, in seconds.
     pub duration_s: f64,
-    /// Planned steps of load and of capacity, which charts show.
+    /// Initial values and planned steps of load and of capacity, which charts show.
     pub steps: Vec<Step>,
     /// Planned outages of paths, which charts show; omitted if there are none.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -57,15 +57,15 @@ pub struct Report {
     pub runs: Vec<Run>,
 }
 
-/// A planned change of the rate of a link or of a background source.
+/// The initial rate of a link or of a background source, or a planned change of this rate.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Step {
     /// Time of the change, in seconds since the run's start. For an initial rate, this is 0 (link) or the start of the
     /// flow (background source).
     pub at_s: f64,
-    /// Name of the link or of the flow whose rate changes.
+    /// Name of the link or of the flow that has the rate.
     pub name: String,
-    /// Whether the rate of a link (a capacity) or of a flow (a load) changes.
+    /// Whether the rate is that of a link (a capacity) or of a flow (a load).
     pub kind: StepKind,
     /// The rate from this time on, in bit/s of IP packets.
     pub rate_bps: u64,
@@ -146,7 +146,7 @@ pub struct EmulatorResult {
     /// Number of datagrams dropped because they did not come from the run's flows.
     pub packets_foreign: u64,
     /// Number of datagrams lost on the machine instead of on a link: those that the emulator dropped for lack of
-    /// memory, and those that the kernel dropped at the emulator's sockets.
+    /// memory, and those that were lost at the emulator's sockets.
     pub packets_lost: u64,
     /// Median lateness of departures, compared with an ideal link, in seconds.
     pub late_p50_s: Option<f64>,
@@ -156,8 +156,8 @@ pub struct EmulatorResult {
     pub late_max_s: Option<f64>,
 }
 
-/// A time span in which the watchdog of a live run should have run but did not. Probably the machine ran no other
-/// thread in this time span.
+/// A time span in which the watchdog thread of a live run should have run but did not. Probably the run's other threads
+/// did not run either.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Stall {
     /// Start of the stall, in seconds since the run's start.
@@ -171,7 +171,7 @@ pub struct Stall {
 pub struct FlowResult {
     /// The flow's name.
     pub name: String,
-    /// Name of the controller or of the window law; `null` for background traffic.
+    /// Name of the controller, of the window law or of the kernel's congestion control; `null` for background traffic.
     pub controller: Option<String>,
     /// Number of media packets sent in the whole run. For background traffic, all packets count; for TCP, all segments,
     /// including retransmissions.
@@ -199,7 +199,8 @@ pub struct FlowResult {
     pub cv: Option<f64>,
     /// Largest distance of an interval's mean delay from the target, in seconds (Waki 2013, Eq. 22).
     pub jitter_s: Option<f64>,
-    /// Median of the mean delays of intervals, without the warm-up and the three intervals after each step, in seconds.
+    /// Median of the intervals' mean delays, in seconds. Intervals in the warm-up, intervals that contain a step, and
+    /// the three intervals after each step do not count.
     pub settled_delay_s: Option<f64>,
     /// Time spans in which the flow's delay was far above the target; `null` if the flow has no target.
     #[serde(default)]
@@ -212,7 +213,8 @@ pub struct FlowResult {
     pub ignored: BTreeMap<String, u64>,
     /// How often the pacer restarted its schedule instead of sending faster to catch up.
     pub pacing_resets: u64,
-    /// How often three consecutive reports were missing.
+    /// How often the sender skipped a report request because reports were missing: at least three, or at least one
+    /// while the network reported the receiver as unreachable.
     pub reports_missing: u64,
     /// How often each circuit breaker stopped the media (RFC 8083, Sec. 4), by the breaker's name. Breakers that never
     /// stopped the media are omitted.
@@ -226,7 +228,8 @@ pub struct FlowResult {
     /// Coefficient of response b of the controller AP at its last decision, in 1/(s·Mbit/s); `null` for other
     /// controllers.
     pub response: Option<f64>,
-    /// The results of each control interval, up to the last interval in which a packet was sent or arrived.
+    /// The results of each control interval, up to the last interval in which a packet was sent. An interval that the
+    /// end of the run cut short is omitted.
     pub intervals: Vec<IntervalResult>,
     /// Complementary distribution of the one-way delay after the warm-up, for shares of packets from 1 down to 0.001.
     /// With fewer than 1000 packets, it ends at the share of one packet.
@@ -244,11 +247,11 @@ pub struct FlowResult {
     /// Results of a session's playout buffer; omitted for other flows.
     #[serde(rename = "egress", default, skip_serializing_if = "Option::is_none")]
     pub playout: Option<PlayoutResult>,
-    /// Results of a TCP connection; omitted for other flows.
+    /// Results of a TCP connection or of web traffic; omitted for other flows.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tcp: Option<TcpResult>,
-    /// Results of a flow pair; omitted for other flows. The fields for packets, rates, delays and intervals of a flow
-    /// pair describe its RTP half only.
+    /// Results of a flow pair; omitted for other flows. In a flow pair, `received` covers both halves. The other fields
+    /// for packets, rates, delays and intervals describe only the RTP half.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pair: Option<PairResult>,
     /// Rate of IP packets at the receiver in each sample interval; omitted unless the flow is a flow pair or the
@@ -283,7 +286,7 @@ pub struct PathResult {
     pub mean_rate_bps: Option<f64>,
     /// One-way delay of the packets sent on this path after the warm-up.
     pub delay: DelayResult,
-    /// How often three consecutive reports about this path were missing.
+    /// How often the sender skipped a report request on this path because reports were missing.
     pub reports_missing: u64,
     /// How often each circuit breaker stopped media on this path while other paths continued (RFC 8083, Sec. 4), by the
     /// breaker's name. Breakers that never stopped media are omitted.
@@ -294,7 +297,8 @@ pub struct PathResult {
     /// Coefficient of response b of this path when the scheduler `ap` last divided the rate, in 1/(s·Mbit/s); `null`
     /// for other schedulers.
     pub response: Option<f64>,
-    /// The results of each report interval on this path, up to the last interval in which a packet was sent or arrived.
+    /// The results of each report interval on this path, up to the last interval in which a packet was sent. An
+    /// interval that the end of the run cut short is omitted.
     pub intervals: Vec<IntervalResult>,
 }
 
@@ -376,15 +380,15 @@ pub struct TcpResult {
     pub samples: Vec<TcpSample>,
 }
 
-/// The state of a TCP connection at one time. For web traffic, windows and segments in flight are sums over the open
-/// connections, and of the round-trip times only the minimum is known.
+/// The state of a TCP connection at one time. For web traffic, the congestion window and the number of segments in
+/// flight are sums over the open connections, and of the round-trip times only the minimum is known.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct TcpSample {
     /// Time of the sample, in seconds since the run's start.
     pub at_s: f64,
     /// Congestion window, in segments.
     pub window_segments: f64,
-    /// Slow start threshold, in segments; `null` before the first loss.
+    /// Slow start threshold, in segments; `null` until a threshold is set, for example by the first loss.
     pub slow_start_threshold_segments: Option<f64>,
     /// Number of segments sent and not yet cumulatively acknowledged.
     pub in_flight_segments: u64,
@@ -407,8 +411,8 @@ pub struct TcpSample {
     pub available_bps: Option<f64>,
 }
 
-/// Excursions of the delay: time spans in which the mean delay of the intervals was above twice the target. The warm-up
-/// and the three intervals after each step do not count.
+/// Excursions of the delay: time spans in which the intervals' mean delays were above twice the target. Intervals in
+/// the warm-up, intervals that contain a step, and the three intervals after each step do not count.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct ExcursionResult {
     /// Total length of the excursions, in seconds.
@@ -529,7 +533,8 @@ pub(crate) fn json_line<T: Serialize + ?Sized>(results: &T) -> String {
     json
 }
 
-/// Returns the initial value and the steps of every link's capacity and of every background flow's load.
+/// Returns the initial value and the steps of each link's forward capacity, unless it is unlimited, and of each
+/// background flow's load.
 fn steps(scenario: &Scenario) -> Vec<Step> {
     let capacities = scenario.links.iter().filter_map(|link| {
         let capacity = capacity_over(&link.forward.capacity, scenario.duration)?;
@@ -552,7 +557,8 @@ fn steps(scenario: &Scenario) -> Vec<Step> {
     steps
 }
 
-/// Maximum number of parts into which a run is divided in order to draw a recorded capacity as one mean per part.
+/// To draw a recorded capacity, the run is divided into parts of equal length, and the mean of each part is drawn. This
+/// is the maximum number of parts.
 const PARTS: i64 = 200;
 
 /// Returns a link's capacity over a run, at a resolution that is enough for charts; `None` if the capacity is

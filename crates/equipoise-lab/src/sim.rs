@@ -58,7 +58,8 @@ pub enum SimError {
     Threads(#[from] rayon::ThreadPoolBuildError),
 }
 
-/// Number of parts into which a run without samples is divided; progress is reported after each part.
+/// Number of parts into which a run is divided if it is not sampled (see [`Scenario::is_sampled`]). Progress is
+/// reported after each part.
 const PARTS: i64 = 200;
 /// Simulated time after the end of the run during which packets in flight may still arrive.
 const DRAIN: Span = Span::from_secs(300);
@@ -102,15 +103,16 @@ impl Stop {
 /// Simulates one run with `seed`, and reports its events in order of time.
 ///
 /// # Errors
-/// [`SimError::OverBudget`], and [`SimError::Ends`] if a flow cannot be simulated: for example, if it is a TCP
-/// connection without a window law, or if the trace of its video cannot be read. Another error occurs only if the
-/// scenario is invalid because it was not made by [`Scenario::parse`].
+/// [`SimError::OverBudget`]; [`SimError::Ends`] if a flow cannot be simulated: for example, if it is a TCP connection
+/// without a window law, or if the trace of its video cannot be read; and [`SimError::Flow`] if links without
+/// propagation delay form a cycle. Another error occurs only if the scenario is invalid because it was not made by
+/// [`Scenario::parse`].
 pub fn simulate(scenario: &Scenario, seed: u64, progress: &mut dyn FnMut(Progress)) -> Result<Run, SimError> {
     simulate_captured(scenario, seed, progress, &mut |_, _| {})
 }
 
 /// Simulates one run like [`simulate`]. In addition, calls `datagrams` for each datagram that leaves or reaches an
-/// endpoint, in order, with the time since the run's start.
+/// endpoint, in order of time, with the time since the run's start.
 ///
 /// # Errors
 /// The errors of [`simulate`].
@@ -201,7 +203,7 @@ fn run<T: Tell>(scenario: &Scenario, seed: u64, tell: T, stop: &Stop) -> Result<
     Ok((run, watch.tell))
 }
 
-/// Returns the length of each part into which a run without samples is divided; progress is reported after each part.
+/// Returns the length of one of the [`PARTS`] of a run that is not sampled.
 fn part_of(duration: Span) -> Span {
     Span::from_nanos(duration.as_nanos() / PARTS).max(Span::from_nanos(1))
 }
@@ -346,8 +348,8 @@ pub(crate) fn observe_each<T: Send, O: RunObserver>(
     each(scenarios, execution, one)
 }
 
-/// Simulates one run with `seed`, and reports its events to `observer`. An event may be reported before earlier events
-/// of other flows.
+/// Simulates one run with `seed`, and reports its events to `observer`. An event of background traffic may be reported
+/// before earlier events of other endpoints.
 ///
 /// # Errors
 /// The errors of [`simulate`].

@@ -9,8 +9,8 @@ pub fn half_width_95(values: &[f64]) -> Option<f64> {
     (n >= 2).then(|| student_975(n - 1) * (squares / (n - 1) as f64 / n as f64).sqrt())
 }
 
-/// Returns the 97.5 % quantile of Student's t. Up to 30 degrees of freedom it comes from a table, above that from two
-/// terms of the quantile's expansion in 1/ν, in which ν is the number of degrees of freedom.
+/// Returns the 97.5 % quantile of Student's t. Up to 30 degrees of freedom it comes from a table, above that from the
+/// terms up to 1/ν² of the quantile's expansion in 1/ν, in which ν is the number of degrees of freedom.
 fn student_975(degrees: usize) -> f64 {
     const TABLE: [f64; 30] = [
         12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228, 2.201, 2.179, 2.160, 2.145, 2.131,
@@ -29,8 +29,8 @@ pub fn mean(values: &[f64]) -> Option<f64> {
     (!values.is_empty()).then(|| values.iter().sum::<f64>() / values.len() as f64)
 }
 
-/// Returns the standard deviation divided by the mean, with divisor n (Waki 2013, Eq. 19 to 21). `None` if there are no
-/// values or if the mean is not above zero.
+/// Returns the standard deviation divided by the mean (Waki 2013, Eq. 19 to 21). The variance has the divisor n instead
+/// of n - 1. `None` if there are no values or if the mean is not above zero.
 pub fn coefficient_of_variation(values: &[f64]) -> Option<f64> {
     let centre = mean(values).filter(|centre| *centre > 0.0)?;
     let squares: Vec<_> = values.iter().map(|value| (value - centre) * (value - centre)).collect();
@@ -234,7 +234,7 @@ mod tests {
         assert_eq!(median_95(&values[..5]), None);
     }
 
-    /// If it fails, the few runs that have values at a later time look like all runs.
+    /// If it fails, the quantiles of the few runs that have values at a later time look like quantiles of all runs.
     #[test]
     fn a_moment_that_fewer_than_half_of_the_runs_have_is_a_gap() {
         let runs = [vec![(0.0, 1.0), (1.0, 1.0)], vec![(0.0, 2.0), (1.0, f64::NAN)], vec![(0.0, 3.0)]];

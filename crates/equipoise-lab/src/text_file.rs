@@ -12,7 +12,7 @@ const LARGEST: u64 = 256 << 20;
 /// Reads the text of a trace file, which may be compressed by gzip.
 ///
 /// # Errors
-/// [`io::Error`] if the file cannot be read, is not text, or is longer than any trace.
+/// [`io::Error`] if the file cannot be read, is not text, or is longer than `LARGEST`.
 pub(crate) fn read(file: &Path) -> io::Result<String> {
     let mut open = File::open(file)?;
     let mut magic = Vec::new();

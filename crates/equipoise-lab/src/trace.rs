@@ -1,5 +1,4 @@
-//! Writes every event of a run as a line of CSV. Simulated and live runs use this trace format, which is written only
-//! on request.
+//! Formats the events of a simulated or live run as lines of CSV, and rate decisions as lines of JSON.
 
 use std::fmt;
 
@@ -15,7 +14,7 @@ use crate::result::json_line;
 pub const HEADER: &str = "time_s,flow,event,number,sent_s,delay_s,variance_s2,size_bytes,rate_bps,detail,path\n";
 
 /// Returns the line of an event of flow `flow`, with a line break at its end. `path` names the path to which the event
-/// belongs, if any. `at` is the time since the run's start, which is `origin`.
+/// belongs, if any. `at` is the time since the run's start. `origin` is the run's start on the sender's clock.
 pub fn line(at: Span, (flow, path): (&str, Option<&str>), origin: Instant<SenderClock>, event: &Event) -> String {
     let Details { number, sent_s, delay_s, variance_s2, size_bytes, rate_bps, detail } = details(origin, event);
     let mut text = String::new();

@@ -9,8 +9,8 @@ use crate::result::{ExcursionResult, FlowResult, Run, World};
 const HELD_WITHIN: f64 = 0.15;
 /// A delay above this multiple of the target is an excursion. Our choice.
 pub(crate) const EXCURSION_FROM: f64 = 2.0;
-/// A session did not hold its target if an excursion lasted longer than this. Our choice: the time of a few spoken
-/// words.
+/// A session did not hold its target if an excursion lasted longer than this. Our choice, which is about
+/// the time of a few spoken words.
 const LONGEST_EXCURSION: Span = Span::from_secs(2);
 /// A session counts as limited if the application or a rate limit set the rate in at least this share of the decisions.
 /// Our choice.
@@ -20,7 +20,7 @@ const LIMITED_FROM: f64 = 0.5;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Verdict {
-    /// The flow has no target. Examples are TCP and a session at a fixed rate.
+    /// The flow has no target, such as TCP or a session at a fixed rate, or is a flow pair.
     NoTarget,
     /// Nothing was measured after the warm-up.
     NotMeasured,
@@ -102,7 +102,7 @@ pub fn judge(runs: &[Run]) -> Vec<FlowJudgement> {
 }
 
 impl Judgement {
-    /// Returns the judgement of a session from its results in all simulated runs, or in all live runs.
+    /// Returns the judgement of a flow from its results in all simulated runs, or in all live runs.
     pub fn of(runs: &[&FlowResult]) -> Self {
         let verdicts: Vec<_> = runs.iter().map(|flow| Verdict::of(flow)).collect();
         let is_held = verdicts.iter().filter_map(|verdict| verdict.is_held()).reduce(|all, held| all && held);

@@ -36,7 +36,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
     }
 }
 
-/// Relays packets in both directions until the association is closed.
+/// Relays packets in both directions until the association is closed or has failed.
 ///
 /// # Errors
 /// The system's error if the last datagrams cannot be sent to the peer.

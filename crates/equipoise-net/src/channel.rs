@@ -44,7 +44,7 @@ struct Shared {
     state: Mutex<State>,
     /// Number of bytes that the sender has taken from the channel, but not sent.
     unsent: AtomicUsize,
-    /// Becomes readable when there is payload, or when the last [`PayloadSender`] is dropped.
+    /// Becomes readable when there is payload, or when a [`PayloadSender`] is dropped.
     wakeup: EventFd,
 }
 
@@ -110,8 +110,8 @@ impl PayloadSender {
     /// Maximum number of bytes in the channel. Our choice: as many as may wait in the sender itself.
     pub const MOST: usize = 256 << 10;
 
-    /// Longer payload is passed in parts of this many bytes. Each part is passed as soon as the channel has space for
-    /// it.
+    /// Maximum length of a part in bytes. Longer payload is divided into parts, and each part is passed as soon as the
+    /// channel has space for it.
     pub(crate) const PART: usize = Self::MOST / 4;
     /// Waiting threads and tasks are woken when at most this many bytes are left in the channel. Our choice: then there
     /// is space for two parts, and the sender's thread need not wake a waiting thread for every packet.
@@ -142,8 +142,8 @@ impl PayloadSender {
 
     /// The asynchronous variant of [`push`](Self::push): waits for free space without blocking the thread.
     ///
-    /// If the future is dropped before it completes, only the first bytes of a payload longer than 64 kB may have been
-    /// passed. A payload of 64 kB or less is passed completely or not at all.
+    /// If the future is dropped before it completes, nothing of a payload of up to 64 kB has been passed. Of a longer
+    /// payload, the first bytes may have been passed.
     ///
     /// # Errors
     /// [`Closed`] if the session is over.
@@ -305,8 +305,8 @@ impl PayloadReceiver {
         self.shared.unsent.store(bytes, Ordering::Relaxed);
     }
 
-    /// A descriptor that is readable while the channel has payload. It also becomes readable when the last
-    /// [`PayloadSender`] is dropped.
+    /// A descriptor that is readable while the channel has payload. It also becomes readable when a [`PayloadSender`]
+    /// is dropped.
     pub(crate) fn wakeup(&self) -> BorrowedFd<'_> {
         self.shared.wakeup.as_fd()
     }

@@ -6,7 +6,7 @@ use nix::errno::Errno;
 use nix::sys::time::TimeSpec;
 use nix::time::{ClockId, ClockNanosleepFlags, clock_gettime, clock_nanosleep};
 
-/// The type of this host's clock, which all its sockets share.
+/// Marks an [`Instant`] as a time of this host's clock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum HostClock {}
 
@@ -49,7 +49,7 @@ struct Shared {
 }
 
 impl Clock {
-    /// Creates a clock that shows the time of the wall clock at this moment.
+    /// Creates a clock and sets it to the current time of the wall clock.
     pub fn new() -> Self {
         let distance = Distance::measure();
         let shared = Shared {
@@ -70,8 +70,8 @@ impl Clock {
     ///
     /// The kernel stamps arrivals with the wall clock. The offset between the clocks is measured again if the last
     /// measurement is older than 0.5 s, or if a timestamp seems to be in the future or older than 10 ms. Therefore, if
-    /// the wall clock is set, only datagrams that were stamped before this change and read after the change have a
-    /// wrong delay. If the wall clock is set back by less than 10 ms, delays may be wrong for up to 0.5 s. The result
+    /// the wall clock is set, delays are wrong only for datagrams that were stamped before this change and read after
+    /// it. There is one exception: after a change of less than 10 ms, delays may be wrong for up to 0.5 s. The result
     /// is never later than [`now`](Self::now).
     pub fn from_realtime(&self, nanos: u64) -> Time {
         let stamp = i64::try_from(nanos).unwrap_or(i64::MAX);
@@ -87,8 +87,8 @@ impl Clock {
 
     /// Number of detected steps of the wall clock, by a millisecond or more, since this clock was created.
     ///
-    /// Only [`from_realtime`](Self::from_realtime) detects a step, when the next datagram is read. Steps do not change
-    /// the times of this clock.
+    /// Only [`from_realtime`](Self::from_realtime) detects steps, so a step is not counted before a datagram is read.
+    /// Steps do not change the times of this clock.
     pub fn wall_clock_steps(&self) -> u64 {
         self.shared.steps.load(Ordering::Relaxed)
     }
@@ -158,8 +158,8 @@ impl Distance {
         })
     }
 
-    /// Returns the earlier offset `known` unless it differs by more than the error of this measurement, so that
-    /// measurement errors do not shift times.
+    /// Returns the measured offset, or the earlier offset `known` if the difference is within the error of the
+    /// measurement. Therefore measurement errors do not shift times.
     fn unless_within_error_of(self, known: i64) -> i64 {
         if self.nanos.abs_diff(known) <= self.error.unsigned_abs() { known } else { self.nanos }
     }

@@ -4,7 +4,8 @@ use equipoise_path::link::Ecn;
 
 use crate::Time;
 
-/// The longest payload of a UDP datagram over IPv4, in bytes (RFC 768: 65 535 minus the IP and UDP headers).
+/// The longest payload of a UDP datagram over IPv4, in bytes (65 535 minus the IP and UDP headers; RFC 791,
+/// Sec. 3.1).
 pub(crate) const MAX_PAYLOAD: usize = 65_507;
 
 /// The data about a received datagram.

@@ -22,8 +22,8 @@ pub(crate) struct Word {
 impl Word {
     /// Makes a socket report ICMP errors. The result records the errors about datagrams to `peer`.
     pub(crate) fn about(peer: SocketAddr, socket: &UdpSocket) -> Self {
-        // If an option cannot be set, a session with an unreachable peer ends later, by its timeout. An IPv6 socket may
-        // also send by IPv4.
+        // If an option cannot be set, the sender notices an unreachable peer later, from missing reports. An IPv6
+        // socket needs both options, because it may also send by IPv4.
         let _ = setsockopt(socket, sockopt::Ipv4RecvErr, &true);
         if socket.local_addr().is_ok_and(|address| address.is_ipv6()) {
             let _ = setsockopt(socket, sockopt::Ipv6RecvErr, &true);

@@ -59,7 +59,7 @@ impl LatenessMeter {
         })
     }
 
-    /// The upper edge of the bin that contains the percentile `per_mille` (nearest rank).
+    /// The upper edge of the bin that contains the percentile `per_mille` (nearest rank), at most the maximum.
     fn per_mille(&self, per_mille: u64) -> Span {
         let rank = (self.count * per_mille).div_ceil(1000);
         let mut below = 0;

@@ -6,7 +6,7 @@ use tokio::task::spawn_blocking;
 use crate::NetError;
 
 /// A session's thread, which is stopped when this value is dropped. Dropping waits until the thread has ended, except
-/// within an asynchronous task.
+/// within a tokio runtime.
 pub(crate) struct Leaving<T: Send + 'static> {
     /// The thread; `None` after it was taken.
     thread: Option<T>,
@@ -22,7 +22,7 @@ impl<T: Send + 'static> Leaving<T> {
         self.thread.take()
     }
 
-    /// Ends the thread: calls `end`, which may block, on a thread of the runtime for blocking work.
+    /// Ends the thread: calls `end`, which may block, on one of the threads that the runtime has for blocking work.
     pub(crate) async fn end<R: Send + 'static>(
         self,
         end: impl FnOnce(T) -> Result<R, NetError> + Send + 'static,
@@ -52,7 +52,7 @@ impl<T: Send + 'static> fmt::Debug for Leaving<T> {
     }
 }
 
-/// Runs `work`, which may block, on a thread of the runtime for blocking work.
+/// Runs `work`, which may block, on one of the threads that the runtime has for blocking work.
 pub(crate) async fn blocking<R: Send + 'static>(
     work: impl FnOnce() -> Result<R, NetError> + Send + 'static,
 ) -> Result<R, NetError> {

@@ -40,7 +40,7 @@ pub struct SendConfig {
     pub reporting: Option<Reporting>,
     /// The ECN field of media packets. It determines whether queues may mark these packets instead of dropping them.
     pub ecn: Ecn,
-    /// SSRC of the media packets; `None` for a random SSRC. This must be set if the packets come from another program.
+    /// SSRC of the media packets; `None` for a random SSRC. Must be set if the packets come from another program.
     pub ssrc: Option<u32>,
     /// Whether the session also carries packets of a second source in another program, such as audio in addition to
     /// video. These packets are sent before all other packets ([`SenderConfig::has_further_source`]). Possible only in
@@ -79,7 +79,7 @@ impl SendConfig {
         Self { payload: Payload::Stream, ..Self::new(peer, key) }
     }
 
-    /// Converts a rate of IP packets, such as the controller's rate, into the rate of payload, if all packets are full.
+    /// The payload rate that full packets carry at `rate`, a rate of IP packets such as the controller's rate.
     pub fn payload_rate(&self, rate: Rate) -> Rate {
         self.payload_rate_with(rate, None)
     }
@@ -96,12 +96,13 @@ impl SendConfig {
         Rate::from_bps((rate.as_bps_f64() * share) as u64)
     }
 
-    /// Number of bytes that a datagram has in addition to the UDP and IPv4 headers and the RTP packet.
+    /// Number of bytes that a packet has in addition to the IPv4 and UDP headers and the RTP packet: those of
+    /// encryption, and 20 bytes if the peer has an IPv6 address.
     pub fn overhead(&self) -> Size {
         Self::overhead_to(self.peer, self.key.is_some())
     }
 
-    /// Number of bytes that a datagram to `peer` has in addition to the UDP and IPv4 headers and the RTP packet.
+    /// Like [`overhead`](Self::overhead), for packets to `peer`.
     pub(crate) fn overhead_to(peer: SocketAddr, is_secure: bool) -> Size {
         let cipher = if is_secure { Protection::OVERHEAD } else { 0 };
         // An IPv6 header is 20 bytes longer than an IPv4 header (RFC 8200, Sec. 3).
@@ -125,14 +126,14 @@ impl SendConfig {
         let reporting =
             self.reporting.or_else(|| needs.contains(Needs::PACKETS).then(|| usual_reporting(payload, ecn, several)));
         let asked = Asked { key: self.key.clone(), ssrc, payload, reporting, several, wanted: None };
-        // The receiver's configuration determines whether it requests the retransmission of lost packets.
+        // The sender answers requests for retransmission. The receiver's configuration determines whether it sends any.
         let repeating = Some(Repeating::default());
         (SenderConfig { payload, delays, ecn, reporting, repeating, has_further_source, ..base }, asked)
     }
 }
 
-/// The default per-packet feedback for this kind of media. Transport-wide feedback has more exact times. It is used if
-/// ECN is off and packets have space for its sequence number.
+/// The default per-packet feedback. Transport-wide feedback has more exact arrival times than that of RFC 8888, but no
+/// congestion marks, and only generated media over one path has its sequence numbers.
 pub(crate) fn usual_reporting(payload: Payload, ecn: Ecn, several: bool) -> Reporting {
     let has_numbers = payload == Payload::Generated && ecn == Ecn::NotCapable && !several;
     let format = if has_numbers { Format::TransportWide } else { Format::CongestionFeedback };
@@ -169,11 +170,10 @@ pub struct MultipathSession<O> {
     pub paths: Paths,
 }
 
-/// Opens a session and sends on a separate thread. The thread ends when the session is stopped, when the server ends
-/// the session, or when the last [`PayloadSender`] was dropped and all payload has been sent.
+/// Opens a session and sends on a separate thread. The thread ends when the session is stopped ([`Running::stop`]),
+/// when the server ends the session, or when the last [`PayloadSender`] was dropped and all payload has been sent.
 ///
-/// If the media is generated, there is no channel for payload, and the second value is `None`. In this case,
-/// [`Running::stop`] stops the session.
+/// If the media is generated, there is no channel for payload, and the second value is `None`.
 ///
 /// # Errors
 /// [`NetError::NoAnswer`], [`NetError::Refused`] and [`NetError::OtherVersion`] if the server opens no session,

@@ -121,8 +121,8 @@ pub(crate) struct Overheard(pub(crate) Vec<(SocketAddr, Vec<u8>)>);
 impl Socket {
     /// Opens a socket at `address`; port 0 means any free port.
     ///
-    /// When the first such socket on a host is opened, the kernel takes some milliseconds to turn on its timestamps. If
-    /// a datagram arrives before that, its timestamp is the time at which it is read.
+    /// If no other socket on the host uses kernel timestamps, the kernel takes some milliseconds to turn them on. If a
+    /// datagram arrives before that, its timestamp is the time at which it is read.
     ///
     /// # Errors
     /// [`NetError::PortInUse`] if another socket uses the port, [`NetError::Bind`] for all other errors.
@@ -242,8 +242,8 @@ impl Socket {
         self.word.as_mut().is_some_and(Word::take)
     }
 
-    /// Reads errors in the socket's error queue, at most [`PASSED_OVER`]. As long as there is an error, `poll` returns
-    /// at once.
+    /// Reads errors in the socket's error queue, at most [`PASSED_OVER`]. They must be read, because `poll`
+    /// returns at once as long as there is an error.
     fn read_errors(&mut self) {
         if let Some(word) = &mut self.word {
             word.read(&self.inner);
@@ -398,7 +398,7 @@ pub(crate) struct Message {
     pub(crate) from: Option<SockaddrStorage>,
     /// When the message arrived.
     pub(crate) at: Time,
-    /// Number of messages lost so far because the receive buffer was full; `None` if the system does not count them.
+    /// Number of messages lost so far because the receive buffer was full; `None` if the system reports no losses.
     pub(crate) overflowed: Option<u64>,
     /// The ECN field of the message's IP header, if the system reports it.
     pub(crate) ecn: Ecn,
@@ -447,7 +447,7 @@ fn is_lack_of_way(errno: Errno) -> bool {
 struct Remarks {
     /// The arrival time of the message by the wall clock, in ns since the Unix epoch.
     stamp: Option<u64>,
-    /// Number of messages lost before this message because the receive buffer was full.
+    /// Number of messages lost so far because the receive buffer was full; `None` if the system reports no losses.
     overflowed: Option<u64>,
     /// The ECN field of the message's IP header.
     ecn: Ecn,

@@ -70,9 +70,9 @@ pub struct TestBed {
 }
 
 /// Network settings of the three namespaces, as far as the kernel has them. IPv6 is switched off, because it sends
-/// packets without a request. TCP buffers are so large that they never limit the rate (twice the bandwidth-delay
-/// product of 1 Gbit/s and 250 ms), and the amount of unsent data is limited. A connection does not reuse measurements
-/// of earlier connections.
+/// packets without a request. TCP buffers can grow to twice the bandwidth-delay product of 1 Gbit/s and 250 ms, so that
+/// they do not limit the rate. The amount of unsent data is limited. A connection does not reuse measurements of
+/// earlier connections.
 const SETTINGS: [(&str, &str); 5] = [
     ("net/ipv6/conf/all/disable_ipv6", "1"),
     ("net/ipv4/tcp_rmem", "4096 16777216 67108864"),
@@ -132,7 +132,8 @@ impl TestBed {
     /// Runs `body` inside a namespace, for example to open a socket there.
     ///
     /// # Errors
-    /// [`NetError::TestBed`] if the namespace cannot be entered, and the errors of `body`.
+    /// [`NetError::TestBed`] if the namespace cannot be entered, [`NetError::Panicked`] if `body` panics, and the
+    /// errors of `body`.
     pub fn inside<T: Send>(
         &self,
         place: Place,

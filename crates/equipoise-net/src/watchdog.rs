@@ -10,7 +10,7 @@ use crate::{Clock, NetError, Time};
 const PERIOD: Span = Span::from_millis(1);
 
 /// If the time between two wake-ups is longer than this, it counts as a stall. Our choice: a hundred times the usual
-/// lateness of a timer, and too short to change a mean delay.
+/// lateness of a timer. A shorter stall hardly changes a mean delay.
 const THRESHOLD: Span = Span::from_millis(5);
 
 /// Maximum number of stalls that are stored; further stalls are only counted.

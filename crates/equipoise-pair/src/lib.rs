@@ -22,10 +22,10 @@
 //!   if a circuit breaker has stopped RTP: the ADUs that RTP has taken and not sent completely are then missing.
 //! - Sender and receiver use bounded memory, whatever the peer sends.
 //!
-//! A switch of the transport waits for the end of an ADU, and until TCP's unsent bytes, or RTP's queued packets, are
-//! sent. Packets may then still be in flight on both transports, and the receiver puts the ADUs into order. For this,
-//! each part of an ADU over RTP carries the number of ADUs that were sent before this ADU in the same running period,
-//! so the receiver can compute which ADUs TCP has yet to deliver.
+//! Before a switch of the transport, the sender completes the current ADU, and TCP's unsent bytes or RTP's queued
+//! packets are sent. Packets may then still be in flight on both transports, and the receiver puts the ADUs into order.
+//! For this, each part of an ADU over RTP carries the number of ADUs that were sent before this ADU in the same running
+//! period, so the receiver can compute which ADUs TCP has yet to deliver.
 
 #![no_std]
 #![forbid(unsafe_code)]

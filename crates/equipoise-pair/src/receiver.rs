@@ -46,8 +46,7 @@ pub struct Receiver {
     /// The datagram that was returned last, to be sent.
     sent: Vec<u8>,
     hold: Span,
-    /// When the flow ends, after the end of TCP's stream. ADUs over RTP may still arrive until this time; `None` before
-    /// the end of TCP's stream.
+    /// When the flow ends; `None` before the end of TCP's stream. ADUs over RTP may still arrive until this time.
     ends: Option<Instant<ReceiverClock>>,
     ended: bool,
     handled: Instant<ReceiverClock>,
@@ -147,7 +146,8 @@ impl Receiver {
     /// Creates a receiver that waits for its sender's first packet.
     ///
     /// # Errors
-    /// [`SessionError::Cname`] if the canonical name is too long.
+    /// [`SessionError::Cname`] if the canonical name is too long, and [`SessionError::FeedbackInterval`] if the
+    /// interval of per-packet reports is too short or too long.
     pub fn new(config: ReceiverConfig) -> Result<Self, SessionError> {
         // A packet over RTP may arrive `reorder.hold` later than a packet over TCP, and the receiver may then wait for
         // another `reorder.hold` for a lost packet.

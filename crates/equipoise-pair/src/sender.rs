@@ -55,8 +55,9 @@ pub enum PairError {
 
 /// The sender of a flow pair.
 ///
-/// Call [`handle`](Self::handle) and [`push`](Self::push) with each event, then [`poll`](Self::poll) until it returns
-/// `None`. Write the [pending bytes](Self::tcp_pending) to TCP and report [how many](Self::tcp_written) TCP accepted.
+/// Call [`handle`](Self::handle) with each event and [`push`](Self::push) with the bytes of ADUs, then
+/// [`poll`](Self::poll) until it returns `None`. Write the [pending bytes](Self::tcp_pending) to TCP and report
+/// [how many](Self::tcp_written) TCP accepted.
 pub struct Sender {
     rtp: rtp::Sender,
     numbers: Numbers,
@@ -95,11 +96,11 @@ enum Item {
 enum Stage {
     /// TCP.
     Tcp,
-    /// No transport carries new ADUs, while TCP still has unsent bytes.
+    /// TCP sends its last bytes. New ADUs wait.
     TcpDrains,
     /// RTP, which carries the ADUs from number `since` on.
     Rtp { since: u64 },
-    /// No transport carries new ADUs, while RTP still has waiting packets.
+    /// RTP sends its last packets. New ADUs wait.
     RtpDrains { since: u64 },
 }
 
@@ -112,12 +113,11 @@ struct Numbers {
     part: usize,
 }
 
-/// Limit of the data that waits for RTP's pacer, in full packets: one to send next, and one after it. RTP gets further
-/// packets only while less data waits.
+/// RTP gets further packets only while less data than this waits for its pacer, in full packets: one to send next, and
+/// one after it.
 const RTP_PACKETS: usize = 2;
-/// TCP's buffer may contain as many unsent bytes as TCP sends in this time. Our choice: these bytes must be sent before
-/// a switch of the transport, and the pause that this causes is hardly longer than the time between two pictures of a
-/// video.
+/// TCP's buffer may contain as many unsent bytes as TCP sends in this time. Our choice: a switch of the transport waits
+/// until these bytes are sent, and this pause is hardly longer than the time between two video frames.
 const UNSENT: Span = Span::from_millis(50);
 /// Time between two checks of a TCP connection that still has to send data. Our choice: a tenth of [`UNSENT`].
 const LOOK: Span = Span::from_millis(5);
@@ -125,10 +125,12 @@ const LOOK: Span = Span::from_millis(5);
 const UNSENT_SEGMENTS: u64 = 2;
 
 impl Sender {
-    /// Creates a sender that begins with TCP. Its RTP part starts to request reports at `rtp.start`.
+    /// Creates a sender that begins with TCP. Its RTP part sends its first packet at `rtp.start`, and its first request
+    /// for a report one report interval later.
     ///
     /// # Errors
-    /// [`PairError`] if RTP cannot carry the flow, or if the configuration of the periods is not valid.
+    /// [`PairError`] if the configuration of the RTP part or of the periods is not valid, or if the RTP part does not
+    /// provide the feedback that the controllers need.
     pub fn new(config: SenderConfig) -> Result<Self, PairError> {
         let stream = &config.rtp.stream;
         let numbers = Numbers::new(stream, config.rtp.seed)?;
@@ -171,7 +173,7 @@ impl Sender {
         }
     }
 
-    /// Returns the number of bytes of ADUs that [`push`](Self::push) would accept now.
+    /// Returns the free space for ADUs, in bytes; 0 once the flow was stopped.
     pub fn room(&self) -> usize {
         if self.stopping { 0 } else { self.queue.room() }
     }
@@ -184,8 +186,8 @@ impl Sender {
     /// Adds the next bytes of an ADU. If `end` is true, the ADU ends after these bytes.
     ///
     /// # Errors
-    /// [`PushError`] if there are too many bytes, or the flow was stopped. Then no byte is accepted. If there were too
-    /// many bytes, the ADU can still be ended without them.
+    /// [`PushError`] if there are too many bytes or ADUs, or if the flow was stopped. Then no byte is accepted, and the
+    /// ADU does not end.
     pub fn push(&mut self, now: Instant<SenderClock>, data: &[u8], end: bool) -> Result<(), PushError> {
         if self.stopping {
             return Err(PushError::Stopped);
@@ -222,7 +224,7 @@ impl Sender {
         self.end_if_done(now);
     }
 
-    /// Returns the next output, in order; `None` if there is no further output.
+    /// Returns the next output; `None` if there is no further output.
     pub fn poll(&mut self) -> Option<Output<'_>> {
         if let Some(item) = self.outbox.pop_front() {
             return Some(match item {
@@ -313,8 +315,8 @@ impl Sender {
     }
 
     /// Sends one RTP packet without payload. It creates state in middleboxes on the path, such as a NAT. It also
-    /// informs the receiver of the first sequence number, so that the receiver need not wait for packets before the
-    /// first one with payload.
+    /// informs the receiver of the first sequence number, so that the receiver delivers the first payload without
+    /// waiting for earlier packets.
     fn open(&mut self, now: Instant<SenderClock>) {
         if !self.opened && now >= self.start {
             self.opened = true;
@@ -389,7 +391,7 @@ impl Sender {
         self.outbox.push_back(Item::Event(Event::Began { period, adu: self.next_adu, rate }));
     }
 
-    /// Drops the rest of an ADU over RTP, because a circuit breaker has stopped RTP.
+    /// Drops the rest of the ADU that is being sent over RTP. There is one only if a circuit breaker has stopped RTP.
     fn drop_rest(&mut self) {
         if let Some(part) = self.parting.take() {
             self.packet.clear();

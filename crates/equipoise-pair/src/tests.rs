@@ -266,8 +266,8 @@ fn two_halvings_end_a_running_period_whatever_the_law_says_of_itself() {
         write(&mut sender, millis, &mut stream);
     }
     assert_eq!(sender.period(), Period::Running);
-    // Three requests are not answered, so at 400 ms the request is skipped and the controller is notified of the
-    // missing reports. At 500 ms the session halves the rate again.
+    // No request is answered. At 400 ms three reports are missing, so the controller is notified and halves its rate.
+    // At 500 ms the session halves the rate again.
     let returns = (31..10_000).find(|millis| {
         sender.handle(at(*millis), Input::Timer);
         sender.period() == Period::Probing
@@ -510,8 +510,7 @@ impl World {
         self.network();
         self.send();
         if self.one_in(300) {
-            // The application reads nothing for up to 60 ms, which is three times the time for which packets are held
-            // for reordering.
+            // The application reads nothing for up to 60 ms, three times `HOLD_MS`.
             self.reads_again = self.now + self.below(60) * MILLI;
         }
         if self.now >= self.reads_again {

@@ -1,5 +1,5 @@
-//! Compares the committed results in `docs/results` with the program. The book's chapters are generated from these
-//! results.
+//! Compares the committed results in `docs/results` with the program. Parts of the book's chapters on the papers are
+//! generated from these results.
 
 use std::collections::BTreeSet;
 

@@ -84,14 +84,14 @@ pub struct Claim {
     pub paper: Option<f64>,
     /// Our number; `null` if it could not be determined.
     pub ours: Option<f64>,
-    /// 95 % confidence interval of our number; `null` if there were too few runs.
+    /// 95 % confidence interval of our number; `null` if there is none, for example after a single run.
     pub ci95: Option<[f64; 2]>,
     /// Unit of the paper's number, of our number and of the confidence interval.
     pub unit: String,
     /// Number of runs from which our number was computed.
     pub runs: u32,
     /// Whether the rule holds in the whole confidence interval (true) or nowhere in it (false). `null` if the rule
-    /// holds in a part of the interval, or if there is no rule.
+    /// holds in a part of the interval, or if there is no rule or no interval.
     pub holds: Option<bool>,
     /// The verdict on the claim.
     pub verdict: Verdict,
@@ -114,7 +114,7 @@ pub enum Verdict {
     /// The rule holds in the whole confidence interval.
     #[serde(rename = "reproduced")]
     Reproduced,
-    /// The rule holds nowhere in the confidence interval.
+    /// The rule holds nowhere in the confidence interval, or the event to measure occurred in no run.
     #[serde(rename = "not reproduced")]
     NotReproduced,
     /// The rule holds in a part of the confidence interval, so more runs are needed.
@@ -127,7 +127,7 @@ pub enum Verdict {
     /// A claim that we make, but that the paper does not make. The verdict does not say whether the rule holds.
     #[serde(rename = "ours")]
     Ours,
-    /// The claim has no rule, or there were too few runs for a confidence interval.
+    /// The claim has no rule, or our number has no confidence interval, for example after a single run.
     #[serde(rename = "not comparable")]
     NotComparable,
     /// This was a quick look, which has too few runs for a verdict.
@@ -138,7 +138,7 @@ pub enum Verdict {
 /// A figure of the paper, or a figure that we added: a heading with text, charts and tables.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Figure {
-    /// The figure's name in the paper, such as `Fig. 12`.
+    /// The figure's name, such as `Fig. 12`.
     pub name: String,
     /// What the figure shows.
     pub title: String,
@@ -162,7 +162,7 @@ pub struct Plot {
     /// Limits of the vertical axis. Values outside the limits are drawn at the edge. With `None`, the axis includes all
     /// data.
     pub y_limits: Option<(f64, f64)>,
-    /// The layers of the chart, in the order of the legend. Each layer has its own colour.
+    /// The layers of the chart, in the order of the legend.
     pub layers: Vec<PlotLayer>,
     /// Horizontal lines, for example for the target: the value and the name of each.
     pub marks: Vec<(f64, String)>,

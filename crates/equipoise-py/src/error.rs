@@ -49,7 +49,7 @@ pub(crate) fn no_suite(py: Python<'_>, error: &SuiteError) -> PyErr {
     }
 }
 
-/// Converts the error that a file cannot be opened.
+/// Converts the error that a file cannot be opened or read.
 pub(crate) fn unread(path: &Path, error: &io::Error) -> PyErr {
     io::Error::new(error.kind(), format!("{}: {error}", path.display())).into()
 }

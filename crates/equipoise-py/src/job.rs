@@ -14,8 +14,8 @@ use pyo3::types::PyBool;
 /// Time between two checks for signals such as Ctrl-C, and between two updates of the progress.
 const WAIT: Duration = Duration::from_millis(100);
 
-/// Runs a job on this thread; the job has a single run. Signals are handled when the job reports its progress.
-/// `progress` is None, True for a progress bar, or a function that is called with the completed share, from 0 to 1.
+/// Runs a job of one simulation run on this thread. Signals are handled when the job reports its progress. `progress`
+/// is None, True for a progress bar, or a function that is called with the completed share, from 0 to 1.
 ///
 /// If a signal handler (such as that of Ctrl-C) or `progress` raises an exception, the job is ended through `stop`, and
 /// the exception is raised.
@@ -44,7 +44,7 @@ pub(crate) fn here<T: Send>(
     watch.into_inner().unwrap_or_else(PoisonError::into_inner).1.map(|()| result)
 }
 
-/// Runs a job on a separate thread; the job has several runs. Meanwhile, this thread waits, handles signals and shows
+/// Runs a job of several simulation runs on a separate thread. Meanwhile, this thread waits, handles signals and shows
 /// the progress. Arguments and exceptions are those of [`here`].
 pub(crate) fn aside<T: Send>(
     py: Python<'_>,

@@ -1,5 +1,5 @@
 //! The tables of a report. The first columns of a table, such as `seed` and `flow`, identify the row. The other columns
-//! are the keys that the row's object has in the report's JSON.
+//! are named after keys in the report's JSON; the keys of a nested object get a prefix, such as `delay_`.
 
 use equipoise_lab::result::{
     DelayResult, FlowResult, FramesResult, IntervalResult, LinkResult, PathResult, PhaseResult, QueueingResult, Report,

@@ -80,7 +80,7 @@ impl Table {
     }
 }
 
-/// Converts a cell to a Python value, which is None if the value was not measured.
+/// Converts a cell to a Python value, which is None if the cell is empty.
 fn cell<'py>(py: Python<'py>, array: &ArrayRef, row: usize) -> PyResult<Bound<'py, PyAny>> {
     let any = array.as_any();
     if array.is_null(row) {

@@ -13,7 +13,8 @@ use crate::monitor::Monitor;
 #[cfg(feature = "noq")]
 use crate::split::Split;
 
-/// The congestion control of QUIC connections: a factory for the transport configuration of the QUIC stack.
+/// The congestion control of QUIC connections. Set it as the congestion controller factory in the transport
+/// configuration of the QUIC stack.
 ///
 /// The factory creates a controller for each path of each connection. After a migration, the new path starts with a new
 /// controller (RFC 9000, Sec. 9.4).

@@ -35,8 +35,8 @@ pub(crate) struct Driver {
     /// Whether an ECN congestion mark was reported that was not passed to the controller yet.
     is_marked: bool,
     mtu: u16,
-    /// Number of bytes in flight: as the stack reports it at each acknowledgement. Between acknowledgements, and for a
-    /// stack that does not report the number, it is computed here.
+    /// Number of bytes in flight. The stack reports this number at each acknowledgement; between acknowledgements, it
+    /// is computed here.
     in_flight: u64,
     /// Time of the last acknowledgement.
     acknowledged: Option<Instant<SenderClock>>,
@@ -163,7 +163,7 @@ impl Driver {
     }
 
     /// Passes the collected reports to the controller. `in_flight` is the number of bytes in flight; `None` if the
-    /// stack does not report it.
+    /// stack does not report it with this event.
     pub(crate) fn tell(&mut self, now: HostInstant, in_flight: Option<u64>, app_limited: bool) {
         let now = self.time(now);
         if self.batch.is_empty() {
@@ -195,7 +195,7 @@ impl Driver {
         self.publish(round_trip);
     }
 
-    /// Handles persistent congestion: the controller has to reset its window (RFC 9002, Sec. 7.6).
+    /// Handles persistent congestion: a window controller has to reduce its window to the minimum (RFC 9002, Sec. 7.6).
     pub(crate) fn on_persistent_congestion(&mut self, now: HostInstant) {
         let (now, in_flight) = (self.time(now), Size::from_bytes(self.in_flight));
         if let Core::Window(controller) = &mut self.core {

@@ -27,7 +27,7 @@ pub struct PathStatus {
 
 impl Monitor {
     /// Returns the state of all paths that exist and have sent packets, oldest first. A client with one connection has
-    /// one path.
+    /// one path, unless the connection uses multipath.
     pub fn paths(&self) -> Vec<PathStatus> {
         let mut paths = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         paths.retain(|path| path.strong_count() > 0);

@@ -13,9 +13,9 @@ use crate::config::UnknownController;
 /// [`Config::with_split`](crate::Config::with_split). All clones use the same scheduler; each connection needs its own.
 ///
 /// Each path has its own controller, which limits the path's rate. Once a second, the scheduler divides the total rate
-/// that the application sends ([`set_total`](Self::set_total)) among the paths, according to their delays. Each path is
-/// paced at its share. noq sends on any path that may send, so the division is effective only if the application really
-/// sends at the total rate.
+/// that the application sends ([`set_total`](Self::set_total)) among the paths. Each path is paced at its share. noq
+/// sends on any path that may send, so the division is effective only if the application really sends at the total
+/// rate.
 #[derive(Clone, Debug)]
 pub struct Split(Arc<Mutex<Shared>>);
 

@@ -7,8 +7,8 @@
 //! The stack has its own wire format, packet history and timers. An adapter translates between the stack and a
 //! [`Guest`], which limits the controller as our own sessions do. The sending rate is at most twice the rate that
 //! provably arrived. A start rate that no feedback confirms is soon reduced to the lowest rate. These two limits do not
-//! apply to a fixed rate or to a control law that must act as printed. The sending rate is halved if no feedback
-//! arrives, unless the controller uses no feedback. [`Reports`] joins RTCP feedback with the packets sent.
+//! apply to a fixed rate or to a control law that must act exactly as in its paper. The sending rate is halved if no
+//! feedback arrives, unless the controller uses no feedback. [`Reports`] joins RTCP feedback with the packets sent.
 
 use alloc::boxed::Box;
 

@@ -87,7 +87,8 @@ pub enum Input<'a> {
         /// second path allows it.
         twice: bool,
     },
-    /// The state of a path changed.
+    /// The state of a path changed. Of this crate's endpoints, only a [`multipath::Sender`] uses this input; the others
+    /// ignore it.
     Path {
         /// The path.
         path: PathId,
@@ -124,7 +125,7 @@ impl<'a> Input<'a> {
 pub enum PathChange {
     /// The path exists, or is usable again.
     Up,
-    /// The path is not usable: nothing is sent on it until its state is `Up`.
+    /// The path is not usable: a [`multipath::Sender`] sends nothing on it until its state is `Up`.
     Down,
     /// The path no longer exists.
     Removed,

@@ -60,7 +60,7 @@ fn one_flow_10_s(bencher: Bencher<'_, '_>) {
     Dumbbell { flows: 1, rate, round_trip, queue: 1000, length }.bench(bencher);
 }
 
-/// 1000 flows at 10 Gbit/s and a round-trip time of 20 ms, with a queue of half a bandwidth-delay product.
+/// 1000 flows at 10 Gbit/s and a round-trip time of 20 ms, with a queue of about half a bandwidth-delay product.
 #[divan::bench(sample_count = 20, sample_size = 1)]
 fn thousand_flows_1_s(bencher: Bencher<'_, '_>) {
     let rate = Rate::from_bps(10_000_000_000);

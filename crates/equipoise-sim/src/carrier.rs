@@ -7,7 +7,8 @@ use crate::observer::{SimClock, Time};
 /// The model that computes when packets leave a link.
 #[expect(clippy::large_enum_variant, reason = "nearly all links are of the larger kind")]
 pub(crate) enum Carrier {
-    /// A link without randomness. A packet's departure time is known when the packet arrives, so no packets are stored.
+    /// A link with only a rate, a constant delay and a drop-tail queue. A packet's departure time is known when the
+    /// packet arrives, so no packets are stored.
     Fifo(FifoLink<SimClock>),
     /// A link with impairments, a trace or active queue management.
     Pipe { pipe: Box<Pipe<SimClock, Packet>>, least_delay: Span, offered: Size },

@@ -1,9 +1,9 @@
 //! The simulator of Equipoise: network links, hosts and a virtual clock that advances from event to event.
 //!
-//! The hosts are the same state machines that run on real sockets, and the links are models. This crate only moves
-//! datagrams between them in simulated time. The simulator reads no clock and no file, and random numbers on links come
-//! from a seed. Therefore the same [`World`] produces the same events, to the nanosecond, on every machine. Memory does
-//! not grow with simulated time, unless the caller never takes the recorded [fetches](web::WebFar::take_fetched).
+//! The endpoints of sessions and flow pairs are the same state machines that run on real sockets. The links and the TCP
+//! hosts are models. The simulator reads no clock and no file, and random numbers on links come from a seed. Therefore
+//! the same [`World`] produces the same events, to the nanosecond, on every machine. Memory does not grow with
+//! simulated time, unless the caller never takes the recorded [fetches](web::WebFar::take_fetched).
 //!
 //! ```
 //! use equipoise::control::Cbr;

@@ -27,14 +27,14 @@ pub struct LinkId(pub(crate) usize);
 ///
 /// A packet's arrival at a link is not an event of the simulator. The network advances when all packets that sessions
 /// send before some time are known. Then the links are computed in order, each link after its feeders: the sessions,
-/// streams and links that send packets into it. A link processes all packets that arrive before the time up to which
-/// its feeders are known. These packets are merged by time into one batch, so that each step handles many packets.
+/// streams and links that send packets into it. A link processes all packets that arrive before the time from which
+/// its feeders may send more. These packets are merged by time into one batch, so that each step handles many packets.
 /// Packets that arrive at the end of a session's route wait until the session takes them.
 #[derive(Default)]
 pub(crate) struct Network {
     links: Vec<Link>,
-    /// For each feeder of each link, the packets that it has sent to the link, in time order. The inbox of a stream
-    /// stays empty.
+    /// For each feeder of each link, the packets that it has sent to the link, in time order. A stream's inbox stays
+    /// empty, because its packets are created only when the link processes them.
     inboxes: Vec<VecDeque<Packet>>,
     routes: Vec<Route>,
     streams: Vec<StreamState>,
@@ -176,13 +176,13 @@ impl Network {
         self.known
     }
 
-    /// When all arrivals before the returned time are known, the next packet in the network can be processed. Until
-    /// then, no packet arrives at a session. `None` if there are no packets.
+    /// The time before which all arrivals must be known so that the next packet in the network can be processed; `None`
+    /// if there are no packets. Before this packet is processed, no packet arrives at a session.
     pub(crate) fn next_known(&self) -> Option<Time> {
         (0..self.links.len()).filter_map(|link| self.next_known_at(link)).min()
     }
 
-    /// When all arrivals before the returned time are known, the next packet at or in this link can be processed.
+    /// The time before which all arrivals must be known so that the next packet at or in this link can be processed.
     fn next_known_at(&self, link: usize) -> Option<Time> {
         let Link { carrier, feeders, .. } = &self.links[link];
         let heads = feeders.iter().filter_map(|feeder| match feeder.from {
@@ -221,8 +221,8 @@ impl Network {
         packet
     }
 
-    /// Advances the network, when all packets that sessions send before `to` are known: computes their passage over the
-    /// links.
+    /// Computes the passage of packets over the links as far as possible. All packets that sessions send before `to`
+    /// must be known.
     pub(crate) fn advance(&mut self, to: Time, outside: &mut Outside<'_, impl Observer>) {
         self.known = self.known.max(to);
         if self.has_ring {
@@ -360,7 +360,7 @@ impl Network {
     }
 
     /// For each link of a route, the bytes that have arrived at the link: of all packets, and of the route's own
-    /// packets.
+    /// packets. Empty if [`count_own`](Self::count_own) was not called.
     pub(crate) fn offered_by(&self, route: usize) -> impl Iterator<Item = (LinkId, Size, Size)> {
         let own = self.routes[route].hops.iter().filter_map(|hop| hop.own);
         self.offered(route).zip(own).map(|((link, all), own)| (link, all, own))

@@ -1,8 +1,7 @@
 use equipoise::units::Size;
 use equipoise_session::{Ecn, Transmit};
 
-/// The datagrams in flight, in reusable slots. No memory is allocated unless more datagrams are in flight than ever
-/// before.
+/// The datagrams in flight, in reusable slots. A slot is added only if more datagrams are in flight than ever before.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Packets {
     slots: Vec<Packet>,
@@ -12,7 +11,8 @@ pub(crate) struct Packets {
 /// The number of a slot.
 pub(crate) type PacketId = u32;
 
-/// A datagram: its first bytes (head), and the number of media bytes after the head, which are zeros in the simulator.
+/// A datagram: its first bytes (head), and its length in bytes. The bytes after the head are media, which are zeros in
+/// the simulator.
 #[derive(Clone, Debug)]
 pub(crate) struct Packet {
     head: [u8; Transmit::MAX_HEAD],
@@ -67,7 +67,7 @@ impl Packets {
         self.slots[id as usize].copies += 1;
     }
 
-    /// Removes one packet of a datagram. Returns the bytes of the datagram, written into `scratch`. Only this function
+    /// Removes one copy of a datagram. Returns the bytes of the datagram, written into `scratch`. Only this function
     /// may write into `scratch`, so that all bytes after the head are zeros.
     pub(crate) fn remove<'a>(&mut self, id: PacketId, scratch: &'a mut Vec<u8>) -> &'a [u8] {
         self.discard(id);
@@ -81,7 +81,7 @@ impl Packets {
         &scratch[..len]
     }
 
-    /// Removes one packet of a datagram. If it was the last packet, the slot becomes free.
+    /// Removes one copy of a datagram. If it was the last copy, the slot becomes free.
     pub(crate) fn discard(&mut self, id: PacketId) {
         let copies = &mut self.slots[id as usize].copies;
         *copies -= 1;

@@ -182,7 +182,7 @@ impl PairNear {
     /// Supplies ADUs of the application, which always has another ADU.
     fn supply(&mut self, now: Time) {
         let most = self.adu.len();
-        // At most one ADU more is supplied than the transports have accepted.
+        // An ADU is supplied only while less than one ADU waits for the transports.
         while now >= self.start && !self.finished && self.pair.waiting() < most.max(1) {
             if self.pair.push(now.assume_clock(), &self.adu, true).is_err() {
                 break;
@@ -207,7 +207,7 @@ impl PairNear {
         }
     }
 
-    /// Handles the outputs of the flow pair. Returns whether one of them may allow the flow pair to continue.
+    /// Handles the outputs of the flow pair. Returns whether one of them was a request to the TCP host.
     fn take(&mut self) -> bool {
         let mut asked = false;
         loop {

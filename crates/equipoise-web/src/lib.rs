@@ -2,8 +2,8 @@
 //! returns the data that the page draws.
 //!
 //! The page does not modify a running simulation. If the user changes the link by hand (a *pull*), the change is
-//! inserted into the scenario as a step, and the whole scenario is run again. The results before the time of the change
-//! stay the same, because a later step has no effect on earlier packets. The page therefore always shows the run of a
+//! inserted into the scenario, and the whole scenario is run again. The results before the time of the change stay the
+//! same, because a later change has no effect on earlier packets. The page therefore always shows the run of a
 //! scenario file, and `equipoise sim` returns the same results for this file.
 #![forbid(unsafe_code)]
 

@@ -1,4 +1,4 @@
-//! Changes that the user makes by hand while a run is shown. Each change is inserted into the scenario as a step.
+//! Changes that the user makes by hand while a run is shown. Each change is inserted into the scenario.
 
 use std::collections::BTreeMap;
 

@@ -22,8 +22,9 @@ pub struct Config {
     pub controller: BoxedController,
     /// The format of the receiver's feedback. Browsers offer transport-wide feedback.
     pub format: Format,
-    /// The packets of a frame are paced at this multiple of the rate, at least 1, unless the controller sets its own
-    /// pacing rate. With a larger value, large frames are sent faster, but build a longer queue at the bottleneck.
+    /// The packets of a frame are paced at this multiple of the rate, unless the controller sets its own pacing rate. A
+    /// value below 1 counts as 1. With a larger value, large frames are sent faster, but build a longer queue at the
+    /// bottleneck.
     pub pacing: f64,
     /// Length of an interval for controllers that decide once per interval, such as `ap`.
     pub interval: Span,
@@ -64,7 +65,7 @@ impl Config {
     }
 }
 
-/// The error that congestion control could not be installed.
+/// Why congestion control cannot be installed.
 #[derive(Debug, Error)]
 pub enum InstallError {
     /// No controller has this name.

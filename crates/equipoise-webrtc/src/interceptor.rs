@@ -128,8 +128,8 @@ impl CongestionControl {
         }
     }
 
-    /// Returns the sequence number that the receiver's report on this packet will have; `None` if the receiver will not
-    /// report on the packet.
+    /// Returns the sequence number that identifies this packet in the receiver's feedback; `None` if the receiver gives
+    /// no feedback on the packet.
     fn sequence(&self, packet: &rtp::Packet) -> Option<u16> {
         let stream = self.streams.get(&packet.header.ssrc)?;
         match self.format {
@@ -176,8 +176,8 @@ impl CongestionControl {
                 self.key_frame_requests += 1;
                 continue;
             }
-            // The packet is encoded again for Equipoise's parser. The stack's parser keeps all fields, but its
-            // conversion drops the timestamp of an RFC 8888 report.
+            // The packet is encoded again for Equipoise's parser, because the stack's acknowledgements lack the
+            // timestamp of an RFC 8888 report.
             let Ok(bytes) = packet.marshal() else { continue };
             let Ok(compound) = parse_compound(&bytes) else { continue };
             for feedback in compound.filter_map(|packet| ArrivalFeedback::of(&packet)?.ok()) {
@@ -189,7 +189,7 @@ impl CongestionControl {
         }
     }
 
-    /// Applies the controller's rate, which may have changed.
+    /// Paces at the controller's present rate, and updates the monitor.
     fn decided(&mut self) {
         self.keep_pace();
         let (rate, guest) = (self.guest.rate(), &self.guest);
@@ -320,13 +320,13 @@ impl Interceptor for CongestionControl {
     fn unbind_remote_stream(&mut self, _info: &StreamInfo) {}
 }
 
-/// Converts the host's time to the controller's time. Congestion control starts at [`EPOCH`](Self::EPOCH).
+/// Converts between the host's time and the controller's time. Congestion control starts at [`EPOCH`](Self::EPOCH).
 #[derive(Clone, Copy, Debug)]
 struct HostClock(HostInstant);
 
 impl HostClock {
     /// The controller's time at the start in nanoseconds, about 36 years. It is far from zero, because a receiver's
-    /// times wrap and may seem to be up to 12 days before the start.
+    /// times wrap and may seem to be days before the start.
     const EPOCH: u64 = 1 << 60;
 
     fn time(self, now: HostInstant) -> Instant<SenderClock> {

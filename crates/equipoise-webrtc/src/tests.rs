@@ -175,7 +175,7 @@ impl Call {
             match (&mut self.receiver, &message.message.packet) {
                 (Receiver::Ours(reporter), Packet::Rtp(packet)) => {
                     let sequence = u64::from(packet.header.sequence_number) + (1 << 16);
-                    // The test's sequence numbers start just below 65 536, where they wrap.
+                    // The test's sequence numbers start just below 65 536, so small numbers come after a wrap.
                     let sequence = if sequence < (1 << 16) + 32_768 { sequence + (1 << 16) } else { sequence };
                     reporter.on_arrival(arrived, (sequence, None), Ecn::NotCapable);
                 }
@@ -352,8 +352,8 @@ fn headers_are_taken_off_the_rate_of_media() {
     assert!((0.90..0.97).contains(&share), "{share}");
 }
 
-/// A packet of forward error correction follows each frame. Together, these packets have 0.2 Mbit/s of 1 Mbit/s. If it
-/// fails, an encoder beside such packets is allowed more than the rate has room for.
+/// A packet of forward error correction follows each frame. Together, these packets take 0.2 Mbit/s of 1 Mbit/s. If it
+/// fails, the media rate includes forward error correction.
 #[test]
 fn forward_error_correction_is_taken_off_the_rate_of_media() {
     let mut call = Call::new(Format::TransportWide, "cbr", &[("rate", "1 Mbit/s")], 100_000_000);

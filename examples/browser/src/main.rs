@@ -82,8 +82,8 @@ enum Feedback {
 const RFC_8888_TRIAL: &str = "--force-fieldtrials=WebRTC-RFC8888CongestionControlFeedback/Enabled,offer:true/";
 /// Maximum bitrate of the video if Chromium sends.
 const MOST_BPS: u32 = 5_000_000;
-/// The encoder's bitrate as a share of the media rate. Our choice: frame sizes vary, and the encoder meets its bitrate
-/// only on average.
+/// The encoder's bitrate as a share of the media rate. Our choice: below 1, because frame sizes vary, and the encoder
+/// meets its bitrate only on average.
 const SHARE: f64 = 0.95;
 /// If sending the data that waits for the pacer takes longer than this at the present rate, no frame is encoded. In s.
 /// Our choice: the time of three frames.

@@ -15,7 +15,7 @@ pub(crate) const STEPS_BPS: [u64; 4] = [1_000_000, 2_500_000, 600_000, 1_000_000
 const PROPAGATION: Span = Span::from_millis(50);
 /// Maximum length of the bottleneck's queue, as a time. Packets that arrive at a full queue are dropped.
 const QUEUE: Span = Span::from_millis(300);
-/// Length of the part at the start of each phase that does not count for the utilisation, because the sender adapts.
+/// Time at the start of each phase that is left out of the utilisation, because the sender still adapts.
 const SETTLING: Span = Span::from_secs(5);
 /// The rate of the return path, which is never the bottleneck.
 const BACK: Rate = Rate::from_bps(100_000_000);

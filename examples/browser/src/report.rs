@@ -17,7 +17,7 @@ pub(crate) struct Second {
     pub(crate) time_s: f64,
     /// The state of Equipoise's congestion control, if the sender uses it.
     pub(crate) own: Option<Own>,
-    /// Values from `getStats` of the receiving Chromium.
+    /// Statistics of the receiving Chromium; `Null` if this program receives.
     pub(crate) chromium: Value,
 }
 
@@ -40,7 +40,7 @@ impl Second {
         Self { time_s: time.as_secs_f64(), own, chromium }
     }
 
-    /// The longest of the times between two successive pictures that ended in this second of the run, in s.
+    /// The longest time between two successive pictures since the previous record, in s.
     fn gap_s(&self) -> f64 {
         self.chromium["longest_gap_s"].as_f64().unwrap_or(0.0)
     }
@@ -64,8 +64,8 @@ pub(crate) struct Report {
     pub(crate) chromium: String,
     pub(crate) frames_sent: u64,
     pub(crate) frames_decoded: u64,
-    /// Visible freezes. For each second of the run, this is the longest time without a new picture, if that time is at
-    /// least `FREEZE_S`. Each pair has the time since the start of the run, and the length of the freeze, both in s.
+    /// Visible freezes: the longest time without a new picture in each second of the run, if it is at least `FREEZE_S`.
+    /// Each pair has the time since the start of the run, and the length of the freeze, both in s.
     pub(crate) gaps: Vec<(f64, f64)>,
     pub(crate) jitter_buffer_s: Option<f64>,
     pub(crate) packets_lost: i64,

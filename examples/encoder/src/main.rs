@@ -31,8 +31,8 @@ const HEIGHT: usize = 360;
 const FRAMES_PER_SECOND: u32 = 25;
 /// Maximum rate of the controller, from which the maximum bitrate of the encoder is computed.
 const MOST: Rate = Rate::from_bps(3_000_000);
-/// The encoder's bitrate as a share of the payload rate. Our choice: frame sizes vary, and the encoder meets its
-/// bitrate only on average.
+/// The encoder's bitrate as a share of the payload rate. Our choice: below 1, because frame sizes vary, and the encoder
+/// meets its bitrate only on average.
 const SHARE: f64 = 0.95;
 /// If sending the waiting data takes longer than this at the present bitrate, no frame is encoded. In s. Our choice:
 /// the time of three frames.

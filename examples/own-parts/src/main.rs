@@ -11,7 +11,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let scenario = Scenario::parse_in(&own_parts::catalogue()?, own_parts::SCENARIO, &[])?;
     println!("{}", scenario.explain());
     let run = if std::env::args().any(|argument| argument == "--live") {
-        // A live run uses the TCP of the Linux kernel, and runs in network namespaces.
+        // The scenario has a TCP flow, for which a live run needs network namespaces.
         let setup = Setup::new(scenario.seed, Stage::Namespaces);
         live::run(&scenario, &setup, &AtomicBool::new(false), &mut |_| {})?
     } else {

@@ -12,7 +12,7 @@ pub(crate) enum Error {
     /// The site cannot be built.
     #[error("the book cannot be made a site")]
     Book(#[source] Box<dyn std::error::Error + Send + Sync>),
-    /// A file or folder cannot be read or written.
+    /// A file or folder cannot be read, written or removed.
     #[error("cannot {verb} {}", path.display())]
     File {
         /// The operation.
@@ -30,10 +30,10 @@ pub(crate) enum Error {
         /// The missing line.
         mark: &'static str,
     },
-    /// Links lead to a file or an anchor that does not exist.
+    /// Links are broken, or pages of the book are missing in `SUMMARY.md`.
     #[error("{count} links lead nowhere")]
     Links {
-        /// The number of broken links.
+        /// The number of broken links and missing pages.
         count: usize,
     },
 }

@@ -51,9 +51,9 @@ pub(crate) fn check(docs: &Path, site: &Path, pages: &[PathBuf]) -> Result<usize
 enum Target<'p> {
     /// Neither a file nor a folder.
     Nothing,
-    /// A file or a folder that has no anchors.
+    /// A folder, or a file that was not parsed.
     File,
-    /// A page with anchors.
+    /// A page that was parsed.
     Page(&'p Page),
 }
 

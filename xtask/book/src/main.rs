@@ -1,9 +1,9 @@
 //! Builds the book as a site, and checks its links: `book DOCS SITE PLAYGROUND PAGE...`.
 //!
 //! PLAYGROUND is the HTML file of the playground, which runs the simulator in a browser. If the file is missing, the
-//! book's chapter says so. Each PAGE is a page of the repository outside the book, whose links are also checked. This
-//! program is not part of `xtask`, because its dependencies take long to build, and `xtask` is built before every
-//! command.
+//! chapter about the playground says so. Each PAGE is a page of the repository outside the book, whose links are also
+//! checked. This program is not part of `xtask`, because its dependencies take long to build, and `xtask` is built
+//! before every command.
 #![forbid(unsafe_code)]
 #![expect(clippy::print_stdout, clippy::print_stderr, reason = "talking to the person at the terminal is its job")]
 

@@ -30,7 +30,7 @@ pub(crate) fn build(docs: &Path, site: &Path, playground: Option<&Path>) -> Resu
         return Err(Error::NoPlace { chapter: CHAPTER, mark: MARK });
     }
     book.build().map_err(|source| Error::Book(source.into()))?;
-    // Remove the page that a server shows for missing paths. It is the only page that contains the site's path on its
+    // Remove the page that a server shows for missing paths, because it works only if the site is at the root of its
     // server.
     let lost = site.join("404.html");
     fs::remove_file(&lost).map_err(|source| Error::File { verb: "remove", path: lost, source })?;

@@ -1,5 +1,5 @@
 //! Checks the prose of the project. Every cite must name a known source in the standard form, such as
-//! `Waki 2013, Eq. 15` or `RFC 3550, App. A.1`. Phrases from the list of phrases that are hard to read are errors.
+//! `Waki 2013, Eq. 15` or `RFC 3550, App. A.1`. Phrases that are hard to read, listed in `words.rs`, are errors.
 
 mod known;
 mod prose;
@@ -20,8 +20,8 @@ const CITING: [&str; 3] = ["rs", "md", "toml"];
 /// their descriptions are recorded with results.
 const WRITTEN: [&str; 7] = ["rs", "md", "py", "pyi", "js", "mjs", "ts"];
 
-/// The crate whose strings are recorded with results in `docs/results`. The strings are not checked, because they may
-/// only change when all experiments are run again.
+/// The crate whose strings are recorded with results in `docs/results`. The strings are not checked for phrases,
+/// because they may only change when all experiments are run again.
 const RECORDED: &str = "crates/equipoise-papers";
 
 /// Checks all files of the project, and prints each error with its file and line.

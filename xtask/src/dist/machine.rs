@@ -67,7 +67,7 @@ impl Machine {
         Ok(workspace.target(target).join(PROFILE))
     }
 
-    /// Installs Rust's standard library for the architecture, unless it is that of this machine.
+    /// Installs Rust's standard library for the architecture, unless this machine has the architecture.
     pub(crate) fn install_target(self, workspace: &Workspace) -> Result<(), Error> {
         if self.is_here() {
             return Ok(());
@@ -75,16 +75,16 @@ impl Machine {
         workspace.program("rustup").arguments(["target", "add", &self.target()]).run()
     }
 
-    /// Sets the environment variables with which `program`, such as cargo, builds for the architecture with the right
-    /// compilers.
+    /// Sets the environment variables that make `program`, such as cargo, use the compilers and libraries for the
+    /// architecture.
     pub(crate) fn compilers(self, program: Process) -> Process {
         let (target, triplet) = (self.target(), self.triplet());
         let upper = target.to_uppercase().replace('-', "_");
         // Use Debian's (cross) compiler for the architecture.
         let program = program.variable(&format!("CARGO_TARGET_{upper}_LINKER"), format!("{triplet}-gcc"));
         let program = program.variable(&format!("CC_{}", target.replace('-', "_")), format!("{triplet}-gcc"));
-        // The variable names the folder in which the libraries for libbpf are found. It is set for both architectures,
-        // because the build scripts, which run on this machine, and the built program both need libbpf.
+        // Set the folder of the libraries that libbpf needs. Set it for both architectures, because the build scripts,
+        // which run on this machine, and the built program both need libbpf.
         Self::ALL.into_iter().fold(program, |program, machine| {
             let libraries = format!("/usr/lib/{}", machine.triplet());
             program.variable(&format!("LIBBPF_SYS_LIBRARY_PATH_{}", machine.target()), libraries)

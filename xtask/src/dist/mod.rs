@@ -119,10 +119,7 @@ impl<'a> Dist<'a> {
         self.work.join(format!("equipoise-{}", machine.name()))
     }
 
-    /// Returns the size of the command without debug symbols, as text.
-    ///
-    /// # Errors
-    /// [`Error::TooLarge`] if the size is above [`MOST`].
+    /// Returns the size of the command without debug symbols, as text, or an error if the size is above [`MOST`].
     fn size(&self, machine: Machine) -> Result<String, Error> {
         let file = self.program(machine);
         let size =

@@ -8,7 +8,7 @@ use super::{Dist, container, debian, make_anew};
 use crate::error::Error;
 use crate::process::Process;
 
-/// A scenario in the archive; its simulation takes one second.
+/// A scenario in the archive that is quick to simulate.
 const SCENARIO: &str = "share/equipoise/scenarios/demo-short.toml";
 /// Packages that are added to the minimal Debian system.
 const BARE: &str = "--include=systemd,gcc,libc6-dev,clang,pkg-config";
@@ -43,8 +43,8 @@ fn program(machine: Machine, tree: &Path) -> Vec<PathBuf> {
     if machine.is_here() {
         vec![program]
     } else {
-        // qemu uses the C library of the other architecture at its usual path, where it was installed with libelf. The
-        // folder of the cross compiler has another C library, whose loader does not match, so that threads never start.
+        // Without the option `-L`, qemu uses the C library that was installed with the other architecture's libelf.
+        // With the C library in the folder of the cross compiler, threads never start.
         vec!["qemu-aarch64-static".into(), program]
     }
 }

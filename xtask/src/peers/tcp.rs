@@ -1,5 +1,6 @@
 //! Runs bulk TCP flows over a dumbbell network in other simulators (peers), to validate Equipoise's TCP. The flows run
-//! with all network settings, TCP variants, numbers of flows and seeds. The results are written to one CSV file.
+//! with each combination of a network setting and the selected TCP variants, numbers of flows and seeds. The results
+//! are written to one CSV file.
 
 use std::path::PathBuf;
 

@@ -1,8 +1,8 @@
 //! A rate controller for a program with its own network code. The program reports the packets that it sends and the
 //! feedback that it receives; the controller returns a rate and the time at which the next packet may be sent.
 //!
-//! The handle uses a [`Guest`](equipoise_session::guest::Guest), which limits the rate to twice the rate at which
-//! packets arrived according to feedback, and which lowers the rate if no feedback arrives.
+//! The handle uses a [`Guest`](equipoise_session::guest::Guest), which limits the rate to twice the delivery rate that
+//! feedback shows, and which lowers the rate if no feedback arrives.
 
 mod handle;
 
@@ -49,7 +49,8 @@ pub struct eq_controller_options {
     pub feedback: i32,
     /// Size of a full IP packet in bytes, with headers; default 1240.
     pub packet_size: u32,
-    /// Pacing rate of the packets of a frame, as a multiple of the controller's rate; default 1.5, at least 1.
+    /// Pacing rate of the packets of a frame, as a multiple of the controller's rate; default 1.5, also for values
+    /// below 1.
     pub pacing: f64,
     /// Time between two decisions of controllers that decide once per interval, such as "ap", in ns; default 250 ms.
     pub interval_ns: i64,
@@ -99,8 +100,9 @@ pub struct eq_controller_status {
     pub reports: u64,
     /// Number of feedback reports that were refused, because they report packets as arrived that were never sent.
     pub refused: u64,
-    /// The controller's mode: "delay", "rival" or "policed"; NULL for a controller without modes. The text belongs to
-    /// the library.
+    /// The controller's mode: "delay" (it keeps the queueing delay at the target), "rival" (it competes with a flow
+    /// that fills the queue) or "policed" (it stays below the rate of a policer, or tests for one); NULL for a
+    /// controller without modes. The text belongs to the library.
     pub mode: *const c_char,
     /// The controller's estimate of the bottleneck's capacity, in bit/s.
     pub capacity_bps: f64,
@@ -217,8 +219,8 @@ pub unsafe extern "C" fn eq_controller_free(controller: *mut eq_controller) {
 
 /// Reports that a packet of `size` bytes, with all headers, was sent at `now_ns`. `number` identifies the packet in
 /// feedback. For EQ_FEEDBACK_TWCC it is the transport-wide sequence number, and for EQ_FEEDBACK_RFC8888 the RTP
-/// sequence number; only the lower 16 bits of both are used. For arrays it is any number that increases from packet to
-/// packet. `ssrc` is the packet's SSRC and is only used for EQ_FEEDBACK_RFC8888.
+/// sequence number; only the lower 16 bits of both are used. For EQ_FEEDBACK_ARRIVALS and EQ_FEEDBACK_ACKS it is any
+/// number that increases from packet to packet. `ssrc` is the packet's SSRC and is only used for EQ_FEEDBACK_RFC8888.
 ///
 /// # Safety
 /// `controller` is null or a controller that no other thread uses at the same time.
@@ -257,8 +259,8 @@ pub unsafe extern "C" fn eq_controller_frame(
     unsafe { with(controller, tell) }
 }
 
-/// Reports that nothing waits to be sent from `now_ns` on. From then on, the sender is limited by the application and
-/// not by the rate. Call this function whenever the last waiting packet has been sent.
+/// Reports that nothing waits to be sent from `now_ns` on. This tells the controller that the application, and not the
+/// rate, limits the sender. Call this function whenever the last waiting packet has been sent.
 ///
 /// # Safety
 /// `controller` is null or a controller that no other thread uses at the same time.
@@ -275,8 +277,8 @@ pub unsafe extern "C" fn eq_controller_idle(controller: *mut eq_controller, now_
 /// Processes a decrypted RTCP datagram that arrived at `now_ns`. Feedback of the kind for which the controller was
 /// created is applied: transport-wide or RFC 8888. Other RTCP packets are ignored.
 ///
-/// Returns EQ_OK, EQ_E_FEEDBACK if the datagram or its feedback is malformed, or if the feedback reports packets that
-/// were never sent, EQ_E_STATE if the controller was created for arrays, EQ_E_HANDLE or EQ_E_ARGUMENT.
+/// Returns EQ_OK, EQ_E_FEEDBACK if the datagram or its feedback is malformed, or if the feedback reports packets as
+/// arrived that were never sent, EQ_E_STATE if the controller was created for arrays, EQ_E_HANDLE or EQ_E_ARGUMENT.
 ///
 /// # Safety
 /// `controller` is null or a controller that no other thread uses at the same time; `data` has `length` readable bytes.

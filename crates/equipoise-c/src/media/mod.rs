@@ -22,7 +22,7 @@ pub const EQ_PAYLOAD_RTP: i32 = 1;
 /// Maximum length of the payload of one write or one read, in bytes.
 pub const EQ_PAYLOAD_MAX: usize = 262_144;
 
-/// Reads the key that sender and receiver of a session share. Returns `None` if `insecure` is set.
+/// Reads the key that sender and receiver of a session share. Returns `None` if `key` is null and `insecure` is set.
 ///
 /// # Safety
 /// `key` is null or a C string.

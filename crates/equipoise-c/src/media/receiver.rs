@@ -23,7 +23,7 @@ use crate::time::span_or;
 pub const EQ_GOES_ON: i32 = 0;
 /// The session ended because the sender sent an RTCP BYE packet.
 pub const EQ_GOODBYE: i32 = 1;
-/// The session ended because no packet arrived from the sender for idle_ns.
+/// The session ended because no packet arrived from the sender for too long.
 pub const EQ_SILENCE: i32 = 2;
 /// The session ended because the receiver was closed or failed.
 pub const EQ_STOPPED: i32 = 3;
@@ -40,9 +40,10 @@ pub struct eq_receiver_options {
     pub insecure: i32,
     /// Maximum number of sessions at the same time; default 1000.
     pub most_sessions: u32,
-    /// A session ends if no packet arrives from its sender for this time, in ns; default 30 s.
+    /// A session ends if no packet arrives from its sender for this time, in ns; default 30 s. Before the first packet,
+    /// the limit is at most 5 s.
     pub idle_ns: i64,
-    /// How long a missing packet delays the delivery of later packets, in ns; default 100 ms.
+    /// Maximum time for which a missing packet delays the delivery of later packets, in ns; default 100 ms.
     pub hold_ns: i64,
 }
 
@@ -269,9 +270,9 @@ pub unsafe extern "C" fn eq_receiver_fd(receiver: *const eq_receiver) -> i32 {
     value(|| Ok(unsafe { receiver.as_ref() }.ok_or_else(Fault::no_handle)?.inbox.descriptor())).unwrap_or(-1)
 }
 
-/// Stores the next session that a sender opened in `*session`. Waits at most `timeout_ms` milliseconds: 0 does not
-/// wait, a negative value waits without limit. Close the session with eq_session_close. Up to 128 sessions may wait to
-/// be accepted.
+/// Accepts the next session that a sender opened, and stores it in `*session`. Waits at most `timeout_ms` milliseconds:
+/// 0 does not wait, a negative value waits without limit. Close the session with eq_session_close. Up to 128 sessions
+/// may wait to be accepted.
 ///
 /// Returns EQ_OK, EQ_AGAIN, EQ_END after eq_receiver_stop or if the receiver failed, EQ_E_SYSTEM if the system has no
 /// descriptor left for the session, EQ_E_HANDLE or EQ_E_ARGUMENT.

@@ -58,7 +58,7 @@ pub struct eq_sender_options {
     pub ssrc: u32,
     /// RTP payload type for the payload EQ_PAYLOAD_STREAM; default 96.
     pub payload_type: u32,
-    /// Time between two requests for a report from the receiver, in ns; default 1 s.
+    /// Interval at which the sender requests reports from the receiver, in ns; default 1 s.
     pub report_interval_ns: i64,
     /// How long eq_sender_open waits for the receiver's answer, in ns; default 5 s.
     pub patience_ns: i64,
@@ -146,7 +146,8 @@ pub struct eq_sender_status {
     pub round_trip_s: f64,
     /// 1 if the session is over.
     pub is_over: i32,
-    /// The reason for the rate, as in eq_controller_why; "" before the first decision. The text belongs to the library.
+    /// The reason for the rate, as in eq_controller_why; "" until a report has arrived and the controller has decided.
+    /// The text belongs to the library.
     pub why: *const c_char,
 }
 
@@ -290,8 +291,8 @@ impl eq_sender {
         }
     }
 
-    /// Ends the session and returns its final counters. Returns `None` if the sender was stopped, or if waiting data
-    /// was not sent before the timeout.
+    /// Ends the session and returns its final counters. Returns `None` if the sender was stopped, or if the session did
+    /// not end before the timeout.
     fn close(self, timeout_ms: i32) -> Result<Option<Summary>, Fault> {
         let Self { media, runtime, events, .. } = self;
         let (deadline, is_stopped) = (Deadline::after_ms(timeout_ms), events.is_stopped());
@@ -324,8 +325,8 @@ impl From<Summary> for eq_sender_summary {
 /// Opens a session to the receiver at "host:port", and waits for the receiver's answer. The receiver is `equipoise
 /// receive` or a program that uses eq_receiver_open or the Rust library. Close the session with eq_sender_close.
 ///
-/// Returns EQ_OK, EQ_E_PEER if no receiver with the same key answers, EQ_E_KEY, EQ_E_NAME, EQ_E_VALUE, EQ_E_ARGUMENT or
-/// EQ_E_SYSTEM.
+/// Returns EQ_OK, EQ_E_PEER if no receiver with the same key answers or if the receiver refuses the session, EQ_E_KEY,
+/// EQ_E_NAME, EQ_E_VALUE, EQ_E_ARGUMENT or EQ_E_SYSTEM.
 ///
 /// # Safety
 /// `address` and the strings in `options` end with a zero byte, `options` begins with its size, and `sender` is
@@ -440,8 +441,8 @@ pub unsafe extern "C" fn eq_sender_stop(sender: *const eq_sender) -> eq_error {
 /// with an RTCP BYE packet, and frees the sender; NULL is allowed. `summary` may be NULL; otherwise set
 /// summary->struct_size before the call.
 ///
-/// Returns EQ_OK, EQ_AGAIN if the timeout left data unsent or eq_sender_stop was called before, or EQ_E_SYSTEM if the
-/// session failed before this call. The sender is freed in any case.
+/// Returns EQ_OK, EQ_AGAIN if the session did not end before the timeout or eq_sender_stop was called before,
+/// EQ_E_SYSTEM if the session failed before this call, or EQ_E_ARGUMENT. The sender is freed in any case.
 ///
 /// # Safety
 /// `sender` is null or open, and no other call uses it now or later. `summary` is null, or points to a structure that

@@ -2,7 +2,7 @@
 //!
 //! A handle is a small number, like a file descriptor. A handle with a local address receives the first flow that
 //! arrives at this address. A handle with a destination sends a flow to this destination. A handle can do both. The
-//! application does not see whether TCP or RTP carries its data units.
+//! same calls are used whether TCP or RTP carries the data units.
 
 mod handle;
 mod settings;
@@ -28,7 +28,7 @@ pub const EQ_DONTWAIT: c_int = 1;
 pub struct eq_pair_status {
     /// sizeof(eq_pair_status), set by the caller.
     pub struct_size: usize,
-    /// The last rate of IP packets that TCP measured or that was set for RTP, in bit/s; 0 before the first rate.
+    /// The latest rate of IP packets, measured for TCP or set for RTP, in bit/s; 0 before the first rate.
     pub rate_bps: u64,
     /// TCP's congestion window, in bytes.
     pub window_bytes: u64,
@@ -60,7 +60,8 @@ unsafe impl Growing for eq_pair_status {
 }
 
 /// Opens a handle of a flow pair. If `local_addr` is an IPv4 or IPv6 address, the handle can receive a flow there, over
-/// TCP and UDP with the same port number. If `local_addr` is NULL, the handle can only send.
+/// TCP and over UDP. The UDP port has the same number as the TCP port if that UDP port is free, and otherwise any free
+/// number. If `local_addr` is NULL, the handle can only send.
 ///
 /// Returns the handle, which is not negative, or EQ_E_ARGUMENT or EQ_E_SYSTEM.
 ///

@@ -66,8 +66,8 @@ pub(crate) struct Rtt {
 /// Which acknowledgements are samples.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Acks {
-    /// Acknowledgements of exactly two segments, which no delayed-ACK timer triggered (Waki 2013)
+    /// Only acknowledgements of exactly two segments, because the delayed-ACK timer does not trigger these (Waki 2013)
     Pair,
-    /// All of them
+    /// Every acknowledgement of new data
     Every,
 }

@@ -8,7 +8,8 @@ use crate::error::{CliError, PaperError};
 use crate::outcome::Outcome;
 use crate::output::{Output, say};
 
-/// Maximum number of RTP streams, and of round trips, that the printed text describes.
+/// Maximum number of RTP streams, and of pairs of a sender and a receiver with round-trip times, that the printed text
+/// describes.
 const SHOWN: usize = 20;
 
 /// Runs `equipoise capture rtp`.

@@ -141,7 +141,7 @@ pub(crate) fn controllers() -> Outcome {
     Outcome::Complete
 }
 
-/// Appends the description of a rate controller or window law to `text`.
+/// Appends the description of a controller, scheduler or traffic model to `text`.
 fn describe<C, X>(text: &mut String, entry: &Entry<C, X>) {
     // Writing to a `String` never fails, so the result is ignored.
     let _ = writeln!(text, "{}\n  {}\n  source: {}", entry.name, entry.summary, entry.source);

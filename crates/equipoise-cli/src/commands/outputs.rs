@@ -23,7 +23,7 @@ pub(super) struct Outputs {
     log: Option<Output>,
     packets: Option<(Output, PacketLines)>,
     qlog: Option<QlogFiles>,
-    /// The last error that occurred while an output was written during the run.
+    /// The first error that occurred while an output was written during the run.
     error: Option<CliError>,
 }
 

@@ -1,4 +1,4 @@
-//! Writes the files of `--qlog`: a folder with one file for each end of each session.
+//! Writes the files of `--qlog`: a folder with one file for each end of each session and flow pair.
 
 use std::fs;
 use std::path::Path;

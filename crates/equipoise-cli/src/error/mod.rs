@@ -81,7 +81,7 @@ pub(crate) enum CliError {
     #[error("the simulated run failed")]
     Sim(#[from] SimError),
     /// An output file, an output folder or the socket of `--rate-socket` cannot be created. This is detected before the
-    /// first run or session, except for the socket.
+    /// first run or session.
     #[error("cannot write {}", path.display())]
     Output {
         /// The path of the output file.

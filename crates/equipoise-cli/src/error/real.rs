@@ -10,7 +10,8 @@ use equipoise_lab::live::LiveError;
 use equipoise_net::KeyError;
 use thiserror::Error;
 
-/// Errors with real packets: sessions between hosts, live runs, emulated links, the kernel's congestion control.
+/// Errors of the commands that use real packets: sessions between hosts, live runs, emulated links, and the kernel's
+/// congestion control.
 #[derive(Debug, Error)]
 pub(crate) enum RealError {
     /// The shared key is missing.
@@ -32,10 +33,10 @@ pub(crate) enum RealError {
         /// The permission bits of the key's file.
         mode: u32,
     },
-    /// A new key cannot be written to its file.
+    /// A new key cannot be written.
     #[error("cannot write a key to {}", path.display())]
     KeyNotWritten {
-        /// The path of the key's file, which could not be written.
+        /// The path of the key's file; `-` for standard output.
         path: PathBuf,
         /// The error that the operating system reported.
         source: io::Error,
@@ -48,12 +49,12 @@ pub(crate) enum RealError {
         /// Why the secret is not a valid key.
         source: KeyError,
     },
-    /// The system found no address for the host name.
+    /// The host name has no address, or none of the address family that the user requested with `-4` or `-6`.
     #[error("cannot find {host}")]
     Host {
         /// The host name that the user gave.
         host: String,
-        /// The error of the name lookup.
+        /// The error of the name lookup, or `AddrNotAvailable` if all addresses are of the other family.
         source: io::Error,
     },
     /// The configuration of the controller is invalid.
@@ -122,10 +123,10 @@ pub(crate) enum RealError {
     /// Two outputs would go to standard output.
     #[error("two outputs would be mixed on standard output")]
     StdoutTwice,
-    /// The server for the live page or for the metrics could not start.
+    /// The server for the live page or for the metrics, or the thread of the live views, could not start.
     #[error("cannot serve at {place}")]
     Serve {
-        /// The address at which the server should listen.
+        /// The address at which the server should listen, or `a thread`.
         place: String,
         /// The error that the operating system reported.
         source: io::Error,

@@ -15,7 +15,8 @@ pub(crate) struct Ends {
     /// UDP port of the receiver
     #[arg(short, long, default_value_t = 5004)]
     pub(crate) port: u16,
-    /// File with the shared key, as `equipoise keygen` writes it [default: the environment variable `EQUIPOISE_KEY`]
+    /// File with the shared key, as `equipoise keygen` writes it [default: the key in the environment variable
+    /// `EQUIPOISE_KEY`]
     #[arg(long, value_name = "FILE", conflicts_with = "insecure")]
     pub(crate) key: Option<PathBuf>,
     /// Neither encrypt nor authenticate: anyone on the path can read the session, forge packets, and change its rate
@@ -91,7 +92,7 @@ pub(crate) struct Send {
     /// Highest rate, in total over all paths
     #[arg(long, value_name = "RATE", default_value = "15M")]
     pub(crate) max_rate: Rate,
-    /// Send at a constant rate instead of a controller's, such as 3M
+    /// Send at this constant rate, such as 3M, instead of at a controller's rate
     #[arg(short, long, value_name = "RATE", conflicts_with_all = ["controller", "set"])]
     pub(crate) bitrate: Option<Rate>,
     /// Set a parameter of the controller
@@ -176,7 +177,7 @@ pub(crate) enum EcnField {
     Ect1,
 }
 
-/// A format of feedback by packet.
+/// A format of per-packet feedback.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum FeedbackFormat {
     /// Congestion control feedback, with ECN marks, and times in units of 1/1024 s
@@ -219,14 +220,14 @@ pub(crate) struct Receive {
     /// Forward the packets of `send --audio` to this address or local port [default: that of --rtp]
     #[arg(long, value_name = "ADDRESS", value_parser = local, requires = "rtp")]
     pub(crate) audio: Option<SocketAddr>,
-    /// Forward RTP from this local address or port, and receive RTCP there; requests for key frames go to the sender [default:
-    /// any free port]
+    /// Local address or port from which RTP is forwarded and at which RTCP arrives; requests for key frames go to the
+    /// sender [default: any free port]
     #[arg(long, value_name = "ADDRESS", value_parser = local, requires = "rtp")]
     pub(crate) rtcp: Option<SocketAddr>,
     /// Time to wait for a missing packet before the next one is delivered
     #[arg(long, value_name = "TIME", default_value = "100 ms")]
     pub(crate) hold: Span,
-    /// Let the sender retransmit missing packets that can still arrive within --hold; not over several paths
+    /// Let the sender retransmit missing packets that can still arrive within --hold; not for zeros or several paths
     #[arg(long)]
     pub(crate) repair: bool,
     /// Seconds without a packet after which a session ends

@@ -175,7 +175,7 @@ impl Relay {
 /// Maximum number of audio packets that are discarded when the session opens: 5000 packets of 20 ms are 100 s of audio.
 const MOST_LATE: usize = 5000;
 
-/// Forwards the packets that arrive at the audio port `socket`, except those with the SSRC `video`.
+/// Forwards the RTP packets that arrive at the audio port `socket`, except those with the SSRC `video`.
 fn forward_audio(socket: &UdpSocket, video: u32, payloads: &PayloadSender, stop: &AtomicBool, given: &Given) {
     let mut buffer = vec![0; 65_536];
     // Packets that arrived before the session opened are too late and are discarded. The number of discarded packets is

@@ -2,8 +2,8 @@
 
 use super::results::{Direction, Interval, ReceiveEnd, ReceiveInterval, SendInterval, Sum, Sums};
 
-/// Decides when a header is printed: before the first line of a direction (sent or received), then before every 20th
-/// further line of this direction.
+/// Decides when a header is printed: at the first call of `next` for a direction (sent or received), then at every 20th
+/// further call for this direction.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Heads {
     sent: usize,
@@ -28,7 +28,7 @@ const SENT: &str =
 
 const RECEIVED: &str = "     time     received  packets   delay since the first     95 % within    jitter    lost\n";
 
-/// Returns the lines that show an interval and the interval's paths, labelled with `name`.
+/// Returns a line that begins with `name` and shows an interval, and one line for each of the interval's paths.
 pub(super) fn interval(name: &str, interval: &Interval) -> Vec<String> {
     match interval {
         Interval::Sent(interval) => sent(name, interval),

@@ -41,8 +41,8 @@ fn key(ends: &Ends) -> Result<Option<Key>, RealError> {
     Key::from_base64(&text).map(Some).map_err(|source| RealError::Key { from, source })
 }
 
-/// Reads a key file. A file that other users can read is refused. A pipe, as created by `<(…)` in a shell, is private
-/// and is accepted.
+/// Reads a key file. A file that gives other users any permission is refused. A pipe, as created by `<(…)` in a shell,
+/// is private and is accepted.
 fn read_key(path: &Path) -> Result<String, RealError> {
     let unreadable = |source| RealError::KeyFile { path: path.to_path_buf(), source };
     let metadata = fs::metadata(path).map_err(unreadable)?;

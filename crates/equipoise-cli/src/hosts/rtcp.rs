@@ -13,8 +13,8 @@ use equipoise_session::wire::key_frames::{KeyFrameFeedback, KeyFrameRequest, enc
 use equipoise_session::wire::rtcp::{encode_cname, encode_receiver_report, parse_compound};
 
 /// Forwards the decoder's key-frame requests, which arrive at `socket`, to the senders of the requested SSRCs, until
-/// `stop` is set. The socket also sends the RTP packets to the decoder (RFC 5761), and has a read timeout. Requests
-/// from hosts other than the decoder's host are ignored.
+/// `stop` is set. The socket also sends the RTP packets to the decoder (RFC 5761). It needs a read timeout, so that the
+/// thread notices `stop`. Requests from hosts other than the decoder's host are ignored.
 pub(super) fn from_decoder(socket: UdpSocket, decoder: SocketAddr, key_frames: KeyFrames, stop: Arc<AtomicBool>) {
     thread::spawn(move || {
         let mut buffer = [0; 2048];
@@ -23,7 +23,7 @@ pub(super) fn from_decoder(socket: UdpSocket, decoder: SocketAddr, key_frames: K
                 Ok((length, from)) if from.ip().to_canonical() == decoder.ip().to_canonical() => {
                     ask(buffer.get(..length).unwrap_or_default(), &key_frames);
                 }
-                // An ICMP error only means that the decoder does not listen yet, so errors are ignored.
+                // An error is a read timeout, or an ICMP error because the decoder does not listen yet.
                 Ok(_) | Err(_) => {}
             }
         }

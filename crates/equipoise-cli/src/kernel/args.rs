@@ -66,7 +66,7 @@ pub(crate) struct Parameters {
 }
 
 impl Parameters {
-    /// Returns these parameters. A parameter that the user does not set has its value in `before`.
+    /// Returns these parameters. A parameter that the user does not set keeps its value from `before`.
     pub(crate) fn over(&self, before: equipoise_kernel::Parameters) -> equipoise_kernel::Parameters {
         equipoise_kernel::Parameters {
             gamma: self.gamma.unwrap_or(before.gamma),

@@ -87,11 +87,12 @@ pub(crate) enum Aqm {
     FqCodel,
     /// Arriving packets at random, more often the longer the delay is (RFC 8033)
     Pie,
-    /// Packets of two queues, one with low latency for traffic marked ECT(1) (RFC 9332)
+    /// Packets more often the longer the delay is, with a second queue of low latency for traffic marked ECT(1)
+    /// (RFC 9332)
     Dualpi2,
 }
 
-/// The same options twice: for both directions, and for the reverse direction.
+/// Defines the options of a path. They exist twice: for both directions, and for the reverse direction.
 macro_rules! path_options {
     ($(#[$doc:meta])* $name:ident, $prefix:literal, $heading:literal) => {
         $(#[$doc])*

@@ -89,7 +89,7 @@ pub(crate) struct PaperRun<P: ValueEnum + std::marker::Send + Sync + 'static> {
     /// Figures and other parts to run
     #[arg(value_name = "PART", default_value = "all")]
     pub(crate) parts: Vec<P>,
-    /// Number of runs of every experiment [default: as in the paper, and up to 10000 for rare events]
+    /// Number of runs of every experiment [default: as in the paper, and up to 4000 for rare events]
     #[arg(long, value_parser = clap::value_parser!(u32).range(1..=100_000), conflicts_with = "quick")]
     pub(crate) runs: Option<u32>,
     /// Do only a few runs, to test that the experiment works; they are too few for a verdict, so no verdict is given
@@ -122,7 +122,7 @@ pub(crate) enum WakiPart {
     Fig14,
     /// Beyond the paper: how often the printed law diverges, compared with the robust law
     Runaway,
-    /// The paper's future work: b learned instead of given
+    /// The paper's future work: the coefficient b learned instead of given
     Learning,
     /// All of these
     All,
@@ -171,8 +171,8 @@ pub(crate) enum KodamaPart {
     Fig15,
     /// Bandwidth measured with the connection's own segments, with Fig. 3
     Inline,
-    /// Beyond the thesis: the mechanisms of Symbiosis in other laws, and other laws in the scenarios of the thesis and
-    /// next to Symbiosis
+    /// Beyond the thesis: the mechanisms of Symbiosis in other laws, other laws in the thesis's scenarios, and other
+    /// laws next to Symbiosis
     Beyond,
     /// All of these
     All,
@@ -199,7 +199,7 @@ pub(crate) enum TobePart {
     /// The 16 cases of Table 4 by three metrics, with Fig. 28, 30 and 31
     #[value(aliases = ["fig28", "fig30", "fig31"])]
     Fig29,
-    /// Beyond the paper: many flows, RAP and TFRC, AP below TPBA's ceiling
+    /// Beyond the paper: many flows, RAP and TFRC instead of TPBA, and AP limited to the rate that TPBA's probing finds
     Beyond,
     /// All of these
     All,

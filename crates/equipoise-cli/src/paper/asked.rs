@@ -85,7 +85,7 @@ pub(super) fn tobe_parts(asked: TobePart) -> Vec<tobe1999::Part> {
     }
 }
 
-/// Returns the requested parts. `all` includes the parts that need measured pairs of paths only if `--pairs` is given.
+/// Returns the requested parts. `all` includes the part `pairs` only if `has_pairs` is set.
 pub(super) fn asvarujanon_parts(asked: AsvarujanonPart, has_pairs: bool) -> Vec<asvarujanon2014::Part> {
     use asvarujanon2014::Part;
     match asked {

@@ -20,7 +20,7 @@ pub(crate) enum Suite {
   equipoise suite rfc8867 5.1/100ms-udp --runs 50 --aqm fq_codel
   equipoise suite rfc8867 5.1/50ms-link --live --report live.html", after_long_help = long_help())]
     Rfc8867(Rfc8867),
-    /// Test whether our own control law meets its performance targets (bars), next to the other laws in the same runs
+    /// Test whether our own control law meets its performance targets (bars), next to other laws in the same cases
     #[command(after_help = "Examples:
   equipoise suite bars --report bars.html    # all cases, 10 seeds
   equipoise suite bars --quick               # first variant of each case, 3 seeds

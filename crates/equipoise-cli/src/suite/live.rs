@@ -1,4 +1,4 @@
-//! `equipoise suite --live`: also runs the simulated test cases over real sockets.
+//! `equipoise suite rfc8867 --live`: also runs the simulated test cases over real sockets.
 
 use equipoise_lab::scenario::Catalogue;
 use equipoise_lab::suite::live::{self, Length, Step};
@@ -15,7 +15,7 @@ pub(super) struct Live<'a> {
     items: &'a [Item],
     law: (&'a Catalogue, &'a [String]),
     plan: Plan,
-    /// Whether no text except results may be printed to standard output.
+    /// Whether only result files may go to standard output.
     is_quiet: bool,
 }
 

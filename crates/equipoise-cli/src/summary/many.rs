@@ -42,8 +42,7 @@ impl Column<'_> {
     }
 }
 
-/// Groups flows that have the same metrics into tables. A table contains as many flows as fit into the terminal's
-/// width.
+/// Groups flows that have the same metrics into tables. A table contains as many flows as fit into [`WIDTH`].
 fn tables<'a>(summaries: &'a [FlowSummary], flows: &[FlowResult]) -> Vec<Vec<Column<'a>>> {
     let column = |(summary, flow): (&'a FlowSummary, &FlowResult)| {
         let of = flow.controller.as_ref().map(|controller| format!(" ({controller})")).unwrap_or_default();
@@ -81,7 +80,8 @@ fn table(columns: &[Column<'_>]) -> String {
     line("", &|column| column.head.clone()) + &rows.collect::<String>()
 }
 
-/// Returns lines that report stalls of the machine, runs that ended early, and notes on the hosts of flow pairs.
+/// Returns lines that report stalls of the machine, runs that ended early, and the TCP settings of the hosts that send
+/// flow pairs.
 fn disturbances(runs: &[&Run]) -> Vec<String> {
     let mut lines = Vec::new();
     let stalls: Vec<_> = runs.iter().flat_map(|run| &run.stalls).map(|stall| stall.end_s - stall.start_s).collect();

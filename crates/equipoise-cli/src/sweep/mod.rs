@@ -1,4 +1,4 @@
-//! `equipoise sweep`: runs all combinations of a design's values, and writes the results into one table.
+//! `equipoise sweep`: runs all combinations of a design's values, and can merge the results into one table.
 
 pub(crate) mod args;
 mod meter;

@@ -62,7 +62,8 @@ pub(crate) struct Total {
     pub(crate) packets: u64,
     pub(crate) bytes: u64,
     pub(crate) lost: u64,
-    /// Number of packets whose delay is known, and the sum of these delays in seconds.
+    /// Number of packets in the intervals whose mean delay is known, and the sum of these packets' delays in seconds,
+    /// computed from the means.
     pub(crate) delayed: u64,
     pub(crate) delay_sum_s: f64,
 }

@@ -7,8 +7,8 @@ use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use super::board::DRAWN;
 use super::told::Told;
 
-/// Capacity of a page's queue, in lines. If the queue is full, the page is disconnected. Our choice: the lines of 16
-/// series in ten seconds, if each series has an event every 0.625 s.
+/// Capacity of a page's queue, in lines. If the queue is full, the page is disconnected. Our choice: about 15 seconds,
+/// if each of 16 series has one event per second.
 const MOST_WAITING: usize = 256;
 /// Maximum size, in bytes, of the past events that are kept for pages that connect later. Our choice: about two
 /// minutes, if each of 16 series has one event per second.
@@ -22,7 +22,7 @@ pub(crate) struct Hub {
     open: BTreeMap<u64, (Arc<str>, Option<Arc<str>>)>,
     /// For each of the last [`DRAWN`] series that ended: the line of its opening, and the line of its end.
     ended: VecDeque<[Arc<str>; 2]>,
-    /// The last events, the oldest first, and their total size.
+    /// The last lines of [`tell`](Self::tell), the oldest first, and their total size in bytes.
     kept: VecDeque<Arc<str>>,
     bytes: usize,
     pages: Vec<SyncSender<Arc<str>>>,

@@ -1,8 +1,7 @@
 //! The metrics of a run in the `OpenMetrics` text format.
 //!
 //! Source: `OpenMetrics` 1.0, "Text Format" and "Summary". The text is written directly from the board (the state of
-//! the run). The registry of a library would be a second copy of the board, and existing libraries do not write the
-//! quantiles of a summary.
+//! the run), because the registry of a library would be a second copy of the board.
 
 use std::fmt::Write as _;
 
@@ -77,7 +76,7 @@ impl Page {
         let _ = writeln!(self.text, "equipoise_views_dropped_total {dropped}");
     }
 
-    /// Writes the totals of each direction. They include series that have ended.
+    /// Writes the number of open series and the totals of each direction. The totals include series that have ended.
     fn all(&mut self, board: &Board) {
         let ways: Vec<_> = board.sums.iter().map(|(way, total)| (*way, *total)).collect();
         self.family("sessions", Kind::Gauge, "", "Open sessions, flows or directions of a path.");

@@ -51,8 +51,8 @@ const MOST_EVENTS: usize = 10_000;
 /// Interval at which the terminal is redrawn and pressed keys are read. The views' thread waits at most this long for
 /// events.
 const LOOK: Duration = Duration::from_millis(100);
-/// Maximum time of each wait for the views' thread at the end of the run: for space in its channel, and for its end. On
-/// a busy machine, the thread may have to wait for seconds, because its priority is low.
+/// Maximum time to wait, at the end of the run, for space in the channel to the views' thread, and then again until the
+/// thread has ended. On a busy machine, the thread may have to wait for seconds, because its priority is low.
 const PATIENCE: Duration = Duration::from_secs(5);
 /// Interval at which the sum of the rates of all series is sampled.
 const SUMS: Duration = Duration::from_secs(1);
@@ -314,7 +314,7 @@ impl Drop for Watching {
     }
 }
 
-/// The views' thread: applies events to all views until the channel is closed.
+/// The views' thread: passes events to the board and the hub, and draws the terminal view, until the channel is closed.
 fn watch(queue: &Receiver<Told>, shared: &Shared, mut screenful: Option<Screenful>, stop: &AtomicBool) {
     yield_to_others();
     // Time of the next totals; `None` after the event `Over`, which must be the last one.

@@ -53,8 +53,7 @@ pub(crate) struct Start {
     pub(crate) title: String,
 }
 
-/// A source of measurements that has intervals of its own, such as a session, a flow or one direction of an emulated
-/// path.
+/// Describes a series: a session, a flow or one direction of an emulated path.
 #[derive(Clone, Debug, Serialize)]
 pub(crate) struct Open {
     /// The number of the series, unique in the run.
@@ -100,8 +99,8 @@ impl From<Direction> for Way {
 #[derive(Clone, Debug, Serialize)]
 pub(crate) struct Interval {
     pub(crate) series: u64,
-    /// The end of the interval, in seconds since the run's start. In the measurements of a session, `start_s` and
-    /// `end_s` are counted from the session's start.
+    /// The end of the interval, in seconds since the start of the command's first run. In the measurements, `start_s`
+    /// and `end_s` are counted from the start of the session, or of the flow's own run.
     pub(crate) at_s: f64,
     #[serde(flatten)]
     pub(crate) measured: Measured,

@@ -1,6 +1,6 @@
 //! The terminal view: shows the open series in the terminal and redraws them ten times per second.
 //!
-//! The layout code writes line by line. A layout library would make the code of the terminal view a tenth larger.
+//! The layout code writes line by line. A layout solver would make the machine code of this view a tenth larger.
 
 use std::io::{self, IsTerminal as _};
 use std::os::fd::AsFd;
@@ -84,7 +84,7 @@ impl Screenful {
         self.first = self.first.min(lines.saturating_sub(1));
     }
 
-    /// Whether the user pressed a key that ends the program.
+    /// Whether the user pressed a key that ends the run, or closed the terminal.
     pub(super) const fn is_left(&self) -> bool {
         self.is_left
     }

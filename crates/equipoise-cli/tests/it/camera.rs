@@ -44,7 +44,7 @@ fn decoded(folder: &Folder) -> u64 {
     counts.filter_map(|count| count.parse().ok()).next_back().unwrap_or(0)
 }
 
-/// Whether the Python module `gi` is installed. If it is not, prints why the test is skipped.
+/// Whether Python's GStreamer bindings are installed. If they are not, prints why the test is skipped.
 fn has_gi() -> bool {
     let found = Command::new("/usr/bin/python3")
         .args(["-c", "import gi; gi.require_version('Gst', '1.0')"])
@@ -99,7 +99,8 @@ fn the_commands_of_the_page_carry_a_picture_whose_bitrate_follows_the_path() {
         let within = all.filter(|it| number(&it["start_s"]) >= from && number(&it["end_s"]) <= to);
         within.map(|it| number(&it["rate_bps"])).collect()
     };
-    // The session starts at most one second after the sender's terminal is opened.
+    // The session starts at most one second after the sender's terminal is opened. So the path becomes narrow between
+    // 10 s and 11 s after the start of the session.
     let mean = |rates: &[f64]| rates.iter().sum::<f64>() / rates.len() as f64;
     let (wide, narrow) = (mean(&rates(6.0, 9.0)), mean(&rates(14.0, 18.0)));
     assert!(wide > 1.1e6, "{wide} bit/s over a path that takes 3 Mbit/s");

@@ -10,7 +10,7 @@ use crate::machine::Machine;
 use crate::places::Places;
 use crate::support::{Capture, Folder, Running, installed, scenario};
 
-/// tshark's number for the severity "warning". An error has the number 0x00800000.
+/// The lowest severity that fails a test: tshark's number for "note". A warning has the number 0x00600000.
 const WARNING: u32 = 0x0040_0000;
 
 /// Replacements in the scenario of the short demo that make its run even shorter.

@@ -58,7 +58,7 @@ fn wait_until(start: Instant, seconds: u64) {
     thread::sleep((start + Duration::from_secs(seconds)).saturating_duration_since(Instant::now()));
 }
 
-/// Returns, for each end, the number of detected steps between its wall clock and its monotonic clock.
+/// Returns, for each end, how many steps of its own wall clock it has detected.
 fn noticed(told: &Told) -> [Option<u64>; 2] {
     [&told.sender["end"], &told.receiver].map(|end| end["wall_clock_steps"].as_u64())
 }
@@ -162,8 +162,8 @@ fn a_session_clock_that_jumps_or_stalled_is_noticed_and_the_rate_comes_back() {
     for (number, (side, by)) in STEPS.into_iter().enumerate() {
         let from = 2 * (at(number) as i64 + sender_ahead) as usize;
         sender_ahead += if side == 0 { by } else { 0 };
-        // If the sender's clock is set forwards, or the receiver is suspended, six intervals of half a second contain
-        // no media.
+        // If the sender's clock is set forwards, or the receiver is suspended, no media arrives in six intervals of
+        // half a second.
         let until = from + if (side == 0) == (by > 0) { 6 } else { 0 };
         let (before, least) = around(&told.rates(), from, WATCHED);
         let rates = told.rates();
@@ -173,9 +173,8 @@ fn a_session_clock_that_jumps_or_stalled_is_noticed_and_the_rate_comes_back() {
             NAMES[side],
             back.map_or(f64::NAN, |back| back as f64 / 2.0)
         );
-        // After a step that causes 3 s without media, reports seem to be missing during this time. After three missing
-        // reports, the sender skips every second request, and halves the rate at each skipped request. The minimum rate
-        // is checked only for the other steps.
+        // A step that causes 3 s without media also makes reports count as missing, so the sender halves the rate
+        // several times. The minimum rate is checked only for the other steps.
         let is_silence = (side == 0) == (by > 0);
         assert!(is_silence || least > 0.2 * before, "at most two halvings: {rates:?}");
         assert!(back.is_some_and(|back| back <= 8), "within 16 report intervals: {rates:?}");

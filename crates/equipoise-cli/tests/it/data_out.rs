@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use crate::support::{Folder, installed, run, said, scenario};
 
-/// tshark's number for the severity "warning". An error has the number 0x00800000.
+/// The lowest severity that fails a test: tshark's number for "note". A warning has the number 0x00600000.
 const WARNING: u32 = 0x0040_0000;
 
 #[track_caller]

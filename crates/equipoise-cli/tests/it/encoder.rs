@@ -12,7 +12,8 @@ use crate::support::{Folder, Running, equipoise, eventually, results, said};
 
 const SSRC: u32 = 0xCAFE_0001;
 
-/// Opens the socket of another program on this host, with the receive timeout `wait`. Returns the socket and its port.
+/// Opens a socket with the receive timeout `wait`, which simulates an encoder or a decoder on this host. Returns the
+/// socket and its port.
 fn program(wait: Duration) -> (UdpSocket, u16) {
     let socket = UdpSocket::bind((Ipv4Addr::LOCALHOST, 0)).expect("a free port");
     socket.set_read_timeout(Some(wait)).expect("a timeout");
@@ -82,8 +83,8 @@ fn what_a_decoder_asks_for_comes_to_the_encoder_and_a_flood_does_not() {
     let steering = eventually("the socket of the rates", || UnixStream::connect(&rates).ok());
     let (post, lines) = mpsc::channel();
     thread::spawn(move || BufReader::new(steering).lines().map_while(Result::ok).try_for_each(|line| post.send(line)));
-    // For one second, the encoder sends 500 media packets per second, and the decoder sends a request for a key frame
-    // with each packet.
+    // For one second, the encoder sends at most 500 media packets per second, and the decoder sends a request for a key
+    // frame with each packet.
     let begin = Instant::now();
     while begin.elapsed() < Duration::from_secs(1) {
         decoder.send_to(&picture_loss(SSRC), source.1).expect("sent");
@@ -113,7 +114,7 @@ fn what_a_decoder_asks_for_comes_to_the_encoder_and_a_flood_does_not() {
     assert!(wanted >= asked.len() as u64, "{wanted} wanted");
     assert!(received["sessions"][0]["end"]["key_frames_asked"].as_u64() >= Some(wanted), "{received}");
     let told = lines.iter().filter(|line| line == "keyframe").count() as u64;
-    // The first line may be missing, because it may have been sent before the test connected to the socket.
+    // The first line may be missing, because the sender may have written it before it accepted the test's connection.
     assert!((1..=wanted).contains(&told), "{told} lines of {wanted}");
 }
 
@@ -175,8 +176,8 @@ fn audio_goes_beside_video_to_its_own_decoder_and_video_has_what_is_left_of_the_
     assert!((930_000..970_000).contains(&first) && (800_000..910_000).contains(&last), "{told:?}");
 }
 
-/// No receiver answers. If the test fails, sessions are opened before the socket, and the user is told that nothing was
-/// run although the receiver has got media.
+/// If it fails, a session is opened before the rate socket, and the user is told that nothing was run although a
+/// receiver may have received media. The test has no receiver.
 #[test]
 fn a_rate_socket_that_cannot_be_made_is_refused_before_a_session_is_opened() {
     let mut command = equipoise();

@@ -281,8 +281,7 @@ fn an_outage_of_ten_seconds_ends_no_session() {
     let told = bench.run(34);
     told.hold("an outage of 10 s");
     let rates = told.rates();
-    // The outage begins 8 s after the sender's first datagram. The first interval begins three round trips after this
-    // datagram.
+    // The outage lasts from 8 s to 18 s after the sender's first datagram, which is in the intervals 16 to 35.
     assert!(rates[24..33].iter().all(|rate| *rate <= MIN * 1.01), "at the lowest rate before it ends: {rates:?}");
     let high = rates[34..].iter().position(|rate| *rate > 2.0 * MIN).expect("it recovers");
     println!("an outage of 10 s: above twice the lowest rate {:.1} s after its end", high as f64 / 2.0);

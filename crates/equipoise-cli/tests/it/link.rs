@@ -32,8 +32,7 @@ fn udp(address: &str) -> UdpSocket {
     socket
 }
 
-/// If it fails, the ECN marks that the link's queue sets are missing in the receiver's report or in the sender's
-/// results.
+/// If it fails, the ECN marks that the link's queue sets are missing in the results of the receiver or the sender.
 #[test]
 fn marks_of_a_relay_come_back_to_the_sender() {
     let folder = Folder::new();
@@ -80,8 +79,8 @@ fn a_relay_delays_both_ways_loses_a_share_and_tells_until_it_is_interrupted() {
     let (len, from) = server.recv_from(&mut buffer).expect("it comes");
     assert!(begin.elapsed() >= Duration::from_millis(30) && &buffer[..len] == b"first");
     assert_eq!(server.recv_from(&mut buffer).expect("it comes twice"), (5, from));
-    // The loss model starts in the good state, in which it forwards the first packet. With the options above, it is in
-    // the bad state for all later packets.
+    // With `--back-loss-burst "100% 0%"`, the loss model forwards the first packet in the good state, and drops all
+    // later packets in the bad state.
     for answer in [b"1", b"2", b"3"] {
         server.send_to(answer, from).expect("sent");
         thread::sleep(Duration::from_millis(1));

@@ -43,8 +43,8 @@ fn number(value: &Value) -> f64 {
     value.as_f64().unwrap_or(f64::NAN)
 }
 
-/// The fast test of this file. After a warm-up of one second, a TCP connection and a session share the link for two
-/// seconds.
+/// The only live run of this file that is not ignored. A TCP connection and a session share the link for a warm-up of
+/// one second and two measured seconds.
 #[test]
 fn a_connection_of_the_kernel_takes_what_a_session_leaves_of_the_link() {
     let folder = Folder::new();
@@ -54,19 +54,19 @@ fn a_connection_of_the_kernel_takes_what_a_session_leaves_of_the_link() {
     let Some(results) = across_namespaces(&folder, &file, &[]) else { return };
     let [media, connection] = [0, 1].map(|flow: usize| &results["runs"][0]["flows"][flow]);
     let media = number(&media["mean_rate_bps"]);
-    // When TCP has filled the queue, some packets of the session's 3 Mbit/s are dropped, too.
+    // When TCP has filled the queue, some packets of the session are dropped, too.
     assert!((2.5e6..3.3e6).contains(&media), "{results}");
     let tcp = &connection["tcp"];
     // Of the 1500 bytes of a packet, 1448 are data. If the queue of 50 packets drains within the two measured seconds,
     // these packets add to the received data.
     let most = (20e6 - media) * 1448.0 / 1500.0 + 50.0 * 1500.0 * 8.0 / 2.0;
     assert!((0.5 * most..most).contains(&number(&tcp["goodput_bps"])), "{results}");
-    // The round-trip time of the path is 20 ms. A full queue adds up to 30 ms.
+    // The round-trip time of the path is 20 ms. The queue adds at most 30 ms.
     assert!((0.020..0.050).contains(&number(&tcp["min_round_trip_s"])), "{results}");
 }
 
-/// The packets of the two connections have 1500 and 1000 bytes. They share a queue of 50 packets, about 25 ms, with the
-/// session.
+/// Two connections, with packets of 1500 and of 1000 bytes, share the link with the session. The delay of a full queue
+/// of 50 packets is about 25 ms.
 #[test]
 #[ignore = "real time: 11 s"]
 fn reno_and_cubic_share_a_bottleneck_with_a_session_and_lie_over_their_simulation() {
@@ -90,7 +90,7 @@ fn reno_and_cubic_share_a_bottleneck_with_a_session_and_lie_over_their_simulatio
             let goodput = number(&tcp["goodput_bps"]);
             assert!(goodput > 1e6, "{goodput}: {run}");
             sum += goodput;
-            // The round-trip time of the path is 20 ms. A full queue adds up to 30 ms.
+            // The round-trip time of the path is 20 ms. The queue adds at most 30 ms.
             assert!((0.020..0.050).contains(&number(&tcp["min_round_trip_s"])), "{run}");
             let samples = tcp["samples"].as_array().expect("a list");
             assert!((85..=96).contains(&samples.len()), "{}", samples.len());
@@ -152,7 +152,7 @@ fn a_transfer_ends_a_rate_is_kept_and_a_stop_is_heard() {
         within.map(|sample| number(&sample["goodput_bps"])).fold(0.0, f64::max)
     };
     assert!(samples.iter().all(|sample| at(sample) > 3.9), "{stopped}");
-    // Data that the kernel had accepted before the stop at 5 s is still sent afterwards.
+    // Data that the kernel had accepted before the stop at 5 s is still sent afterwards, so the check begins at 6.5 s.
     assert!(came(4.0, 5.0) > 3e6 && came(6.5, 8.0) < 1.0, "{stopped}");
 }
 

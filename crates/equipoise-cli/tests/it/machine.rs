@@ -1,7 +1,8 @@
 //! A lock on the machine for tests that take real time. The lock works between threads and between processes, so any
 //! test runner can start the tests. The kernel releases the lock when the test that has it ends, panics or is killed.
 //!
-//! The lock consists of two files, the halves of the machine. All tests lock them in the same order.
+//! The lock consists of two files, so that two tests that each need half of the machine can run at the same time. All
+//! tests lock the files in the same order, so that no two tests wait for each other.
 
 use std::env;
 use std::fs::File;

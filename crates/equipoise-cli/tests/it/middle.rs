@@ -157,8 +157,8 @@ pub(crate) struct Counted {
 }
 
 /// An emulated path with a delay of 10 ms in each direction, and a rate of 5 Mbit/s towards the receiver. For each
-/// datagram, the test returns a list of additional delays in ms, one for each copy: `[]` drops the datagram, `[0]`
-/// forwards it, `[0, 0]` duplicates it, `[50]` delays it by 50 ms.
+/// datagram, the test's function `fate` returns a list of additional delays in ms, one for each copy: `[]` drops the
+/// datagram, `[0]` forwards it, `[0, 0]` duplicates it, `[50]` delays it by 50 ms.
 pub(crate) struct Middle {
     stop: Arc<AtomicBool>,
     counted: Arc<Mutex<Counted>>,
@@ -200,15 +200,15 @@ impl Drop for Middle {
     }
 }
 
-/// If a test returns a delay of at least this value, the path assigns a new address to the sender. The delay in ms is
-/// then the remainder after division by this value.
+/// If `fate` returns a delay of at least this value, the receiver sees the sender at a new port from then on. The delay
+/// in ms is then the remainder after division by this value.
 pub(crate) const NEW_ADDRESS: u64 = 1_000_000;
 
 const RATE: u64 = 5_000_000;
 const WAY: Duration = Duration::from_millis(10);
 
-/// A datagram in flight: its departure time, a number that orders datagrams with the same time, whether it is sent to
-/// the receiver, and its bytes.
+/// A datagram in flight: the time at which it leaves the path, a number that orders datagrams with the same time,
+/// whether it is sent to the receiver, and its bytes.
 type UnderWay = (Instant, u64, bool, Vec<u8>);
 
 struct Relay {

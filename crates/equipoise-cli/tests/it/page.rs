@@ -54,7 +54,7 @@ impl Terminal {
             .is_ok_and(|it| it.success())
     }
 
-    /// Waits until all commands have ended. Returns whether they succeeded.
+    /// Waits until the shell has ended. Returns whether it succeeded.
     pub(crate) fn wait(&mut self) -> bool {
         self.shell.wait().is_ok_and(|status| status.success())
     }

@@ -57,7 +57,7 @@ fn analysis(capture: &str) -> Value {
 }
 
 /// Compares the results of tshark and of `equipoise capture` for a capture: number, minimum, maximum and mean of the
-/// samples. Returns the number of samples that were compared in this way.
+/// samples. Returns the number of compared samples. Samples of a direction with retransmissions do not count.
 fn compare(capture: &str) -> u64 {
     let mut theirs = tshark(capture);
     let ours = analysis(capture);

@@ -42,7 +42,7 @@ fn threads_and_shares_give_the_same_bytes_of_each_point_its_runs() {
     let said = done(&[&arguments(&demo, &folder.file("one"), "2")[..], &["--threads", "1"]].concat());
     assert!(said.contains("9 points, 18 runs, of which 18 were run now"), "{said}");
     done(&[&arguments(&demo, &folder.file("two"), "2")[..], &["--threads", "2", "--quiet"]].concat());
-    // The command that runs the second share needs only the folder, not the scenario.
+    // The second command needs only the folder, in which the first command has stored the sweep.
     done(&[&arguments(&demo, &folder.file("shares"), "2")[..], &["--shard", "2/2"]].concat());
     done(&["sweep", "--out", &folder.file("shares"), "--shard", "1/2"]);
     let one = merged("one");

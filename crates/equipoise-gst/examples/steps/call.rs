@@ -60,7 +60,7 @@ pub(crate) struct Report {
 #[derive(Clone, Debug)]
 pub(crate) struct Phase {
     pub(crate) capacity_bps: f64,
-    /// The bitrate that is requested from the encoder at the time [`SETTLING`] after the phase began.
+    /// The bitrate that is requested from the encoder when the phase has lasted for [`SETTLING`].
     pub(crate) asked_then_bps: f64,
     /// The mean bitrate requested from the encoder.
     pub(crate) asked_bps: f64,

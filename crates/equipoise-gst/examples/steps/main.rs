@@ -1,4 +1,5 @@
-//! Runs two pipelines over a bottleneck whose capacity changes in steps, and prints a table of the results:
+//! Runs a call between a sender's and a receiver's pipeline over a bottleneck whose capacity changes in steps. Prints a
+//! table of the results:
 //!
 //! ```console
 //! $ cargo run --release -p equipoise-gst --example steps

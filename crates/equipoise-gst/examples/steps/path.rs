@@ -33,7 +33,7 @@ pub(crate) struct Seen {
 
 impl Path {
     /// Starts an emulated path from `sender` to `receiver`. The first phase begins at `begin`, and each phase has the
-    /// length `phase`. The capacity changes between two phases.
+    /// length `phase`. The capacity changes from each phase to the next.
     pub(crate) fn new(
         clock: &Clock,
         (begin, phase): (Time, Span),

@@ -114,7 +114,7 @@ impl Bwe {
 
     fn sink_query(&self, pad: &gst::Pad, query: &mut gst::QueryRef) -> bool {
         if query.is_serialized() {
-            // The query must stay in order with the data, so it is passed on when the queue is empty.
+            // The query must stay in order with the data, so it is passed on only when the queue is empty.
             let waits = |state: &mut State| {
                 let is_empty = state.flow.as_ref().is_none_or(Flow::is_empty) && !state.is_passing;
                 state.result.is_ok() && !is_empty
@@ -217,7 +217,7 @@ impl Bwe {
         let result = match turn {
             Turn::Buffer(buffer) => self.src.push(buffer),
             Turn::Event(event) => {
-                // Downstream's reaction to an event is returned with the next buffer.
+                // The result is ignored, because an error downstream is returned for the next buffer, too.
                 self.src.push_event(event);
                 Ok(gst::FlowSuccess::Ok)
             }
@@ -274,7 +274,7 @@ impl Bwe {
         );
     }
 
-    /// Posts an error about the properties on the bus.
+    /// Posts an error on the bus: the properties are invalid.
     fn refuse(&self, error: &SettingsError) -> gst::StateChangeError {
         gst::element_imp_error!(self, gst::LibraryError::Settings, ("{}", Chain(error)));
         gst::StateChangeError

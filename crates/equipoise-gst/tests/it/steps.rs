@@ -11,7 +11,7 @@ fn missing() -> Option<&'static str> {
 }
 
 /// Each phase has a length of 7 s, of which the last 2 s count. The test checks that the bitrate decreases when the
-/// capacity decreases from 2.5 to 0.6 Mbit/s. It requires only about half of the bitrates of a long run, because an
+/// capacity decreases from 2.5 to 0.6 Mbit/s. The required bitrates are about half of those of a long run, because an
 /// encoder lags on a slow machine.
 #[test]
 #[ignore = "real time: 29 s"]

@@ -21,8 +21,8 @@ fn window(port: u16) -> u32 {
     window.unwrap_or_else(|| panic!("no window in {said:?}"))
 }
 
-/// After an idle time, the kernel reduces a connection's window to ten segments or more, or leaves it unchanged. If the
-/// test fails, flow pairs begin their probing periods with such a window, not with the window of their control law.
+/// After an idle time, the kernel may reduce a connection's window, but not below ten segments. If the test fails, flow
+/// pairs begin their probing periods with the kernel's window, not with the window of their control law.
 #[test]
 fn a_connection_takes_the_window_that_was_set_when_it_sends_again_and_has_its_law_otherwise() {
     the_window_is_taken(&["reno"]);
@@ -58,7 +58,7 @@ fn the_window_is_taken(laws: &[&str]) {
         // the connection sends again.
         sleep(Duration::from_millis(500));
         let grown = window(port);
-        // An idle time reduces the kernel's window to ten segments or more. One value is above ten, one below.
+        // An idle time does not reduce the window below ten segments. One value is above ten, one below.
         for segments in [13, 4] {
             preset.set(stream.as_fd(), segments).expect("a connection");
             sleep(Duration::from_millis(500));

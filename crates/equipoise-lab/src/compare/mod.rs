@@ -1,7 +1,7 @@
 //! Compares several variants of a scenario on the same seeds.
 //!
 //! The same seed generates the same background traffic in each variant, so differences are computed run by run. Random
-//! effects that both variants share cancel out, so fewer runs are enough for a decision.
+//! effects that the variants share cancel out, so fewer runs are enough for a decision.
 
 mod over_time;
 mod pareto;
@@ -91,10 +91,10 @@ pub enum CompareError {
     Run(#[from] SimError),
 }
 
-/// Runs every variant on the same seeds and compares each variant with the first one. `flow` names the flow whose delay
-/// and rate decide which variants are Pareto-optimal. If `flow` is `None`, that flow is the only session that all
-/// variants have in common; if they have no session in common, it is the only flow that they have in common. `progress`
-/// is called with the completed share of the runs, 0 to 1.
+/// Runs every variant on the same seeds and compares each variant with the first one. The delay and rate of the flow
+/// named `flow` decide which variants are Pareto-optimal. `None` selects the only session that all variants have in
+/// common or, if they have no session in common, the only flow that they have in common. `progress` is called with the
+/// completed share of the runs, 0 to 1.
 ///
 /// # Errors
 /// [`CompareError`] if the variants cannot be compared, which is checked before the first run, or if a run fails.

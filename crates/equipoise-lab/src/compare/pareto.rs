@@ -13,8 +13,8 @@ pub struct Place {
     pub delivered_rate_bps: Option<Mean>,
     /// Mean one-way delay, in seconds; `null` for a TCP flow.
     pub delay_mean_s: Option<Mean>,
-    /// Whether this variant is Pareto-optimal by its means: no other variant has a lower delay without a lower rate, or
-    /// a higher rate without a higher delay. `null` if delay or rate was not measured.
+    /// Whether this variant is Pareto-optimal by its means: every other variant has a lower rate, a higher delay, or
+    /// the same rate and delay. `null` if delay or rate was not measured.
     pub is_pareto_optimal: Option<bool>,
 }
 
@@ -92,7 +92,7 @@ mod tests {
     }
 
     proptest! {
-        /// If it fails, no point is optimal, or a point that is not optimal is not dominated by an optimal one.
+        /// If it fails, no point is optimal, or the optimal points do not dominate exactly the other points.
         #[test]
         fn the_front_beats_all_others(points in proptest::collection::vec((0..9u8, 0..9u8), 1..12)) {
             let points: Vec<_> = points.into_iter().map(|(rate, delay)| (f64::from(rate), f64::from(delay))).collect();

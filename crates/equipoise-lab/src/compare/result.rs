@@ -87,7 +87,7 @@ pub enum Word {
     Less,
     /// More than the first variant: the confidence interval is above zero.
     More,
-    /// The same value as the first variant for each seed that has a value in both variants.
+    /// The same value as the first variant for all seeds with a value in both variants, which are at least two.
     Equal,
     /// The confidence interval contains zero, or there is no interval.
     Undecided,

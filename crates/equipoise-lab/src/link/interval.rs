@@ -2,7 +2,8 @@ use equipoise_net::{BridgeSample, Time};
 use equipoise_path::link::LinkStats;
 use serde::Serialize;
 
-/// Counters of one direction of the path in one interval. Rates and sizes are those of whole IP packets, headers included.
+/// Counters of one direction of the path in one interval. Rates and sizes are those of whole IP packets,
+/// headers included.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct LinkInterval {
     /// Start of the interval, in seconds since the path's start.
@@ -23,7 +24,7 @@ pub struct LinkInterval {
     pub packets_dropped: u64,
     /// Packets that a queue marked with ECN instead of dropping them.
     pub packets_marked: u64,
-    /// Packets in flight at the end of the interval.
+    /// Packets in the queue or in flight at the end of the interval.
     pub packets_in_flight: u64,
     /// Number of packets waiting in the queue, averaged over the interval.
     pub queue_mean_packets: Option<f64>,

@@ -28,7 +28,7 @@ const LOOK: Span = Span::from_millis(20);
 /// What a path reports while it runs.
 #[derive(Clone, Debug, PartialEq)]
 pub enum LinkNews {
-    /// The path is ready. If the path is a relay, the address is the one on which it listens.
+    /// The path is ready. For [`Ends::Udp`], contains the address on which the path listens.
     Ready(Option<SocketAddr>),
     /// A sampling interval is over.
     Interval {
@@ -99,10 +99,10 @@ pub struct LinkReport {
     pub clients: u64,
     /// Packets lost at the program's own sockets, by cause.
     pub sockets: SocketLosses,
-    /// Number of Ethernet frames with several segments, left unsegmented for hardware offload, that this program
-    /// segmented.
+    /// Number of Ethernet frames that this program split into segments, because the sender left this to hardware
+    /// offload.
     pub frames_taken_apart: u64,
-    /// Number of checksums, left for hardware offload to fill in, that this program computed.
+    /// Number of checksums that this program computed, because the sender left them to hardware offload.
     pub checksums_filled_in: u64,
     /// Name of the source of arrival timestamps.
     pub timestamps: String,
@@ -170,13 +170,13 @@ pub struct LinkDirection {
     pub packets_duplicated: u64,
     /// Packets that left after another packet that had entered later.
     pub packets_reordered: u64,
-    /// Packets still in flight at the end of the run.
+    /// Packets in the queue or in flight at the end of the run.
     pub packets_in_flight: u64,
     /// Number of packets waiting in the queue, averaged over time.
     pub mean_queue_packets: Option<f64>,
     /// Maximum number of packets that waited in the queue at once.
     pub longest_queue_packets: usize,
-    /// How much later than its ideal time each packet left; `None` if no packet left.
+    /// Lateness of all packets that left, compared with the emulated path's departure times; `None` if no packet left.
     pub late: Option<Late>,
     /// Lateness of the packets that left in windows of 100 ms without a stall of the machine; `None` if there are no
     /// such packets.

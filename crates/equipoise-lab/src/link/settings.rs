@@ -147,7 +147,7 @@ pub enum DisciplineSettings {
         target_s: f64,
         /// Time between two updates of the drop probability, in seconds.
         update_s: f64,
-        /// Length of a burst that an idle queue accepts without drops, in seconds.
+        /// How long PIE drops nothing after a time without congestion, in seconds.
         burst_s: f64,
     },
     /// `DualPI2`: a classic queue and a low-latency queue.
@@ -156,7 +156,7 @@ pub enum DisciplineSettings {
         target_s: f64,
         /// Longest round-trip time that is usual for the traffic, in seconds.
         longest_round_trip_s: f64,
-        /// Ratio of the low-latency queue's marking probability to the base probability.
+        /// The low-latency queue marks packets with at least `coupling` times the base probability.
         coupling: f64,
         /// Queueing delay above which the low-latency queue marks some packets, in seconds.
         min_threshold_s: f64,

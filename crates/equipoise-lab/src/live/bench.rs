@@ -96,7 +96,7 @@ impl Ground<'_> {
     }
 }
 
-/// Returns the links of each path of a flow, up to the point at which the flow's packets leave the network.
+/// Returns the links of each path of a flow. If the flow has a playout buffer, these are the links before the buffer.
 fn ways<'a>(scenario: &'a Scenario, flow: &'a Flow) -> Vec<&'a [usize]> {
     let paths: Vec<_> = scenario.paths_of(flow).map(|path| path.links.as_slice()).collect();
     if paths.is_empty() { vec![flow.network()] } else { paths }
@@ -106,7 +106,7 @@ impl Sockets {
     /// Returns one route for each path of the flow; for a flow pair, one route for each half.
     fn routes(&self, scenario: &Scenario, flow: &Flow) -> Vec<Route> {
         // The sender of a route is always the near host. In a flow in the backward direction, the near host receives
-        // the data.
+        // the data, so the addresses are swapped.
         let is_forward = flow.direction == Direction::Forward;
         let hosts =
             |sender: SocketAddr, receiver: SocketAddr| if is_forward { [sender, receiver] } else { [receiver, sender] };
@@ -149,7 +149,7 @@ pub(super) struct Bench {
     groups: Groups,
 }
 
-/// An endpoint of a session, running on its own thread.
+/// An endpoint of a session or of background traffic, running on its own thread.
 trait End {
     fn is_finished(&self) -> bool;
 
@@ -304,7 +304,7 @@ impl Bench {
         &self.playouts
     }
 
-    /// Ends all sessions, waits for the last packets to arrive, and stops the emulator.
+    /// Ends all flows, waits for the last packets to arrive, and stops the emulator.
     pub(super) fn stop(self, clock: &Clock) -> Result<Stopped, LiveError> {
         self.pairs.iter().for_each(|(_, pair)| pair.stop_sending());
         for end in self.near {
@@ -313,7 +313,8 @@ impl Bench {
         for stream in self.streams {
             stream.stop()?;
         }
-        // A sender's BYE packet follows its last media packet and ends the receiver, unless the BYE packet is lost.
+        // A sender's BYE packet follows its last media packet and ends the receiver. If the BYE packet is lost, the
+        // receiver is stopped after `DRAIN`.
         let give_up = clock.now() + DRAIN;
         let mut pair_hosts = Vec::new();
         for (index, pair) in self.pairs {

@@ -17,8 +17,8 @@ pub(super) struct Ground<'a> {
     pub(super) seed: u64,
     /// The network namespaces; `None` if the run uses the loopback interface.
     pub(super) bed: Option<&'a TestBed>,
-    /// Returns the control that can set the congestion window of a flow pair's TCP connection if the connection uses
-    /// the congestion control of this name; `None` if no such control exists.
+    /// Takes the name of a congestion control, and returns the means to set the congestion window of a flow pair's TCP
+    /// connection; `None` if the window cannot be set with this congestion control.
     pub(super) window_control: &'a dyn Fn(&str) -> Option<WindowControl>,
 }
 
@@ -52,8 +52,8 @@ pub(super) struct Poster {
     pub(super) flow: usize,
     /// Whether the endpoint sends or receives the flow's media.
     pub(super) half: Half,
-    /// If the endpoint both sends and receives media, the number of the flow whose media it receives. The endpoint
-    /// sends the media of `flow`.
+    /// Number of the flow whose media the endpoint receives, if the endpoint also sends the media of `flow`; otherwise
+    /// `None`.
     pub(super) receives: Option<usize>,
     pub(super) post: Post<Note>,
     pub(super) load: Option<(LoadProbe, PathLoad)>,

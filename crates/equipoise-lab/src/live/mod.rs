@@ -50,7 +50,7 @@ pub enum LiveError {
         /// The flow's name.
         flow: String,
     },
-    /// A socket or a thread could not be created, or failed.
+    /// A socket or a thread failed, or the operating system does not provide what the run needs.
     #[error("the network")]
     Net(#[from] NetError),
 }
@@ -103,15 +103,14 @@ pub struct Setup<'a> {
     pub seed: u64,
     /// Environment in which the run takes place.
     pub stage: Stage,
-    /// Returns the control that can set the congestion window of a flow pair's TCP connection if the connection uses
-    /// the congestion control of this name; `None` if no such control exists. Without a control, pacing limits the
-    /// connection to one window per round trip during the first round trips of a probing period. The results say which
-    /// method was used.
+    /// Returns the [`WindowControl`] for flow pairs whose scenario names this congestion control. With `Some`, TCP uses
+    /// the congestion control of the `WindowControl` instead of the named one. With `None`, pacing limits TCP to one
+    /// window per round trip during the first round trips of a probing period. The results say which method was used.
     pub window_control: &'a dyn Fn(&str) -> Option<WindowControl>,
 }
 
 impl Setup<'_> {
-    /// Returns the parameters of a run without a window control.
+    /// Returns the parameters of a run without a [`WindowControl`].
     pub fn new(seed: u64, stage: Stage) -> Self {
         Self { seed, stage, window_control: &|_| None }
     }
@@ -121,8 +120,8 @@ impl Setup<'_> {
 /// then.
 ///
 /// # Errors
-/// [`LiveError`] if the run is too large, if the operating system does not provide what the run needs, or if a socket
-/// or a thread fails.
+/// [`LiveError`] if the run is too large, if the endpoints of a flow cannot be built, if the environment does not
+/// provide what the run needs, or if a socket or a thread fails.
 pub fn run(
     scenario: &Scenario,
     setup: &Setup<'_>,
@@ -154,7 +153,7 @@ pub fn run(
     drop(post);
     while watch.take_in(Duration::ZERO, progress) {}
     if lasted >= scenario.duration {
-        // The last interval has also ended, and its packets have arrived.
+        // No more packets can arrive, so the rows of the last intervals need not wait any longer.
         watch.tell_rows(lasted + DRAIN, progress);
     }
     let stalls = stalls(&watchdog.stop()?, origin, lasted);
@@ -173,7 +172,7 @@ pub fn run(
 }
 
 /// Creates the three network namespaces. If the scenario disables the slow-start restart after idle times for a
-/// connection, the host that sends this connection's data keeps the congestion windows of idle connections.
+/// connection, the host that sends this connection's data keeps the congestion windows of all its idle connections.
 fn hosts(scenario: &Scenario) -> Result<TestBed, NetError> {
     let bed = TestBed::new()?;
     let keeps = |flow: &&Flow| flow.connection().is_some_and(|tcp| !tcp.idle_restart);
@@ -393,8 +392,8 @@ mod tests {
         assert_eq!(rates, [120_000, 240_000, 0]);
     }
 
-    /// A flow pair's TCP stream is read when data arrives. If the test fails, a reading does not count at its own time,
-    /// or not with the packet size of the pair's segments.
+    /// A flow pair's TCP stream is read when data arrives. If the test fails, the data counts at a wrong time or with a
+    /// wrong packet size.
     #[test]
     fn what_a_flow_pair_received_over_tcp_is_reckoned_when_it_is_read() {
         let scenario = Scenario::parse(

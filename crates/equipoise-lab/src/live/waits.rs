@@ -32,7 +32,7 @@ impl RouteOf {
 
     /// Returns the note for the main thread about a packet that left the emulator. As in the simulator, a packet in the
     /// direction of a flow's media arrives at the flow's receiver, and any other packet arrives at the flow's sender.
-    /// If media travel in both directions, an RTCP packet arrives at the sender of the media of the opposite direction.
+    /// If media travel in both directions, an RTCP packet arrives at the sender of the media that travel the other way.
     pub(super) fn note(&self, passed: &Passed<'_>) -> Note {
         let goes_with = passed.is_back == self.goes_back;
         let media = passed.datagram.filter(|datagram| !is_rtcp(datagram));
@@ -61,15 +61,14 @@ fn sequence(datagram: &[u8]) -> Option<u16> {
 /// Packets of a flow that have left the emulator and that the flow's receiver has not reported yet.
 #[derive(Debug, Default)]
 pub(super) struct UnderWay {
-    /// Whether the flow's receiver reports the packets that it receives. If it does not, a packet counts as received
-    /// when it leaves the emulator.
+    /// Whether a packet counts as received when the flow's receiver reports the packet. Otherwise, it counts when it
+    /// leaves the emulator.
     has_events: bool,
     packets: VecDeque<(u16, Span)>,
 }
 
-/// Maximum number of packets in flight between the emulator and a receiver on the same machine. If there are more, the
-/// oldest ones count as lost on this last part of the route. Our choice: far below 65536, after which sequence numbers
-/// repeat.
+/// Maximum number of packets in flight between the emulator and a receiver. If there are more, the oldest ones count as
+/// lost between the two. Our choice: far below 65536, after which sequence numbers repeat.
 const MOST_UNDER_WAY: usize = 1024;
 
 impl UnderWay {
@@ -83,7 +82,7 @@ impl UnderWay {
     }
 
     /// Handles a packet that left the emulator after waiting in queues for `waited`. Returns the waiting time if it
-    /// must be recorded now because the receiver will not report the packet.
+    /// must be recorded now, without a report from the receiver.
     pub(super) fn on_passed(&mut self, waited: Span, sequence: Option<u16>) -> Option<Span> {
         if !self.has_events {
             return Some(waited);
@@ -120,8 +119,8 @@ mod tests {
     const MEDIA: &[u8] = &[0x80, 96, 1, 2, 0, 0];
     const REPORT: &[u8] = &[0x80, 201, 0, 1, 0, 0];
 
-    /// The endpoint of a flow at which a packet arrived, with the number of the flow: media or other packets at the
-    /// receiver, or packets that travelled back to the sender.
+    /// Where a packet arrived, with the number of the flow. `Media` (with a sequence number) and `Other` arrived at the
+    /// flow's receiver, and `Back` at the flow's sender.
     #[derive(Debug, PartialEq, Eq)]
     enum Told {
         Media(usize, u16),

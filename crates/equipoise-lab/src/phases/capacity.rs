@@ -43,8 +43,8 @@ impl<'a> Capacities<'a> {
         Self { links: places.into_iter().filter_map(passed).collect() }
     }
 
-    /// Returns the times at which link capacities and background loads take planned steps. Capacities and loads that
-    /// vary continuously are ignored.
+    /// Returns the times at which link capacities and background loads take planned steps. Traces, and capacities and
+    /// loads with more than [`MOST_STEPS`] steps, are ignored.
     pub(super) fn changes(&self, duration: Span) -> Vec<Span> {
         let mut changes = Vec::new();
         let mut add = |times: Vec<Span>| {

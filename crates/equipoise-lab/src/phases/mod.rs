@@ -71,7 +71,7 @@ pub(crate) enum Kind {
     /// A flow that sends media at a controller's rate.
     Media,
     Tcp,
-    /// Background traffic, web traffic, or a flow pair. A flow pair is both media and TCP.
+    /// Background traffic, web traffic, or a flow pair. A flow pair is both media and TCP, so it counts as neither.
     Other,
 }
 
@@ -86,7 +86,7 @@ impl Kind {
     }
 }
 
-/// Returns the routes of a flow's media; each route is a list of indices of link directions.
+/// Returns the routes of a flow; each route is a list of indices of link directions.
 fn ways(scenario: &Scenario, flow: &Flow) -> Vec<Vec<usize>> {
     let several: Vec<_> = scenario.paths_of(flow).map(|path| scenario.way(&path.links, flow.direction)).collect();
     if several.is_empty() { vec![scenario.way(flow.network(), flow.direction)] } else { several }

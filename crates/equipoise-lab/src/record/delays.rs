@@ -12,10 +12,10 @@ pub struct Delays {
     histogram: Histogram,
 }
 
-/// Resolution of the quantiles, in nanoseconds; a shorter delay counts as this value.
+/// Shortest delay in the quantiles, in nanoseconds. A shorter delay counts as this value.
 const LEAST_NS: u64 = 1_000;
-/// Number of powers of ten from the largest to the smallest share of packets in a delay distribution, and the number of
-/// points in each power of ten.
+/// Number of powers of ten that the shares of packets in a delay distribution cover, from 1 downwards, and the number
+/// of points in each power of ten.
 const DECADES: u32 = 3;
 const POINTS_A_DECADE: u32 = 20;
 
@@ -62,7 +62,7 @@ impl Delays {
         let total = self.histogram.count();
         let rank = |step: u32| {
             let share = 10f64.powf(-f64::from(step) / f64::from(POINTS_A_DECADE));
-            // The number of packets that reach the delay, which is a whole number and at least one.
+            // The number of packets that reach the delay. This number is rounded, and it is at least one.
             let reaching = ((share * total as f64).round() as u64).max(1);
             total - reaching.min(total)
         };
@@ -122,7 +122,8 @@ impl Moments {
         self.count += other.count;
     }
 
-    /// Returns the mean distance from `from`, rounded down, and the remainder of the division of the sum by the count.
+    /// Divides the sum by the count. Returns the quotient, which is the mean distance from `from` rounded down, and the
+    /// remainder.
     fn division(&self) -> (i128, i128) {
         let count = i128::from(self.count).max(1);
         (self.sum.div_euclid(count), self.sum.rem_euclid(count))
@@ -138,8 +139,8 @@ impl Moments {
     /// Returns the variance with divisor n − 1, in s²; `None` for fewer than two numbers.
     fn variance_s2(&self) -> Option<f64> {
         let (whole, rest) = self.division();
-        // The squares are computed around the integer part of the mean, so that two large floating-point numbers are
-        // never subtracted from each other.
+        // The deviations are measured from the mean rounded down. The sum of their squares is an integer, so two large
+        // floating-point numbers are never subtracted from each other.
         let less = whole.saturating_mul(self.sum.saturating_add(rest)).unsigned_abs();
         let around = self.squares.saturating_sub(less);
         let squares = around as f64 - rest as f64 * rest as f64 / self.count as f64;

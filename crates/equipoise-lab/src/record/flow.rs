@@ -54,7 +54,7 @@ pub(super) struct FlowRecord {
     live: Option<LiveRecord>,
     /// `None` unless the session has a playout buffer.
     playout: Option<PlayoutRecord>,
-    /// `None` unless the flow is a TCP connection, which has no events.
+    /// `None` unless the flow is a TCP connection or web traffic, whose endpoints report no events.
     tcp: Option<TcpRecord>,
     /// `None` unless the flow is a flow pair.
     pair: Option<PairRecord>,
@@ -69,9 +69,10 @@ pub(super) struct FlowRecord {
 }
 
 /// An interval is returned as a row this long after its end, or one interval length after its end if that is shorter.
-/// The delay gives the last packets of the interval time to arrive.
+/// This wait gives the last packets of the interval time to arrive.
 const SHOWN_AFTER: Span = Span::from_secs(1);
-/// After a capacity or load step, this number of intervals does not count as settled.
+/// This number of intervals after one of [`FlowRecord::steps`] does not count as settled. An interval that contains a
+/// step does not count as settled either.
 const SETTLING: i64 = 3;
 
 impl FlowRecord {
@@ -344,8 +345,8 @@ impl FlowRecord {
         }
     }
 
-    /// Returns how often and how long the mean delays of intervals were far above the target. An interval without a
-    /// delay does not end such an excursion.
+    /// Returns how long the mean delays of settled intervals were far above the target, in total and in the longest
+    /// excursion. An excursion is a series of such intervals. An interval without a delay does not end it.
     fn excursions(&self, intervals: &[IntervalResult], target_s: f64) -> ExcursionResult {
         let (mut found, mut stretch_s) = (ExcursionResult::default(), 0.0);
         for interval in intervals.iter().filter(|interval| interval.start_s >= self.warm_up.as_secs_f64()) {
@@ -363,7 +364,7 @@ impl FlowRecord {
         found
     }
 
-    /// Whether an interval contains a capacity or load step, or is one of the three intervals after a step.
+    /// Whether an interval contains one of the times in `steps`, or is one of the three intervals after such a time.
     fn is_settling(&self, interval: &IntervalResult) -> bool {
         self.steps.iter().any(|&step| {
             let until = step + self.interval * SETTLING;

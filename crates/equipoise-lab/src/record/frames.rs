@@ -57,8 +57,9 @@ struct Frame {
 
 /// Shortest time without a completed frame that counts as a freeze, because a viewer notices it.
 const FREEZE: Span = Span::from_millis(200);
-/// Maximum numbers of packets and of frames that are kept, which cover some minutes. The 16-bit sequence numbers of the
-/// kept packets are distinct. A frame whose packets arrive after their entries were removed counts as lost.
+/// Maximum numbers of packets and of frames that are kept, which cover some minutes. No more packets are kept than
+/// there are 16-bit sequence numbers, so no two kept packets have the same number. A frame whose packets arrive after
+/// their entries were removed counts as lost.
 const MOST_PACKETS: usize = 1 << 16;
 const MOST_FRAMES: usize = 1 << 13;
 
@@ -144,7 +145,8 @@ impl FramesRecord {
     }
 
     fn on_captured(&mut self, at: Span, is_skipped: bool) {
-        // A pause has no frames to show, so the time before the first frame after a pause is not a freeze.
+        // A time of at least `FREEZE` without captured frames is a pause. A pause has no frames to show, so the time
+        // before the first frame after a pause is not a freeze.
         if self.captured.is_none_or(|before| at - before >= FREEZE) {
             self.moving = self.moving.max(Some(at));
         }

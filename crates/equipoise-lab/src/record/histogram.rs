@@ -53,7 +53,8 @@ impl Histogram {
         }
     }
 
-    /// Adds durations. Nearly all durations belong to a cell that is already allocated.
+    /// Adds durations. Nearly all of them belong to a cell that is already allocated, so [`Histogram::push_known`] adds
+    /// these in a loop that allocates nothing.
     #[inline]
     pub(super) fn push_all(&mut self, mut times: impl Iterator<Item = u64>) {
         while let Some(other) = self.push_known(&mut times) {
@@ -61,7 +62,7 @@ impl Histogram {
         }
     }
 
-    /// Adds durations until one belongs to a cell that is not allocated. Returns that duration.
+    /// Adds durations until one belongs to a cell that is not allocated. Returns that duration without adding it.
     #[inline]
     fn push_known(&mut self, times: &mut impl Iterator<Item = u64>) -> Option<u64> {
         let (first, cells) = (self.first, self.cells.as_mut_slice());

@@ -15,7 +15,7 @@ pub(super) struct MediaRecord {
     /// Index of the first interval that is still open, and the time at which it may close.
     closed: usize,
     closes: Span,
-    /// The interval of the packet that was sent last, and the interval in which the packet that arrived last was sent.
+    /// The interval of the last sent packet, and the interval in which the last arrived packet was sent.
     sending: Place,
     receiving: Place,
     pub(super) sent: u64,
@@ -24,7 +24,8 @@ pub(super) struct MediaRecord {
     pub(super) settled_bytes: Size,
     /// Bytes sent after the warm-up that have arrived.
     delivered_bytes: Size,
-    /// Delays of packets sent after the warm-up, without those of open intervals that start after the warm-up.
+    /// Delays of packets sent after the warm-up. The delays of an open interval that starts after the warm-up are added
+    /// only when the interval closes.
     settled: Delays,
 }
 

@@ -88,8 +88,8 @@ impl Recorder {
     }
 
     /// Records that packets are about to arrive at the receiver of flow number `flow`, each with its time and its total
-    /// queueing delay. For a session, the event of a packet's arrival must follow before the next packet is recorded.
-    /// Without these calls, queueing delays are unknown.
+    /// queueing delay. If the flow's endpoints report events, the event of a packet's arrival must follow before the
+    /// next packet is recorded. Without these calls, queueing delays are unknown.
     #[inline]
     pub fn on_waited(&mut self, flow: usize, waits: impl Lot<(Span, Span)>) {
         self.phases.on_waited(flow, waits);
@@ -101,8 +101,8 @@ impl Recorder {
         self.phases.on_returned(flow, size);
     }
 
-    /// Records the state `reading` of flow number `flow`, a TCP connection, at the time `at`. This time must not be
-    /// earlier than that of the previous reading. If the flow is not a TCP connection, the call is ignored.
+    /// Records the state `reading` of flow number `flow`, a TCP connection or web traffic, at the time `at`. This time
+    /// must not be earlier than that of the previous reading. For any other flow, the call is ignored.
     pub fn on_tcp(&mut self, at: Span, flow: usize, reading: &TcpReading) {
         if let Some(record) = self.flows.get_mut(flow) {
             record.on_tcp(at, reading);

@@ -67,7 +67,7 @@ impl PathRecord {
     }
 }
 
-/// Converts counts by reason into the form in which the results store them.
+/// Converts counts by name into the form in which the results store them.
 pub(super) fn owned(counts: &BTreeMap<&'static str, u64>) -> BTreeMap<String, u64> {
     counts.iter().map(|(&name, &count)| (name.to_owned(), count)).collect()
 }

@@ -37,9 +37,9 @@ pub(super) struct Segment {
     pub(super) start: Span,
     pub(super) end: Span,
     pub(super) phase: usize,
-    /// Whether the segment starts after the end of the warm-up.
+    /// Whether the segment starts at or after the end of the warm-up.
     pub(super) is_settled: bool,
-    /// Whether the last fall of the capacity was at least [`UNREST`] before the segment's start.
+    /// Whether the capacity did not fall at the segment's start or less than [`UNREST`] before it.
     pub(super) is_calm: bool,
 }
 
@@ -154,7 +154,7 @@ impl PhaseRecord {
     pub(super) fn on_tcp_received(&mut self, at: Span, flow: usize, size: Size) {
         let (Some(state), Some(media)) = (self.flows.get_mut(flow), &self.media) else { return };
         if state.role == Role::Tcp {
-            // A packet that arrives exactly at the end of a phase belongs to that phase.
+            // The packets arrived until `at`, so if `at` is the end of a phase, they belong to that phase.
             state.count(media, at - Span::from_nanos(1), 0, size);
         }
     }

@@ -1,6 +1,6 @@
 use serde::Serialize;
 
-/// A control interval of a session that has just ended, for display during a run.
+/// A row for display during a run. It describes a session's control interval that ended a short time ago.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct IntervalRow {
     /// The flow's name.

@@ -1,4 +1,4 @@
-//! Computes the results of all phases from the recorded data.
+//! Computes the results of all media, for the whole run and for each phase, from the recorded data.
 
 use equipoise::units::Span;
 

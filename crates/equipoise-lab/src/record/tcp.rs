@@ -29,7 +29,8 @@ pub struct TcpReading {
     pub recoveries: Option<u64>,
     /// Number of retransmission timeouts; `None` if unknown.
     pub timeouts: Option<u64>,
-    /// Amount of data that has arrived at the receiver; each byte counts once.
+    /// Amount of data that has arrived at the receiver, or that the receiving application has read in a live run. Each
+    /// byte counts once.
     pub delivered: Size,
     /// When the last data of a finite transfer was acknowledged, since the run's start.
     pub finished: Option<Span>,
@@ -37,8 +38,8 @@ pub struct TcpReading {
     pub law: WindowSnapshot,
 }
 
-/// State of web traffic at a point in time, in addition to the state of all its connections together. Counters count
-/// from the start of the web traffic.
+/// State of web traffic at a point in time. The state of all its connections together is a separate [`TcpReading`].
+/// Counters count from the start of the web traffic.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct WebReading {
     /// Number of fetches that were started.
@@ -55,8 +56,9 @@ pub(super) struct TcpRecord {
     warm_up: Span,
     samples: Vec<TcpSample>,
     last: Option<(Span, TcpReading)>,
-    /// Start of the time over which the mean goodput is measured, and the data delivered until then. The start is the
-    /// flow's start if the warm-up is over by then, else the time of the first reading after the warm-up.
+    /// Start of the time over which the mean goodput is measured, and the data delivered before this start. A flow that
+    /// starts after the warm-up is measured from its own start. Any other flow is measured from the first reading after
+    /// the warm-up.
     settled_from: Option<(Span, Size)>,
 }
 

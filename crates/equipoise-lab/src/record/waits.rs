@@ -6,7 +6,7 @@ use super::histogram::Histogram;
 use crate::result::QueueingResult;
 
 /// Queueing delays of packets. The mean is exact; quantiles are rounded to three significant digits or to a
-/// microsecond.
+/// microsecond, whichever is coarser.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Waits {
     sum_ns: u64,

@@ -1,4 +1,5 @@
-//! The charts of a report: delay over time, rates over time, and the distribution of the delay.
+//! Collects the charts of a report from the modules that define them. The charts of delay over time and of rates over
+//! time are defined here.
 
 use super::chart::{Axis, Chart, Layer, Mark, Shape, Style};
 use super::figure::{Figure, Question, Shown, end_s, heights, ms, nice, over_time, shades, step_marks, time_axis};
@@ -90,8 +91,8 @@ pub(super) fn name_of<'a>(shown: &[Shown<'a>]) -> &'a str {
 }
 
 /// Returns the upper limit of the delay axis, and whether some delays are above the limit. The limit is the longest
-/// delay, but at most five times the target, so that the target is not drawn at the bottom of the chart, and at least
-/// 1.5 times the target. Without a target, the limit is at most [`WIDEST_SPAN`] times the median delay. The limit is
+/// delay, but at least 1.5 times and at most five times the target. With a higher limit, the target would be drawn near
+/// the bottom of the chart. Without a target, the limit is at most [`WIDEST_SPAN`] times the median delay. The limit is
 /// then rounded up to a round number.
 fn top_of(delays: &mut Vec<f64>, target: Option<f64>) -> (f64, bool) {
     delays.retain(|delay| delay.is_finite());

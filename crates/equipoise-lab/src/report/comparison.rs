@@ -164,9 +164,10 @@ fn drawn(place: &Place) -> Option<Drawn> {
     Some(Drawn { x: ends(&rate).map(|bps| bps / 1e6), y: ends(&delay).map(|s| s * 1e3) })
 }
 
-/// Returns the axis of the rates. The axis starts at zero, unless all rates are above half of the highest rate.
+/// Returns the axis of the rates. The axis starts at zero, unless all confidence intervals together cover a range whose
+/// lower end is above half of its upper end.
 fn rates(points: &[Drawn]) -> Axis {
-    /// Margin on both sides of the range that all confidence intervals cover, as a share of this range.
+    /// Margin on both sides of the range that all confidence intervals together cover, as a share of this range.
     const MARGIN: f64 = 0.08;
     let least = points.iter().map(|point| point.x[0]).fold(f64::INFINITY, f64::min);
     let most = points.iter().map(|point| point.x[2]).fold(0.0, f64::max);
@@ -191,7 +192,8 @@ enum Scale {
 impl Scale {
     /// Returns the axis that suits these points; `None` if there are no points.
     fn of(points: &[Drawn]) -> Option<Self> {
-        /// Largest ratio of the longest to the shortest delay at which the axis is linear.
+        /// The axis is linear if the largest upper end of a confidence interval is at most this many times the shortest
+        /// mean delay.
         const LINEAR_TO: f64 = 10.0;
         let least = points.iter().map(|point| point.y[1]).reduce(f64::min)?;
         let most = points.iter().map(|point| point.y[2]).fold(0.0, f64::max);
@@ -227,7 +229,8 @@ fn ends(mean: &Mean) -> [f64; 3] {
     [low, mean.mean, high]
 }
 
-/// Returns the table of a flow's means and paired differences, with one row for each metric and variant.
+/// Returns the table of a flow's means and paired differences, with one row for each metric and variant. Metrics that
+/// were not measured, or that are zero in all runs, are omitted.
 fn differences(comparison: &Comparison, flow: &FlowComparison) -> String {
     let first = comparison.variants.first().map_or("", |variant| variant.name.as_str());
     let mut table = Table::new(&format!("Differences of {}", flow.name))
@@ -244,7 +247,7 @@ fn differences(comparison: &Comparison, flow: &FlowComparison) -> String {
     table.to_html()
 }
 
-/// Whether a variant has any value other than zero of a metric.
+/// Whether a metric was measured in some run of a variant, with a value other than zero.
 fn says_something(sample: &Sample) -> bool {
     sample.values.iter().flatten().any(|value| *value != 0.0)
 }

@@ -10,7 +10,8 @@ use crate::result::{DelayShare, FlowResult};
 /// Exponents of the smallest and the largest percentage on the vertical axis: 0.1 % and 100 %.
 const LEAST_PERCENT: i32 = -1;
 const MOST_PERCENT: i32 = 2;
-/// Number of grid steps on the delay axis at which the distributions of several runs are compared.
+/// Number of steps of the grid, which divides the range of the delays into equal parts. The distributions of several
+/// runs are compared at the positions of the grid.
 const GRID: u32 = 200;
 
 /// Returns the complementary distribution of a flow's delay, with percentages on a logarithmic axis. The longest 3 % of
@@ -82,8 +83,8 @@ fn on_grid(curve: &[(f64, f64)], least: f64, longest: f64) -> Vec<(f64, f64)> {
     (0..=GRID).map(at).collect()
 }
 
-/// Ends lines where they go below the axis, so that they do not continue along the bottom of the chart. A band ends
-/// only where its upper edge is below the axis.
+/// Ends lines where they go below the axis. Values below the axis come from `on_grid`, which uses them after a curve's
+/// last point. A band ends only where its upper edge is below the axis.
 fn above_the_axis(mut layers: Vec<Layer>) -> Vec<Layer> {
     let least = f64::from(LEAST_PERCENT);
     for layer in &mut layers {

@@ -1,4 +1,4 @@
-//! Definitions that all figures of a report share: the line styles of simulated and live runs, and the time axis from
+//! Definitions that figures of a report share: the line styles of simulated and live runs, and the time axis from
 //! the run's start to its end.
 
 use super::chart::{Axis, Chart, Layer, Mark, Shade, Shape, Style};
@@ -84,7 +84,7 @@ pub(super) fn look(world: World) -> (Style, &'static str) {
     }
 }
 
-/// Dash pattern of the line that marks a step of a rate.
+/// Dash pattern of marks for rate steps and for starts of phases, and of the secondary lines in charts of TCP.
 pub(super) const STEP_DASH: &str = "2 3";
 
 /// Converts seconds to milliseconds. Returns NaN if nothing was measured, so that the chart has a gap.
@@ -106,7 +106,8 @@ pub(super) fn over_time(
     Chart { verticals: step_marks(report), shades: shades(report, shown), ..chart }
 }
 
-/// Returns the next round number that is not smaller than the value, such as 1, 1.5, 2 or 2.5 times a power of ten.
+/// Returns the smallest round number that is at least the value. Round numbers are 1, 1.5, 2, 2.5, 3, 4, 5, 6 and 8
+/// times a power of ten.
 pub(super) fn nice(value: f64) -> f64 {
     let power = 10f64.powf(value.log10().floor());
     let steps = [1.0, 1.5, 2.0, 2.5, 3.0, 4.0, 5.0, 6.0, 8.0, 10.0];
@@ -118,7 +119,8 @@ pub(super) fn time_axis(report: &Report) -> Axis {
     Axis::new("time (s)", 0.0, end_s(report))
 }
 
-/// Returns the time at which the last flow of all runs ended, or the planned end if this time is unknown.
+/// Returns the end of the last interval or sample of all flows in all runs, but at most the planned end of the run.
+/// Returns the planned end if there are no intervals and no samples.
 pub(super) fn end_s(report: &Report) -> f64 {
     let last = |flow: &FlowResult| {
         let interval = flow.intervals.last().map(|interval| interval.end_s);
@@ -130,8 +132,8 @@ pub(super) fn end_s(report: &Report) -> f64 {
     ends.reduce(f64::max).map_or(report.duration_s, |end| end.min(report.duration_s))
 }
 
-/// Returns marks for the rate steps within the run, with one mark for all steps at the same time, and marks for the
-/// starts of phases at which no rate takes a step.
+/// Returns marks for the rate steps within the run, and for the starts of phases at which no rate takes a step. Steps
+/// at the same time share one mark.
 pub(super) fn step_marks(report: &Report) -> Vec<Mark> {
     let mut steps: Vec<_> = report.steps.iter().filter(|step| step.at_s > 0.0 && step.at_s < end_s(report)).collect();
     steps.sort_by(|one, other| one.at_s.total_cmp(&other.at_s));

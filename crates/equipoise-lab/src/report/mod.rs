@@ -204,7 +204,8 @@ fn tcp_verdict(world: &InWorld<'_>, index: usize, first: &FlowResult) -> String 
     format!("<p class=\"verdict\"><strong>{title}, {name}</strong> ({seeds}): {goodput}, {counts}{fetched}.</p>\n")
 }
 
-/// Returns a sentence about what web traffic fetched, on average over the runs; empty for a single TCP connection.
+/// Returns the end of a sentence: what web traffic fetched, on average over the runs. Empty for a single TCP
+/// connection.
 fn fetched(results: &[&TcpResult]) -> String {
     let webs: Option<Vec<_>> = results.iter().map(|tcp| tcp.web).collect();
     let Some(webs) = webs.filter(|webs| !webs.is_empty()) else { return String::new() };

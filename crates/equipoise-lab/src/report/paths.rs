@@ -5,8 +5,8 @@ use super::figure::{Figure, Question, Shown, ms, over_time};
 use super::spread;
 use crate::result::{IntervalResult, Report};
 
-/// Colours of paths and of variants, in the order of their numbers. If there are more lines than colours, colours
-/// repeat, and readers must use the legend.
+/// Colours of paths and of variants, in the order of their numbers. If there are more lines than colours, the colours
+/// repeat. With up to 40 variants, those of the same colour have different dash patterns.
 pub(super) const COLORS: [&str; 8] = [
     "var(--series-1)",
     "var(--series-2)",
@@ -22,7 +22,7 @@ pub(super) const COLORS: [&str; 8] = [
 /// select the symbols of points.
 const DASHES: [&str; 5] = ["", "6 3", "2 3", "9 3 2 3", "4 2 1 2"];
 
-/// Returns the style of the variant or of the controller with this number.
+/// Returns the style of the variant, the controller or the flow with this number.
 pub(super) fn variant_style(number: usize) -> Style {
     let nth = |all: &[&'static str]| all.get(number % all.len().max(1)).copied().unwrap_or_default();
     Style { color: nth(&COLORS), dash: nth(&DASHES), width: 1.6 }

@@ -74,7 +74,8 @@ fn variants(case: &[CaseResult]) -> Vec<&[CaseResult]> {
     case.chunk_by(|one, other| one.variant == other.variant).collect()
 }
 
-/// Returns the table of all results, with one row per variant and one column per controller.
+/// Returns the table of all results, with one column per controller. Each variant has one row, or two if it ran both
+/// simulated and live.
 fn overview(result: &SuiteResult) -> String {
     let controllers = result.controllers();
     let cases = cases(result);
@@ -157,14 +158,16 @@ fn controller_labels(variant: &[CaseResult]) -> impl Iterator<Item = String> {
     variant.iter().map(CaseResult::label)
 }
 
-/// Formats an estimate in the unit that tables use, with its confidence interval.
+/// Formats an estimate in the unit that tables use, with its confidence interval. If not all runs have the metric, adds
+/// the number of runs that have it.
 fn estimate<T>(metric: &Metric<T>, found: Option<Estimate>, runs: u32) -> String {
     let Some(found) = found else { return NOTHING.to_owned() };
     let few = if found.runs < runs { format!(" ({} of {runs})", found.runs) } else { String::new() };
     metric.mean(found.mean, found.half_width()) + &few
 }
 
-/// Returns the table of the metrics of all media together, with one row per metric and one column per controller.
+/// Returns the table of the metrics of all media together, with one row per metric. Each controller has one column, or
+/// two if it also ran live.
 fn together(variant: &[CaseResult]) -> String {
     let mut table =
         Table::new("All media together").column("all media", Column::Text).numbers(controller_labels(variant));
@@ -210,7 +213,7 @@ const FLOW_COLUMNS: &[FlowColumn] = &[
     ("fetch_p95_s", "fetches: 95th percentile (s)", 1.0, 2),
 ];
 
-/// Returns the table of flows, with one row for each flow and controller.
+/// Returns the table of flows, with one row for each flow and controller, or two if the controller also ran live.
 fn flows(variant: &[CaseResult]) -> Table {
     let mut table = Table::new("Flows")
         .column("flow", Column::Text)
@@ -238,7 +241,7 @@ fn flow_cell(flow: &CaseFlow, (key, _, scale, decimals): &FlowColumn) -> String 
     format!("{:.*}{half}", decimals, found.mean * scale)
 }
 
-/// Returns the table of phases, with one row for each phase and controller.
+/// Returns the table of phases, with one row for each phase and controller, or two if the controller also ran live.
 fn phases(variant: &[CaseResult]) -> Table {
     let mut table = Table::new("Phases")
         .without_zeros()

@@ -44,7 +44,8 @@ enum Together {
     Mean,
 }
 
-/// Returns a point for the middle of each second. Its value is NaN if no flow has a value in this second.
+/// Combines the values of the flows in each second. Returns one point per second, at the middle of the second. The
+/// point's value is NaN if no flow has a value in this second.
 fn over_flows(flows: &[&FlowSeries], of: &dyn Fn(&Second) -> Option<f64>, together: Together) -> Vec<(f64, f64)> {
     let longest = flows.iter().map(|flow| flow.seconds.len()).max().unwrap_or(0);
     let point = |place: usize| {
@@ -87,7 +88,8 @@ impl Charts<'_> {
         self.figure(what, title, unit, layers)
     }
 
-    /// Returns a chart with one line for each flow under a controller.
+    /// Returns a chart of the runs with one controller. It has one line for the rate of each flow, and one for the
+    /// capacity of each bottleneck.
     fn rates_of(&self, number: usize, found: &CaseResult) -> String {
         let several = capacities(found);
         let named = several.len() > 1;
@@ -129,8 +131,9 @@ impl Charts<'_> {
     }
 }
 
-/// Returns, for each bottleneck, the link's name and the capacity over time that the link leaves to media and TCP, in
-/// Mbit/s. If the capacity is recorded, returns the whole capacity of the first link instead.
+/// Returns, for each bottleneck, the link's name and the capacity that background traffic leaves to media and TCP over
+/// time, in Mbit/s. If the result contains a recorded capacity, returns only this capacity, which is the whole capacity
+/// of the first link.
 fn capacities(found: &CaseResult) -> Vec<(String, Points)> {
     if !found.capacity.is_empty() {
         let points = found.capacity.iter().enumerate().map(|(second, bps)| (second as f64, bps / 1e6));
@@ -139,8 +142,8 @@ fn capacities(found: &CaseResult) -> Vec<(String, Points)> {
     bottlenecks(&found.phases)
 }
 
-/// Returns, for each bottleneck, the link's name and the capacity over time that the link leaves to media and TCP, in
-/// Mbit/s.
+/// Returns, for each bottleneck, the link's name and the capacity that background traffic leaves to media and TCP over
+/// time, in Mbit/s.
 fn bottlenecks(phases: &[PhaseResult]) -> Vec<(String, Points)> {
     let mut lines: Vec<(String, Points)> = Vec::new();
     for phase in phases {

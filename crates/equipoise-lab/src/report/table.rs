@@ -28,7 +28,7 @@ enum Row {
 }
 
 /// Maximum number of columns that a phone shows next to each other. If a table has more columns, a phone shows the
-/// cells of a row below one another, each with the name of its column.
+/// cells of a row below one another: the row's name, then each other cell with the name of its column.
 const MOST_ON_A_PHONE: usize = 3;
 
 impl Table {
@@ -100,7 +100,8 @@ impl Table {
         )
     }
 
-    /// Whether any row has a value in column number `place`.
+    /// Whether column number `place` is shown: the column is the first one, or any row has a value in it. After
+    /// [`Self::without_zeros`], a zero does not count as a value.
     fn has_values(&self, place: usize) -> bool {
         let cells = self.rows.iter().filter_map(|row| match row {
             Row::Group(_) => None,

@@ -68,8 +68,8 @@ pub(super) fn add<T>(table: &mut Table, metric: &Metric<T>, measured: &[Vec<f64>
     }
 }
 
-/// A column of the table of a flow's paths: its name, the factor to the printed unit, its number of decimals, and the
-/// function that reads the value.
+/// A column of the table of a flow's paths: its name, the factor that converts a value to the printed unit, the number
+/// of printed decimals, and the function that reads the value.
 type PathMetric = (&'static str, f64, usize, fn(&PathResult) -> Option<f64>);
 
 const PATH_METRICS: &[PathMetric] = &[
@@ -83,7 +83,7 @@ const PATH_METRICS: &[PathMetric] = &[
     ("three reports missing", 1.0, 0, |path| Some(path.reports_missing as f64)),
 ];
 
-/// Returns the table of a flow's paths, with one row per path for simulated and for live runs.
+/// Returns the table of a flow's paths. Each path has one row for the simulated runs and one row for the live runs.
 pub(super) fn paths(report: &Report, index: usize, flow: &FlowResult) -> String {
     let worlds = worlds(report);
     let heads = PATH_METRICS.iter().map(|metric| metric.0);
@@ -101,8 +101,8 @@ pub(super) fn paths(report: &Report, index: usize, flow: &FlowResult) -> String 
     table.to_html()
 }
 
-/// A column of the table of links: its name, the factor to the printed unit, its number of decimals, and the function
-/// that reads the value.
+/// A column of the table of links: its name, the factor that converts a value to the printed unit, the number of
+/// printed decimals, and the function that reads the value.
 type LinkMetric = (&'static str, f64, usize, fn(&LinkResult) -> Option<f64>);
 
 const LINK_METRICS: &[LinkMetric] = &[
@@ -113,7 +113,7 @@ const LINK_METRICS: &[LinkMetric] = &[
     ("longest queue (packets)", 1.0, 0, |link| Some(link.max_queue_packets as f64)),
 ];
 
-/// Returns the table of links, with one row per link for simulated and for live runs.
+/// Returns the table of links. Each link has one row for the simulated runs and one row for the live runs.
 pub(super) fn links(report: &Report) -> String {
     let worlds = worlds(report);
     let mut table = of_worlds("Links", "link", &worlds).numbers(LINK_METRICS.iter().map(|metric| metric.0));
@@ -131,16 +131,16 @@ pub(super) fn links(report: &Report) -> String {
     table.to_html()
 }
 
-/// The sort key of a counter in the table of counters: the index and the name of the flow, then the text of what was
-/// counted.
+/// The sort key of a counter in the table of counters: the index and the name of the flow, then a description of what
+/// is counted.
 type CounterKey<'a> = (usize, &'a str, String);
 
 /// The index that the emulator's counters have instead of a flow's index, so that they are sorted after all
 /// flows.
 const EMULATOR: usize = usize::MAX;
 
-/// Returns the table of counters: dropped datagrams by reason, decisions by reason, and datagrams that the emulator
-/// dropped or lost. Each counter is summed over all simulated or all live runs.
+/// Returns the table of counters: dropped datagrams by reason, decisions by reason, foreign datagrams at the emulator,
+/// and datagrams that the machine lost. Simulated runs and live runs are summed separately.
 pub(super) fn counters(report: &Report) -> String {
     let worlds = worlds(report);
     let mut totals: BTreeMap<CounterKey<'_>, Vec<Option<u64>>> = BTreeMap::new();

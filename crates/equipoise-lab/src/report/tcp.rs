@@ -1,4 +1,4 @@
-//! Charts of a TCP connection, and of the links with queues.
+//! Charts of a TCP connection, and of the queues of links.
 
 use super::chart::{Layer, Style};
 use super::charts::name_of;
@@ -7,8 +7,8 @@ use super::spread;
 use super::worlds::InWorld;
 use crate::result::{FlowResult, LinkResult, LinkSample, Report, TcpSample};
 
-/// A line of a chart: its name in the legend, which follows "simulated" or "live", and the function that reads the
-/// value of a sample.
+/// A line of a chart: its name, which the legend shows after "simulated" or "live", and the function that reads the
+/// line's value from a sample.
 type Series<'a> = (&'a str, &'a dyn Fn(&TcpSample) -> Option<f64>);
 
 /// Returns the charts of a TCP connection: congestion window, goodput and round-trip times.
@@ -59,7 +59,7 @@ fn samples(flow: &FlowResult) -> &[TcpSample] {
 }
 
 /// Returns the layers of one line for simulated and live runs. If the line is not the main one of its chart, it is thin
-/// and shows only the first run.
+/// and shows only the first simulated run and the first live run with values.
 fn layers(shown: &[Shown<'_>], (name, value): &Series<'_>, is_main: bool) -> Vec<Layer> {
     let point = |sample: &TcpSample| (sample.at_s, value(sample).unwrap_or(f64::NAN));
     let mut layers = Vec::new();
@@ -85,7 +85,8 @@ fn sampled<'a>(world: &InWorld<'a>, index: usize) -> impl Iterator<Item = &'a Li
     links.filter(|link| !link.samples.is_empty())
 }
 
-/// Returns a chart of the queue of each sampled link, if the mean queue in at least one sample is one packet or more.
+/// Returns one chart for each link whose mean queue in at least one sample is one packet or more. The chart shows the
+/// link's queue over time.
 pub(super) fn queues(report: &Report, worlds: &[InWorld<'_>]) -> Vec<Figure> {
     let links = worlds.first().and_then(|world| world.runs.first()).map(|run| run.links.as_slice()).unwrap_or_default();
     let figure = |(index, link): (usize, &LinkResult)| {

@@ -7,8 +7,8 @@ use crate::result::{
     DelayResult, DelayShare, FlowResult, IntervalResult, LinkResult, Report, Run, Step, StepKind, World,
 };
 
-/// Returns a flow without measurements other than a delay distribution. Each item of `shares` is a share of packets,
-/// and the delay in milliseconds that these packets reached or exceeded.
+/// Returns a flow with a target, three decisions and a delay distribution, but no other results. Each item of `shares`
+/// is a share of packets, and the delay in milliseconds that these packets reached or exceeded.
 pub(crate) fn flow(shares: &[(f64, f64)]) -> FlowResult {
     let point = |&(share, delay_ms): &(f64, f64)| DelayShare { delay_s: delay_ms / 1e3, share };
     FlowResult {

@@ -6,11 +6,11 @@ use serde::{Deserialize, Serialize};
 pub struct LinkResult {
     /// The link's name.
     pub name: String,
-    /// Share of the time in which the link was transmitting a packet, 0 to 1.
+    /// Share of the time in which a packet was waiting or in transmission, 0 to 1.
     pub utilisation: Option<f64>,
     /// Number of packets dropped by a full queue, by the queue's active queue management, or by a policer.
     pub packets_dropped: u64,
-    /// Number of packets that left the link or were still in flight on the link at the end.
+    /// Number of packets that left the link, or were still in its queue or in flight on it at the end.
     pub packets_forwarded: u64,
     /// Number of packets lost at random.
     #[serde(default, skip_serializing_if = "is_zero")]
@@ -28,7 +28,8 @@ pub struct LinkResult {
     pub mean_queue_packets: Option<f64>,
     /// Maximum number of packets that were queued at once.
     pub max_queue_packets: u64,
-    /// The link's state over time; omitted if the run does not sample links. A run with TCP flows samples them.
+    /// The link's state over time; omitted if the scenario does not
+    /// [sample links](crate::scenario::Scenario::is_sampled).
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub samples: Vec<LinkSample>,
 }
@@ -40,7 +41,7 @@ pub struct LinkSample {
     pub at_s: f64,
     /// Mean number of queued packets since the previous sample.
     pub queue_packets: Option<f64>,
-    /// Share of the time since the previous sample in which the link was transmitting a packet, 0 to 1.
+    /// Share of the time since the previous sample in which a packet was waiting or in transmission, 0 to 1.
     pub utilisation: Option<f64>,
     /// Number of packets dropped since the run's start, by the queue or by a policer.
     pub packets_dropped: u64,
@@ -65,7 +66,7 @@ impl LinkResult {
     }
 }
 
-/// Whether a count is zero. A zero count is omitted from JSON, because most links have these counts at zero.
+/// Whether a count is zero. The counts that use this function are zero for most links, and are then omitted from JSON.
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde hands a reference")]
 const fn is_zero(count: &u64) -> bool {
     *count == 0

@@ -4,8 +4,9 @@ use serde::{Deserialize, Serialize};
 /// RFC 8868, Sec. 3).
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct MediaResult {
-    /// Bytes of media received after the warm-up, relative to what the media's bottlenecks could carry. This limit is
-    /// the capacity, or the sum of the media's maximum rates if that is less. `null` if no link limits the media.
+    /// Bytes of media received after the warm-up, relative to the bytes of media that the bottlenecks could carry. A
+    /// bottleneck could carry its capacity without background traffic, or the sum of the media's maximum rates if that
+    /// is less. `null` if no link limits the media.
     pub utilisation: Option<f64>,
     /// Queueing delays of media packets that arrived after the warm-up; `null` if none arrived.
     pub queueing: Option<QueueingResult>,
@@ -17,8 +18,8 @@ pub struct MediaResult {
     /// Ratio of a media flow's mean throughput to a TCP connection's mean throughput, in those phases after the warm-up
     /// that have both kinds of flows.
     pub tcp_ratio: Option<f64>,
-    /// IP bytes that the senders of media received, relative to the IP bytes that they sent, in the whole run. `null`
-    /// if they received nothing.
+    /// IP bytes of feedback that the senders of media received, relative to the IP bytes of media that they sent, in
+    /// the whole run. `null` if they received nothing.
     pub feedback_share: Option<f64>,
     /// The results of each phase, in order of time. A phase is a time span between two planned changes.
     pub phases: Vec<PhaseResult>,
@@ -30,9 +31,11 @@ pub struct MediaResult {
 pub struct QueueingResult {
     /// Mean queueing delay, in seconds.
     pub mean_s: Option<f64>,
-    /// 95th percentile of the queueing delay, in seconds, rounded to three significant digits or to a microsecond.
+    /// 95th percentile of the queueing delay, in seconds, rounded to three significant digits or to a microsecond,
+    /// whichever is coarser.
     pub p95_s: Option<f64>,
-    /// 99th percentile of the queueing delay, in seconds, rounded to three significant digits or to a microsecond.
+    /// 99th percentile of the queueing delay, in seconds, rounded to three significant digits or to a microsecond,
+    /// whichever is coarser.
     pub p99_s: Option<f64>,
 }
 
@@ -52,14 +55,16 @@ pub struct PhaseResult {
     pub queueing: Option<QueueingResult>,
     /// The longest convergence time of the phase's media flows, in seconds; `null` if one of them did not converge.
     pub convergence_s: Option<f64>,
-    /// Jain's index of the throughputs of the phase's media flows (Jain 1984); `null` for fewer than two flows.
+    /// Jain's index of the throughputs of the phase's media flows (Jain 1984); `null` for fewer than two flows, or if
+    /// no media arrived.
     pub jain: Option<f64>,
     /// Ratio of a media flow's mean throughput to a TCP connection's mean throughput; `null` if the phase lacks either
     /// kind of flow.
     pub tcp_ratio: Option<f64>,
-    /// The bottleneck link of each route of media.
+    /// The bottleneck links of the routes of media. A link that is the bottleneck of several routes has one entry.
     pub bottlenecks: Vec<BottleneckResult>,
-    /// Fairness between media flows, with one entry for each length of windows; omitted for fewer than two flows.
+    /// Fairness between media flows, with one entry for each window length; omitted for fewer than two flows. A window
+    /// length has no entry if media arrived in no whole window of this length.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub fairness: Vec<FairnessResult>,
     /// The flows that send media in the phase.
@@ -73,8 +78,8 @@ pub struct BottleneckResult {
     pub link: String,
     /// Mean rate of the link in the phase minus the planned rate of background traffic, in bit/s.
     pub capacity_bps: f64,
-    /// Bytes of media received over this link, relative to what the link could carry. This limit is its capacity, or
-    /// the sum of the media's maximum rates if that is less.
+    /// Bytes of media received over this link, relative to the bytes of media that the link could carry. The link could
+    /// carry `capacity_bps`, or the sum of the media's maximum rates if that is less.
     pub utilisation: Option<f64>,
 }
 

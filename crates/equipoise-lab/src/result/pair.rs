@@ -3,7 +3,7 @@ use serde::{Deserialize, Serialize};
 /// The results of a flow pair, for both transports together.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct PairResult {
-    /// Mean rate over both transports at the receiver after the warm-up, in bit/s of IP packets.
+    /// Mean rate of both transports together, measured at the receiver after the warm-up, in bit/s of IP packets.
     pub received_bps: Option<f64>,
     /// Number of application data units (ADUs) that the receiver delivered to the application.
     pub adus: u64,

@@ -10,8 +10,9 @@ use super::nearest::{UnknownField, similar};
 use super::overrides::{ALL, Override, keys};
 
 /// Returns the error in a text that `overrides` have changed, attributed to the override that causes the error. If no
-/// override causes it, returns the error in the `original` text. If the original text has no error, the error is
-/// attributed to an override of the same key, or else to the key in the changed text.
+/// override causes it, returns the error in the `original` text. If the original text has no error, attributes the
+/// error to an override that names the wrong key in the same section. Without such an override, the error names the
+/// key in the changed text.
 pub(super) fn lay(
     error: ScenarioError,
     changed: &str,
@@ -46,8 +47,8 @@ pub(super) fn lay(
     }
 }
 
-/// Returns the text about a similar parameter, which ends a message about a parameter that the controller does not
-/// have.
+/// Returns the end of a message about an unknown parameter, which suggests a similar parameter; empty if no parameter
+/// is similar, and for other problems.
 fn similar_parameter(problem: &Problem) -> String {
     match problem {
         Problem::Controller(ConfigError::UnknownParameter { name, known, .. }) => similar(name, known.split(", ")),
@@ -74,13 +75,13 @@ struct Fault<'a> {
     path: &'a [String],
     /// The key that the error names. The location of the error may be the name of the section instead of this key.
     key: &'a str,
-    /// Whether the key is unknown: no scenario can have it.
+    /// Whether the key is unknown: no scenario can have it at this position.
     is_unknown: bool,
 }
 
 impl Fault<'_> {
-    /// Whether the error is in a value that an override sets, or at a table around this value. A section, or a table
-    /// that contains sections, counts only if the key is unknown.
+    /// Whether the error is in a value that an override sets, or points to a table around this value. If that table is
+    /// a section, or contains sections, the result is true only for an unknown key.
     fn is_at(&self, change: &Override) -> bool {
         let keys = keys(change.path()).unwrap_or_default();
         let common = self.common(&keys);

@@ -20,7 +20,7 @@ pub enum OverBudget {
         packets: u64,
         /// The duration of a run.
         duration: Span,
-        /// The key that sets the rate of the flow with the most packets.
+        /// The key that sets or limits the rate of the flow with the most packets.
         key: &'static str,
         /// Name of the flow that sends most packets.
         flow: String,
@@ -143,7 +143,8 @@ fn bits(rate: &Schedule<Rate>, lasts: Span) -> f64 {
     begins.zip(ends).map(|((from, rate), until)| rate.as_bps_f64() * (until - from).as_secs_f64()).sum()
 }
 
-/// Returns the maximum capacity of a flow's path. For a flow over several paths, returns the sum over the paths.
+/// Returns the capacity of a flow's path in bit/s, which is the smallest capacity of its links. If the capacity of a
+/// link changes, its maximum counts. For a flow over several paths, returns the sum over the paths.
 fn capacity_bps(flow: &Flow, scenario: &Scenario) -> f64 {
     let narrowest = |links: &[usize]| {
         let links = links.iter().filter_map(|&link| scenario.links.get(link));
@@ -162,7 +163,7 @@ fn max_rate(parameters: &Parameters) -> Option<Rate> {
     })
 }
 
-/// Returns the key in a scenario that sets a flow's rate.
+/// Returns the key in a scenario that sets or limits a flow's rate.
 const fn rate_key(flow: &Flow) -> &'static str {
     match flow.kind {
         FlowKind::Background { .. } => "source.rate",

@@ -102,9 +102,9 @@ impl<C, X> Table<C, X> {
         self.list(Listed::Entry(entry))
     }
 
-    /// Adds an entry with the name `name`, whose instances `make` builds in a context. `make` contains its settings,
-    /// and a scenario cannot set parameters. `make` is called for each flow of each run and when a scenario is checked,
-    /// so its result must not depend on the number of calls.
+    /// Adds an entry with the name `name`. The function `make` builds an instance of the entry from a context. It also
+    /// contains the settings of the entry, because a scenario cannot set parameters of the entry. `make` is called for
+    /// each flow of each run and when a scenario is checked, so its result must not depend on the number of calls.
     ///
     /// # Errors
     /// The same as the errors of [`add`](Self::add).
@@ -186,7 +186,7 @@ impl<C, X> Listed<C, X> {
 }
 
 impl<C, X: Context> Listed<C, X> {
-    /// Checks the values of parameters that a scenario sets, like [`Entry::parse`].
+    /// Like [`Entry::parse`], checks the values that a scenario sets, and returns the values of all parameters.
     pub(super) fn parse(&self, given: &[(&str, &str)]) -> Result<Parameters, ConfigError> {
         match (self, given) {
             (Self::Entry(entry), given) => entry.parse(given),
@@ -233,12 +233,12 @@ pub type SchedulerChoice = Choice<BoxedScheduler, Size>;
 pub type TrafficChoice = Choice<BoxedTraffic, ()>;
 
 impl<C, X> Choice<C, X> {
-    /// Builds a new instance of the entry in a context. For a controller or a scheduler, `context` can also be the size
-    /// of the flow's IP packets alone.
+    /// Builds a new instance of the entry from a context. For a rate controller or a scheduler, the size of the flow's
+    /// IP packets is sufficient as context.
     ///
     /// # Errors
-    /// [`ConfigError`] if the parameters do not fit the entry. This never happens for a choice that
-    /// [`Scenario::parse`](super::Scenario::parse) has checked.
+    /// [`ConfigError`] if the parameters do not fit the entry. This does not happen for a choice that
+    /// [`Scenario::parse`](super::Scenario::parse) has checked, unless the entry rejects the context.
     pub fn build(&self, context: impl Into<X>) -> Result<C, ConfigError> {
         self.entry.build(&self.parameters, context)
     }

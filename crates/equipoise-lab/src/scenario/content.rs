@@ -10,7 +10,7 @@ use crate::video::{self, TraceError};
 /// The content that a session with a controller, or a TCP connection, sends.
 #[derive(Clone, Debug)]
 pub struct ContentChoice {
-    /// Mean rate of the content if it is sent in IP packets of the flow's size.
+    /// Mean rate of the content if it is sent in real time, in bit/s of IP packets.
     pub rate: Rate,
     /// Duration of the content if it is sent in real time.
     pub length: Span,
@@ -45,8 +45,8 @@ pub(super) const FIRST_VIDEO_STREAM: u64 = 4 << 32;
 impl ContentChoice {
     /// Returns the whole content of flow number `index` in a run with the seed `seed`, in packets of size `packet`.
     ///
-    /// The size of a whole IP packet counts as payload, as in all parts of a scenario. As a result, the same content
-    /// has the same number of packets in a session and over TCP, although their headers differ.
+    /// All bytes of an IP packet count as content, including the headers. As a result, the same content has the same
+    /// number of packets in a session and over TCP, although the headers of the two differ in size.
     ///
     /// # Errors
     /// [`TraceError`] if a trace cannot be read.

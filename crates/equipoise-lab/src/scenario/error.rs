@@ -141,7 +141,7 @@ pub enum OverrideProblem {
         /// The key that follows in the path.
         next: String,
     },
-    /// The path contains a key that no scenario can have.
+    /// The path contains a key that no scenario can have at this position.
     #[error("unknown field `{key}`{similar}; there are: {known}")]
     UnknownKey {
         /// The unknown key.
@@ -185,7 +185,7 @@ pub enum Problem {
     /// The value is not a quantity of the required kind.
     #[error(transparent)]
     Unit(#[from] UnitError),
-    /// The parameters of the controller are invalid.
+    /// The parameters of a controller, or of another entry of the catalogue, are invalid.
     #[error(transparent)]
     Controller(#[from] ConfigError),
     /// The flow does not provide what the controller needs.
@@ -267,7 +267,8 @@ pub enum Problem {
         /// The largest valid packet size.
         max: Size,
     },
-    /// A flow is not exactly one of a session with a controller, background traffic, a TCP connection, and a flow pair.
+    /// The keys of a flow do not fit exactly one kind of flow: a session with a controller, background traffic, a TCP
+    /// connection, or a flow pair.
     #[error(
         "a flow has either `controller` and `report_interval`, or `window` or `kernel` or both, or only a `source`, or a `pair`"
     )]
@@ -281,7 +282,7 @@ pub enum Problem {
         /// The maximum number of characters in a name.
         most: usize,
     },
-    /// A connection stops before it starts.
+    /// A connection stops before it starts, or at the same time.
     #[error("must be after the flow's start at {start}")]
     StopBeforeStart {
         /// The start of the flow.

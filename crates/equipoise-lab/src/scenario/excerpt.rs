@@ -6,7 +6,7 @@ const LINE: usize = 100;
 /// Maximum number of characters of a value that an error message quotes.
 const VALUE: usize = 80;
 /// Maximum number of characters of a message from the parser, which may itself quote the file. A list of all keys of a
-/// flow is shorter.
+/// flow is shorter, so it is shown whole.
 const MESSAGE: usize = 600;
 const CUT: char = '…';
 

@@ -6,9 +6,9 @@ use equipoise_path::link::PipeConfig;
 pub struct Link {
     /// Name of the link.
     pub name: String,
-    /// Configuration of the direction in which media travel.
+    /// Configuration of the direction [`Direction::Forward`].
     pub forward: PipeConfig,
-    /// Configuration of the opposite direction.
+    /// Configuration of the direction [`Direction::Back`].
     pub back: PipeConfig,
     /// Whether packets of both directions share the forward direction's queue and capacity, as on a radio channel.
     pub half_duplex: bool,
@@ -49,9 +49,10 @@ impl Link {
         }
     }
 
-    /// Returns the index of a direction of link number `number` in the list of all link directions: the forward
-    /// directions of the scenario's `links` links, followed by their reverse directions. For both directions of a
-    /// half-duplex link, this is the index of the forward direction.
+    /// Returns the index of a direction of this link in the list of all link directions. The list contains the forward
+    /// directions of all links of the scenario, followed by the reverse directions. `number` is the index of this link,
+    /// and `links` is the number of links. Both directions of a half-duplex link have the index of the forward
+    /// direction.
     pub const fn place(&self, number: usize, direction: Direction, links: usize) -> usize {
         match direction {
             Direction::Back if !self.half_duplex => links + number,

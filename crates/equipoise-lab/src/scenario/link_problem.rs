@@ -23,7 +23,7 @@ pub enum LinkProblem {
     /// A step of the link changes nothing.
     #[error("a step of a link needs a `rate`, a `delay` or a `loss`")]
     StepOfNothing,
-    /// A half-duplex link has a different reverse direction, which is not possible.
+    /// A half-duplex link has the key `back`, although both of its directions have the same configuration.
     #[error("both directions of a half-duplex link are one; it has no `back`")]
     HalfDuplexBack,
     /// Two keys specify the same property of the link.
@@ -56,14 +56,14 @@ pub enum LinkProblem {
         /// The parameters of the queue discipline.
         known: String,
     },
-    /// The target of CoDel is above its interval. CoDel would tolerate a standing delay that is longer than the usual
-    /// round-trip times.
+    /// The target of CoDel is above its interval. The interval covers the usual round-trip times, so CoDel would
+    /// tolerate a standing delay that is longer than these.
     #[error("the target must not be above the interval, {interval}")]
     TargetAboveInterval {
         /// The interval of CoDel.
         interval: Span,
     },
-    /// The value is not a plain number; for a number of flows, it is not a whole number from 0 to 2³² − 1.
+    /// The value is not a plain number or, for the key `flows` of `fq_codel`, not a whole number from 0 to 2³² − 1.
     #[error("must be a plain number above zero")]
     NotACount,
 }

@@ -14,10 +14,10 @@ pub struct LiveChoice {
     pub video: Option<VideoChoice>,
     /// The audio; `None` if the session sends no audio. Audio packets have priority over video packets.
     pub audio: Option<AudioChoice>,
-    /// Ratio of the pacing rate to the media's rate ([`LiveMedia::pacing`]).
+    /// Ratio of the pacing rate to the session's rate ([`LiveMedia::pacing`]).
     pub pacing: f64,
-    /// Frames are skipped while the queued data would take longer than this time to send; `None` if frames are never
-    /// skipped.
+    /// Video frames are skipped while the queued data would take longer than this time to send. With `None`, no frame
+    /// is skipped for this reason.
     pub skip_after: Option<Span>,
     /// A frame is late if it is complete at the receiver later than this time after its capture.
     pub deadline: Span,
@@ -32,7 +32,7 @@ pub enum VideoChoice {
     Quantised {
         /// The source of the frames.
         frames: Frames,
-        /// Mean rate of the frames before they are quantised, without packet headers.
+        /// Mean rate of the frames before they are encoded again, without packet headers.
         rate: Rate,
         /// Duration of the video.
         length: Span,

@@ -51,7 +51,7 @@ pub enum MediaProblem {
     /// The flow cannot have pauses, because it is not a session over one path.
     #[error("only a session over one path pauses; a connection has `stop`, background traffic has `steps` of its rate")]
     PauseOfWhat,
-    /// A flow pauses before it starts.
+    /// A pause begins before the flow starts, or at the same time.
     #[error("the flow starts at {start}; it must pause after that")]
     PauseBeforeStart {
         /// The start of the flow.

@@ -55,9 +55,9 @@ pub use swap::{Swap, SwapError};
 pub use tcp::{BandwidthSource, TcpFlow};
 pub use toml::Value;
 
-/// Maximum length of a scenario's text, in bytes. It is about ten times the length of a text with one step per second
-/// for ten flows and links in ten minutes. Parsing a longer text could take seconds and hundreds of megabytes before
-/// the first error.
+/// Maximum length of a scenario's text, in bytes. It is about ten times the length of a text that has ten flows and
+/// links in total, each with one step per second for ten minutes. Parsing a longer text could take seconds and hundreds
+/// of megabytes before the first error.
 const MOST_TEXT: usize = 2_000_000;
 
 /// A scenario that has been checked and can be run.
@@ -67,7 +67,7 @@ pub struct Scenario {
     pub name: String,
     /// The author's description of what the scenario shows.
     pub description: String,
-    /// The complete text of the scenario file.
+    /// The complete text of the scenario file. If there are overrides, they have been applied to this text.
     pub text: String,
     /// Length of a run.
     pub duration: Span,
@@ -95,9 +95,9 @@ pub struct Scenario {
 pub struct Flow {
     /// Name of the flow.
     pub name: String,
-    /// The links that the flow's media pass, in order, as indices into [`Scenario::links`]. Reports return over the
-    /// opposite direction of the same links. For a flow over several paths, these are the links of all its paths, in
-    /// the scenario's order.
+    /// The links that the flow's media pass, as indices into [`Scenario::links`]. Their order is that of the forward
+    /// direction. Reports return over the opposite direction of the same links, unless [`back`](Self::back) is another
+    /// route. For a flow over several paths, the list contains the links of all its paths, in the scenario's order.
     pub path: Vec<usize>,
     /// The links of a separate route for reports and acknowledgements, in order, each passed in its forward direction.
     /// `None` if they return over the opposite direction of the links in [`path`](Self::path).
@@ -106,7 +106,7 @@ pub struct Flow {
     pub direction: Direction,
     /// ECN codepoint of the flow's media packets, which determines whether queues may mark them.
     pub ecn: Ecn,
-    /// Size of the flow's IP packets; for a flow pair, size of its RTP packets.
+    /// Size of a full IP packet of the flow; for a flow pair, of an IP packet that carries RTP.
     pub packet_size: Size,
     /// Whether the circuit breakers of a session are active (RFC 8083, Sec. 4).
     pub circuit_breakers: bool,
@@ -140,7 +140,7 @@ pub struct Rtcp {
 pub enum DuplexPart {
     /// The media of the flow in the scenario file.
     There,
-    /// The reverse media, which travel back in the same session.
+    /// The reverse media, which travel in the opposite direction in the same session.
     Back,
 }
 
@@ -189,7 +189,7 @@ pub enum MediaChoice {
     Unlimited,
     /// Finite content, which is sent until its end.
     Content(ContentChoice),
-    /// Live video and audio. The sizes of video frames follow the rate.
+    /// Live video, live audio, or both. The sizes of video frames follow the rate.
     Live(LiveChoice),
 }
 
@@ -246,7 +246,8 @@ impl Flow {
         }
     }
 
-    /// The links that the flow's packets pass in the network, which are the links before the playout buffer.
+    /// The links that the flow's packets pass in the network: those before the playout buffer, or all links of
+    /// [`path`](Self::path) if the flow has no playout buffer.
     pub fn network(&self) -> &[usize] {
         let whole = self.path.as_slice();
         let playout = self.playout().and_then(|playout| whole.iter().position(|link| *link == playout));
@@ -281,10 +282,10 @@ impl Scenario {
         Self::parse(&Self::read_text(path)?)
     }
 
-    /// Reads the text of a scenario file, and checks only the length of the text.
+    /// Reads the text of a scenario file, and checks only that the text is UTF-8 and not too long.
     ///
     /// # Errors
-    /// [`ScenarioError::Read`] and [`ScenarioError::TooLong`].
+    /// [`ScenarioError::Read`] if the file cannot be read or is not UTF-8, and [`ScenarioError::TooLong`].
     pub fn read_text(path: &path::Path) -> Result<String, ScenarioError> {
         let mut bytes = Vec::new();
         // Reads at most one byte more than the maximum, so that a file that is too long is detected.
@@ -300,7 +301,7 @@ impl Scenario {
     /// models of this library.
     ///
     /// # Errors
-    /// [`ScenarioError`] for the first error in the text.
+    /// [`ScenarioError`] for the first error that the checks find.
     pub fn parse(text: &str) -> Result<Self, ScenarioError> {
         Self::parse_with(text, &[])
     }
@@ -311,8 +312,9 @@ impl Scenario {
     ///
     /// # Errors
     /// [`ScenarioError::Override`] for an override that does not fit the file, sets an unknown key, or sets an invalid
-    /// value. [`ScenarioError::Changed`] if another value of the file conflicts with the overrides, or if an override
-    /// removes a mandatory key. The errors of [`Scenario::parse`] if the file itself is wrong.
+    /// value. [`ScenarioError::Changed`] if the overrides cause an error that cannot be attributed to one of them:
+    /// another value of the file conflicts with them, or a mandatory key has been removed. The errors of
+    /// [`Scenario::parse`] if the file itself is wrong.
     pub fn parse_with(text: &str, overrides: &[Override]) -> Result<Self, ScenarioError> {
         Self::parse_in(&Catalogue::default(), text, overrides)
     }
@@ -372,8 +374,8 @@ impl Scenario {
         path.iter().filter_map(|&link| self.links.get(link)).fold(Span::ZERO, |sum, link| sum + least(link))
     }
 
-    /// Returns the links that a path passes in `direction`, in the order in which it passes them. Each link is given by
-    /// its index in a list of all links in the forward direction, followed by all links in the reverse direction.
+    /// Returns the links of a path, in the order in which packets pass them in `direction`. Each link is given by the
+    /// index of its direction ([`Link::place`]).
     pub fn way(&self, path: &[usize], direction: Direction) -> Vec<usize> {
         let place = |&number: &usize| Some(self.links.get(number)?.place(number, direction, self.links.len()));
         let mut way: Vec<usize> = path.iter().filter_map(place).collect();

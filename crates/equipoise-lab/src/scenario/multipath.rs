@@ -36,8 +36,8 @@ pub struct Outage {
 /// A session with a controller over several paths.
 #[derive(Clone, Debug)]
 pub struct MultipathFlow {
-    /// The controller of the total rate. If the controller uses reports about single packets, each path has its own
-    /// instance, which controls the path's rate.
+    /// The controller. If it uses reports about single packets, each path has its own instance, which controls the rate
+    /// of this path. Otherwise, one instance controls the total rate.
     pub controller: Choice,
     /// How the receiver reports about single packets; `None` if one controller serves all paths.
     pub reporting: Option<Reporting>,

@@ -54,7 +54,7 @@ mod tests {
         assert_eq!(similar("xyzzy", known), "");
     }
 
-    /// If it fails, serde has changed the wording of its message, and no similar key is suggested any more.
+    /// If this test fails, serde has changed the wording of its message, and no similar key is suggested any more.
     #[test]
     fn serdes_message_of_an_unknown_field_is_understood() {
         for known in [&["at", "rate"][..], &["name", "links", "down"], &["only"]] {

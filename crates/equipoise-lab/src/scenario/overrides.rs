@@ -1,5 +1,5 @@
-//! Overrides: values that replace values of a scenario file. Each override contains the path of keys that leads to a
-//! value.
+//! Overrides: changes that set or remove keys of a scenario file. Each override contains the path of keys that leads to
+//! the changed key.
 //!
 //! An override changes the parsed file, and the result is checked like any other file. An override that does not fit
 //! the file is therefore an error: the scenario never silently runs with its old values.
@@ -13,7 +13,7 @@ const SECTIONS: [&str; 3] = ["link", "path", "flow"];
 /// In a path of keys, stands for every section of a kind, or for every entry of a list.
 pub(super) const ALL: &str = "*";
 
-/// A change of one key of a scenario file.
+/// A change of one key of a scenario file, or of several keys if the path contains `*`.
 ///
 /// The path of the key is a chain of keys separated by dots:
 ///
@@ -121,8 +121,8 @@ pub(super) fn keys(path: &str) -> Option<Vec<&str>> {
 }
 
 impl Change {
-    /// Applies the change in a table, either to `key` itself, or to the key inside `key` to which the path `rest`
-    /// leads.
+    /// Applies the change in a table. If `rest` is empty, changes `key` itself. Otherwise, changes the key to which the
+    /// path `rest` leads from the value of `key`.
     fn in_table(&self, table: &mut Table, key: &str, rest: &[&str]) -> Result<(), OverrideProblem> {
         let Some((next, after)) = rest.split_first() else {
             return match self {
@@ -141,7 +141,8 @@ impl Change {
                 Err(OverrideProblem::NotATable { key: key.to_owned(), found, next: (*next).to_owned() })
             }
             (None, Self::Remove) => Err(missing(table, key)),
-            // Only entries of lists have numbers as keys, so the key is an omitted list, which counts as empty.
+            // Only a list can be followed by a number or `*` here, so `key` is a list. The file omits the list, which
+            // therefore counts as empty.
             (None, Self::Set(_)) if *next == ALL || next.parse::<usize>().is_ok() => {
                 Err(OverrideProblem::NoSuchEntry { list: key.to_owned(), entry: (*next).to_owned(), length: 0 })
             }
@@ -154,8 +155,8 @@ impl Change {
         }
     }
 
-    /// Applies the change in the list under `key`, either to `entry` itself, or to the key inside `entry` to which the
-    /// path `rest` leads.
+    /// Applies the change in the list under `key`. If `rest` is empty, changes `entry` itself. Otherwise, changes the
+    /// key to which the path `rest` leads from `entry`.
     fn in_list(&self, list: &mut Vec<Value>, key: &str, entry: &str, rest: &[&str]) -> Result<(), OverrideProblem> {
         let places = places(list, key, entry)?;
         // Entries are changed from the last to the first, so that a removal does not move the remaining entries.

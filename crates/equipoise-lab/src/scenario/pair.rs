@@ -5,10 +5,10 @@ use equipoise_pair::tpba::{Running, RunningConfig, TpbaConfig};
 
 use super::TcpFlow;
 
-/// A flow pair: a flow of application data units (ADUs) that is sent alternately over TCP and over RTP (Tobe 1999, Sec.
-/// 4).
+/// A flow pair: a flow of application data units (ADUs) that is sent over TCP in probing periods and over RTP in
+/// running periods (Tobe 1999, Sec. 4). The two kinds of periods alternate.
 ///
-/// The application always has another ADU to send. The flow's packet size is the size of its RTP packets.
+/// The application always has another ADU to send. The flow's packet size is the size of an IP packet that carries RTP.
 #[derive(Clone, Debug)]
 pub struct PairFlow {
     /// Size of each ADU.
@@ -32,7 +32,7 @@ pub struct PairFlow {
 pub enum RunningLaw {
     /// A reported loss lowers the rate, and the rate never rises (Tobe 1999, Sec. 4).
     Loss(RunningConfig),
-    /// Our choice: attractor perturbation (Waki 2013, Eq. 15, 16), with the rate that TCP reached as its maximum.
+    /// Our choice as a second control law: attractor perturbation (Waki 2013, Eq. 15, 16).
     Ap {
         /// The target one-way delay.
         target: Span,
@@ -73,7 +73,8 @@ impl RunningLaw {
 }
 
 impl PairFlow {
-    /// Name of the flow pair in results, which names the scheme and the control law of its running periods.
+    /// Name of the flow pair in results. It names the scheme and, if it is not the paper's, the control law of the
+    /// running periods.
     pub const fn name(&self) -> &'static str {
         match self.law {
             RunningLaw::Loss(_) => "tpba",

@@ -252,7 +252,7 @@ impl RawFlow {
         self.window.is_some() || self.kernel.is_some()
     }
 
-    /// Whether the flow has a key that a flow pair cannot have.
+    /// Whether the flow has a controller, a source or a playout buffer, none of which a flow pair can have.
     pub(super) const fn has_other_than_a_pair(&self) -> bool {
         self.controller.is_some() || self.source.is_some() || self.playout.is_some()
     }
@@ -262,21 +262,21 @@ impl RawFlow {
         self.source.as_ref().map_or(&[], |sources| &sources.0)
     }
 
-    /// Returns the first key of the flow that only live media can have, and the key's location in the file; `None` if
-    /// there is no such key.
+    /// Returns a key of the flow that only live media can have, and the key's location in the file; `None` if there is
+    /// no such key.
     pub(super) fn live_only(&self) -> Option<(&'static str, Range<usize>)> {
         let pacing = self.pacing.as_ref().map(|value| ("pacing", value.span()));
         let skip = || self.skip_after.as_ref().map(|value| ("skip_after", value.span()));
         pacing.or_else(skip).or_else(|| self.deadline.as_ref().map(|value| ("deadline", value.span())))
     }
 
-    /// Returns the first key of the flow that only flows over several paths can have; `None` if there is no such key.
+    /// Returns a key of the flow that only flows over several paths can have; `None` if there is no such key.
     pub(super) fn multipath_only(&self) -> Option<&'static str> {
         let given = [("scheduler", self.scheduler.is_some()), ("period", self.period.is_some())];
         given.iter().find(|(_, given)| *given).map(|(key, _)| *key)
     }
 
-    /// Returns the first key of the flow that only TCP connections can have; `None` if there is no such key.
+    /// Returns a key of the flow that only flows with a TCP connection can have; `None` if there is no such key.
     pub(super) fn tcp_only(&self) -> Option<&'static str> {
         let given = [
             ("stop", self.stop.is_some()),

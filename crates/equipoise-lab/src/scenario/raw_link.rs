@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use serde::Deserialize;
 use toml::{Spanned, Value};
 
-/// Defines a struct with the keys of a link direction. It is used once for the keys of a whole link, and once for the
-/// keys of the reverse direction.
+/// Defines a struct with the keys of a link direction. The macro is used once for the keys of a whole link, and once
+/// for the keys of the reverse direction.
 macro_rules! direction {
     ($(#[$doc:meta])* $name:ident { $($more:ident: $kind:ty,)* }) => {
         $(#[$doc])*
@@ -104,9 +104,10 @@ pub(super) struct Keys<'r> {
 }
 
 impl Keys<'_> {
-    /// Returns these keys, with the keys of `both` as defaults. If these keys set a capacity, a loss or a policer, all
-    /// default keys of the capacity, the loss or the policer are ignored. A burst or an offset in these keys
-    /// is ignored if these keys do not set the rate to which it belongs.
+    /// Returns these keys, with the keys of `both` as defaults. The keys of the capacity are never mixed: if these keys
+    /// set a capacity (`rate`, `rate_trace` or `rate_csv`), the defaults of all capacity keys are ignored. The same
+    /// applies to the keys of the loss and to those of the policer. A `rate_burst`, a `rate_offset` or a `police_burst`
+    /// in these keys is ignored if these keys set no capacity or no policer to which it belongs.
     pub(super) fn over(self, both: Self) -> Self {
         let rate =
             if self.rate.is_some() || self.rate_trace.is_some() || self.rate_csv.is_some() { self } else { both };

@@ -52,7 +52,8 @@ fn end_of_key(text: &str) -> Option<usize> {
     None
 }
 
-/// Formats an override as on a command line, but without the quotes that a shell needs.
+/// Formats an override as on a command line, but without the quotes that a shell needs. An override that removes a key
+/// cannot be written on a command line, and is formatted as `KEY removed`.
 impl fmt::Display for Override {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.value() {

@@ -131,13 +131,13 @@ impl<'a> Swap<'a> {
         &self.flow
     }
 
-    /// Returns one scenario for each of these controllers. A parameter of the old controller is kept if the new
+    /// Returns one scenario for each controller in `names`. A parameter of the old controller is kept if the new
     /// controller has a parameter with the same name and kind. The scenario can also contain parameters that only the
     /// new controller has; these parameters are kept too.
     ///
     /// # Errors
-    /// [`SwapError`] for a controller that does not exist, that lacks a parameter or that does not fit the scenario,
-    /// and for a parameter that neither the old nor any of the new controllers has.
+    /// [`SwapError`] for a controller that does not exist, that needs a parameter that is not set, or that does not fit
+    /// the scenario, and for a parameter that neither the old nor any of the new controllers has.
     pub fn with<'n>(&self, names: impl IntoIterator<Item = &'n str>) -> Result<Vec<Scenario>, SwapError> {
         let entries = names.into_iter().map(|name| self.entry(name)).collect::<Result<Vec<_>, _>>()?;
         self.check_given(&entries)?;

@@ -62,7 +62,7 @@ pub enum BandwidthSource {
     Known {
         /// Interval at which the simulator informs the window law.
         interval: Span,
-        /// Standard deviation of the relative error in the rate of cross traffic (Kodama 2009, Eq. 12). The steps of
+        /// Standard deviation of the error, relative to the rate of cross traffic (Kodama 2009, Eq. 12). The steps of
         /// this schedule are at times since the run's start.
         noise: Schedule<f64>,
     },

@@ -50,8 +50,9 @@ fn reading(stats: &tcp::SenderStats, delivered: Size) -> TcpReading {
     }
 }
 
-/// Records the TCP bytes that arrived at the receivers of connections and flow pairs since the last sample. `flows`
-/// contains each flow with its number of bytes at the last sample, which is updated.
+/// Records the TCP bytes that arrived at the receivers of connections, web traffic and flow pairs since the last
+/// sample: the new data, and the headers of all data segments. `flows` contains each flow with its total number of
+/// bytes at the last sample; this function updates the totals.
 pub(super) fn received<'a>(
     world: &World,
     at: Span,

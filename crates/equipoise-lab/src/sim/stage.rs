@@ -16,7 +16,7 @@ use crate::scenario::{Choice, DuplexPart, Flow, FlowKind, Link, MultipathFlow, S
 /// buffer, if any.
 pub(super) struct Stage {
     pub(super) world: World,
-    /// All directions of links. The forward directions precede the reverse directions.
+    /// Both directions of each link: first the forward directions of all links, then the reverse directions.
     pub(super) links: Vec<LinkId>,
     pub(super) flows: Vec<FlowId>,
     pub(super) playouts: Vec<Option<SharedPlayout>>,
@@ -29,8 +29,8 @@ struct Ways {
     backward: Vec<LinkId>,
 }
 
-/// Adds both directions of a scenario's links to the simulator. The forward directions precede the reverse directions
-/// in the returned list.
+/// Adds both directions of each link of a scenario to the simulator. Returns first the forward directions of all links,
+/// then the reverse directions.
 fn add_links(world: &mut World, scenario: &Scenario) -> Result<Vec<LinkId>, SimError> {
     let mut add = |(link, config): (&Link, &PipeConfig)| {
         let added = world.add_link(config.clone());

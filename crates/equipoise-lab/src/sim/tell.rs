@@ -71,8 +71,8 @@ impl<O: RunObserver> Tell for Observed<O> {
     fn come_to(&mut self, _: Span, _: f64) {}
 }
 
-/// Passes on the events of a run in order of time. It sorts them, because the simulator may report a stream's events
-/// before earlier events of other flows.
+/// Passes on the events of a run in order of time. It sorts them, because the simulator may report events of background
+/// traffic before earlier events of other endpoints.
 pub(super) struct InOrder<'a> {
     early: Vec<(Span, usize, Of, Event)>,
     progress: &'a mut dyn FnMut(Progress),

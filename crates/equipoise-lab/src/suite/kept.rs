@@ -65,7 +65,7 @@ fn kept_flows(flow: &FlowResult, watched: &Watched, lasted_s: f64) -> Vec<KeptFl
     std::iter::once(media).chain(audio).collect()
 }
 
-/// Returns the means over the runs of the metrics of all media together.
+/// Returns the metrics of all media together, each as the mean over the runs.
 pub(super) fn whole(runs: &[Kept]) -> Metrics {
     let mean = |metric: &metrics::Metric<MediaResult>| {
         (metric.key.to_owned(), Estimate::of(runs.iter().map(|run| metric.of(&run.media))))

@@ -23,7 +23,7 @@ pub enum Aqm {
     Codel,
     /// FQ-CoDel, flow queueing with controlled delay (RFC 8290).
     FqCodel,
-    /// PIE, a proportional integral controller (RFC 8033).
+    /// PIE, proportional integral controller enhanced (RFC 8033).
     Pie,
     /// `DualPI2`, two coupled queues, one of them for L4S traffic (RFC 9332).
     DualPi2,
@@ -33,7 +33,8 @@ impl Aqm {
     /// All queue disciplines.
     pub const ALL: [Self; 5] = [Self::DropTail, Self::Codel, Self::FqCodel, Self::Pie, Self::DualPi2];
 
-    /// The name of the discipline in scenarios. In a scenario, drop-tail is the default and is not named.
+    /// The name of the discipline. It is also the name in scenarios, except for drop-tail: a scenario has no name for
+    /// this default.
     pub const fn name(self) -> &'static str {
         match self {
             Self::DropTail => "drop-tail",
@@ -50,7 +51,7 @@ impl Aqm {
     }
 }
 
-/// Refuses names of controllers that the catalogue does not contain.
+/// Refuses names of controllers that the catalogue does not contain, and an empty list of names.
 pub(super) fn check_names(catalogue: &Catalogue, controllers: &[String]) -> Result<(), SuiteError> {
     let known = &catalogue.controllers;
     let unknown = controllers.iter().find(|name| known.find(name).is_none());
@@ -93,8 +94,8 @@ fn queue_changes(scenario: &Scenario, link: &Link, aqm: Aqm) -> Vec<Override> {
     }
     let name = [("name".to_owned(), Value::from(aqm.name()))].into_iter().collect();
     let mut changes = vec![Override::set(key("aqm"), Value::Table(name))];
-    // With active queue management, the limit of a queue is in bytes (RFC 8868, Sec. 4.3): QueueSize = seconds x
-    // throughput / 8.
+    // With active queue management, the limit of a queue is in bytes. RFC 8868, Sec. 4.3 has the conversion: bytes =
+    // seconds x bit/s / 8.
     if let QueueLimit::Time(time) = queue {
         let bits = time.as_secs_f64() * rate.as_bps_f64();
         let room = Size::from_bytes((bits / 8.0).round() as u64);
@@ -103,8 +104,8 @@ fn queue_changes(scenario: &Scenario, link: &Link, aqm: Aqm) -> Vec<Override> {
     changes
 }
 
-/// Returns the initial rate of a link, or the mean rate over the run if the link follows a trace; `None` if the link
-/// has no rate limit.
+/// Returns the initial rate of a link. For a link with a traffic shaper or a trace, it is the mean rate over the run.
+/// `None` if the link has no rate limit.
 fn first_rate(capacity: &Capacity, scenario: &Scenario) -> Option<Rate> {
     match capacity {
         Capacity::Rate(rate) => Some(rate.initial()),
@@ -135,7 +136,7 @@ pub(super) fn with_controller(
     Ok(scenario)
 }
 
-/// The rate of a controller with a fixed rate. It is `R_v` of RFC 8593, Sec. 5.1, the example of a video's target rate.
+/// The rate of a controller with a fixed rate. RFC 8593, Sec. 5 has it as the example of a video's target rate `R_v`.
 const FIXED_RATE: &str = "1 Mbit/s";
 
 /// Whether a controller sends at a fixed rate that the scenario must specify.
@@ -144,7 +145,8 @@ fn has_fixed_rate(catalogue: &Catalogue, controller: &str) -> bool {
     entry.is_some_and(|entry| entry.parameters().iter().any(|it| it.name == "rate" && it.default.is_none()))
 }
 
-/// Replaces the controllers of the sessions one after another, so that each session keeps its own parameters.
+/// Replaces the controllers of the sessions one after another. So each session keeps its own values of the parameters
+/// that the new controller also has.
 fn exchanged(catalogue: &Catalogue, scenario: &Scenario, controller: &str) -> Result<Scenario, SwapError> {
     let mut found = scenario.clone();
     for flow in scenario.flows.iter().filter(|flow| controller_of(flow).is_some_and(|name| name != controller)) {

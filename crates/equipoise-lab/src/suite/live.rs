@@ -62,7 +62,7 @@ pub fn check() -> Result<(), SuiteError> {
 /// item under each controller.
 ///
 /// # Errors
-/// The errors of [`super::run`].
+/// The errors of [`super::run`] except [`SuiteError::Run`].
 pub fn length(items: &[Item], law: (&Catalogue, &[String]), plan: &Plan) -> Result<Length, SuiteError> {
     let (prepared, _) = prepare(items, law, plan)?;
     let each = prepared.iter().map(|prepared| prepared.scenario.duration + AROUND);
@@ -70,12 +70,13 @@ pub fn length(items: &[Item], law: (&Catalogue, &[String]), plan: &Plan) -> Resu
     Ok(Length { runs: prepared.len() * plan.runs as usize, time })
 }
 
-/// Adds live results to the simulated results in `result`. The live runs use the same items and controllers and start
-/// with the same seed, with `plan.runs` runs of each, one after another. If a run is not possible, or is not done
-/// because `stop` is set, the result contains the reason.
+/// Adds live results to the simulated results in `result`. The items, the controllers and the plan are those of the
+/// simulated runs, except that `plan.runs` is the number of live runs of each item under each controller. The live runs
+/// take place one after another. If a run is not possible, or is not done because `stop` is set, the result contains
+/// the reason.
 ///
 /// # Errors
-/// The errors of [`super::run`]. A live run that fails is not an error.
+/// The errors of [`super::run`] except [`SuiteError::Run`]. A live run that fails is not an error.
 pub fn run_beside(
     result: &mut SuiteResult,
     items: &[Item],
@@ -104,8 +105,8 @@ pub fn run_beside(
         found.extend(live);
         result.not_run.extend(failed.map(|reason| prepared.not_run(reason, vec![World::Live])));
     }
-    // The simulator has already refused every variant in `refused`, for the same reason. So `result.not_run` has an
-    // entry for each of these variants, and only the world is added.
+    // The suite of simulated runs has already refused every variant in `refused`, for the same reason. So
+    // `result.not_run` has an entry for each of these variants, and only `World::Live` is added to it.
     let is_refused = |not_run: &NotRun| refused.iter().any(|refused| refused.is_of_same(not_run));
     result
         .not_run
@@ -210,8 +211,8 @@ mod tests {
         assert_eq!(found, Length { runs: 6, time: Span::from_secs(2 * (2 * 103 + 123)) });
     }
 
-    /// If it fails, a result of several runs does not contain the maximum lateness and the total of lost packets and
-    /// stalls.
+    /// If it fails, a result of several runs does not contain the 99th percentile of the lateness in the worst run, or
+    /// the totals of the lost packets and of the stalls.
     #[test]
     fn what_the_machine_did_is_summed_up_over_the_runs() {
         let run = |late_ms: f64, lost, stalled_s| Run {

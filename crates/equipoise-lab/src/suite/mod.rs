@@ -7,11 +7,11 @@
 //! ```
 //!
 //! [`rfc8867`] has the cases of RFC 8867, [`traces`] makes a case of each recorded link in a folder, and [`bars`]
-//! judges our own control law. [`paths`] is a different kind of suite, in which each seed has its own random path. A
-//! suite keeps the metrics of each run: those of the whole run, of each phase and of each flow. The suite then computes
-//! means over the seeds. In addition, a suite measures the time series for charts, and `bars` measures the quantities
-//! that its bars limit. Each result says whether it is simulated or live. [`live`] adds results over real sockets to
-//! the simulated results.
+//! judges our own control law. These suites keep the metrics of each run: those of the whole run, of each phase and of
+//! each flow. They then compute means over the seeds. They also measure the time series for charts, and `bars` measures
+//! the quantities that its bars limit. Each result says whether it is simulated or live. [`live`] adds results over
+//! real sockets to the simulated results. [`paths`] is a different kind of suite, in which each seed has its own random
+//! path.
 
 pub mod bars;
 mod csv;
@@ -114,8 +114,8 @@ fn not_run(item: &Item, controller: &str, reason: String, worlds: Vec<World>) ->
 /// the result contains the reason. `progress` is called with the share of the runs that are complete, 0 to 1.
 ///
 /// # Errors
-/// [`SuiteError::NoController`], [`SuiteError::UnknownController`], [`SuiteError::Scenario`] for an item without
-/// [`Item::needs`] whose scenario is invalid, [`SuiteError::NothingRuns`] if no controller can run any item, and
+/// [`SuiteError::NoController`], [`SuiteError::UnknownController`], [`SuiteError::Scenario`] if an item has an invalid
+/// scenario and its [`Item::needs`] is `None`, [`SuiteError::NothingRuns`] if no controller can run any item, and
 /// [`SuiteError::Run`].
 pub fn run(
     name: &str,

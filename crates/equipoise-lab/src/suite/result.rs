@@ -76,7 +76,7 @@ pub struct CaseResult {
     /// Time series of the flows, for charts.
     #[serde(skip)]
     pub series: Vec<FlowSeries>,
-    /// Capacity of a recorded link in each second, in bit/s, for charts; empty for other links.
+    /// Capacity of the first link in each second, in bit/s, for charts; empty if this capacity is not recorded.
     #[serde(skip)]
     pub capacity: Vec<f64>,
 }
@@ -196,14 +196,17 @@ pub struct PhaseResult {
     pub bottlenecks: Vec<(String, f64)>,
 }
 
-/// A mean over runs, with the mean's 95 % confidence interval (Student's t).
+/// A mean over runs, with its 95 % confidence interval: by Student's t, or by Wilson's method if the mean is a share of
+/// runs.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Estimate {
     /// The mean over the runs that have the metric.
     pub mean: f64,
-    /// Lower end of the confidence interval; `null` if only one run has the metric.
+    /// Lower end of the confidence interval; `null` if there is none, as for the mean of a metric that only one run
+    /// has.
     pub lo: Option<f64>,
-    /// Upper end of the confidence interval; `null` if only one run has the metric.
+    /// Upper end of the confidence interval; `null` if there is none, as for the mean of a metric that only one run
+    /// has.
     pub hi: Option<f64>,
     /// Number of runs that have the metric. For example, a convergence time is averaged over the runs that converged.
     pub runs: u32,
@@ -394,8 +397,8 @@ impl CaseResult {
         format!("{used} % · {waited} ms · {} %", number("loss", 100.0, 2))
     }
 
-    /// Returns the mean rate that all media together received, in bit/s; `None` if the rate of a media flow was not
-    /// measured.
+    /// Returns the mean rate at which the media of all flows together arrived, in bit/s; `None` if the rate of a media
+    /// flow was not measured.
     pub(super) fn media_rate_bps(&self) -> Option<f64> {
         let media = self.flows.iter().filter(|flow| flow.kind == FlowKind::Media);
         media.map(|flow| flow.metric("delivered_rate_bps").map(|found| found.mean)).sum::<Option<f64>>()
@@ -455,12 +458,14 @@ impl SuiteResult {
         json_line(self)
     }
 
-    /// Returns all measured values, with one row per metric.
+    /// Returns all measured values and the planned capacities. There is one row for each metric of a whole run, a flow,
+    /// a phase or a bar.
     pub fn measured(&self) -> Vec<MetricRow<'_>> {
         super::rows::of(self)
     }
 
-    /// Returns the result as CSV, with one line per metric. The book describes the columns.
+    /// Returns the result as CSV, with one line for each row of [`measured`](Self::measured). The book describes the
+    /// columns.
     pub fn to_csv(&self) -> String {
         super::csv::of(self)
     }
@@ -478,7 +483,7 @@ impl SuiteResult {
         format!("simulated with {} each{live}", of(self.runs))
     }
 
-    /// Returns how many bars our control law meets, in words: "equipoise meets 120 of 150 bars".
+    /// Returns how many of the judged bars our control law meets, in words: "equipoise meets 120 of 150 bars".
     pub fn verdicts(&self) -> String {
         let judged = self.bars.iter().filter_map(|bar| bar.met);
         let (met, all) = judged.fold((0u32, 0u32), |(met, all), is_met| (met + u32::from(is_met), all + 1));

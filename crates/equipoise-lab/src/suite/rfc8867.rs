@@ -8,8 +8,7 @@ pub const NAME: &str = "rfc8867";
 
 /// Number of seeds for each variant in a full run.
 pub const RUNS: u32 = 10;
-/// Number of seeds for each variant in a quick run. A quick run uses only the first variant of each case, at full
-/// length.
+/// Number of seeds for each variant in a quick run, in which each run has its full length.
 pub const QUICK_RUNS: u32 = 3;
 
 /// A test case of RFC 8867.
@@ -24,7 +23,7 @@ pub struct Case {
     /// The name of a parameter that a controller must have in order to run the case; `None` if any controller can run
     /// it.
     pub needs: Option<&'static str>,
-    /// The variants of the case; a quick run uses only the first one.
+    /// The variants of the case. A quick run uses only the first one, unless another variant is named.
     pub variants: &'static [Variant],
 }
 
@@ -175,8 +174,8 @@ pub fn case(number: &str) -> Option<&'static Case> {
 }
 
 /// Returns the items with these names. A name is that of a case, such as "5.1", or of a single variant, such as
-/// "5.1/50ms-link". Without names, returns the items of all cases. In a quick run, a case has only its first variant,
-/// unless another variant is named.
+/// "5.1/50ms-link". Without names, returns the items of all cases. If `is_quick` is set, a case stands for its first
+/// variant only, but any variant can be named.
 ///
 /// # Errors
 /// [`SuiteError::UnknownCase`] and [`SuiteError::UnknownVariant`], which suggest the most similar name.

@@ -51,8 +51,8 @@ impl MetricRow<'_> {
         }
     }
 
-    /// Returns the kind of the flow, or, in a row of the judged control law, whether the law met the bar. `None` in all
-    /// other rows, and if the bar was not judged.
+    /// Returns the kind of a flow. For a bar, returns `met` or `not met` in the row of the judged control law; `None`
+    /// in the rows of other laws, and if the bar was not judged. `None` for other scopes.
     pub fn kind(&self) -> Option<&'static str> {
         match self.scope {
             Scope::Flow(flow) => Some(flow.kind.name()),

@@ -1,4 +1,4 @@
-//! Time series of the media of a run, with one value per second, for charts (RFC 8868, Sec. 3: "the measurements in the
+//! Time series of the flows of a run, with one value per second, for charts (RFC 8868, Sec. 3: "the measurements in the
 //! plot are at one-second intervals"). The audio of each flow is also measured separately, over the whole run.
 
 use equipoise::units::{Size, Span};
@@ -45,8 +45,7 @@ pub(super) struct Watch {
 pub(super) struct Watched {
     bins: Vec<Bin>,
     live: LiveRecord,
-    /// Queueing delay of the packet that has just arrived. It is kept until the packet's event shows whether the packet
-    /// was media.
+    /// Queueing delay of the packet that arrived last. If this packet is media, its event follows and takes the value.
     waited: Option<Span>,
     pub(super) audio: Audio,
 }
@@ -58,7 +57,7 @@ pub(super) struct Audio {
     pub(super) bytes: Size,
     pub(super) received: u64,
     pub(super) waits: Waits,
-    /// Total size of all packets that the session sent, including video.
+    /// Total size of all media packets that the session sent, both audio and video.
     pub(super) of_bytes: Size,
 }
 
@@ -205,8 +204,8 @@ impl Second {
     }
 }
 
-/// Returns the capacity of the first link for each second of the run, in bit/s, if this capacity is recorded. Empty for
-/// a link whose rate has planned steps, because the phases contain these steps.
+/// Returns the capacity of the first link in each second of the run, in bit/s, if the capacity is a trace or has more
+/// than `MOST_STEPS` steps. Otherwise empty, because the phases contain the steps.
 pub(super) fn capacity(scenario: &Scenario) -> Vec<f64> {
     let recorded = scenario.links.first().map(|link| &link.forward.capacity).filter(|capacity| match capacity {
         Capacity::Trace(_) => true,

@@ -15,7 +15,7 @@ use crate::scenario::{Override, SetError};
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum DrawError {
-    /// The key cannot be part of a sweep.
+    /// The text is not of the form `KEY=VALUE`, the key is the seed, or a value of `choice` is empty.
     #[error(transparent)]
     Key(#[from] AxisError),
     /// The value is not a distribution.
@@ -69,7 +69,7 @@ pub enum DrawError {
         /// The lower limit.
         low: String,
     },
-    /// The distribution `integer` has limits that are not integers, or a quantity that cannot have integer values.
+    /// The limits of the distribution `integer` are not integers, or have a unit other than packets or bytes.
     #[error("integer draws whole numbers, packets or bytes: not from `{low}` to `{high}`")]
     NotWhole {
         /// The lower limit.
@@ -107,7 +107,7 @@ struct Range {
     unit: Unit,
 }
 
-/// First random stream of drawn values, separate from the random streams of runs.
+/// Random stream of the first drawn key. Each further key uses the next stream. The runs use other streams.
 const STREAMS: u64 = u64::from_be_bytes(*b"sweepdrw");
 
 impl Draw {
@@ -268,7 +268,7 @@ mod tests {
         }
     }
 
-    /// If it fails, points of earlier results draw different values, so these results cannot be examined again.
+    /// If it fails, the random points of existing designs have changed.
     #[test]
     fn a_point_draws_the_same_values_for_good() {
         let rate = draw("link.l.rate=loguniform(1 Mbit/s, 50 Mbit/s)");

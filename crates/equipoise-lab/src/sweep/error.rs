@@ -36,10 +36,11 @@ pub enum SweepError {
         /// What is wrong with the text, and what would be valid.
         source: SetError,
     },
-    /// An item of [`Design::vary`](super::Design::vary) is not a key with values.
+    /// An item of [`Design::vary`](super::Design::vary) is not a key with values, a key is varied or drawn twice, or
+    /// two columns would have the same name.
     #[error("what is varied, '{text}'")]
     Vary {
-        /// The text of the item.
+        /// The text of the item; the key that appears twice; or, for columns, all items.
         text: String,
         /// What is wrong with the text, and what would be valid.
         source: AxisError,

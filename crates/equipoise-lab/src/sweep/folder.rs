@@ -143,7 +143,7 @@ impl Folder {
     }
 
     /// Writes the rows of all runs, in order, to a Parquet file, a CSV file, or both. The bytes depend only on the
-    /// design.
+    /// design and on the version of Equipoise.
     ///
     /// # Errors
     /// [`SweepError::Incomplete`] if a part is missing, [`SweepError::StrangePart`], [`SweepError::File`],

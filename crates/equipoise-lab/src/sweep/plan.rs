@@ -21,8 +21,8 @@ pub struct Design {
     pub scenarios: Vec<NamedText>,
     /// Overrides for all scenarios, each `KEY=VALUE`. They are applied before the varied and drawn values.
     pub set: Vec<String>,
-    /// Keys and the values that each key takes, each `KEY=V1,V2,…`. Every combination of values is a point of the sweep
-    /// for each scenario and each random point.
+    /// Keys and the values that each key takes, each `KEY=V1,V2,…`. Each combination of a scenario, one value of every
+    /// key, and a random point is a point of the sweep.
     pub vary: Vec<String>,
     /// Keys whose values are drawn, each `KEY=DISTRIBUTION(A, B)`.
     pub draw: Vec<String>,
@@ -35,7 +35,7 @@ pub struct Design {
     pub runs: u32,
 }
 
-/// The text of a scenario, and a name that distinguishes it from other scenarios with the same scenario name.
+/// The text of a scenario, and a name that the table shows if several scenarios have the same `name` key.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct NamedText {
@@ -90,8 +90,9 @@ const MOST_RUNS_PER_PART: u64 = 1000;
 const MOST_ROWS_PER_PART: u64 = 5000;
 
 impl Plan {
-    /// Checks a design: its keys, each varied value separately, and the smallest and largest drawn values. Whether the
-    /// values of a point are valid together is checked by [`check`](Self::check).
+    /// Checks a design: its keys, each varied value separately, and the smallest and largest drawn values (for
+    /// `choice`, the first and the last value). Whether the values of a point are valid together is checked by
+    /// [`check`](Self::check).
     ///
     /// # Errors
     /// [`SweepError`] for the first error that is found.
@@ -218,7 +219,8 @@ impl Plan {
     /// number of threads or all cores.
     ///
     /// # Errors
-    /// [`SweepError::Point`] for a point that cannot be run, which need not be the first one.
+    /// [`SweepError::Point`] for a point that cannot be run, which need not be the first one. [`SweepError::Run`] if
+    /// the threads cannot be started.
     pub fn check(&self, runs: &[Range<u64>], threads: Option<usize>) -> Result<(), SweepError> {
         let per_point = self.runs_per_point();
         let points = |runs: &Range<u64>| runs.start / per_point..runs.end.div_ceil(per_point);

@@ -47,8 +47,8 @@ impl Shard {
     }
 }
 
-/// Parses a text such as `3/16`. Jobs can be numbered from 1 or from 0: 0/16 means the same as 16/16, so with either
-/// numbering every part belongs to exactly one shard.
+/// Parses a text such as `3/16`: shard 3 of 16. Shards can be numbered from 1 or from 0, because `0/16` means the same
+/// as `16/16`.
 impl FromStr for Shard {
     type Err = ShardError;
 

@@ -18,7 +18,7 @@ pub struct Column {
     pub kind: ColumnKind,
 }
 
-/// The type of the cells of a column, and the name of this type in Arrow and Parquet.
+/// The type of the cells of a column, and the name of this type in Arrow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ColumnKind {
@@ -56,7 +56,7 @@ pub struct Table {
 
 pub(super) type Row = Vec<Cell>;
 
-/// Prefix of the names of columns with metrics of all media of a run together.
+/// Prefix of the names of columns whose metrics cover all media of a run.
 const OF_ALL_MEDIA: &str = "media_";
 
 const FIRST: [(&str, ColumnKind); 7] = [

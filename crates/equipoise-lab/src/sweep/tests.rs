@@ -74,7 +74,7 @@ fn rows_are_those_of_single_runs() {
     }
 }
 
-/// Returns the content of all files of parts in the folder of a sweep, by their names.
+/// Returns the contents of all part files of a sweep, by file name.
 fn files(folder: &std::path::Path) -> BTreeMap<String, Vec<u8>> {
     let entries = fs::read_dir(folder.join("parts")).expect("readable").map(|entry| entry.expect("readable"));
     let name = |entry: &fs::DirEntry| entry.file_name().to_string_lossy().into_owned();
@@ -122,7 +122,7 @@ fn threads_shares_and_interruptions_do_not_change_a_byte() {
     assert!(expected == (files(&scratch.path().join("broken")), merged(&broken)));
 }
 
-/// If it fails, the merged file cannot be read with the same columns, or its CSV contains different numbers.
+/// If it fails, the merged Parquet file or the merged CSV differs from the table of the same runs.
 #[test]
 fn the_merged_file_holds_the_table() {
     let scratch = tempfile::tempdir().expect("a folder");

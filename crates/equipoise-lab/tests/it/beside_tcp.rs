@@ -61,9 +61,9 @@ impl RunObserver for Media {
     }
 }
 
-/// Runs the scenario with a queue of `queue`. Returns two lists in increasing order, each with one value per run: the
-/// media's share of the capacity from 30 s until TCP ends, and the time in s from TCP's end until no media packet waits
-/// for more than 50 ms any more.
+/// Runs the scenario with a queue of `queue`. Returns two sorted lists with one value per run. The first list has the
+/// media's share of the capacity from 30 s until TCP ends. The second list has the time in s from TCP's end until the
+/// last media packet that waits for more than 50 ms.
 fn run(queue: &str) -> [Vec<f64>; 2] {
     let overrides = [Override::set("link.path.queue", queue)];
     let scenario = Scenario::parse_with(SCENARIO, &overrides).expect("a scenario");

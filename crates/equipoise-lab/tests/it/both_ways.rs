@@ -8,7 +8,7 @@ use equipoise_lab::sim::{RunObserver, simulate_each_observed, simulate_many};
 
 use crate::scenario::refusal;
 
-/// The queue is longer than any control law in these tests lets it grow, so nothing is lost.
+/// Every control law in these tests keeps the queue below its limit, so nothing is lost.
 const LINK: &str = "name = \"both ways\"\nduration = \"60 s\"\nwarm_up = \"10 s\"\n[[link]]\nname = \"way\"\nrate = \"4 Mbit/s\"\n\
                     delay = \"20 ms\"\nqueue = \"600 packets\"\n";
 const OTHERS: &str = "[[flow]]\nname = \"others\"\npath = [\"way\"]\npacket_size = \"1000 B\"\n\
@@ -95,7 +95,7 @@ fn requests_and_answers_count_for_the_direction_that_they_are_about() {
     let scenario = parse(&format!("{LINK}{}", media("media", "media_back = { report_interval = \"2 s\" }")));
     let runs = simulate_each_observed(&[(scenario, 1)], Some(1), Asked::default, |_, Asked(asked)| asked);
     let [there, back] = runs.expect("it can be simulated")[0];
-    // At most the answer to the last request, near the end of the run, is missing.
+    // Only the answer to the last request may be missing, because that request is sent near the end of the run.
     assert!((119..=120).contains(&there[0]) && (29..=30).contains(&back[0]), "{there:?} {back:?}");
     for [requested, sent, applied] in [there, back] {
         assert!(requested - sent <= 1 && sent - applied <= 1, "{requested}, {sent}, {applied}");

@@ -62,8 +62,8 @@ impl Arrivals {
     }
 }
 
-/// Returns the scenario from the file with this control law. The flows are either coupled, or use the law's own weights
-/// if the law has weights.
+/// Returns the scenario of the file with the control law `law`. If `coupling` is `None`, the flows are not coupled, and
+/// each controller gets its flow's priority if the law has this parameter.
 fn scenario(law: &str, coupling: Option<&str>) -> Scenario {
     let mut set = Vec::new();
     for (flow, priority) in FLOWS.iter().zip([1.0, 1.0, 2.0]) {
@@ -92,12 +92,13 @@ fn mean(runs: &[Arrivals], of: impl Fn(&Arrivals) -> f64) -> f64 {
     runs.iter().map(of).sum::<f64>() / runs.len() as f64
 }
 
-/// Returns the shares of the total rate that follow from the priorities of the active flows.
+/// Returns the shares of the total rate that follow from the priorities of the active flows. `second` says whether the
+/// second flow is active.
 fn by_priority(second: bool) -> [f64; 3] {
     if second { [0.25, 0.25, 0.5] } else { [1.0 / 3.0, 0.0, 2.0 / 3.0] }
 }
 
-/// Returns the times until the shares are as wanted, in seconds: after the start, after one flow has joined, and after
+/// Returns three times in seconds until the shares are as wanted: after the start, after one flow has joined, and after
 /// one flow has paused.
 fn settled_s(seen: &Arrivals) -> [f64; 3] {
     [
@@ -113,8 +114,8 @@ fn settled_s(seen: &Arrivals) -> [f64; 3] {
 fn coupled_flows_share_by_priority_within_seconds_and_with_less_queue_than_each_on_its_own() {
     for (law, coupling) in [("equipoise", "conservative"), ("nada", "active"), ("gcc", "active")] {
         let (coupled, alone) = (run(&scenario(law, Some(coupling))), run(&scenario(law, None)));
-        // In a group, only the first flow sends probes. GCC increases its rate by 8 % per second, so GCC needs about 30
-        // s to find the capacity.
+        // GCC's rate grows by 8 % per second unless a probe finds more. In a group, only the first flow sends probes,
+        // so the group needs about 30 s to find the capacity.
         let has_started = law != "gcc";
         for (from_s, to_s, second) in [(10, 20, false), (40, 60, true), (70, 90, false)] {
             if from_s < 40 && !has_started {

@@ -85,8 +85,8 @@ fn a_connection_that_goes_back_delays_the_reports_of_media_and_not_the_media() {
     assert_eq!((forward.name.as_str(), back.name.as_str()), ("way", "way (back)"));
     let queue = back.mean_queue_packets.expect("a queue");
     assert!(queue > 15.0 && forward.mean_queue_packets < Some(1.0), "{:?}", run.links);
-    // The idle round-trip time is twice the propagation delay plus the transmission of two packets. With TCP, the
-    // reports also wait for about the mean queue, in which each packet takes 2 ms.
+    // The idle round-trip time is twice the propagation delay plus the transmission of two packets. With TCP, a report
+    // also waits behind about the mean number of queued packets, for 2 ms each.
     assert!((40.0..46.0).contains(&idle_ms), "{idle_ms} ms");
     let waits_ms = busy_ms - idle_ms;
     assert!((0.6 * queue * 2.0..1.4 * queue * 2.0).contains(&waits_ms), "{waits_ms} ms behind {queue} packets");
@@ -98,7 +98,7 @@ fn a_connection_that_goes_back_delays_the_reports_of_media_and_not_the_media() {
 }
 
 /// RFC 8867, Sec. 5.3: one media flow in each direction. The reports of each flow wait behind the media of the other
-/// flow. If the reverse direction has no rate limit, the reports do not wait.
+/// flow. If the reverse direction has a rate of 1 Gbit/s, the reports do not wait.
 #[test]
 fn media_in_both_directions_meet_each_others_reports() {
     let media = |name, direction| {
@@ -108,8 +108,8 @@ fn media_in_both_directions_meet_each_others_reports() {
     let (run, limited_ms) = with_reports(&text);
     let free = text.replace("queue = \"60 packets\"\n", "queue = \"60 packets\"\nback = { rate = \"1 Gbit/s\" }\n");
     let (_, free_ms) = with_reports(&free);
-    // A full queue takes 120 ms. Requests for reports always wait in this queue together with the media. The reports
-    // themselves wait only if the reverse direction has a rate limit.
+    // A full queue delays a packet by 120 ms. Requests for reports wait in the forward queue in both runs. The reports
+    // themselves wait only if the reverse direction is also limited to 4 Mbit/s.
     assert!(limited_ms > free_ms + 60.0, "{limited_ms} and {free_ms} ms");
     assert!(run.links.iter().all(|link| link.packets_forwarded > 28_000), "{:?}", run.links);
 }

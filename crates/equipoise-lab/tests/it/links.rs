@@ -248,8 +248,8 @@ fn the_same_seed_gives_the_same_bytes_whatever_the_number_of_threads() {
     assert_ne!(one[0], one[1], "another seed is another run");
 }
 
-/// If it fails, media in the reverse direction do not have the rate and delay of this direction, in live or simulated
-/// runs, or their feedback does not use the forward direction.
+/// If it fails, live or simulated media in the reverse direction do not have the rate and delay of the link's `back`,
+/// or their feedback does not use the forward direction.
 #[test]
 fn media_go_back_on_real_sockets_too() {
     let text = "name = \"back\"\nduration = \"3 s\"\n[[link]]\nname = \"way\"\nrate = \"8 Mbit/s\"\ndelay = \"5 ms\"\n\
@@ -317,15 +317,15 @@ fn marks_come_from_the_queue_to_the_controller() {
         // There is one report per second, and each one covers 187.5 packets.
         let told = shares.iter().map(|share| share * 187.5).sum::<f64>();
         let marked = link.packets_marked as f64;
-        // There are no reports for the last seconds, and none for intervals whose request for a report the queue
-        // dropped, because requests are not ECN-capable.
+        // There are no reports for the last seconds. The queue may drop other requests for reports, because requests
+        // are not ECN-capable.
         assert!(shares.len() >= 15 && (0.7..1.02).contains(&(told / marked)), "{told} of {marked}: {shares:?}");
     }
     let refused = refusal(&over("rate = \"1 Mbit/s\"\ndelay = \"1 ms\"").replace("source", "ecn = \"ect0\"\nsource"));
     assert!(refused.contains("ecn = \"ect0\"") && refused.contains("only a session with a `controller`"), "{refused}");
 }
 
-/// If it fails, a session over two paths does not receive the ECN marks of a path, if only this path marks packets.
+/// If it fails, a session over two paths, of which only one marks packets, does not receive these ECN marks.
 #[test]
 fn marks_come_from_several_paths() {
     let text = "name = \"ecn\"\nduration = \"20 s\"\n[[link]]\nname = \"a\"\nrate = \"2 Mbit/s\"\ndelay = \"10 ms\"\n\

@@ -62,7 +62,7 @@ fn a_run_that_is_stopped_ends_at_once_and_says_so() {
     let stop = Stop::default();
     let execution = Execution { threads: Some(2), stop: stop.clone() };
     let ended = simulate_many(&long, (1, 1), execution.clone(), |_| (), &|share| {
-        // The first part of the run is complete, and the rest takes long enough for the stop to take effect.
+        // The rest of the run must take long enough for the stop to take effect.
         assert!(share < 0.1, "it went on to {share}");
         stop.stop();
     });

@@ -29,8 +29,8 @@ fn the_paths_add_up_to_the_flow_and_nothing_leaves_on_one_that_is_taken_away() {
         assert_eq!(flow.packets_sent, wide.packets_sent + narrow.packets_sent);
         assert_eq!(flow.packets_received, wide.packets_received + narrow.packets_received);
         assert_eq!(flow.reports_missing, wide.reports_missing + narrow.reports_missing);
-        // Both paths together carry 375 packets per second, except for some time after the wide path was silent. During
-        // the silence, the narrow path alone was overloaded, and the session's circuit breaker reduced the rate.
+        // Both paths together carry 375 packets per second, except for some time after the silence of the wide path.
+        // The silence overloads the narrow path, so the session's circuit breaker reduces the rate.
         let together = |from: u32, to: u32| {
             let (from, to) = (f64::from(from), f64::from(to));
             (sent(wide, from, to) + sent(narrow, from, to)) as f64 / (375.0 * (to - from))
@@ -45,7 +45,7 @@ fn the_paths_add_up_to_the_flow_and_nothing_leaves_on_one_that_is_taken_away() {
         assert!(flow.circuit_broken.is_empty() && wide.circuit_broken.is_empty());
         assert!(sent(narrow, 64.0, 68.0) < 100, "left to the other");
         assert_eq!(sent(narrow, 100.5, 110.0), 0, "taken away");
-        // A path that delivers nothing carries only probe packets, unless the answers on the other path are also late.
+        // A path without reports carries only probe packets, unless the other path has no reports either.
         assert!(sent(wide, 142.5, 150.0) < 100, "dead: the probe at most");
         assert!(sent(wide, 101.0, 110.0).abs_diff(9 * 375) < 10, "the other carries all");
         assert!(sent(narrow, 110.0, 130.0) > 500, "and is used again");

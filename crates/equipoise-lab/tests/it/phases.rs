@@ -100,7 +100,7 @@ fn calm_leaves_out_the_second_after_a_fall() {
 fn jitter_is_no_wait_in_a_queue() {
     let run = run(&two(["1 Mbit/s", "1 Mbit/s"], "rate = \"100 Mbit/s\"\njitter = \"5 ms half-normal\""));
     assert!(run.flows[0].delay.p95_s.expect("packets") > 0.015, "there is jitter");
-    // If packets of the two flows arrive together, one waits 80 us for the other. A flow that is alone waits at most
+    // If packets of the two flows arrive together, one waits 80 µs for the other. A flow that is alone waits at most
     // for its own RTCP packets.
     let found = media(&run).phases[1].queueing.expect("simulated");
     assert_eq!(found.p95_s, Some(0.0));
@@ -121,7 +121,7 @@ fn throughput_is_set_against_that_of_tcp() {
     assert!(tcp.p95_s.expect("segments") > 0.05 && tcp.p99_s.expect("segments") < 0.102, "{tcp:?}");
 }
 
-/// If it fails, the recorder needs reports of queueing delays for results other than queueing delays.
+/// If it fails, results other than queueing delays are missing when no queueing delays are recorded.
 #[test]
 fn without_arrivals_the_waits_are_unknown() {
     let scenario = scenario(&two(["1 Mbit/s", "1 Mbit/s"], "rate = \"8 Mbit/s\""));

@@ -31,9 +31,9 @@ fn sessions(scenario: &Scenario) -> Vec<&Flow> {
     scenario.flows.iter().filter(|flow| matches!(flow.kind, FlowKind::Session { .. })).collect()
 }
 
-/// Returns the capacity that UDP traffic leaves on the shared link in a direction. For each change of the link's rate
-/// or of the planned UDP rate, there is the time in s, and the new difference of the two rates in kbit/s. `None` if the
-/// direction has no rate limit.
+/// Returns the capacity that UDP traffic leaves on the shared link in a direction, as times in s and rates in kbit/s.
+/// There is one entry for the start, and one for each change of the link's rate or of the planned UDP rate. `None` if
+/// the direction has no rate limit.
 fn left(scenario: &Scenario, direction: Direction) -> Option<Vec<(i64, u64)>> {
     let link = scenario.links.iter().find(|link| link.name == "bottleneck").expect("a shared link");
     let Capacity::Rate(rate) = &link.direction(direction).capacity else { return None };
@@ -375,8 +375,8 @@ fn the_means_are_those_of_the_runs_themselves() {
     assert!((found.metric("utilisation").expect("measured").mean / utilisation - 1.0).abs() < 1e-5);
     let rate = mean(&|run| run.flows[0].mean_rate_bps.expect("measured"));
     assert!((found.flows[0].metric("mean_rate_bps").expect("measured").mean / rate - 1.0).abs() < 1e-5);
-    // The audio has 50 packets/s from 2 to 11 s, each with 50 bytes and headers. Its mean rate is over 10 s, like that
-    // of its session.
+    // The audio has 50 packets/s from 2 to 11 s, each with 50 bytes and headers. Its mean rate is over the 10 s from
+    // the session's start to the end of the run.
     let audio = found.flows[1].metric("mean_rate_bps").expect("measured").mean * 10.0;
     assert!((450.0 * 8.0 * 78.0..450.0 * 8.0 * 110.0).contains(&audio), "{audio}");
     let over_time: f64 = found.series[0].seconds.iter().filter_map(|second| second.rate_bps).sum();

@@ -33,9 +33,9 @@ fn goodput(flow: &FlowResult) -> f64 {
     flow.tcp.as_ref().and_then(|tcp| tcp.goodput_bps).expect("something came") / 1e6
 }
 
-/// Checks both readings of RFC 8868, Sec. 5.1. With one connection per burst, the load is 10 · 40 kB · 8 / (10 s + a
-/// fetch). With 30 connections per burst, the load is 30 times as high, and a burst takes as long as its longest fetch.
-/// A flow is ON for `fetch / (fetch + 10 s)` of its time.
+/// Checks both readings of RFC 8868, Sec. 5.1: a burst of a flow is one connection, or 30 connections that start
+/// together. With one connection, the load is 10 · 40 kB · 8 / (10 s + time of a burst). With 30, the load is about 30
+/// times as high, and a burst takes as long as its longest fetch. A flow is ON for the share `burst / (burst + 10 s)`.
 #[test]
 fn ten_flows_offer_the_load_of_both_readings_on_a_path_that_is_wide_enough() {
     for (connections, duration, load, on) in
@@ -45,9 +45,9 @@ fn ten_flows_offer_the_load_of_both_readings_on_a_path_that_is_wide_enough() {
         let (flow, found) = (&run.flows[0], web(&run.flows[0]));
         assert!(load.contains(&goodput(flow)), "{connections}: {} Mbit/s", goodput(flow));
         assert!(on.contains(&found.on_share.expect("it lasted")), "{connections}: {found:?}");
-        // A fetch of up to 25 segments takes two and a half round trips for the handshake and for slow start from 10
-        // segments, because each of the first five acknowledgements opens the window by one segment. A fetch of up to
-        // 35 segments takes one more round trip.
+        // The first 10 segments cause five acknowledgements. Each of these lets three further segments leave, because
+        // it acknowledges two segments and opens the window by one. Therefore a fetch of up to 25 segments takes two
+        // and a half round trips, including the handshake. A fetch of up to 35 segments takes one more round trip.
         let (p50, p95) = (found.time.p50_s.expect("times"), found.time.p95_s.expect("times"));
         assert!((0.34..0.36).contains(&p50) && (p50..0.36).contains(&p95), "{found:?}");
         let (short, of_25) = ((0.35 - found.time.mean_s.expect("times")) / 0.1, (25.0 * 1460.0 - 30e3) / 20e3);
@@ -71,8 +71,7 @@ fn without_keys_it_is_that_of_the_rfcs_and_sizes_of_one_kind_come_to_the_byte() 
     assert_eq!(run(&over("2 Mbit/s", "20 s", "{ flows = 1, on = 0, idle = \"1 h\" }")).flows[0].packets_sent, 0);
 }
 
-/// If it fails, media do not wait behind web traffic in the same queue, in either direction, or one of the two is
-/// starved.
+/// If it fails, media and web traffic in the same direction do not share a queue, or media starve web traffic.
 #[test]
 fn media_beside_web_traffic_wait_in_one_queue_with_it_and_both_come_through() {
     let media = |direction| {
@@ -93,7 +92,7 @@ fn media_beside_web_traffic_wait_in_one_queue_with_it_and_both_come_through() {
     assert!(beside.fetches > 200 && goodput(&together.flows[0]) > 0.25, "{beside:?}");
 }
 
-/// If it fails, results of web traffic are missing in the report page, or the JSON has different keys.
+/// If it fails, results of web traffic are missing in the report page, or their keys in the JSON have changed.
 #[test]
 fn what_was_fetched_stands_in_the_page_and_in_json() {
     let scenario = parse(&over("2 Mbit/s", "60 s", "{}"));

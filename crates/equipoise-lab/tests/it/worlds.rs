@@ -40,9 +40,9 @@ fn the_demos_delay_settles_under_the_robust_law_and_runs_away_under_the_printed(
     assert!(held <= 2, "{held} of 20 held under the printed law");
 }
 
-/// If the delay exceeds half of the report interval, all packets of the interval were sent before the cut of Waki 2013,
-/// Eq. 13, so a report has no statistics. If the test fails, the session does not reduce its rate in this case, or does
-/// not recover when the path is free again.
+/// The statistics of a report cover only packets sent later than two one-way delays after the interval's start (Waki
+/// 2013, Eq. 13). If the delay exceeds half of the report interval, there are no such packets. If the test fails, the
+/// session does not reduce its rate in this case, or does not recover when the path is free again.
 #[test]
 fn an_overload_that_outgrows_the_interval_is_backed_off_from() {
     let overload = DEMO.replacen(
@@ -99,8 +99,8 @@ fn a_live_run_tells_its_rows_ends_on_request_and_keeps_what_it_measured() {
     assert!(run.flows[1].packets_received > 1000, "the background flows too");
 }
 
-/// A link of 1 Mbit/s receives 1.3 Mbit/s, so after t seconds packets wait for 0.3 t. If the test fails, live results
-/// contain queueing delays that differ from those in the emulated queues.
+/// A link of 1 Mbit/s receives 1.3 Mbit/s, so after t seconds packets wait for 0.3 t seconds. If the test fails, live
+/// results contain queueing delays that differ from those in the emulated queues.
 #[test]
 fn a_live_run_has_the_waits_of_the_emulated_queue_as_the_simulated_one() {
     let scenario = Scenario::parse(

@@ -8,8 +8,8 @@ use super::punctuality::PunctualityMeter;
 use crate::engine::{Arrival, Departure, Manner, Medium, Packet};
 use crate::{HostClock, Time};
 
-/// Maximum number of bytes in flight in one direction, including [`OVERHEAD`] for each packet. Our choice: the bytes
-/// that arrive in two seconds at 1 Gbit/s.
+/// Maximum number of bytes in flight in one direction, including [`OVERHEAD`] for each packet. Our choice: about
+/// the bytes that arrive in two seconds at 1 Gbit/s.
 const MEMORY: u64 = 256 << 20;
 
 /// Upper bound of the memory per packet in addition to the packet's bytes.
@@ -220,7 +220,7 @@ mod tests {
         Direction::new(pipe, PunctualityMeter::new(StallLog::default()))
     }
 
-    /// If it fails, samples are late, or a reader that does not read delays packets.
+    /// If it fails, samples are late, or packets are delayed by a slow reader of samples.
     #[test]
     fn counters_are_sampled_each_interval_and_a_reader_who_is_slow_misses_some() {
         let (sampling, samples) = Sampling::new(Time::ZERO, Span::from_micros(100));

@@ -13,8 +13,8 @@
 //!
 //! Departure times are computed from the kernel's receive timestamps and the state of the path, not from the time at
 //! which the bridge reads a packet. Therefore, if the bridge is late for one packet, it does not delay the next packet.
-//! TUN devices have no timestamps, so their packets count as arrived when they are read. Lengths are those of IP
-//! packets.
+//! TUN devices have no timestamps, so their packets count as arrived when they are read. The length of a
+//! packet includes its IP header, but no Ethernet header.
 
 mod direction;
 mod punctuality;
@@ -106,7 +106,7 @@ impl Bridge {
     ///
     /// # Errors
     /// [`NetError::Path`] if a path configuration is invalid; [`NetError::PortInUse`] and [`NetError::Bind`] if the
-    /// socket cannot be opened; [`NetError::Spawn`] if the thread cannot be started.
+    /// socket cannot be opened; [`NetError::Spawn`] if a thread cannot be started.
     pub fn relay(
         clock: &Clock,
         config: &BridgeConfig,
@@ -127,7 +127,7 @@ impl Bridge {
     /// # Errors
     /// [`NetError::Path`] if a path configuration is invalid; [`NetError::NoInterface`], [`NetError::SameInterface`],
     /// [`NetError::NotEthernet`], [`NetError::InterfaceDown`] and [`NetError::PacketSocket`] if the interfaces cannot
-    /// be bridged; [`NetError::Spawn`] if the thread cannot be started.
+    /// be bridged; [`NetError::Spawn`] if a thread cannot be started.
     pub fn between(clock: &Clock, config: &BridgeConfig, first: &str, second: &str) -> Result<Self, NetError> {
         let ports = PacketPorts::new(clock, [first, second], Traffic::Any)?;
         Self::start(clock, config, ports, None)
@@ -143,7 +143,7 @@ impl Bridge {
     /// # Errors
     /// [`NetError::Path`] if a path configuration is invalid; [`NetError::SameInterface`], [`NetError::InterfaceName`],
     /// [`NetError::NoTun`], [`NetError::TunTaken`] and [`NetError::Tun`] if the devices are not available;
-    /// [`NetError::Spawn`] if the thread cannot be started.
+    /// [`NetError::Spawn`] if a thread cannot be started.
     pub fn tun(clock: &Clock, config: &BridgeConfig, first: &str, second: &str) -> Result<Self, NetError> {
         let ports = TunPorts::new(first, second)?;
         Self::start(clock, config, ports, None)
@@ -191,7 +191,7 @@ impl Bridge {
         self.samples.iter().flat_map(mpsc::Receiver::try_iter)
     }
 
-    /// Whether the bridge is still running. It ends by itself if a socket fails.
+    /// Whether the bridge is still running. It ends by itself if a socket or device fails.
     pub fn is_running(&self) -> bool {
         !self.worker.is_finished()
     }

@@ -14,8 +14,8 @@ use crate::engine::{
 use crate::socket::wait_readable;
 use crate::{Clock, NetError, Time, TimestampSource};
 
-/// Maximum length of an IP packet in bytes, rounded up: 65 535 for IPv4 (RFC 791, Sec. 3.1), and a header of 40 bytes
-/// more for IPv6 (RFC 8200, Sec. 4.5).
+/// Maximum length of an IP packet in bytes, rounded up: 65 535 for IPv4 (RFC 791, Sec. 3.1), and 65 575 for IPv6, whose
+/// length field does not count the header of 40 bytes (RFC 8200, Sec. 3).
 const MAX_PACKET: usize = 66_000;
 
 /// Maximum length of an interface name in bytes (Linux's `IFNAMSIZ` minus the final zero).
@@ -25,8 +25,8 @@ const MAX_NAME: usize = 15;
 /// number arrives while the bridge stalls for 100 ms.
 const READ_QUEUE: u32 = 10_000;
 
-/// Maximum number of packets read from one device before the other device is read. Our choice: reading them takes some
-/// 50 µs.
+/// Maximum number of packets read from one device before the other device is read. Our choice: the other device waits
+/// for only some 50 µs.
 const BATCH: usize = 64;
 
 /// Two TUN devices: packets that the host routes into one device leave from the other device.

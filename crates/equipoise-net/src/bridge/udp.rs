@@ -29,7 +29,8 @@ pub(super) struct UdpPorts {
     numbers: BTreeMap<SocketAddr, u64>,
     next_number: u64,
     buffer: Vec<u8>,
-    /// Counters of the closed sockets. `unsent` also counts packets whose client's socket was closed in the meantime.
+    /// Counters of the closed sockets. `unsent` also counts packets that were in flight when their client's socket was
+    /// closed.
     closed: SocketStats,
     foreign: u64,
     turned_away: u64,

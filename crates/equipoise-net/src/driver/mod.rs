@@ -13,13 +13,13 @@ use crate::{NetError, Socket, SocketStats, Time, TimestampSource};
 /// 50 µs.
 const SPIN_AT_MOST: Span = Span::from_micros(100);
 
-/// The driver spins for at most 1/32 of the gap between media packets. Our choice: it limits the processor time. With
-/// packets of 1200 bytes, this is 100 µs at 3 Mbit/s and 10 µs at 30 Mbit/s. A wake-up itself takes more than 10 µs.
+/// The driver spins for at most 1/32 of the gap between media packets. Our choice: spinning takes at most about 3% of
+/// the processor time. With packets of 1200 bytes, 1/32 of the gap is 100 µs at 3 Mbit/s and 10 µs at 30 Mbit/s.
 const SPIN_SHARE: i64 = 32;
 
 /// If the gap between media packets is shorter than this, several packets are sent at one wake-up. Our choice: half of
-/// the lateness for which the pacer compensates ([`Pacer::TOLERANCE`]), so that it can also compensate for a late
-/// wake-up. At 300 Mbit/s, six packets of 1200 bytes are sent together.
+/// the lateness for which the pacer compensates ([`Pacer::TOLERANCE`]), so that the other half remains for late
+/// wake-ups. At 300 Mbit/s, six packets of 1200 bytes are sent together.
 ///
 /// [`Pacer::TOLERANCE`]: equipoise::pace::Pacer::TOLERANCE
 const TOGETHER: Span = Span::from_micros(200);
@@ -98,8 +98,8 @@ pub struct Finished<E, O> {
 /// Counters of an endpoint's host.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct HostStats {
-    /// Number of datagrams that were dropped before the endpoint, for example because they came from another address
-    /// than the peer's or were forged.
+    /// Number of datagrams that did not reach the endpoint, for example because they came from another address than the
+    /// peer's or were forged.
     pub foreign: u64,
     /// The counters of the host's sockets.
     pub socket: SocketStats,
@@ -124,12 +124,12 @@ impl<E, O> Running<E, O> {
         self.worker.is_finished()
     }
 
-    /// Waits until the endpoint ends: its peer ended the session, its host failed, the last
+    /// Waits until the endpoint ends: its peer ended the session, an error occurred, the last
     /// [`PayloadSender`](crate::PayloadSender) was dropped and all payload was sent, or
     /// [`request_stop`](Self::request_stop) was called.
     ///
     /// # Errors
-    /// The error of the endpoint's host, if any.
+    /// The error that ended the endpoint, if any.
     pub fn join(self) -> Result<Finished<E, O>, NetError> {
         self.worker.join()?
     }
@@ -137,7 +137,7 @@ impl<E, O> Running<E, O> {
     /// Ends the session. The endpoint tells its peer that the session is over.
     ///
     /// # Errors
-    /// The error of the endpoint's host, if any.
+    /// The error that ended the endpoint, if any.
     pub fn stop(self) -> Result<Finished<E, O>, NetError> {
         self.request_stop();
         self.join()
@@ -372,7 +372,8 @@ impl<E: Endpoint, O: Observer, T: Transport> Driver<E, O, T> {
                 }
                 Output::Event { path, event } => {
                     self.ended |= matches!(event, Event::Ended { .. });
-                    // If an event has no path, it belongs to the session's only path.
+                    // In a session over one path, events have no path. In a session over several paths, events without
+                    // a path concern the whole session, and the transport ignores them.
                     self.transport.on_event(now, path.unwrap_or_default(), &event);
                     match path {
                         Some(path) => self.observer.on_path_event(now, path, &event),

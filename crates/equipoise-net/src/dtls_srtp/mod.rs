@@ -7,9 +7,9 @@
 //! socket, which runs one endpoint of a session on a separate thread.
 //!
 //! Plain DTLS has no shared key that authenticates the first messages. Therefore, an attacker who can send from the
-//! peer's address can disturb a handshake, which then starts again, but cannot impersonate the peer. Between two hosts
-//! that use Equipoise, use [`send()`](crate::send()) and [`Server`](crate::Server): attackers cannot disturb their
-//! handshakes.
+//! peer's address can force a handshake to start again, but cannot impersonate the peer. Between two hosts that use
+//! Equipoise, use [`send()`](crate::send()) and [`Server`](crate::Server): with these, such an attacker cannot disturb
+//! a handshake.
 //!
 //! ```
 //! use equipoise_net::Clock;

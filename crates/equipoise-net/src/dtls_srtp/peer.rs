@@ -111,7 +111,7 @@ impl PeerConfig {
     }
 }
 
-/// All values of an attribute of a media description; if it has none, the values of the session (RFC 8866, Sec. 6).
+/// All values of an attribute of a media description; if it has none, the values of the session (RFC 8866, Sec. 5).
 fn values<'a>(session: &'a Session, media: &'a Media, name: &'a str) -> Vec<&'a str> {
     let own: Vec<_> = media.get_attribute_values(name).flatten().collect();
     if own.is_empty() { session.get_attribute_values(name).flatten().collect() } else { own }

@@ -16,9 +16,9 @@ use crate::secure::{Keys, Role};
 /// A DTLS-SRTP association with one peer, which may be any implementation. It has no socket and no clock.
 ///
 /// The caller must pass each received datagram to [`handle`](Self::handle), and call [`on_timer`](Self::on_timer) at
-/// the time that [`wake`](Self::wake) returns. After each of these calls, the caller must send all datagrams that
-/// [`poll`](Self::poll) returns. As soon as the association is open ([`standing`](Self::standing)), packets can be
-/// protected with [`protect`](Self::protect).
+/// the time that [`wake`](Self::wake) returns. After each of these calls, after [`new`](Self::new) and after
+/// [`close`](Self::close), the caller must send all datagrams that [`poll`](Self::poll) returns. As soon as the
+/// association is open ([`standing`](Self::standing)), packets can be protected with [`protect`](Self::protect).
 ///
 /// If this endpoint is passive, a peer that was restarted can open the association again, from any port. The new keys
 /// replace the previous keys. Packets under the previous keys are accepted for 5 s more, because they may be late.
@@ -30,7 +30,7 @@ pub struct DtlsSrtp {
     live: Option<Live>,
     /// The previous keys, and the time until which packets under them are accepted.
     earlier: Option<(Srtp, Time)>,
-    /// For the active endpoint: the time of the next handshake attempt. No attempt starts at or after `give_up`.
+    /// For the active endpoint: the time of the next handshake attempt, which is always before `give_up`.
     next_try: Option<Time>,
     give_up: Time,
     standing: Standing,
@@ -121,8 +121,8 @@ pub enum Arrival {
 /// at most 320 kB.
 const MOST_ASKED: usize = 32;
 const MOST_PROVED: usize = 8;
-/// `PAUSE`: time from a failed handshake to the next attempt. `GIVE_UP`: time from the start until the active endpoint
-/// gives up.
+/// `PAUSE`: time from a failed handshake to the next attempt. `GIVE_UP`: time from the start after which the active
+/// endpoint makes no new attempt.
 const PAUSE: Span = Span::from_millis(500);
 const GIVE_UP: Span = Span::from_secs(30);
 /// How long packets under the previous keys are accepted after new keys are agreed on.
@@ -220,7 +220,7 @@ impl DtlsSrtp {
         self.live.as_mut().ok_or(ProtectError::NotOpen)?.srtp.protect(packet, wire)
     }
 
-    /// Closes the association. The peer is notified by an alert.
+    /// Closes the association. If it was open, the peer is notified by an alert.
     pub fn close(&mut self, now: Time) {
         if let Some(Live { from, association: Some(mut association), .. }) = self.live.take() {
             association.on_timer(now);
@@ -314,7 +314,7 @@ impl DtlsSrtp {
             self.outbox.extend(half.request.iter().map(|request| (to, request.clone())));
             return None;
         }
-        // This ClientHello is a late retransmission from an earlier handshake, so it is dropped.
+        // This ClientHello belongs to a handshake that is complete or was removed, so it is dropped.
         if is_second || self.live.as_ref().is_some_and(|live| live.random == Some(random)) {
             return None;
         }
@@ -331,7 +331,7 @@ impl DtlsSrtp {
         }
     }
 
-    /// Performs the outputs of the handshake number `at`.
+    /// Sends the datagrams of the handshake number `at`, and handles its end and the return of its cookie.
     fn drive(&mut self, now: Time, at: usize) {
         let Some(half) = self.half.get_mut(at) else { return };
         let (asked, to) = (half.association.awaits_cookie(), self.config.answer_to(half.from));
@@ -398,8 +398,8 @@ impl DtlsSrtp {
         }
     }
 
-    /// Sends what the completed handshake outputs, such as answers to retransmissions, and checks whether the peer has
-    /// closed the association.
+    /// Sends the datagrams of the open DTLS association, such as answers to retransmissions, and checks whether the
+    /// peer has closed it.
     fn drive_live(&mut self) {
         let Some(live) = &mut self.live else { return };
         let Some(association) = &mut live.association else { return };

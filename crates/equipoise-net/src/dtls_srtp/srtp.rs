@@ -36,15 +36,15 @@ pub enum ProtectError {
     /// The association already has the maximum number of sources, and the packet has a new source.
     #[error("an association has at most {MAX_SOURCES} sources")]
     Sources,
-    /// The keys have already protected the maximum number of packets (RFC 3711, Sec. 9.2).
+    /// The packet's source has sent the maximum number of packets with these keys (RFC 3711, Sec. 9.2).
     #[error("the keys may not protect more packets; open a new association")]
     Spent,
 }
 
 /// SRTP (RFC 3711) with the keys of one handshake.
 ///
-/// Each source has its own context. The SRTP library creates state in a context for every source of a datagram, even if
-/// the datagram is forged. Therefore the first datagram of a new source is checked with a temporary context.
+/// Each source has its own context. The SRTP library creates state in a context for the source of every datagram, even
+/// of a forged one. Therefore the first datagram of a new source is checked with a temporary context.
 pub(super) struct Srtp {
     keys: Keys,
     role: Role,

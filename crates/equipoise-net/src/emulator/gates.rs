@@ -51,7 +51,7 @@ impl Ports for Gates {
                 } else {
                     self.foreign += 1;
                 }
-                // Later datagrams stay in the socket's receive buffer.
+                // The datagrams behind this one stay in the socket's receive buffer.
                 if received.at > horizon {
                     break;
                 }

@@ -45,8 +45,8 @@ impl LoadProbe {
     /// Offered bytes divided by capacity, since the last call or, for the first call, since the emulator's origin;
     /// above 1 in overload. For several links, the maximum.
     ///
-    /// `None` if the capacity since the last call is zero: no time has passed, the links had an outage, or there are no
-    /// links.
+    /// `None` if no time has passed since the last call, if each link is unlimited or had an outage all the time, or if
+    /// there are no links.
     pub fn load(&mut self, now: Time) -> Option<f64> {
         let since = self.since;
         self.since = since.max(now);

@@ -9,8 +9,8 @@ use crate::engine::{Arrival, BACK, Departure, Manner, Medium, Packet};
 use crate::lateness::LatenessMeter;
 use crate::{HostClock, Time};
 
-/// Maximum number of bytes in flight, including [`OVERHEAD`] for each packet. Our choice: ten times the bandwidth-delay
-/// product of 1 Gbit/s and 100 ms.
+/// Maximum number of bytes in flight, including [`OVERHEAD`] for each packet. Our choice: about ten times the
+/// bandwidth-delay product of 1 Gbit/s and 100 ms.
 const MEMORY: usize = 128 << 20;
 
 /// Upper bound of the memory per packet in addition to the packet's bytes.
@@ -143,7 +143,7 @@ impl Network {
         self.links.iter().fold(self.between.len(), |sum, link| sum + link.in_flight()) as u64
     }
 
-    /// Takes all samples that are due before an event at `until`.
+    /// Takes all samples that are due before `until`.
     fn sample_until(&mut self, until: Time) {
         while let Some(sampling) = self.sampling.as_mut().filter(|sampling| sampling.next < until) {
             let at = sampling.next;

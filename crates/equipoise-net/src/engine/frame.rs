@@ -5,7 +5,7 @@ use std::ops::RangeInclusive;
 
 use super::offload::{TCP, UDP};
 
-/// Length of the destination and source addresses before the type field, in bytes (RFC 894).
+/// Total length of the destination and source addresses before the type field, in bytes (RFC 894).
 const ADDRESSES: usize = 12;
 const IPV4: u16 = 0x0800;
 const IPV6: u16 = 0x86dd;
@@ -16,18 +16,19 @@ const VLANS: [u16; 2] = [0x8100, 0x88a8];
 const IPV4_HEADER: usize = 20;
 pub(crate) const IPV6_HEADER: usize = 40;
 
-/// Bits of IPv4's fragment field that are set in a fragment: more fragments follow, or the offset is not zero (RFC 791,
-/// Sec. 3.1).
+/// An IPv4 packet is a fragment if any of these bits of its fragment field is set: more fragments follow, or the offset
+/// is not zero (RFC 791, Sec. 3.1).
 const FRAGMENT: u16 = 0x3fff;
 
 const ICMP: u8 = 1;
-/// The types of ICMP errors: destination unreachable, redirect, time exceeded, parameter problem (RFC 792).
+/// The types of ICMP errors: destination unreachable, redirect, time exceeded, parameter problem (RFC 792),
+/// without the deprecated source quench (RFC 6633).
 const ICMP_ERRORS: [u8; 4] = [3, 5, 11, 12];
 
 const ICMPV6: u8 = 58;
 /// The largest type number of an `ICMPv6` error (RFC 4443, Sec. 2.1).
 const LAST_ICMPV6_ERROR: u8 = 127;
-/// Length of the ICMP header before the quoted packet in bytes, in both IP versions.
+/// Length of the header of an ICMP or `ICMPv6` error, in bytes. The quoted packet follows this header.
 const ICMP_HEADER: usize = 8;
 /// The `ICMPv6` types of neighbour discovery: router and neighbour solicitations and advertisements, and redirects (RFC
 /// 4861, Sec. 4).
@@ -92,7 +93,8 @@ pub(crate) fn is_neighbour_discovery(frame: &[u8], ip: Ip) -> bool {
     ip.v6 && ip.protocol == Some(ICMPV6) && kind.is_some_and(|kind| NEIGHBOUR_DISCOVERY.contains(kind))
 }
 
-/// The packet that an ICMP error quotes, possibly truncated; `None` if `ip` is not an ICMP error.
+/// The packet that an ICMP error quotes, possibly truncated; `None` if `ip` is not an ICMP error, or quotes no valid
+/// packet.
 pub(crate) fn quoted_in(frame: &[u8], ip: Ip) -> Option<Ip> {
     let at = ip.start + ip.header;
     let kind = *frame.get(at)?;

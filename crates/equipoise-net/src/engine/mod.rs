@@ -7,6 +7,7 @@
 //!
 //! Departure times are computed from the kernel's receive timestamps and the state of the medium, not from the time at
 //! which the thread reads a packet. Therefore, if the thread is late for one packet, it does not delay the next packet.
+//! Only packets without timestamps, for example of TUN devices, count as arrived when they are read.
 
 mod frame;
 mod interface;
@@ -27,21 +28,22 @@ pub(crate) use packet::{Known, PacketPorts, Traffic};
 use crate::thread::STOP_CHECK;
 use crate::{Clock, NetError, Time, TimestampSource};
 
-/// If `spin` is set, the thread wakes this long before a packet is due, and then spins. Our choice: almost every
-/// wake-up is less late than this.
+/// If `spin` is set, the thread wakes this long before a packet is due, and then spins. Our choice: almost all wake-ups
+/// are late by less than this time.
 const SPIN: Span = Span::from_micros(200);
 
 /// A sleep is at least this much shorter than a packet's minimum delay, so that no packet becomes due during the sleep.
-/// Our choice: almost every wake-up is less late than this.
+/// Our choice: almost all wake-ups are late by less than this time.
 const MARGIN: Span = Span::from_micros(200);
 
-/// Maximum time of a sleep, because receive buffers are finite. Our choice: in this time 125 kB arrive at 1 Gbit/s.
+/// Maximum time of a sleep, because receive buffers are finite. Our choice: at 1 Gbit/s, 125 kB arrive in this
+/// time, a small part of the buffer that is requested (4 MiB).
 const LONGEST_SLEEP: Span = Span::from_millis(1);
 
 /// Length of a UDP header in bytes (RFC 768).
 const UDP_HEADER: usize = 8;
 
-/// Numbers of the two sides of the path. A direction has the number of the side at which it begins.
+/// Numbers of the two directions of the path. The side at which a direction begins has the same number.
 pub(crate) const FORWARD: usize = 0;
 pub(crate) const BACK: usize = 1;
 
@@ -49,8 +51,7 @@ pub(crate) const BACK: usize = 1;
 #[derive(Clone, Debug)]
 pub(crate) struct Packet {
     pub(crate) bytes: Vec<u8>,
-    /// The number of the packet's client in a UDP relay, or of its route in an emulator; 0 if its ports do not number
-    /// their packets.
+    /// The number of the packet's client in a UDP relay, or of its route in an emulator; otherwise 0.
     pub(crate) client: u64,
     pub(crate) header: Header,
 }
@@ -65,7 +66,7 @@ pub(crate) enum Header {
 }
 
 impl Packet {
-    /// The datagram to send over a socket, if the kernel creates the packet's header.
+    /// The datagram to send over a socket. Only for packets with [`Header::Apart`].
     pub(crate) fn datagram(&self) -> Transmit<'_> {
         Transmit { ecn: self.ecn(), ..Transmit::datagram(&self.bytes) }
     }
@@ -120,8 +121,7 @@ pub(crate) enum Manner {
 pub(crate) struct Arrival {
     pub(crate) at: Time,
     pub(crate) manner: Manner,
-    /// The number of the packet's client in a UDP relay, or of its route in an emulator; 0 if its ports do not number
-    /// their packets.
+    /// The number of the packet's client in a UDP relay, or of its route in an emulator; otherwise 0.
     pub(crate) client: u64,
     pub(crate) header: Header,
 }
@@ -144,17 +144,19 @@ pub struct PortStats {
     pub overflowed: u64,
     /// Number of packets dropped because they belong to no flow that may use the path.
     pub foreign: u64,
-    /// Number of clients since the start.
+    /// Number of clients that the UDP relay has accepted.
     pub clients: u64,
-    /// Number of datagrams dropped because too many clients were active.
+    /// Number of datagrams dropped because too many clients were active, or because no socket could be opened for a new
+    /// client.
     pub turned_away: u64,
-    /// Number of frames dropped because they are longer than the interface's MTU and cannot be segmented.
+    /// Number of frames dropped because they are longer than the interface's MTU or the packet size of their flow, and
+    /// cannot be segmented.
     pub oversize: u64,
     /// Number of frames that were split here into several segments, because the sender left this to hardware offload.
     pub taken_apart: u64,
     /// Number of checksums that were computed here, because the sender left them to hardware offload.
     pub checksums: u64,
-    /// Source of arrival times; user space if at least one socket has no kernel timestamps.
+    /// Source of arrival times; user space if at least one socket or device has no kernel timestamps.
     pub timestamps: TimestampSource,
 }
 
@@ -176,11 +178,12 @@ impl Default for PortStats {
 
 /// The sockets or devices at both sides of the path.
 pub(crate) trait Ports {
-    /// Reads the packets that arrived no later than `horizon`, and passes them to the medium.
+    /// Reads waiting packets and passes them to the medium. Reads at least those with a kernel timestamp no later than
+    /// `horizon`.
     fn take_in(&mut self, horizon: Time, medium: &mut impl Medium) -> Result<(), NetError>;
     /// Sends a packet that has left the path. If this fails, the packet counts as lost.
     fn send(&mut self, direction: usize, packet: &mut Packet);
-    /// Whether packets carry their arrival time. If so, a late read does not change the result.
+    /// Whether the kernel timestamps all arriving packets. If so, a late read does not change the departure times.
     fn stamped(&self) -> bool;
     /// Waits until a socket or device is readable, or until the time `until`. May return early.
     fn wait(&mut self, clock: &Clock, until: Time) -> Result<(), NetError>;
@@ -196,11 +199,11 @@ pub(crate) trait Medium {
     fn enter(&mut self, horizon: Time);
     /// The time of the next event on the path; `None` if no packet is in flight.
     fn next(&self) -> Option<Time>;
-    /// Returns the next packet that is due no later than `horizon`.
+    /// Returns a packet that is due no later than `horizon`; `None` if there is none.
     fn leave(&mut self, horizon: Time) -> Option<Departure>;
     /// Records that a packet that has left the path was sent at the time `at`.
     fn left(&mut self, departure: Departure, at: Time);
-    /// The minimum delay of a packet on the path.
+    /// The minimum delay of a packet with [`Manner::Ip`].
     fn least_delay(&self) -> Span;
 }
 
@@ -218,8 +221,8 @@ impl<P: Ports, M: Medium> Engine<P, M> {
     pub(crate) fn run(mut self, stop: &AtomicBool) -> Result<Self, NetError> {
         let sleep = self.sleep();
         while !stop.load(Ordering::Relaxed) {
-            // All packets that arrived until now can be sorted by arrival time. Packets that are read later also
-            // arrived later.
+            // The medium can sort the packets that arrived until now by arrival time, because all packets that are read
+            // in later rounds arrive after `horizon`.
             let horizon = self.clock.now();
             self.ports.take_in(horizon, &mut self.medium)?;
             self.medium.enter(horizon);
@@ -233,9 +236,9 @@ impl<P: Ports, M: Medium> Engine<P, M> {
         Ok(self)
     }
 
-    /// How long arrivals may wait unread in the sockets: less than the minimum delay, so that no arrival becomes due in
-    /// this time. Therefore the thread need not wake for each packet. `None` if the delay is too short, or if packets
-    /// have no arrival timestamps.
+    /// How long arrivals may wait unread in the sockets: less than the minimum delay of IP traffic, so that none becomes
+    /// due in this time. Therefore the thread need not wake for each packet. `None` if the delay is too short, or if
+    /// packets have no arrival timestamps.
     fn sleep(&self) -> Option<Span> {
         let sleep = (self.medium.least_delay() - MARGIN).min(LONGEST_SLEEP);
         (self.ports.stamped() && sleep > Span::ZERO).then_some(sleep)

@@ -32,8 +32,7 @@ pub(crate) enum Traffic {
     Known(BTreeMap<Known, (u64, Size)>),
 }
 
-/// The protocol and ports that identify a flow. [`Traffic::Known`] maps them to the flow's number and the size of the
-/// flow's longest IP packets.
+/// The protocol and ports that identify a flow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Known {
     /// The number of the protocol above IP.
@@ -119,7 +118,7 @@ impl Traffic {
     /// most `mtu`; `None` if no flow matches.
     ///
     /// An ICMP error belongs to the flow of the packet that it quotes, which was sent in the opposite direction. For
-    /// example, the kernel sends an ICMP error if a report arrives after the end of its session.
+    /// example, the kernel sends an ICMP error if a datagram arrives at a closed port.
     fn flow(&self, side: usize, frame: &[u8], ip: Ip, mtu: usize) -> Option<(u64, usize)> {
         let known = match self {
             Self::Any => return Some((0, mtu)),
@@ -140,7 +139,7 @@ impl Traffic {
 }
 
 impl PacketPorts {
-    /// Reads the frames that arrived at `side` no later than `horizon`.
+    /// Reads the frames that arrived at `side`, up to and including the first that arrived later than `horizon`.
     fn take_in_at(&mut self, side: usize, horizon: Time, medium: &mut impl Medium) -> Result<(), NetError> {
         while let Some(message) = self.sockets[side].recv(&mut self.buffer, &self.clock)? {
             self.stage(&message, side, medium);

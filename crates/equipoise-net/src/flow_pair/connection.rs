@@ -15,8 +15,8 @@ use crate::tcp::diagnosis::{Diagnosis, Progress};
 use crate::tcp::{failed, is_gone};
 use crate::{NetError, Time};
 
-/// Number of round-trip times for which TCP is paced to the preset window. Our choice: after this time, arriving
-/// acknowledgements determine when TCP sends.
+/// Number of round-trip times for which TCP is paced. Our choice: after this time, arriving acknowledgements determine
+/// when TCP sends.
 const PACED_ROUND_TRIPS: i64 = 4;
 /// The file with the setting whether the host resets TCP's congestion window after an idle time.
 const AFTER_IDLE: &str = "/proc/sys/net/ipv4/tcp_slow_start_after_idle";

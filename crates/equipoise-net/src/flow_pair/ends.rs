@@ -57,7 +57,7 @@ pub struct PairPlan {
     pub adu: Size,
     /// Configuration of the sender.
     pub near: SenderConfig,
-    /// Configuration of the receiver, whose application takes every ADU at once.
+    /// Configuration of the receiver, whose application takes every ADU immediately.
     pub far: ReceiverConfig,
 }
 
@@ -74,7 +74,8 @@ impl PairEnds {
     ///
     /// # Errors
     /// [`NetError::NoCongestionControl`] if the kernel does not have the requested congestion control,
-    /// [`NetError::Tcp`] and [`NetError::Bind`] if a socket cannot be opened, and the errors of [`TestBed::inside`].
+    /// [`NetError::Tcp`] and the errors of [`Socket::bind`] if a socket cannot be opened, and the errors of
+    /// [`TestBed::inside`].
     pub fn open(bed: &TestBed, clock: &Clock, hosts: PairHosts) -> Result<Self, NetError> {
         let PairHosts { port, tcp, window_control } = hosts;
         let window_name = window_control.as_ref().map(WindowControl::congestion_control);

@@ -29,9 +29,8 @@
 //! also have an asynchronous variant, `…_async`. These variants use the same thread: the async runtime's timers and
 //! sockets are not used.
 //!
-//! TCP is the implementation of the host. The number of bytes that TCP has not sent is limited with
-//! `TCP_NOTSENT_LOWAT`, and acknowledgements are read from the kernel's connection state. [`PairState`] shows what the
-//! host permits.
+//! The host's kernel provides TCP. The number of bytes that TCP has not sent is limited with `TCP_NOTSENT_LOWAT`, and
+//! acknowledgements are read from the kernel's connection state. [`PairState`] shows what the host permits.
 
 mod adu;
 mod connection;
@@ -70,7 +69,7 @@ pub struct PairConfig {
     pub running: RunningConfig,
     /// Maximum size of RTP's IP packets, including headers.
     pub packet_size: Size,
-    /// Time between two requests for a report, while RTP is used.
+    /// Time between two requests for an RTCP receiver report.
     pub report_interval: Span,
     /// The name of the kernel's congestion control for TCP; `None` for the default of the host.
     pub congestion_control: Option<String>,
@@ -79,13 +78,13 @@ pub struct PairConfig {
     pub window_control: Option<WindowControl>,
     /// The local address for TCP and UDP; `None` to let the host choose.
     pub local: Option<SocketAddr>,
-    /// How long to wait for the receiver's answer.
+    /// How long to wait for the TCP connection, and then for the receiver's first message.
     pub patience: Span,
 }
 
 impl Default for PairConfig {
     /// A flow as in the paper, but with packets of 1200 bytes (our choice). Reports are requested every second (Tobe
-    /// 1999, Sec. 6.1), and the sender waits 5 s for the receiver's answer (our choice).
+    /// 1999, Sec. 6.1), and `patience` is 5 s (our choice).
     fn default() -> Self {
         Self {
             tpba: TpbaConfig::PAPER,
@@ -105,7 +104,7 @@ impl Default for PairConfig {
 pub struct PairState {
     /// The transport that carries ADUs now, TCP or RTP.
     pub period: Period,
-    /// The last rate of IP packets that TCP measured or that was set for RTP; `None` before the first rate.
+    /// The latest rate of IP packets, measured for TCP or set for RTP; `None` before the first rate.
     pub rate: Option<Rate>,
     /// TCP's congestion window, in bytes of TCP data.
     pub window: Size,

@@ -65,7 +65,7 @@ pub(super) struct Receiving<O> {
     peer: SocketAddr,
     reports_to: Option<SocketAddr>,
     source: u32,
-    /// The queue for the application. If it is `None`, ADUs are dropped after the observer was called.
+    /// The queue for the application. If it is `None`, ADUs are only reported to the observer.
     queue: Option<mpsc::Sender<Adu>>,
     shared: Arc<Shared>,
     observe: O,
@@ -100,8 +100,8 @@ impl<O: Observer> Receiving<O> {
             if stop.load(Ordering::Relaxed) || self.queue.as_ref().is_some_and(mpsc::Sender::is_closed) {
                 return self.handle(self.now(), Input::Stop);
             }
-            // Datagrams are handled first, with their arrival times, so that after a stall of the host no datagram
-            // counts as late.
+            // Datagrams are handled first, with their arrival times, so that a short stall of the host does not make
+            // datagrams late.
             if self.take_datagrams()? {
                 self.take_stream()?;
             }

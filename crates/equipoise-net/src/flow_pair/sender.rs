@@ -150,14 +150,14 @@ impl PairSender {
         if found > LONGEST { Err(SendError::TooLong { found, most: LONGEST }) } else { Ok(()) }
     }
 
-    /// Number of bytes that were passed to `send` and that neither TCP nor RTP has accepted yet.
+    /// Approximate number of bytes that were passed to this sender and that neither TCP nor RTP has accepted yet.
     pub fn waiting(&self) -> usize {
         self.payloads.waiting()
     }
 
     /// The state of the flow, and what the sender's host permits.
     pub fn state(&self) -> PairState {
-        // Each change of the state is one step. Therefore the state is consistent even if a thread panicked.
+        // No code panics while it has the lock, so a poisoned lock is harmless.
         self.state.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
@@ -193,8 +193,7 @@ impl PairSender {
     }
 }
 
-/// Splits data before its last part, which ends the ADU. Returns the data before this part, and this part. If `end` is
-/// false, this part is empty.
+/// Splits `data` into the bytes before the ADU's last part, and this part. If `end` is false, the last part is empty.
 fn split(data: &[u8], end: bool) -> (&[u8], &[u8]) {
     let before =
         if end { data.len().saturating_sub(1) / PayloadSender::PART * PayloadSender::PART } else { data.len() };

@@ -20,7 +20,8 @@ use crate::{NetError, Socket, Time};
 
 /// Maximum number of datagrams, and of writes to TCP, that are handled in a row before other work.
 const BATCH: usize = 64;
-/// Time between two checks of TCP while RTP is used. Our choice: TCP's state is not needed until TCP is used again.
+/// Minimum time between two checks of TCP while RTP is used. Our choice: TCP's state is not needed until TCP is used
+/// again, so a check for every RTP packet is unnecessary.
 const IDLE_LOOK: Span = Span::from_millis(1);
 
 /// The source of the data that is sent.
@@ -254,7 +255,7 @@ impl<O: FnMut(Time, &Event)> Sending<O> {
 }
 
 fn locked(state: &Mutex<PairState>) -> MutexGuard<'_, PairState> {
-    // Each change of the state is one step. Therefore the state is consistent even if a thread panicked.
+    // No code panics while it has the lock, so a poisoned lock is harmless.
     state.lock().unwrap_or_else(PoisonError::into_inner)
 }
 

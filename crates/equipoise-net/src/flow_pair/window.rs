@@ -9,7 +9,7 @@ use std::sync::Arc;
 pub enum WindowPreset {
     /// The window is set with a [`WindowControl`].
     Set,
-    /// The window is not changed. Instead, TCP is paced to one reduced window per round-trip time for the first
+    /// The window is not changed. Instead, TCP is paced to one reduced window per round-trip time for the first four
     /// round-trip times (`SO_MAX_PACING_RATE`). This needs no privilege.
     Paced,
     /// The window is not changed, and TCP may send a burst: the system refused pacing.
@@ -32,9 +32,10 @@ impl WindowPreset {
 pub enum IdleWindow {
     /// The window stays, as required by Tobe 1999, Sec. 4.
     Kept,
-    /// The host resets the window to the initial window. Unless the window is [set](WindowPreset::Set) after this, TCP
-    /// begins each probing period with slow start, up to at least three quarters of its earlier window. To avoid the
-    /// reset, root may set `net.ipv4.tcp_slow_start_after_idle` to 0.
+    /// The host halves the window for each retransmission timeout of idle time, down to the initial window. Unless the
+    /// window is [set](WindowPreset::Set) after this, TCP begins each probing period with slow start. Without losses,
+    /// slow start continues to at least three quarters of the earlier window. To avoid the reset, root may set
+    /// `net.ipv4.tcp_slow_start_after_idle` to 0.
     Reset,
 }
 
@@ -60,7 +61,7 @@ type SetWindow = dyn Fn(BorrowedFd<'_>, u32) -> io::Result<()> + Send + Sync;
 
 impl WindowControl {
     /// A control for connections that use this congestion control. `set` is called with a connection and a window in
-    /// segments. The window must apply from the next segment on; no data is in flight at this time. A window of 0 must
+    /// segments. The window must apply from the next segment on; usually no data is in flight then. A window of 0 must
     /// remove a window that has not been applied yet.
     pub fn new(
         congestion_control: impl Into<String>,

@@ -19,7 +19,7 @@
 //! # }
 //! ```
 //!
-//! Sessions run on the same threads as those of [`send`](crate::send) and [`Server`](crate::Server).
+//! Sessions run on separate threads, like those of [`send`](crate::send) and [`Server`](crate::Server).
 //! [`send`](crate::send) and [`Server`](crate::Server) are for applications with callbacks: an
 //! [`Observer`](crate::Observer) or a [`SessionObserver`](crate::SessionObserver) is called with every event and
 //! packet, on the session's thread. This module never runs application code on this thread. A task passes payload

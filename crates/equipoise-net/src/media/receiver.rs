@@ -34,8 +34,8 @@ impl MediaReceiver {
     /// Starts to receive at `address`; port 0 means any free port.
     ///
     /// # Errors
-    /// [`NetError::PortInUse`] and [`NetError::Bind`] if the socket cannot be opened, [`NetError::Spawn`] if no thread
-    /// can be started.
+    /// [`NetError::PortInUse`] and [`NetError::Bind`] if the socket cannot be opened, and the errors of
+    /// [`Server::start`].
     ///
     /// # Panics
     /// If called outside of a tokio runtime.
@@ -147,7 +147,7 @@ impl Incoming {
     }
 
     /// Measurements of the session, updated with every report to the sender. The channel is closed when the session is
-    /// over, or when this value is dropped.
+    /// over, or when payload arrives after this value was dropped.
     pub fn measurements(&self) -> watch::Receiver<Reception> {
         self.measurements.clone()
     }

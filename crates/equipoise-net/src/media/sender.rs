@@ -34,7 +34,7 @@ impl MediaSender {
     /// # Errors
     /// [`NetError::NothingToCarry`] if the payload is configured as generated media, [`NetError::NoAnswer`],
     /// [`NetError::Refused`] and [`NetError::OtherVersion`] if the receiver opens no session, [`NetError::Session`] if
-    /// the packet size or payload type is invalid, and the system's errors.
+    /// the configuration is invalid or does not fit the controller, and the system's errors.
     ///
     /// # Panics
     /// If called outside of a tokio runtime.
@@ -97,9 +97,9 @@ impl MediaSender {
         &self.payloads
     }
 
-    /// Number of bytes that were passed and not sent yet. Divided by the rate, this is the delay of the next bytes.
-    /// Applications with live media must limit this number themselves, by passing data at less than the rate for some
-    /// time.
+    /// Number of bytes that were passed and not sent yet. Divided by the payload rate, this is the delay of the next
+    /// bytes. Applications with live media must limit this number themselves, by passing data at less than this rate
+    /// for some time.
     pub fn waiting(&self) -> usize {
         self.payloads.waiting()
     }

@@ -14,7 +14,7 @@ use crate::Time;
 pub(crate) struct Association {
     dtls: Dtls,
     began: Time,
-    /// The last time that the caller passed, and the DTLS library's time at this moment.
+    /// The caller's time at the latest call, and the DTLS library's time at this moment.
     clock: (Time, StdInstant),
     /// When the DTLS library's timer expires, in the library's time; `wake` is this time in the caller's time.
     alarm: Option<StdInstant>,
@@ -72,8 +72,8 @@ const RETRIES: usize = 30;
 /// A handshake that takes longer than this has failed.
 const PATIENCE: Span = Span::from_secs(10);
 /// The DTLS library's own time limit of a handshake, which is the longest that the library permits. It must never end a
-/// handshake: in the library's time, each pause is twice as long as the one before, so within [`PATIENCE`] this time
-/// passes 24 hours.
+/// handshake: in the library's time, each pause is twice as long as the one before, so more than 24 hours of this time
+/// may pass within [`PATIENCE`].
 const WITHOUT_END: Duration = Duration::from_hours(24 * 3650);
 
 /// Returns the configuration of the DTLS library. The library tests its ciphers whenever a configuration is created,
@@ -258,7 +258,7 @@ impl Association {
         self.failure.is_some()
     }
 
-    /// Why the association ended; `None` if it has not ended.
+    /// Removes and returns the reason why the association ended; `None` if it has not ended.
     pub(crate) const fn take_failure(&mut self) -> Option<Failure> {
         self.failure.take()
     }

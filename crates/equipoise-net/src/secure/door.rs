@@ -8,7 +8,7 @@
 //!     Open(number, cookie) + ClientHello ────▶          address and shared key are verified: the handshake begins
 //!                    ◀── Down + ServerHello ... Finished
 //!     Up + Certificate ... Finished ─────────▶          now both have the session's keys
-//!                    ◀── Accept, with these keys        the sender knows that both have them: media may be sent
+//!                    ◀── Accept                         authenticated by these keys, so the sender may send media
 //! ```
 
 use std::collections::VecDeque;
@@ -68,13 +68,14 @@ pub(crate) enum Visit {
     Plain(Open),
     /// A path has proved that it belongs to the session with this SSRC.
     Joins(u32),
-    /// A handshake is complete, and there are keys for a session. The session is open when [`Door::accept`] is called.
+    /// A handshake is complete, and there are keys for a session. The caller must call [`Door::accept`] or
+    /// [`Door::refuse`].
     Opened { open: Open, from: SocketAddr, keys: Keys },
 }
 
 /// `MOST`: maximum number of handshakes in total. `MOST_OF_SOURCE`: maximum number of handshakes for one SSRC. Our
-/// choice: an attacker can send recorded Open messages again, but few of them have a valid cookie, so they start few
-/// handshakes.
+/// choice: an attacker who sends recorded Open messages again rarely reaches these limits, because few of the messages
+/// have a valid cookie.
 const MOST: usize = 256;
 const MOST_OF_SOURCE: usize = 8;
 /// How long a handshake is stored.
@@ -109,8 +110,8 @@ impl Door {
             }
             Some(Message::Up { number, records }) => {
                 let is_right = self.key.as_ref().is_some_and(|key| is_authentic(datagram, key.handshake()));
-                // The records must come from the address that returned the cookie, so that a message that an attacker
-                // has copied and sends from another address is ignored.
+                // Records from an address that has not returned the cookie are ignored: an attacker may have copied
+                // them.
                 match self.half.iter().position(|half| half.open.number == number && half.from == from) {
                     Some(at) if is_right => self.on_records(now, at, records),
                     _ => Visit::Nobody,
@@ -189,7 +190,7 @@ impl Door {
                 let others = |half: &&Half| half.accept.is_none() && half.open.number != open.number;
                 (self.half.iter().filter(others).count() >= room).then_some(Refusal::Full)
             }
-            // The sender may open its session again if it has received nothing for some time. A sender with another
+            // A sender that has received nothing for some time opens its session again. A sender with another
             // certificate is a different sender, even if it has the same key.
             Some(known) => {
                 let is_same = known.several == open.several && known.is_sent_to == open.wanted.is_some();
@@ -265,7 +266,7 @@ impl Door {
         self.outbox.push_back((to, accept));
     }
 
-    /// Refuses a session whose request was valid and authentic.
+    /// Refuses a session whose request was valid and, if there is a key, authentic.
     pub(crate) fn refuse(&mut self, to: SocketAddr, number: Nonce, reason: Refusal) {
         self.on_proved(&number);
         let code = self.key.as_ref().map(|key| key.handshake().clone());

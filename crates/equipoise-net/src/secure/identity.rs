@@ -68,8 +68,8 @@ impl FromStr for Fingerprint {
     }
 }
 
-/// The identity of an endpoint: a self-signed certificate and its private key, ECDSA over P-256. Every WebRTC
-/// implementation accepts such certificates.
+/// The identity of an endpoint: a certificate and its private key, ECDSA over P-256. Every WebRTC implementation
+/// accepts such certificates.
 #[derive(Clone, Debug)]
 pub struct Identity {
     certificate: DtlsCertificate,

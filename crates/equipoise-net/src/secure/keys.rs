@@ -34,7 +34,7 @@ impl Role {
 /// An SRTP protection profile, which both endpoints agree on (RFC 5764, Sec. 4.1.2; RFC 7714, Sec. 14.2).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Profile {
-    /// `SRTP_AES128_CM_SHA1_80`, which all implementations of WebRTC support.
+    /// `SRTP_AES128_CM_HMAC_SHA1_80`, which all implementations of WebRTC support.
     Aes128CmSha1,
     /// `SRTP_AEAD_AES_128_GCM`: AES-GCM with keys of 128 bits.
     Aes128Gcm,
@@ -43,7 +43,7 @@ pub enum Profile {
 }
 
 impl Profile {
-    /// The registered name of the profile.
+    /// The name of the profile in OpenSSL.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Aes128CmSha1 => "SRTP_AES128_CM_SHA1_80",
@@ -61,7 +61,7 @@ impl Profile {
         }
     }
 
-    /// Converts the DTLS library's profile; `None` for a profile that only later versions of the library support.
+    /// Converts the DTLS library's profile; `None` for a profile that a later version of the library adds.
     const fn of(agreed: SrtpProfile) -> Option<Self> {
         match agreed {
             SrtpProfile::AES128_CM_SHA1_80 => Some(Self::Aes128CmSha1),
@@ -142,8 +142,8 @@ impl Keys {
     }
 }
 
-/// A replay window for SRTCP reports that starts at 0, like the reports' numbers. The default window of `rtc-srtp`
-/// starts at the first packet, even if this packet is forged.
+/// A replay window for SRTCP reports that starts at 0, like the reports' numbers. The window that `rtc-srtp`
+/// provides starts at the first packet, even if this packet is forged.
 fn reports_come_once() -> ContextOption {
     let window = || SlidingWindowDetector::new(ReplayWindow::LENGTH.into(), MOST_REPORTS.into());
     Box::new(move || -> Box<dyn ReplayDetector> { Box::new(window()) })

@@ -12,7 +12,7 @@ use super::{Nonce, Wanted};
 /// A message, with the DTLS records in it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Message<'a> {
-    /// Requests a session. Contains DTLS records if the sender already has a cookie.
+    /// Requests a session. Contains DTLS records only if the sender already has a cookie.
     Open(Open, &'a [u8]),
     /// The answer to an Open message without a valid cookie: the sender of the Open message must prove its address.
     Retry {
@@ -94,7 +94,7 @@ pub enum Refusal {
     SourceInUse,
     /// The receiver does not send media on request.
     SendsNothing,
-    /// The part of the receiver's sending limit that other sessions do not use is below the requested minimum rate.
+    /// Other sessions leave less of the receiver's sending limit than the requested minimum rate.
     SendsEnough,
     /// The requested media or the requested feedback is not possible.
     Impossible,
@@ -266,8 +266,8 @@ impl<'a> Message<'a> {
 }
 
 /// Parses the description of the requested media in an Open message, if the message has one. Returns the requested
-/// media, and the records after the description. `None` if the request is invalid: the media must be generated, over
-/// one path, and a variable rate needs per-packet feedback.
+/// media, and the records after the description. `None` if the request is invalid. A valid request is for generated
+/// media over one path, and requests per-packet feedback if the rate is variable.
 fn wanted(flags: u8, reporting: Option<Reporting>, rest: &[u8]) -> Option<(Option<Wanted>, &[u8])> {
     if flags & WANTS == 0 {
         return Some((None, rest));

@@ -72,8 +72,8 @@ struct Agreed {
     keys: Keys,
     join: hmac::Key,
     path: PathId,
-    /// When to request an answer with the new keys again. `pause` is the time between this request and the following
-    /// one, and `until` is the time to stop the requests.
+    /// When to request the Accept message again. `pause` is the time from this request to the following one, and
+    /// `until` is the time to stop the requests.
     next: Time,
     pause: Span,
     until: Time,
@@ -84,7 +84,7 @@ struct Asking {
     cookie: Option<Nonce>,
     next: Time,
     pause: Span,
-    /// Whether a cookie on this path has already been returned at once.
+    /// Whether a cookie has already been returned on this path without a pause.
     was_prompt: bool,
 }
 
@@ -306,7 +306,7 @@ impl Opening {
                         let (join, next, until) = (keys.join(), now + FIRST_PAUSE, now + AGREED_FOR);
                         self.state = State::Agreed(Agreed { keys, join, path, next, pause: FIRST_PAUSE, until });
                     }
-                    // The peer has the shared key, but its certificate is not the one in its messages.
+                    // The peer has the shared key, but its certificate does not have the fingerprint in its messages.
                     _ => return self.begin_anew(now),
                 },
             }
@@ -343,7 +343,7 @@ impl Opening {
         self.ask_for_word(now);
     }
 
-    /// If the request is due, requests an answer with the new keys again, because the last answer may have been lost.
+    /// If it is time, requests the Accept message again, because it may have been lost.
     fn ask_for_word(&mut self, now: Time) {
         let State::Agreed(agreed) = &mut self.state else { return };
         if now >= agreed.until {

@@ -158,7 +158,7 @@ fn unseal(sealed: &[u8], out: &mut Vec<u8>) -> Option<()> {
     Some(())
 }
 
-/// The SSRC of an RTP or RTCP datagram, which is never encrypted (RFC 3711, Sec. 3.1, 3.4).
+/// The SSRC of an RTP or RTCP datagram. SRTP does not encrypt the SSRC (RFC 3711, Sec. 3.1, 3.4).
 pub(crate) fn source_of(datagram: &[u8]) -> Option<u32> {
     let at = if is_rtcp(datagram) { 4 } else { 8 };
     Some(u32::from_be_bytes(datagram.get(at..at + 4)?.try_into().ok()?))
@@ -245,7 +245,7 @@ mod tests {
         assert!(!sender.protect(&report(), &mut wire) && wire.is_empty());
     }
 
-    /// If it fails, an observer learns the host's clock to a nanosecond, and the sequence numbers of another program.
+    /// If it fails, an observer learns the host's clock to a nanosecond, and the sequence numbers of the media packets.
     #[test]
     fn neither_the_sending_time_nor_the_number_of_a_packet_is_in_the_clear() {
         let (mut sender, mut receiver) = ends();

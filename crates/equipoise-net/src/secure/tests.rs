@@ -64,7 +64,7 @@ struct Ends<F> {
     network: F,
     under_way: BinaryHeap<Reverse<UnderWay>>,
     count: u64,
-    /// For the sender and the receiver: when the session was open, and its keys.
+    /// For the sender and the receiver: when the session opened, and its keys.
     sender: Option<(Time, Option<Keys>)>,
     receiver: Option<(Time, Option<Keys>)>,
     joined: Vec<u16>,
@@ -302,7 +302,7 @@ fn who_has_another_key_or_none_is_told_by_a_word_that_is_not_believed_at_once() 
     }
 }
 
-/// If it fails, everybody with the shared key can take over the session of another sender, whose SSRC is not encrypted.
+/// If it fails, everybody with the shared key can take over the session of another sender.
 #[test]
 fn a_session_belongs_to_the_certificate_that_opened_it() {
     let mut ends = Ends::new(asked(Some(key()), false), Some(key()), 1, straight);

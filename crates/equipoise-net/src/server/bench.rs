@@ -60,7 +60,7 @@ impl ServerBench {
         self.now
     }
 
-    /// Sets the error that the kernel returns, from this call on, if the server sends.
+    /// Makes each later attempt of the server to send fail with this error number.
     pub fn refuse_with(&mut self, errno: u8) {
         self.state.socket.kernel_says = Some(Errno::from_raw(i32::from(errno)));
     }
@@ -82,8 +82,7 @@ impl ServerBench {
         self.state.hear(self.now, from, datagram)
     }
 
-    /// Whether a datagram is a request for a session to a server without a key, with a valid cookie for its source
-    /// address.
+    /// Whether the server has no key, and the datagram requests a session with a valid cookie for its source address.
     fn is_plain_question(&self, from: SocketAddr, datagram: &[u8]) -> bool {
         let Some(Message::Open(open, _)) = Message::parse(datagram) else { return false };
         self.state.config.key.is_none() && self.state.door.knows(self.now, from, &open)
@@ -159,8 +158,8 @@ impl ServerBench {
             return Some(format!("{granted} bit/s are promised, of {SENT}"));
         }
         let unsent = socket.stats().unsent;
-        // In addition to the answer to a datagram, a report and delayed reports may be due. For the media that the
-        // server itself sends, packets of at least 100 bytes are assumed.
+        // For each received datagram and path, at most four datagrams: the answer, a report and delayed reports. For
+        // the media that the server itself sends, packets of at least 100 bytes are assumed.
         let media = self.elapsed.as_secs_f64() * SENT.as_bps() as f64 / 800.0;
         let most = 4 * (self.heard + 1) * MAX_PATHS as u64 + media as u64;
         (unsent > most).then(|| format!("{unsent} answers to {} datagrams", self.heard))

@@ -16,8 +16,7 @@ impl<V: SessionObserver> State<V> {
     }
 }
 
-/// A sender that exchanges messages with a server without a network: it reads the answers that the server's socket
-/// records.
+/// A sender in the same process as the server. It reads the answers that the server's socket records.
 pub(super) struct Caller {
     opening: Opening,
     pub(super) from: SocketAddr,

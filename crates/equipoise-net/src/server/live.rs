@@ -77,8 +77,9 @@ pub(super) struct Live {
     pub(super) half: Half,
     /// SSRC of the server's packets.
     pub(super) own_ssrc: u32,
-    /// For each path: its address, and when a datagram last arrived from it. The index is the endpoint's path number.
-    /// Because addresses may change, packets contain the sender's own path numbers.
+    /// For each path: its address, and when a datagram last arrived from it. The index is the path number with which
+    /// the endpoint receives and sends. It may differ from the sender's path number, which packets contain because
+    /// addresses may change.
     pub(super) paths: Vec<(SocketAddr, Time)>,
     /// When the endpoint's timer expires, as it is stored in the queue of timers; `None` for no timer.
     pub(super) wake: Option<Time>,

@@ -50,7 +50,7 @@ pub struct ServerConfig {
     pub most_sessions: usize,
     /// If no packet arrives in a session for this time, the server ends the session.
     pub idle: Span,
-    /// Canonical name (CNAME) of the receiver (RFC 3550, Sec. 6.5.1).
+    /// Canonical name (CNAME) of the server (RFC 3550, Sec. 6.5.1).
     pub cname: String,
     /// Maximum total rate of the media that the server sends in sessions whose peers request media
     /// ([`fetch`](crate::fetch())). With [`Rate::ZERO`], the server refuses such sessions.
@@ -65,7 +65,7 @@ impl ServerConfig {
         Self { key, reorder, repairs: false, most_sessions, idle, cname, reverse_limit: Rate::ZERO }
     }
 
-    /// Configuration of the receiver of a session of generated media. `ssrc` is the receiver's SSRC.
+    /// Configuration of a session's receiver. `ssrc` is the receiver's SSRC.
     fn receiver(&self, ssrc: u32, sender_ssrc: u32) -> ReceiverConfig {
         let overhead = if self.key.is_some() { Protection::OVERHEAD } else { 0 };
         ReceiverConfig {
@@ -112,13 +112,14 @@ pub trait SessionObserver {
     fn on_open(&mut self, _now: Time, _session: &Session) {}
     /// Called when a session has emitted an event.
     fn on_event(&mut self, _now: Time, _session: &Session, _event: &Event) {}
-    /// Called when a multipath session has emitted an event on one of its paths. `path` is the sender's number of this
-    /// path. By default, calls [`on_event`](Self::on_event) and ignores the path.
+    /// Called when a multipath session has emitted an event on one of its paths. For received media and sent reports,
+    /// `path` is the sender's number of this path; for other events, it may be the server's own number. By default,
+    /// calls [`on_event`](Self::on_event) and ignores the path.
     fn on_path_event(&mut self, now: Time, session: &Session, _path: PathId, event: &Event) {
         self.on_event(now, session, event);
     }
-    /// Called when a session delivers payload, in order. `missing` is the number of packets lost directly before this
-    /// payload.
+    /// Called when a session delivers payload, by default in sending order. `missing` is the number of packets lost
+    /// directly before this payload.
     fn on_payload(&mut self, _now: Time, _session: &Session, _missing: u64, _payload: &[u8]) {}
     /// Called when a session has ended.
     fn on_end(&mut self, _now: Time, _session: &Session, _why: End) {}
@@ -126,7 +127,7 @@ pub trait SessionObserver {
     fn on_ignored(&mut self, _now: Time, _reason: DropReason) {}
 }
 
-/// A server that runs on its own thread. If this value is dropped, the server is requested to stop.
+/// A server that runs on its own thread. Dropping this value stops the server and waits until the thread has ended.
 #[derive(Debug)]
 pub struct Server<V> {
     worker: Worker<Result<(V, HostStats), NetError>>,
@@ -142,7 +143,7 @@ impl<V: SessionObserver + Send + 'static> Server<V> {
     /// cannot start a thread or create an event descriptor.
     pub fn start(socket: Socket, config: ServerConfig, visitor: V) -> Result<Self, NetError> {
         let address = socket.address();
-        // The configuration is checked now, so that an error is not reported only when the first session opens.
+        // Without this check, an error in the configuration would be reported only when the first session opens.
         receiving(config.receiver(0, 0), false)?;
         let key_frames = KeyFrames::new()?;
         let (state, wanted) = (State::new(socket, config, visitor), key_frames.clone());
@@ -156,7 +157,7 @@ impl<V> Server<V> {
         self.address
     }
 
-    /// A handle that requests key frames from senders, in any thread.
+    /// A handle that requests key frames from senders.
     pub const fn key_frames(&self) -> &KeyFrames {
         &self.key_frames
     }
@@ -338,7 +339,7 @@ impl<V: SessionObserver> State<V> {
         };
         // There are three reasons for this request: the sender uses a further path, the sender missed the answer, or
         // the sender has received nothing for some time. Only the sender, and those who can read its packets, know
-        // `live.number`.
+        // `live.number`. A request with another number from a new address may come from another host, so it is refused.
         if live.number != open.number && live.path_from(from).is_none() {
             self.door.refuse(from, open.number, Refusal::SourceInUse);
             return Ok(());
@@ -416,8 +417,8 @@ impl<V: SessionObserver> State<V> {
         self.opened += 1;
         self.visitor.on_open(now, &session);
         if is_sent_to {
-            // The server sends media without waiting for a packet from the peer. The Accept message is sent before the
-            // first timer.
+            // The server sends media without waiting for a packet from the peer. The Accept message precedes the media,
+            // because it is sent before timers are handled.
             self.timers.insert((now, open.ssrc));
         }
         self.live.insert(open.ssrc, live);

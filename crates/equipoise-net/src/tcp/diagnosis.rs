@@ -61,7 +61,8 @@ pub(crate) struct Progress {
     /// Number of bytes acknowledged so far; `unsent` is the number of bytes that TCP has not sent yet.
     pub(crate) acknowledged: u64,
     pub(crate) unsent: u32,
-    /// Congestion window in segments; `threshold` is the slow start threshold in segments.
+    /// Congestion window in segments; `threshold` is the slow start threshold in segments, and `segment` is the number
+    /// of data bytes in a full segment.
     pub(crate) window: u32,
     pub(crate) threshold: u32,
     pub(crate) segment: u32,
@@ -179,7 +180,7 @@ fn question(local: SocketAddr, peer: SocketAddr) -> Vec<u8> {
     bytes
 }
 
-/// Finds the `struct tcp_info` in an answer; `None` if the answer is an error, which means that the connection does not
+/// Finds the `struct tcp_info` in an answer; `None` if the answer has none, for example because the connection does not
 /// exist.
 fn info_in(answer: &[u8]) -> Option<&[u8]> {
     let length = usize::try_from(u32_at(answer, 0)?).ok()?;

@@ -46,8 +46,7 @@ pub struct TcpEnds {
     sender: SocketAddr,
 }
 
-/// A TCP connection with its sending and receiving application. If it is still running when this value is dropped, it
-/// is ended.
+/// The sending and the receiving application of a TCP connection or of web traffic. Dropping this value ends both.
 #[derive(Debug)]
 pub struct RunningTcp {
     near: Worker<Result<(), NetError>>,
@@ -58,8 +57,8 @@ impl TcpEnds {
     /// Opens sockets on free ports of both hosts.
     ///
     /// # Errors
-    /// [`NetError::NoCongestionControl`] if the kernel does not have the requested congestion control,
-    /// [`NetError::Tcp`] if another system call fails, and the errors of [`TestBed::inside`].
+    /// [`NetError::NoCongestionControl`] if the kernel does not have the requested congestion control, or does not
+    /// permit its use, [`NetError::Tcp`] if another system call fails, and the errors of [`TestBed::inside`].
     pub fn open(bed: &TestBed, hosts: &TcpHosts) -> Result<Self, NetError> {
         let listener = listen(bed, hosts.sender.peer(), 0, hosts.window())?;
         let receiver = listener.local_addr().map_err(failed("listen"))?;
@@ -84,7 +83,7 @@ impl TcpEnds {
     /// Runs a plan on separate threads. `observe` is called with each sample of the connection's state.
     ///
     /// # Errors
-    /// [`NetError::Spawn`] if no thread can be started.
+    /// [`NetError::Spawn`] if a thread cannot be started.
     pub fn run(
         self,
         clock: &Clock,
@@ -102,16 +101,16 @@ impl TcpEnds {
 }
 
 impl RunningTcp {
-    /// Whether an application has failed. Without a failure, this is never true: after the last data, the state is
-    /// still sampled.
+    /// Whether an application has failed. Without a failure, both applications run until [`stop`](Self::stop), because
+    /// the state is sampled even after the last data.
     pub fn is_finished(&self) -> bool {
         self.near.is_finished() || self.far.is_finished()
     }
 
-    /// Ends the connection. If samples are due, they are taken before.
+    /// Takes the samples that are due, and ends both applications.
     ///
     /// # Errors
-    /// The error that ended the connection early, if any.
+    /// The error that ended an application early, if any.
     pub fn stop(self) -> Result<(), NetError> {
         self.near.request_stop();
         self.near.join()??;

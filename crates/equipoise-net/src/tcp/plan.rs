@@ -8,11 +8,11 @@ use crate::Time;
 pub struct TcpPlan {
     /// When the application opens the connection.
     pub start: Time,
-    /// When the application stops sending; `None` if it never stops.
+    /// When the application stops sending at the latest; `None` for no limit.
     pub stop: Option<Time>,
     /// The data that the application sends.
     pub supply: TcpSupply,
-    /// Time between two samples, and from [`origin`](Self::origin) to the first sample; above zero.
+    /// Time between two samples, and from [`origin`](Self::origin) to the first sample; less than 1 ms counts as 1 ms.
     pub sample_interval: Span,
     /// The time relative to which samples are taken.
     pub origin: Time,

@@ -61,7 +61,7 @@ pub(crate) fn failed(what: &'static str) -> impl Fn(std::io::Error) -> NetError 
     move |source| NetError::Tcp { what, source }
 }
 
-/// Whether an error means that the peer has closed or lost the connection.
+/// Whether an error means that the connection is lost or was closed by the peer.
 pub(crate) const fn is_gone(kind: ErrorKind) -> bool {
     matches!(
         kind,

@@ -54,7 +54,8 @@ struct Listening {
     idle: Span,
 }
 
-/// If the server sends nothing for this time, the session is requested again. Our choice: two report intervals of 1 s.
+/// If the server sends nothing for this time, the session is requested again. Our choice: twice the default report
+/// interval.
 const SILENT: Span = Span::from_secs(2);
 
 /// `FAREWELLS`: how often the BYE at the end of a session is sent. `FAREWELL_PAUSE`: time between two of them. Our

@@ -80,7 +80,7 @@ impl Interfaces {
     }
 }
 
-/// Whether an address is valid only on one link, that is for one interface (RFC 4291, Sec. 2.5.6).
+/// Whether this is an IPv6 link-local address, which is valid only on one link (RFC 4291, Sec. 2.5.6).
 fn is_link_local(address: IpAddr) -> bool {
     matches!(address, IpAddr::V6(address) if address.is_unicast_link_local())
 }

@@ -56,8 +56,8 @@ struct Watch {
     is_due: bool,
 }
 
-/// Time between two checks for interface changes, unless a notification arrives earlier. Our choice: a check needs only
-/// one system call.
+/// Time between two checks for changes of the interfaces and of the list of paths, unless a notification arrives
+/// earlier. Our choice: short, because a check that finds no change needs only one system call.
 const LOOK: Span = Span::from_millis(100);
 
 impl Links {
@@ -143,7 +143,7 @@ impl Links {
         }
     }
 
-    /// Reads one datagram. The paths are read in turn.
+    /// Reads one datagram. The next path is read when no datagram is waiting on the current path.
     pub(super) fn receive(&mut self, buffer: &mut [u8]) -> Result<Option<(PathId, Received)>, NetError> {
         for _ in 0..self.each.len() {
             let at = self.turn % self.each.len();
@@ -171,8 +171,8 @@ impl Links {
             .find_map(|(id, socket)| socket.take_unreachable().then_some(id))
     }
 
-    /// Waits until a datagram arrives on any path, until `wakeup` is readable, or until the time `until`. Returns
-    /// whether a datagram can be read.
+    /// Waits until a datagram arrives on any path, a network interface changes, `wakeup` is readable, or the time is
+    /// `until`. May return early. Returns whether a datagram can be read.
     pub(crate) fn wait(&mut self, wakeup: Option<BorrowedFd<'_>>, until: Time) -> Result<bool, NetError> {
         let sockets = self.each.iter().filter_map(|link| link.socket.as_ref().map(Socket::as_fd));
         let news = self.watch.as_ref().map(|watch| watch.news.as_fd());
@@ -189,8 +189,8 @@ impl Links {
         self.watch.as_ref().map(|watch| watch.next_look)
     }
 
-    /// If a check is due, checks for changes of the network interfaces, and opens and closes sockets accordingly. Calls
-    /// `opened` for each path that has a new socket.
+    /// If a check is due, checks for changes of the network interfaces and of the list of paths, and opens and closes
+    /// sockets accordingly. Calls `opened` for each path that has a new socket.
     pub(super) fn look(&mut self, now: Time, mut opened: impl FnMut(PathId)) {
         let Self { clock, each: links, changes, watch, stats, .. } = self;
         let Some(watch) = watch.as_mut().filter(|watch| now >= watch.next_look) else { return };

@@ -10,8 +10,8 @@ use crate::NetError;
 
 /// A handle for adding and removing paths of a running session. It can be cloned.
 ///
-/// If the network interface of a path is down, does not exist or has no address, the path still belongs to the session.
-/// The path is used as soon as its interface can reach the peer.
+/// If the network interface of a path is down, has disappeared or has lost its address, the path still belongs to the
+/// session. The path is used as soon as its interface can reach the peer.
 #[derive(Clone, Debug)]
 pub struct Paths {
     wanted: Arc<Mutex<Wanted>>,
@@ -37,13 +37,14 @@ impl Paths {
         Ok(made)
     }
 
-    /// Adds a path. Returns the number of the path. Within a tenth of a second, the path requests to join the session.
-    /// The path is used after the peer has answered on it.
+    /// Adds a path. Returns the number of the path. Within a tenth of a second, a request to join the session is sent
+    /// on the path. The path is used after the peer has answered on it.
     ///
     /// # Errors
-    /// [`NetError::NoInterface`], [`NetError::NoAddress`] and [`NetError::NotOurAddress`] if no interface or address
-    /// matches the path, [`NetError::SamePath`] if the session already has this path, [`NetError::Paths`] if the
-    /// session already has the maximum number of paths.
+    /// [`NetError::Interfaces`] if the interfaces cannot be read, [`NetError::NoInterface`], [`NetError::NoAddress`]
+    /// and [`NetError::NotOurAddress`] if no interface or address matches the path, [`NetError::SamePath`] if the
+    /// session already has this path, [`NetError::Paths`] if the session already has the maximum number of paths or no
+    /// path number is left.
     pub fn add(&self, via: Via) -> Result<PathId, NetError> {
         let interfaces = Interfaces::read()?;
         let place = |via: &Via| interfaces.place(via, self.peer, None);

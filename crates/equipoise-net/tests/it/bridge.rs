@@ -58,8 +58,8 @@ fn every_client_gets_its_own_answers_and_both_delays() {
 #[test]
 fn marks_pass_a_relay_and_its_queue_sets_them() {
     let clock = Clock::new();
-    // The queue marks packets only by its delay threshold, and drops nothing. It does not mark the first packet and the
-    // last packet of its low-latency queue.
+    // Because of its long target delay, the queue drops nothing, and marks packets only by its delay threshold. It does
+    // not mark the first packet and the last packet of its low-latency queue.
     let dual = Discipline::DualPi2(DualPi2 { target: Span::from_secs(10), ..DualPi2::default() });
     let rate = Schedule::new(Rate::ZERO, vec![(Span::from_secs(1), Rate::from_bps(8_000_000))]);
     let forward = PipeConfig { capacity: Capacity::Rate(rate), discipline: dual, ..PipeConfig::default() };

@@ -123,7 +123,7 @@ async fn exchange(setup: Setup) -> Option<String> {
         )
     };
     // The decoder must be first: in another order, this version of GStreamer fails. The sinks must not wait for a first
-    // frame (`async=false`): it arrives only after the handshake, and the handshake needs the other sink.
+    // frame (`async=false`): frames arrive only after the handshake, and `udpsink` sends the handshake.
     let secured = format!(
         "udpsrc address=127.0.0.1 port={} ! dtlssrtpdec name=d connection-id=a pem=\"{pem}\" d.rtp_src ! {CAPS} ! {} \
          {SOURCE} ssrc=77 ! e.rtp_sink_0 dtlssrtpenc name=e connection-id=a is-client={is_client} e.src \

@@ -231,7 +231,7 @@ fn who_does_not_read_holds_up_tcp_and_loses_nothing() {
         assert!(start.elapsed() < PATIENCE, "{} bytes", receiver.waiting());
         thread::sleep(Duration::from_millis(5));
     }
-    // More data would arrive during this time if TCP did not have to wait.
+    // If TCP did not wait for the application, more data would arrive during this pause.
     thread::sleep(Duration::from_millis(100));
     let waiting = receiver.waiting();
     assert!((PairReceiver::MOST..=PairReceiver::MOST + 50_000).contains(&waiting), "{waiting} bytes");

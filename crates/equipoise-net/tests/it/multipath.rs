@@ -240,7 +240,7 @@ fn a_stranger_cannot_join_a_session_of_several_paths() {
             stranger.send_to(datagram, server.address()).expect("sent");
         }
         // The stranger knows the session's SSRC, and sends its own Open message. This message has a valid cookie, but
-        // not the session's number.
+        // not the random number of the Open message that opened the session.
         let open = |cookie: &[u8]| [b"eq\x03\x01\x0a\0\0\0".as_slice(), &[7; 16], cookie, &ssrc, &[0; 52]].concat();
         let mut buffer = [0; 2048];
         stranger.send_to(&open(&[0; 16]), server.address()).expect("sent");

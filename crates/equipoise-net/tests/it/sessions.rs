@@ -363,8 +363,8 @@ fn a_program_that_repeats_its_numbers_makes_no_two_packets_of_one_nonce() {
     );
 }
 
-/// Forwards datagrams between any client of `front` and a server, until it is stopped; then `front` is closed. It
-/// stores a copy of each datagram from the client.
+/// Forwards datagrams between any client of `front` and a server, and stores a copy of each datagram from the client.
+/// When the relay is stopped, `front` is closed.
 struct Relay {
     stop: Arc<AtomicBool>,
     thread: std::thread::JoinHandle<Vec<Vec<u8>>>,

@@ -18,8 +18,8 @@
 //!
 //! Our reading: all rates count whole IP packets, as everywhere in this crate. Only rates of one probing period are
 //! compared, and three are needed, so the period has at least three intervals. The paper's formula of the congestion
-//! window mixes bytes and segments. We read it as the old window multiplied by `r_f / r_s`, rounded up to whole
-//! segments, and at least one segment.
+//! window is in bytes: the new window is the old one multiplied by `r_f / r_s`, rounded up to whole segments, and at
+//! least one segment.
 
 mod running;
 
@@ -69,7 +69,8 @@ pub enum Tolerance {
 /// When a running period ends early, because the path has changed.
 ///
 /// Our reading: the condition uses the rate that RTP is allowed to send, so it works with any controller. A report that
-/// leaves the rate unchanged does not count as a change. The halving after missing reports counts as a reduction.
+/// leaves the rate unchanged does not interrupt a series of reductions. The halving after missing reports counts as a
+/// reduction.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct EarlyReturn {
     /// The period ends after this number of consecutive reductions of the rate.
@@ -167,7 +168,7 @@ enum State {
 /// State of a probing period.
 #[derive(Clone, Copy, Debug, Default)]
 struct Probing {
-    /// Start of the current interval; `None` before the first report.
+    /// Start of the current interval; `None` before the first call of [`Tpba::on_progress`].
     since: Option<Mark>,
     /// The last three rates, newest first: `r[i]`, `r[i-1]`, `r[i-2]`.
     rates: [Option<Rate>; 3],

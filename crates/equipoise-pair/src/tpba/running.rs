@@ -6,8 +6,8 @@ use equipoise::units::{Instant, Rate, SenderClock, Span};
 /// How a running period reacts to loss.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct RunningConfig {
-    /// `T_adapt`: time between adaptation points. With a longer time, the rate reacts later, but the loss is measured
-    /// over more packets.
+    /// `T_adapt`: time between adaptation points, at which loss reduces the rate. With a longer time, the rate reacts
+    /// later, but the loss is measured over more packets.
     pub adapt: Span,
     /// `R_f`: the rate decreases by the share of lost packets times this factor.
     pub reduction_factor: f64,
@@ -17,7 +17,7 @@ pub struct RunningConfig {
 
 impl RunningConfig {
     /// The paper's values (Tobe 1999, Table 2 and Sec. 6.1): 3 s, 3.0. The minimum rate is our choice: the start rate
-    /// of LDA in that table.
+    /// of LDA, with which the paper compares TPBA in Sec. 6.2.
     pub const PAPER: Self = Self { adapt: Span::from_secs(3), reduction_factor: 3.0, min_rate: Rate::from_bps(10_000) };
 }
 
@@ -26,7 +26,7 @@ impl RunningConfig {
 ///
 /// Source: Tobe 1999, Sec. 4: `r[i] = r[i-1] (1 - p R_f)` if loss was reported. Our reading: p is the mean loss in the
 /// reports since the last adaptation point; between these points the rate does not change. Three missing reports halve
-/// the rate, as for every controller of the library.
+/// the rate, as for every controller that needs reports.
 #[derive(Clone, Debug)]
 pub struct Running {
     config: RunningConfig,

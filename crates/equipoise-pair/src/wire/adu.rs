@@ -22,14 +22,14 @@ pub struct AduHeader {
 /// | --- | --- |
 /// | 96 | the ADU's header |
 /// | 32 | offset of the part in the ADU |
-/// | 32 | number of ADUs sent over RTP before this ADU since the last ADU over TCP |
+/// | 32 | number of ADUs sent before this ADU in the same running period |
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct AduPart {
     /// The ADU that contains the part.
     pub adu: AduHeader,
     /// Offset of the part in the ADU, in bytes.
     pub offset: u32,
-    /// Number of ADUs sent over RTP before this ADU since the last ADU over TCP.
+    /// Number of ADUs sent before this ADU in the same running period.
     pub since_switch: u32,
 }
 

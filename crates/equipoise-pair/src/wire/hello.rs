@@ -11,7 +11,8 @@ use super::PairWireError;
 /// | 32 | synchronisation source (SSRC) of the sender of the message |
 ///
 /// The receiver of the flow sends its own hello after it has received the hello of the flow's sender. NAT may change
-/// the sender's port, so the receiver sends its datagrams to the source address of the sender's datagrams.
+/// the port of the flow's sender, so the receiver sends its datagrams to the address from which that sender's datagrams
+/// arrive.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PairHello {
     /// UDP port at which the sender of this message receives datagrams.

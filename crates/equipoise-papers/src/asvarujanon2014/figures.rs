@@ -207,7 +207,8 @@ const DELAY: fn(&Outcome) -> f64 = |outcome| outcome.delay_ms;
 const SURGE: fn(&Outcome) -> f64 = |outcome| outcome.surge_ms;
 const THROUGHPUT: fn(&Outcome) -> f64 = |outcome| outcome.throughput_mbps;
 
-/// Runs the session with each method, and draws one or both figures from these runs.
+/// Runs the session with each method, for each interpretation of the paper. Draws the requested figures only for our
+/// main interpretation.
 pub(super) fn run(lab: &Lab<'_>, parts: &[Part], found: &mut Found) -> Result<(), SimError> {
     for (place, setting) in READINGS.iter().enumerate() {
         let measured = measure(lab, setting)?;

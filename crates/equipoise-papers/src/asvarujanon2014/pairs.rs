@@ -15,8 +15,8 @@ use equipoise_lab::sim::SimError;
 
 /// Suffixes of the names of the two files that describe a pair of paths.
 const ENDS: [&str; 2] = ["_wifi.csv", "_cellular.csv"];
-/// Mean capacity of the better path of each pair, in bit/s. The capacities of a pair are scaled so that the mean has
-/// this value, which is the rate of the scenario's faster path. So the same total rates can be used.
+/// Both capacities of a pair are scaled by one factor, so that the better path has this mean capacity, in bit/s. It is
+/// the rate of the faster path in our scenario of the paper, so the same total rates can be used.
 const BETTER: f64 = 5.1e6;
 /// Propagation delays of the Wi-Fi path and of the cellular path, in ms. Our choice, because the files contain no
 /// delays.
@@ -98,7 +98,7 @@ pub(super) struct Pair {
     capacities: [Vec<f64>; 2],
 }
 
-/// Reads all pairs of paths in a folder, in the order of their names.
+/// Reads all usable pairs of paths in a folder, in the order of their names.
 pub(super) fn read(folder: Option<&Path>) -> Result<Vec<Pair>, PairsError> {
     let folder = folder.ok_or(PairsError::NoFolder)?;
     let unreadable = |source| PairsError::Read { file: folder.to_path_buf(), source };

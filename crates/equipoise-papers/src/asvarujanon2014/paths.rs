@@ -130,7 +130,7 @@ fn distance(distribution: &[DelayShare], mean_s: f64, deviation_s: f64) -> f64 {
 mod tests {
     use super::*;
 
-    /// An exponential distribution differs most from the Gaussian with the same mean and variance at zero. The
+    /// At zero, an exponential distribution differs most from the Gaussian with the same mean and variance. The
     /// difference is Φ(-1), the Gaussian's probability below zero.
     #[test]
     fn distances_to_a_gaussian_are_those_of_the_hand() {
@@ -138,8 +138,8 @@ mod tests {
         let exponential: Vec<_> = shares().map(|share| DelayShare { delay_s: -share.ln(), share }).collect();
         assert!((distance(&exponential, 1.0, 1.0) - 0.158_655).abs() < 1e-5);
         let step = vec![DelayShare { delay_s: 1.0, share: 1.0 }, DelayShare { delay_s: 3.0, share: 0.5 }];
-        // The mean is 2 and the standard deviation 1. At 1 the values are 1 and Φ(1) = 0.841, at 3 they are 0.5 and
-        // Φ(-1) = 0.159.
+        // The mean is 2 and the standard deviation 1. At 1, the measured share is 1 and the Gaussian's is Φ(1) = 0.841;
+        // at 3, they are 0.5 and Φ(-1) = 0.159.
         assert!((distance(&step, 2.0, 1.0) - 0.341_345).abs() < 1e-5);
     }
 }

@@ -17,7 +17,7 @@ pub(super) const RUNS_BEYOND: u32 = 10;
 /// Total rates of the session in Mbit/s. The first is the paper's. The second exceeds the rate of the slower path. The
 /// third exceeds the available bandwidth of the faster path, but not that of both paths together.
 pub(super) const TOTALS: [&str; 3] = ["1.5", "3.0", "4.8"];
-/// Number of report intervals in a period of the scheduler, which is 5 s.
+/// Number of report intervals in the scheduler's period of 5 s.
 const INTERVALS_IN_PERIOD: usize = 10;
 /// Size of a packet of the session, in bits.
 const PACKET_BITS: f64 = 4000.0;
@@ -49,13 +49,14 @@ impl Method {
     }
 }
 
-/// Packets of 500 bytes need b = 600. The value 300 is for packets of 1000 bytes (Waki 2013, Eq. 11).
+/// For packets of 500 bytes, the coefficient of response b is 600. The value 300 is for packets of 1000 bytes (Waki
+/// 2013, Eq. 11).
 pub(super) const AP: Method = Method::new("AP", "ap").with("b", "600");
 pub(super) const AP_300: Method = Method::new("AP", "ap").with("b", "300");
 pub(super) const EQUAL: Method = Method::new("Equal", "equal");
 pub(super) const MIN_DELAY: Method = Method::new("Min-delay", "min-delay");
 pub(super) const WIMAX_ONLY: Method = Method::new("WiMAX-only", "single").with("path", "1");
-/// All methods, in the order in which the paper runs them in turn (Asvarujanon 2014, Sec. 4.4).
+/// All methods, in the order of the paper's rotation (Asvarujanon 2014, Sec. 4.4).
 pub(super) const METHODS: [Method; 5] =
     [AP, EQUAL, WIMAX_ONLY, Method::new("LTE-only", "single").with("path", "0"), MIN_DELAY];
 /// Indices in `METHODS` of the two methods that use a single path.
@@ -81,13 +82,13 @@ pub(super) fn session_of(text: &str, total: &str, method: Method) -> Scenario {
 /// The values that the claims and charts use, computed from one run.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Outcome {
-    /// Mean one-way delay of all packets, in ms.
+    /// Mean one-way delay of the session's packets, in ms.
     pub(super) delay_ms: f64,
     /// Rate of the session's packets that were delivered, in Mbit/s.
     pub(super) throughput_mbps: f64,
     /// Share of lost packets among the packets sent, in %.
     pub(super) lost_percent: f64,
-    /// Largest mean delay of all periods, in ms.
+    /// Largest of the periods' mean delays, in ms.
     pub(super) surge_ms: f64,
     /// For each period, the middle of the period in s, and the mean delay of its packets in ms.
     pub(super) delays: Vec<(f64, f64)>,
@@ -177,7 +178,7 @@ pub(super) fn ratio(over: &Row, under: &Row, of: fn(&Outcome) -> f64) -> Mean {
     geometric(&pairs(over, under, of, |one, other| one / other))
 }
 
-/// Returns the geometric mean of ratios that are above zero.
+/// Returns the geometric mean of ratios. All ratios must be above zero.
 pub(super) fn geometric(ratios: &[f64]) -> Mean {
     let logarithms = Mean::of(&ratios.iter().map(|ratio| ratio.ln()).collect::<Vec<_>>());
     let back = |mean: Estimate| Estimate { value: mean.value.exp(), ci95: mean.ci95.map(f64::exp) };

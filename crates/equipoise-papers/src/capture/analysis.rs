@@ -12,8 +12,7 @@ pub enum AckRule {
     /// caused by the delayed-ACK timer (Waki 2013, Sec. 2.1).
     #[default]
     Pair,
-    /// Every acknowledgement that acknowledges new data without a retransmitted segment, and whose number is the end of
-    /// a segment.
+    /// Every acknowledgement of new data, if it covers no retransmitted segment and its number is the end of a segment.
     Every,
 }
 
@@ -26,8 +25,8 @@ pub struct Analysis {
     pub frames: u64,
     /// Number of TCP segments that were analysed.
     pub segments: u64,
-    /// Number of frames that were not analysed, by reason. If a capture has very many connections, only the first ones
-    /// are analysed.
+    /// Number of frames that were not analysed, by reason. One reason is that the capture has very many connections, of
+    /// which only the first ones are analysed.
     pub skipped: BTreeMap<String, u64>,
     /// Why reading ended after the last complete frame; `null` if reading reached the end of the file.
     pub ended: Option<String>,
@@ -42,7 +41,7 @@ pub struct Analysis {
 /// A TCP connection.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Connection {
-    /// Time of the first segment, in seconds since the capture's first frame.
+    /// Time of the first segment, in seconds since the capture's first TCP segment.
     pub start_s: f64,
     /// The two directions. The first one is the direction of the first captured segment.
     pub directions: Vec<Direction>,

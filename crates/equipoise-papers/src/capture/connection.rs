@@ -18,8 +18,8 @@ pub(super) struct Connections {
 }
 
 /// Numbers of entries that all connections together may still use. The limits keep the memory of any analysis below
-/// about a gigabyte. When a limit is reached, further samples and the segments of further connections are only counted;
-/// the oldest segments in flight get no sample; the bars of further histograms are wider.
+/// about a gigabyte. Beyond the limits, samples and the segments of new connections are only counted, the oldest
+/// segments in flight get no sample, and histograms have wider bars.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Room {
     /// Number of connections, each of which needs up to 1.4 kB.
@@ -94,10 +94,10 @@ struct Piece {
     repeated: bool,
 }
 
-/// Maximum number of unacknowledged segments that are kept for a direction. Our choice: segments of 1460 bytes then
-/// have 191 MB in flight. TCP's largest receive window, a gigabyte, would allow more.
+/// Maximum number of unacknowledged segments that are kept for a direction. Our choice. Segments of 1460 bytes can have
+/// 191 MB in flight, which is less than TCP's largest receive window of 1 GiB.
 const MOST_UNDER_WAY: usize = 1 << 17;
-/// Bytes of data in an Ethernet packet without TCP options. This value is used if the handshake was not captured.
+/// Bytes of data in an IPv4 packet on Ethernet without TCP options. Used if no MSS option was captured.
 const USUAL_MSS: u16 = 1460;
 /// In the handshake, the capture point measures a round trip to each end. If the two times differ by this factor
 /// or more, the capture counts as made at the nearer end.
@@ -181,9 +181,9 @@ impl State {
         Connection { start_s, directions }
     }
 
-    /// Returns where the capture was made, as seen from one direction. If the handshake was captured: at the end to
-    /// which the round trip is shorter than to the other end, by the factor [`BESIDE`] or more. Otherwise: at the end
-    /// whose packets still have their initial hop limit, if only one end's packets do.
+    /// Returns where the capture was made, as seen from one direction. If the handshake was captured, its round-trip
+    /// times decide ([`BESIDE`]). Otherwise, the hop limits decide: if the packets of only one end still have an
+    /// initial hop limit, the capture was made at that end.
     fn side(&self, half: usize) -> Side {
         let (own, other) = (&self.halves[half], &self.halves[1 - half]);
         if let Some((opener, to_there_ns, to_opener_ns)) = self.handshake.halves() {
@@ -286,7 +286,7 @@ impl Half {
         }
     }
 
-    /// Keeps a segment until it is acknowledged. If the limit is reached, the oldest kept segment is removed and will
+    /// Keeps a segment until it is acknowledged. If a limit is reached, the oldest kept segment is removed and will
     /// have no sample.
     fn keep(&mut self, piece: Piece, room: &mut Room) {
         let under_way = &mut self.under_way;

@@ -41,8 +41,8 @@ pub struct Distribution {
 
 /// Minimum number of samples for a fit. With fewer samples, the shape of the histogram is not meaningful.
 const FEWEST_FOR_A_FIT: usize = 30;
-/// Maximum range of the samples, as a multiple of the width of a histogram's bars. If the chosen width is too small for
-/// this, the width is multiplied by ten until it is large enough.
+/// Maximum range of the samples, in widths of a histogram's bar. If the range is larger, the width is multiplied by ten
+/// until the range fits.
 const MOST_BARS: usize = 5000;
 /// Number of bars that every histogram may have, even if the common limit of all histograms is reached.
 const FEWEST_BARS: usize = 10;
@@ -89,9 +89,10 @@ impl Distribution {
     }
 }
 
-/// Returns the width of a bar: as requested, or twice the interquartile range divided by the cube root of the number of
-/// samples (Freedman 1981), rounded down to one significant digit. The width is larger if the samples' range would
-/// exceed `bars` widths.
+/// Returns the width of a bar, in seconds. If none is requested, the width is twice the interquartile range divided by
+/// the cube root of the number of samples (Freedman 1981). If the interquartile range is zero, the width is a tenth of
+/// the samples' range. Both are rounded down to one significant digit. Each width is increased if the samples' range
+/// would exceed `bars` widths.
 fn width(sorted: &[f64], asked: Option<Span>, bars: usize) -> f64 {
     let range = sorted.last().copied().unwrap_or(0.0) - sorted.first().copied().unwrap_or(0.0);
     let spread = quantile(sorted, 0.75) - quantile(sorted, 0.25);

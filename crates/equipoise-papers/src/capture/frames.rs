@@ -42,8 +42,7 @@ struct Interface {
     offset_s: i64,
 }
 
-/// Size of the read buffer in bytes. It is larger than any frame that the usual limit of the formats, 262 144 bytes,
-/// allows.
+/// Size of the read buffer in bytes. A frame must fit. The formats usually limit frames to 262 144 bytes.
 const BUFFER: usize = 1 << 19;
 /// Maximum number of interfaces in a section of a file. Real sections have few. A larger number means that the file is
 /// damaged.

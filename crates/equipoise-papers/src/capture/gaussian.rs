@@ -1,8 +1,8 @@
 //! Fits a Gaussian with three parameters to a histogram by least squares.
 //!
-//! Source: Marquardt 1963. Each step solves the normal equations of the linearised problem. A damping shortens the step
-//! until it reduces the sum of squares. The numbers are scaled so that the height and the width are about one, and
-//! the position is near zero.
+//! Source: Marquardt 1963. Each step solves the normal equations of the linearised problem. If a step does not
+//! reduce the sum of squares, it is rejected, and a larger damping shortens the next one. The numbers are scaled so
+//! that the height and the width are about one, and the position is near zero.
 
 use serde::Serialize;
 
@@ -50,19 +50,19 @@ const MOST_STEPS: usize = 1000;
 const SMALLEST_STEP: f64 = 1e-10;
 /// The damping of the first step (Marquardt 1963).
 const FIRST_DAMPING: f64 = 1e-2;
-/// The minimum damping. Our choice. With less damping, a step is a Gauss-Newton step. If such steps do not reduce the
-/// sum of squares, too many of them are rejected before the damping has grown enough.
+/// The minimum damping. Our choice. With a smaller minimum, too many steps may be rejected before the damping has
+/// grown enough.
 const LEAST_DAMPING: f64 = 1e-9;
 /// The damping is multiplied by the first factor after an accepted step, and by the second after a rejected step. Our
-/// choice. With larger factors, the search takes too many steps if the sum of squares has a narrow valley, for example
-/// if the histogram has only one flank.
+/// choice. With larger changes of the damping, the search takes too many steps if the sum of squares has a narrow
+/// valley, for example if the histogram has only one flank.
 const DAMPING_KEPT: f64 = 1.0 / 3.0;
 const DAMPING_REFUSED: f64 = 2.0;
 
 impl Histogram<'_> {
     /// Returns the least-squares fit. Returns `None` if there are fewer than four bars, if the search does not
-    /// converge, or if the counts do not determine all three parameters: all counts are equal, a parameter has no
-    /// variance, or the width is smaller than its standard error, for example if the peak is far narrower than a bar.
+    /// converge, or if the counts do not determine all three parameters. In the last case, for example, all counts are
+    /// equal, or the peak is far narrower than a bar.
     pub(super) fn fit(&self) -> Option<GaussianFit> {
         let highest = self.counts.iter().max().copied().unwrap_or(0) as f64;
         let place = |bar: usize| (self.first_s + (bar as f64 + 0.5) * self.bin_s - self.mean_s) / self.deviation_s;

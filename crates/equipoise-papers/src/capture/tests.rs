@@ -350,7 +350,7 @@ fn a_compressed_capture_that_is_cut_off_gives_what_came_before_whatever_its_size
         let cut = analyse(&packed[..packed.len() / 2], &Options::default()).expect("its beginning is there");
         assert!(cut.ended.is_some() && cut.frames > whole.frames / 10 && cut.frames < whole.frames, "{}", cut.frames);
     }
-    // All frames are in the file, but the end of the gzip stream is missing. The analysis must report this as well.
+    // All frames are in the file, but the end of the gzip stream is missing. The analysis must report this.
     let script = transfer(30);
     let packed = packed(&script.bytes);
     let cut = analyse(&packed[..packed.len() - 8], &Options::default()).expect("all frames are there");
@@ -382,8 +382,7 @@ fn a_cooked_capture_of_loopback_by_others_is_read() {
     assert!(analysis.frames > 0 && !analysis.skipped.contains_key("headers not captured"), "{:?}", analysis.skipped);
 }
 
-/// If a capture is cut off at any byte, the frames before the cut must be analysed, and the cut must be reported. If it
-/// fails, these frames are lost.
+/// If a capture is cut off at any byte, the analysis must have fewer frames, and must report the cut.
 #[test]
 fn a_capture_that_is_cut_off_gives_what_came_before() {
     for form in [Form::Micros, Form::NanosBigEndian, Form::Ng] {
@@ -430,7 +429,8 @@ fn segments_samples_and_bars_are_bounded_over_all_connections_together() {
     };
     let few = near(Room { samples: 10, ..Room::DEFAULT });
     assert_eq!((rtts_ms(&few).0, left_out(&few)), (10, vec![("of more samples than are kept", 20)]));
-    // With space for one segment, the second segment of each pair replaces the first segment, and has a sample.
+    // With space for one segment, the second segment of each pair replaces the first segment. The samples are the same,
+    // because an acknowledgement gives a sample only for the last segment that it covers.
     let one = near(Room { pieces: 1, ..Room::DEFAULT });
     assert_eq!(rtts_ms(&one), rtts_ms(&near(Room::DEFAULT)));
     assert_eq!(rtts_ms(&near(Room { pieces: 0, ..Room::DEFAULT })).0, 0);
@@ -440,7 +440,7 @@ fn segments_samples_and_bars_are_bounded_over_all_connections_together() {
 }
 
 proptest! {
-    /// If it fails, there are files for which the analysis panics or exceeds its limits.
+    /// If it fails, there are files for which the analysis panics or counts too many frames.
     #[test]
     fn any_bytes_behind_a_header_are_survived(garbage: Vec<u8>, ng: bool, at in 0usize..400, byte: u8) {
         let mut script = Script::new(if ng { Form::Ng } else { Form::Micros }, ETHERNET);

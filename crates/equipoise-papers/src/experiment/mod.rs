@@ -70,8 +70,8 @@ pub(crate) fn run_parts<P: Copy + Ord>(
 }
 
 impl Found {
-    /// Returns all results of a paper. In a quick look the claims have no verdict, because more runs may reverse the
-    /// verdict.
+    /// Returns all results of a paper. If `options.quick` is set, comparable claims get the verdict `TooFewRuns`,
+    /// because more runs may reverse their verdicts.
     pub(crate) fn results(self, paper: &str, options: &Options, assumptions: &[&str]) -> Results {
         let judged = |claim: Claim| match claim.verdict {
             Verdict::NotComparable => claim,
@@ -183,7 +183,7 @@ pub(crate) fn parse(text: &str) -> Scenario {
 
 /// Parses a built-in scenario, with values replaced by the overrides.
 pub(crate) fn parse_with(text: &str, overrides: &[Override]) -> Scenario {
-    // The overrides are part of the program, too. An invalid override ends the program before a claim is printed.
+    // The overrides are part of the program. An invalid override ends the program before a claim is printed.
     expect_parsed(Scenario::parse_with(text, overrides))
 }
 

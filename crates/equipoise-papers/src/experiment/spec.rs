@@ -90,9 +90,9 @@ impl Rule {
     }
 
     /// Changes the rule so that it must hold in each of several cells. Each cell is tested separately. The more cells
-    /// there are, the stricter is the test of each (Holm 1979). Such strict tests are not necessary for "reproduced",
-    /// for which the rule must hold in every cell. They are necessary for "not reproduced", for which it is enough that
-    /// the rule fails in a single cell.
+    /// there are, the stricter is the test of each (Holm 1979). The verdict "not reproduced" needs strict tests,
+    /// because a failure in a single cell is enough for it. "Reproduced" does not need them, because the rule must hold
+    /// in every cell, but its tests are as strict.
     pub(crate) const fn in_every_cell(self) -> Self {
         Self { cells: Cells::Every, ..self }
     }

@@ -20,7 +20,7 @@ const BEFORE: (f64, f64) = (0.0, 5.5);
 /// The part of a run from the drop of the available bandwidth to the end of the run, in seconds.
 const BEHIND: (f64, f64) = (5.5, 9.5);
 
-/// The values that the claims use, computed from one run.
+/// Values from one run, for the claims and figures.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Outcome {
     /// Whether a retransmission timeout occurred after the drop of the available bandwidth.
@@ -36,9 +36,10 @@ pub(super) struct Outcome {
 /// The parameters of one cell of the figures: all runs of a cell have the same parameters.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Place {
-    /// Available bandwidth after the drop, in Mbit/s, if the bottleneck has 100 Mbit/s.
+    /// Available bandwidth after the drop, in Mbit/s, before multiplication by `scale`.
     pub(super) available_mbps: u32,
-    /// Strength m of the self-induced oscillation, in the unit of the thesis.
+    /// Strength m of the self-induced oscillation, as in the thesis. Its unit depends on the interpretation: see
+    /// [`Way::strength`].
     pub(super) m: f64,
     /// Buffer size in packets.
     pub(super) buffer: u32,

@@ -71,11 +71,11 @@ pub(super) fn planned(options: &Options) -> u32 {
     2 * (options.runs(RUNS, 2) + READINGS.len() as u32 * options.runs(RUNS_OF_READINGS, 1))
 }
 
-/// The values that the claims use, computed from one run.
+/// Values from one run, for the claims and figures.
 struct Outcome {
     timeouts: u64,
     dropped: u64,
-    /// Time from the rise of the available bandwidth until the window reaches `NEARLY_BACK`, in seconds.
+    /// Time in seconds from the rise of the available bandwidth until the window reaches `NEARLY_BACK` or the run ends.
     back_s: f64,
     window: Vec<(f64, f64)>,
 }

@@ -113,7 +113,7 @@ pub(super) fn planned(options: &Options) -> u32 {
 /// A line for each connection: a list of points (x, y).
 type Lines = Vec<Vec<(f64, f64)>>;
 
-/// The values that the claims use, computed from one run.
+/// Values from one run, for the claims and figures.
 struct Outcome {
     /// Jain's index with one to ten active connections: of the mean windows and, for comparison, of the windows at each
     /// sampling time.
@@ -358,8 +358,8 @@ fn figure(without: &[Outcome], with: &[Outcome]) -> Figure {
 mod tests {
     use super::*;
 
-    /// The third connection joins at 400 s, and the tenth at 1800 s. After 2000 s nine are left, and after 2200 s eight.
-    /// If it fails, the indices are computed over the wrong part of a stage.
+    /// The third connection joins at 400 s, the tenth at 1800 s. After 2000 s nine are left, and after 2200 s eight. If
+    /// it fails, the indices are computed over the wrong part of a stage.
     #[test]
     fn the_last_half_of_each_number_of_connections_counts() {
         assert_eq!([joining(3), joining(10)], [(500.0, 600.0), (1900.0, 2000.0)]);

@@ -11,7 +11,7 @@ use equipoise_lab::statistics::{Estimate, mean_95, share_95};
 
 /// Number of runs with each value of m. The thesis shows one run for each value.
 const RUNS: u32 = 40;
-/// Number of runs with each value of m, for other interpretations of the thesis.
+/// Number of runs with each value of m, for the other interpretation, [`Way::Known`].
 const RUNS_OF_READINGS: u32 = 20;
 /// The part of a run that is evaluated, in seconds. The window has converged before this part.
 const CONVERGED: (f64, f64) = (10.0, 60.0);
@@ -59,7 +59,7 @@ pub(super) fn planned(options: &Options) -> u32 {
     STRENGTHS.len() as u32 * (options.runs(RUNS, 2) + options.runs(RUNS_OF_READINGS, 1))
 }
 
-/// The values that the claims use, computed from one run.
+/// Values from one run, for the claims and figures.
 struct Outcome {
     window: f64,
     utilisation: f64,

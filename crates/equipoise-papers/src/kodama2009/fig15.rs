@@ -64,7 +64,7 @@ pub(super) fn planned(options: &Options) -> u32 {
         + fig16::planned(options)
 }
 
-/// Runs Fig. 15 and 16, which show the share of drops that cause a timeout.
+/// Runs Fig. 15 and 16, which show how often a drop of the available bandwidth causes a timeout.
 pub(super) fn run(lab: &Lab<'_>, found: &mut Found) -> Result<(), SimError> {
     let runs = lab.options.runs(RUNS, 2);
     let main = cells(lab, Way::Main, &STRENGTHS, (&BUFFERS, 1), runs)?;
@@ -82,7 +82,7 @@ pub(super) fn run(lab: &Lab<'_>, found: &mut Found) -> Result<(), SimError> {
     Ok(())
 }
 
-/// Returns, for each drop, the difference of a value between the cells with `m` and with m = 0.
+/// Returns, for each drop, a value of the cell with `m`, minus the value with m = 0.
 fn against_none(cells: &[Cell], m: f64, of: impl Fn(&Cell) -> Option<Estimate>) -> Vec<Estimate> {
     let at = |drop, m| cell(cells, drop, m, BUFFER).and_then(&of);
     DROPS.iter().filter_map(|&drop| Some(difference(at(drop, m)?, at(drop, 0.0)?))).collect()

@@ -114,7 +114,7 @@ pub(super) fn interval(round_trip_ms: u32) -> Override {
 /// The control laws and round-trip times of the figure, in the order of the table's columns.
 const CASES: [(Law, u32); 4] = [(Law::Symbiosis, 30), (Law::Reno, 30), (Law::Symbiosis, 150), (Law::Reno, 150)];
 
-/// The values that the claims use, computed from one run.
+/// Values from one run, for the claims and the table.
 struct Outcome {
     goodput_mbps: f64,
     /// Number of segments that were retransmitted while 30 Mbit/s were available.

@@ -60,7 +60,7 @@ struct Outcome {
     live: Vec<Run>,
     /// The simulated runs for comparison, with the names of their curves.
     simulated: Vec<(&'static str, Run)>,
-    /// Why the case has no live run; `None` if it has one.
+    /// Why live runs are missing; `None` if all were made.
     missing: Option<String>,
 }
 

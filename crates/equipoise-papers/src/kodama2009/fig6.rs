@@ -10,8 +10,8 @@ use equipoise_lab::statistics::{Estimate, mean_95};
 
 /// Number of runs. The thesis shows one run.
 const RUNS: u32 = 20;
-/// Length of the beginning of each stage that is not evaluated, in seconds. A stage lasts 100 s. The effect of the
-/// previous stage decays with a time constant of about 10 s.
+/// The first seconds of each stage of 100 s, which are not evaluated. The effect of the previous stage decays with a
+/// time constant of about 10 s.
 const SETTLE_S: f64 = 20.0;
 /// Strength of the measurement noise in each stage of 100 s, in percent of the cross traffic.
 const NOISE: [&str; 5] = ["2.5", "5", "10", "20", "40"];
@@ -149,9 +149,9 @@ fn settings() -> [Setting; 3] {
 struct Stage {
     /// Standard deviation of the window divided by its mean, averaged over both connections.
     variation: f64,
-    /// Jain's index of both mean windows, which the claims use, and, for comparison, the index at each sampling time,
-    /// averaged over time.
+    /// Jain's index of both mean windows, which the claims use.
     jain: f64,
+    /// Jain's index at each sampling time, averaged over time, for comparison.
     jain_of_moments: f64,
     queue: f64,
     /// Standard deviation of the queue length, in packets.

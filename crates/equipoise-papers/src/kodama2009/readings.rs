@@ -7,14 +7,14 @@ use equipoise_lab::scenario::Override;
 /// An interpretation of the thesis. It is a set of changes to the scenario of the main interpretation.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Way {
-    /// The interpretation that follows the text of the thesis: the connection measures the bandwidth inline, time is in
-    /// seconds, and the hosts behave as in ns-2.
+    /// The interpretation that follows the text of the thesis: the connection measures the bandwidth inline, time in ε
+    /// and m is counted in seconds, and the hosts behave as in ns-2.
     Main,
     /// The connection does not measure the bandwidth: the simulator reports it every 3.5 round-trip times (420 ms).
     Known,
     /// The same as `Known`, but the simulator reports the bandwidth every 10.5 round-trip times (1260 ms).
     KnownSeldom,
-    /// In ε and in the noise of strength m, time is counted in round-trip times instead of seconds.
+    /// Time in ε and m is counted in round-trip times instead of seconds.
     RoundTrips,
     /// The changes of both `Known` and `RoundTrips`.
     KnownRoundTrips,

@@ -1,4 +1,4 @@
-//! Computes values from the samples of a run: means over a part of the run, and numbers of dropped packets.
+//! Computes values from the samples of a run, such as means over a part of the run and numbers of dropped packets.
 
 use equipoise_lab::result::{LinkSample, Run, TcpResult, TcpSample};
 use equipoise_lab::statistics::jain;

@@ -18,7 +18,7 @@ fn quick(part: Part) -> Results {
     run(&[part], &options, &|_| {}).expect("scenarios of the program")
 }
 
-/// If it fails, all runs have the same background traffic, so the confidence intervals are too narrow.
+/// If it fails, several runs have the same random traffic or start time, so the confidence intervals are too narrow.
 #[test]
 fn spread_runs_have_seeds_and_places_of_their_own() {
     let options = Options { runs: None, quick: true, seed: 7, threads: Some(2) };
@@ -73,7 +73,8 @@ fn symbiosis_has_more_than_reno_over_the_long_path() {
     assert!(figure.charts.iter().all(|chart| chart.layers.len() == 3));
 }
 
-/// With two connections, the queue contains (1 - γ) K τ packets (from Eq. 9): 250 with γ = 0.5, and 25 with γ = 0.95.
+/// With two connections, the queue contains 1 - γ times the bandwidth-delay product of 500 packets (from Eq. 9): 250
+/// packets with γ = 0.5, and 25 with γ = 0.95.
 /// If it fails, the queue under noise is not about ten times longer with γ = 0.5 than with γ = 0.95.
 #[test]
 #[ignore = "long simulations"]

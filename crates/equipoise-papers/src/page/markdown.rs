@@ -3,8 +3,8 @@
 use super::readings_table;
 use crate::{Claim, Results, Table, four_digits};
 
-/// Returns the results in Markdown, without a heading. They consist of version and number of runs, a table of the
-/// claims, the statement of each claim, and the claims under other interpretations.
+/// Returns the results in Markdown, without a heading. They consist of a summary, a table of the claims, the
+/// statement, rule and note of each claim, and a table of the claims under each interpretation.
 pub fn paper_markdown(results: &Results) -> String {
     let runs = results.runs.map_or("the paper's numbers of runs".to_owned(), |runs| format!("{runs} runs each"));
     let mut text = format!("Version {}, seed {}, {runs}: {}.\n\n", results.version, results.seed, results.counts());

@@ -5,8 +5,8 @@ use super::scenarios::METHODS;
 use super::{Mean, Rule, Spec, difference, with_interval};
 use crate::{Claim, Plot, PlotData, PlotLayer, Table};
 
-/// The numbers of a table of the paper, for TQ and then for `NewReno`: packet loss in percent, transmission delay as
-/// `T_c / T_o - 1`, and power in Mbit/s.
+/// The numbers of a table of the paper, for TQ and then for `NewReno`: packet loss in percent, transmission delay
+/// (Eq. 7, without a unit), and power in Mbit/s.
 pub(super) struct Printed {
     pub(super) table: &'static str,
     pub(super) values: [[f64; 3]; 2],

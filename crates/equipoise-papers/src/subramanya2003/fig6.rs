@@ -8,10 +8,10 @@ use equipoise_lab::scenario::Override;
 use equipoise_lab::sim::SimError;
 
 const RUNS: u32 = 10;
-/// Sizes of the buffer of Link0, in packets. Our choice, because the text of the paper does not state the sizes in its
-/// figures.
+/// Sizes of the buffer of Link0, in packets. Our choice, because the text of the paper does not state the sizes that
+/// its figures show.
 const SIZES: [u32; 6] = [20, 40, 60, 80, 100, 120];
-/// Number of sources that share the buffer. The target of each source is an equal part of half the buffer.
+/// Number of sources that share the buffer. The target of TQ, half the buffer, is divided equally among them.
 const SOURCES: u32 = 6;
 
 const TD: Spec = Spec::new(

@@ -47,14 +47,14 @@ struct Case {
     compared: Compared,
     figure: &'static str,
     title: &'static str,
-    /// Name of the bottleneck link whose values the charts show.
+    /// Name of the bottleneck link whose queue and utilisation the charts show.
     link: &'static str,
     least_delay: f64,
     marks: &'static [(f64, &'static str)],
 }
 
 impl Case {
-    /// Returns the case that a part of the paper repeats; `None` if the part can only be simulated.
+    /// Returns the case of a part of the paper; `None` if the part can only be simulated.
     fn of(part: Part) -> Option<Self> {
         match part {
             Part::Table1 => Some(Self {
@@ -124,7 +124,7 @@ pub fn run(
     Ok(found.live_results("Subramanya 2003", options, ASSUMPTIONS))
 }
 
-/// Runs both methods in turn, so that other load on the machine affects both methods equally.
+/// Runs a case. Live runs alternate between the methods, so that other load on the machine affects both equally.
 fn one_case(lab: &LiveLab<'_>, case: &Case, runs: u32, found: &mut Found) -> Result<(), ExperimentError> {
     let scenarios = [case.scenario(0), case.scenario(1)];
     let (mut live, mut simulated) = ([Vec::new(), Vec::new()], [Vec::new(), Vec::new()]);

@@ -1,5 +1,4 @@
-//! Subramanya 2003: its three cases, with TQ and `NewReno` for the same content, and the parameters that change the
-//! results of TQ.
+//! Subramanya 2003: its three cases, with TQ and `NewReno` for the same content, and with other parameters of TQ.
 
 mod cases;
 mod fig6;

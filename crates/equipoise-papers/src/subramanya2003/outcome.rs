@@ -19,16 +19,17 @@ pub(super) struct Outcome {
     pub(super) mean_delay: f64,
     /// For each sampling time, in seconds since the start of the run, the number of packets dropped so far.
     pub(super) losses: Vec<(f64, f64)>,
-    /// For each sampling time, the number of packets in the queue of the first bottleneck.
+    /// For each sampling time, the number of packets in the queue of the bottleneck.
     pub(super) queue: Vec<(f64, f64)>,
-    /// For each sampling time, the utilisation of the first bottleneck.
+    /// For each sampling time, the utilisation of the bottleneck.
     pub(super) utilisation: Vec<(f64, f64)>,
     /// For each sampling time, the congestion window of the first flow, in segments; empty if the flow has no window.
     pub(super) window: Vec<(f64, f64)>,
 }
 
 impl Outcome {
-    /// Computes the results of a run whose flows started at `start_s`. `link` is the name of the first bottleneck.
+    /// Computes the results of a run whose flows started at `start_s`. `link` is the name of the bottleneck whose queue
+    /// and utilisation are in the results.
     pub(super) fn of(run: &Run, start_s: f64, link: &str) -> Self {
         let sent: u64 = run.flows.iter().map(|flow| flow.packets_sent).sum();
         let dropped: u64 = run.links.iter().map(|link| link.packets_dropped).sum();
@@ -96,7 +97,7 @@ impl Outcome {
 pub(super) struct Row {
     /// Name of the method, as tables show it.
     pub(super) name: String,
-    /// Sum of the rates of all contents that are sent (video and audio streams), in Mbit/s.
+    /// Sum of the rates of all contents that are sent, in Mbit/s.
     pub(super) rate_mbps: f64,
     pub(super) outcomes: Vec<Outcome>,
 }

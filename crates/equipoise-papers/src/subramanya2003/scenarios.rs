@@ -17,8 +17,7 @@ pub(super) const MAIN: &str = "ns-2's window of 20; k_v = 0.5, T = 100 ms, x_d =
 /// Name of the interpretation in which the override [`unlimited`] is used.
 pub(super) const UNLIMITED: &str = "NewReno's window without a limit";
 
-/// Returns the override with which the receive window does not limit the window of `NewReno`. The default is the limit
-/// of ns-2.
+/// Returns the override that removes the limit of `NewReno`'s window. The scenario files have the limit of ns-2.
 pub(super) fn unlimited() -> Override {
     Override::remove("flow.*.tcp.receive_window")
 }

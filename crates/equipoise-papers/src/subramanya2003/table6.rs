@@ -8,7 +8,7 @@ use equipoise_lab::sim::SimError;
 
 const RUNS: u32 = 20;
 pub(super) const PAPER: Printed = Printed { table: "Table 6", values: [[0.0, 0.6587, 6.9984], [0.42, 0.6643, 6.968]] };
-/// Minimum transmission delay with the routing in our scenarios. It was computed with a fluid model.
+/// Transmission delay that the cuts alone cause with the routing in our scenarios. It was computed with a fluid model.
 #[cfg(feature = "live")]
 pub(super) const LEAST_DELAY: f64 = 0.987;
 

@@ -10,7 +10,8 @@ pub(super) const RECORDED: &str = "recorded videos";
 const FILES: [(&str, &str); 3] =
     [("star-wars", "star-wars-iv.txt.gz"), ("jurassic", "jurassic-park.txt.gz"), ("soccer", "soccer.txt.gz")];
 
-/// Returns the overrides that use the recorded videos, scaled to the same mean rates; `None` if a file is missing.
+/// Returns the overrides that use the recorded videos, scaled to the mean rates of the synthetic videos; `None` if a
+/// file is missing.
 pub(super) fn found() -> Option<Vec<Override>> {
     let folder = PathBuf::from(std::env::var_os("EQUIPOISE_TEST_DATA")?).join("video");
     let mut overrides = Vec::new();

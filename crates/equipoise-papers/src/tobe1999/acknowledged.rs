@@ -12,7 +12,8 @@ use equipoise_lab::scenario::{Catalogue, Override, Scenario};
 
 use super::setting::RIVALS;
 
-/// The rate limits of RAP in the scenario: the initial rate in Tobe 1999, Sec. 6.2, and the rate of the bottleneck.
+/// The minimum and the maximum rate of RAP in the scenario. The minimum is the initial rate in Tobe 1999, Sec. 6.2, and
+/// the maximum is the rate of the bottleneck.
 const LIMITS: [Rate; 2] = [Rate::from_bps(10_000), Rate::from_bps(1_200_000)];
 
 static ENTRY: Entry<BoxedWindowController, WindowContext> = Entry {
@@ -97,9 +98,9 @@ mod tests {
     use super::*;
     use equipoise::units::{Size, Span};
 
-    /// 8000 bits per round-trip time of 100 ms raise the rate by 80 kbit/s per round-trip time. With an acknowledgement
-    /// every 10 ms, each acknowledgement raises it by 8 kbit/s. A loss halves the rate. Further losses within 100 ms
-    /// count as the same event.
+    /// RAP adds one packet of 8000 bits per round-trip time of 100 ms, so the rate rises by 80 kbit/s per round-trip
+    /// time. With an acknowledgement every 10 ms, each acknowledgement after the first raises it by 8 kbit/s. A loss
+    /// halves the rate. Further losses within 100 ms count as the same event.
     #[test]
     fn every_acknowledgement_is_a_part_of_a_step_and_a_loss_is_answered_at_once() {
         let limits = RateLimits::new(Rate::from_bps(10_000), Rate::from_bps(1_200_000)).expect("in order");

@@ -17,8 +17,8 @@ const RUNS: u32 = 10;
 /// Numbers of TPBA flows. Each scenario has the same number of TCP flows in addition.
 const PAIRS: [usize; 4] = [1, 2, 4, 8];
 const MANY_S: f64 = 200.0;
-/// The target of AP's one-way delay, in ms. Our choice. The path has a one-way delay of 6 ms, and a full queue of
-/// packets of 1500 bytes adds 1000 ms.
+/// The target of AP's one-way delay, in ms. Our choice, between the 6 ms of the path without queueing and the 1000 ms
+/// that a full queue of packets of 1500 bytes adds.
 const AP_TARGET_MS: i64 = 50;
 
 const fn ours(id: &'static str, statement: &'static str) -> Spec {
@@ -32,7 +32,7 @@ const MANY: Spec = ours(
 .unit("Jain's index");
 /// Name of the variant of RAP in which the receiver acknowledges every packet.
 const ACKNOWLEDGED: &str = "RAP, every packet acknowledged";
-/// For each row: TCP's window in segments, the name of flow 3, and the claim.
+/// For each row: TCP's window in segments, the name of the controller of flow 3, and the claim.
 const SHARES: [(u64, &str, Spec); 8] = [
     (
         PAPER_WINDOW,

@@ -125,7 +125,7 @@ fn present(visit: Visit, (from, to): (f64, f64)) -> Option<&'static [usize]> {
 /// ended in the last 3 s of the probing period before them.
 pub(super) fn fairness_after_probing(trace: &Trace, visit: Visit) -> f64 {
     let (came, went) = visit.second;
-    // A running period is cut at the start or end of flow 2, because its rate is only right until then.
+    // The rate of flow 3 in a running period is fair only until flow 2 starts or ends, so the period is cut there.
     let cut = |(from, to): (f64, f64)| {
         let next = [came, went].into_iter().find(|change| *change > from).unwrap_or(visit.duration_s);
         (from, to.min(next))
@@ -212,8 +212,7 @@ fn deviation(values: &[f64]) -> f64 {
     (values.iter().map(|value| (value - mean).powi(2)).sum::<f64>() / values.len() as f64).sqrt()
 }
 
-/// Time at which TCP's slow start has ended, in seconds. Earlier inter-arrival times are not compared with those at
-/// switches.
+/// Time at which TCP's slow start has ended, in seconds. Earlier inter-arrival times are left out.
 const SETTLED_S: f64 = 3.0;
 
 /// Runs Fig. 12 and 16, which show the inter-arrival times of ADUs at the receiver, at switches between periods and at

@@ -14,8 +14,7 @@ const RUNS: u32 = 10;
 pub(super) const CHANGE_S: usize = 200;
 /// Index of flow 4.
 const FOURTH: usize = 3;
-/// Time at which flow 4 starts in two cases, in seconds. In these cases, the rates have no steady cycle yet after
-/// 200 s.
+/// Time at which flow 4 starts in two cases, in seconds. In these cases, the rates have no steady cycle yet at 200 s.
 const LATE_CHANGE_S: usize = 400;
 
 /// A case of Table 4.
@@ -123,7 +122,7 @@ struct Outcome {
     share: f64,
     /// Standard deviation of the media flow's rate in the last 100 s before the start of flow 4, in bit/s.
     swing_bps: f64,
-    /// First time at which the media flow's rate is steady, in seconds; `None` if it never is.
+    /// First time at which the media flow's rate is steady, in seconds; `None` if flow 4 starts earlier.
     settled_s: Option<f64>,
     /// Largest difference between the mean rates of two flows over 50 s, in bit/s.
     apart_bps: f64,

@@ -106,9 +106,9 @@ impl Case {
     }
 }
 
-/// Runs Fig. 10 and 14 between network namespaces, in real time. One run of every case takes six times 40 s, or two
-/// times 24 s in a quick look. Calls `progress` with the share of the runs that are done. If `stop` is set, returns the
-/// results so far.
+/// Runs Fig. 10 and 14 between network namespaces, in real time. One run of each of the six cases takes 240 s in total.
+/// A quick look has two cases, which take 48 s. Calls `progress` with the share of the runs that are done. If `stop` is
+/// set, returns the results so far.
 ///
 /// If the kernel lacks a congestion control, the cases with it have no live runs, and the figure's text says so. For
 /// the name of a congestion control, `window_control` returns the function that sets the window of a flow pair's TCP.
@@ -140,8 +140,8 @@ fn outcome(lab: &LiveLab<'_>, case: Case, visit: Visit, runs: u32) -> Result<Out
     Ok(Outcome { case, visit, live, simulated, unavailable })
 }
 
-/// Returns the time from `change` until the flow pair has probed again, in seconds. At this time its next running
-/// period starts.
+/// Returns the time from `change` until the next running period of the flow pair starts, in seconds; `None` if no
+/// running period follows.
 fn response_s(trace: &Trace, change: f64) -> Option<f64> {
     let next = trace.began.iter().find(|began| began.at_s > change && began.over == PairTransport::Rtp)?;
     Some(next.at_s - change)
@@ -166,7 +166,7 @@ const fn fair_open(id: &'static str, statement: &'static str) -> Spec {
     Spec::shown(id, "Fig. 11", statement).unit("Jain's index").ours()
 }
 
-/// The claims: first by the kernel's congestion control, then by the setting.
+/// The claims, indexed by the kernel's congestion control and then by the setting.
 const SPECS: [[Spec; 3]; 2] = [
     [
         fair(

@@ -61,9 +61,9 @@ pub(super) fn gaps(trace: &Trace, from: f64) -> Gaps {
 /// The three deviations of the paper, in bit/s (Tobe 1999, Sec. 6.2).
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Deviations {
-    /// `δR_intra`: the largest range, over all flows, of a flow's rate in the steady state.
+    /// `δR_intra`: the largest range, over flows 1 to 3, of a flow's rate in the steady state.
     pub(super) intra: f64,
-    /// `δR_ave1`: the largest difference between the mean rates of two flows in the steady state.
+    /// `δR_ave1`: the largest difference between the mean rates of two of flows 1 to 3 in the steady state.
     pub(super) average: f64,
     /// `δR_ave2`: the largest difference between the mean rates of two of the four flows after the start of flow 4.
     pub(super) average_after: f64,

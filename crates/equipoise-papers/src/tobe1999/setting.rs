@@ -44,7 +44,8 @@ const fn testbed(name: &'static str, window: u64, queue: &'static str) -> Testbe
 impl Testbed {
     pub(super) const MAIN: Self =
         Self { name: "windows of 16 kB, a queue of 100 packets", window: PAPER_WINDOW, queue: None };
-    /// All interpretations. The main interpretation is the first. Some queues are limited in bytes, as in an ATM card.
+    /// All interpretations. The main interpretation is the first. Some queues are limited in bytes, like the buffer of
+    /// an ATM card.
     pub(super) const ALL: [Self; 8] = [
         Self::MAIN,
         testbed("windows of 16 kB, a queue of 24 kB", PAPER_WINDOW, "24 kB"),
@@ -55,7 +56,7 @@ impl Testbed {
         testbed("windows of 32 kB, a queue of 32 kB", 2 * PAPER_WINDOW, "32 kB"),
         testbed("windows of 32 kB, a queue of 48 kB", 2 * PAPER_WINDOW, "48 kB"),
     ];
-    /// The number of runs under the main interpretation is divided by this for the other interpretations.
+    /// In a full run, the main interpretation has this many times as many runs as each other interpretation.
     const FEWER: u32 = 2;
 
     /// Returns the scenario, changed to this interpretation of the testbed.
@@ -69,7 +70,8 @@ impl Testbed {
         scenario
     }
 
-    /// Returns the number of runs under this interpretation. `paper` is the number under the main interpretation.
+    /// Returns the number of runs under this interpretation. `paper` is the number under the main interpretation in a
+    /// full run.
     pub(super) fn runs(&self, options: &Options, paper: u32) -> u32 {
         options.runs(if *self == Self::MAIN { paper } else { paper / Self::FEWER }, 2)
     }
@@ -144,7 +146,7 @@ impl Watch {
 }
 
 impl Trace {
-    /// Copies the values that the results of a run contain.
+    /// Copies the values that the results of a run contain. The fields that only `Watch` can fill stay empty.
     pub(super) fn of(run: &Run) -> Self {
         // The last flow is the noise traffic, which is left out.
         let flows = run.flows.split_last().map_or(&[][..], |(_, flows)| flows);
@@ -196,8 +198,7 @@ pub(super) fn run_all<T: Send>(
     lab.each_observed((0..runs).map(spread), observer, |run, watch| keep(watch.trace(run)))
 }
 
-/// Returns the scenario with the RTCP seeds of the run with the seed `seed`. Without them, runs would differ only in
-/// the noise traffic.
+/// Returns the scenario with RTCP seeds for a run whose seed is `seed`.
 pub(super) fn seeded(scenario: &Scenario, seed: u64) -> Scenario {
     let mut scenario = scenario.clone();
     let flows = scenario.flows.iter_mut().filter(|flow| !matches!(flow.kind, FlowKind::Background { .. }));
@@ -224,7 +225,8 @@ pub(super) fn over(mut scenario: Scenario, round_trip: Span) -> Scenario {
     scenario
 }
 
-/// Returns the scenario with a receive window of `segments` segments for every TCP flow that has a receive window.
+/// Returns the scenario with a receive window of `segments` segments for every TCP flow and flow pair that has a
+/// receive window.
 pub(super) fn with_window(mut scenario: Scenario, segments: u64) -> Scenario {
     for flow in &mut scenario.flows {
         if let FlowKind::Tcp(tcp) | FlowKind::Pair(PairFlow { tcp, .. }) = &mut flow.kind {
@@ -251,8 +253,7 @@ pub(super) fn with_flows(mut scenario: Scenario, flows: Vec<Flow>) -> Scenario {
     scenario
 }
 
-/// Returns the scenario in which flow number `index` is replaced by a copy of `like`. The flow keeps its own access
-/// link.
+/// Returns the scenario in which flow number `index` has the packet size, the kind and the RTCP settings of `like`.
 pub(super) fn with_flow_like(mut scenario: Scenario, index: usize, like: &Flow) -> Scenario {
     if let Some(flow) = scenario.flows.get_mut(index) {
         flow.packet_size = like.packet_size;

@@ -8,8 +8,7 @@ use crate::{Claim, Figure, Table};
 use equipoise_lab::scenario::{Override, Scenario};
 use equipoise_lab::sim::SimError;
 
-/// Number of runs. Our choice: twice the number in the paper, which has ten trials with rates every 400 ms (Tobe 1999,
-/// Sec. 6.1).
+/// Number of runs. Our choice: twice the ten trials of the paper (Tobe 1999, Sec. 6.1).
 const RUNS: u32 = 20;
 const INTERVAL_S: f64 = 0.4;
 const CHANGE_S: f64 = 10.0;
@@ -48,7 +47,8 @@ const OTHERS: [(&str, Response); 3] = [
     ("Table 3: flow 3 is TCP, ε = 75 kbit/s", Response::Tcp(Rate::from_bps(75_000))),
 ];
 
-/// The time until the rate is stable, in seconds, for each run: after the start of flow 2, and after the end of flow 2.
+/// Times until the rate is stable, in seconds, one for each run. The first list is for the start of flow 2, the second
+/// list for its end.
 type Responses = [Vec<f64>; 2];
 
 pub(super) fn planned(options: &Options) -> u32 {

@@ -2,7 +2,7 @@ use super::ratio;
 use equipoise_lab::result::{IntervalResult, Run};
 use equipoise_lab::statistics::{Estimate, median_95, quantile, sorted};
 
-/// The target of the delay in all experiments, in seconds (Waki 2013, Sec. 6.1.2).
+/// The target of the delay in the paper's experiments, in seconds (Waki 2013, Sec. 6.1.2).
 pub(super) const TARGET_S: f64 = 8.2e-3;
 /// Length of the intervals over which the criteria compute means, in seconds.
 const INTERVAL_S: f64 = 10.0;
@@ -124,8 +124,8 @@ impl Outcome {
         mean(self.delays_s.iter().copied().skip(BEFORE + 3)) * 1e3
     }
 
-    /// Returns the index of the first interval of a runaway: of `RUNAWAY` successive intervals whose delays are above
-    /// twice the target. Returns `None` if the run has no runaway.
+    /// Returns the index of the first interval of a runaway, or `None` if the run has no runaway. A runaway is
+    /// `RUNAWAY` consecutive intervals with delays above twice the target.
     pub(super) fn runs_away_at(&self) -> Option<usize> {
         let far = |delay: &f64| *delay > 2.0 * TARGET_S;
         self.delays_s.windows(RUNAWAY).position(|window| window.iter().all(far))
@@ -181,7 +181,7 @@ pub(super) fn median(outcomes: &[Outcome], number: impl Fn(&Outcome) -> f64) -> 
     median_95(&of_all(outcomes, number))
 }
 
-/// Returns the ratio of two medians: that of a value over the runs `over`, divided by that over the runs `under`.
+/// Returns the median of a value in the runs `over`, divided by its median in the runs `under`.
 pub(super) fn medians_ratio(over: &[Outcome], under: &[Outcome], number: fn(&Outcome) -> f64) -> Option<Estimate> {
     median(over, number).zip(median(under, number)).and_then(|(over, under)| ratio(over, under))
 }

@@ -139,8 +139,8 @@ fn claims(rows: &[Row], runs: u32) -> Vec<Claim> {
     claims
 }
 
-/// Returns the claim about the largest jitter of 30 runs: its median over ten sets of 30 runs. Runs with a runaway are
-/// left out.
+/// Returns the claim about the largest jitter of 30 runs. The value of the claim is the median over ten sets of 30
+/// runs. Runs with a runaway are left out.
 fn largest_jitter(outcomes: &[Outcome], runs: u32) -> Claim {
     let largest = |lot: &[Outcome]| of_all(&kept(lot), Outcome::jitter_ms).into_iter().fold(f64::NAN, f64::max);
     let lots: Vec<_> = outcomes.chunks(runs.max(1) as usize).map(largest).collect();
@@ -164,7 +164,7 @@ impl Row {
         Self { name: self.name, outcomes: self.outcomes.iter().map(change).collect() }
     }
 
-    /// Returns a note that says how many runs of the controller have a runaway.
+    /// Returns a note with the number of runs that have a runaway, and the mean squared error averaged over all runs.
     fn note(&self) -> String {
         let mean = plain_mean(&self.outcomes, Outcome::mse_ms2);
         let (away, all) = (runaways(&self.outcomes), self.outcomes.len());

@@ -215,7 +215,7 @@ const CRITERIA: [Criterion; 3] = [
     ("delay jitter (ms)", Outcome::jitter_ms),
 ];
 
-/// Returns, for each row of `over` and each criterion, the ratio of its median to that of `under`.
+/// Returns, for each row of `over` and each criterion, the median in this row divided by the median in `under`.
 fn in_each_criterion<'a>(over: impl IntoIterator<Item = &'a Row>, under: &Row) -> Cells {
     let mut cells = Cells::default();
     for row in over {
@@ -226,7 +226,7 @@ fn in_each_criterion<'a>(over: impl IntoIterator<Item = &'a Row>, under: &Row) -
     cells
 }
 
-/// The values of a claim about several cells, and their text for the note of the claim.
+/// The ratios of medians that a claim is about, and their text for the note of the claim.
 #[derive(Default)]
 struct Cells {
     estimates: Vec<Estimate>,

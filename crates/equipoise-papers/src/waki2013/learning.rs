@@ -85,9 +85,10 @@ struct Setting {
 
 /// The results of a run with a setting.
 struct Outcome {
-    /// Settled delay minus the target, divided by the queueing delay that the target allows.
+    /// Settled delay of the first session minus the target, divided by the queueing delay that the target allows.
     error: f64,
-    /// Root mean squared error of the intervals' delays, divided by the queueing delay that the target allows.
+    /// Root mean squared error of the first session's interval delays, divided by the queueing delay that the target
+    /// allows.
     deviation: f64,
     /// Rate of all sessions together, divided by the capacity of the bottleneck.
     rate: f64,

@@ -23,8 +23,8 @@ use equipoise_lab::sim::SimError;
 pub enum Part {
     /// Fig. 5: b as a function of the load, computed from the closed form.
     Fig5,
-    /// Fig. 7: the linear relation between the variance of the delay and the response of its mean, for 45 rates and ten
-    /// traffic patterns.
+    /// Fig. 7: the increase of the mean delay from one rate to the next, which is linear in the variance of the delay,
+    /// for 45 rates and ten traffic patterns.
     Fig7,
     /// Fig. 10 and 11: delay and rate of each controller over time in one run.
     Fig10,

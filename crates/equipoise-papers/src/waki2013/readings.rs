@@ -81,7 +81,7 @@ fn both_ways(text: &str) -> Scenario {
     const BACK: &str = "flow.media.media_back";
     let mut overrides = vec![Override::set(format!("{BACK}.report_interval"), "10 s")];
     if text == AP_LOAD {
-        // Only the sender in the forward direction knows the load of the link.
+        // Only the sender in the forward direction knows the load of the link, so the other sender has a constant b.
         overrides.push(Override::set(format!("{BACK}.controller.name"), "ap-printed"));
         overrides.push(Override::set(format!("{BACK}.controller.target"), "8.2 ms"));
         overrides.push(Override::set(format!("{BACK}.controller.b"), 300));
@@ -91,8 +91,8 @@ fn both_ways(text: &str) -> Scenario {
     parse_with(&there_and_back, &overrides)
 }
 
-/// The beginning of the background flow, up to the end of its name. This flow is the last one in the scenario files of
-/// Fig. 10 to 14.
+/// The text with which the background flow begins in a scenario file, up to the end of the flow's name. This flow is
+/// the last one in the scenario files of Fig. 10 to 14.
 const BACKGROUND: &str = "[[flow]]\nname = \"background";
 
 /// Adds claims to the interpretation named `name`.

@@ -5,7 +5,8 @@ use crate::Verdict;
 use equipoise_lab::scenario::{Override, Scenario};
 use equipoise_lab::statistics::Estimate;
 
-/// The program parses the scenario files of Waki 2013 without handling errors. If it fails, an experiment panics.
+/// The program parses the scenario files of Waki 2013 without handling errors. If a file is invalid, an experiment
+/// panics.
 #[test]
 fn every_scenario_of_the_program_parses_and_every_variation_changes_it() {
     let texts = [FIG7, AP_300, AP_407, AP_LOAD, AP_ROBUST, AP_LEARN, CBR_3, CBR_08];
@@ -108,7 +109,7 @@ fn every_claim_has_a_name_of_its_own_and_a_rule_or_nothing_to_compare_with() {
 }
 
 /// The load changes in a step at 200 s. The control action at 201 s uses the statistics from 191 s to 201 s, which are
-/// almost all from before the step. If it fails, values from before and after the step are mixed.
+/// almost all from before the step. If this test fails, values from before and after the step are mixed.
 #[test]
 fn steps_and_levels_are_those_of_the_hand() {
     let mut run = outcome(&vec![8.2; 39]);
@@ -147,8 +148,8 @@ fn the_intervals_are_the_sessions_own_and_the_step_lies_in_the_20th() {
     assert!((SEC_5_2.outcome(&Outcome::of(&run)).rates_mbps[3] - 3.0).abs() < 0.01);
 }
 
-/// A claim may be reproduced with few runs but not with many runs, or the other way round. If it fails, a verdict from
-/// too few runs can be quoted.
+/// A claim may be reproduced with few runs but not with many runs, or the other way round. If this test fails, a
+/// verdict from too few runs can be quoted.
 #[test]
 fn a_quick_look_says_too_few_runs_in_place_of_a_verdict() {
     let spec = |rule| Spec::new("fig0.x", "Fig. 0", "below one", rule);

@@ -4,7 +4,7 @@ use super::service::Service;
 use equipoise::units::{Instant, Rate, Size, Span};
 
 /// A token bucket: tokens are added at a rate until the bucket is full. Each byte of a packet uses one token (RFC 2697,
-/// Sec. 3, but with one rate and one bucket size).
+/// Sec. 3, but with a single bucket).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TokenBucket {
     /// The rate at which tokens are added. A token is one byte of an IP packet.

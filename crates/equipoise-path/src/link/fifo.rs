@@ -25,8 +25,8 @@ pub(super) struct Fifo<C, S> {
     service: S,
     limit: QueueLimit,
     origin: Instant<C>,
-    /// When the service of the last accepted packet ends or ended. If a packet was offered to the idle queue after this
-    /// time and was dropped, the time of that offer.
+    /// When the service of the last accepted packet ends or ended. If the idle queue has dropped a packet after that,
+    /// the time at which this packet arrived.
     free_at: Instant<C>,
     /// The accepted packets that had to wait, in order of service. The first of them may already be in service or sent,
     /// because packets are removed only when necessary.
@@ -51,7 +51,7 @@ struct Waiting<C> {
 }
 
 /// Sums over all packets offered so far. The sums of accepted packets include waiting times and services that are still
-/// in the future at a query. The query subtracts the future waiting times.
+/// in the future. `Fifo::usage` subtracts the future waiting times.
 #[derive(Clone, Copy, Debug, Default)]
 struct Totals {
     forwarded: u64,

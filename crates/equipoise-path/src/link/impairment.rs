@@ -98,9 +98,9 @@ pub enum Jitter {
     Uniform(Span),
     /// Normally distributed, with this standard deviation. Total delays below 1 ns become 1 ns.
     Normal(Span),
-    /// Only longer delays: half-normally distributed with this standard deviation, truncated at three standard
-    /// deviations. The time from the arrival of a packet to the arrival of the next packet is at least the service time
-    /// of the earlier packet at the bottleneck (RFC 8868, Sec. 4.5.2 and 4.5.3).
+    /// Only longer delays: half-normally distributed with this standard deviation, limited to three standard
+    /// deviations. Between the arrivals of two successive packets, at least the transmission time of the earlier packet
+    /// at the bottleneck passes (RFC 8868, Sec. 4.5.2 and 4.5.3).
     HalfNormal(Span),
 }
 
@@ -132,8 +132,7 @@ pub struct Reordering {
 
 /// A stream of random numbers for one purpose, such as loss.
 ///
-/// Every purpose has its own stream. Therefore, whether the n-th packet is lost depends only on the seed and on n, and
-/// not on other impairments.
+/// Every purpose has its own stream. Therefore, whether the n-th packet is lost does not depend on other impairments.
 #[derive(Clone, Debug)]
 pub(super) struct Chance(Pcg64Mcg);
 

@@ -46,9 +46,9 @@ pub fn link_seed(network: u64, link: usize) -> u64 {
     stream_seed(network, FIRST_LINK_STREAM + link as u64)
 }
 
-/// The maximum size of a queue. A packet that would exceed this size is dropped (drop-tail).
+/// The limit of a queue. With drop-tail, an arriving packet that would exceed this limit is dropped.
 ///
-/// The packet in transmission does not count, as in ns-2 and in Linux's `pfifo`.
+/// As in ns-2 and in Linux's `pfifo`, the packet in transmission does not count.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum QueueLimit {
     /// Maximum number of waiting packets.

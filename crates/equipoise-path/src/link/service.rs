@@ -3,7 +3,7 @@ use core::hint::select_unpredictable;
 use super::LinkError;
 use equipoise::units::{Instant, Rate, Schedule, Size, Span};
 
-/// The transmission of packets over a link, one after the other: when the next transmission (service) begins and ends.
+/// Computes when the transmission (service) of each packet begins and ends. A link serves one packet after the other.
 ///
 /// The queue is not part of the service, so every queue discipline can be combined with every service.
 pub(super) trait Service<C> {
@@ -25,7 +25,7 @@ pub(super) struct RateService<C> {
     rate: Schedule<Rate>,
     origin: Instant<C>,
     /// Work that remains because the end of the last service was rounded down to a whole nanosecond, in bit·ns/s (10⁻⁹
-    /// bit). As a number, it is less than the rate of that service in bit/s.
+    /// bit). It would take less than 1 ns, so the number is below the rate in bit/s at the end of that service.
     carry: u64,
     /// The period of constant rate in which the last service began.
     segment: Segment<C>,
@@ -47,8 +47,7 @@ struct Segment<C> {
 struct Division<C> {
     size: Size,
     nanos: u64,
-    /// `rest`: the work that remains after rounding `nanos` down, in bit·ns/s. `room`: by how much the number `rest` is
-    /// less than the rate in bit/s.
+    /// `rest`: the work that remains after rounding `nanos` down, in bit·ns/s. `room`: the rate in bit/s minus `rest`.
     rest: u64,
     room: u64,
     /// The precomputed values are valid for services that end before this time.
@@ -79,20 +78,20 @@ impl<C> RateService<C> {
         Ok(Self { rate, origin, carry: 0, segment, division: Division::NONE })
     }
 
-    /// Like [`RateService::serve_divided`], for a packet whose size or rate differs from the last packet's.
+    /// Serves a packet for which [`RateService::serve_divided`] returned `None`.
     #[cold]
     fn serve_anew(&mut self, start: Instant<C>, size: Size) -> Instant<C> {
         if start >= self.segment.until {
             self.segment = Segment::at(&self.rate, self.origin, start - self.origin);
         }
-        // The number `carry` is less than the previous rate. If the rate has decreased, it may exceed the current rate.
+        // If the rate has decreased, `carry` may exceed the new rate. `serve_divided` requires it to be below.
         let is_usual = self.carry < self.segment.rate;
         self.division = Division::of(size, &self.segment).filter(|_| is_usual).unwrap_or(Division::NONE);
         self.serve_divided(start, size).unwrap_or_else(|| self.serve_through_steps(start - self.origin, size))
     }
 
-    /// Returns the end of the service of a packet of `size`. `None` if the size differs from the precomputed size, or
-    /// if the rate changes before the service ends.
+    /// Returns the end of the service of a packet of `size`. `None` if no service time is precomputed for this size, or
+    /// if the rate changes before or at the end of the service.
     #[inline]
     fn serve_divided(&mut self, start: Instant<C>, size: Size) -> Option<Instant<C>> {
         let Division { size: divided, nanos, rest, room, until } = self.division;
@@ -123,7 +122,7 @@ impl<C> RateService<C> {
                     at = step;
                 }
                 _ => {
-                    // The last rate is above zero, because the constructor checks this.
+                    // The rate is zero only if `work` is zero, because the last rate is above zero.
                     let rate = rate.max(1);
                     self.carry = (work % rate) as u64;
                     let nanos = i64::try_from(work / rate).unwrap_or(i64::MAX);

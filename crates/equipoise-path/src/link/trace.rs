@@ -33,8 +33,8 @@ pub struct DeliveryTrace {
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[error("line {line}: {kind}")]
 pub struct TraceError {
-    /// The number of the line with the error, from 1. If the text ends too early, this is the number of the last line,
-    /// or 1 if the text is empty.
+    /// The number of the line with the error, from 1. If the text ends too early, this is the number of the last line.
+    /// It is 1 if the text is empty, or if a download table has no rate above zero.
     pub line: usize,
     /// The error in that line.
     pub kind: TraceErrorKind,
@@ -50,7 +50,7 @@ pub enum TraceErrorKind {
         /// The text of the line.
         text: String,
     },
-    /// A line does not contain a time and a rate.
+    /// A line does not contain a valid time and a valid rate.
     #[error("`{text}` is not a time in seconds and a rate in Mbit/s, such as 1.5,15")]
     NoStep {
         /// The text of the line.
@@ -100,15 +100,15 @@ impl DeliveryTrace {
         Ok(Self { at: at.into(), begins: Span::ZERO })
     }
 
-    /// The trace, started at `offset` after its beginning instead of at 0. The offset may be longer than a round; a
-    /// negative offset counts as 0.
+    /// The trace, started `offset` after its beginning. The offset may be longer than the trace; a negative offset
+    /// counts as 0.
     #[must_use]
     pub fn from_offset(self, offset: Span) -> Self {
         let rounds = (offset / self.length()).unwrap_or(0);
         Self { begins: (offset - self.length() * rounds).max(Span::ZERO), ..self }
     }
 
-    /// Number of bits that the trace can deliver after `from`, up to and including `to`, both since the origin.
+    /// Number of bits that the trace can deliver after `from` and no later than `to`. Both are times since the origin.
     pub(super) fn bits(&self, from: Span, to: Span) -> f64 {
         let count = self.first_after(to).saturating_sub(self.first_after(from));
         (count * OPPORTUNITY * 8) as f64
@@ -349,8 +349,8 @@ mod tests {
             let mut link = fifo(&text, 1000);
             let mut bytes = 0;
             // The expected times follow from the trace format: opportunity n of round m is at m times the trace's
-            // length plus the n-th time. A packet cannot use an opportunity at the time
-            // of its own arrival, and all packets arrive at time 0.
+            // length plus the n-th time. A packet cannot use an opportunity at the time of its own arrival, and all
+            // packets arrive at time 0.
             let all = (0..).flat_map(|round| times.iter().map(move |time| u64::from(*time) + 50 * round));
             let opportunities: Vec<u64> = all.filter(|at| *at > 0).take(400).collect();
             for size in sizes {

@@ -101,8 +101,8 @@ mod tests {
         assert_eq!(Content::constant(Rate::from_bps(1), Size::ZERO, Span::from_secs(1)).packets(), 0);
     }
 
-    /// Frames of 1500, 100 and 900 bytes, in packets of 1000 bytes: the first frame fills the first packet. The third
-    /// frame fills the second packet, and its last 500 bytes are in the third packet.
+    /// Frames of 1500, 100 and 900 bytes, in packets of 1000 bytes. The first frame completes the first packet. The
+    /// third frame completes the second packet, and its last 500 bytes are in the third packet.
     #[test]
     fn frames_fill_packets_one_after_another() {
         let video = Video::parse(["1500", "100", "900"], Span::from_millis(40)).expect("a trace");

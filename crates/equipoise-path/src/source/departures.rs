@@ -13,7 +13,7 @@ pub struct Source<C> {
     /// The value of `has_silences` of the model, stored because a query for every packet would double the computing
     /// time.
     has_silences: bool,
-    /// Gaps between packets that are drawn in advance, as numbers of bits above zero; `used` of them are already used.
+    /// Gaps drawn in advance, in bits as in `TrafficModel::gap`. The first `used` gaps are already used.
     gaps: [f64; DRAWN_AT_ONCE],
     used: usize,
     rate: Schedule<Rate>,
@@ -147,8 +147,8 @@ impl<C> Source<C> {
         }
     }
 
-    /// Returns the time, in ns, at which `work` bits have been sent since `next_ns`, if the source sends at the current
-    /// rate at all times and the rate changes in between.
+    /// Returns when a gap of `work` bits that begins at `next_ns` ends, in ns since the origin, if the rate changes
+    /// during the gap. Infinite if the gap never ends.
     #[cold]
     fn due_through_steps(&mut self, mut work: f64) -> f64 {
         let mut due_ns = self.next_ns;
@@ -197,7 +197,8 @@ fn rounded<C>(origin: Instant<C>, elapsed_ns: f64) -> Instant<C> {
 }
 
 impl Segment {
-    /// Returns when a gap of `work` bits that begins at `from_ns` ends; `None` if the rate changes before this time.
+    /// Returns when a gap of `work` bits that begins at `from_ns` ends; `None` if the rate changes before this time, or
+    /// if the gap never ends.
     #[inline]
     fn due(&self, from_ns: f64, work: f64) -> Option<f64> {
         let due_ns = from_ns + work * self.ns_per_bit;
@@ -292,7 +293,7 @@ mod tests {
     }
 
     proptest! {
-        /// If it fails, the departure times of a stream depend on the time step of the computation.
+        /// If it fails, `leave_before` yields other departure times than `advance`.
         #[test]
         fn packets_leave_together_when_they_leave_one_by_one(
             kind in 0usize..3,

@@ -8,7 +8,7 @@ use equipoise::units::{Size, Span};
 
 /// A model of background traffic: it determines the gaps between the packets of a [`Source`](super::Source).
 ///
-/// Times are in nanoseconds since the origin of the source. The model draws random numbers only from the generator of
+/// Times are in nanoseconds since the origin of the source. A model must draw random numbers only from the generator of
 /// the source, so that the same seed yields the same departures.
 pub trait TrafficModel: Send + Sync + fmt::Debug {
     /// Returns the next gap between two packets, as the number of bits that could be sent in the gap at the rate of the

@@ -15,9 +15,9 @@ use equipoise::units::{Instant, Size, Span};
 /// exponentially distributed time.
 ///
 /// Reading: RFC 8868 says that 30 connections start together, and RFC 8867, Sec. 5.7 has ten short flows. Ten flows
-/// with one connection per burst offer 0.31 Mbit/s, with 30 connections per burst about 9 Mbit/s; both can be
-/// configured. The RFC does not say when a flow that is OFF at the start turns ON for the first time. Here, this
-/// happens after a random idle time, which is the stationary case.
+/// with one connection per burst offer at most 0.32 Mbit/s, with 30 connections per burst at most 9.6 Mbit/s; both can
+/// be configured. The RFCs do not say when a flow that is OFF at the start turns ON for the first time. Here, this
+/// happens after an exponentially distributed time, as if the flow had already been OFF before the start.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct WebConfig {
     /// Number of web flows.
@@ -78,7 +78,7 @@ pub enum WebError {
 }
 
 impl WebError {
-    /// The name of the configuration field with the error.
+    /// The name of the configuration field with the error; `size` for `smallest` and `largest`.
     pub const fn field(&self) -> &'static str {
         match self {
             Self::NoFlow => "flows",
@@ -270,7 +270,8 @@ fn idle(config: &WebConfig, random: &mut Generator) -> Span {
     Span::from_nanos(exponential(config.idle.as_nanos() as f64, random) as i64)
 }
 
-/// Draws a uniformly distributed fetch size: the upper half of a 128-bit product, exact to one part in 2^34.
+/// Draws a uniformly distributed fetch size: the upper half of a 128-bit product. The probabilities of two sizes differ
+/// by at most one part in 2^34.
 fn size(config: &WebConfig, random: &mut Generator) -> Size {
     let sizes = config.largest.as_bytes() - config.smallest.as_bytes() + 1;
     let above = (u128::from(random.next_u64()) * u128::from(sizes)) >> 64;

@@ -64,8 +64,8 @@ const FRAME_SPREAD: f64 = 0.2;
 /// Correlation between the deviations of successive groups of pictures: a scene lasts for about ten groups, five
 /// seconds (our choice).
 const SCENE: f64 = 0.9;
-/// Share of the maximum variation that can be generated. At the maximum, every frame would be empty or have the peak
-/// size.
+/// The largest accepted coefficient of variation, as a share of its theoretical maximum. At that maximum, every frame
+/// would be empty or have the peak size.
 const REACHABLE: f64 = 0.8;
 const MOST_FRAMES: usize = 1 << 22;
 /// Number of bisection steps, enough to find numbers to full precision.
@@ -74,12 +74,13 @@ const HALVINGS: usize = 60;
 const STEEPEST: f64 = 64.0;
 
 impl Synthetic {
-    /// Generates a video from a seed. The result is the same on every machine.
+    /// Generates a video from a seed and the number of a stream of random numbers. The result is the same on every
+    /// machine.
     ///
     /// Each frame starts with a size that depends on its kind. The size is multiplied by log-normal noise per group of
-    /// pictures and per frame; the noise of successive groups is correlated, like the groups of a scene. The sizes are
-    /// then raised to a power and scaled, so that they have the given mean and coefficient of variation. The largest
-    /// frame gets the peak size, and sizes above the peak size are reduced to it.
+    /// pictures and per frame; the noise of successive groups is correlated, because they often belong to one scene.
+    /// The sizes are then raised to a power and scaled, so that they have the given mean and coefficient of variation.
+    /// The largest frame gets the peak size, and sizes above the peak size are reduced to it.
     ///
     /// # Errors
     /// [`SyntheticError`] if no such video can be generated.

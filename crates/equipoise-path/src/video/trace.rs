@@ -23,7 +23,7 @@ pub struct VideoError {
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum VideoErrorKind {
-    /// The number of columns matches no trace format, or differs from the previous lines.
+    /// The number of columns matches no trace format, or the trace mixes terse and verbose lines.
     #[error(
         "{found} columns; a trace has one (bytes), four (number, type, ms, bytes) or six and more (number, ms, type, bits, quality)"
     )]
@@ -67,7 +67,7 @@ pub enum VideoErrorKind {
         /// The display time as written in the line.
         found: String,
     },
-    /// A display time is missing: no frame has this time, but other frames have later times.
+    /// The frame with this display time is missing, or comes after more than 32 frames with later display times.
     #[error("the frame of {at} does not come; the trace is cut off, or lines are missing")]
     Missing {
         /// The display time of the missing frame.
@@ -86,8 +86,8 @@ pub enum VideoErrorKind {
 
 /// Maximum number of frames, which limits the memory: almost ten hours at 120 frames/s.
 const MOST_FRAMES: usize = 1 << 22;
-/// Maximum difference between the positions of a frame in coding order and in display order. Our choice: twice the
-/// longest pyramid of B frames in use, which has 16 frames.
+/// Maximum number of frames that precede a frame in coding order although they are displayed later. Our choice: twice
+/// the longest pyramid of B frames in use, which has 16 frames.
 const REORDERED: usize = 32;
 /// Maximum size of a frame: 16 MiB, which is larger than any coded frame.
 const LARGEST_FRAME: u64 = 16 << 20;
@@ -117,8 +117,7 @@ impl Video {
     /// - terse: only the size in bytes, one frame every `terse_interval`, in the order of the file.
     ///
     /// The lines of a verbose trace are in coding order, and the frames of the returned video are in the same order.
-    /// Each display time must occur exactly once. The position of a frame in coding order must not be too far from its
-    /// position in display order.
+    /// Each display time must occur exactly once. At most 32 frames that are displayed after a frame may precede it.
     ///
     /// # Errors
     /// [`VideoError`] with the line number of the error.
@@ -192,8 +191,8 @@ fn size(text: &str, per_byte: u64) -> Result<Size, VideoErrorKind> {
 /// Checks that every frame occurs exactly once. Returns the frame interval in ms.
 fn check(rows: &[Row<'_>], last: usize) -> Result<f64, VideoError> {
     let at_end = |kind| VideoError { line: last.max(1), kind };
-    // The smallest display time above 0 is the frame interval. The rows are in coding order, but the row with this time
-    // is among the first `REORDERED` rows, because reordering does not move a frame further.
+    // The smallest display time above 0 is the frame interval. Its row is expected among the first `REORDERED` rows,
+    // because reordering delays a frame by few rows.
     let first = rows.iter().take(REORDERED).map(|row| row.time_ms).filter(|time| *time > 0.0).reduce(f64::min);
     let coarse = first.ok_or_else(|| at_end(VideoErrorKind::Empty))?;
     // The frame interval is computed from the latest display time, because the smallest display time above 0 has a

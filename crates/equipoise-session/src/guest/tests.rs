@@ -11,7 +11,8 @@ use crate::Event;
 use crate::harm::{Datagram, GRACE, Harm, LOWEST, MILLI, PACKET, SECOND, Told, adaptive, build};
 
 const PROVIDED: Needs = Needs::PACKETS;
-/// The feedback that controllers can get in this stack: the guest computes interval summaries from per-packet feedback.
+/// All feedback that a controller can get in the [`Stack`]: per-packet feedback from the stack, and interval summaries,
+/// which the guest computes from it.
 const ADAPTED: Needs = PROVIDED.and(Needs::INTERVALS);
 const REPORTS: u64 = 50 * MILLI;
 

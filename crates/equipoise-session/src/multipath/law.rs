@@ -140,18 +140,18 @@ impl Law {
         pace.as_bps_f64() / self.rate().as_bps_f64().max(1.0)
     }
 
-    /// Records that a request was not answered in time.
+    /// Records, when a request is due, that an earlier request [is unanswered](Exchange::is_unanswered).
     pub(super) fn on_unanswered(&mut self) {
         self.governor.on_unanswered();
     }
 
-    /// Records that three consecutive reports are missing.
+    /// Records that the request that is due is skipped, because the receiver [is silent](Exchange::is_silent).
     pub(super) fn on_silence(&mut self, now: Instant<SenderClock>) {
         self.governor.on_silence(now, Exchange::MISSING);
         self.by_packet.on_silence();
     }
 
-    /// Records that a further report is missing.
+    /// Records that the request that is due is made, although the receiver is silent: only every second one is skipped.
     pub(super) fn on_further_silence(&mut self) {
         self.governor.on_further_silence();
     }
@@ -177,7 +177,7 @@ impl Law {
     /// application. Returns an event with the report's content.
     ///
     /// # Errors
-    /// [`DropReason`] if the report acknowledges packets that were never sent, or is about another stream.
+    /// [`DropReason`] if the report acknowledges packets that were never sent, or is not about this path's stream.
     pub(super) fn on_report(
         &mut self,
         now: Instant<SenderClock>,

@@ -94,8 +94,9 @@ impl Exchange {
     /// Maximum factor by which the request interval is lengthened while media is stopped; the factor doubles with each
     /// unanswered request.
     const RAREST: i64 = 8;
-    /// If the network reports the destination as unreachable, the receiver counts as silent after this time without a
-    /// report. [`Exchange::is_unanswered`] also assumes this round-trip time before the first measurement.
+    /// If the network reports the destination as unreachable and a request [is unanswered](Self::is_unanswered), the
+    /// receiver counts as silent after this time without a report. The round-trip time is assumed to be this long until
+    /// it is first measured.
     const UNREACHABLE: Span = Span::from_secs(1);
     /// Number of missing reports after which the rate is halved (Waki 2013, Sec. 5.1).
     pub(crate) const MISSING: u64 = 3;

@@ -23,8 +23,8 @@ impl FurtherSource {
         Self { queue: PayloadQueue::new(None, patience), source: None }
     }
 
-    /// Queues a packet of the source `ssrc`. The first source seen becomes the further source. After [`FORGOTTEN`]
-    /// without a packet of the further source, another source may replace it.
+    /// Queues a packet of the source `ssrc`, which is not the session's main source. The first such source becomes the
+    /// further source. After [`FORGOTTEN`] without a packet of the further source, another source may replace it.
     ///
     /// # Errors
     /// [`DropReason::Foreign`] if another source is the further source and must not be replaced yet; otherwise the same

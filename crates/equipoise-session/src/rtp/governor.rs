@@ -16,8 +16,8 @@ use super::proof::Proof;
 /// per-packet law may also use the rate at which a short burst of packets arrived, such as a probe. If a tenth or more
 /// of the packets is lost, the session's rate is at most the delivery rate itself. The session's rate is halved for
 /// each interval in which no report arrives. Our choice, after RFC 5348, Sec. 4.3 (twice the receive rate) and RFC
-/// 8083, Sec. 4.3. A control law that must act as printed is limited only after missing reports and by the circuit
-/// breakers; a fixed rate is limited only by the circuit breakers.
+/// 8083, Sec. 4.3. A control law that must act exactly as in its paper is limited only after missing reports and by the
+/// circuit breakers; a fixed rate is limited only by the circuit breakers.
 #[derive(Debug)]
 pub(crate) struct Governor {
     controller: BoxedController,
@@ -162,8 +162,8 @@ impl Governor {
 
     /// Processes a report on an interval; `proof` counts the packets that were sent and that arrived.
     pub(crate) fn on_interval(&mut self, now: Instant<SenderClock>, mut summary: IntervalSummary, proof: Proof) {
-        // Whether the limit reduced the rate by more than a tenth. A smaller reduction is ignored, because encoders
-        // miss their target rate by as much.
+        // Whether the limit reduced the rate by more than a tenth, which is the same threshold as in
+        // `Application::LIMITED`.
         let was_held = self.allowed().as_bps() / 10 * 9 > self.rate.as_bps();
         self.prove(proof, summary.app_limited);
         summary.app_limited |= was_held;
@@ -190,8 +190,8 @@ impl Governor {
         self.decide();
     }
 
-    /// Records that the last request was not answered in time. Reduces the rate to the delivery rate that the last
-    /// report proved, unless the controller has a fixed rate or must act as printed. Returns whether the rate
+    /// Records that a request was not answered in time. Reduces the rate to the delivery rate that the last report
+    /// proved, unless the controller has a fixed rate or must act exactly as in its paper. Returns whether the rate
     /// decreased.
     pub(crate) fn on_unanswered(&mut self) -> bool {
         let delivered = self.proofs.back().and_then(Proof::delivered).filter(|_| self.controller.is_held_to_proof());
@@ -203,8 +203,9 @@ impl Governor {
         self.rate < before
     }
 
-    /// Records another interval in which no report arrived. The controller is not notified, but the rate is halved
-    /// again, unless the controller has a fixed rate or must act as printed.
+    /// Records one more interval without a report, after [`on_silence`](Self::on_silence). The controller is not
+    /// notified, but the rate is halved again, unless the controller has a fixed rate or must act exactly as in its
+    /// paper.
     pub(crate) fn on_further_silence(&mut self) {
         if self.controller.is_held_to_proof() {
             self.lower_to(self.rate.halved());
@@ -218,8 +219,8 @@ impl Governor {
     }
 
     /// Lowers the rate to the lowest rate if `since_first`, the time since the controller's first packet, is too long
-    /// and no report has proved any arrival yet. There is no effect if the controller has a fixed rate or must act as
-    /// printed. Returns whether the rate decreased.
+    /// and no report has proved any arrival yet. There is no effect if the controller has a fixed rate or must act
+    /// exactly as in its paper. Returns whether the rate decreased.
     pub(crate) fn on_unproved(&mut self, since_first: Span, report_interval: Span) -> bool {
         let lowest = self.controller.lowest_rate();
         let falls = !self.is_proved
@@ -242,7 +243,7 @@ impl Governor {
 
     /// Reduces the rate by `part`, because a circuit breaker stopped a path that carried `part`: the other paths must
     /// not carry that load in addition to their own. There is no effect if the controller has a fixed rate or must act
-    /// as printed.
+    /// exactly as in its paper.
     pub(crate) fn give_up(&mut self, part: Rate) {
         if self.controller.is_held_to_proof() {
             self.lower_to(Rate::from_bps(self.rate.as_bps().saturating_sub(part.as_bps())));

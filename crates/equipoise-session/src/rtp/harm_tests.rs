@@ -1,6 +1,7 @@
 //! Tests that the controllers of the catalogue do not harm other traffic. With an adaptive controller, the sending rate
 //! stays within twice the delivery rate, decreases with losses, and recovers. With a fixed rate, or a law that must act
-//! as printed, the circuit breakers stop the media. They also stop media whose receiver sends false reports.
+//! exactly as in its paper, the circuit breakers stop the media. They also stop media whose receiver sends false
+//! reports.
 
 use alloc::boxed::Box;
 use alloc::vec::Vec;
@@ -79,8 +80,8 @@ fn every_adaptive_controller_yields_to_losses_and_comes_back() {
     }
 }
 
-/// A fixed rate, or the rate of a law that must act as printed, is not limited by the proved delivery rate, but the
-/// circuit breakers stop it.
+/// The proved delivery rate does not limit a fixed rate, nor the rate of a law that must act exactly as in its paper.
+/// The circuit breakers stop the media.
 #[test]
 fn what_is_not_adaptive_is_stopped_by_the_breakers() {
     for (name, rate) in [("cbr", 8_000_000u64), ("ap-printed", 0)] {

@@ -90,8 +90,8 @@ impl MissingPackets {
         let sequence = highest.checked_sub(u64::from((highest as u16).wrapping_sub(number)))?;
         let (first, _) = self.missing.get(&sequence)?.asked?;
         let missing = self.missing.remove(&sequence)?;
-        // After several requests, it is unknown which of them caused the retransmission. In this case the time is
-        // measured only if there is no recent measurement, and then from the first request.
+        // After several requests, it is unknown which of them caused the retransmission. In this case the time from the
+        // first request is measured, and only if there is no recent measurement.
         if missing.times == 1 || self.round_trip(now).is_none() {
             let took = (now - first).max(Span::ZERO);
             let smoothed = |before: Span| before + Span::from_nanos((took - before).as_nanos() / 4);

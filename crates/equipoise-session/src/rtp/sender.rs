@@ -69,7 +69,8 @@ pub struct SenderConfig {
     pub repeating: Option<Repeating>,
     /// Whether the session also carries another program's packets from one further source, such as audio in addition to
     /// video. Packets of the further source are sent before all others, and the receiver delivers them on arrival. The
-    /// further source is the first one that sends packets; after 2 s without packets, another source may replace it.
+    /// first source that is not the session's own becomes the further source. After 2 s without its packets, another
+    /// source may replace it.
     pub has_further_source: bool,
 }
 
@@ -125,8 +126,8 @@ impl SenderConfig {
 /// Our reading: a report that arrives after a later request was sent is applied, unless a newer report was already
 /// applied. So the report interval may be shorter than the round-trip time.
 ///
-/// In addition to the paper: unless the controller has a fixed rate or must act as printed, the rate is at most twice
-/// the delivery rate that reports prove. The circuit breakers of RFC 8083, Sec. 4 can stop the media
+/// In addition to the paper: unless the controller has a fixed rate or must act exactly as in its paper, the rate is at
+/// most twice the delivery rate that reports prove. The circuit breakers of RFC 8083, Sec. 4 can stop the media
 /// ([`Event::CircuitBroken`]). Requests then continue, but the time between them doubles with each unanswered request,
 /// up to eight report intervals. After three answers, media restarts at the lowest rate. Unless missing reports were
 /// the cause of the stop, a pause must also have passed.

@@ -1,4 +1,5 @@
-//! Tests that compare transcripts of a sender and a receiver, over a path with configured delay, loss and duplication.
+//! Tests of a sender and a receiver over a path with configured delay, loss and duplication. Many of them compare the
+//! session's transcript with the expected one.
 
 use alloc::boxed::Box;
 use alloc::format;
@@ -61,7 +62,7 @@ struct Dialogue<F> {
     receiver: Receiver,
     /// Returns the delays, in ms, of a datagram's copies; no delay if the datagram is lost.
     path: F,
-    /// Datagrams in flight: arrival time in ns, sequential number, whether the datagram goes to the receiver, bytes.
+    /// Datagrams in flight: arrival time in ns, order of sending, whether the datagram goes to the receiver, bytes.
     in_flight: Vec<(u64, usize, bool, Vec<u8>)>,
     order: usize,
     counts: [u64; 3],
@@ -183,9 +184,9 @@ fn transcript(until_ms: u64, path: impl FnMut(Kind) -> Vec<u64>, expected: &[&st
 
 #[test]
 fn every_request_is_answered_and_applied() {
-    // Packets are sent every 10 ms, and the one-way delay is 10 ms. A report covers the packets sent later than twice
-    // the one-way delay after the previous request, up to the present request: those sent from 30 to 990 ms, then from
-    // 1030 to 1990 ms.
+    // A packet is sent every 10 ms, and the one-way delay is 10 ms. A report covers packets sent more than 20 ms, twice
+    // the one-way delay, after the start of its interval. Report 0 covers those sent from 30 to 990 ms, and report 1
+    // those sent from 1030 to 1990 ms.
     transcript(
         2500,
         |_| vec![10],
@@ -202,8 +203,8 @@ fn every_request_is_answered_and_applied() {
 
 #[test]
 fn a_lost_report_leaves_the_cut_of_eq_13() {
-    // Request 1 takes 40 ms. Its interval began with request 0, which took 10 ms, so the report covers packets sent
-    // after 1020 ms. Packets sent from 2000 to 2020 ms have also arrived before request 1.
+    // Request 1 takes 40 ms. Its interval began with request 0, which took 10 ms, so report 1 covers packets sent after
+    // 1020 ms. They include those sent from 2000 to 2020 ms, because these arrive before request 1.
     transcript(
         2500,
         |kind| match kind {

@@ -28,7 +28,7 @@ use equipoise::units::{Rate, Span};
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ReportRequest {
     /// Start of the interval, as [`NtpTime::middle`]: the time of the previous request (t with index i − 1 in the
-    /// paper), of a skipped request, or of the sender's last rate decision.
+    /// paper), of a request that was due but was not sent, or of the sender's last rate decision.
     pub interval_start: u32,
     /// The receipt request, if any.
     pub receipt: Option<ReceiptRequest>,
@@ -83,9 +83,9 @@ impl ReportRequest {
     }
 }
 
-/// The profile-specific extension of the receiver report that answers a request: 12 bytes, 16 more if the clocks are
-/// unsynchronised, 20 more if the receiver has a playout buffer, 8 more if packet pairs arrived, 12 more if ECN-capable
-/// packets arrived, and 20 more with a receipt.
+/// The profile-specific extension of the receiver report that answers a request: 12 bytes, 16 more if the relation of
+/// the clocks is unknown, 20 more if the receiver has a playout buffer, 8 more if enough packet pairs arrived, 12 more
+/// if ECN-capable packets arrived, and 20 more with a receipt.
 ///
 /// | bits | content |
 /// | --- | --- |
@@ -98,7 +98,7 @@ impl ReportRequest {
 /// If there are too few samples, the three fields are a count of zero, `0x8000_0000` and `0x7FC0_0000`. The last SR
 /// field of the report block identifies the request.
 ///
-/// The next element is present if the clocks are unsynchronised:
+/// The next element is present if the relation of the clocks is unknown:
 ///
 /// | bits | content |
 /// | --- | --- |
@@ -118,7 +118,7 @@ impl ReportRequest {
 /// | 32 | service rate since the last report, in the same unit |
 /// | 32 | packets discarded since the start; wraps |
 ///
-/// The next element is present if packet pairs arrived:
+/// The next element is present if enough packet pairs arrived:
 ///
 /// | bits | content |
 /// | --- | --- |
@@ -188,13 +188,14 @@ pub struct PlayoutReport {
 /// The origin of the delays in a report, if the relation of the clocks is not known.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct DelayOrigin {
-    /// The origin, which was subtracted from the reported delays. These delays are differences of the two clocks.
+    /// The origin, which was subtracted from the reported delays. A delay before the subtraction is the receiver's
+    /// clock at arrival minus the sender's clock at sending.
     pub origin: Span,
     /// The interval's minimum delay, minus the origin; `None` if no packet arrived.
     pub least: Option<Span>,
 }
 
-/// Units of the encoded mean delay per second.
+/// Encoded delays are in units of 1/`MEAN_SCALE` s.
 const MEAN_SCALE: f64 = (1u32 << 24) as f64;
 const NO_MEAN: u32 = 0x8000_0000;
 const NO_VARIANCE: u32 = 0x7FC0_0000;
@@ -203,7 +204,7 @@ impl DelayReport {
     /// Maximum number of samples in a report; a larger count is encoded as this maximum.
     pub const MAX_SAMPLES: u16 = 0x7FFF;
 
-    /// Creates a report for synchronised clocks, with delay statistics only.
+    /// Creates a report with delay statistics only, for clocks whose relation is known.
     pub const fn agreed(delay: Option<DelaySummary>) -> Self {
         Self { delay, origin: None, playout: None, bottleneck: None, marks: None, receipt: None }
     }

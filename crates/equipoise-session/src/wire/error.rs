@@ -24,8 +24,8 @@ pub enum WireError {
         /// Offset of the byte with the version.
         offset: usize,
     },
-    /// The padding is longer than the packet, zero, not in whole 32-bit words (in RTCP), or not on the last packet of a
-    /// compound.
+    /// The padding is empty, or longer than the packet. In RTCP also: the padding is not in whole 32-bit words, or the
+    /// packet is not the last one of its compound. These two rules do not apply to transport-wide feedback.
     #[error("padding of {found} bytes does not fit into {have}")]
     Padding {
         /// The length of the padding that the packet states, in bytes.
@@ -40,7 +40,7 @@ pub enum WireError {
         extension: &'static str,
         /// The actual length in bytes.
         found: usize,
-        /// The length that the expected format has, in bytes.
+        /// The minimum length of the expected format, in bytes.
         need: usize,
     },
     /// A header extension does not consist of elements, or has no room for a further element.

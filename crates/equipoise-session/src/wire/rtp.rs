@@ -61,7 +61,7 @@ const TWO_BYTE_ELEMENTS: u16 = 0x1000;
 /// First byte after the head of the extension element with a packet's sub-flow and its number in that sub-flow: type 0,
 /// length 4 bytes.
 const SUBFLOW_HEAD: u8 = 0x04;
-/// Element identifier after which no further element is read (RFC 8285, Sec. 4.2).
+/// In the one-byte form, element identifier after which no further element is read (RFC 8285, Sec. 4.2).
 const STOP: u8 = 15;
 
 impl RtpHeader {
@@ -74,8 +74,8 @@ impl RtpHeader {
     pub const SUBFLOW_EXTENSION_ID: u8 = 13;
 
     /// Extension element identifier of the original number of another program's packet, which the session carries under
-    /// a number of the session. After the original number, the element has a byte of value 1 if the packet is a
-    /// retransmission, and then the packet's original source if that differs from the session's source.
+    /// a number of the session. The element contains, in this order: the original number; if the packet is a
+    /// retransmission, a byte of value 1; if the original source is not the session's source, the original source.
     pub const RELAYED_EXTENSION_ID: u8 = 12;
 
     /// Extension element identifier of the transport-wide sequence number. Other programs negotiate the identifier by
@@ -265,8 +265,9 @@ impl<'a> Iterator for Elements<'a> {
         loop {
             let (id, length, rest) = self.head()?;
             match (self.form, id) {
-                // Identifier 0 with length field 0 is a padding byte. Identifier 0 with another length ends the list,
-                // and so does `STOP`.
+                // In the one-byte form, identifier 0 with length field 0 is a padding byte. Identifier 0 with any other
+                // length ends the list, and so does `STOP`. In the two-byte form, identifier 0 is always a padding
+                // byte.
                 (Form::OneByte, 0) if length == 1 => self.data = rest,
                 (Form::OneByte, 0 | STOP) => return None,
                 (Form::TwoByte, 0) => self.data = rest,

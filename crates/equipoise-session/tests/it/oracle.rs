@@ -81,7 +81,7 @@ fn extensions() -> impl Strategy<Value = Vec<u8>> {
     vec(any::<[u8; 4]>(), 0..8).prop_map(|words| words.concat())
 }
 
-/// A pattern for BYE reasons that end at a 32-bit word. For other reasons, and without a reason, the other
+/// A pattern for BYE reasons that end at a 32-bit boundary. For other reasons, and without a reason, the other
 /// implementation sets the padding bit for padding that is shorter than a word, although RFC 3550, Sec. 6.6 requires
 /// null bytes without the padding bit. We reject such packets.
 const REASON: &str = "[a-z ]{3}([a-z ]{4}){0,14}";

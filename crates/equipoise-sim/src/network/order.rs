@@ -63,9 +63,9 @@ impl Network {
     /// If all packets that sessions send before a time t are known, all arrivals at sessions before t plus the returned
     /// span are known. `None` if there are no sessions.
     ///
-    /// The span is at most the minimum time from the sending to the arrival of a session's packet. It may be less: if
-    /// some sessions send directly into a link in the middle of a route, their packets may arrive before packets that
-    /// are still in flight towards this link.
+    /// The span is at most the minimum time from the sending to the arrival of a session's packet. It may be less: some
+    /// sessions may send directly into a link in the middle of another session's route. Then all arrivals at this link
+    /// are known only before t.
     pub(crate) fn look_ahead(&self) -> Option<Span> {
         let sessions = self.routes.iter().filter(|route| route.thing.is_some());
         let last = sessions.filter_map(|route| route.hops.last()).map(|hop| hop.link);
@@ -94,9 +94,9 @@ impl Network {
         });
     }
 
-    /// Sets the value of each link to the minimum over its feeders, and repeats this until nothing changes. A session
-    /// as feeder counts with the value `sessions`, a link as feeder with `over` of its value. Without cycles of links,
-    /// one pass in the order of the links is enough.
+    /// Sets the value of each link to the minimum over its feeders, and repeats this until nothing changes. Sessions
+    /// have the value `sessions`. The value of a feeding link is passed through `over`. Without cycles of links, one
+    /// pass in the order of the links is enough.
     fn lower<T: Ord + Copy>(&self, values: &mut [T], sessions: T, over: impl Fn(usize, T) -> T) {
         for _ in 0..=self.links.len() {
             let mut changed = false;

@@ -22,8 +22,8 @@ pub struct SenderConfig {
     pub recovery: LossRecovery,
     /// Whether the first two duplicate acknowledgements each allow a new segment (RFC 3042).
     pub limited_transmit: bool,
-    /// Whether the congestion window of a window law is reduced to its initial size after idleness (RFC 5681, Sec.
-    /// 4.1).
+    /// Whether the congestion window is reduced to its initial size after idleness (RFC 5681, Sec. 4.1). No effect on a
+    /// controller.
     pub idle_restart: bool,
     /// Whether the connection begins with a SYN and a SYN-ACK. Without them, the sender assumes an unlimited receive
     /// window until the first acknowledgement.
@@ -33,13 +33,12 @@ pub struct SenderConfig {
     /// Measures the bandwidth of the path with the connection's own segments, and passes the results to the window law;
     /// `None` for no measurement.
     pub measurement: Option<InlineConfig>,
-    /// Shared value into which the simulator writes the exact bandwidth of the path, for the window law; `None` if
-    /// unused.
+    /// Shared value into which the simulator writes the bandwidth of the path, for the window law; `None` if unused.
     pub bandwidth: Option<KnownBandwidth>,
 }
 
 impl SenderConfig {
-    /// A sender with unlimited data that starts at time zero and uses all recommendations of the standards: SACK,
+    /// A sender with unlimited data that starts at time zero and follows the recommendations of the standards: SACK,
     /// limited transmit, restart after idleness, a handshake, and a minimum retransmission timeout of 1 s.
     pub const fn new(packet: Size) -> Self {
         Self {

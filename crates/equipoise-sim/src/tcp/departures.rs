@@ -18,7 +18,7 @@ impl Departures {
         Self { pacer: Pacer::new(Rate::ZERO), measurement, measured: None, held: None }
     }
 
-    /// Delays all segments until the time `at`, which becomes the wake-up time; `None` to end the delay.
+    /// Sets the wake-up time; `None` for no wake-up.
     pub(super) const fn hold(&mut self, at: Option<Time>) {
         self.held = at;
     }
@@ -28,13 +28,13 @@ impl Departures {
         self.held
     }
 
-    /// Handles the wake-up: ends the delay if its time has come.
+    /// Clears the wake-up time if it has come.
     pub(super) fn on_timer(&mut self, now: Time) {
         self.held = self.held.filter(|held| *held > now);
     }
 
     /// Whether a segment may leave at `now` if the pacing rate is `rate`. `room` is the number of new segments that the
-    /// windows and the application allow.
+    /// windows and the application allow; `None` for a retransmission, which the bandwidth measurement does not delay.
     pub(super) fn allow(&mut self, now: Time, rate: Option<Rate>, room: Option<u64>) -> bool {
         if let (Some(measurement), Some(room)) = (&mut self.measurement, room) {
             let at: Time = measurement.next_departure(now.assume_clock(), room).assume_clock();

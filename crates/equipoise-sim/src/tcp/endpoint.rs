@@ -22,8 +22,8 @@ impl Endpoint for Sender {
                 self.on_timer(now);
             }
             Input::Stop => self.stop(now),
-            // No other inputs occur, because the application is part of the sender (`Supply`) and the path never
-            // changes.
+            // Other inputs have no effect: the application is part of the sender (`Supply`), and the sender uses only
+            // one path.
             _ => {}
         }
     }
@@ -52,8 +52,7 @@ impl Endpoint for Receiver {
             _ => None,
         };
         if let Some(answer) = answer {
-            // The simulator takes this acknowledgement before the next segment arrives. Even if it did not, a later
-            // acknowledgement includes the content of an earlier one.
+            // No acknowledgement is overwritten: the simulator takes each of them before the next input.
             self.answer = Some(answer.encode());
         }
     }

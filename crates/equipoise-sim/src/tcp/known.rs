@@ -25,13 +25,14 @@ impl KnownBandwidth {
         self.0.written.lock().unwrap_or_else(PoisonError::into_inner).take()
     }
 
-    /// Records that the sender had a timeout: earlier measurements are invalid, and the measurement must restart.
+    /// Called when the sender's retransmission timer expires: discards the bandwidth, and requests that the simulator
+    /// restart its measurement.
     pub fn discard(&self) {
         self.take();
         self.0.discarded.store(true, Ordering::Relaxed);
     }
 
-    /// Whether the sender discarded the measurements since the last call.
+    /// Whether the sender discarded the bandwidth since the last call.
     pub fn take_discarded(&self) -> bool {
         // The flag is loaded first and swapped only if it is set: this runs after each action of the sender, and the
         // flag is rarely set.

@@ -6,10 +6,11 @@ use equipoise::units::{Instant, Rate, SenderClock, Size};
 /// The congestion control of a TCP sender.
 ///
 /// A window law counts segments and acknowledgements as in the TCP standards. It leaves loss recovery to the TCP host,
-/// as in the papers on window laws, in ns-2 and in the kernel. A controller gets reports about packets, as in any other
+/// as in the papers on window laws, in ns-2 and in Linux. A controller gets reports about packets, as in any other
 /// session, and reacts to losses itself. The two variants are not equivalent: if an acknowledgement covers two
-/// segments, TCP's Reno makes one step, but [`Windowed`](equipoise::control::adapt::Windowed) makes two steps. Also,
-/// the recovery of `Windowed` ends at another time.
+/// segments, Reno as a window law increases its window once, but Reno in a
+/// [`Windowed`](equipoise::control::adapt::Windowed) controller increases it twice. Also, their recoveries end at
+/// different times.
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum Law {
@@ -66,8 +67,8 @@ impl Law {
 
 /// The event that is passed to both kinds of congestion control, and the results of congestion control.
 impl Law {
-    /// Records that the retransmission timer expired. `in_flight` is the number of unacknowledged segments, `under_way`
-    /// the size of the data that is assumed to be on the path.
+    /// Records that the retransmission timer expired. `in_flight` is the number of unacknowledged segments, at most the
+    /// window, and `under_way` the size of the data that is assumed to be on the path.
     pub(super) fn on_timeout(&mut self, now: Instant<SenderClock>, in_flight: u64, under_way: Size) {
         match self {
             Self::Window(law) => law.on_timeout(now, in_flight),

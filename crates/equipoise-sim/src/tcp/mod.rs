@@ -1,12 +1,13 @@
-//! TCP hosts: all parts of TCP except for the window law.
+//! TCP hosts: TCP without the window law.
 //!
 //! Instead of a window law, a controller with per-packet feedback can be used ([`Law`]); its feedback is computed from
 //! acknowledgements.
 //!
 //! A [`Sender`] and a [`Receiver`] are sans-IO state machines of a connection that carries data in one direction. Like
-//! the window laws, they count full-sized segments instead of bytes. The first segment has the number 0, and numbers
-//! never wrap around; the last segment of a transfer may be shorter. The size of a segment is that of an IPv4 packet
-//! (40 bytes of headers, and TCP's options), but its payload is never written.
+//! the window laws, they count segments instead of bytes. The first segment has the number 0, and numbers never wrap
+//! around. Segments are full-sized, except for the last segment of a transfer and partial segments of written data. The
+//! size of a segment is that of an IPv4 packet (40 bytes of headers, and TCP's options). Its payload has a size, but no
+//! content.
 //!
 //! Sources: loss recovery RFC 6582 (NewReno) or RFC 6675 (SACK), retransmission timer RFC 6298, limited transmit RFC
 //! 3042, acknowledgements RFC 5681, Sec. 4.2 and RFC 2018, restart after idleness RFC 5681, Sec. 4.1. Not implemented:
@@ -71,8 +72,8 @@ pub struct Ack {
     pub sacked: SackBlocks,
 }
 
-/// Up to three ranges of segments that were received after a gap. Each range has its first segment and the segment
-/// after its last segment. The range in which a segment arrived most recently is first (RFC 2018, Sec. 4).
+/// Up to three ranges of segments that were received after a gap. A range is the number of its first segment and the
+/// number after its last segment. The range in which a segment arrived most recently is first (RFC 2018, Sec. 4).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct SackBlocks {
     ranges: [(u64, u64); Self::MOST],

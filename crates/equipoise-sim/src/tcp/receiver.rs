@@ -18,7 +18,8 @@ pub struct Receiver {
     next: u64,
     /// Ranges of segments that were received after a gap, in ascending order.
     held: Vec<Held>,
-    /// One segment of each of the ranges in which segments arrived most recently, the most recent range first.
+    /// The ranges in which segments arrived most recently, the most recent first. Each is identified by the number of
+    /// one of its segments.
     recent: [Option<u64>; SackBlocks::MOST],
     /// Number of segments that were received in order and are not acknowledged yet.
     untold: u64,
@@ -36,7 +37,7 @@ pub struct Receiver {
 struct Held {
     first: u64,
     end: u64,
-    /// The number of segments, duplicates included, that had been received when a segment of this range last arrived.
+    /// The value of `Receiver::received` when a segment of this range last arrived.
     last: u64,
 }
 
@@ -81,7 +82,7 @@ impl Receiver {
         self.timer.is_due(now).then(|| self.acknowledge())
     }
 
-    /// When to call [`on_timer`](Self::on_timer); `None` if no acknowledgement is delayed.
+    /// When to call [`on_timer`](Self::on_timer); `None` if no call is needed.
     pub const fn wake(&self) -> Option<Time> {
         self.timer.wake()
     }
@@ -91,7 +92,7 @@ impl Receiver {
         self.next
     }
 
-    /// Size of all data received, in order or not; duplicates count once.
+    /// Size of all data accepted, in order or not; duplicates count once.
     pub const fn delivered(&self) -> Size {
         self.delivered
     }
@@ -112,7 +113,7 @@ impl Receiver {
             self.duplicates += 1;
             return true;
         }
-        // The highest segment number is never accepted, because the number after it does not exist, so it could not be
+        // Segment number `u64::MAX` is never accepted: the number after it does not exist, so the segment could not be
         // acknowledged.
         if number - self.next >= self.window.min(u64::MAX - self.next) {
             return true;

@@ -19,8 +19,8 @@ pub(super) struct Scoreboard {
     flight: VecDeque<Sent>,
     sacked: u64,
     lost: u64,
-    /// Number of segments that are marked as lost, and were not retransmitted since the last start of a recovery or
-    /// timeout.
+    /// Number of segments that are marked as lost, are not selectively acknowledged, and were not retransmitted since
+    /// the last start of a recovery or timeout.
     unrepaired: u64,
     /// Number of segments that were retransmitted since the last start of a recovery or timeout, and are not
     /// selectively acknowledged.
@@ -237,9 +237,8 @@ impl Scoreboard {
 
     /// Marks all segments that are not selectively acknowledged as lost, including retransmitted segments.
     ///
-    /// Selective acknowledgements stay valid unless the first unacknowledged segment has one. In this case the receiver
-    /// has reneged, and all selective acknowledgements are discarded (RFC 2018, Sec. 8; detection by RFC 6675, Sec.
-    /// 5.1).
+    /// If the first segment in flight is selectively acknowledged, the receiver has reneged, and all selective
+    /// acknowledgements are discarded (RFC 2018, Sec. 8; detection by RFC 6675, Sec. 5.1). Otherwise they stay valid.
     pub(super) fn mark_all_lost(&mut self) {
         if self.flight.front().is_some_and(|sent| sent.sacked) {
             self.flight.iter_mut().for_each(|sent| sent.sacked = false);

@@ -111,7 +111,7 @@ impl Segment {
         packet.get(TAG..TAG + 2).and_then(|bytes| bytes.try_into().ok()).map_or(0, u16::from_be_bytes)
     }
 
-    /// Decodes a segment from a packet; `None` if the packet was not sent by a TCP host of the simulator.
+    /// Decodes a segment from a packet; `None` if the packet contains no TCP segment.
     pub(crate) fn decode(packet: &[u8]) -> Option<Self> {
         let u64_at = |at: usize| packet.get(at..at + 8).and_then(|bytes| bytes.try_into().ok()).map(u64::from_be_bytes);
         let u32_at = |at: usize| packet.get(at..at + 4).and_then(|bytes| bytes.try_into().ok()).map(u32::from_be_bytes);

@@ -25,7 +25,8 @@ pub struct Sender {
     application: Application,
     phase: Phase,
     board: Scoreboard,
-    /// Number of consecutive duplicate acknowledgements. NewReno uses this number instead of SACK.
+    /// Number of consecutive duplicate acknowledgements, which NewReno uses instead of SACK. A partial acknowledgement
+    /// reduces this number.
     duplicates: u64,
     /// Whether the first lost segment may be sent although the window is full.
     pressing: bool,
@@ -35,7 +36,8 @@ pub struct Sender {
     recover: Option<u64>,
     /// Whether the retransmission timer has expired since new segments were last acknowledged.
     timed_out: bool,
-    /// No retransmission by rule 4 of `NextSeg` until an acknowledgement exceeds this number (`RescueRxt`).
+    /// No retransmission by rule 4 of `NextSeg` until an acknowledgement exceeds this number (RFC 6675, Sec. 4,
+    /// `RescueRxt`).
     rescued: Option<u64>,
     /// Whether the retransmission timer was already restarted in this recovery (RFC 6582, Sec. 4, the impatient
     /// variant).
@@ -43,7 +45,7 @@ pub struct Sender {
     /// Whether the sender last stopped because of the congestion window, and not because of the receive window or a
     /// lack of data.
     window_limited: bool,
-    /// Whether pacing delayed the next segment at the last attempt to send.
+    /// Whether pacing or the bandwidth measurement delayed the next segment at the last attempt to send.
     paced: bool,
     /// When the controller's timer last fired.
     timer_served: Option<Time>,
@@ -196,7 +198,8 @@ impl Sender {
         (written.bytes_before(self.board.first()), written.bytes_from(self.board.next()))
     }
 
-    /// Sets the congestion window of a window law to `segments`, at least one. No effect on a controller.
+    /// Sets the congestion window of a window law to `segments`, or to one if `segments` is less. No effect on a
+    /// controller.
     pub fn reset_to(&mut self, segments: f64) {
         self.law.reset_to(segments);
     }
@@ -223,21 +226,21 @@ impl Sender {
         }
     }
 
-    /// When to call [`on_timer`](Self::on_timer); `None` if no timer is set.
+    /// When to call [`on_timer`](Self::on_timer); `None` if no call is needed.
     pub fn wake(&self) -> Option<Time> {
         let law = self.controller_timer();
         let own = [self.opens_at(), self.config.stop, self.timer.wake(), self.departures.wake()];
         own.into_iter().chain([law]).flatten().min()
     }
 
-    /// When the last data of a finite transfer was acknowledged; `None` before.
+    /// When the last data was acknowledged; `None` before, and for unlimited data that was not stopped.
     pub const fn finished(&self) -> Option<Time> {
         self.finished
     }
 
     /// The state and the counters of the sender.
     pub fn stats(&self) -> SenderStats {
-        // A window law reports a bandwidth only if it uses the bandwidth, but the connection may measure in any case.
+        // A window law that does not use the bandwidth reports none. Then the connection's measurement is reported.
         let mut law = self.law.snapshot();
         law.bandwidth = law.bandwidth.or(self.departures.measured());
         let window = self.law.window(self.config.packet);
@@ -314,8 +317,7 @@ impl Sender {
                 if self.config.recovery == LossRecovery::NewReno {
                     // RFC 6582, Sec. 3.2, step 3: a partial acknowledgement. The inflated window is reduced by the
                     // number of segments that the acknowledgement covers, less one. Our choice: the window never
-                    // becomes smaller than at the start of the recovery, because duplicate acknowledgements may be
-                    // lost.
+                    // becomes smaller than without inflation. Lost duplicate acknowledgements could cause this.
                     self.duplicates = self.duplicates.saturating_sub(segments - 1);
                     self.board.mark_first_lost();
                     self.pressing = true;
@@ -386,7 +388,7 @@ impl Sender {
 
     /// The congestion window in whole segments, at least one.
     ///
-    /// After a timeout, a controller's window is one segment until the next acknowledgement (RFC 5681, Sec. 3.1). This
+    /// After a timeout, a controller's window is one segment until new data is acknowledged (RFC 5681, Sec. 3.1). This
     /// applies even if the controller does not react to [`TimedOut`](equipoise::control::Feedback::TimedOut) or sets no
     /// window.
     fn window(&self) -> u64 {

@@ -3,7 +3,7 @@ use equipoise::units::Span;
 
 use crate::Time;
 
-/// The state of a TCP sender, and its counters since the start. Counters are in segments.
+/// The state of a TCP sender, and its counters since the start.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct SenderStats {
     /// Congestion window, in segments; if a controller sets no window, the number of segments in flight.
@@ -30,7 +30,7 @@ pub struct SenderStats {
     pub recoveries: u64,
     /// Number of retransmission timeouts.
     pub timeouts: u64,
-    /// When the last data of a finite transfer was acknowledged; `None` before.
+    /// When the last data was acknowledged; `None` before, and for unlimited data that was not stopped.
     pub finished: Option<Time>,
     /// The state of the window law.
     pub law: WindowSnapshot,

@@ -4,7 +4,7 @@ use super::Supply;
 use super::written::Written;
 use crate::Time;
 
-/// The data that the application has provided so far, in segments.
+/// The data of the application, in segments.
 #[derive(Clone, Debug)]
 pub(super) struct Application {
     supply: Supply,

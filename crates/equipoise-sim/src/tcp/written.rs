@@ -11,7 +11,7 @@ pub(super) struct Written {
     payload: Size,
     /// Number of segments into which the stream was divided so far.
     cut: u64,
-    /// Number of bytes after the last complete segment.
+    /// Number of bytes that are not divided into segments yet.
     rest: u64,
     /// Numbers and sizes of the partial segments that are not acknowledged; a retransmission needs the size.
     short: VecDeque<(u64, Size)>,
@@ -63,7 +63,7 @@ impl Written {
         }
     }
 
-    /// Number of bytes of the stream before segment `number`, which must not be acknowledged yet.
+    /// Number of bytes of the stream before segment `number`. This segment must not be acknowledged yet.
     pub(super) fn bytes_before(&self, number: u64) -> u64 {
         let short = self.short.iter().take_while(|(short, _)| *short < number);
         let lacking: u64 = short.map(|(_, size)| (self.payload - *size).as_bytes()).sum();

@@ -1,8 +1,8 @@
-//! Web traffic: flows that are ON or OFF. For each fetch, a flow opens a TCP connection (RFC 8868, Sec. 5.1).
+//! Web traffic: web flows that are ON or OFF. For each fetch, a web flow opens a TCP connection (RFC 8868, Sec. 5.1).
 //!
-//! In the simulation, all connections form one flow, and each connection is a path of this flow, so that per-flow
-//! queues separate the connections. The near host has the data and opens the connections. Each connection starts
-//! without knowledge of the path from earlier connections.
+//! The simulator treats the traffic of all web flows as one [`Flow`](crate::Flow). Each connection is a path of this
+//! flow, so that per-flow queues separate the connections. The near host has the data and opens the connections. Each
+//! connection starts without knowledge of the path from earlier connections.
 
 mod far;
 mod near;
@@ -28,7 +28,7 @@ pub struct WebParts {
     /// Seed of the random numbers for the fetches.
     pub seed: u64,
     /// The TCP configuration of the near host, for each connection. The traffic begins at the time `start`, and no
-    /// burst begins after the time `stop`. The field `supply` is ignored. Connections have a handshake; they neither
+    /// fetch starts after the time `stop`. The field `supply` is ignored. Connections have a handshake; they neither
     /// measure the bandwidth of their path nor get it from the simulator.
     pub near: SenderConfig,
     /// The TCP configuration of the far host, for each connection.

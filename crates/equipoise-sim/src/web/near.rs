@@ -69,7 +69,7 @@ impl WebNear {
         self.opened
     }
 
-    /// Total time until `now` that flows were ON, as the sum over all flows.
+    /// Total time until `now` that web flows were ON, as the sum over all web flows.
     pub fn time_on(&self, now: Time) -> Span {
         self.web.time_on(now.assume_clock())
     }
@@ -156,7 +156,7 @@ impl WebNear {
 }
 
 impl SenderStats {
-    /// Counters that are all zero, without a connection.
+    /// The total of no connections: all counters are zero.
     const NONE: Self = Self {
         window: 0.0,
         slow_start_threshold: None,
@@ -201,7 +201,7 @@ impl Endpoint for WebNear {
             }
             Input::Timer => self.on_timer(now),
             Input::Stop => self.end(now),
-            // No other inputs occur, because the application is part of this endpoint and the paths never change.
+            // Other inputs have no effect: the application is part of this endpoint, and path changes are ignored.
             _ => {}
         }
         self.begin(now);

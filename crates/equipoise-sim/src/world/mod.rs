@@ -19,7 +19,7 @@ use crate::network::{LinkId, Network, Outside};
 use crate::observer::{FlowId, Observer, Side, SimClock, Time};
 use crate::packets::{PacketId, Packets};
 
-/// A stream without feedback, such as background traffic: packets without content, at the times of a source.
+/// A stream without feedback, such as background traffic. Its packets have no content.
 ///
 /// A stream has the same events as the media of a session. No datagrams are created or parsed for its packets, because
 /// this would take most of the computing time of a simulated network.
@@ -45,13 +45,14 @@ pub enum FlowError {
     /// A stream or a path has no link.
     #[error("a stream must pass at least one link, and a path at least one in either direction")]
     NoLink,
-    /// No flow of this world has this number, or the flow is a stream, which has no endpoints.
+    /// No flow of this world has this number, or the flow has no endpoints of its own: a stream, or the second flow of
+    /// a duplex session.
     #[error("flow {flow} is not one of this world's flows with two ends")]
     UnknownFlow {
         /// The number of the flow.
         flow: usize,
     },
-    /// The interval between measurements is zero, so the simulator would measure endlessly without time passing.
+    /// The interval between measurements is not above zero, so simulated time would not advance.
     #[error("bandwidth measured every {interval}; the time between two measurements must be above zero")]
     MeasuringInterval {
         /// The configured interval.
@@ -77,11 +78,11 @@ pub enum FlowError {
 pub struct World {
     seed: u64,
     now: Time,
-    /// One nanosecond after the end of the current call of `run`.
+    /// One nanosecond after the time `until` of the current call of `run`.
     end: Time,
     running: bool,
-    /// If all packets that sessions send before a time t are known, no other packet arrives at a session before t plus
-    /// this span; `None` if there are no sessions.
+    /// If all packets that sessions send before a time t are known, all arrivals at sessions before t plus this span
+    /// are known; `None` if there are no sessions.
     look_ahead: Option<Span>,
     network: Network,
     /// The state of each flow. `None` for a stream, and for the second flow of a duplex session, which directly follows
@@ -109,7 +110,7 @@ enum EventKind {
     PathChange { flow: usize, path: PathId, change: PathChange },
 }
 
-/// How far ahead the network is computed in one step if no session limits this. Our choice: the packets of this time
+/// How far ahead the network is computed in one step if no session limits this. Our choice: the packets of one step
 /// should fit into a processor cache.
 const WINDOW: Span = Span::from_millis(200);
 pub(crate) const TICK: Span = Span::from_nanos(1);
@@ -222,8 +223,8 @@ impl World {
         self.now = self.now.max(until);
     }
 
-    /// Advances the network as far as possible. Before `next`, a session acts only if a packet arrives that is still in
-    /// the network.
+    /// Advances the network by one step. `next` is the time of the next event, or the end of the run. Before `next`, a
+    /// session acts only if it receives a packet that is still in the network.
     fn advance(&mut self, next: Time, observer: &mut impl Observer) {
         let window = self.network.known() + self.look_ahead.unwrap_or(WINDOW).min(WINDOW);
         // Until the next packet in the network is processed, no packet arrives at a session, so no session sends a

@@ -48,7 +48,7 @@ pub(super) struct Bandwidth {
     config: BandwidthOracle,
     /// The number of the measurement event.
     event: usize,
-    /// The time of the last measurement, or of the start of the measurement; `None` before the measurement has started.
+    /// When `offered` was last updated; `None` until the measurement starts or restarts.
     since: Option<Time>,
     next: Time,
     /// For each forward link, the bytes that had arrived until `since`: of all packets, and of this flow's own packets.
@@ -56,8 +56,8 @@ pub(super) struct Bandwidth {
 }
 
 impl World {
-    /// At each report request of the near endpoint of `flow`, writes the load of the flow's path to `cell`: the offered
-    /// load of the most loaded forward link since the last request (Waki 2013, Sec. 6.1.2).
+    /// At each report request of the near endpoint of `flow`, writes the load of the flow's first path to `cell`: the
+    /// offered load of the most loaded forward link since the last request (Waki 2013, Sec. 6.1.2).
     ///
     /// # Errors
     /// [`FlowError`] if the flow is unknown or the simulation has started.
@@ -75,7 +75,7 @@ impl World {
     /// Periodically measures the bandwidth of the first path of `flow`, and passes it to the near endpoint of `flow`.
     ///
     /// # Errors
-    /// [`FlowError`] if the flow is unknown, the interval is zero, or the simulation has started.
+    /// [`FlowError`] if the flow is unknown, the interval is not above zero, or the simulation has started.
     pub fn share_bandwidth(&mut self, flow: FlowId, config: BandwidthOracle) -> Result<(), FlowError> {
         let interval = config.interval;
         if interval <= Span::ZERO {
@@ -107,8 +107,8 @@ impl World {
     /// Sets the time up to which the network may be computed (the horizon): the end of the run, or the next time at
     /// which an oracle reads the counters of links, if that is earlier.
     ///
-    /// The packets that waited because of the old horizon are processed at once. Otherwise a packet could be sent into
-    /// a period that was already computed.
+    /// The packets that waited because of the old horizon are processed at once. Otherwise the network could be
+    /// computed beyond the time at which such a packet arrives at a session, and the answer would come too late.
     pub(super) fn set_horizon(&mut self, observer: &mut impl Observer) {
         let looks = self.oracles.iter().filter_map(|oracle| match oracle {
             // An endpoint sends no report request before its timer is due.
@@ -143,8 +143,8 @@ impl World {
         if !bandwidth.config.told.take_discarded() {
             return;
         }
-        // The links may be computed ahead of the sessions. Their counters can be read only at the end of the computed
-        // period.
+        // The links may be computed ahead of the sessions. The links' counters can be read only at the end of the
+        // computed period.
         (bandwidth.since, bandwidth.next) = (None, self.network.known().max(self.now));
         self.events.set(bandwidth.event, Some(bandwidth.next));
         self.set_horizon(observer);

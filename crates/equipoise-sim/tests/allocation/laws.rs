@@ -7,7 +7,7 @@ use equipoise::units::{Instant, SenderClock, Size, Span};
 use crate::ALLOCATIONS;
 
 const PACKET: Size = Size::from_bytes(1000);
-/// Number of packets per report: 4.8 Mbit/s and one report every 50 ms.
+/// Number of packets per report: packets of 1000 bytes at 4.8 Mbit/s, and one report every 50 ms.
 const REPORTED: u64 = 30;
 
 #[test]

@@ -19,7 +19,7 @@ use equipoise_sim::tcp::{self, LossRecovery};
 use equipoise_sim::{Flow, FlowId, LinkId, Side, Stream, Time, World};
 
 /// Counts the allocations of each thread, and the bytes that the thread has allocated minus the bytes that it has
-/// freed. Each test runs in its own thread, and so does each simulation.
+/// freed. Each test runs in its own thread, together with its simulation.
 struct Counting;
 
 thread_local! {
@@ -81,8 +81,8 @@ struct Dumbbell {
 impl Dumbbell {
     /// For two seconds, background traffic floods the bottleneck, so that all buffers reach their maximum size. After
     /// this, the traffic overloads the bottleneck slightly, so that packets are dropped: if a drop leaked memory, the
-    /// test would detect it. Most drops must occur after the warm-up, because spare capacity in the buffers would hide
-    /// a leak.
+    /// test would detect it. Many drops must occur after the warm-up, because leaked packets at first use the spare
+    /// capacity of the buffers, without an allocation.
     fn new() -> Self {
         let mut world = World::new();
         let access = [(); 3].map(|()| add_link(&mut world, mbps(1000), 1000));
@@ -101,7 +101,8 @@ impl Dumbbell {
         Self { world, access, bottleneck }
     }
 
-    /// Runs the simulation until `millis`. Returns the number of media packets sent, reports sent, and allocations.
+    /// Runs the simulation until the time `millis`, in ms. Returns the numbers of media packets sent (with background
+    /// traffic), RTCP packets sent, and allocations.
     fn run(&mut self, millis: u64) -> (u64, u64, u64) {
         let mut media = 0;
         let (sent, allocations) = (self.sent(), ALLOCATIONS.get());
@@ -122,7 +123,7 @@ impl Dumbbell {
     }
 }
 
-/// Each report has its own buffer in the session that writes the report. If the test fails, there are other
+/// Each RTCP packet has its own buffer in the session that writes the packet. If the test fails, there are other
 /// allocations, or memory use grows.
 #[test]
 fn a_warm_world_allocates_for_reports_alone_and_does_not_grow() {

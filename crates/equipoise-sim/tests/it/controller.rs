@@ -16,8 +16,8 @@ use crate::support::{at, mbps};
 const SEGMENT: Size = Size::from_bytes(1500);
 const BOTTLENECK: Rate = Rate::from_bps(10_000_000);
 
-/// The result of one connection over a bottleneck of 10 Mbit/s with a queue of 40 packets. The round-trip time is 40
-/// ms.
+/// The result of one connection over a bottleneck of 10 Mbit/s with a queue of 40 packets. The propagation delay is 40
+/// ms per round trip.
 #[derive(Debug)]
 struct Outcome {
     /// Utilisation of the bottleneck in the second half of the run, 0 to 1.
@@ -58,7 +58,7 @@ fn controller(controller: impl Controller + 'static) -> BoxedController {
 
 /// Without delayed acknowledgements, each acknowledgement covers one segment, so Reno's steps are the same for a window
 /// law and for a controller. Only the recovery differs: TCP's recovery ends when all data that was in flight at its
-/// start is acknowledged, a controller's recovery ends with the first packet that was sent after the loss.
+/// start is acknowledged, a controller's recovery ends when a packet that was sent after its start is acknowledged.
 #[test]
 fn reno_as_a_controller_does_what_reno_does() {
     for recovery in [LossRecovery::NewReno, LossRecovery::Sack] {
@@ -149,8 +149,9 @@ fn ap(origin: Origin) -> BoxedController {
     ))
 }
 
-/// AP uses delays, but TCP's acknowledgements provide only round-trip times. Without delay statistics, AP uses the last
-/// round-trip time of each interval.
+/// AP uses delays, but TCP's acknowledgements provide only round-trip times. With `Origin::RoundTrip`, these count as
+/// the delays. With `Origin::Queueing`, there are no delay statistics, and AP uses the last round-trip time of each
+/// interval.
 #[test]
 fn a_rate_law_of_delays_works_on_round_trips() {
     for origin in [Origin::RoundTrip, Origin::Queueing] {
@@ -161,9 +162,9 @@ fn a_rate_law_of_delays_works_on_round_trips() {
     }
 }
 
-/// RAP was designed for acknowledgements; the adapter combines acknowledgements into intervals. RAP sets no window. It
-/// halves its rate one round-trip time after a loss. By then, retransmissions have also been lost, so most of its
-/// recoveries end in a timeout of a second.
+/// RAP was designed for acknowledgements; the adapter combines acknowledgements into intervals. RAP sets no window, and
+/// halves its rate one round-trip time after a loss. By then, retransmissions have also been lost, so most of TCP's
+/// recoveries end in a timeout of 1 s.
 #[test]
 fn a_rate_law_of_losses_needs_no_delays_and_is_refused_without_the_adapter() {
     let rap = || Rap::new(RateLimits::within(mbps(0.5), mbps(15.0)), SEGMENT);

@@ -1,5 +1,4 @@
-//! Integration tests that compare the simulator with theory: conservation of packets, M/D/1 queues, determinism, the
-//! control loop of RTP sessions, TCP.
+//! Integration tests of the simulator.
 
 mod controller;
 mod duplex;

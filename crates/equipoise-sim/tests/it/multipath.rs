@@ -161,7 +161,7 @@ fn a_path_that_is_taken_away_for_ten_seconds_costs_what_was_under_way() {
     assert!(lost.abs() < 20.0, "{lost}: nothing but what is in flight at the ends of the seconds");
 }
 
-/// The controller allows up to 5 Mbit/s; the two paths together can carry 3 Mbit/s.
+/// The controller allows up to 5 Mbit/s; the two paths together can carry 3 Mbit/s besides the cross traffic.
 #[test]
 fn the_total_is_held_to_a_target_where_the_paths_cannot_carry_more() {
     let entry = find("ap").expect("in the catalogue");

@@ -49,7 +49,7 @@ pub(crate) struct Seen {
     pub(crate) sent: u64,
     pub(crate) received: u64,
     pub(crate) time_in_system_s: Moments,
-    /// All events as text, if recorded. If two runs have equal logs, they have the same events.
+    /// All events as text, if recorded.
     pub(crate) log: Option<String>,
 }
 

@@ -182,8 +182,7 @@ fn together(steps: u32) -> (Seen, String, Vec<LinkStats>) {
     let tcp = world.add_flow(connection(bulk(LossRecovery::Sack), vec![there], vec![back])).expect("links");
     let mut seen = Seen { log: Some(String::new()), ..Seen::default() };
     (1..=steps).for_each(|step| world.run(at(20.0 * f64::from(step) / f64::from(steps)), &mut seen));
-    // The events of a stream may be reported ahead of time. Each line begins with its time, so sorting restores the
-    // order.
+    // The events of a stream may be reported ahead of time, so the lines are compared in sorted order.
     let mut lines: Vec<_> = seen.log.take().unwrap_or_default().lines().map(str::to_owned).collect();
     lines.sort();
     seen.log = Some(lines.join("\n"));
@@ -197,7 +196,6 @@ fn tcp_takes_what_session_and_background_leave() {
     let (seen, state, links) = together(1);
     assert!(links[0].usage.utilisation.expect("time has passed") > 0.97, "{links:?}");
     // The RTP session and the stream send 3 and 4 Mbit/s in packets of 1000 bytes over a link of 15 Mbit/s, for 20 s.
-    // Which flow loses packets depends on the queue.
     assert!((seen.sent as f64 / 17_500.0 - 1.0).abs() < 0.03, "{}", seen.sent);
     assert!(seen.received as f64 / seen.sent as f64 > 0.95, "{} of {}", seen.received, seen.sent);
     assert!(state.contains("timeouts: 0"), "{state}");
@@ -272,8 +270,8 @@ fn after_a_timeout_the_oracle_measures_for_a_whole_interval_before_it_tells() {
         }
     }
     let took = back_at.expect("a result") - out.expect("a timeout");
-    // The test measures both times in steps of 10 ms. The oracle's measurement restarts at the end of the period that
-    // is already computed, which is at most the end of a step.
+    // The times of the timeout and of the first result after it are measured in steps of 10 ms. The oracle's
+    // measurement restarts at the end of the period that is already computed, at the latest at the end of the step.
     assert!((0.41..0.49).contains(&took), "{took} s");
 }
 

@@ -32,9 +32,9 @@ fn a_capacity_step_takes_hold_at_its_time() {
     assert!((stats.dropped() as f64 - (6250.0 - 1000.0)).abs() <= 3.0, "{stats:?}");
 }
 
-/// If it fails, a traffic model does not load a link at its stated rate. The tolerance is one packet for equal gaps,
-/// and about five standard errors for random gaps: a run has 281 250 packets of Poisson traffic, or 5000 bursts and
-/// 5000 silences.
+/// If it fails, a traffic model does not load a link at its stated rate. The tolerance is one packet for constant
+/// traffic, and about five standard errors for random traffic: a run has 281 250 packets of Poisson traffic, or 5000
+/// bursts and 5000 silences.
 #[test]
 fn sources_offer_their_mean_rate() {
     let on_off = Traffic::OnOff { on: Span::from_millis(25), off: Span::from_millis(25) };
@@ -115,8 +115,7 @@ fn chain(steps: u32, apart: bool) -> (Seen, Vec<LinkStats>) {
     let mut seen = Seen { log: Some(String::new()), ..Seen::default() };
     (1..=steps).for_each(|step| world.run(at(5.0 * f64::from(step) / f64::from(steps)), &mut seen));
     let stats = world.links().filter_map(|link| world.link_stats(link)).collect();
-    // The events of a stream may be reported ahead of time. Each line begins with its time, so sorting restores the
-    // order.
+    // The events of a stream may be reported ahead of time, so the lines are compared in sorted order.
     let mut lines: Vec<_> = seen.log.take().unwrap_or_default().lines().map(str::to_owned).collect();
     lines.sort();
     seen.log = Some(lines.join("\n"));
@@ -132,7 +131,7 @@ fn pausing_changes_nothing() {
     assert_eq!(once.1, often.1);
 }
 
-/// If it fails, the result depends on whether the simulator passes packets to the next link ahead of time.
+/// If it fails, streams that send nothing change the results.
 #[test]
 fn going_ahead_changes_nothing() {
     let (ahead, apart) = (chain(1, false), chain(1, true));
@@ -140,7 +139,7 @@ fn going_ahead_changes_nothing() {
     assert_eq!(ahead.1, apart.1);
 }
 
-/// Compares the simulator with a direct recursion over the merged departure times of the same two sources.
+/// Compares the simulated delays with a recursion over the merged departure times of both sources.
 #[test]
 fn delays_over_three_links_are_those_of_the_recursion() {
     let sources = || {

@@ -180,8 +180,8 @@ mod tests {
         tfrc.rate.as_bps()
     }
 
-    /// For small p the equation is Mathis' formula, 1/sqrt(2p/3) packets per round trip. At p = 1 %, retransmission
-    /// timeouts add 4 * 3 sqrt(3/800) * 0.01 * 1.0032 / sqrt(2/300) = 9.0 % to the time per packet.
+    /// For a small loss event rate p the equation is Mathis' formula, 1/sqrt(2p/3) packets per round trip. At p = 1 %,
+    /// retransmission timeouts add 4 * 3 sqrt(3/800) * 0.01 * 1.0032 / sqrt(2/300) = 9.0 % to the time per packet.
     #[test]
     fn the_equation_is_that_of_tcp() {
         let mathis = |p: f64| 8000.0 / (0.1 * (2.0 * p / 3.0).sqrt());

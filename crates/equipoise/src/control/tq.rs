@@ -13,7 +13,8 @@ use crate::units::{Instant, Rate, SenderClock, Size};
 /// | --- | --- | --- |
 /// | `x_d` | `desired` | packets |
 /// | `k_v` | `gain` | 1, between 0 and 1 |
-/// | T, `I_n`, `I_r`, `S_r`, x | [`Traffic`] | s, packets/s, packets |
+/// | T | [`Traffic::interval_s`] | s |
+/// | x | [`Traffic::occupancy`] | packets |
 /// | f | `accumulation`, of [`TrafficAccumulation`] | packets |
 /// | u | the result | packets/s |
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -245,9 +246,10 @@ mod tests {
     }
 
     proptest! {
-        /// Subramanya 2003, Eq. 1 and 5: for |k_v| < 1, disturbances of at most d and any first occupancy, the error
-        /// after k intervals is at most `|k_v|^k |e(0)| + d / (1 - |k_v|)`. The simulated plant is Eq. 1, which
-        /// saturates at the buffer's size. The plant takes f, with the measured queue, from the estimator.
+        /// Subramanya 2003, Eq. 1 and 5, with the symbols of [`TqLaw`]: for |k_v| < 1, disturbances of at most d and
+        /// any first occupancy, the error after k intervals is at most `|k_v|^k |e(0)| + d / (1 - |k_v|)`. The
+        /// simulated plant is Eq. 1, which saturates at the buffer's size. The plant takes f, with the measured queue,
+        /// from the estimator.
         #[test]
         fn the_error_is_bounded_under_bounded_disturbance(
             gain in -0.99f64..0.99,
@@ -308,8 +310,9 @@ mod tests {
         }
     }
 
-    /// Subramanya 2003, Eq. 5 and 6: under a disturbance of 3 packets in each interval, the error settles at
-    /// `d / (1 - k_v)` = 6 packets with the printed estimator, and at zero with the adaptive one.
+    /// Subramanya 2003, Eq. 5 and 6: with a gain of 0.5 and a disturbance of 3 packets in each interval, the error
+    /// settles at 3 / (1 - 0.5) = 6 packets with [`TrafficAccumulation::printed`], and at zero with
+    /// [`TrafficAccumulation::adaptive`].
     #[test]
     fn the_adaptive_estimator_removes_what_a_constant_disturbance_leaves() {
         let rest = |mut accumulation: TrafficAccumulation| {

@@ -42,9 +42,9 @@ pub struct Traffic {
 /// Source: Subramanya 2003, Sec. 2: `f = x + q + (I_n - S_r) T` with the bottleneck's queue `q = (I_n - I_r) T`.
 /// Units: packets.
 ///
-/// Our interpretation: as printed, q covers one interval only, so a queue of constant length is not detected. The sum
-/// of q over all intervals is the number of packets queued in the network. By Little's law this number is the arrival
-/// rate times the queueing delay, which is the delay minus the least delay so far. The variant
+/// Our interpretation: by this formula, q covers one interval only, so a queue of constant length is not detected. The
+/// sum of q over all intervals is the number of packets queued in the network. By Little's law this number is the
+/// arrival rate times the queueing delay, which is the delay minus the least delay so far. The variant
 /// [`accumulated`](Self::accumulated) computes q in this way. It detects a queue anywhere in the network, and rounding
 /// or packet loss cause no error.
 ///
@@ -81,8 +81,8 @@ enum Queue {
 const LEARNING: f64 = 0.1;
 
 impl TrafficAccumulation {
-    /// Creates an estimator with q as printed in the paper: the packets that the last interval added to the
-    /// bottleneck's queue.
+    /// Creates an estimator with q by the paper's formula: the packets that the last interval added to the bottleneck's
+    /// queue.
     pub const fn printed() -> Self {
         Self(Queue::Printed)
     }
@@ -93,14 +93,14 @@ impl TrafficAccumulation {
         Self(Queue::Standing { least_s: f64::INFINITY })
     }
 
-    /// Creates an estimator with q as printed in the paper, plus a learned bias (Subramanya 2003, Eq. 6).
+    /// Creates an estimator with q by the paper's formula, plus a learned bias (Subramanya 2003, Eq. 6).
     pub const fn adaptive() -> Self {
         Self(Queue::Adaptive { bias: 0.0, carried: None })
     }
 
     /// Processes an interval and returns the accumulation f at the end of the interval, in packets.
     ///
-    /// NaN and infinite inputs propagate, except in `delay_s`: without a valid delay, q is as printed.
+    /// NaN and infinite inputs propagate, except in `delay_s`: without a valid delay, q is that of the paper.
     pub fn after(&mut self, traffic: &Traffic) -> f64 {
         let Traffic { interval_s, ingress, arrival, service, occupancy, delay_s } = *traffic;
         let added = (ingress - arrival) * interval_s;
@@ -168,9 +168,10 @@ mod tests {
         gives(TrafficAccumulation::accumulated(), &cases);
     }
 
-    /// 25 of 125 packets/s are lost in the network, 5 per interval, and the buffer stays at 3 packets. As printed, f is
-    /// 3 + 5 + 5 = 13, as if the lost packets were still to arrive. In each interval the bias moves towards -10 by a
-    /// tenth of the difference, so f is 3 + 10 * 0.9^k in interval k, counted from 0.
+    /// 25 of 125 packets/s are lost in the network, 5 per interval, and the buffer stays at 3 packets. By the paper's
+    /// formula, the accumulation is 3 + 5 + 5 = 13, as if the lost packets were still to arrive. In each interval the
+    /// bias moves towards -10 by a tenth of the difference, so the accumulation is 3 + 10 * 0.9^k in interval k,
+    /// counted from 0.
     #[test]
     fn the_adaptive_estimator_learns_that_lost_packets_do_not_come() {
         let lossy = Traffic { service: 100.0, ..GROWING };

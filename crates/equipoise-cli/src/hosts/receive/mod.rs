@@ -35,9 +35,9 @@ struct Results {
     more_sessions: Together,
     /// Number of intervals that were not written because the output file, or the program that reads it, stalled.
     intervals_dropped: u64,
-    /// Number of ignored datagrams that belong to no session, by the reason for ignoring them.
+    /// Number of datagrams that were ignored before they reached a session, by the reason for ignoring them.
     ignored: BTreeMap<&'static str, u64>,
-    /// Number of datagrams that this host's kernel refused to send; `null` if the server failed.
+    /// Number of datagrams that this host could not send; `null` if the server failed.
     datagrams_unsent: Option<u64>,
     /// Number of detected steps of this host's wall clock. The measured delays do not depend on this clock.
     wall_clock_steps: u64,
@@ -51,10 +51,11 @@ struct Start {
     timestamps: &'static str,
 }
 
-/// Interval at which the main thread handles the events of the server's thread.
+/// Interval at which the main thread handles the events of the server's thread, and at which the thread that receives
+/// RTCP checks whether it must stop.
 const TICK: Duration = Duration::from_millis(20);
 /// Sends the server's events to the main thread through an unbounded channel, so the server's thread never blocks.
-/// Payload is passed directly to the output file or to the player.
+/// Payload itself goes directly to the player and to the queue of the output file.
 struct Poster {
     post: mpsc::Sender<Note>,
     rtp: Option<PlayOut>,
@@ -213,10 +214,11 @@ fn play_out(to: SocketAddr, local: Option<SocketAddr>) -> Result<UdpSocket, Real
     open().map_err(|source| RealError::Input { what: what(), source })
 }
 
-/// Returns the local address of a socket that sends to a program at `to`: the address `wanted`, unless it is a loopback
-/// address that cannot reach `to`, because `to` is on another host or of the other address family. In that case the
-/// address is unspecified, and only the port of `wanted` is used. If the user gives only a port, `wanted` is a loopback
-/// address.
+/// Returns the local address of a socket that sends to a program at `to`.
+///
+/// If the user gives only a port, `wanted` is a loopback address. Such an address is replaced by the unspecified
+/// address, with the same port, if `to` is not a loopback address or is of the other address family. Without `wanted`,
+/// the address is unspecified and the port is 0, which stands for any free port.
 fn local_for(to: SocketAddr, wanted: Option<SocketAddr>) -> SocketAddr {
     let any: IpAddr = if to.is_ipv6() { Ipv6Addr::UNSPECIFIED.into() } else { Ipv4Addr::UNSPECIFIED.into() };
     let leads_there =

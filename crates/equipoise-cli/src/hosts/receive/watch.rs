@@ -1,5 +1,5 @@
-//! The main thread of `equipoise receive`: sums up the events of the server, prints them, and writes them to the
-//! outputs.
+//! The main thread of `equipoise receive`: sums up the server's events for each interval and each session, and prints
+//! and writes the sums.
 
 use std::collections::BTreeMap;
 use std::io::Write as _;
@@ -48,7 +48,7 @@ struct IntervalLine<'a> {
 /// A message from the server's thread to the main thread.
 pub(super) enum Note {
     Opened(Time, Session),
-    /// An event of a session, or of one of its paths if the session has several paths.
+    /// An event of a session, or of one of the paths of a multipath session.
     Event(Time, u64, Option<PathId>, Event),
     Payload(u64, Given),
     Ended(Time, u64, End),
@@ -74,7 +74,7 @@ struct Live {
     tally: Tally,
 }
 
-/// The outputs to which the main thread reports events.
+/// The outputs to which the main thread writes the results.
 pub(super) struct Outputs {
     pub(super) screen: Screen,
     pub(super) json: Option<Writer>,

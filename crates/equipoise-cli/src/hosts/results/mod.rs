@@ -103,7 +103,7 @@ impl End {
     }
 }
 
-/// The sums over all sessions of one direction, for one interval or for the whole run.
+/// The sums of one session, or of all sessions of one direction, for one interval or for the whole run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
 pub(crate) struct Sum {
     pub(crate) rate_bps: f64,

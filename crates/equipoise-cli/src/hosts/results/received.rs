@@ -16,9 +16,8 @@ pub(crate) struct ReceiveInterval {
     pub(crate) rate_bps: f64,
     pub(crate) packets: u64,
     pub(crate) bytes: u64,
-    /// Mean over the packets of the difference "arrival time minus sending time", minus this difference of the
-    /// session's first packet. Without the subtraction, the value would include the offset between the two hosts'
-    /// clocks.
+    /// Mean delay of the packets, minus the delay of the session's first packet. The subtraction cancels the offset
+    /// between the two hosts' clocks.
     pub(crate) shown_delay_mean_s: Option<f64>,
     /// Delay above the smallest delay that the session has had so far: the mean, and the 50th, 95th and 99th
     /// percentiles.
@@ -32,7 +31,7 @@ pub(crate) struct ReceiveInterval {
     /// before and have now arrived. Omitted for the values of a path.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) packets_lost: Option<u64>,
-    /// The values of each path, by the sender's number of the path, if the session has several paths.
+    /// The values of each path of a multipath session, by the sender's number of the path.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub(crate) paths: BTreeMap<u16, ReceiveInterval>,
     #[serde(skip)]
@@ -94,8 +93,7 @@ pub(crate) struct ReceiveEnd {
     /// Number of packets whose payload was not written because the output file, or the program that reads it, stalled.
     pub(crate) payload_dropped: u64,
     pub(crate) ignored: BTreeMap<&'static str, u64>,
-    /// Number of packets that arrived on each path, by the sender's number of the path, if the session has several
-    /// paths.
+    /// Number of packets that arrived on each path of a multipath session, by the sender's number of the path.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub(crate) packets_by_path: BTreeMap<u16, u64>,
 }

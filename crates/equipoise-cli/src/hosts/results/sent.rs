@@ -14,17 +14,17 @@ pub(crate) struct SendInterval {
     /// Rate at which IP packets were sent in the interval, and rate that was allowed at the end of the interval.
     pub(crate) rate_bps: f64,
     pub(crate) target_rate_bps: Option<f64>,
-    /// Longest time, in s, for which the payload of a packet was queued before the packet was sent in this interval.
+    /// Longest queueing time, in s, of the payload of a packet that was sent in this interval.
     pub(crate) waited_max_s: f64,
-    /// Mean of the delay that the controller uses, according to the last report of the interval; `null` without a
-    /// report.
+    /// Mean of the delay that the controller uses, according to the last report of the interval; `null` if there is no
+    /// report, or if the report contains no delay.
     pub(crate) delay_mean_s: Option<f64>,
     pub(crate) delay_deviation_s: Option<f64>,
     pub(crate) round_trip_s: Option<f64>,
     /// Share of packets lost, from 0 to 1, according to the last report.
     pub(crate) fraction_lost: Option<f64>,
-    /// Share of the arrived packets that had an ECN mark, from 0 to 1, according to the last report. Omitted without
-    /// ECN.
+    /// Share of marked packets among the ECN-capable packets that arrived, from 0 to 1, according to the last report.
+    /// Omitted if no such packet arrived.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) fraction_marked: Option<f64>,
     pub(crate) packets: u64,
@@ -33,10 +33,10 @@ pub(crate) struct SendInterval {
     pub(crate) packets_lost: u64,
     pub(crate) reports: u64,
     pub(crate) decided_by: Option<&'static str>,
-    /// The name of the circuit breaker that had stopped the media at the end of the interval; `null` if media may be
+    /// The name of the circuit breaker that keeps the media stopped at the end of the interval; `null` if media may be
     /// sent.
     pub(crate) stopped_by: Option<&'static str>,
-    /// The values of each path, if the session has several paths.
+    /// The values of each path of a multipath session; omitted for other sessions.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub(crate) paths: Vec<SendPathInterval>,
 }
@@ -74,12 +74,12 @@ pub(crate) struct SendEnd {
     pub(crate) bytes_sent: u64,
     /// Number of sent packets that had not arrived according to the last report.
     pub(crate) packets_lost: Option<u64>,
-    /// Mean delay, in s: over all reports that contain a delay or, if the session has several paths, over the intervals
-    /// with such reports.
+    /// Mean delay, in s, over all reports that contain a delay. In a multipath session, this is the mean of
+    /// `SendInterval::delay_mean_s` over the intervals.
     pub(crate) delay_mean_s: Option<f64>,
     pub(crate) clocks: Option<ClocksCompared>,
-    /// The detected jumps of the offset "receiver's session clock minus sender's session clock": the change of the
-    /// offset at each jump, in s. Negative if the offset fell.
+    /// The detected jumps, in s, of the offset between the session clocks, the receiver's minus the sender's. Negative
+    /// if the offset fell.
     pub(crate) clock_steps: Vec<f64>,
     /// Number of detected steps of this host's wall clock. The measured delays do not depend on this clock.
     pub(crate) wall_clock_steps: u64,
@@ -97,9 +97,10 @@ pub(crate) struct SendEnd {
     /// Number of key frames that the receiver requested.
     pub(crate) key_frames_wanted: u64,
     pub(crate) ignored: BTreeMap<&'static str, u64>,
-    /// Number of datagrams that this host's kernel refused to send; `null` if the session failed.
+    /// Number of datagrams that this host could not send; `null` if the session failed.
     pub(crate) datagrams_unsent: Option<u64>,
-    /// Number of audio packets from another program, and their bytes. The other counts include them.
+    /// Number of audio packets from another program that were queued for sending, and their bytes. The other counts
+    /// include them.
     pub(crate) audio_packets: u64,
     pub(crate) audio_bytes: u64,
     /// Number of packets from another program that were dropped before they reached the session, because the queue to
@@ -109,7 +110,7 @@ pub(crate) struct SendEnd {
     /// because its queue was full.
     pub(crate) payload_expired: u64,
     pub(crate) ended_by_peer: bool,
-    /// The totals of each path, if the session has several paths.
+    /// The totals of each path of a multipath session; omitted for other sessions.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub(crate) paths: Vec<SendPathEnd>,
 }
@@ -155,11 +156,11 @@ pub(crate) struct SendTally {
     pub(crate) now: SendInterval,
     pub(crate) end: SendEnd,
     delays: (f64, u64),
-    /// The sums of each path, in order of the path numbers; empty for a session with a single path.
+    /// The sums of each path, in order of the path numbers; empty if the session is not multipath.
     paths: Vec<PathTally>,
 }
 
-/// Sums up the events of one path of a session that has several paths.
+/// Sums up the events of one path of a multipath session.
 #[derive(Debug)]
 struct PathTally {
     name: String,
@@ -169,7 +170,7 @@ struct PathTally {
 }
 
 impl SendTally {
-    /// Creates the sums for a session with the paths `paths`. The list is empty for a session with a single path.
+    /// Creates the sums for a session with the paths `paths`. The list is empty if the session is not multipath.
     pub(crate) fn of(paths: &[String]) -> Self {
         let path = |name: &String| {
             let (name, tally) = (name.clone(), Self::default());

@@ -67,12 +67,13 @@ struct StreamEnd {
 struct Start {
     version: &'static str,
     peer: SocketAddr,
-    /// The local address; `null` with several sessions or several paths, because each has its own address.
+    /// The local address; `null` with several sessions or with `--path`, because each session or path has its own
+    /// address.
     local: Option<SocketAddr>,
     /// Number of sessions in each direction; omitted for a single session in which this end sends.
     #[serde(skip_serializing_if = "Option::is_none")]
     sessions: Option<Sessions>,
-    /// The paths and their scheduler, if the session has several paths.
+    /// The paths and, in `split`, the name of their scheduler; both are omitted without `--path`.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     paths: Vec<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -80,12 +81,12 @@ struct Start {
     encrypted: bool,
     controller: String,
     target_delay_s: Option<f64>,
-    /// The kind of delays that the controller uses: `queueing`, `one-way` or `estimated`.
+    /// The kind of delays that the controller uses: `queueing`, `one-way` or `estimated one-way`.
     delay: &'static str,
     packet_size_bytes: u64,
     report_interval_s: f64,
     payload: &'static str,
-    /// The source of the packets' timestamps; `null` if several sockets are used.
+    /// The source of the packets' timestamps; `null` with several sessions or with `--path`.
     timestamps: Option<&'static str>,
 }
 
@@ -119,7 +120,7 @@ pub(crate) fn run(options: &Send) -> Result<Outcome, CliError> {
     let planned = plan(options, &config, &directions, &clock)?;
     let start = start(options, &config, &planned);
     let screen = Screen::new(quiet || stdout_is_taken, &views);
-    // Opened before the sessions, so that nothing has been sent if it fails.
+    // The socket is opened before the sessions, so that nothing has been sent if it cannot be opened.
     let offer = options.rate_socket.as_deref().map(RateSocket::open).transpose()?;
     let (post, queue) = mpsc::channel();
     let (streams, payloads) = streams::open(planned, &post).map_err(RealError::from)?;
@@ -164,7 +165,7 @@ pub(crate) fn run(options: &Send) -> Result<Outcome, CliError> {
 /// Measures the rate that audio uses. The session's remaining rate is available for video.
 struct AudioRate {
     given: Arc<Given>,
-    /// Bytes of headers that are added to each audio packet of the other program.
+    /// Bytes that are added to each audio packet: IP and UDP headers, encryption, and the header extension.
     headers: u64,
     rate: Rate,
     /// Time of the last measurement, and number of audio bytes, including headers, sent until then.
@@ -173,13 +174,14 @@ struct AudioRate {
 
 impl AudioRate {
     fn new(config: &SendConfig, given: Arc<Given>) -> Self {
-        // The session adds a header extension with the sending time, the original sequence number and the original SSRC
-        // to each audio packet: 20 bytes, or 24 bytes if the extension elements have two-byte heads.
+        // The session adds extension elements with the sending time, the original sequence number and the original SSRC
+        // to each audio packet: 20 bytes with padding. If the packet has no header extension, the extension's head adds
+        // 4 bytes.
         let headers = Size::IPV4_UDP + config.overhead() + Size::from_bytes(24);
         Self { given, headers: headers.as_bytes(), rate: Rate::ZERO, measured: None }
     }
 
-    /// Returns the audio rate, which is measured again after each second.
+    /// Returns the audio rate in the last measurement period, which lasts at least 1 s; zero during the first period.
     fn now(&mut self) -> Rate {
         let [packets, bytes] =
             [&self.given.audio_packets, &self.given.audio_bytes].map(|count| count.load(Ordering::Relaxed));

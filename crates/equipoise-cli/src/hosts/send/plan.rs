@@ -105,8 +105,8 @@ pub(super) fn controller(options: &Send, packet: Size) -> Result<BoxedController
     entry.build(&parameters, packet).map_err(|source| failed(options, source))
 }
 
-/// Returns the function that creates the controller of each path. It is used only with per-packet feedback, with which
-/// each path has its own controller.
+/// Returns the function that creates the controller of each path. The session uses the returned function only if the
+/// controller needs per-packet reports, because only then does each path have its own controller.
 pub(super) fn laws(options: &Send, packet: Size) -> Result<PathLaws, RealError> {
     if options.bitrate.is_some() {
         // With a constant rate, all paths share one controller, so no further controllers are created.

@@ -26,7 +26,8 @@ pub(super) enum Planned {
 /// The socket, or the paths, through which a session sends its packets.
 pub(super) enum Source {
     Socket(Socket),
-    /// Several paths, and the function that creates the controller of each path if each path has its own controller.
+    /// One or more paths, and the function that creates the controller of each path if each path has its own
+    /// controller.
     Paths(Clock, Multipath, PathLaws),
 }
 
@@ -58,7 +59,7 @@ impl Source {
 }
 
 impl Planned {
-    /// Returns the session's socket; `None` if the session has several sockets.
+    /// Returns the session's socket; `None` if the session sends over paths, each of which has its own socket.
     pub(super) const fn socket(&self) -> Option<&Socket> {
         match self {
             Self::Send(_, _, Source::Socket(socket)) | Self::Fetch(_, socket) => Some(socket),
@@ -142,7 +143,7 @@ fn panicked() -> NetError {
     NetError::Panicked { name: "opening".to_owned() }
 }
 
-/// Ends all sessions, and returns the counters that each session's thread kept, or its error.
+/// Ends all sessions. Returns for each session the counters of its thread, or the session's error.
 pub(super) fn stop(streams: Vec<Stream>) -> Vec<Result<HostStats, NetError>> {
     streams.iter().for_each(Stream::request_stop);
     streams.into_iter().map(Stream::stop).collect()

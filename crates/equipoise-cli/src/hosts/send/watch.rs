@@ -60,8 +60,8 @@ struct StreamLine {
 }
 
 impl Watch {
-    /// Creates the sums for sessions with the directions `directions`, which begin now. If `start` lists paths, the
-    /// sending session uses them.
+    /// Creates the sums for sessions with the directions `directions`, and announces the sessions to the views. If
+    /// `start` lists paths, there is only one session, and it uses them.
     pub(super) fn new(directions: &[Direction], start: &Start, interval: Span, outputs: Outputs) -> Self {
         let paths = &start.paths;
         let tally = |direction: &Direction| match direction {
@@ -182,8 +182,8 @@ impl Watch {
         }
     }
 
-    /// Adds the counters of each session's host thread to the session's totals. `hosts` is in the order of the
-    /// sessions.
+    /// Adds the counters of the host threads, and the number of steps of the wall clock, to the totals of the sessions
+    /// in which this host sends. `hosts` is in the order of the sessions.
     pub(super) fn add(&mut self, hosts: &[Result<HostStats, NetError>], wall_clock_steps: u64) {
         for ((_, tally), host) in self.each.iter_mut().zip(hosts) {
             if let Tally::Sent(tally) = tally {
@@ -193,8 +193,8 @@ impl Watch {
         }
     }
 
-    /// Ends all sessions at the time `end`, and prints and writes the results. `given` counts the packets from other
-    /// programs.
+    /// Ends the sums of all sessions at `end`, a time since the start of the run, and prints and writes the results.
+    /// `given` counts the packets from other programs.
     pub(super) fn finish(self, start: Start, (end, given): (Span, &Given), delay: DelayKind) -> Result<(), CliError> {
         let is_one = self.is_one();
         let Outputs { screen, json, views } = self.outputs;

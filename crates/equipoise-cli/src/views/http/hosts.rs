@@ -16,9 +16,9 @@ impl Hosts {
 
     /// Whether a request for `host` that arrived at the address `local` is meant for this server.
     ///
-    /// An IP address of this server is always accepted. A name is not accepted, because the owner of any domain can let
-    /// it resolve to this server's address. Two names are exceptions: `localhost` on the loopback interface, and the
-    /// name that the user gave.
+    /// The port must be that of `local`. The IP address `local` is accepted, and so is any loopback address if `local`
+    /// is one. A name is not accepted, because the owner of any domain can let it resolve to this server's address. Two
+    /// names are exceptions: `localhost` on the loopback interface, and the name that the user gave.
     pub(super) fn is_ours(&self, host: &str, local: SocketAddr) -> bool {
         let (name, port) = match host.rsplit_once(':') {
             Some((name, port)) if !port.contains(']') => (name, port.parse().ok()),

@@ -32,8 +32,9 @@ const MOST_FOLLOWERS: usize = 16;
 const PATIENCE: Duration = Duration::from_secs(5);
 /// Interval at which a waiting thread checks whether it must end.
 const LOOK: Duration = Duration::from_millis(100);
-/// Maximum time for which the end of the server waits until the pages have received the last events. Most pages receive
-/// them at once. On a busy machine, the connections' threads may have to wait, because their priority is low.
+/// Maximum time for which the server, when it is dropped, waits until the pages have received the last events. Most
+/// pages receive them at once. On a busy machine, the connections' threads may have to wait, because their priority is
+/// low.
 const FAREWELL: Duration = Duration::from_secs(3);
 /// The server sends a line to a page after this time without events, to show that the server is still running.
 const HEARTBEAT: Duration = Duration::from_secs(10);
@@ -113,8 +114,7 @@ fn listen(listener: &TcpListener, served: &Served) {
     super::yield_to_others();
     while !served.stop.load(Ordering::Relaxed) {
         let Ok((stream, _)) = listener.accept() else {
-            // Either no connection is pending, or this host has no free file descriptor. In both cases the thread waits
-            // and tries again.
+            // For example, no connection is pending, or no file descriptor is free. The thread waits and tries again.
             thread::sleep(LOOK / 4);
             continue;
         };
@@ -265,8 +265,8 @@ fn follow(stream: &TcpStream, served: &Served) -> io::Result<()> {
                     push(&mut text, &line);
                 }
             }
-            // The server is to end. Its last events may have been put into the queue after the timeout, so they are
-            // sent before the connection is closed.
+            // The server must end. The run's last events may have been put into the queue after the timeout, so they
+            // are sent before the connection is closed.
             Err(RecvTimeoutError::Timeout) if served.stop.load(Ordering::Acquire) => {
                 for line in news.try_iter() {
                     push(&mut text, &line);

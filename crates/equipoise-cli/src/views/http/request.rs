@@ -4,7 +4,7 @@ use httparse::{EMPTY_HEADER, Status};
 
 use super::answer::Answer;
 
-/// Maximum size of a request, in bytes. Our choice: the requests of browsers have 1 or 2 kB.
+/// Maximum size of a request, in bytes. Our choice: several times the 1 to 2 kB of a browser's request.
 pub(super) const MOST: usize = 8192;
 /// Maximum number of headers in a request.
 const MOST_HEADERS: usize = 64;
@@ -55,7 +55,8 @@ pub(super) fn parse(bytes: &[u8]) -> Read<'_> {
             name if name.eq_ignore_ascii_case("sec-fetch-site") => &mut found.site,
             _ => continue,
         };
-        // A header that appears twice is refused, because another program might use the other of the two values.
+        // If one of these headers appears twice, the request is refused, because another program might use the other
+        // value.
         if place.replace(value.trim()).is_some() {
             return Read::Wrong(Answer::MALFORMED);
         }

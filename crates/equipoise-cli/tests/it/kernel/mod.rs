@@ -24,7 +24,8 @@ fn is_registered() -> bool {
     names.split_whitespace().any(|name| name == "symbiosis")
 }
 
-/// Waits until `symbiosis` is unregistered. This happens shortly after its last user has released it.
+/// Waits until `symbiosis` is unregistered. This happens shortly after the loading process or `kernel unload` has
+/// ended.
 fn goes() {
     eventually("symbiosis is gone", || (!is_registered()).then_some(()));
 }
@@ -144,7 +145,8 @@ fn a_live_run_that_wants_it_loads_it_and_takes_it_away_again() {
     assert!((0.2 * LINK_BPS..LINK_BPS).contains(&goodput), "{flow}");
 }
 
-/// If it fails, users without the permission, or with an older kernel, see only an error number.
+/// If it fails, users without the permission, or with a kernel without type information (BTF), see only an error
+/// number.
 #[test]
 fn what_is_missing_is_named_with_the_way_out() {
     let _machine = Machine::alone();

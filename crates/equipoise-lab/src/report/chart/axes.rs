@@ -77,8 +77,8 @@ fn numbers(chart: &Chart, area: &Area<'_>) -> String {
     ticks.iter().enumerate().map(tick).collect()
 }
 
-/// Returns the smallest n for which labels of this width fit if only every n-th position has a label. `room` is the
-/// width available per position.
+/// Returns the smallest n for which all labels fit if only every n-th position has a label. `width` is the width of the
+/// widest label with the gap to the next label. `room` is the width available per position.
 fn fitting(width: f64, room: f64) -> usize {
     (width / room.max(1e-3)).ceil().clamp(1.0, 1e3) as usize
 }

@@ -2,8 +2,8 @@
 //!
 //! Colours are CSS variables of the page, so the same SVG is used for light mode, dark mode and print. The lines of the
 //! SVG are in the units of the axes: the page's script reads the values from the lines, and zooms by changing their
-//! transformation. The legend is HTML below the SVG, so that it wraps on a narrow screen. The modules `axes`, `shapes`
-//! and `marks` draw the parts of the SVG.
+//! transformation. The legend is HTML below the SVG, so that it wraps on a narrow screen. This module draws the shades;
+//! the modules `axes`, `shapes` and `marks` draw the other parts of the SVG.
 
 use super::area::{Area, FORMS, HEIGHT, WIDTHS};
 use super::marks::MOST_NAMED_MARKS;
@@ -14,11 +14,11 @@ use super::{axes, marks, shapes};
 use crate::report::escape;
 
 const SHADE_OPACITY: f64 = 0.6;
-/// Height below the plot area for the numbers of the horizontal axis, in pixels.
+/// Height below the plot area for the labels of the horizontal axis, in pixels.
 const BELOW: f64 = 24.0;
 
 impl Chart {
-    /// Returns the chart as an SVG that fills the width of the page, followed by its legend.
+    /// Returns the chart as an SVG that fills the available width, followed by the chart's legend.
     pub fn to_html(&self) -> String {
         let area = Area::of(self);
         let (id, zoom) = (&self.id, if self.is_of_lines() { " data-zoom" } else { "" });
@@ -34,7 +34,7 @@ impl Chart {
         )
     }
 
-    /// Whether the chart has only lines, bands and points, so that the reader can zoom into a range of it.
+    /// Whether the chart has only lines, steps, bands and points. The reader can zoom into such a chart.
     fn is_of_lines(&self) -> bool {
         self.layers.iter().all(|layer| !matches!(layer.shape, Shape::Box(..) | Shape::Estimate { .. }))
     }
@@ -230,7 +230,8 @@ mod tests {
         assert_eq!(gap, [vec![vec![(0.0, 5.0), (4.0, 5.0)], vec![(6.0, 2.0), (8.0, 2.0), (8.0, 2.0)]]]);
     }
 
-    /// If it fails, a chart of a long run has too many points for a browser on a phone, or fewer than 1000 points.
+    /// If it fails, a chart of a long run has too many points for a browser on a phone, or fewer than 1000
+    /// points, which are too few.
     #[test]
     fn a_chart_has_a_few_thousand_points_at_most() {
         let points: Vec<_> = (0..200_000u32).map(|at| (f64::from(at) / 2e4, f64::from(at % 997) / 100.0)).collect();
@@ -268,7 +269,7 @@ mod tests {
         );
     }
 
-    /// Whether all tags of a document are closed in the correct order.
+    /// Whether a document's tags are closed in the correct order, without stray quotes and angle brackets.
     fn is_balanced(document: &str) -> bool {
         let mut open = Vec::new();
         for tag in document.split('<').skip(1) {

@@ -4,7 +4,7 @@ use super::area::{Area, FORMS, HEIGHT, LETTER_WIDTH, TEXT_SIZE, WIDTHS, line_swa
 use super::points::Digits;
 use super::{Chart, Mark};
 
-/// If there are more vertical marks than this, they share one entry in the legend.
+/// If there are more vertical marks than this, they have no labels and share one entry in the legend.
 pub(super) const MOST_NAMED_MARKS: usize = 12;
 const COLOR: &str = "var(--mark)";
 const LINE_WIDTH: f64 = 1.5;
@@ -28,8 +28,8 @@ fn line(mark: &Mark, path: &str) -> String {
     format!("<path d=\"{path}\" stroke=\"{COLOR}\" stroke-width=\"{LINE_WIDTH}\" stroke-dasharray=\"{dash}\"/>")
 }
 
-/// Returns the labels of all marks. A horizontal mark has its label at the right end of its line, a vertical mark above
-/// the plot area.
+/// Returns the labels of all marks that lie within the axes. A horizontal mark has its label at the right end of its
+/// line, a vertical mark above the plot area.
 pub(super) fn labels(chart: &Chart, area: &Area<'_>) -> String {
     let seen: Vec<_> = chart.horizontals.iter().filter(|mark| chart.y.contains(mark.at)).collect();
     let heights: Vec<_> = seen.iter().map(|mark| area.y(mark.at) - ABOVE / 2.0).collect();
@@ -42,7 +42,7 @@ pub(super) fn labels(chart: &Chart, area: &Area<'_>) -> String {
     across + &up.collect::<String>()
 }
 
-/// Returns the labels of the vertical marks in a plot of this width.
+/// Returns the labels of the vertical marks in a plot of this width; empty if there are more than `MOST_NAMED_MARKS`.
 fn above(chart: &Chart, area: &Area<'_>, form: &str, width: f64) -> String {
     if chart.verticals.len() > MOST_NAMED_MARKS {
         return String::new();
@@ -72,8 +72,8 @@ fn above(chart: &Chart, area: &Area<'_>, form: &str, width: f64) -> String {
     words.collect()
 }
 
-/// Whether, in a plot of this width, labels of vertical marks would overlap or one label would take more than half of
-/// the width, so that numbers replace the labels.
+/// Whether numbers replace the labels of vertical marks in a plot of this width. This is so if labels would overlap, or
+/// if one label would take more than half of the width.
 pub(super) fn are_numbered(chart: &Chart, area: &Area<'_>, width: f64) -> bool {
     let mut right = f64::NEG_INFINITY;
     chart.verticals.iter().any(|mark| {

@@ -19,11 +19,11 @@ pub struct Chart {
     pub x: Axis,
     /// The vertical axis.
     pub y: Axis,
-    /// Names at the positions 1, 2 and so on of the horizontal axis, which replace numbers; empty if the axis shows
-    /// numbers.
+    /// Names shown at the positions 1, 2 and so on of the horizontal axis; empty if the axis shows its values.
     pub categories: Vec<String>,
-    /// The layers of the chart. Bands are drawn first, then solid lines, then dashed lines, then symbols and boxes.
-    /// Within each of these groups, later layers are drawn above earlier ones.
+    /// The layers of the chart. Bands with a solid edge are drawn first, then bands with a dashed edge, solid lines,
+    /// dashed lines, and finally symbols and boxes. Within each of these groups, later layers are drawn above earlier
+    /// ones.
     pub layers: Vec<Layer>,
     /// Horizontal lines at values of the vertical axis, labelled at the right edge.
     pub horizontals: Vec<Mark>,
@@ -128,8 +128,8 @@ pub struct Shade {
 }
 
 impl Axis {
-    /// Returns an axis that can always be drawn, whatever `min` and `max` are: the axis has finite limits, and is long
-    /// enough for the precision of a float.
+    /// Returns an axis that can always be drawn, whatever `min` and `max` are: the axis has finite limits, and is so
+    /// long that floats can distinguish the values on it.
     pub fn new(label: &'static str, min: f64, max: f64) -> Self {
         /// Largest limit and shortest length of an axis. With these bounds, differences of limits stay finite, and
         /// fractions of a length stay above zero.

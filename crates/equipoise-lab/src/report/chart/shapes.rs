@@ -18,7 +18,7 @@ const INTERVAL_WIDTH: f64 = 1.2;
 /// Half the width of a box, and half the width of the bar at the end of a whisker, in units of the horizontal axis.
 const HALF_BOX: f64 = 0.25;
 const HALF_END: f64 = 0.12;
-/// Half the length of the arms of a cross, in pixels.
+/// Half the width, and half the height, of the cross at the mean of a box plot, in pixels.
 const ARM: f64 = 5.0;
 
 /// Returns all lines, steps and bands of a chart in the units of its axes. Bands are drawn below lines, and solid lines
@@ -96,7 +96,7 @@ fn stroke(path: &str, attributes: &str, Style { color, dash, width }: Style) -> 
     format!("<path{attributes} d=\"{path}\" stroke=\"{color}\" stroke-width=\"{width}\"{dash}/>")
 }
 
-/// Returns a path through all points, and a path of only those points that have no neighbour.
+/// Returns a path through all measured points, and a path of only those that have no measured neighbour.
 fn joined(digits: &Digits<'_>, points: &[(f64, f64)]) -> (String, String) {
     let (mut path, mut alone) = (String::new(), String::new());
     for part in points.split(|point| !point.is_measured()).filter(|part| !part.is_empty()) {
@@ -162,15 +162,16 @@ impl Look {
     }
 }
 
-/// Returns a symbol at the position of two values. The shape of the symbol does not depend on the width of the plot.
+/// Returns a symbol at the position of the point (`x`, `y`). The shape of the symbol does not depend on the width of
+/// the plot.
 fn place(area: &Area<'_>, x: f64, y: f64, sign: &str) -> String {
     let (left, top) = (area.x(x), area.y(y));
     format!("<svg class=\"sign\" x=\"{left:.2}%\" y=\"{top:.1}\" data-at=\"{x}\" data-value=\"{y}\">{sign}</svg>")
 }
 
 /// Returns the symbol of a single value, drawn around the origin. Each dash pattern of `variant_style` has its own
-/// shape, so that layers with different dash patterns differ not only in colour. All other dash patterns have the shape
-/// of a cross.
+/// shape, so that layers with different dash patterns differ not only in colour. A cross is the shape of the last of
+/// these dash patterns, and of all dash patterns that `variant_style` does not use.
 fn sign(Look { style, radius: r, width, is_filled }: Look) -> String {
     let fill = if is_filled { style.color } else { "none" };
     let look = format!("fill:{fill};stroke:{};stroke-width:{width}", style.color);
@@ -184,7 +185,8 @@ fn sign(Look { style, radius: r, width, is_filled }: Look) -> String {
     format!("<path d=\"{path}\" style=\"{look}\"/>")
 }
 
-/// Returns a drawing with a text of its values, which a browser shows when the pointer is on the drawing.
+/// Returns a drawing with a text of its values. The page's script shows this text among the chart's values. Without
+/// scripts, the browser shows it when the pointer is on the drawing.
 fn titled(words: &str, drawing: &str) -> String {
     format!("<g class=\"titled\"><title>{}</title>{drawing}</g>", escape(words))
 }

@@ -14,8 +14,8 @@ const POINT_WIDTH: f64 = 4.5;
 /// Distance between the vertical axis and its numbers, and minimum distance between two numbers of the horizontal axis,
 /// in pixels.
 pub(super) const NUMBER_GAP: f64 = 8.0;
-/// Minimum length of an axis with enough space, in steps between ticks. With this minimum, the axis is shorter than ten
-/// steps.
+/// Minimum length of an axis, in steps between ticks, if there is enough space for the labels. With this minimum, the
+/// axis is shorter than ten steps.
 pub(super) const FEWEST_STEPS: f64 = 4.0;
 
 /// Width to the left of the plot area that the numbers of the vertical axis need, in pixels.
@@ -24,8 +24,9 @@ pub(super) fn room_for_numbers(axis: &Axis) -> f64 {
     widest + NUMBER_GAP
 }
 
-/// Returns ticks at multiples of a step within an axis. The step is 1, 2 or 5 times a power of ten, so that the axis is
-/// `fewest` to 2.5 times `fewest` steps long. A logarithmic axis has a tick at every power of ten.
+/// Returns ticks at multiples of a step within an axis. The step is 1, 2 or 5 times a power of ten. It is the largest
+/// such step for which the axis is at least `fewest` steps long. The axis is then shorter than 2.5 times `fewest`
+/// steps. A logarithmic axis has a tick at every power of ten.
 pub(super) fn ticks(axis: &Axis, fewest: f64) -> Vec<Tick> {
     /// Tolerance for rounding errors, as a share of a step.
     const ROUNDING: f64 = 1e-6;

@@ -7,7 +7,7 @@ use super::super::{Choice, CoupledFlow, Flow, Problem, ScenarioError};
 use super::{Check, LARGEST_PACKET};
 
 impl Check<'_> {
-    /// Checks the group of a session over one path, and the session's share of the group's rate.
+    /// Checks the group of a session over one path, and the session's priority and coupling in the group.
     pub(super) fn coupled(&self, raw: &RawFlow, controller: &Choice) -> Result<Option<CoupledFlow>, ScenarioError> {
         let Some(group) = &raw.group else { return Ok(None) };
         let given = group.get_ref();

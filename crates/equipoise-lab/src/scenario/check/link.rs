@@ -89,8 +89,9 @@ impl Check<'_> {
             self.link_steps(keys.steps, duration, |step| Some(("loss", step.loss.as_ref()?)))?;
         let initial = match (keys.loss, keys.loss_burst) {
             (None, None) if steps.is_empty() => Loss::None,
-            // A random number is drawn for every packet, even for packets before the first step. The n-th packet
-            // therefore uses the n-th random number in simulated and in live runs, and is lost in both or in neither.
+            // Not `Loss::None`, so that a random number is drawn even for packets before the first step. The n-th
+            // packet then uses the n-th random number, although the number of packets before the step may differ
+            // between a simulated and a live run. At the same loss share, both runs lose the same packets.
             (None, None) => Loss::Random(Share::NONE),
             (Some(share), None) => Loss::Random(self.quantity::<Share>("loss", share)?),
             (None, Some(bursts)) => Loss::Burst(self.quantity::<GilbertElliott>("loss_burst", bursts)?),
@@ -274,7 +275,8 @@ impl Aqm<'_, '_> {
         let interval = self.get("interval", usual.interval)?;
         let codel = Codel { target: self.get("target", usual.target)?, interval };
         // CoDel tolerates a standing delay up to the target, and the interval covers the usual round-trip times (RFC
-        // 8289, Sec. 4.2, 4.3). A target above the interval is therefore a mistake.
+        // 8289, Sec. 4.2, 4.3). A target above the interval would permit a standing delay longer than a
+        // round-trip time, and is therefore a mistake.
         if codel.target > interval {
             return Err(self.check.wrong(
                 "aqm",

@@ -34,15 +34,16 @@ const MOST_LINKS: usize = 64;
 const MOST_PATHS: usize = 64;
 const MOST_FLOWS: usize = 256;
 const MOST_NAME: usize = 40;
-/// Minimum packet size of a session. The IP, UDP and RTP headers with the sending time take 56 bytes, so at least 44
-/// bytes of each packet are media.
+/// Minimum packet size of all flows except background traffic. In a session over one path, the IP, UDP and RTP headers
+/// with the sending time take 56 bytes, so at least 44 bytes of each full packet are media.
 const SMALLEST_PACKET: Size = Size::from_bytes(100);
-/// Minimum packet size of background traffic. Such a packet contains no media, only a header and a sending time.
+/// Minimum packet size of background traffic. It can be smaller, because only the headers with the sending time (56
+/// bytes) must fit into a packet. The rest of the packet is padding without media.
 const SMALLEST_BACKGROUND_PACKET: Size = Size::from_bytes(64);
 /// Maximum packet size: the payload of an Ethernet frame, so that no packet is fragmented.
 const LARGEST_PACKET: Size = Size::from_bytes(1500);
-/// The shortest report interval that a scenario can have. At 1.6 Mbit/s, two packets of 1000 bytes are sent in this
-/// time.
+/// The shortest report interval that a scenario can have. A report over a shorter interval would cover too few packets:
+/// at 1.6 Mbit/s, only two packets of 1000 bytes are sent in 10 ms.
 const SHORTEST_INTERVAL: Span = Span::from_millis(10);
 
 /// Maximum number of samples of each connection, link and receiver in a run.
@@ -343,7 +344,7 @@ impl Check<'_> {
         Ok(Rtcp { sender: name(&raw.sender), receiver: name(&raw.receiver), seed: raw.seed })
     }
 
-    /// Checks what a flow over one path sends.
+    /// Checks the kind of a flow over one path, such as a session or a TCP connection, and the settings of this kind.
     fn kind(
         &self,
         raw: &RawFlow,
@@ -436,7 +437,8 @@ impl Check<'_> {
             None => return Ok(None),
             Some(given) => Some(given.get_ref()),
         };
-        // The format `twcc` has finer arrival times, and the format `rfc8888` has congestion marks.
+        // By default, a session that uses ECN reports in the format `rfc8888`, because only this format has congestion
+        // marks. Other sessions use the format `twcc`, because its arrival times are finer.
         let format = match self.word("format", given.and_then(|given| given.format.as_ref()), &["rfc8888", "twcc"])? {
             Some("rfc8888") => Format::CongestionFeedback,
             Some(_) => Format::TransportWide,
@@ -458,7 +460,8 @@ impl Check<'_> {
         Ok(Some(Reporting { format, interval }))
     }
 
-    /// Checks the playout link, at which a session leaves the network.
+    /// Checks the playout link, whose queue is the playout buffer of a session's receiver. The session leaves the
+    /// network before this link.
     fn playout(&self, raw: &RawFlow, path: &[usize], scenario: &Scenario) -> Result<Option<usize>, ScenarioError> {
         let Some(name) = &raw.playout else { return Ok(None) };
         let is_it = |link: &&usize| scenario.links.get(**link).is_some_and(|link| link.name == *name.get_ref());

@@ -13,7 +13,8 @@ pub struct Case {
     pub name: &'static str,
     /// The title of the case.
     pub title: &'static str,
-    /// The variants of the case; a quick run uses only the first one, and the variant with which its bars compare it.
+    /// The variants of the case. A quick run uses only the first variant and, if bars compare this variant with another
+    /// one, the other variant.
     pub variants: Vec<Variant>,
 }
 
@@ -81,8 +82,8 @@ const MEDIA_BPS: f64 = 1.5e6;
 /// Length of the windows in which a rate must be reached, in seconds. Our choice: a window contains several video
 /// frames, because a single frame does not determine a rate.
 const WINDOW_S: f64 = 0.5;
-/// Length of the windows in which a rate must be reached at the start of a flow, in seconds. The window is not longer
-/// than ten round trips, which take at least 0.2 s.
+/// Length of the windows in which a rate must be reached in the case `start`, in seconds. The bars of this case allow
+/// 1 s plus ten round trips. The window is not longer than these ten round trips, which take at least 0.2 s.
 const START_WINDOW_S: f64 = 0.2;
 
 /// Returns all cases.
@@ -112,8 +113,9 @@ fn of_rfc8867(case: &'static rfc8867::Case) -> Case {
     Case { name: case.number, title: case.title, variants: case.variants.iter().map(variant).collect() }
 }
 
-/// Returns the bars of a variant of RFC 8867. Variants with jitter, variants that use UDP instead of link steps, and
-/// the cases of Sec. 6 have no bars here; they are only compared between control laws.
+/// Returns the bars of a variant of RFC 8867. Three kinds of variants have no bars here, and are only compared between
+/// control laws: variants with jitter, variants whose capacity is changed by UDP traffic instead of steps of the link
+/// rate, and the cases of Sec. 6.
 fn asked(case: &str, variant: &str) -> Vec<Bar> {
     match (case, variant) {
         ("5.1", "50ms-link") => one_flow(0.030),
@@ -158,8 +160,8 @@ fn asked(case: &str, variant: &str) -> Vec<Bar> {
     }
 }
 
-/// Share of the usable capacity that the forward flow of case 5.3 receives while reverse media fill the opposite
-/// direction.
+/// Share of the usable capacity that the forward flow of case 5.3 receives from 35 to 70 s. In this time, the reverse
+/// direction has its lowest capacity, which the reverse media fill; in the reference variant, it is unlimited.
 const FORWARD: Measure = Measure::Used { flow: 0, from_s: 35.0, until_s: 70.0 };
 
 fn queue_p95(most_s: f64) -> Bar {
@@ -209,7 +211,8 @@ fn come(flow: usize, at: u32, share_bps: f64, flows: &'static [usize]) -> Vec<Ba
     ]
 }
 
-/// Returns the bar on the rate of media relative to an equal share of 2 Mbit/s, measured while both flows send.
+/// Returns the bar on the rate of media relative to 1 Mbit/s, which is an equal share of the link's 2 Mbit/s. The rate
+/// is measured while both flows send.
 fn equal_share((least, most): (f64, f64)) -> Bar {
     let measure = Measure::Rate { from_s: 5.0, until_s: 119.0, over_bps: 1e6 };
     bar("equal_share", "of an equal share", Unit::Ratio, Limit::Within(least, most), measure)
@@ -316,8 +319,8 @@ fn policer() -> Case {
     Case { name: "policer", title, variants: vec![Variant { item, bars }] }
 }
 
-/// Returns overrides that set the rate of a link, and the maximum rate of the controller and of the media to `most`
-/// times this rate.
+/// Returns overrides that set the rate of a link to `mbps`, and the maximum rates of the controller and of the media to
+/// `most` times the link's rate.
 fn capacity(mbps: f64, most: f64) -> Vec<Override> {
     let rate = |mbps: f64| format!("{} kbit/s", (mbps * 1000.0).round());
     vec![

@@ -1,5 +1,6 @@
-//! Computes the measures of a run that bars (pass criteria) limit, from every media packet that arrived and from the
-//! run's results. Except for [`Measure::ByPhase`], the time range of a measure does not depend on phases.
+//! Computes the measures of a run that bars (pass criteria) limit, from the media packets that were sent and that
+//! arrived, and from the run's results. Except for [`Measure::ByPhase`], the time range of a measure does not depend on
+//! phases.
 
 use equipoise::units::Span;
 use equipoise_session::Event;
@@ -76,7 +77,7 @@ pub(super) struct Packets {
     flows: Vec<Arrivals>,
 }
 
-/// The media packets of a flow that arrived, in order of time.
+/// The packets that arrived on one flow, in order of time.
 #[derive(Debug, Default)]
 struct Arrivals {
     packets: Vec<Arrival>,
@@ -161,7 +162,7 @@ impl Packets {
     }
 
     /// Whether the 95th percentile of queueing delays is at most `p95_s` in any window of 1 s that starts and ends
-    /// within `within_s` after `at_s`.
+    /// within `within_s` after `at_s`. The windows start every 0.1 s.
     fn is_calm_again(&self, at_s: f64, within_s: f64, p95_s: f64) -> bool {
         let steps = ((within_s - 1.0) * 10.0).max(0.0) as u32;
         let mut ends = (0..=steps).map(|step| at_s + 1.0 + f64::from(step) / 10.0);
@@ -230,7 +231,8 @@ fn by_phase(scenario: &Scenario, packets: &Packets) -> Vec<f64> {
     plan.phases.iter().flat_map(of_phase).collect()
 }
 
-/// Returns the rate that a flow received in a time range, relative to the usable capacity of the flow's bottlenecks.
+/// Returns the rate that a flow received in a time range, relative to the usable capacity of the flow's bottleneck. In
+/// a phase with several bottlenecks, the one with the least usable capacity counts.
 fn used(scenario: &Scenario, packets: &Packets, flow: usize, (from_s, until_s): (f64, f64)) -> Option<f64> {
     let plan = phases::Plan::new(scenario)?;
     let usable = |phase: &phases::Phase| {

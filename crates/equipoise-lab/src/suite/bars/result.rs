@@ -23,8 +23,8 @@ pub struct BarResult {
     pub limit: Limit,
     /// The value of each control law that ran, in the order of the laws.
     pub laws: Vec<LawValue>,
-    /// Whether the mean of our law meets the bar; `null` if our law has no value, if there is no requirement, or if no
-    /// other law ran for a comparison.
+    /// Whether the mean of our law meets the bar; `null` if our law has no value, if there is no requirement, or if the
+    /// bar compares laws and no other law ran.
     pub met: Option<bool>,
     /// For a bar that compares laws: the names of the laws because of which our law fails the bar.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -64,7 +64,7 @@ pub enum Limit {
     AtMost(f64),
     /// The value must be between these two numbers, both included.
     Within(f64, f64),
-    /// The value must be below that of every other law whose rate is not lower by more than 5 %.
+    /// The value must be below that of every other law whose rate is at least 95 % of our law's rate.
     BelowOthers,
     /// The value must not be more than 5 percentage points below that of any other law. Laws whose 95th percentile of
     /// queueing delays is at least twice ours do not count.

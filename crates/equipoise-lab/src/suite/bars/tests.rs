@@ -196,7 +196,8 @@ fn an_unknown_name_is_refused_with_the_most_similar_one() {
     assert!(variant.contains("5.6 has no variant `50ms-rno`; a similar one exists: `50ms-reno`"), "{variant}");
 }
 
-/// If it fails, two variants or two values have the same name and could be confused.
+/// If it fails, two variants of the suite or two bars of a variant have the same name and could be confused, or a
+/// scenario is invalid.
 #[test]
 fn every_name_and_every_key_of_a_variant_is_of_its_own_and_every_scenario_is_right() {
     let catalogue = Catalogue::default();

@@ -9,12 +9,13 @@ use crate::suite::Item;
 
 /// Length of each run.
 pub const DURATION: Span = Span::from_secs(45);
-/// The minimum rate of a control law, which is less than a third of the lowest possible capacity. Our choice.
+/// The minimum rate of a control law. Our choice: three flows at this rate need only half of the lowest possible
+/// capacity.
 pub const MIN_RATE: Rate = Rate::from_bps(50_000);
 /// The initial rate of a control law, which is a third of the lowest possible capacity. Our choice.
 pub const INITIAL_RATE: Rate = Rate::from_bps(100_000);
-/// Ratio of the maximum rate of a control law and of its media to the capacity. Our choice: each flow alone can fill
-/// the path.
+/// The maximum rate of a control law, relative to the capacity. Its media have the same maximum rate. Our choice: each
+/// flow alone can fill the path.
 pub const MAX_SHARE: u64 = 2;
 
 /// A random path, and the flows over this path. Each property is drawn from its own random stream, so that a property
@@ -23,18 +24,18 @@ pub const MAX_SHARE: u64 = 2;
 pub struct Path {
     /// The seed from which the path is drawn. The run over the path uses the same seed.
     pub seed: u64,
-    /// Capacity of the bottleneck: log-uniform from 0.3 to 50 Mbit/s, in whole kbit/s.
+    /// Capacity of the bottleneck: log-uniform from 0.3 to 50 Mbit/s, rounded to whole kbit/s.
     pub capacity: Rate,
-    /// One-way delay, equal in both directions: uniform from 5 to 200 ms, in tenths of a millisecond.
+    /// One-way delay, equal in both directions: uniform from 5 to 200 ms, in steps of 0.1 ms.
     pub delay: Span,
-    /// Maximum queueing delay: uniform from 50 to 1000 ms, in milliseconds.
+    /// Maximum queueing delay: uniform from 50 to 1000 ms, in steps of 1 ms.
     pub queue: Span,
     /// Random loss of packets in each direction, in hundredths of a percent: uniform from 0 to 5 %.
     pub loss: u32,
-    /// Standard deviation of the half-normal jitter in each direction: uniform from 0 to 15 ms, in tenths of a
-    /// millisecond. The jitter is at most three standard deviations (RFC 8868, Sec. 4.5.3).
+    /// Standard deviation of the half-normal jitter in each direction: uniform from 0 to 15 ms, in steps of 0.1 ms. The
+    /// jitter is at most three standard deviations (RFC 8868, Sec. 4.5.3).
     pub jitter: Span,
-    /// Time between two reports on packets: uniform from 20 to 200 ms, in milliseconds.
+    /// Interval of the per-packet feedback: uniform from 20 to 200 ms, in steps of 1 ms.
     pub feedback: Span,
     /// Start times of the flows, since the run's start. There are 1 to 3 flows, and the first one starts at zero. On
     /// half of the paths all flows start together. On the other paths each later flow starts at a uniform random time
@@ -136,7 +137,8 @@ impl Path {
                 feedback = self.feedback.as_millis_f64(),
                 initial = kbps(INITIAL_RATE),
                 min = kbps(MIN_RATE),
-                // The burst of RFC 8593, Sec. 5.1 is 13.5 kB at 1.5 Mbit/s, which is 9 B for each kbit/s.
+                // RFC 8593, Sec. 5 has the examples 13.5 kB for the burst and 1.5 Mbit/s for the maximum rate: 9 B for
+                // each kbit/s.
                 burst = 9 * max,
             ));
         }
@@ -177,8 +179,8 @@ mod tests {
         );
     }
 
-    /// The test compares quartiles of uniform and log-uniform values. The bounds are five standard deviations of 4000
-    /// draws.
+    /// The test counts the values in each quarter of a range; for the capacity, of the logarithmic range. The bounds
+    /// are about five standard deviations of such a count of 4000 draws.
     #[test]
     fn paths_fill_their_ranges() {
         let paths: Vec<_> = (0..4000).map(Path::draw).collect();

@@ -11,7 +11,8 @@ use super::watch::{BIN, Watch, Watched, bins};
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "kebab-case")]
 pub enum Fault {
-    /// A control law chose a rate outside its limits, although no safety mechanism of the session required this rate.
+    /// A control law chose a rate above its maximum, or below its minimum although no safety mechanism required this
+    /// rate.
     OutsideLimits {
         /// The name of the flow.
         flow: String,
@@ -22,7 +23,8 @@ pub enum Fault {
         /// The control law's reason for the rate.
         reason: String,
     },
-    /// In a window of 2 s, a flow sent more than twice the rate that was delivered.
+    /// In a window of 2 s, a flow's sent rate was more than twice its delivered rate. The worst window is the one with
+    /// the largest difference between these rates.
     Overload {
         /// The name of the flow.
         flow: String,
@@ -30,21 +32,24 @@ pub enum Fault {
         at_s: f64,
         /// Rate that the flow sent in the worst window, in bit/s.
         sent_bps: f64,
-        /// Rate that was delivered in the worst window, in bit/s.
+        /// The flow's rate that was delivered in the worst window, in bit/s.
         delivered_bps: f64,
     },
     /// For at least 5 s, the minimum queueing delay over the preceding 5 s was above the target.
     StandingQueue {
         /// Start of the first standing queue, in seconds since the run's start.
         at_s: f64,
-        /// Total time in standing queues, in which all packets had a queueing delay above the target, in seconds.
+        /// Total duration of the standing queues, in seconds. During this time, all packets had a queueing delay above
+        /// the target.
         lasted_s: f64,
-        /// Mean, over the time in standing queues, of the minimum queueing delay in each tenth of a second, in seconds.
+        /// Mean queueing delay during the standing queues, in seconds: the mean of the minimum in each tenth of a
+        /// second.
         queue_s: f64,
         /// The target queueing delay at the end of the run, in seconds.
         target_s: f64,
     },
-    /// From 30 s to the end, one flow received more than 60 % of the total rate of this flow and another flow.
+    /// From 30 s to the end, the fastest flow received more than 60 % of the total rate of the fastest and the slowest
+    /// flow.
     Unequal {
         /// The name of the flow with the higher rate.
         more: String,
@@ -123,8 +128,8 @@ pub(super) fn faults(path: &Path, watch: &Watch) -> Vec<Fault> {
 }
 
 /// Returns the target queueing delay of the bottleneck at the time `at`, in seconds. It is our control law's target for
-/// an equal share of the capacity, including the largest allowance for noisy delays and the allowance for the newest
-/// flow. Other control laws are judged by the same target.
+/// an equal share of the capacity. It includes the largest addition for noisy delays, and the addition that a newcomer
+/// has at the age of the newest flow. Other control laws are judged by the same target.
 pub(super) fn target_s(path: &Path, at: Span) -> f64 {
     let started = path.starts.iter().filter(|start| **start <= at);
     let (count, youngest) = started.fold((0u64, Span::ZERO), |(count, last), start| (count + 1, last.max(*start)));
@@ -132,7 +137,7 @@ pub(super) fn target_s(path: &Path, at: Span) -> f64 {
     Equipoise::most_queue(share, at - youngest).as_secs_f64()
 }
 
-/// Returns the fault if a flow sent too much in some window since its start. The rates are those of the worst window.
+/// Returns the fault if a flow sent too much in some window since its start.
 fn overload(flow: String, watched: &Watched, start: Span) -> Option<Fault> {
     let length = usize::try_from((COMPARED / BIN)?).ok()?;
     let skipped = usize::try_from((start / BIN)?).ok()?;
@@ -164,7 +169,7 @@ fn standing_queue(waits: &[Option<f64>], targets: &[f64]) -> Option<Fault> {
     for run in above.chunk_by(|one, other| one == other) {
         let end = start + run.len();
         let seen = waits.get(start..end).unwrap_or_default();
-        // A time without packets does not count as a queue. Packets must show the queue in the first bin of the time
+        // A bin without packets does not end a queue, but packets must prove the queue: in the first bin of the time
         // span, and in more than half of its bins.
         let has_told = seen.first().is_some_and(Option::is_some) && seen.iter().flatten().count() * 2 > seen.len();
         if run.first() == Some(&true) && run.len() >= least && has_told {
@@ -261,7 +266,8 @@ mod tests {
         assert_eq!(unequal(&early), None, "what was before 30 s does not count");
     }
 
-    /// The target is 5 ms at 1 Mbit/s plus 12 ms for noisy delays; for a new flow, the 5 ms are multiplied by 1.8.
+    /// The target is 5 ms at 1 Mbit/s, inversely proportional to the rate, plus 12 ms for noisy delays. For a new flow,
+    /// the first part is multiplied by 1.8.
     #[test]
     fn the_target_is_that_of_an_equal_share() {
         let path =

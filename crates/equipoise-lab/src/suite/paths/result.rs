@@ -23,7 +23,7 @@ pub struct PathsResult {
     pub first_seed: u64,
     /// Number of bad runs.
     pub bad: u32,
-    /// Number of bad runs with each kind of fault: the `kind` of the faults in `runs`.
+    /// Number of bad runs with each kind of fault. The key is the `kind` of the faults in `runs`.
     pub faults: BTreeMap<String, u32>,
     /// All runs in order of their seeds.
     pub runs: Vec<PathRun>,
@@ -46,7 +46,7 @@ pub struct PathRun {
     pub loss: f64,
     /// Standard deviation of the half-normal jitter of the path, in seconds.
     pub jitter_s: f64,
-    /// Time between two reports on packets, in seconds.
+    /// Interval of the per-packet feedback, in seconds.
     pub feedback_s: f64,
     /// Start of each flow, in seconds since the run's start.
     pub starts_s: Vec<f64>,
@@ -56,7 +56,7 @@ pub struct PathRun {
     pub late_utilisation: f64,
     /// 95th percentile of the queueing delays of media, in seconds.
     pub queueing_p95_s: Option<f64>,
-    /// The queueing delay above which a queue counts as a standing queue at the end of the run, in seconds.
+    /// The target queueing delay at the end of the run, in seconds. A standing queue is above the target.
     pub target_s: f64,
     /// The faults of the run; empty if the run is good.
     pub faults: Vec<Fault>,
@@ -125,7 +125,8 @@ impl PathsResult {
         json_line(self)
     }
 
-    /// Returns the result as text: the number of bad runs, their kinds of faults, and a description of each bad run.
+    /// Returns the result as text: the number of bad runs, their kinds of faults, quantiles of the utilisation and of
+    /// the queueing delays over all runs, and a description of each bad run.
     pub fn to_text(&self) -> String {
         let Self { controller, first_seed, bad, runs, .. } = self;
         let last = runs.last().map_or(*first_seed, |run| run.seed);

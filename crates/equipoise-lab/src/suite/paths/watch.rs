@@ -48,7 +48,7 @@ fn bin(at: Span) -> Option<usize> {
     (at / BIN).and_then(|place| usize::try_from(place).ok())
 }
 
-/// Safety mechanisms that may lower the rate below the control law's minimum, because they ignore this minimum.
+/// Reasons of safety mechanisms. These mechanisms may lower the rate below the control law's minimum.
 const GUARDS: [Reason; 3] = [Reason::ReportsMissing, Reason::CircuitBreaker, Reason::Unproved];
 
 impl Watch {

@@ -115,7 +115,7 @@ fn a_flood_of_first_words_is_bounded_and_pushes_out_nobody_who_is_there() {
     let held = std::cell::RefCell::new(Vec::new());
     let mut hold = false;
     let mut ends = Ends::new(|end: usize, bytes: &[u8]| {
-        // All datagrams after the second ClientHello are held back.
+        // The answer to the second ClientHello and all later datagrams are held back.
         hold |= end == 0 && bytes.len() > 300;
         if hold {
             held.borrow_mut().push((end, bytes.to_vec()));

@@ -45,8 +45,8 @@ fn trap_1_keys_are_given_to_nobody_before_his_certificate_is_proved_and_is_the_r
     assert!(ends.both[1].keys().is_none());
 }
 
-/// Traps 3 and 8: the library exports keys in the order of RFC 5764, and only once per handshake. Media packets must
-/// not affect DTLS.
+/// Traps 3 and 8: the library exports keys only once per handshake. Therefore neither media packets nor time may change
+/// the keys.
 #[test]
 fn traps_3_and_8_media_of_any_length_leaves_the_association_as_it_is() {
     let mut ends = Ends::new(straight);
@@ -63,8 +63,8 @@ fn traps_3_and_8_media_of_any_length_leaves_the_association_as_it_is() {
     assert!(ends.passes(0, &media(7, 20_001)));
 }
 
-/// Trap 4: the exported keys are the only values from the library that are bound to one handshake. Therefore two
-/// handshakes of the same endpoints must yield different keys.
+/// Trap 4: the library exports no other keys from a handshake. Therefore only a second handshake can yield different
+/// keys, and it must.
 #[test]
 fn trap_4_each_handshake_has_keys_of_its_own() {
     let mut ends = Ends::new(straight);

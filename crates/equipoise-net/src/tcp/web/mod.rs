@@ -42,9 +42,9 @@ pub struct WebPlan {
     pub seed: u64,
     /// When the web traffic begins.
     pub start: Time,
-    /// No burst begins at or after this time; `None` for no end.
+    /// No flow turns ON at or after this time; `None` for no end.
     pub stop: Option<Time>,
-    /// Time between two samples, and from [`origin`](Self::origin) to the first sample; above zero.
+    /// Time between two samples, and from [`origin`](Self::origin) to the first sample; less than 1 ms counts as 1 ms.
     pub sample_interval: Span,
     /// The time relative to which samples are taken.
     pub origin: Time,
@@ -53,8 +53,9 @@ pub struct WebPlan {
 /// A sample of the state of web traffic.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct WebLook<'a> {
-    /// The state of all connections together. Counters are sums over all connections that were opened so far. Windows
-    /// and data in flight are sums over the open connections. The round-trip time is the minimum of all connections.
+    /// The state of all connections together. Counters and the minimum round-trip time are over all connections that
+    /// were opened so far. Windows and data in flight are sums over the open connections. The slow start threshold, the
+    /// smoothed round-trip time and the finish time are `None`.
     pub tcp: &'a TcpState,
     /// Number of fetches that have begun so far.
     pub begun: u64,
@@ -100,7 +101,7 @@ impl WebEnds {
     /// Runs web traffic on separate threads. `observe` is called with each sample.
     ///
     /// # Errors
-    /// [`NetError::Web`] if the settings are invalid, and [`NetError::Spawn`] if no thread can be started.
+    /// [`NetError::Web`] if the settings are invalid, and [`NetError::Spawn`] if a thread cannot be started.
     pub fn run(
         self,
         clock: &Clock,

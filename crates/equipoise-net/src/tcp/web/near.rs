@@ -35,7 +35,7 @@ pub(super) struct Near<O> {
 }
 
 struct Connection {
-    /// The index of the connection among those that may be open at the same time.
+    /// The number of the connection in its [`Fetch`].
     place: usize,
     port: u16,
     socket: Socket,
@@ -181,7 +181,7 @@ impl Connection {
     }
 }
 
-/// Adds the counters of a connection to a sum. The round-trip time is the minimum of both.
+/// Adds the counters of a connection to a sum. The minimum round-trip time is the smaller of both.
 fn with(sum: &TcpState, more: &TcpState) -> TcpState {
     TcpState {
         sent: sum.sent + more.sent,

@@ -9,7 +9,7 @@ use super::super::error::CaptureError;
 
 /// The magic number of a file: the first bytes of its first line.
 pub(in super::super) const MAGIC: &[u8] = b"#!rtpplay1.0 ";
-/// Maximum length of the first line after the magic number, in bytes. This part contains an address and a port.
+/// Maximum length of the rest of the first line, in bytes. The rest contains an address and a port.
 const MOST_LINE: usize = 100;
 /// Length of the file's header in bytes: start time in seconds and microseconds, source address and port, two bytes of
 /// padding.
@@ -24,7 +24,7 @@ const IPV4_UDP: u32 = 28;
 /// file.
 ///
 /// # Errors
-/// [`CaptureError::NotACapture`] if the header is incomplete.
+/// [`CaptureError::NotACapture`] if the first line is too long, or if the header is incomplete.
 pub(super) fn each(mut source: impl Read, mut take: impl FnMut(&Datagram<'_>)) -> Result<Option<String>, CaptureError> {
     let mut line = Vec::new();
     let mut byte = [0];

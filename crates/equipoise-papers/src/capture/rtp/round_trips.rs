@@ -23,8 +23,8 @@ pub struct RoundTrip {
 pub struct RoundTripSample {
     /// Capture time of the report block, in seconds since the first datagram.
     pub at_s: f64,
-    /// Time at the capture point from the sender report to the report block that refers to it, minus the time between
-    /// both at the receiver (DLSR).
+    /// Time at the capture point from the sender report to the report block that refers to it, minus the receiver's
+    /// delay between the two (DLSR).
     pub round_trip_s: f64,
 }
 

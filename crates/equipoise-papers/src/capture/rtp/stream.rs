@@ -43,7 +43,7 @@ pub struct RtpStream {
     /// Interarrival jitter; `null` if the media clock is not known.
     pub jitter: Option<Jitter>,
     /// One-way delays from the interface that captured the stream first to this interface; `null` for the first
-    /// interface.
+    /// interface, or if no delay was measured.
     pub delay: Option<Delays>,
     /// The values of each second in which packets were received.
     pub seconds: Vec<Second>,
@@ -88,7 +88,7 @@ pub struct Second {
     pub packets: u64,
     /// Rate of IP packets in the second, in bit/s.
     pub rate_bps: f64,
-    /// The last jitter estimate in the second, in seconds; `null` if the media clock is not known.
+    /// The last jitter estimate in the second, in seconds; `null` if there is none.
     pub jitter_s: Option<f64>,
     /// Mean delay from the interface that captured the stream first to this interface, in seconds; `null` if no delay
     /// was measured.
@@ -203,8 +203,7 @@ impl Stream {
         self.is_one
     }
 
-    /// Returns the extended sequence number of a packet: of all possible numbers, the one nearest to the highest so
-    /// far.
+    /// Returns the extended sequence number of a packet: the one nearest to the highest so far.
     fn number(&self, sequence: u16) -> i64 {
         self.highest + i64::from(sequence.wrapping_sub(self.highest as u16).cast_signed())
     }
@@ -242,8 +241,8 @@ impl Stream {
         }
     }
 
-    /// Returns the jitter estimate after this packet (RFC 3550, App. A.8). If the clock rate changes, the packet is
-    /// skipped and the estimate keeps its value.
+    /// Returns the jitter estimate after this packet (RFC 3550, App. A.8). Returns `None` and keeps the estimate if the
+    /// clock rate is not known or has changed, or if this is the first packet.
     fn jitter(&mut self, at_ns: i64, timestamp: u32, clock_rate: Option<u32>) -> Option<f64> {
         let rate = clock_rate?;
         let last = self.clocked.replace(Clocked { rate, timestamp, at_ns }).filter(|last| last.rate == rate)?;
@@ -257,7 +256,8 @@ impl Stream {
         Some(jitters.last_s)
     }
 
-    /// Adds the delay of the last packet, if another interface captured the packet before, at `seen_ns`.
+    /// Adds the delay of the last packet from the interface `from`, which captured this packet at `seen_ns`. Without
+    /// `seen_ns`, nothing is added.
     pub(super) fn push_delay(&mut self, from: u32, at_ns: i64, seen_ns: Option<i64>, room: &mut Room) {
         let delays = self.delays.get_or_insert_with(|| (from, Vec::new()));
         let Some(seen_ns) = seen_ns.filter(|_| delays.0 == from && room.take()) else { return };
@@ -269,8 +269,8 @@ impl Stream {
         }
     }
 
-    /// Returns the entry of the second that contains `at_ns`. If this second is later than the last entry, a new entry
-    /// is added. Otherwise the last entry is returned. Returns `None` if no further entry can be kept.
+    /// Returns the last entry. If `at_ns` is in a later second, an entry for that second is added first. Returns `None`
+    /// if no further entry can be kept.
     fn second(&mut self, at_ns: i64, room: &mut Room) -> Option<&mut Counted> {
         let number = at_ns.div_euclid(1_000_000_000);
         if self.seconds.last().is_none_or(|last| last.number < number) {

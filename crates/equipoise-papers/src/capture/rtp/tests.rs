@@ -5,7 +5,7 @@ use proptest::prelude::*;
 
 use super::*;
 
-/// The fields of a test's RTP packet, which is sent from 10.0.0.1 to 10.0.0.2 and captured as a datagram.
+/// The fields of an RTP packet that a test sends from 10.0.0.1 to 10.0.0.2.
 struct Packet {
     at_ns: i64,
     interface: u32,
@@ -64,7 +64,7 @@ fn loss_follows_from_the_highest_number_over_wraps_duplicates_and_late_packets()
 }
 
 /// If every second packet is 4 ms late, the difference |D| between neighbouring packets is always 4 ms, and the jitter
-/// J after n packets is 4 ms (1 - (15/16)ⁿ).
+/// J after n differences is 4 ms (1 - (15/16)ⁿ).
 #[test]
 fn jitter_is_the_filter_of_rfc_3550() {
     let numbers: Vec<_> = (0..101).map(|number| (number, i64::from(number % 2) * 4)).collect();
@@ -99,7 +99,7 @@ fn what_two_interfaces_saw_has_delays() {
     assert!(close(delay.mean_s, (25.0 * 5.0 + 20.0 * 7.0) / 45.0 * 1e-3), "{delay:?}");
 }
 
-/// The report block is captured 50 ms after the sender report, and the receiver held the report for 20 ms. So the
+/// The report block is captured 50 ms after the sender report. The receiver held the sender report for 20 ms, so the
 /// round-trip time is 30 ms.
 #[test]
 fn round_trips_are_from_a_sender_report_to_its_answer_less_what_the_receiver_held_it() {
@@ -160,7 +160,7 @@ fn a_dump_is_read_to_its_end_or_to_where_it_is_cut() {
 }
 
 proptest! {
-    /// If it fails, some bytes or capture times cause an overflow or another panic.
+    /// If it fails, some bytes or capture times cause a panic or impossible packet counts.
     #[test]
     fn any_packets_at_any_times_are_survived(
         packets in proptest::collection::vec(
@@ -181,8 +181,8 @@ proptest! {
     }
 }
 
-/// Parses a line of tshark's table of streams. Returns the stream's name, and its packets, lost packets, mean jitter
-/// and maximum jitter in milliseconds.
+/// Parses a line of tshark's table of streams. Returns the stream's name, its numbers of packets and lost packets, and
+/// its mean and maximum jitter in milliseconds.
 fn told(line: &str) -> Option<(String, [f64; 4])> {
     let columns: Vec<_> = line.trim().trim_end_matches('X').split_whitespace().collect();
     let end = |back: usize| columns.get(columns.len().checked_sub(back)?)?.parse::<f64>().ok();
@@ -231,8 +231,8 @@ fn streams_are_those_of_tshark() {
         for stream in &found.streams {
             let [packets, lost, mean_ms, max_ms] = expected[&key(stream)];
             assert_eq!((stream.packets as f64, stream.lost as f64), (packets, lost), "{name}: {stream:?}");
-            // tshark excludes the estimate after a duplicate from its mean and maximum, so streams with duplicates are
-            // not compared.
+            // tshark excludes the jitter after a duplicate from its mean and maximum, so the jitter of streams with
+            // duplicates is not compared.
             let is_plain = mean_ms > 0.0 && stream.payload_types.len() == 1 && stream.duplicates == 0;
             if let Some(jitter) = stream.jitter.filter(|_| is_plain) {
                 let is_close = |found_s: f64, ms: f64| (found_s * 1e3 - ms).abs() <= 0.0015 + 0.01 * ms;

@@ -27,7 +27,7 @@ const fn fair(id: &'static str, statement: &'static str) -> Spec {
     Spec::new(id, OURS, statement, Rule::above(0.95)).unit("Jain's index of goodputs").ours()
 }
 
-/// The values that the claims use, computed from one run.
+/// Values from one run, for the claims and figures.
 struct Outcome {
     goodput_mbps: f64,
     utilisation: f64,

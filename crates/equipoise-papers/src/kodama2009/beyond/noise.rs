@@ -23,7 +23,7 @@ const NOISE_AWARE: Spec = Spec::new(
 .unit("ratio")
 .ours();
 
-/// The values that the claims use, computed from one run.
+/// Values from one run, for the claims and figures.
 struct Outcome {
     goodput_mbps: f64,
     utilisation: f64,

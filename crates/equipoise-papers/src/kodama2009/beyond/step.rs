@@ -37,7 +37,7 @@ const fn gains(id: &'static str, statement: &'static str) -> Spec {
     Spec::new(id, OURS, statement, Rule::above(1.0)).unit("ratio").ours()
 }
 
-/// The values that the claims use, computed from one run.
+/// Values from one run, for the claims and figures.
 struct Outcome {
     goodput_mbps: f64,
     utilisation: f64,

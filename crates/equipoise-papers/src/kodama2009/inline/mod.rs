@@ -131,7 +131,7 @@ fn costs(lab: &Lab<'_>, rows: &[Row], found: &mut Found) {
     ));
 }
 
-/// Returns a table with one row for each setting. A row contains the results with both kinds of acknowledgements.
+/// Returns a table. Each row contains two settings, which differ only in delayed acknowledgements.
 fn table(rows: &[Row]) -> Table {
     let cell = |pair: &[Row], of: &dyn Fn(&Row) -> Option<f64>, decimals: usize| {
         let number = |row: &Row| match of(row).filter(|value| value.is_finite()) {

@@ -24,7 +24,7 @@ pub(super) const STEP: Spec = Spec::new(
 )
 .unit("round trips");
 
-/// Whether a setting is used for the step: the window must suit the smaller of the two available bandwidths.
+/// Whether a setting is used for the step. Its receive window allows the smaller of the two available bandwidths.
 pub(super) fn is_stepped(setting: &Setting) -> bool {
     setting.path.capacity >= 100 && setting.own == Own::Limited(100) && setting.load == 70
 }

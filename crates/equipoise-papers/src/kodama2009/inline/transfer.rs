@@ -22,7 +22,7 @@ pub(super) const EXTRA: Spec = Spec::new(
 .paper(0.0)
 .unit("packets, the most of any run");
 
-/// Returns the settings in which the transfers are run: all paths, with both kinds of acknowledgements.
+/// Returns the settings in which the transfers are run: all paths, with and without delayed acknowledgements.
 pub(super) fn transfers() -> impl Iterator<Item = Setting> {
     Setting::all()
         .filter(|setting| setting.own == Own::Limited(100) && setting.load == 30 && setting.traffic == "poisson")

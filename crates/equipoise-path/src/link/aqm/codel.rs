@@ -6,15 +6,13 @@ use super::{Aqm, Drop, Queued, Room, Told, marks};
 /// Controlled delay (CoDel): keeps a queue's standing delay short by dropping packets at the head of the queue. While
 /// the delay stays too long, packets are dropped more and more often.
 ///
-/// Source: RFC 8289; ECN-capable packets are marked instead of dropped (RFC 8290, Sec. 5.2.6). `target` is the
-/// acceptable standing delay. `interval` is how long the delay may exceed `target` before packets are dropped; it
-/// should cover the usual round-trip times.
+/// Source: RFC 8289; ECN-capable packets are marked instead of dropped (RFC 8290, Sec. 5.2.6).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Codel {
     /// Maximum acceptable standing delay. The standing delay is the minimum waiting time of the packets within
     /// `interval`. If `target` is too small, the link is sometimes idle although the senders have data.
     pub target: Span,
-    /// The period over which the minimum waiting time is taken: about the longest usual round-trip time.
+    /// How long the delay may exceed `target` before packets are dropped: about the longest usual round-trip time.
     pub interval: Span,
 }
 
@@ -32,13 +30,13 @@ impl Default for Codel {
 struct Law<C> {
     codel: Codel,
     /// If the delay is above the target: the time from which packets may be dropped, one interval after the delay rose
-    /// above the target (`first_above_time_`). `None` if the delay is below the target.
+    /// above the target (`first_above_time_`). `None` if the delay is below the target or the queue is almost empty.
     first_above: Option<Instant<C>>,
     /// When the next packet is due to be dropped, in the dropping state (`drop_next_`).
     drop_next: Instant<C>,
-    /// Number of drops in the current dropping state (`count_`), and the value of `count` at the start of this state
-    /// (`lastcount_`).
+    /// Determines the drop frequency. Increases by one with each drop or mark in the dropping state (`count_`).
     count: u32,
+    /// The value of `count` at the start of the last dropping state (`lastcount_`).
     last_count: u32,
     dropping: bool,
 }

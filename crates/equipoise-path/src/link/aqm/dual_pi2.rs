@@ -6,11 +6,11 @@ use super::{Aqm, Drop, Ecn, Queued, Room, Told, marks};
 /// Two queues with coupled congestion signals: a classic queue, and a low-latency queue for traffic that responds to
 /// fine-grained marks (L4S).
 ///
-/// Source: RFC 9332, Sec. 2.4, 2.5 and App. A, with its edge cases. A PI controller computes a base probability from
-/// the longer of the two queues' delays. The classic queue drops or marks packets with the square of this probability.
-/// The low-latency queue marks packets with `coupling` times this probability, or with a probability from its own delay
-/// if that is higher. If both queues have packets, the classic queue sends 1 of every 16 bytes (weighted round robin,
-/// as the RFC recommends).
+/// Source: RFC 9332, Sec. 2.4, 2.5 and App. A, including the edge cases in App. A.2. A PI controller computes a base
+/// probability from the longer of the two queues' delays. The classic queue drops or marks packets with the square of
+/// this probability. The low-latency queue marks packets with `coupling` times this probability, or with a probability
+/// from its own delay if that is higher. If both queues have packets, the classic queue sends 1 of every 16 bytes
+/// (weighted round robin, as the RFC recommends).
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct DualPi2 {
     /// The target delay of the classic queue.
@@ -87,7 +87,8 @@ impl Law {
     }
 }
 
-/// Spaces events evenly at a given average probability. Random numbers would delay the signal (`recur`).
+/// Makes events occur evenly spaced with a given probability (`recur`). Random events would first have to be averaged,
+/// which delays the signal.
 #[derive(Clone, Copy, Debug, Default)]
 struct Recurrence(f64);
 

@@ -12,7 +12,7 @@ use crate::link::impairment::Chance;
 /// FQ-CoDel: a queue per flow, each managed by CoDel. The queues send in turn (round robin), new flows first.
 ///
 /// Source: RFC 8290, Sec. 4. If all queues together exceed the limit, half of the packets of the longest queue are
-/// dropped, from the head of that queue.
+/// dropped (at most 64), from the head of that queue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FqCodel {
     /// The CoDel parameters of each queue.
@@ -23,7 +23,7 @@ pub struct FqCodel {
     pub quantum: Size,
 }
 
-/// 1024 queues, with a packet of 1500 bytes per turn (RFC 8290, Sec. 5.2).
+/// 1024 queues and a quantum of 1500 bytes (RFC 8290, Sec. 5.2, without the 14 bytes of the Ethernet header).
 impl Default for FqCodel {
     fn default() -> Self {
         Self { codel: Codel::default(), flows: 1024, quantum: Size::from_bytes(1500) }
@@ -99,7 +99,7 @@ impl<C, P: Queued> FlowQueues<C, P> {
     }
 
     /// Returns the index of the next queue to serve, and whether it is in the list of new queues. A queue that has used
-    /// up its bytes is moved to the end of the list of old queues.
+    /// up its credits is moved to the end of the list of old queues.
     fn turn(&mut self) -> Option<(usize, bool)> {
         loop {
             let is_new = !self.new.is_empty();

@@ -20,8 +20,8 @@ pub(in crate::link) struct ManagedQueue<C, P, S> {
     limit: QueueLimit,
     queue: AnyQueue<C, P>,
     origin: Instant<C>,
-    /// When the service of the last packet ends, or ended; if a packet has arrived at the idle queue since, the time of
-    /// that arrival.
+    /// When the service of the last packet ends or ended. If a packet has arrived at the idle queue after that, the
+    /// time of this arrival.
     free_at: Instant<C>,
     /// Total time before `free_at` in which no packet was queued or in service, in nanoseconds.
     idle_ns: u64,
@@ -54,8 +54,7 @@ impl<C, P: Queued, S: Service<C>> ManagedQueue<C, P, S> {
         Self::new(service, limit, AnyQueue::Codel(CodelLine::new(codel)), origin)
     }
 
-    /// Creates empty queues per flow, each with CoDel. `chance` provides the salt of the hash that assigns flows to
-    /// queues.
+    /// Creates the empty queues of FQ-CoDel. `chance` provides the salt of the hash that assigns flows to queues.
     pub(in crate::link) fn fq_codel(
         service: S,
         limit: QueueLimit,
@@ -95,7 +94,7 @@ impl<C, P: Queued, S: Service<C>> ManagedQueue<C, P, S> {
         let at_once = is_empty && self.service.ready(self.free_at) <= now;
         let (room, packet) = (Room { limit: self.limit, at_once }, Waiting { arrived: now, size, packet });
         of!(&mut self.queue, queue => queue.offer(packet, room, told));
-        // A packet in service does not count as waiting, as in the queues without active management.
+        // A packet in service does not count as waiting. Drop-tail queues count in the same way.
         self.longest = self.longest.max(self.len().saturating_sub(usize::from(at_once)));
     }
 

@@ -27,7 +27,8 @@ pub enum Ecn {
     /// Not ECN-capable: a queue signals congestion by dropping the packet.
     #[default]
     NotCapable,
-    /// ECN-capable, from a sender that responds to fine-grained marks: the packet enters the low-latency queue (L4S).
+    /// ECN-capable, from a sender that responds to fine-grained marks (L4S): [`DualPi2`] puts the packet into its
+    /// low-latency queue.
     Ect1,
     /// ECN-capable; the sender responds to a mark as to a lost packet.
     Ect0,

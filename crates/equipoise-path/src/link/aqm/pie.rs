@@ -31,13 +31,13 @@ impl Default for Pie {
 /// Weights of the delay's deviation from the target, and of the delay's change, in 1/s (RFC 8033, Sec. 4.2).
 const ALPHA: f64 = 0.125;
 const BETA: f64 = 1.25;
-/// Nothing is dropped unless more than these bytes are queued: two packets of usual size.
+/// PIE drops and marks only if more than these bytes are queued: two packets of usual size.
 const FEW: Size = Size::from_bytes(2 * 1500);
 /// If the probability is above this, packets are dropped even if they are ECN-capable, because the senders seem to
 /// ignore marks (RFC 8033, Sec. 5.1).
 const MARKS_UP_TO: f64 = 0.1;
-/// Pairs of a probability and a divisor: the change of the drop probability is divided by the divisor of the first pair
-/// whose probability is above the drop probability (RFC 8033, Sec. 4.2, App. A).
+/// Pairs of an upper bound and a divisor (RFC 8033, Sec. 4.2, App. A). The change of the drop probability is divided by
+/// the divisor of the first pair whose bound is above the drop probability.
 const SCALES: [(f64, f64); 6] = [(1e-6, 2048.0), (1e-5, 512.0), (1e-4, 128.0), (1e-3, 32.0), (1e-2, 8.0), (1e-1, 2.0)];
 
 /// The controller of PIE's drop probability.

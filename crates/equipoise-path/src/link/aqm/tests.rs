@@ -1,4 +1,4 @@
-//! Tests of queues under load that does not respond to congestion; the expected steady state is computed.
+//! Tests of queues under load that does not respond to congestion.
 
 use alloc::vec::Vec;
 
@@ -125,8 +125,8 @@ fn below_the_link_s_rate_codel_drops_nothing() {
 
 #[test]
 fn codel_s_first_drop_comes_an_interval_after_the_delay_has_passed_the_target() {
-    // Each packet waits 0.1 ms longer than the previous packet. The packet sent at about 51 ms is the first to wait for
-    // more than 5 ms.
+    // Each packet waits 0.1 ms longer than the previous packet. The delay exceeds the target of 5 ms from about 51 ms
+    // on, so the first drop is due an interval of 100 ms later, at about 151 ms.
     let first = run(codel(), &[every(900)], 2).1.drops[0];
     assert!((0.150..0.170).contains(&first), "{first}");
 }
@@ -181,8 +181,8 @@ fn pie_sheds_what_is_too_much_and_holds_its_target() {
     assert!((shed - 1.0 / 11.0).abs() < 0.004, "{shed}");
     assert!((settled(&out, 0) - 15.0).abs() < 1.5, "{} ms", settled(&out, 0));
     assert_eq!((log.full, log.marks), (0, 0));
-    // While the drop probability is below 0.1, PIE marks packets instead of dropping them; this load needs a
-    // probability below 0.1.
+    // While the drop probability is below 0.1, PIE marks packets instead of dropping them. This load ignores marks, so
+    // the probability rises to about 0.1 and PIE also drops some packets.
     let (_, log) = run(pie(), &[Source { ecn: Ecn::Ect0, ..every(990) }], 100);
     assert!(log.marks > 500 && log.drops.len() < log.marks / 5, "{} marks, {} drops", log.marks, log.drops.len());
     assert!(run(pie(), &[every(1010)], 20).1.drops.is_empty(), "nothing below the link's rate");
@@ -247,7 +247,8 @@ fn dual_pi2_holds_the_classic_queue_and_couples_the_other_one_by_the_square_root
         all += 1.0;
         marked += f64::from(u8::from(packet.ecn == Ecn::Marked));
     }
-    // RFC 9332, Sec. 2.1, Eq. 1: p_C = (p_CL / k)².
+    // RFC 9332, Sec. 2.1, Eq. 1: the classic queue's drop probability is (p / 2)², where p is the low-latency queue's
+    // marking probability.
     assert!((dropped - 0.05).abs() < 0.003, "{dropped}: five in a hundred are too many");
     assert!((marked / all - 2.0 * dropped.sqrt()).abs() < 0.03, "{} of {}", marked / all, 2.0 * dropped.sqrt());
 }
@@ -269,8 +270,8 @@ fn dual_pi2_sheds_what_does_not_yield_to_marks() {
 fn below_the_thresholds_dual_pi2_marks_nothing_and_above_them_all_that_waits() {
     let dual = || ManagedQueue::dual_pi2(service(), ROOM, DualPi2::default(), At::ZERO);
     assert_eq!(run(dual(), &[Source { ecn: Ecn::Ect1, ..every(1000) }], 10).1.marks, 0);
-    // Every 4 ms three packets arrive at once. They wait 0, 1 and 2 ms. The last of them has no packet behind it in the
-    // queue.
+    // Every 4 ms three packets arrive at once. They wait 0, 1 and 2 ms. The delay of the last one does not count,
+    // because no packet is queued behind it.
     let burst = [0, 1, 2].map(|flow| Source { flow, ecn: Ecn::Ect1, ..every(4000) });
     let (out, log) = run(dual(), &burst, 10);
     assert_eq!(log.marks, out.iter().filter(|(.., packet)| packet.ecn == Ecn::Marked).count());

@@ -54,8 +54,8 @@ impl Capacity {
         self.bits(from, to).filter(|bits| *bits > 0.0).map(|bits| offered.as_bits() as f64 / bits)
     }
 
-    /// Transmission time of a packet of `size` at the rate at `elapsed` after the origin, or at a trace's mean rate;
-    /// zero if the capacity is unlimited or the rate is zero.
+    /// Transmission time of a packet of `size`, with the rate that applies `elapsed` after the origin, or with a
+    /// trace's mean rate. Zero if the capacity is unlimited or the rate is zero.
     pub(super) fn serialisation(&self, elapsed: Span, size: Size) -> Span {
         let rate = match self {
             Self::Unlimited => return Span::ZERO,

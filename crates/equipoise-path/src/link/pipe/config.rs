@@ -112,7 +112,7 @@ pub struct PipeConfig {
     pub policer: Option<TokenBucket>,
     /// Share of the packets that are duplicated; the copy directly follows the original.
     pub duplication: Share,
-    /// The size limit of the queue before the bottleneck.
+    /// The limit of the queue before the bottleneck.
     pub queue: QueueLimit,
     /// The queue discipline.
     pub discipline: Discipline,

@@ -41,10 +41,10 @@ pub struct Pipe<C, P> {
     reordering: Chance,
     bottleneck: Bottleneck<C, P>,
     under_way: Agenda<C, Parcel<P>>,
-    /// The latest time of an entry; earlier times count as this time.
+    /// The latest entry time so far. A packet that enters at an earlier time is treated as if it entered at this time.
     now: Instant<C>,
-    /// The earliest time at which the next packet that is not reordered can leave, because it does not overtake the
-    /// packets before it.
+    /// The next packet leaves no earlier than this time, so that it does not overtake the packets before it. Reordered
+    /// packets may leave earlier.
     latest: Instant<C>,
     /// The highest number of a packet that has left.
     newest: u64,

@@ -53,8 +53,8 @@ fn a_route_changes_and_nobody_overtakes() {
     let config = PipeConfig { delay, ..PipeConfig::default() };
     let (out, pipe) = run(config, 7, 4000, 1);
     // Packets are sent at 0, 4, 8 ... ms. With the shorter delay, the packets sent at 20 and 24 ms would arrive at 25
-    // and 29 ms. These times are before the arrival of the packets sent at 4 to 16 ms with the longer delay, so the
-    // order is kept.
+    // and 29 ms. These times are before the arrivals of the packets sent at 4 to 16 ms with the longer delay. To keep
+    // the order, both packets arrive together with the packet sent at 16 ms.
     let at = [10_000, 34_000, 38_000, 42_000, 46_000, 46_000, 46_000];
     assert_eq!(out, (0..).zip(at).collect::<Vec<_>>());
     assert_eq!(pipe.stats(us(50_000)).reordered, 0);

@@ -29,7 +29,7 @@ pub struct LadderError {
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum LadderErrorKind {
-    /// A column is not a number, or its number is too large.
+    /// A column is not a non-negative integer, or the integer is too large.
     #[error("`{text}` is no {field}")]
     NoNumber {
         /// The expected content of the column.

@@ -37,7 +37,7 @@ struct Constant {
 
 impl Encoder {
     /// An encoder that quantises the frames of a video so that its output follows the requested rate. The output is at
-    /// most a ninth below the requested rate, if the video has enough data and does not start a new scene. After the
+    /// most a ninth below the requested rate, unless the video itself has a lower rate or a new scene begins. After the
     /// last frame of the video, the encoder has no more frames.
     pub fn quantising(video: Video) -> Self {
         Self(Kind::Quantiser(Quantiser::new(video)))
@@ -113,7 +113,7 @@ impl Encoder {
 mod tests {
     use super::*;
 
-    /// Audio with 20 kbit/s and one frame every 20 ms, as in the tests of RFC 8867.
+    /// Audio with 20 kbit/s, as in the tests of RFC 8867, and one frame every 20 ms.
     #[test]
     fn audio_has_frames_of_one_size_at_even_times() {
         let mut audio = Encoder::constant(Rate::from_bps(20_000), Span::from_millis(20));

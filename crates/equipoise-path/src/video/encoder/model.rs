@@ -24,7 +24,7 @@ pub struct VideoModel {
     pub min_rate: Rate,
     /// The highest rate that the encoder supports, without headers (`R_max`).
     pub max_rate: Rate,
-    /// The minimum time between two rates that the encoder accepts (`tau_v`).
+    /// The minimum time between two changes of the rate (`tau_v`).
     pub reaction: Span,
     /// The large frame and smaller frames after a substantial change of the rate; `None` if the encoder has no
     /// transients.
@@ -168,7 +168,7 @@ pub(super) struct ModelledVideo {
 }
 
 impl ModelledVideo {
-    /// The minimum time between two frames. Our choice: the times of two frames must differ.
+    /// The minimum time between two frames. Our choice: above zero, so that no two frames have the same time.
     const SHORTEST: Span = Span::from_micros(1);
 
     pub(super) fn new(model: VideoModel, (seed, stream): (u64, u64)) -> Result<Self, VideoModelError> {

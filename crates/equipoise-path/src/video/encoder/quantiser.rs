@@ -12,8 +12,8 @@ use equipoise::units::{Rate, Size, Span};
 /// the video has enough data, except in the first frames of a new scene, while the window still includes frames of the
 /// previous scene. A frame is never enlarged and never dropped.
 ///
-/// Reading: Subramanya 2003 does not say how its sources follow their rate. Its sources send the whole content, like
-/// [`Content`](crate::source::Content). This quantiser is for live sessions, which cannot wait for delayed data.
+/// This quantiser is for live sessions, which cannot wait for delayed data. The sources of Subramanya 2003 send their
+/// whole content instead, like [`Content`](crate::source::Content).
 #[derive(Clone, Debug)]
 pub(super) struct Quantiser {
     video: Video,

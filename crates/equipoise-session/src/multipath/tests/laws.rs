@@ -240,8 +240,8 @@ fn a_cut_to_a_tenth_is_sent_and_not_only_decided() {
     assert!(before > 0 && after * 3 < before, "{before} and {after} packets a second");
 }
 
-/// If it fails, a path that a circuit breaker has stopped gets its old rate again as soon as no answers arrive on the
-/// other path.
+/// A circuit breaker stops path 0. If the test fails, path 0 gets its old rate again as soon as no answers arrive on
+/// path 1.
 #[test]
 fn a_stopped_path_does_not_come_back_at_its_old_rate_because_the_other_one_is_silent() {
     let network = |passing: &Passing| {

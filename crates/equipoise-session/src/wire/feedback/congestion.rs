@@ -91,8 +91,7 @@ impl<'a> CongestionFeedback<'a> {
     /// Returns the reports, one per stream.
     pub fn streams(&self) -> impl Iterator<Item = StreamFeedback<'a>> + Clone + use<'a> {
         let (mut rest, timestamp) = (self.blocks, self.timestamp);
-        // All blocks were validated when the packet was parsed, so an error can only mean that there is no further
-        // block.
+        // All blocks were validated when the packet was parsed, so there is no error here.
         core::iter::from_fn(move || next_stream(&mut rest, timestamp).ok().flatten())
     }
 }
@@ -197,8 +196,8 @@ fn offset(before: Span) -> u16 {
     (units.saturating_add(NANOS_PER_S / 2) / NANOS_PER_S) as u16
 }
 
-/// Returns an arrival time offset as a time. The time is rounded down, so that the largest offset stays within its
-/// range.
+/// Returns an arrival time offset as a time. The time is rounded down: if it were rounded up, the time of
+/// `LONGEST_OFFSET` would be encoded as `OVER_RANGE`.
 fn offset_span(offset: u16) -> Span {
     let nanos = u64::from(offset).saturating_mul(NANOS_PER_S) / OFFSETS_PER_S;
     Span::from_nanos(nanos.cast_signed())
@@ -206,7 +205,8 @@ fn offset_span(offset: u16) -> Span {
 
 /// Returns the time nearest to `near` that has this report timestamp.
 fn moment(timestamp: u32, near: Instant<ReceiverClock>) -> Instant<ReceiverClock> {
-    // The timestamp is on the receiver's clock. The NTP arithmetic is written for the sender's clock, but is the same.
+    // The timestamp is on the receiver's clock. The NTP functions take times on the sender's clock, but their
+    // arithmetic does not depend on the clock.
     let near: Instant<SenderClock> = near.assume_clock();
     NtpTime::from_middle_near(timestamp, NtpTime::from_instant(near)).to_instant_near(near).assume_clock()
 }
@@ -237,7 +237,7 @@ pub struct StreamWriter<'o> {
 }
 
 impl StreamWriter<'_> {
-    /// Appends a report on the next of `packets`, as many as fit, and removes them from the iterator. Returns their
+    /// Appends a report on as many of the next `packets` as fit, and removes them from the iterator. Returns their
     /// number.
     ///
     /// If packets are left in the iterator, another feedback packet must report them.
@@ -302,8 +302,8 @@ impl StreamWriter<'_> {
 /// Appends a feedback packet of the reporter `ssrc`, made at `at`, of at most `limit` bytes, but of at least 12.
 /// `write` appends the reports on streams.
 ///
-/// The limit of a path is its MTU minus the headers of IP, UDP and SRTP, so that no packet is fragmented (RFC 8888,
-/// Sec. 3.1).
+/// So that the packet fits within the path MTU (RFC 8888, Sec. 3.1), `limit` should be the MTU minus the bytes that IP,
+/// UDP and SRTCP add.
 pub fn encode_congestion_feedback<R>(
     ssrc: u32,
     at: Instant<ReceiverClock>,

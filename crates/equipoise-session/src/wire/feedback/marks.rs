@@ -174,8 +174,8 @@ pub(super) struct Chunk {
 }
 
 impl Chunk {
-    /// Returns a chunk for as many of the next marks as possible: at most `most`, and only as many as have deltas that
-    /// fit into `room` bytes. Returns `None` if no mark remains, or if not even one fits.
+    /// Returns a chunk for as many of the next marks as possible. It covers at most `most` marks, and their deltas have
+    /// at most `room` bytes in total. Returns `None` if no mark remains, or if not even one fits.
     pub(super) fn of(
         marks: impl Iterator<Item = Result<Mark, FeedbackError>>,
         room: usize,
@@ -250,7 +250,7 @@ mod tests {
         chunks
     }
 
-    /// Returns the minimum number of chunks for these symbols, found by trying all combinations.
+    /// Returns the minimum number of chunks for these symbols, found by dynamic programming.
     fn fewest(symbols: &[Symbol]) -> usize {
         let mut best = vec_of(symbols.len() + 1);
         for at in (0..symbols.len()).rev() {

@@ -189,9 +189,9 @@ pub struct TransportHead {
 /// Appends a feedback packet of at most `limit` bytes, which reports as many of the next `packets` as fit, and removes
 /// them from the iterator. Returns their number.
 ///
-/// The report ends before a packet that arrived more than 8.19 s before or after the previous packet, because that
-/// delta cannot be represented. If packets are left in the iterator, further feedback packets must report them, each
-/// with the next `number`. Congestion marks are not included.
+/// The report ends before a packet that arrived more than 8.19 s before or after the previous packet with a known
+/// arrival time, because that delta cannot be represented. If packets are left in the iterator, further feedback
+/// packets must report them, each with the next `number`. Congestion marks are not included.
 ///
 /// # Errors
 /// [`FeedbackError`] if there is no room for a single packet's status, or if the sequence numbers are not consecutive.
@@ -238,8 +238,8 @@ where
     count
 }
 
-/// Appends the chunks of as many marks as fit, together with their deltas, into a packet of `limit` bytes. Returns the
-/// number of these marks.
+/// Appends the chunks of as many marks as fit into a packet of `limit` bytes, and leaves room for their deltas. Returns
+/// the number of these marks.
 fn write_chunks<I>(marks: &Marks<I>, limit: usize, out: &mut Vec<u8>) -> Result<usize, FeedbackError>
 where
     I: Iterator<Item = PacketStatus> + Clone,

@@ -13,8 +13,8 @@ pub(super) enum Next {
     New(u64),
     /// A retransmission of the segment with this number.
     Again(u64),
-    /// A retransmission of the last unacknowledged segment, at most once per recovery (rule 4 of `NextSeg`). `end` was
-    /// the number of the next new segment when the recovery began.
+    /// A retransmission of the last unacknowledged segment, at most once per recovery (RFC 6675, Sec. 4, `NextSeg`,
+    /// rule 4). `end` was the number of the next new segment when the recovery began.
     Rescue { number: u64, end: u64 },
 }
 

@@ -1,5 +1,5 @@
-//! Tests that compare the scoreboard with a literal implementation of RFC 6675, and tests of the sender with an
-//! arbitrary peer.
+//! Tests that compare the scoreboard with a literal implementation of RFC 6675, and tests of the sender and of the
+//! receiver with an arbitrary peer.
 
 use proptest::prelude::*;
 
@@ -151,7 +151,7 @@ fn take(step: &Step, board: &mut Scoreboard, recount: &mut Recount) {
     }
 }
 
-/// A segment number that a peer may send: usually a plausible number, sometimes any number.
+/// A number in a segment from a peer: usually plausible, sometimes arbitrary.
 fn said() -> impl Strategy<Value = u64> {
     prop_oneof![8 => 0u64..60, 1 => any::<u64>(), 1 => (0u64..3).prop_map(|less| u64::MAX - less)]
 }
@@ -185,8 +185,8 @@ proptest! {
             }
             let first_is_lost = recount.first < recount.next
                 && !recount.is_sacked(recount.first) && recount.is_lost(recount.first);
-            // If the first unacknowledged segment is selectively acknowledged, the peer has withdrawn this selective
-            // acknowledgement. This has no effect until the timer expires.
+            // A selective acknowledgement of the first unacknowledged segment means that the peer has reneged. Only a
+            // timeout handles this (RFC 6675, Sec. 5.1), so `first_is_lost` is not compared.
             if !recount.is_sacked(recount.first) {
                 prop_assert_eq!(board.first_is_lost(), first_is_lost, "{:?}", step);
             }

@@ -25,7 +25,8 @@ fn a_handshake_goes_before_the_data_and_measures_the_first_round_trip() {
     talk.hears(Segment::SynAck { window: 100 }).is_quiet();
 }
 
-/// After a lost SYN, the timeout is 3 s (RFC 6298, Sec. 5.7) and the window is one segment (RFC 5681, Sec. 3.1).
+/// After a lost SYN, data transmission starts with a retransmission timeout of 3 s (RFC 6298, Sec. 5.7) and a window of
+/// one segment (RFC 5681, Sec. 3.1).
 #[test]
 fn a_lost_syn_costs_a_second_and_the_initial_window() {
     let mut talk = Talk::new(SenderConfig { handshake: true, ..bulk(LossRecovery::Sack) }, Reno::new(10.0));

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::*;
 use crate::tcp::{Receiver, ReceiverConfig};
 
-/// Probabilities of faults on a path, in parts of 1000.
+/// The faults of a path. Probabilities are in parts of 1000.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Faults {
     pub(super) data_lost: u64,
@@ -78,8 +78,8 @@ impl Path {
         }
     }
 
-    /// Sends all segments that the sender has to send. Checks that at most one window of segments is on the path, in
-    /// addition to the segment that starts a recovery.
+    /// Sends all segments that the sender has to send. Checks that at most one window of segments is then on the path,
+    /// or one segment more than before: the first lost segment may be retransmitted although the window is full.
     fn pump(&mut self) {
         let before = self.data_under_way();
         let mut bursts = 0;
@@ -92,7 +92,8 @@ impl Path {
         if stats.timeouts != self.last_timeout.0 {
             self.last_timeout = (stats.timeouts, self.now);
         }
-        // When the timer expires, the sender may mark segments as lost that are still on the path.
+        // Nothing is checked for `2 * DELAY` after a timeout: segments that the timeout marked as lost may still be on
+        // the path.
         let settled = stats.timeouts == 0 || self.now - self.last_timeout.1 > DELAY + DELAY;
         let after = self.data_under_way();
         if settled && after > (before + 1).max(stats.window as u64 + self.beyond) {
@@ -100,9 +101,9 @@ impl Path {
         }
     }
 
-    /// Number of data segments on the path, without unnecessary retransmissions: acknowledged segments and second
-    /// copies do not count, because the sender does not know that they are on the path. In a recovery, the sender does
-    /// not count retransmissions of the previous recovery (RFC 6675, Sec. 5, step 4.3).
+    /// Number of different unacknowledged data segments on the path. Second copies do not count, because the sender may
+    /// not count them either: in a recovery, it ignores the retransmissions of the previous recovery (RFC 6675, Sec. 5,
+    /// step 4.3).
     fn data_under_way(&self) -> u64 {
         let first = self.sender.stats().acknowledged;
         let number = |(_, segment): &(bool, Segment)| match segment {

@@ -136,8 +136,8 @@ fn for_want_of_new_data_doubtful_segments_are_sent_again() {
     let mut talk = Talk::new(transfer(10), Fixed::new(10.0, 10.0));
     talk.sends(0..10).after(100);
     talk.sack(0, &[(1, 2)]).sack(0, &[(1, 3)]).is_quiet();
-    // No segment below the highest received segment is missing, except the retransmitted segment 0. Therefore rule 4
-    // applies.
+    // Below the highest received segment, only segment 0 is missing, and it was just retransmitted. Rule 3 therefore
+    // selects no segment, and rule 4 applies.
     talk.sack(0, &[(1, 4)]).sends([0, 9]);
     talk.sack(0, &[(5, 6), (1, 4)]).sends([4]);
     talk.sack(0, &[(7, 8), (5, 6), (1, 4)]).sends([6]);
@@ -178,8 +178,8 @@ fn a_pacer_does_not_swallow_the_rescue() {
     talk.after(9).is_quiet().after(1).sends([4]);
 }
 
-/// RFC 2018, Sec. 8: a receiver may drop segments that it had selectively acknowledged. When the timer expires, the
-/// sender discards all selective acknowledgements.
+/// RFC 2018, Sec. 8: a receiver may drop segments that it had selectively acknowledged. If the first unacknowledged
+/// segment is selectively acknowledged when the timer expires, the sender discards all selective acknowledgements.
 #[test]
 fn a_receiver_that_goes_back_on_its_word_gets_all_again() {
     let mut talk = Talk::new(transfer(4), Reno::new(4.0));

@@ -85,8 +85,8 @@ fn after_a_timeout_what_was_lost_is_sent_again_in_slow_start() {
     }
 }
 
-/// A second timeout after new segments were acknowledged is a new loss, which the window law must learn. RFC 5681, Sec.
-/// 3.1 demands this for a segment that was not yet retransmitted by the timer.
+/// If new segments were acknowledged between two timeouts, the window law must also learn of the second timeout. It is
+/// for a segment that the timer has not retransmitted yet (RFC 5681, Sec. 3.1).
 #[test]
 fn the_law_hears_of_a_timeout_again_after_progress() {
     let law = Fixed::new(4.0, 2.0);

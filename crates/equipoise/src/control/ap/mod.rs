@@ -22,10 +22,10 @@
 //! zero.
 //!
 //! # The robust form (our own)
-//! As printed, the law is unstable. The delay is a convex function of the rate, so a step up along its tangent
-//! overshoots. Beyond the capacity the queue only grows, its variance is that of a ramp, and the step down vanishes. A
-//! first interval with few samples, a short interval, or a high target is enough to cause this. [`Ap`] keeps the idea
-//! that the fluctuation predicts the response of the delay, and changes five things:
+//! The law above is unstable. The delay is a convex function of the rate, so a step up along its tangent overshoots.
+//! Beyond the capacity the queue only grows, its variance is that of a ramp, and the step down vanishes. A first
+//! interval with few samples, a short interval, or a high target is enough to cause this. [`Ap`] keeps the idea that
+//! the fluctuation predicts the response of the delay, and changes five things:
 //!
 //! 1. **The whole curve.** The headroom h (the free capacity) follows from the variance ([`md1::headroom_mbps`]), and
 //!    the mean waiting time is `1 / (2h)`, so the step follows this curve ([`curve_step_mbps`]). A step up takes at

@@ -294,7 +294,7 @@ mod tests {
         aimd.update(at(300), Usage::Normal, Some(500e3));
         assert!(aimd.bps > 505e3);
         // The delivery rate is above the sending rate, as it is while a queue drains. In this case, the new rate is
-        // 0.85 C, or the current rate if this is lower. C is 600 kbit/s here, and 0.85 C is 510 kbit/s.
+        // 0.85 times the estimated capacity, here 0.85 · 600 = 510 kbit/s, or the current rate if this is lower.
         aimd.update(at(400), Usage::Over, Some(900e3));
         assert!(aimd.bps <= 507e3, "never up: {}", aimd.bps);
     }

@@ -75,8 +75,8 @@ impl LinkCapacity {
 mod tests {
     use super::*;
 
-    /// At 500 kbit/s, the half-width of the band is `3 sqrt(0.4 · 500)` = 42.4 kbit/s for the minimum v, and
-    /// `3 sqrt(2.5 · 500)` = 106.1 kbit/s for the maximum v.
+    /// At 500 kbit/s, the half-width of the band is `3 sqrt(0.4 · 500)` = 42.4 kbit/s for the minimum `spread_kbps`,
+    /// and `3 sqrt(2.5 · 500)` = 106.1 kbit/s for the maximum.
     #[test]
     fn the_band_is_as_wide_as_its_variance_says() {
         let mut link = LinkCapacity::new();
@@ -95,7 +95,8 @@ mod tests {
             link.push(bps);
         }
         assert!(link.bps().is_some_and(|bps| (bps - 505e3).abs() < 1e-6));
-        // The new v is 0.95 · 0.4 + 0.05 · 95²/505, because C is 505 kbit/s and the delivery rate 600 kbit/s.
+        // The new `spread_kbps` is 0.95 · 0.4 + 0.05 · 95²/505, because the new estimate is 505 kbit/s and the delivery
+        // rate 600 kbit/s.
         assert!((link.spread_kbps - (0.38 + 0.05 * 95.0 * 95.0 / 505.0)).abs() < 1e-12);
         link.forget();
         assert_eq!(link.bps(), None);

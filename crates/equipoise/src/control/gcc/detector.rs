@@ -193,8 +193,8 @@ mod tests {
         assert_eq!(run(20, 80), Usage::Normal);
     }
 
-    /// Closed form: if the threshold is not clamped, a step of Δt leaves (1 - k Δt) of its difference from the
-    /// estimate. At the gain `k_d`, a step of 2 ms leaves 0.922.
+    /// Closed form: if the threshold is not clamped, a step leaves 1 minus gain times duration of its difference from
+    /// the estimate. At the downward gain of 0.039/ms, a step of 2 ms leaves 0.922.
     #[test]
     fn the_threshold_follows_by_its_gains() {
         let mut detector = Detector::new(Gains::LIBWEBRTC);
@@ -202,7 +202,7 @@ mod tests {
         for millis in [0u64, 20, 22, 24] {
             detector.push(quiet, Span::from_millis(20), Instant::from_nanos((100 + millis) * 1_000_000));
         }
-        // The first sample is ignored, and the second is the first adaptation, with a Δt of zero.
+        // The first sample is ignored, and the second is the first adaptation, with a duration of zero.
         let expected = FIRST_THRESHOLD * (1.0 - 0.039f64 * 2.0).powi(2);
         assert!((detector.threshold_ms - expected).abs() < 1e-9, "{} for {expected}", detector.threshold_ms);
         let spike = Estimate { compared_ms: 1000.0, trend: 1.0 };

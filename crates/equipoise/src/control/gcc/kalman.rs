@@ -87,8 +87,8 @@ mod tests {
         (kalman, last)
     }
 
-    /// The expected values are computed by hand: k = 0.101/(v + 0.101), m = 2 k, and e = (1 - k) 0.101. The squared
-    /// innovation z² = 4 raises v from 1 by (1 - α) 3, with α = 0.999^0.6 = 0.999 4.
+    /// The expected values are computed by hand, with the symbols of [`Kalman`]: k = 0.101/(v + 0.101), m = 2 k, and
+    /// e = (1 - k) 0.101. The squared innovation z² = 4 raises v from 1 by (1 - α) 3, with α = 0.999^0.6 = 0.999 4.
     #[test]
     fn the_first_step_is_that_of_the_draft() {
         let (kalman, found) = run(2.0, 1);
@@ -99,7 +99,8 @@ mod tests {
         assert!((gain - 0.0916).abs() < 2e-4);
     }
 
-    /// In the steady state, e solves e² + q e - q v = 0, so the gain is e/v, which is 0.0311 for a variance of 1.
+    /// In the steady state, with the symbols of [`Kalman`], e solves e² + q e - q v = 0. So the gain is e/v, which is
+    /// 0.0311 for v = 1.
     #[test]
     fn the_gain_tends_to_that_of_the_steady_state() {
         let (kalman, _) = run(0.0, 2000);

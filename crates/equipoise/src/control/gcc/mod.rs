@@ -21,24 +21,28 @@
 //! m = 4 min(n, 60) slope(Σ d over t)                 libwebrtc: least squares over 20 groups
 //! m = min(n, 60) m',  m' = m' + k (d - m')           draft: scalar Kalman filter
 //! γ = γ + k_{u,d} Δt (|m| - γ)                       overuse: m > γ for 10 ms and not falling
-//! A = β R                                            after overuse, β = 0.85; libwebrtc 5 kbit/s less
-//! A = A 1.08^Δt                                      without overuse, C unknown
-//! A = A + packet Δt / (2 (rtt + 100 ms))             without overuse, C known
+//! A_delay = β R                                      after overuse, β = 0.85; libwebrtc 5 kbit/s less
+//! A_delay = A_delay 1.08^Δt                          without overuse, C unknown
+//! A_delay = A_delay + packet Δt / (2 (rtt + 100 ms)) without overuse, C known
 //! ```
 //!
 //! | symbol | name | unit | where |
 //! | --- | --- | --- | --- |
-//! | `T`, `t` | departure, arrival of a group's last packet | s, of two clocks | `grouping` |
+//! | `T` | departure of a group's last packet | s, by the sender's clock | `grouping` |
+//! | `t` | arrival of a group's last packet | s, by the receiver's clock | `grouping` |
 //! | `d` | delay variation between groups | ms | `grouping` |
-//! | `m`, `n` | trend of the delay, groups so far | ms, 1 | `trendline`, `kalman` |
+//! | `m` | trend of the delay | ms | `trendline`, `kalman` |
+//! | `n` | number of groups so far | 1 | `trendline`, `kalman` |
 //! | `k` | gain of the Kalman filter | 1 | `kalman` |
-//! | `γ`, `k_u`, `k_d` | threshold, its gains | ms, 1/ms | `detector` |
-//! | `Δt` | time since the last update | ms for γ, s for A | `detector`, `aimd` |
+//! | `γ` | threshold | ms | `detector` |
+//! | `k_u`, `k_d` | gains of the threshold, upwards and downwards | 1/ms | `detector` |
+//! | `Δt` | time since the last update | ms for γ, s for `A_delay` | `detector`, `aimd` |
 //! | `R` | delivery rate | bit/s | `throughput` |
 //! | `C` | capacity, from R at overuse | bit/s | `capacity` |
-//! | `A` | rate that the delay allows, rate that losses allow, and the lower of both | bit/s | `aimd`, `loss`, `loss_rule` |
+//! | `A_delay` | rate that the delay allows | bit/s | `aimd` |
+//! | `A_loss` | rate that losses allow | bit/s | `loss`, `loss_rule` |
+//! | `A` | the lower of both, which is the allowed rate | bit/s | `controller` |
 //! | `β` | share of R after overuse, `decrease` | 1 | `aimd` |
-//! | `B`, `q` | bandwidth and inherent loss of the path | bit/s, 1 | `loss` |
 //!
 //! Each constant is defined, with its source, in the file of the part that uses it. The two forms differ in:
 //!

@@ -68,9 +68,13 @@ use crate::units::{Instant, Rate, SenderClock, Size, Span};
 ///   marks of a virtual queue (App. A.3), which occur without a delay, would then never have an effect.
 /// - The base delay is that of RFC 6817, over ten minutes. `rtt` is the last sample.
 /// - The round-trip time serves as the delay (Sec. 6.1) until the first feedback with an arrival time.
-/// - `loss_int` is the mean of closed intervals. With the open interval, which RFC 5348, Sec. 5.4 includes for a rate,
-///   no loss would ever expire. Before the second loss event there is no mean interval and no warping. A packet that
-///   arrives after it was assumed lost still counts as lost (Sec. 5.1.2).
+/// - Warping ends gradually, as Sec. 4.2 recommends: over the `loss_int` packets after `loss_exp`, `d_tilde` returns
+///   linearly to `d`.
+/// - `loss_int` is the mean of closed intervals. RFC 5348, Sec. 5.4 also includes the open interval since the last
+///   loss. With it, `loss_exp` would grow faster than the number of packets since that loss, so no loss would ever
+///   expire.
+/// - Before the second loss event there is no mean interval and no warping. A packet that arrives after it was assumed
+///   lost still counts as lost (Sec. 5.1.2).
 /// - `x_curr` is at most 500 ms, as in the authors' simulator.
 /// - The session's rate is `r_vin`, and its packets are paced at `r_send`. Both equal `r_ref` if the shaping buffer is
 ///   empty. The buffer length is measured when the encoder delivers a frame, before the frame is added.

@@ -249,16 +249,16 @@ mod tests {
         }
     }
 
-    /// On a short path CUBIC must not be slower than Reno. Per round-trip time, it adds α segments while the window is
-    /// below the last peak, and one segment when the window is above.
+    /// On a short path CUBIC must not be slower than Reno. Per round-trip time, it adds 0.529 segments while the window
+    /// is below the last peak, and one segment when the window is above.
     #[test]
     fn on_a_short_path_it_grows_as_reno_would() {
         let mut cubic = after_loss_at(20.0);
         let windows = run(&mut cubic, 1.0, 1, 100);
         assert!((windows[0] / (14.0 + 10.0 * 0.529_4) - 1.0).abs() < 0.02, "ten round trips: {}", windows[0]);
         let mut cubic = after_loss_at(20.0);
-        // Growth by 6 segments, at α per round trip, takes 11.3 of the 500 round trips of 2 ms. In each of the other
-        // round trips, one segment is added.
+        // Growth by 6 segments, at 0.529 per round trip, takes 11.3 of the 500 round trips of 2 ms. In each of the
+        // other round trips, one segment is added.
         let windows = run(&mut cubic, 1.0, 1, 2);
         assert!((windows[0] / (20.0 + 500.0 - 11.3) - 1.0).abs() < 0.02, "500 round trips: {}", windows[0]);
     }
@@ -282,8 +282,9 @@ mod tests {
         (0..489).for_each(|_| cubic.on_ack(At::from_nanos(1_000_000_000), &ack(100)));
         assert!((cubic.window() - 490.0).abs() < 1e-9);
         let windows = run(&mut cubic, 1.0, 5, 100);
-        // With K = 0 and `W_max` = 490, the curve rises by 0.4 · 5³ = 50 segments in 5 s. The window grows by 53,
-        // because the target is one round-trip time, 0.1 s, ahead. `W_est` grows by only 0.529 · 50 = 26 segments.
+        // From its plateau at 490 segments, the curve rises by 0.4 · 5³ = 50 segments in 5 s. The window grows by 53,
+        // because the target is one round-trip time, 0.1 s, ahead. The window that Reno would have grows by only
+        // 0.529 · 50 = 26 segments.
         assert!((windows[4] / 542.0 - 1.0).abs() < 0.01, "{}", windows[4]);
     }
 

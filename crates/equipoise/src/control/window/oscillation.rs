@@ -26,7 +26,7 @@ use crate::units::{Instant, Rate, SenderClock};
 /// | `dB` | increment of Brownian motion | √s |
 ///
 /// Our interpretation of the source:
-/// - The variance of dB is dt, the Euler-Maruyama step for Eq. 17. As printed, Eq. 18 adds m w B at each
+/// - The variance of dB is dt, the Euler-Maruyama step for Eq. 17. In the paper, Eq. 18 adds m w B at each
 ///   acknowledgement, where B is the sum of all random numbers so far: one number, of variance one, for each
 ///   acknowledgement. The variance of B grows without bound, and faster with more acknowledgements.
 /// - Eq. 18 replaces only Eq. 10, the law of Symbiosis, so nothing is added in slow start. After slow start,

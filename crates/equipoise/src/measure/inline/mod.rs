@@ -223,7 +223,8 @@ impl InlineMeasurement {
                     now
                 } else if held >= most {
                     // The next hold begins after the acknowledgement of the segments in flight and of half as many
-                    // further segments. If the segments travel in one bunch, that hold is at another part of the bunch.
+                    // further segments. If the segments travel in one bunch, the next hold is therefore at another part
+                    // of the bunch than this hold.
                     let half = self.next_number.saturating_sub(self.acknowledged) / 2;
                     self.rest(self.next_number.saturating_add(half));
                     now

@@ -42,9 +42,9 @@ pub(super) struct Gap {
 
 /// Minimum number of acknowledgements of segments after the burst for an [`Outcome`] (our choice).
 const LEAST_ACKS: usize = 2;
-/// The delay at the end of a stream is the mean over the last 1/`END_SHARE` of the acknowledgements (our choice). A
-/// larger part is less precise, because the noise of cross traffic accumulates like a random walk. With a smaller part,
-/// single packets of cross traffic change the result.
+/// The delay at the end of a stream is the mean over the last 1/`END_SHARE` of the acknowledgements of segments after
+/// the burst, but over at least one (our choice). A larger part is less precise, because the noise of cross traffic
+/// accumulates like a random walk. With a smaller part, single packets of cross traffic change the result.
 const END_SHARE: usize = 8;
 /// Two segments count as sent back to back if the interval of their acknowledgements is at least this many times their
 /// sending interval (our choice).

@@ -22,7 +22,7 @@ use crate::units::{Instant, SenderClock, Span};
 /// - **Drift**: the median slope of all pairs of window minima (Sen 1968). Pairs whose round trips differ by more than
 ///   5 ms are skipped: one of the two reports was queued or took another path. Pairs with a step between them are
 ///   skipped as well. The drift is assumed zero until its 95 % interval extends at most 50 ppm from the estimate and
-///   reports cover 20 s. A known drift is kept until another estimate meets these conditions.
+///   reports cover 20 s. A known drift is kept until a newer estimate meets these conditions.
 /// - **Base**: the highest line with the slope of the drift and no minimum below it (the lower hull of Moon 1999).
 /// - **Offset**: base minus half of the least round trip. How the round trip divides into its two directions cannot be
 ///   known.

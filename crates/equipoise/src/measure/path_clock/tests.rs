@@ -85,7 +85,7 @@ impl Hosts {
         self.forth + self.ahead()
     }
 
-    /// Simulates one interval, with a packet every 20 ms in its busy part, and then its report.
+    /// Simulates one interval, with a packet every 20 ms in its busy part, and the report at its end.
     fn report(&mut self) -> Notice {
         let packets = (self.busy / 0.02).round() as u32;
         let (start, mut least, mut wait) = (self.t + self.interval - self.busy, f64::INFINITY, 0.0);

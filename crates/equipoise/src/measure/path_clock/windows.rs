@@ -10,8 +10,8 @@ pub(super) struct Window {
     opened: Instant<SenderClock>,
     /// Time when the report with the minimum arrived.
     pub(super) at: Instant<SenderClock>,
-    /// The shown delay of the report with the minimum. Whenever two reports were compared, the drift known at that time
-    /// was subtracted.
+    /// The delay that the clocks showed in the report with the minimum. Each later clock step changes this value. The
+    /// drift is still contained: it is subtracted only while reports are compared to find the minimum.
     pub(super) shown: Span,
     /// Minimum round-trip time of the window's reports; `None` if no report had a valid one.
     pub(super) round_trip: Option<Span>,

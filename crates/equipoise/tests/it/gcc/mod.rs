@@ -2,13 +2,12 @@
 //! `goog_cc`, a translation of libwebrtc's code, and the draft's form with pion and the crate `rtc-interceptor`
 //! ([`draft`]).
 //!
-//! With `goog_cc` the sender follows our rate, so that the crate's rate is that of libwebrtc for the same packets. The
-//! crate has libwebrtc's current configuration, because the loss-based estimate has changed since the crate was
-//! written. Padding and probes are off, because no sender here sends them. These differences remain: the crate rounds
-//! times to milliseconds, rates to bit/s and sizes to bytes. The crate orders equal loss observations by their index in
-//! a ring buffer, our code by age. For a long round trip, the crate lowers the rate at its process interval, our code
-//! when packets are sent or reported. Rounding alone may shift the detection of an overuse by a group or a report,
-//! which changes the rate until the next overuse.
+//! With `goog_cc`, the sender follows our rate. The crate has libwebrtc's current configuration, because the loss-based
+//! estimate has changed since the crate was written. Padding and probes are off, because no sender here sends them.
+//! These differences remain: the crate rounds times to milliseconds, rates to bit/s and sizes to bytes. The crate
+//! orders equal loss observations by their index in a ring buffer, our code by age. For a long round trip, the crate
+//! lowers the rate at its process interval, our code when packets are sent or reported. Rounding alone may shift the
+//! detection of an overuse by a group or a report, which changes the rate until the next overuse.
 
 mod draft;
 mod libwebrtc;

@@ -20,7 +20,7 @@ pub(super) struct Setup {
     pub(super) others: Schedule<Rate>,
     pub(super) others_packet: Size,
     pub(super) delayed_acks: bool,
-    /// Window at the end of slow start, given as the rate of sending one such window per round trip of the empty path.
+    /// Window at the end of slow start, as a rate: one window per round-trip time without any queue.
     pub(super) own: Rate,
     pub(super) measures: bool,
     pub(super) lasts: Span,

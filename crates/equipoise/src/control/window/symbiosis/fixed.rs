@@ -12,9 +12,12 @@
 //! | --- | --- | --- |
 //! | windows `w`, `w*` | Q20 segments | 2^20 segments |
 //! | rates `K`, `A`, their mean and deviation | Q10 segments/s | 2^25 segments/s |
-//! | `τ`, `t` | microseconds | 2^24, 2^32 |
-//! | `γ`, `ε`, `l`, `m` | Q20 | 1, 100, 100, 1 |
-//! | `e^-x`, `x` | Q30 | 1, 2^19 |
+//! | `τ` | microseconds | 2^24 |
+//! | `t` | microseconds | 2^32 |
+//! | `γ`, `m` | Q20 | 1 |
+//! | `ε`, `l` | Q20 | 100 |
+//! | `e^-x` | Q30 | 1 |
+//! | `x` | Q30 | 2^19 |
 //!
 //! How the integer form differs from the float form:
 //! 1. Windows are limited to 2^20 segments, which with segments of 1024 bytes is the limit of TCP's window (2^30 bytes,

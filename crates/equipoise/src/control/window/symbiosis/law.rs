@@ -11,7 +11,9 @@
 ///
 /// | symbol | name | unit |
 /// | --- | --- | --- |
-/// | `w₀`, `w`, `w*` | window, before, after and converged | segments |
+/// | `w₀` | window at the start | segments |
+/// | `w` | window after the time `t` | segments |
+/// | `w*` | window to which `w` converges | segments |
 /// | `K`, `A` | capacity and available bandwidth | segments/s |
 /// | `τ` | minimum round-trip time | s |
 /// | `t` | time since the window was `w₀` | s |

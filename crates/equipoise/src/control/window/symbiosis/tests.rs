@@ -162,7 +162,7 @@ fn join(noise_weight: f64, seconds: u64) -> [f64; 2] {
 }
 
 /// The newer flow grows and the older flow yields until their windows are equal. The difference shrinks at a rate of
-/// `ε (1 - γ) N / K` = 0.05 per second, where N is the rate of each flow.
+/// `ε (1 - γ) N / K` = 0.05 per second. N is the rate of each flow; the other symbols are those of `Law`.
 #[test]
 fn a_second_flow_takes_its_half_without_a_loss() {
     for window in join(0.0, 300) {
@@ -181,7 +181,7 @@ fn noise_lowers_gamma_and_raises_the_window_where_it_rests() {
     let mut symbiosis = of(10.0);
     symbiosis.on_bandwidth(At::ZERO, &estimate(100_000_000, 50_000_000));
     close(symbiosis.snapshot().gamma.unwrap(), 0.95);
-    // Computed by hand: K - A' of 50 and then 90 Mbit/s results in μ = 55 and σ = 10.
+    // Computed by hand: cross traffic of 50 Mbit/s, followed by 90 Mbit/s, has a mean of 55 and a deviation of 10.
     symbiosis.on_bandwidth(At::ZERO, &estimate(100_000_000, 10_000_000));
     close(symbiosis.snapshot().gamma.unwrap(), 0.95 / (1.0 + 4.0 * 10.0 / 55.0));
     let mut deaf = Symbiosis::new(SymbiosisConfig { noise_weight: 0.0, ..CONFIG });

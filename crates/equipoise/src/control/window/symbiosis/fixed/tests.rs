@@ -54,7 +54,7 @@ fn steady_samples_leave_gamma_and_golden_noise_lowers_it() {
     assert_eq!(noise.gamma(996_147, 4 << 20), 996_147);
     noise.push(100 << 10);
     assert_eq!(noise.gamma(996_147, 4 << 20), 996_147);
-    // Computed by hand: μ = 110, σ = 20, so γ = 0.95 · 110 / 190.
+    // Computed by hand: the mean is 110 and the deviation 20, so γ is 0.95 · 110 / 190.
     noise.push(180 << 10);
     let gamma = noise.gamma(996_147, 4 << 20) as f64 / PARAMETER_ONE as f64;
     assert!((gamma - 0.95 * 110.0 / 190.0).abs() < 1e-5, "{gamma}");
@@ -64,8 +64,8 @@ fn steady_samples_leave_gamma_and_golden_noise_lowers_it() {
     assert_eq!(noise.gamma(996_147, 4 << 20), 996_147);
 }
 
-/// The steps must have a mean of zero and a standard deviation of m √dt w. The random bits come from a generator that
-/// is independent of the code.
+/// The steps must have a mean of zero, and a standard deviation of the strength times the root of the time times the
+/// window. The random bits come from a generator that is independent of the code.
 #[test]
 fn the_oscillation_has_the_deviation_of_the_time_that_passed() {
     let (mut state, mut sum, mut squares) = (1_u64, 0.0, 0.0);
@@ -80,7 +80,7 @@ fn the_oscillation_has_the_deviation_of_the_time_that_passed() {
         sum += step;
         squares += step * step;
     }
-    // The expected deviation is m √dt w = 0.3 · 0.1 · 1000.
+    // The expected deviation is 0.3 · 0.1 · 1000.
     let (mean, deviation) = (sum / 40_000.0, libm::sqrt(squares / 40_000.0));
     assert!(mean.abs() < 0.6 && (deviation / 30.0 - 1.0).abs() < 0.02, "{mean} {deviation}");
 }
