@@ -68,7 +68,7 @@
 // The session ended because the sender sent an RTCP BYE packet.
 #define EQ_GOODBYE 1
 
-// The session ended because no packet arrived from the sender for idle_ns.
+// The session ended because no packet arrived from the sender for too long.
 #define EQ_SILENCE 2
 
 // The session ended because the receiver was closed or failed.
@@ -127,7 +127,8 @@ enum eq_error
   EQ_E_VALUE = -12,
   // The text is not a valid key.
   EQ_E_KEY = -13,
-  // The data is not valid feedback, or reports packets that were never sent. The invalid feedback is not applied.
+  // The data is not valid feedback, or reports packets as arrived that were never sent. The invalid feedback is not
+  // applied.
   EQ_E_FEEDBACK = -14,
 };
 #ifndef __cplusplus
@@ -162,8 +163,8 @@ typedef struct eq_parameter {
   size_t struct_size;
   // Name of the parameter.
   const char *name;
-  // Type of the parameter: "rate", "time", "number", the unit of a number, or the possible words, separated by
-  // commas.
+  // Type of the parameter: "rate"; "time"; the unit of a number, or "number" if it has no unit; or the possible
+  // words, separated by commas.
   const char *kind;
   // Default value of the parameter; NULL if the caller must specify a value.
   const char *standard;
@@ -183,7 +184,8 @@ typedef struct eq_controller_options {
   int32_t feedback;
   // Size of a full IP packet in bytes, with headers; default 1240.
   uint32_t packet_size;
-  // Pacing rate of the packets of a frame, as a multiple of the controller's rate; default 1.5, at least 1.
+  // Pacing rate of the packets of a frame, as a multiple of the controller's rate; default 1.5, also for values
+  // below 1.
   double pacing;
   // Time between two decisions of controllers that decide once per interval, such as "ap", in ns; default 250 ms.
   int64_t interval_ns;
@@ -219,8 +221,9 @@ typedef struct eq_controller_status {
   uint64_t reports;
   // Number of feedback reports that were refused, because they report packets as arrived that were never sent.
   uint64_t refused;
-  // The controller's mode: "delay", "rival" or "policed"; NULL for a controller without modes. The text belongs to
-  // the library.
+  // The controller's mode: "delay" (it keeps the queueing delay at the target), "rival" (it competes with a flow
+  // that fills the queue) or "policed" (it stays below the rate of a policer, or tests for one); NULL for a
+  // controller without modes. The text belongs to the library.
   const char *mode;
   // The controller's estimate of the bottleneck's capacity, in bit/s.
   double capacity_bps;
@@ -244,9 +247,10 @@ typedef struct eq_receiver_options {
   int32_t insecure;
   // Maximum number of sessions at the same time; default 1000.
   uint32_t most_sessions;
-  // A session ends if no packet arrives from its sender for this time, in ns; default 30 s.
+  // A session ends if no packet arrives from its sender for this time, in ns; default 30 s. Before the first packet,
+  // the limit is at most 5 s.
   int64_t idle_ns;
-  // How long a missing packet delays the delivery of later packets, in ns; default 100 ms.
+  // Maximum time for which a missing packet delays the delivery of later packets, in ns; default 100 ms.
   int64_t hold_ns;
 } eq_receiver_options;
 
@@ -310,7 +314,7 @@ typedef struct eq_sender_options {
   uint32_t ssrc;
   // RTP payload type for the payload EQ_PAYLOAD_STREAM; default 96.
   uint32_t payload_type;
-  // Time between two requests for a report from the receiver, in ns; default 1 s.
+  // Interval at which the sender requests reports from the receiver, in ns; default 1 s.
   int64_t report_interval_ns;
   // How long eq_sender_open waits for the receiver's answer, in ns; default 5 s.
   int64_t patience_ns;
@@ -341,7 +345,8 @@ typedef struct eq_sender_status {
   double round_trip_s;
   // 1 if the session is over.
   int32_t is_over;
-  // The reason for the rate, as in eq_controller_why; "" before the first decision. The text belongs to the library.
+  // The reason for the rate, as in eq_controller_why; "" until a report has arrived and the controller has decided.
+  // The text belongs to the library.
   const char *why;
 } eq_sender_status;
 
@@ -425,8 +430,8 @@ void eq_controller_free(struct eq_controller *controller);
 
 // Reports that a packet of `size` bytes, with all headers, was sent at `now_ns`. `number` identifies the packet in
 // feedback. For EQ_FEEDBACK_TWCC it is the transport-wide sequence number, and for EQ_FEEDBACK_RFC8888 the RTP
-// sequence number; only the lower 16 bits of both are used. For arrays it is any number that increases from packet to
-// packet. `ssrc` is the packet's SSRC and is only used for EQ_FEEDBACK_RFC8888.
+// sequence number; only the lower 16 bits of both are used. For EQ_FEEDBACK_ARRIVALS and EQ_FEEDBACK_ACKS it is any
+// number that increases from packet to packet. `ssrc` is the packet's SSRC and is only used for EQ_FEEDBACK_RFC8888.
 //
 // # Safety
 // `controller` is null or a controller that no other thread uses at the same time.
@@ -447,8 +452,8 @@ eq_error eq_controller_frame(struct eq_controller *controller,
                              size_t waiting,
                              int64_t waited_ns);
 
-// Reports that nothing waits to be sent from `now_ns` on. From then on, the sender is limited by the application and
-// not by the rate. Call this function whenever the last waiting packet has been sent.
+// Reports that nothing waits to be sent from `now_ns` on. This tells the controller that the application, and not the
+// rate, limits the sender. Call this function whenever the last waiting packet has been sent.
 //
 // # Safety
 // `controller` is null or a controller that no other thread uses at the same time.
@@ -458,8 +463,8 @@ eq_error eq_controller_idle(struct eq_controller *controller,
 // Processes a decrypted RTCP datagram that arrived at `now_ns`. Feedback of the kind for which the controller was
 // created is applied: transport-wide or RFC 8888. Other RTCP packets are ignored.
 //
-// Returns EQ_OK, EQ_E_FEEDBACK if the datagram or its feedback is malformed, or if the feedback reports packets that
-// were never sent, EQ_E_STATE if the controller was created for arrays, EQ_E_HANDLE or EQ_E_ARGUMENT.
+// Returns EQ_OK, EQ_E_FEEDBACK if the datagram or its feedback is malformed, or if the feedback reports packets as
+// arrived that were never sent, EQ_E_STATE if the controller was created for arrays, EQ_E_HANDLE or EQ_E_ARGUMENT.
 //
 // # Safety
 // `controller` is null or a controller that no other thread uses at the same time; `data` has `length` readable bytes.
@@ -597,9 +602,9 @@ uint16_t eq_receiver_port(const struct eq_receiver *receiver);
 // `receiver` is null or open.
 int32_t eq_receiver_fd(const struct eq_receiver *receiver);
 
-// Stores the next session that a sender opened in `*session`. Waits at most `timeout_ms` milliseconds: 0 does not
-// wait, a negative value waits without limit. Close the session with eq_session_close. Up to 128 sessions may wait to
-// be accepted.
+// Accepts the next session that a sender opened, and stores it in `*session`. Waits at most `timeout_ms` milliseconds:
+// 0 does not wait, a negative value waits without limit. Close the session with eq_session_close. Up to 128 sessions
+// may wait to be accepted.
 //
 // Returns EQ_OK, EQ_AGAIN, EQ_END after eq_receiver_stop or if the receiver failed, EQ_E_SYSTEM if the system has no
 // descriptor left for the session, EQ_E_HANDLE or EQ_E_ARGUMENT.
@@ -688,8 +693,8 @@ void eq_session_close(struct eq_session *session);
 // Opens a session to the receiver at "host:port", and waits for the receiver's answer. The receiver is `equipoise
 // receive` or a program that uses eq_receiver_open or the Rust library. Close the session with eq_sender_close.
 //
-// Returns EQ_OK, EQ_E_PEER if no receiver with the same key answers, EQ_E_KEY, EQ_E_NAME, EQ_E_VALUE, EQ_E_ARGUMENT or
-// EQ_E_SYSTEM.
+// Returns EQ_OK, EQ_E_PEER if no receiver with the same key answers or if the receiver refuses the session, EQ_E_KEY,
+// EQ_E_NAME, EQ_E_VALUE, EQ_E_ARGUMENT or EQ_E_SYSTEM.
 //
 // # Safety
 // `address` and the strings in `options` end with a zero byte, `options` begins with its size, and `sender` is
@@ -754,8 +759,8 @@ eq_error eq_sender_stop(const struct eq_sender *sender);
 // with an RTCP BYE packet, and frees the sender; NULL is allowed. `summary` may be NULL; otherwise set
 // summary->struct_size before the call.
 //
-// Returns EQ_OK, EQ_AGAIN if the timeout left data unsent or eq_sender_stop was called before, or EQ_E_SYSTEM if the
-// session failed before this call. The sender is freed in any case.
+// Returns EQ_OK, EQ_AGAIN if the session did not end before the timeout or eq_sender_stop was called before,
+// EQ_E_SYSTEM if the session failed before this call, or EQ_E_ARGUMENT. The sender is freed in any case.
 //
 // # Safety
 // `sender` is null or open, and no other call uses it now or later. `summary` is null, or points to a structure that

@@ -18,7 +18,7 @@
 typedef struct eq_pair_status {
   // sizeof(eq_pair_status), set by the caller.
   size_t struct_size;
-  // The last rate of IP packets that TCP measured or that was set for RTP, in bit/s; 0 before the first rate.
+  // The latest rate of IP packets, measured for TCP or set for RTP, in bit/s; 0 before the first rate.
   uint64_t rate_bps;
   // TCP's congestion window, in bytes.
   uint64_t window_bytes;
@@ -37,7 +37,8 @@ extern "C" {
 #endif // __cplusplus
 
 // Opens a handle of a flow pair. If `local_addr` is an IPv4 or IPv6 address, the handle can receive a flow there, over
-// TCP and UDP with the same port number. If `local_addr` is NULL, the handle can only send.
+// TCP and over UDP. The UDP port has the same number as the TCP port if that UDP port is free, and otherwise any free
+// number. If `local_addr` is NULL, the handle can only send.
 //
 // Returns the handle, which is not negative, or EQ_E_ARGUMENT or EQ_E_SYSTEM.
 //

@@ -35,7 +35,7 @@ start = "20 s"
 stop = "60 s"
 "#;
 const TCP_ENDS_S: f64 = 60.0;
-const RUNS: u64 = 5;
+const RUNS: usize = 20;
 
 /// Bits received from 30 s until TCP ends, and the last time at which a packet waited for more than 50 ms, in s.
 #[derive(Default)]
@@ -67,7 +67,7 @@ impl RunObserver for Media {
 fn run(queue: &str) -> [Vec<f64>; 2] {
     let overrides = [Override::set("link.path.queue", queue)];
     let scenario = Scenario::parse_with(SCENARIO, &overrides).expect("a scenario");
-    let seeds: Vec<_> = (1..=RUNS).map(|seed| (scenario.clone(), seed)).collect();
+    let seeds: Vec<_> = (1..=RUNS as u64).map(|seed| (scenario.clone(), seed)).collect();
     let runs = simulate_each_observed(&seeds, None, Media::default, |_, seen| seen).expect("it runs");
     let share = |it: &Media| it.beside_bits / (2e6 * (TCP_ENDS_S - 30.0));
     let calm_s = |it: &Media| (it.queued_s - TCP_ENDS_S).max(0.0);
@@ -77,13 +77,17 @@ fn run(queue: &str) -> [Vec<f64>; 2] {
     })
 }
 
-/// If it fails, a sender whose packets all have one size starves beside TCP, or keeps a long queue after TCP's end.
+/// If it fails, a sender whose packets all have one size starves beside TCP, takes much more than an equal share, or
+/// keeps a long queue after TCP's end. A single run decides nothing: with a queue of 1000 ms, TCP loses a whole window
+/// of segments in a hundredth of the runs, and then sends nothing for most of the time that is measured.
 #[test]
 fn data_at_all_times_get_a_share_beside_tcp_and_a_short_queue_after_it() {
     for (queue, least_share) in [("100 ms", 0.25), ("300 ms", 0.3), ("1000 ms", 0.15)] {
         let [shares, calm_s] = run(queue);
         println!("queue {queue}: shares {shares:.2?}, calm after {calm_s:.1?} s");
-        assert!(shares[0] > least_share && shares[RUNS as usize - 1] < 0.9, "{queue}: {shares:?}");
-        assert!(calm_s[RUNS as usize - 2] < 5.0 && calm_s[RUNS as usize - 1] < 10.0, "{queue}: {calm_s:?}");
+        let mean = shares.iter().sum::<f64>() / RUNS as f64;
+        assert!((0.4..0.625).contains(&mean), "{queue}: {mean} is not 0.8 to 1.25 of an equal share");
+        assert!(shares[0] > least_share && shares[RUNS - 2] < 0.9, "{queue}: {shares:?}");
+        assert!(calm_s[RUNS - 1 - RUNS / 5] < 5.0 && calm_s[RUNS - 2] < 10.0, "{queue}: {calm_s:?}");
     }
 }

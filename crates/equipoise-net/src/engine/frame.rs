@@ -22,7 +22,7 @@ const FRAGMENT: u16 = 0x3fff;
 
 const ICMP: u8 = 1;
 /// The types of ICMP errors: destination unreachable, redirect, time exceeded, parameter problem (RFC 792),
-/// without the deprecated source quench (RFC 6633).
+/// without the deprecated source quench.
 const ICMP_ERRORS: [u8; 4] = [3, 5, 11, 12];
 
 const ICMPV6: u8 = 58;

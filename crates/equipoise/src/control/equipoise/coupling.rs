@@ -2,8 +2,8 @@ use super::{Equipoise, LEAST_WINDOW_BITS};
 use crate::units::{Instant, Rate, SenderClock, Size};
 
 impl Equipoise {
-    /// Continues from `rate`, which was decided for all flows of a bottleneck together. All state that determines the
-    /// rate is scaled by the same factor, so that the next report does not undo the change.
+    /// Continues from `rate`, which was decided for all flows of a bottleneck together. The law's own rates and windows
+    /// are scaled by the same factor, so that the next report does not undo the change.
     pub(super) fn go_on_from(&mut self, now: Instant<SenderClock>, rate: Rate) {
         let before_bps = self.rate_bps.max(1.0);
         self.rate_bps = self.limits.clamp(rate.as_bps_f64()).0.as_bps_f64();

@@ -10,21 +10,21 @@ pub(super) struct DelayMode {
     pub(super) base_bps: f64,
     /// The highest recent `B` at which the queue was short, in bit/s. It decays with time.
     known_bps: f64,
-    /// `calm_s` is the time when the queue was last shorter than two targets, in s, and `calm_bps` is `B` at that time,
-    /// in bit/s.
+    /// `calm_s` is the time when the queue was last shorter than twice the target, in s, and `calm_bps` is `B` at that
+    /// time, in bit/s.
     pub(super) calm_bps: f64,
     pub(super) calm_s: f64,
     /// Whether a queue has been seen since the start.
     has_queued: bool,
-    /// Whether the queue was so long at the last report that the base delay must be held.
+    /// Whether the queue was so long at the last report that the minima of the base delay must not age.
     is_queued: bool,
-    /// `busy_s` is the time since which the path has been clear, and `empty_s` the time when the queue was last empty
-    /// or a dip ended, in s.
+    /// `busy_s` is the time when the queue was last longer than 0.7 times the target. After this time, the path counts
+    /// as clear. `empty_s` is the time when the queue was last empty or a dip ended. Both are in s.
     busy_s: f64,
     empty_s: f64,
     /// During a dip, the time until which the rate is lowered so that all flows measure the empty path, in s.
     dips_until_s: Option<f64>,
-    /// `cleared` is the number of scheduled clearings of the queue whose time has come, including those that the flow
+    /// `cleared` counts the scheduled clearings of the queue that have become due, including those that the flow
     /// skipped. `clears_until_s` is the end of the current clearing, in s.
     cleared: u32,
     clears_until_s: f64,
@@ -40,16 +40,19 @@ struct Slower {
     now_bps: f64,
 }
 
-/// The mode's inputs in addition to a report.
-#[derive(Clone, Copy, Debug)]
+/// The inputs of [`DelayMode`] in addition to a report.
+#[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Situation {
     /// `T`, in s.
     pub(super) target_s: f64,
     /// `D`, the time from a decision to the report on it, in s.
     pub(super) loop_s: f64,
     pub(super) service: Option<Service>,
-    /// `p C`, the measured capacity of the bottleneck times the priority, in bit/s.
+    /// `weighted_bps` is `p C`, the capacity of the bottleneck times the priority, in bit/s. `is_gauged` tells whether
+    /// gauges have measured the capacity. Otherwise the capacity follows from the time that a packet takes on a slow
+    /// link.
     pub(super) weighted_bps: Option<f64>,
+    pub(super) is_gauged: bool,
     /// The current rate, and the limits of the rate, in bit/s.
     pub(super) rate_bps: f64,
     pub(super) min_bps: f64,
@@ -64,8 +67,8 @@ pub(super) struct Situation {
 /// The integrator's gain is `INTEGRAL / D²`, where `D` is the loop delay. The value is ours: with this value and the
 /// proportional part, the loop is stable if the part of its delay that is not predicted is below 0.70 `D`.
 const INTEGRAL: f64 = 1.0 / 0.9;
-/// The proportional part multiplies the base rate by `exp(PROPORTIONAL f/D)`, where `f` is the error of the queue, but
-/// by no more than `MOST_PROPORTIONAL`.
+/// The proportional part multiplies the base rate by `exp(PROPORTIONAL min(f, T)/D)`, where `f` is the error of the
+/// queue and `T` its target, but by no more than `MOST_PROPORTIONAL`.
 const PROPORTIONAL: f64 = 1.4;
 const MOST_PROPORTIONAL: f64 = 1.1;
 /// `GROWTH` is the logistic growth towards the rate of packet trains, and `BLIND_GROWTH` the growth while no trains are
@@ -78,9 +81,9 @@ const STARTING: f64 = 1.2;
 const RETURN_GROWTH: f64 = 10.0;
 const RETURN_PACE: f64 = 1.0;
 const RETURNS_BELOW: f64 = 0.8;
-/// Upper limit of the growth towards the rate of trains, per loop delay, while the capacity is not known. In this case
-/// trains have so few packets that the traffic of other senders hardly spreads them, so the rate of trains may be too
-/// high.
+/// Upper limit of the growth towards the rate of trains, per loop delay, while no gauge has measured the capacity. In
+/// this case, trains have few packets. The traffic of other senders hardly spreads such short trains, so the rate of
+/// trains may be too high.
 const GROWTH_BY_FEW: f64 = 0.6;
 /// The known rate decays with the time constant `KNOWN_S`, in s. Trains that arrive at less than `SPREAD` of their
 /// sending rate were spread out by the path.
@@ -91,8 +94,8 @@ const MOST_HEADROOM: f64 = 0.5;
 /// Time constant with which the base rate follows the rate of service, in s.
 const ANCHOR_S: f64 = 0.12;
 /// The relative error of a measured rate of service is assumed to be `UNCERTAIN` times the roughness of the delays
-/// divided by the duration of the measurement, but no more than `MOST_UNCERTAIN`. The base rate follows a difference
-/// only as far as the difference exceeds this error, because flows would otherwise drift apart by chance.
+/// divided by the duration of the measurement, but no more than `MOST_UNCERTAIN`. The base rate follows the rate of
+/// service only as far as their difference exceeds this error, because flows would otherwise drift apart by chance.
 const UNCERTAIN: f64 = 12.0;
 const MOST_UNCERTAIN: f64 = 0.3;
 /// A queue that exceeds the target by more than `OVERSHOOT_S`, in s, is an overshoot. To drain it, the rate is lowered
@@ -111,8 +114,9 @@ const DIP: f64 = 0.7;
 /// than `SLOW_PACKET_S`, in s, and a queue has been seen, the flow clears the queue `CLEARS` times, every
 /// `CLEARS_EVERY_S`, in s. Each time it multiplies its rate by `CLEARED` for the time of a dip plus `CLEARS_FOR_S`,
 /// in s. The values were chosen by two criteria: the number of flows with unequal rates on random paths, and the
-/// requirements (bars) of `docs/src/equipoise.md`. A flow also clears the queue once when a rival has left.
-const SLOW_PACKET_S: f64 = 0.010;
+/// requirements (bars) of `docs/src/equipoise.md`. A flow also clears the queue once when a rival has left, and once
+/// before it takes a queue on a slow link for that of a rival.
+pub(super) const SLOW_PACKET_S: f64 = 0.010;
 const CLEARS: u32 = 3;
 const CLEARS_EVERY_S: f64 = 2.0;
 const CLEARS_FOR_S: f64 = 0.3;
@@ -121,11 +125,16 @@ const CLEARED: f64 = 0.3;
 const LEAST_DIP_S: f64 = 0.2;
 /// A smoothed share of marks above this lowers the target.
 const MARKED: f64 = 0.5;
-/// The bottleneck has become slower if its rate of service is below `SLOWER` times the base rate of the last short
-/// queue. The fall is reported `SLOWER_SETTLES_S` after it was noticed, in s, when the queue that it caused has usually
-/// drained.
+/// The bottleneck has become slower if its rate of service during an overshoot is below `SLOWER` times the base rate at
+/// the time when the queue was last short. [`DelayMode::take_slower`] returns the fall `SLOWER_SETTLES_S`, in s, after
+/// it was noticed, because the queue that it caused has usually drained by then.
 const SLOWER_SETTLES_S: f64 = 3.0;
 const SLOWER: f64 = 0.75;
+
+/// How long the rate is lowered to clear the queue, in s; `loop_s` is `D`.
+pub(super) fn clearing_s(loop_s: f64) -> f64 {
+    loop_s.max(LEAST_DIP_S) + CLEARS_FOR_S
+}
 
 impl DelayMode {
     pub(super) const fn new(start_bps: f64) -> Self {
@@ -153,7 +162,7 @@ impl DelayMode {
         self.calm_bps *= scale;
     }
 
-    /// Whether the last report showed a queue so long that the base delay must be held.
+    /// Whether the last report showed a queue so long that the minima of the base delay must not age.
     pub(super) const fn is_queued(&self) -> bool {
         self.is_queued
     }
@@ -171,13 +180,13 @@ impl DelayMode {
         })
     }
 
-    /// The time for which the path has been clear, in s.
+    /// How long the path has been clear, in s: the time since the queue was last longer than 0.7 times the target.
     pub(super) fn clear_s(&self, now_s: f64) -> f64 {
         now_s - self.busy_s
     }
 
     /// Lets the known rate decay. If packet trains arrive spread out, the known rate falls at once to their arrival
-    /// rate. It never falls below the base rate of the last short queue.
+    /// rate. It never falls below the base rate at the time when the queue was last short.
     fn recall(&mut self, seen: &Seen) {
         self.known_bps *= libm::exp(-seen.elapsed_s / KNOWN_S);
         if let Some(trains) = seen.trains
@@ -204,8 +213,8 @@ impl DelayMode {
         self.slower.is_some()
     }
 
-    /// Returns the bottleneck's rates before and after a fall, in bit/s, once, 3 s after the fall was noticed. By then
-    /// the queue that the fall caused has usually drained.
+    /// Returns the bottleneck's rates before and after a fall, in bit/s. Each fall is returned once, 3 s after it was
+    /// noticed. By then the queue that it caused has usually drained.
     pub(super) fn take_slower(&mut self, now_s: f64) -> Option<(f64, f64)> {
         let slower = self.slower.take_if(|it| now_s - it.at_s > SLOWER_SETTLES_S)?;
         Some((slower.before_bps, slower.now_bps))
@@ -231,7 +240,7 @@ impl DelayMode {
         self.recall(seen);
         let error_s =
             target_s - Self::predicted_s(seen, service) - target_s * ((seen.marked - MARKED) / (1.0 - MARKED)).max(0.0);
-        let share = self.sharing.step(seen, situation.weighted_bps, (situation.rate_bps, target_s));
+        let share = self.sharing.step(seen, situation);
         let shared_error_s = error_s + share.longer_s;
         if !situation.has_rival {
             self.base_bps *= libm::exp(share.pull);
@@ -274,7 +283,7 @@ impl DelayMode {
         }
         let clear = own_error_s.max(0.0) / target_s;
         let starting = if self.has_queued { 1.0 } else { STARTING };
-        let most_s = if situation.weighted_bps.is_some() { f64::INFINITY } else { GROWTH_BY_FEW / loop_s };
+        let most_s = if situation.is_gauged { f64::INFINITY } else { GROWTH_BY_FEW / loop_s };
         let growth_s = if self.returns() { RETURN_GROWTH } else { GROWTH }.min(most_s);
         let logistic = seen
             .trains
@@ -329,7 +338,7 @@ impl DelayMode {
     }
 
     /// Whether the flow lowers its rate so that the queue empties: because it started a short time ago on a slow link,
-    /// or because its rival has left.
+    /// because its rival has left, or to find out whether a queue on a slow link is that of a rival.
     fn clears(&mut self, now_s: f64, situation: &Situation) -> bool {
         let due = ((situation.age_s / CLEARS_EVERY_S) as u32).min(CLEARS);
         if due != self.cleared {
@@ -343,7 +352,7 @@ impl DelayMode {
 
     /// Lowers the rate for a short time, so that the queue empties and the base delay is measured.
     pub(super) fn clear(&mut self, now_s: f64, loop_s: f64) {
-        self.clears_until_s = now_s + loop_s.max(LEAST_DIP_S) + CLEARS_FOR_S;
+        self.clears_until_s = now_s + clearing_s(loop_s);
     }
 
     /// Whether the rate is lowered so that the queue empties once and the base delay is measured.
@@ -367,9 +376,10 @@ mod tests {
     use super::*;
     use crate::measure::packets::TrainRates;
 
-    /// The control loop, linearised around its equilibrium, with time in units of `D`: `b' = -INTEGRAL q(t - θ)`,
-    /// `q' = b - PROPORTIONAL q(t - θ)`, where θ is `unseen`, the part of the loop delay that is not predicted. Returns
-    /// the largest absolute value of the queue `q` from 50 to 60 `D`, divided by the largest one from 0 to 50 `D`.
+    /// Simulates the control loop, linearised around its equilibrium, with time in units of `D`:
+    /// `b' = -INTEGRAL q(t - θ)`, `q' = b - PROPORTIONAL q(t - θ)`. `b` and `q` are the deviations of the base rate and
+    /// the queue from the equilibrium. θ is `unseen`, the part of the loop delay that is not predicted. Returns the
+    /// largest absolute value of `q` in the time from 50 to 60 `D`, divided by the largest one from 0 to 50 `D`.
     fn swing_left(unseen: f64) -> f64 {
         let step = 1e-3;
         let late = (unseen / step) as usize;
@@ -392,6 +402,7 @@ mod tests {
             loop_s: 0.2,
             service: None,
             weighted_bps: None,
+            is_gauged: false,
             rate_bps: 2e5,
             min_bps: 1e5,
             max_bps: 1e7,
@@ -420,8 +431,8 @@ mod tests {
         assert!(cleared_s(0.005, true) < 1e-12 && cleared_s(0.020, false) < 1e-12);
     }
 
-    /// If it fails, jitter moves the base rate of each flow by chance, or a slower link with rough delays is not
-    /// followed.
+    /// If it fails, jitter moves the base rate of each flow by chance, or the base rate does not fall when a link with
+    /// rough delays becomes slower.
     #[test]
     fn a_rate_of_service_is_followed_as_far_as_it_is_certain() {
         let base_after = |roughness_s: f64, served_bps: f64| {
@@ -435,19 +446,20 @@ mod tests {
         assert!(base_after(0.003, 0.5e6) < 0.85e6 && base_after(1.0, 0.5e6) < 0.9e6, "half of the rate is no noise");
     }
 
-    /// If it fails, flows on slow links overshoot one after another, because trains of few packets show too high a rate.
+    /// If it fails, flows on slow links overshoot one after another, because trains of few packets show a rate that is
+    /// too high.
     #[test]
     fn growth_by_trains_is_slower_while_the_capacity_is_not_known() {
-        let base_after = |weighted_bps| {
+        let base_after = |is_gauged| {
             let mut mode = DelayMode::new(1e6);
             let trains = Some(TrainRates { arrived_bps: 9e6, left_bps: 9e6 });
             let seen = Seen { elapsed_s: 0.1, received_bps: 1e6, usage: 1.0, trains, ..Seen::default() };
             let (target_s, loop_s, rate_bps) = (0.005, 0.5, 1e6);
-            let situation = Situation { target_s, loop_s, weighted_bps, rate_bps, ..situation() };
+            let situation = Situation { target_s, loop_s, is_gauged, rate_bps, ..situation() };
             mode.integrate(&seen, &situation, (target_s, target_s));
             mode.base_bps
         };
-        let [unknown, known] = [None, Some(9e6)].map(base_after);
+        let [unknown, known] = [false, true].map(base_after);
         assert!(unknown < 1.1e6 && known > 1.2e6, "{unknown} {known}");
     }
 

@@ -9,8 +9,8 @@ use alloc::collections::VecDeque;
 /// the rate is limited to slightly less than the policer's rate, and the limit rises slowly to try higher rates.
 #[derive(Clone, Debug)]
 pub(super) struct Losses {
-    /// The time of each report, in s, and the number of packets lost and arrived. `all` counts all losses, `unqueued`
-    /// only those without a queue.
+    /// The time of each report, in s, and the number of packets lost and arrived. `all` counts all losses except those
+    /// reported after a gap, `unqueued` only those without a queue.
     all: VecDeque<(f64, f64, f64)>,
     unqueued: VecDeque<(f64, f64, f64)>,
     /// `inherent` is the share of packets that the link loses at any rate. `mean` is the slow mean of the share that is
@@ -36,8 +36,8 @@ enum State {
     Policed { since_s: f64, share: f64, received_bps: f64, cap_bps: f64 },
 }
 
-/// All losses are counted over `ALL_S`, and losses without a queue over `UNQUEUED_S`, in s. The latter start a test or
-/// lower a limit only if at least `LEAST_PACKETS` packets were counted.
+/// All losses are counted over `ALL_S`, and losses without a queue over `UNQUEUED_S`, in s. Losses without a queue
+/// start a test or lower a limit only if at least `LEAST_PACKETS` packets were counted.
 const ALL_S: f64 = 1.2;
 const UNQUEUED_S: f64 = 1.5;
 const LEAST_PACKETS: f64 = 50.0;
@@ -49,15 +49,14 @@ const HOT_S: f64 = 0.040;
 /// the arrival rate is the policer's rate.
 const LOSSY_S: f64 = 0.7;
 /// A test lowers the rate to `TEST` times the arrival rate. It counts the packets that are sent later than
-/// `TEST_COUNTS_S` after it began, in s. It ends when a lossy link would have lost `EXPECTED` of these packets, or
-/// after `TEST_S`, in s.
+/// `TEST_COUNTS_S` after it began, in s. It ends when a lossy link would have lost `EXPECTED` of these packets, after
+/// `TEST_S`, in s, or when a long queue or a gap in the reports explains the losses.
 const TEST: f64 = 0.9;
 const TEST_COUNTS_S: f64 = 0.3;
 const EXPECTED: f64 = 6.0;
 const TEST_S: f64 = 4.0;
-/// If a test with at least `EXPECTED` expected losses finds at most `POLICED` of them, there is a policer. If the rate
-/// is below the policer's and more than `NOT_POLICED` of the expected losses occur nevertheless, that verdict was
-/// wrong.
+/// A test that expects at least `EXPECTED` losses finds a policer if at most the share `POLICED` of them occurs. This
+/// finding was wrong if later more than the share `NOT_POLICED` of the expected losses occurs below the policer's rate.
 const POLICED: f64 = 0.3;
 const NOT_POLICED: f64 = 0.7;
 /// A policer's limit on the rate starts at `CAP` times the arrival rate. After `HOLD_S`, in s, the limit rises by the
@@ -211,7 +210,7 @@ impl Losses {
         }
     }
 
-    /// Raises the link's inherent losses to `share` if they are lower, and ends a test or a limit.
+    /// Raises the link's inherent losses to `share`, but at most to `MOST_INHERENT`, and ends a test or a limit.
     fn bear(&mut self, share: f64) {
         self.inherent = self.inherent.max(share).min(MOST_INHERENT);
         self.state = State::Free;

@@ -5,7 +5,7 @@ use crate::control::QueuedFrame;
 /// A frame waits twice: at the sender and in the network. If the backlog at the sender is more than half a frame, the
 /// media rate is lowered so that the excess drains within a quarter of a second. A step of the encoder's rate by more
 /// than a tenth causes a large frame (RFC 8593, Sec. 5.2 and 7), like a key frame of a real encoder. The media rate
-/// therefore follows a small difference gradually; it jumps only if the difference is large.
+/// therefore follows a small difference gradually. It jumps only if the difference is large or the caller permits it.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct MediaRate {
     /// The expected backlog when the next frame is captured, in bits.
@@ -66,7 +66,7 @@ mod tests {
     use super::*;
     use crate::units::{Size, Span};
 
-    /// An application may pass any size. If it fails, the largest possible size causes a panic.
+    /// An application may pass any size. If the test fails, the largest possible size causes a panic.
     #[test]
     fn frames_of_any_size_are_taken() {
         let mut media = MediaRate::new();

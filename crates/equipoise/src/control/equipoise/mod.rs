@@ -41,7 +41,8 @@ use crate::units::{Instant, Rate, SenderClock, Size, Span};
 /// ```text
 /// T = max(2 ms, k min(45 ms, 5 ms · 1 Mbit/s / r)) + min(12 ms, 3 (n - 1.5 ms)+)        target of the queue
 /// x = clamp(ln(p C/r), 0, 1.8)                                              ln(number of flows), by the rate
-/// z follows clamp((dq - T)/s, -1, 2.8) within 3 s, s = 1.8 ms + 0.2 j       ln(number of flows), by the queue
+/// s = 1.8 ms + 0.2 j + 0.6 (t - 7.5 ms)+                             addition to T per unit of x
+/// z follows clamp((dq - T)/s, -1, 2.8) within 3 s                           ln(number of flows), by the queue
 /// h = ln(R/B), moved towards 0 by min(0.3, 12 n/L)                          distance from B to R beyond R's error
 /// q = clamp(inflight / R - rtt_min, 0, dq + 0.1 s), dq while R is unknown   predicted queue
 /// e = T - q - T max(0, 2 m - 1)
@@ -51,7 +52,7 @@ use crate::units::{Instant, Rate, SenderClock, Size, Span};
 ///   ← B exp(dt max(f, -T)/(0.9 D²))                        otherwise
 ///   ← B exp(h dt/0.12 s)                                    if R is known
 /// r = B min(1.1, exp(1.4 min(f, T)/D))
-///   ≤ R (1 - (q - T)/0.7 s)                             if dl > T + 40 ms: overshoot
+///   ≤ R (1 - (q - T)/0.7 s)                             overshoot: dl > T + 40 ms, and dq > T or dl rises fast
 /// ```
 ///
 /// | symbol | name | unit |
@@ -61,8 +62,9 @@ use crate::units::{Instant, Rate, SenderClock, Size, Span};
 /// | `D` | from a decision to the report on it: round trip, report interval and 30 ms | s |
 /// | `R` | service rate of a busy bottleneck ([`Recent::service`](crate::measure::packets::Recent::service)) | bit/s |
 /// | `L` | time over which `R` was measured | s |
-/// | `G` | growth: 5, and 10 back to a known rate; at most 0.6/D if `C` is not known | 1/s |
-/// | `C` | capacity of the bottleneck ([`Capacity`](crate::measure::packets::Capacity)) | bit/s |
+/// | `G` | growth: 5, and 10 back to a known rate; at most 0.6/D without gauges | 1/s |
+/// | `C` | capacity of the bottleneck ([`Capacity`](crate::measure::packets::Capacity)), or 1200 bytes/t | bit/s |
+/// | `t` | time that the bottleneck takes for a packet of 1200 bytes; `C` follows from it if it is above 10 ms | s |
 /// | `A` | rate of packet trains ([`Trains`](crate::measure::packets::Trains)) | bit/s |
 /// | `n` | roughness of delays ([`Roughness`](crate::measure::packets::Roughness)) | s |
 /// | `m` | smoothed share of ECN marks | |
@@ -70,12 +72,12 @@ use crate::units::{Instant, Rate, SenderClock, Size, Span};
 /// | `p` | priority | |
 /// | `k`, `w` | factor of priority and newcomer; 1.2 before the first queue, 1 after it | |
 ///
-/// **Why flows are equal**: all flows of a bottleneck share one queue, and the target strictly decreases with a flow's
-/// own rate. In equilibrium all flows therefore have one rate, whatever their round trips, and N flows hold a queue of
-/// 5 ms · N / C\[Mbit/s\]. This pull to equal rates is slow on long paths. So each flow also measures the capacity, by
-/// gauges: short bursts of packets at three times the capacity. The flow's share of the capacity and the length of the
-/// queue each indicate a number of flows, and a second pull moves the flow's rate until the two numbers agree. The
-/// speed of this second pull does not depend on the round trip.
+/// **Why flows are equal**: all flows of a bottleneck share one queue, and between its limits the target strictly
+/// decreases with a flow's own rate. In equilibrium all flows therefore have one rate, whatever their round trips, and
+/// N flows hold a queue of 5 ms · N / C\[Mbit/s\]. This pull to equal rates is slow on long paths. So each flow also
+/// measures the capacity, by gauges: short bursts of packets at three times the capacity. The flow's share of the
+/// capacity and the length of the queue each indicate a number of flows, and a second pull moves the flow's rate until
+/// the two numbers agree. The speed of this second pull does not depend on the round trip.
 ///
 /// **Losses without a queue** come from a lossy link or a policer; a test at nine tenths of the arrival rate tells
 /// which. **A standing queue** that persists although the flow's own rate fell belongs to a rival, or the path became
@@ -132,8 +134,9 @@ pub struct EquipoiseConfig {
     /// A flow of twice the priority has twice the rate.
     pub priority: f64,
     /// The upper limit of the queueing delay target of a flow that is alone. If flows share a bottleneck, the target is
-    /// longer by the product of two values: 1.8 ms plus a fifth of the jitter (this fifth is at most 8 ms), and the
-    /// logarithm of the number of flows (at most 1.8).
+    /// longer by the product of two values. The first is the natural logarithm of the number of flows (at most 1.8).
+    /// The second is 1.8 ms plus a fifth of the jitter (this fifth is at most 8 ms). If the bottleneck takes longer
+    /// than 7.5 ms for a packet of 1200 bytes, 0.6 times the excess is added to the second value.
     pub most_queue: Span,
     /// Whether the law takes TCP's rate in competition with loss-based flows. Otherwise it only uses the capacity that
     /// they leave.
@@ -151,8 +154,8 @@ const MOST_PACE: f64 = 2.5;
 /// in s.
 const CLEAR_S: f64 = 0.15;
 const CLEAR_WIDTH_S: f64 = 0.3;
-/// Without a rival, the window is the larger of rate and base rate, multiplied by the sum of four times: the smallest
-/// round trip, the target delay, 1.5 feedback intervals and `WINDOW_S`, in s. The window is never below
+/// Without a rival, the window is the larger of rate and base rate, multiplied by the sum of four durations: the
+/// smallest round trip, the target delay, 1.5 feedback intervals and `WINDOW_S`, in s. The window is never below
 /// `LEAST_WINDOW_BITS`, in bits.
 const WINDOW_S: f64 = 0.060;
 const LEAST_WINDOW_BITS: f64 = 36_000.0;
@@ -171,13 +174,16 @@ const LEAST_MARKED: f64 = 0.02;
 const MARKS_A_ROUND_TRIP: f64 = 2.0;
 const MARKED_SEGMENT_BITS: f64 = 12_000.0;
 const LEAST_ROUND_TRIP_S: f64 = 0.025;
-/// A delay shorter than `LEAST_QUEUE_S`, in s, may be a packet's own transmission time instead of a queue. With jitter,
-/// a delay must be longer than that by `BUSY_ABOVE` times the jitter `j` to indicate a queue.
+/// A delay shorter than `LEAST_QUEUE_S`, in s, may be a packet's own transmission time instead of a queue. `BUSY_ABOVE`
+/// times the jitter `j` is added to the delay from which a bottleneck counts as busy.
 const LEAST_QUEUE_S: f64 = 0.006;
 const BUSY_ABOVE: f64 = 2.0;
 /// Gauges are sent while the queueing delay is below this, in s.
 const MOST_GAUGED_S: f64 = 0.020;
-/// The base delay is held for at most this time after the queue was last short, in s.
+/// The measured capacity is not used for this time after a rival has left, in s. The base delay may still contain a
+/// part of the rival's queue, so the queue does not indicate the number of flows.
+const AFTER_RIVAL_S: f64 = 3.0;
+/// The base delay is held, so that it does not age, for at most this time after the queue was last short, in s.
 const HELD_S: f64 = 20.0;
 
 impl Equipoise {
@@ -241,9 +247,9 @@ impl Equipoise {
         if self.rival.is_some() || seen.now_s - self.new_s < 1.0 {
             return;
         }
-        let since_s = self.left.as_ref().map_or(f64::INFINITY, |(at_s, _)| seen.now_s - at_s);
-        let recently =
-            Recently { since_rival_s: since_s, has_slowed: self.delay.has_slowed(), packet_s: self.path.packet_s() };
+        let since_s = self.since_rival_s(seen.now_s);
+        let (has_slowed, packet_s, is_slow) = (self.delay.has_slowed(), self.path.packet_s(), self.path.is_slow());
+        let recently = Recently { since_rival_s: since_s, has_slowed, packet_s, is_slow };
         match self.standing.judge(seen, &self.path, recently) {
             Standing::Nothing => {}
             Standing::LongerPath(by_s) => {
@@ -251,7 +257,8 @@ impl Equipoise {
                 self.delay.base_bps = self.delay.base_bps.max(self.delay.calm_bps);
                 self.standing.clear();
             }
-            Standing::Rival(_) if !self.competes => {}
+            Standing::Rival(_) | Standing::Unsure if !self.competes => {}
+            Standing::Unsure => self.delay.clear(seen.now_s, seen.loop_s()),
             Standing::Rival(queue_s) => {
                 let left = self.left.as_ref().filter(|_| since_s < standing::AGAIN_S).map(|(_, mode)| mode);
                 // The rival's queue lowered the rate before the rival was detected, so the earlier rate counts.
@@ -263,14 +270,16 @@ impl Equipoise {
 
     fn decide(&mut self, seen: &Seen, target_s: f64) -> (f64, Reason) {
         if self.delay.has_slowed() {
-            self.probing.forget();
+            self.probing.doubt();
         }
-        let capacity_bps = self.probing.capacity_bps().filter(|_| self.losses.cap_bps().is_none());
+        let gauged_bps = self.gauged_bps(seen.now_s);
+        let capacity_bps = gauged_bps.or(self.path.slow_capacity_bps()).filter(|_| self.losses.cap_bps().is_none());
         let situation = Situation {
             target_s,
             loop_s: seen.loop_s(),
             service: self.service(seen, target_s),
             weighted_bps: capacity_bps.map(|capacity| self.target.priority * capacity),
+            is_gauged: gauged_bps.is_some() && capacity_bps.is_some(),
             rate_bps: self.rate_bps,
             min_bps: self.limits.min().as_bps_f64(),
             max_bps: self.limits.max().as_bps_f64(),
@@ -298,7 +307,7 @@ impl Equipoise {
                 Verdict::Leaves(before_bps) => {
                     self.left = self.rival.take().map(|mode| (seen.now_s, mode));
                     self.standing.clear();
-                    // The base delay may contain a part of the rival's queue.
+                    // The base delay may contain a part of the rival's queue, so the queue is cleared once.
                     self.delay.clear(seen.now_s, situation.loop_s);
                     (rate_bps, reason) = (before_bps, Reason::Other("rival-left"));
                 }
@@ -324,7 +333,19 @@ impl Equipoise {
         (rate_bps, reason)
     }
 
-    /// The law's estimates, for reports to people; the law itself does not use them.
+    /// The capacity that gauges have measured, in bit/s. It is not used while the bottleneck may have become slower,
+    /// while a rival fills the queue, and for `AFTER_RIVAL_S` after the rival has left.
+    fn gauged_bps(&self, now_s: f64) -> Option<f64> {
+        let has_rival = self.rival.is_some() || self.since_rival_s(now_s) < AFTER_RIVAL_S;
+        self.probing.capacity_bps().filter(|_| !has_rival && !self.delay.has_slowed())
+    }
+
+    /// The time since the last rival left, in s.
+    fn since_rival_s(&self, now_s: f64) -> f64 {
+        self.left.as_ref().map_or(f64::INFINITY, |(left_s, _)| now_s - left_s)
+    }
+
+    /// The law's estimates, for session events and monitors; the law itself does not use them.
     fn believe(&self, seen: &Seen, target_s: f64) -> Beliefs {
         let mode = match (&self.rival, self.losses.cap_bps()) {
             (Some(_), _) => Mode::Rival,
@@ -342,8 +363,9 @@ impl Equipoise {
         }
     }
 
-    /// The bottleneck's rate of service. `None` unless the newest packets all waited for more than half of the target
-    /// and for more than `LEAST_QUEUE_S`, in addition to the jitter, because only a busy bottleneck shows this rate.
+    /// The bottleneck's rate of service. Only a busy bottleneck shows this rate. So the result is `None` unless the
+    /// newest packets all waited longer than a threshold: the larger of half the target and `LEAST_QUEUE_S`, plus
+    /// `BUSY_ABOVE` times the jitter.
     fn service(&self, seen: &Seen, target_s: f64) -> Option<Service> {
         let busy_s = (target_s / 2.0).max(LEAST_QUEUE_S) + BUSY_ABOVE * seen.jitter_s;
         self.path.recent.service(busy_s, target_s)
@@ -370,7 +392,7 @@ impl Equipoise {
     }
 
     /// Sets the media rate. A backlog never lowers it below the lowest rate. When a rival has just left, the media rate
-    /// jumps to the new rate, because the virtual window's rate may be far above the capacity.
+    /// jumps to the new rate, because until then it followed the virtual window and may be far above the capacity.
     fn ask_media(&mut self, now_s: f64) {
         let has_left = self.left.as_ref().is_some_and(|(left_s, _)| now_s <= *left_s);
         let is_free = self.rival.is_some() || has_left || !self.delay.has_queued();

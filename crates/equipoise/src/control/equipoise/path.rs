@@ -1,5 +1,6 @@
 use alloc::collections::VecDeque;
 
+use super::delay::SLOW_PACKET_S;
 use crate::control::{Ecn, Fate, PacketFeedback, PacketReport, SentPacket};
 use crate::measure::packets::{BaseDelay, IdleDelay, Recent, Roughness, Sample, SizeClass, TrainRates, Trains};
 use crate::units::{Instant, ReceiverClock, SenderClock};
@@ -27,6 +28,8 @@ pub(super) struct Path {
     marked: f64,
     marked_free: f64,
     last_over_s: f64,
+    /// The highest arrival rate, in bit/s.
+    peak_bps: f64,
     /// The time of each recent decision, in s, and the decided rate, in bit/s.
     granted: VecDeque<(f64, f64)>,
     /// The numbers of the first and the last packet of the newest probe.
@@ -46,12 +49,12 @@ pub(super) struct Seen {
     pub(super) round_trip_s: f64,
     pub(super) latest_round_trip_s: f64,
     pub(super) least_round_trip_s: f64,
-    /// `dq` and `dl`: the smallest delay above the base in this report less the jitter `j`, at least 0, and the delay
-    /// above the base of its last packet that is not part of a probe.
+    /// `dq`: the smallest delay above the base in this report less the jitter `j`, at least 0. `dl`: the delay above
+    /// the base of the last reported packet that is not part of a probe.
     pub(super) least_s: f64,
     pub(super) last_s: f64,
-    /// The smallest delay above the base in this report, in s. A rival is looked for in this value and not in `dq`: if
-    /// the queue is never empty for 0.6 s, the jitter `j` includes a part of the queue.
+    /// The smallest delay above the base in this report, in s. If the queue is never empty for as long as 0.6 s, the
+    /// jitter `j` includes a part of the queue, which `dq` then lacks. So a rival is looked for in this value.
     pub(super) least_over_s: f64,
     /// `j`, by how much the smallest delay of a report exceeds the base delay because of jitter.
     pub(super) jitter_s: f64,
@@ -110,9 +113,9 @@ const HELD_ABOVE_S: f64 = 0.050;
 const GAPS: f64 = 2.5;
 const GAP_S: f64 = 0.3;
 const MOST_GRANTED: usize = 512;
-/// The idle delay above the base delay counts as jitter up to `MOST_JITTER_S`, in full if the bottleneck transmits a
-/// large packet within `WIDE_S`, and not at all if it takes `NARROW_S` or longer, all in s. On a slower link, the
-/// packets of other flows lengthen the delays of reports as much as jitter does.
+/// The idle delay above the base delay, but no more than `MOST_JITTER_S` of it, counts as jitter. It counts in full if
+/// the bottleneck transmits a large packet within `WIDE_S`, and not at all if that takes `NARROW_S` or longer. All
+/// values are in s. On a slower link, the packets of other flows lengthen the delays of reports as much as jitter does.
 const MOST_JITTER_S: f64 = 0.040;
 const WIDE_S: f64 = 0.001;
 const NARROW_S: f64 = 0.002;
@@ -159,6 +162,7 @@ impl Path {
             marked: 0.0,
             marked_free: 0.0,
             last_over_s: 0.0,
+            peak_bps: 0.0,
             granted: VecDeque::new(),
             probed: None,
         }
@@ -195,7 +199,7 @@ impl Path {
             let first = self.probed.filter(|(_, last)| last + 1 == packet.number).map_or(packet.number, |it| it.0);
             self.probed = Some((first, packet.number));
         }
-        // A probe is sent faster than the pace and is no train of a frame, so its packets should not count as a train.
+        // A probe or a gauge is sent faster than the pace, so its packets should not count as a train.
         let pace_bps = if packet.probe.is_some() { f64::INFINITY } else { pace_bps };
         self.trains.on_sent(packet.number, (now - origin).as_secs_f64(), packet.size.as_bits() as f64, pace_bps);
     }
@@ -242,6 +246,7 @@ impl Path {
         let last_arrival_s = self.recent.newest_first().next().map_or(0.0, |it| it.arrived_s);
         let received_over_s = (now_s - self.began_s + 0.05).clamp(0.1, RECEIVED_S);
         let received_bps = self.recent.bits(received_over_s) / received_over_s;
+        self.peak_bps = self.peak_bps.max(received_bps);
         let before_s = core::mem::replace(&mut self.last_over_s, news.last_s);
         Some(Seen {
             now_s,
@@ -362,6 +367,19 @@ impl Path {
         self.base.packet_s().unwrap_or(0.0)
     }
 
+    /// Whether the bottleneck is slow, as far as can be known: [`Self::packet_s`] is above `SLOW_PACKET_S`, and data
+    /// never arrived faster than a large packet per `SLOW_PACKET_S`. The second condition is necessary because a queue
+    /// that never empties can make [`Self::packet_s`] too long.
+    pub(super) fn is_slow(&self) -> bool {
+        self.packet_s() > SLOW_PACKET_S && self.peak_bps * SLOW_PACKET_S < SizeClass::Large.usual_bits()
+    }
+
+    /// The capacity of a slow bottleneck, in bit/s, from the time that it takes for a large packet. `None` on a faster
+    /// link, where the noise of the delays makes this value uncertain.
+    pub(super) fn slow_capacity_bps(&self) -> Option<f64> {
+        self.is_slow().then(|| SizeClass::Large.usual_bits() / self.packet_s())
+    }
+
     /// Adjusts the measurements after the path became longer by `by_s`, in s.
     pub(super) fn shift(&mut self, by_s: f64) {
         self.base.shift(by_s);
@@ -406,7 +424,7 @@ mod tests {
     }
 
     /// If it fails, the law sees a negative queue after a report without jitter, and raises the rate by a multiple of
-    /// what an empty queue permits; or it takes the jitter itself for the queue of a rival.
+    /// what an empty queue permits; or it takes a part of a rival's queue for jitter.
     #[test]
     fn a_report_with_less_jitter_than_usual_shows_an_empty_queue() {
         let mut path = rough_path();

@@ -6,10 +6,10 @@ use crate::units::{Rate, Size};
 /// Probes at the start: packet trains so short that they cause no significant queue, each three times as fast as the
 /// rate that the previous one has proved.
 ///
-/// A train of frames cannot measure more than the pace at which it is sent, so that growth alone takes seconds to reach
-/// the rate of a wide path. A short probe shows within one round trip whether the path carries a multiple of the rate.
-/// Probing ends with the first probe that arrives slower than it was sent or loses too many packets, with the first
-/// queue, or at the highest rate. The probes of libwebrtc follow the same idea. The numbers are ours.
+/// The packet train of a frame cannot measure more than the pace at which it is sent. So growth alone takes seconds to
+/// reach the rate of a wide path. A short probe shows within one round trip whether the path carries a multiple of the
+/// rate. Probing ends with the first probe that arrives slower than it was sent or loses too many packets, with the
+/// first queue, or at the highest rate. The probes of libwebrtc follow the same idea. The numbers are ours.
 ///
 /// After the start, the first packets of a frame are sent from time to time as a **gauge**: at three times the
 /// capacity, so that their spread on arrival measures the capacity ([`Capacity`]). A gauge does not raise the rate. It
@@ -54,7 +54,8 @@ const USED: f64 = 0.9;
 const ENOUGH: f64 = 0.9;
 /// The longest time to wait for a probe's packets, in s.
 const PATIENCE_S: f64 = 1.0;
-/// No gauge is sent before this time, in s, because at the start probes measure the path, and the link may be slow.
+/// No gauge is sent within this time after the first packet, in s, because at the start probes measure the path, and
+/// the link may be slow.
 const FIRST_GAUGE_S: f64 = 3.0;
 /// The interval of gauges, in s, is `GAUGE_EVERY_S` until there are enough readings, and `KNOWN_EVERY_S` after that. It
 /// is `ALONE_EVERY_S` if the capacity is at most `ALONE` times the flow's rate, because the flow then has nearly all of
@@ -65,7 +66,7 @@ const ALONE_EVERY_S: f64 = 10.0;
 const ALONE: f64 = 1.3;
 /// If the frame is large enough, a gauge has as much data as the bottleneck serves within `GAUGE_S`, in s, so that
 /// timestamps with a granularity of 1 ms show its duration. A gauge has at least two packets of `PACKET_BITS`. If the
-/// bottleneck takes longer than `LONGEST_PAIR_S`, in s, for these two, no padding is sent for them.
+/// bottleneck takes longer than `LONGEST_PAIR_S`, in s, for two such packets, a gauge never includes padding.
 const GAUGE_S: f64 = 0.006;
 const PACKET_BITS: f64 = 9600.0;
 const HALF_PACKET_BITS: f64 = PACKET_BITS / 2.0;
@@ -73,8 +74,8 @@ const LEAST_GAUGE_BITS: f64 = 2.0 * PACKET_BITS;
 const LONGEST_PAIR_S: f64 = 0.02;
 /// The highest share of padding in what is sent, if frames are smaller than a gauge.
 const PADDING: f64 = 0.03;
-/// The packets of a frame may be smaller than `PACKET_BITS`. The minimum size of a gauge assumes packets of this share
-/// of that size.
+/// The minimum size of a gauge assumes packets of `SMALLER` times `PACKET_BITS`, because the packets of a frame may be
+/// smaller than `PACKET_BITS`.
 const SMALLER: f64 = 0.95;
 
 impl Probing {
@@ -113,9 +114,9 @@ impl Probing {
         }
     }
 
-    /// Discards the measured capacity, because the bottleneck became slower.
-    pub(super) fn forget(&mut self) {
-        self.capacity = Capacity::new();
+    /// Notes that the bottleneck may have become slower, so that the next gauge checks the measured capacity.
+    pub(super) fn doubt(&mut self) {
+        self.capacity.doubt();
     }
 
     /// The capacity of the bottleneck in bit/s, if gauges have measured it.
@@ -150,8 +151,8 @@ impl Probing {
         let Some(rate) = Rate::from_bps_f64(FURTHER * capacity_bps) else { return };
         (self.gauged_s, self.is_gauge) = (now_s, true);
         self.count += 1;
-        // The minimum size is a little less than that of the packets, so that the number of packets ends the gauge even
-        // if they are not all of the largest size.
+        // A gauge ends when both its number of packets and its minimum size are reached. The minimum size is a little
+        // less than that of as many full packets, so that slightly smaller packets do not lengthen the gauge.
         let size = Size::from_bytes((f64::from(packets) * SMALLER * PACKET_BITS / 8.0) as u64);
         self.wanted = Some(Probe::new(self.count, rate, packets, size));
     }

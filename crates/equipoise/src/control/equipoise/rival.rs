@@ -61,6 +61,8 @@ const KEPT: f64 = 1.0;
 /// than `QUEUE_GREW` times as long as before the mode began, or with the first loss.
 const SLOW_START: f64 = 1.0;
 const QUEUE_GREW: f64 = 1.5;
+/// The rate is `ABOVE_WINDOW` times the window per round trip, to compensate for the tests, which lower the mean rate.
+const ABOVE_WINDOW: f64 = 1.05;
 /// Upper limit of the window, as a share of the product of the highest rate and the round trip.
 const ABOVE_MAX: f64 = 0.95;
 /// A test multiplies the rate by `TEST_DIP` for one round trip (1 s at most) plus `TEST_S`, in s.
@@ -73,7 +75,8 @@ const COMPARED_S: f64 = 0.6;
 /// If the arrival rate in the test is above this share of the rate before the test, the flow is alone.
 const ALONE: f64 = 0.92;
 /// The basic interval between tests is the larger of `TEST_EVERY_S`, in s, and `TEST_EVERY_ROUND_TRIPS`, in round
-/// trips. If the queue falls without a test, the next test may begin after the share `TEST_SOONER` of the interval.
+/// trips. If the queue falls without a test, the next test may begin after the share `TEST_SOONER` of the current
+/// interval.
 const TEST_EVERY_S: f64 = 3.0;
 const TEST_EVERY_ROUND_TRIPS: f64 = 4.0;
 const TEST_SOONER: f64 = 0.6;
@@ -134,7 +137,7 @@ impl RivalMode {
         self.grow(seen, max_bps);
         let gain = 1.0 - libm::exp(-seen.elapsed_s / ARRIVING_S);
         self.arriving_bps += gain * (seen.received_bps - self.arriving_bps);
-        let rate_bps = self.window_bits / seen.round_trip_s;
+        let rate_bps = ABOVE_WINDOW * self.window_bits / seen.round_trip_s;
         if let Some(before_bps) = self.test(seen, (path, standing), target_s) {
             return Verdict::Leaves(before_bps);
         }
@@ -174,8 +177,8 @@ impl RivalMode {
         self.window_bits = self.window_bits.min(most_bits).max(LEAST_SEGMENTS * SEGMENT_BITS);
     }
 
-    /// Starts a test if one is due, and evaluates a finished test. If the finished test shows that no other flow is
-    /// present, returns the arrival rate before the test, in bit/s.
+    /// Starts a test if one is due, and evaluates a finished test. If the finished test shows that no rival is present,
+    /// returns the arrival rate before the test, in bit/s. If that rate is unknown, returns the rate of the window.
     fn test(&mut self, seen: &Seen, (path, standing): (&Path, &StandingQueue), target_s: f64) -> Option<f64> {
         let fell = standing.fell(seen);
         if fell && seen.now_s - self.reference_s > 1.0 && self.test.is_none() {
@@ -191,8 +194,8 @@ impl RivalMode {
         };
         let newest_s = path.recent.newest_first().next()?.departed_s;
         if newest_s > test.began_s && test.before_bps.is_none() {
-            // The rate before the test is measured now, because on long paths `recent` no longer has these packets at
-            // the end of the test.
+            // The rate before the test is measured now, because on long paths `recent` no longer has the packets sent
+            // before the test when the test ends.
             test.before_bps = arriving_bps(path, test.began_s - COMPARED_S, test.began_s);
         }
         if newest_s <= test.ends_s {

@@ -1,15 +1,18 @@
+use super::delay::Situation;
 use super::path::Seen;
+use super::standing::USUAL_PACKET_S;
 
 /// Pulls flows that share a bottleneck towards equal rates.
 ///
-/// Each flow estimates the logarithm of the number of flows in two ways: `z` by the queue, which is the same for all
-/// flows, and `x` by the flow's own share of the capacity, which all flows measure. `k` is `PULL`, and `u` is
-/// `Seen::usage`. The table of [`Equipoise`](super::Equipoise) explains the other symbols.
+/// Each flow estimates the logarithm of the number of flows in two ways. `z` follows from the length of the queue,
+/// which is the same for all flows. `x` follows from the flow's own share of the capacity, and each flow measures the
+/// capacity. `k` is `PULL`, `u` is `Seen::usage`, and `τ` is `OTHERS_S`. The table of [`Equipoise`](super::Equipoise)
+/// explains the other symbols.
 ///
 /// ```text
 /// x = clamp(ln(p C/r), 0, 1.8)                        by the own rate; ln N in equilibrium
-/// s = 1.8 ms + 0.2 j
-/// z ← z + dt/(3 s) (clamp((dq - T)/s, -1, 2.8) - z)   by the queue
+/// s = 1.8 ms + 0.2 j + 0.6 (t - 7.5 ms)+
+/// z ← z + dt/τ (clamp((dq - T)/s, -1, 2.8) - z)       by the queue
 /// B ← B exp(dt k u min(1, x/ln 2) (x - clamp(z, 0, 1.8)))
 ///                                                     and the queue's target becomes T + s x
 /// ```
@@ -34,19 +37,24 @@ pub(super) struct Share {
     pub(super) pull: f64,
 }
 
-/// `s` without jitter, in s per factor of e in the number of flows: three flows hold a queue that is 2 ms longer than
-/// without sharing. With 4 ms, queues exceed the limit of our test suite (34 ms instead of 30 ms at the 95th
-/// percentile). With a smaller value, the effect is lost in the noise of delays. With jitter this noise is larger, so
-/// `s` is longer by `BY_JITTER` times the jitter `j`, which is at most 40 ms.
+/// `s` without jitter on a fast link, in seconds: for each factor of e in the number of flows, the queue is longer by
+/// this time. Three flows hold a queue that is 2 ms longer than without sharing. With 4 ms, queues exceed the limit of
+/// our test suite (34 ms instead of 30 ms at the 95th percentile). With a smaller value, the effect is lost in the
+/// noise of delays. With jitter this noise is larger, so `s` is longer by `BY_JITTER` times `j`. The jitter `j` is at
+/// most 40 ms.
+///
+/// On a slow link, each packet of another flow lengthens the queue by its transmission time `t`. A single packet must
+/// not count as a further flow, so `s` is longer by `BY_PACKET` times the part of `t` above [`USUAL_PACKET_S`].
 const LONGER_S: f64 = 1.8e-3;
 const BY_JITTER: f64 = 0.2;
+const BY_PACKET: f64 = 0.6;
 /// Upper limit of `x` and of `z` in the pull. It is ln 6, so that more than six flows count as six.
 const MOST: f64 = 1.8;
 /// `k`, in 1/s: the gain of the pull for two or more equal flows. With 1, the queues of several flows exceed the limit
 /// of our test suite.
 const PULL: f64 = 0.6;
-/// Time constant of `z`, in s. It is longer than the longest loop delay, so that the pull and the control of the queue
-/// do not oscillate together.
+/// Time constant of `z`, in s. It is longer than usual loop delays, so that the pull and the control of the queue do
+/// not oscillate together.
 const OTHERS_S: f64 = 3.0;
 /// The estimate of `z` from a single report may lie outside of the range of `x` by this much. If the estimate were
 /// limited to that range, the mean for a queue that varies would be too near to the middle of the range, and the rates
@@ -60,10 +68,10 @@ impl Sharing {
         Self { others: 0.0 }
     }
 
-    /// Applies a report. `weighted_bps` is `p C`, `rate_bps` the flow's own rate, and `target_s` is `T`, the target
-    /// without sharing.
-    pub(super) fn step(&mut self, seen: &Seen, weighted_bps: Option<f64>, (rate_bps, target_s): (f64, f64)) -> Share {
-        let longer_s = LONGER_S + BY_JITTER * seen.jitter_s;
+    /// Applies a report.
+    pub(super) fn step(&mut self, seen: &Seen, situation: &Situation) -> Share {
+        let Situation { target_s, rate_bps, packet_s, weighted_bps, .. } = *situation;
+        let longer_s = LONGER_S + BY_JITTER * seen.jitter_s + BY_PACKET * (packet_s - USUAL_PACKET_S).max(0.0);
         let told = ((seen.least_s - target_s) / longer_s).clamp(-BEYOND, MOST + BEYOND);
         self.others += (seen.elapsed_s / OTHERS_S).min(1.0) * (told - self.others);
         let Some(weighted_bps) = weighted_bps else { return Share::default() };
@@ -81,6 +89,10 @@ impl Sharing {
 mod tests {
     use super::*;
 
+    fn situation(weighted_bps: Option<f64>, rate_bps: f64) -> Situation {
+        Situation { weighted_bps, rate_bps, target_s: 0.002, ..Situation::default() }
+    }
+
     fn seen(queue_s: f64) -> Seen {
         Seen { elapsed_s: 0.05, least_s: queue_s, usage: 1.0, received_bps: 10e6, ..Seen::default() }
     }
@@ -90,10 +102,10 @@ mod tests {
     fn a_flow_that_has_the_whole_capacity_is_not_changed() {
         let mut sharing = Sharing::new();
         for _ in 0..200 {
-            assert_eq!(sharing.step(&seen(0.004), Some(4e6), (4e6, 0.002)), Share::default());
+            assert_eq!(sharing.step(&seen(0.004), &situation(Some(4e6), 4e6)), Share::default());
         }
         assert_eq!(
-            sharing.step(&seen(0.004), None, (1e6, 0.002)),
+            sharing.step(&seen(0.004), &situation(None, 1e6)),
             Share::default(),
             "an unknown capacity adds nothing"
         );
@@ -106,9 +118,9 @@ mod tests {
             let queue_s = 0.002 + LONGER_S * libm::log(flows);
             let mut sharing = Sharing::new();
             for _ in 0..2000 {
-                sharing.step(&seen(queue_s), Some(6e6), (6e6 / flows, 0.002));
+                sharing.step(&seen(queue_s), &situation(Some(6e6), 6e6 / flows));
             }
-            let of = |rate_bps: f64| { sharing }.step(&seen(queue_s), Some(6e6), (rate_bps, 0.002));
+            let of = |rate_bps: f64| { sharing }.step(&seen(queue_s), &situation(Some(6e6), rate_bps));
             let equal = of(6e6 / flows);
             assert!(equal.pull.abs() < 1e-6 && (equal.longer_s - (queue_s - 0.002)).abs() < 1e-12, "{equal:?}");
             assert!(of(4e6 / flows).pull > 0.002 && of(7.5e6 / flows).pull < -0.0005, "{flows}");
@@ -121,7 +133,7 @@ mod tests {
         let (mut sharing, mean_s) = (Sharing::new(), 0.002 + LONGER_S * 1.6);
         for report in 0..2000 {
             let swing_s = if report % 2 == 0 { LONGER_S } else { -LONGER_S };
-            sharing.step(&seen(mean_s + swing_s), None, (1e6, 0.002));
+            sharing.step(&seen(mean_s + swing_s), &situation(None, 1e6));
         }
         assert!((sharing.others - 1.6).abs() < 0.02, "{}", sharing.others);
     }
@@ -132,15 +144,28 @@ mod tests {
         let others = |queue_s: f64, jitter_s: f64| {
             let mut sharing = Sharing::new();
             for _ in 0..2000 {
-                sharing.step(&Seen { jitter_s, ..seen(queue_s) }, Some(6e6), (3e6, 0.002));
+                sharing.step(&Seen { jitter_s, ..seen(queue_s) }, &situation(Some(6e6), 3e6));
             }
-            (sharing.others, sharing.step(&Seen { jitter_s, ..seen(queue_s) }, Some(6e6), (3e6, 0.002)).longer_s)
+            (sharing.others, sharing.step(&Seen { jitter_s, ..seen(queue_s) }, &situation(Some(6e6), 3e6)).longer_s)
         };
         let two = core::f64::consts::LN_2;
         let rough_s = LONGER_S + BY_JITTER * 0.006;
         let (even, rough) = (others(0.002 + LONGER_S * two, 0.0), others(0.002 + rough_s * two, 0.006));
         assert!((even.0 - two).abs() < 1e-6 && (rough.0 - two).abs() < 1e-6, "{even:?} {rough:?}");
         assert!((rough.1 - even.1 - BY_JITTER * 0.006 * two).abs() < 1e-9, "{even:?} {rough:?}");
+    }
+
+    /// If it fails, flows on a slow link take a single packet of another flow, which is a long queue there, for further
+    /// flows.
+    #[test]
+    fn on_a_slow_link_the_same_number_of_flows_holds_a_longer_queue() {
+        let longer_s = |packet_s: f64| {
+            let slow = Situation { packet_s, ..situation(Some(0.3e6), 0.1e6) };
+            Sharing::new().step(&seen(0.0), &slow).longer_s
+        };
+        let three = libm::log(3.0);
+        assert!((longer_s(USUAL_PACKET_S) - LONGER_S * three).abs() < 1e-12);
+        assert!((longer_s(0.0275) - (LONGER_S + BY_PACKET * 0.020) * three).abs() < 1e-12);
     }
 
     /// If it fails, a single report can change the rate without limit.
@@ -150,7 +175,7 @@ mod tests {
         for (capacity_bps, rate_bps, queue_s) in
             [(1e18, 1.0, 1e9), (1.0, 1e12, -1e9), (1e6, 0.0, f64::INFINITY), (f64::MIN_POSITIVE, 1e6, 0.0)]
         {
-            let share = sharing.step(&seen(queue_s), Some(capacity_bps), (rate_bps, 0.002));
+            let share = sharing.step(&seen(queue_s), &situation(Some(capacity_bps), rate_bps));
             assert!(
                 share.pull.abs() <= 0.05 * PULL * MOST_APART && (0.0..0.005).contains(&share.longer_s),
                 "{share:?}"

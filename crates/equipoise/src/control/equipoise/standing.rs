@@ -1,5 +1,6 @@
 use alloc::collections::VecDeque;
 
+use super::delay::clearing_s;
 use super::path::{Path, Seen};
 
 /// Detects whether a standing queue belongs to another flow.
@@ -14,19 +15,22 @@ pub(super) struct StandingQueue {
     /// The time of the last loss, in s.
     lost_s: Option<f64>,
     full: FullQueue,
+    /// The time when [`Standing::Unsure`] was last returned, in s.
+    unsure_s: Option<f64>,
 }
 
 /// Detects a loss-based flow by the losses at a full queue. If the bottleneck's buffer is small, a loss-based flow does
 /// not cause a standing delay, so only the losses show it.
 ///
-/// A flow that holds a delay does not fill a queue twice within seconds. If losses are as frequent while there is no
-/// queue, they are the link's own.
+/// A flow that holds a delay does not fill a queue twice within seconds, so two episodes of losses indicate a
+/// loss-based flow. If losses are not much more frequent in a long queue than in a short one, the link itself causes
+/// them.
 #[derive(Clone, Copy, Debug, Default)]
 struct FullQueue {
     /// The times when the last two episodes of losses at a full queue began, latest first, in s.
     episodes_s: [Option<f64>; 2],
-    /// The number of packets and of losses among them, while the queue was short, and while the queue was long. Both
-    /// numbers decay with time.
+    /// The number of packets, lost ones included, and the number of lost packets: `short` while the queue was short,
+    /// `long` while it was long. All four numbers decay with time.
     short: (f64, f64),
     long: (f64, f64),
 }
@@ -47,8 +51,9 @@ pub(super) struct Recently {
     pub(super) since_rival_s: f64,
     /// Whether the rate of service of the bottleneck fell a short time ago.
     pub(super) has_slowed: bool,
-    /// The time that the bottleneck takes to transmit a large packet, in s.
+    /// The time that the bottleneck takes to transmit a large packet, in s, and whether the bottleneck is slow.
     pub(super) packet_s: f64,
+    pub(super) is_slow: bool,
 }
 
 /// The cause of a standing queue.
@@ -58,24 +63,33 @@ pub(super) enum Standing {
     Nothing,
     /// The path became longer by this time, in s.
     LongerPath(f64),
+    /// On a slow link, flows of this law alone can cause such a queue. The flow must lower its rate for a short time;
+    /// if the queue then empties, there is no rival.
+    Unsure,
     /// Another flow holds the queue. The value is the longest recent queueing delay, in s.
     Rival(f64),
 }
 
-/// A queue must stand for `STANDS_S`, in s, before it counts as standing. After a fall of the rate of service this time
-/// is `STANDS_BEHIND_FALL_S`, because UDP traffic at a fixed rate may have filled the queue. Such traffic does not send
-/// more when the flow's own rate is low, so its queue drains within this time. If the last rival left less than
-/// `AGAIN_S` ago, the time is `STANDS_AGAIN_S`, or a round trip if that is longer.
+/// A queue counts as standing after it has persisted for `STANDS_S`. After a fall of the rate of service, the required
+/// time is `STANDS_BEHIND_FALL_S`, because UDP traffic at a fixed rate may have filled the queue. Such traffic does not
+/// send more when the flow's own rate is low, so its queue drains before `STANDS_BEHIND_FALL_S` has passed. If the last
+/// rival left less than `AGAIN_S` ago, the required time is `STANDS_AGAIN_S`, or a round trip if that is longer. All
+/// times are in s.
 const STANDS_S: f64 = 1.8;
 const STANDS_BEHIND_FALL_S: f64 = 3.5;
 const STANDS_AGAIN_S: f64 = 0.5;
 pub(super) const AGAIN_S: f64 = 8.0;
 /// Flows that hold a delay drain their queue packet by packet. On a slow link this takes so long that the flows would
-/// take each other for rivals. So if a large packet takes longer than `USUAL_PACKET_S`, in s, all these times are
-/// longer in the same ratio, but at most `MOST_STANDS_S`, in s: at least every 4 s such flows lower their rates so that
-/// the queue empties.
-const USUAL_PACKET_S: f64 = 0.0075;
+/// take each other for rivals. So if the transmission of a large packet takes longer than `USUAL_PACKET_S`, the time
+/// for which a queue must stand is longer in the same ratio, up to `MOST_STANDS_S`. This limit is enough: a flow of
+/// this law that has not seen the queue empty for 4 s lowers its rate so that the queue empties. Both are in s.
+pub(super) const USUAL_PACKET_S: f64 = 0.0075;
 const MOST_STANDS_S: f64 = 5.0;
+/// On a slow link, the flow clears the queue before the queue counts as that of a rival. The flow then waits until
+/// `CLEARED_LOOPS` loop delays after the end of the clearing. If the queue stands at that time, or within the next
+/// `CLEARED_FOR_S`, in s, it belongs to a rival.
+const CLEARED_LOOPS: f64 = 2.0;
+const CLEARED_FOR_S: f64 = 15.0;
 /// A standing queue must be longer than `LEAST_STANDING_S`, and longer than the smallest recent target by
 /// `ABOVE_TARGET_S`, both in s.
 const LEAST_STANDING_S: f64 = 0.035;
@@ -112,14 +126,33 @@ impl StandingQueue {
         {
             self.history.pop_front();
         }
-        // Only a report of losses needs the longest delay, so most reports do not go through the history.
+        // The longest delay is needed only for a report with losses, so only then is the history searched for it.
         let longest_s = if seen.lost > 0.0 { self.extremes(seen.now_s, HISTORY_S, 0.0).1 } else { 0.0 };
         self.full.push(seen, target_s, longest_s);
     }
 
     /// Returns the cause of the queue that stands now.
-    pub(super) fn judge(&self, seen: &Seen, path: &Path, recently: Recently) -> Standing {
-        let Recently { since_rival_s, has_slowed, packet_s } = recently;
+    pub(super) fn judge(&mut self, seen: &Seen, path: &Path, recently: Recently) -> Standing {
+        let cause = self.cause(seen, path, recently);
+        if !matches!(cause, Standing::Rival(_)) || !recently.is_slow {
+            return cause;
+        }
+        let known_after_s = clearing_s(seen.loop_s()) + CLEARED_LOOPS * seen.loop_s();
+        let since_s = self.unsure_s.map_or(f64::INFINITY, |at| seen.now_s - at);
+        if since_s > known_after_s + CLEARED_FOR_S {
+            self.unsure_s = Some(seen.now_s);
+            self.full.episodes_s = [None; 2];
+            Standing::Unsure
+        } else if since_s < known_after_s {
+            Standing::Nothing
+        } else {
+            cause
+        }
+    }
+
+    /// The cause of the queue, on the assumption that flows of this law never cause a standing queue.
+    fn cause(&self, seen: &Seen, path: &Path, recently: Recently) -> Standing {
+        let Recently { since_rival_s, has_slowed, packet_s, .. } = recently;
         if self.full.is_filled(seen.now_s, since_rival_s) {
             return Standing::Rival(self.extremes(seen.now_s, 2.0, 0.0).1);
         }
@@ -189,13 +222,15 @@ impl StandingQueue {
 }
 
 /// A queue is long if every packet of the report waited for more than `FULL_S`, in s, and for more than `FULL_TARGETS`
-/// times the target. Losses in a long queue count as losses at a full queue only if the packets also waited for
-/// `NEARLY_MOST` of the longest time of the last seconds: a full queue drops packets while it is longest, but a lossy
-/// link at any time.
+/// times the target. Losses in a long queue count as losses at a full queue only if every packet also waited for at
+/// least `NEARLY_MOST` times the longest queueing delay of the last seconds. The reason is that a full queue drops
+/// packets while it is longest, but a lossy link drops packets at any time.
 const FULL_S: f64 = 0.020;
 const FULL_TARGETS: f64 = 1.5;
 const NEARLY_MOST: f64 = 0.92;
-/// Losses within `EPISODE_S` belong to one episode. An earlier episode counts for `FULL_AGAIN_S`. Both are in s.
+/// Losses within `EPISODE_S` after the first one belong to the same episode. The episode before counts until
+/// `FULL_AGAIN_S` after its start. `FULL_AGAIN_S` is also the time constant with which the numbers of packets and
+/// losses decay. Both are in s.
 const EPISODE_S: f64 = 1.0;
 const FULL_AGAIN_S: f64 = 10.0;
 /// Losses indicate a rival only if they are more than this many times as frequent in a long queue as in a short one.
@@ -233,32 +268,60 @@ impl FullQueue {
 mod tests {
     use super::*;
 
+    /// The time, in s, of the first report with which a queue of 60 ms counts as a rival's. If `is_cleared`, the queue
+    /// is empty for half a second after each [`Standing::Unsure`].
+    fn rival_after_s(packet_s: f64, since_rival_s: f64, is_cleared: bool) -> Option<f64> {
+        let (mut standing, mut unsure_s) = (StandingQueue::default(), f64::INFINITY);
+        (1..100).map(f64::from).find_map(|report| {
+            let now_s = 0.1 * report;
+            let is_empty = is_cleared && (unsure_s..unsure_s + 0.5).contains(&now_s);
+            // The losses show that the path did not become longer. They occur while the queue is not longest, so they
+            // do not count as losses at a full queue.
+            let is_lossy = report % 5.0 == 0.0;
+            let least_over_s = if is_empty { 0.0 } else { 0.060 - 0.010 * f64::from(is_lossy) };
+            let seen = Seen { now_s, elapsed_s: 0.1, least_over_s, lost: f64::from(is_lossy), ..Seen::default() };
+            standing.push(&seen, 0.010);
+            let recently = Recently { since_rival_s, has_slowed: false, packet_s, is_slow: packet_s > 0.010 };
+            match standing.judge(&seen, &Path::new(), recently) {
+                Standing::Nothing => None,
+                Standing::Unsure => {
+                    unsure_s = now_s;
+                    None
+                }
+                Standing::Rival(_) => Some(now_s),
+                Standing::LongerPath(_) => panic!("the path did not become longer"),
+            }
+        })
+    }
+
     /// If it fails, flows that hold a delay on a slow link take each other for rivals, or a rival is never found there.
     #[test]
     fn a_queue_must_stand_for_longer_on_a_slow_link() {
-        let stands_after_s = |packet_s: f64, since_rival_s: f64| {
-            let mut standing = StandingQueue::default();
-            (1..100).map(f64::from).find_map(|report| {
-                let seen = Seen { now_s: 0.1 * report, elapsed_s: 0.1, least_over_s: 0.060, ..Seen::default() };
-                standing.push(&seen, 0.010);
-                let recently = Recently { since_rival_s, has_slowed: false, packet_s };
-                (standing.judge(&seen, &Path::new(), recently) != Standing::Nothing).then_some(seen.now_s)
-            })
-        };
         for (packet_s, since_rival_s, expected_s) in [
             (0.005, f64::INFINITY, STANDS_S),
-            (0.015, f64::INFINITY, 2.0 * STANDS_S),
-            (0.100, f64::INFINITY, MOST_STANDS_S),
+            (0.009, f64::INFINITY, 1.2 * STANDS_S),
             (0.005, 1.0, STANDS_AGAIN_S),
-            (0.015, 1.0, 2.0 * STANDS_AGAIN_S),
+            (0.009, 1.0, 1.2 * STANDS_AGAIN_S),
         ] {
-            let found_s = stands_after_s(packet_s, since_rival_s).expect("it stands");
+            let found_s = rival_after_s(packet_s, since_rival_s, false).expect("it stands");
             assert!(found_s > expected_s && found_s < expected_s + 0.25, "{packet_s} {since_rival_s}: {found_s}");
         }
     }
 
+    /// If it fails, flows of this law on a slow link that caused a queue together compete with each other like TCP, or
+    /// a loss-based flow is never found on such a link.
+    #[test]
+    fn on_a_slow_link_a_queue_is_a_rivals_only_if_it_stands_after_a_clearing() {
+        let rival_s = rival_after_s(0.015, f64::INFINITY, false).expect("the queue stands all the time");
+        // `Seen::default` has a round trip of zero, so the loop delay is its minimum, 0.1 s. Therefore the clearing and
+        // the wait take 0.7 s.
+        assert!((2.0 * STANDS_S + 0.7..2.0 * STANDS_S + 1.0).contains(&rival_s), "{rival_s}");
+        let after_clearing_s = rival_after_s(0.015, f64::INFINITY, true).expect("the queue stands again");
+        assert!(after_clearing_s > rival_s + 2.0 * STANDS_S - 0.3, "{after_clearing_s}");
+    }
+
     /// If it fails, the random losses of a link look like those of a full queue, and flows that hold a delay on a lossy
-    /// link take each other for rivals; or a rival in a short queue is not found.
+    /// link take each other for rivals; or a rival at a small buffer is not found.
     #[test]
     fn a_full_queue_loses_packets_while_it_is_longest() {
         let is_found = |lost_at_s: f64| {
@@ -286,7 +349,8 @@ mod tests {
                 let least_over_s = 0.050 - falls_per_s * (now_s - 1.5).max(0.0);
                 let seen = Seen { now_s, elapsed_s: 0.1, least_over_s, ..Seen::default() };
                 standing.push(&seen, 0.010);
-                let recently = Recently { since_rival_s: f64::INFINITY, has_slowed: false, packet_s: 0.002 };
+                let recently =
+                    Recently { since_rival_s: f64::INFINITY, has_slowed: false, packet_s: 0.002, is_slow: false };
                 standing.judge(&seen, &Path::new(), recently) != Standing::Nothing
             })
         };

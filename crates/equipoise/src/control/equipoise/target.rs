@@ -4,9 +4,10 @@ use crate::units::{Rate, Span};
 /// The law's target of the queueing delay, in s.
 ///
 /// `T = max(2 ms, k min(45 ms, 5 ms · (1 Mbit/s) / r)) + min(12 ms, 3 (n - 1.5 ms)+)`, limited by the application's
-/// maximum. `T` strictly decreases with the flow's own rate `r` between these limits. So flows that share a queue, and
-/// therefore one delay, have one rate, and N of them hold a queue of 5 ms · N / C\[Mbit/s\]. The roughness `n` of the
-/// delay is not queueing, so it is added to the target. `k` is the factor of priority and newcomer.
+/// maximum. `x+` is `max(x, 0)`. `k` is a factor that is larger for a higher priority and for a newcomer, and `C` is
+/// the capacity. Between its limits, `T` strictly decreases with the flow's own rate `r`. So flows that share a queue,
+/// and therefore one delay, have one rate, and N of them hold a queue of 5 ms · N / C\[Mbit/s\]. The roughness `n` of
+/// the delay is not queueing, so it raises the target.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct DelayTarget {
     /// The flow's priority: the rates of flows that share a bottleneck are in the ratio of their priorities.
@@ -20,12 +21,12 @@ pub(super) struct DelayTarget {
 const AT_1_MBPS_S: f64 = 0.005;
 /// The lowest target, in s. It must be above the granularity of timestamps, which is 0.25 to 1 ms.
 const LEAST_S: f64 = 0.002;
-/// The highest target of a flow of priority 1 without roughness, in s, reached below 0.11 Mbit/s. This limit prevents
-/// many slow flows from filling the queue that they share.
+/// The highest target, in s, of a flow of priority 1 that is no newcomer, on a path without roughness. It is reached
+/// below 0.11 Mbit/s. This limit prevents many slow flows from filling the queue that they share.
 const MOST_S: f64 = 0.045;
 /// Roughness above `USUAL_ROUGHNESS_S`, in s, adds `ROUGHNESS` times the excess to the target, but no more than
-/// `MOST_ROUGHNESS_S`, in s. Flows of one queue cause each other a roughness of up to `USUAL_ROUGHNESS_S`, which would
-/// make their targets unequal.
+/// `MOST_ROUGHNESS_S`, in s. Less roughness adds nothing: flows of one queue cause each other a roughness of up to
+/// `USUAL_ROUGHNESS_S`, which would make their targets unequal.
 const ROUGHNESS: f64 = 3.0;
 const USUAL_ROUGHNESS_S: f64 = 0.0015;
 const MOST_ROUGHNESS_S: f64 = 0.012;

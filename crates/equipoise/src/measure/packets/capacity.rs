@@ -11,14 +11,16 @@ use alloc::collections::VecDeque;
 /// ```
 ///
 /// The shorter `s` is in relation to `a`, the less the traffic of other flows matters. Because of jitter, some trains
-/// take longer to arrive; few arrive faster than the bottleneck can serve them. Therefore only the faster half of
-/// the last [`READINGS`](Self::READINGS) readings counts, and all flows of one bottleneck obtain the same value. The
-/// use of the dispersion of trains is from Dovrolis 2001, and the inline measurement of a capacity from Kodama 2009.
-/// The constants are our choice.
+/// take longer to arrive; few arrive faster than the bottleneck can serve them. Therefore only the faster half of the
+/// last [`READINGS`](Self::READINGS) readings counts. All flows of one bottleneck obtain the same value. The use of the
+/// dispersion of trains is from Dovrolis 2001, and the inline measurement of a capacity from Kodama 2009. The constants
+/// are our choice.
 #[derive(Clone, Debug, Default)]
 pub struct Capacity {
     /// The time of each reading, in s, and its rate, in bit/s.
     readings: VecDeque<(f64, f64)>,
+    /// Whether the next reading decides if the earlier ones are still valid.
+    doubted: bool,
 }
 
 impl Capacity {
@@ -35,10 +37,18 @@ impl Capacity {
     const SPREAD: f64 = 1.1;
     /// Lower limit of `(b - r s) / b`, so that a reading stays positive if the flow's rate is high.
     const LEAST_PART: f64 = 0.3;
+    /// In doubt, a reading below this share of the capacity shows that the bottleneck became slower.
+    const SLOWER: f64 = 0.75;
 
     /// Creates a measurement without readings.
     pub const fn new() -> Self {
-        Self { readings: VecDeque::new() }
+        Self { readings: VecDeque::new(), doubted: false }
+    }
+
+    /// Notes that the bottleneck may have become slower. If the next reading is far below the capacity, all earlier
+    /// readings are discarded. Otherwise they remain, because another flow has only taken a larger share.
+    pub fn doubt(&mut self) {
+        self.doubted = true;
     }
 
     /// Records at `now_s`, in s, a train of a flow that sends at `own_bps`, in bit/s. The packets after the first
@@ -54,6 +64,14 @@ impl Capacity {
         };
         if !bps.is_finite() || bps <= 0.0 {
             return;
+        }
+        if self.doubted
+            && let Some(before_bps) = self.bps()
+        {
+            self.doubted = false;
+            if bps < Self::SLOWER * before_bps {
+                self.readings.clear();
+            }
         }
         self.readings.push_back((now_s, bps));
         while self.readings.len() > Self::READINGS
@@ -123,6 +141,25 @@ mod tests {
         assert!((meter.bps().expect("four trains") / 8e6 - 1.0).abs() < 1e-9);
         meter.push(40.0, 48_000.0, (0.006, 0.006), 1e6);
         assert_eq!(meter.bps(), None, "old readings are forgotten");
+    }
+
+    /// If it fails, a flow no longer knows the capacity after another flow took a larger share, or it still uses the
+    /// earlier capacity after the link became slower.
+    #[test]
+    fn in_doubt_the_next_reading_decides_whether_the_link_became_slower() {
+        let after = |is_doubted: bool, bps: f64| {
+            let mut meter = Capacity::new();
+            for train in 0..8 {
+                meter.push(f64::from(train), 10e3, (1e-6, 10e3 / 4e6), 1e6);
+            }
+            if is_doubted {
+                meter.doubt();
+            }
+            meter.push(8.0, 10e3, (1e-6, 10e3 / bps), 1e6);
+            meter.bps().is_some()
+        };
+        assert!(after(true, 3.5e6) && !after(true, 2e6));
+        assert!(after(false, 2e6), "a single late train without doubt");
     }
 
     /// If it fails, a receiver can report times that make the measured capacity zero, negative or not a number.
