@@ -2,12 +2,12 @@ use equipoise::measure::DelaySummary;
 use equipoise::units::Instant;
 use equipoise_session::wire::{DelayReport, NtpTime, ReportRequest};
 
-/// Parses any bytes as the extensions of RTCP reports: report requests and delay reports. In addition, encodes
-/// extensions whose numbers are taken from the bytes.
+/// Parses any bytes as the extensions of RTCP reports: report requests and delay reports. In addition, takes delay
+/// statistics and an NTP timestamp from the bytes. Encodes the statistics, and converts the timestamp.
 ///
 /// # Panics
 /// If a parsed extension is not encoded to the same bytes, if impossible statistics are accepted, if possible
-/// statistics change when they are encoded and parsed, or if a time is more than half an NTP era from its reference.
+/// statistics change when they are encoded and parsed, or if the timestamp is converted to a wrong time.
 pub fn delay_report(bytes: &[u8]) {
     if let Ok(request) = ReportRequest::parse(bytes) {
         assert_eq!(request.to_bytes(), bytes);

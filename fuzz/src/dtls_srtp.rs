@@ -6,16 +6,15 @@ use equipoise::units::Span;
 use equipoise_net::dtls_srtp::{Arrival, DtlsSrtp, Identity, PeerConfig, Setup};
 use equipoise_net::{Clock, Time};
 
-/// Runs two endpoints of DTLS-SRTP, and changes, drops, repeats and inserts datagrams between them. Whatever happens,
-/// no endpoint panics, the number of handshakes is bounded, and an endpoint delivers only packets that its peer has
-/// sent.
+/// Runs two endpoints of DTLS-SRTP, and changes, drops, repeats and inserts datagrams between them.
 ///
-/// The input is a list of operations. A datagram arrives unchanged, damaged, truncated, extended or twice, from the
-/// peer's address or another one, or is lost; arbitrary bytes arrive; time passes; an endpoint is restarted or closed;
-/// an endpoint protects and sends a packet with arbitrary header fields.
+/// The input is a list of operations: a datagram arrives or is lost; arbitrary bytes arrive; time passes; an endpoint
+/// is restarted or closed; an endpoint protects and sends a packet with arbitrary header fields. A datagram may arrive
+/// damaged, truncated, extended, twice, or from a wrong address.
 ///
 /// # Panics
-/// If one of these properties does not hold.
+/// If an endpoint panics, if an endpoint has too many handshakes, or if an endpoint delivers a packet that its peer has
+/// not sent.
 pub fn dtls_srtp(mut operations: &[u8]) {
     let mut ends = Ends::new();
     while let Some((&operation, after)) = operations.split_first() {

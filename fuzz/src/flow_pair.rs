@@ -10,20 +10,20 @@ use equipoise_pair::{
 use equipoise_session::rtp::{self, StreamConfig};
 
 const START_NS: u64 = 1_795_000_000_000_000_000;
-/// Maximum number of outputs of an endpoint after one call. It is far above the expected number: two packets with an
-/// event each, reports, and the event that a period begins.
+/// Maximum number of outputs of an endpoint after one call. Far fewer are expected: two packets, and some reports and
+/// events.
 const MOST_OUTPUTS: usize = 64;
 
 /// Calls the sender and the receiver of a flow pair in any order, with any bytes, datagrams and times.
 ///
 /// The input is first parsed in each wire format of flow pairs. Then it is used as a list of operations: a timer call;
-/// bytes of an ADU to send; TCP's state; bytes of the TCP stream, unchanged or arbitrary; an arbitrary datagram; the
-/// peer's last datagram, unchanged, damaged or repeated; the end of the TCP stream; a stop. In all cases ADUs are
-/// delivered in order, missing ADUs are counted, the next wake-up is in the future, and the number of outputs is
-/// bounded.
+/// bytes to send; TCP's state; bytes of the TCP stream, unchanged or arbitrary; an arbitrary datagram; the peer's last
+/// datagram, unchanged, damaged or repeated; the end of the TCP stream; a stop.
 ///
 /// # Panics
-/// If one of these properties does not hold.
+/// If a parsed value is not encoded to the same bytes, if an application data unit (ADU) is delivered out of order, if
+/// a missing ADU is not counted, if an endpoint has too many outputs, or if the next wake-up after a timer call or a
+/// datagram is not in the future.
 pub fn flow_pair(operations: &[u8]) {
     formats(operations);
     let mut ends = Ends::new();
@@ -193,7 +193,7 @@ impl Ends {
             self.drain_receiver();
             self.receiver.wake().map(|wake| wake.at.as_nanos())
         };
-        // The last time of the clock's range has no later time.
+        // At the last instant that the clock can represent, the wake-up cannot be later.
         let is_ahead = wake.is_none_or(|wake| wake > self.now_ns || self.now_ns == u64::MAX);
         assert!(
             is_ahead || !matches!(input, Input::Timer | Input::Datagram(_)),

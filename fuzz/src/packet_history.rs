@@ -33,7 +33,7 @@ struct Ends {
     next: u64,
     /// The numbers of all packets that were sent.
     sent: Vec<u64>,
-    /// Recent and future packet numbers, with the state of each packet before the last report.
+    /// Numbers of recent packets and of the next 9 packets, with the state of each packet before the last report.
     before: Vec<(u64, Option<Outcome>)>,
 }
 

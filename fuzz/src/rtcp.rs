@@ -27,7 +27,7 @@ pub fn rtcp(datagram: &[u8]) {
     }
 }
 
-/// Checks that a packet is equal after it was encoded and parsed again, for packets that Equipoise can encode.
+/// Encodes the parts of a packet that Equipoise can encode, parses them again, and checks that they are unchanged.
 fn check(packet: &RtcpPacket<'_>) {
     let mut again = Vec::new();
     match packet {
@@ -108,7 +108,7 @@ fn check_asked(ssrc: u32, asked: AskedOf) {
     assert!(feedback.ssrc == ssrc && feedback.asked().eq([asked]));
 }
 
-/// Returns the packet of a datagram that this target encoded with a single packet.
+/// Returns the only packet of a datagram.
 fn only(datagram: &[u8]) -> RtcpPacket<'_> {
     let mut packets = parse_compound(datagram).expect("what we write is well formed");
     let packet = packets.next().expect("a datagram has a packet");

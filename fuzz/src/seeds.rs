@@ -328,8 +328,8 @@ fn session() -> Seeds {
     let damaged = [&[SENDER_TIMER, TO_RECEIVER][..], &DAMAGED_TO_SENDER].concat().repeat(30);
     let doubled = [SENDER_TIMER, TO_RECEIVER, TO_RECEIVER, TO_SENDER, TO_SENDER].repeat(30);
     let clock_jumps = [&exchange[..], &[0xF7, 0x40, SENDER_TIMER, TO_RECEIVER, 15, 0xFF], &exchange[..30]].concat();
-    // The session carries packets of another program (variant 2). Every second packet is lost on the way to the
-    // receiver.
+    // If the first byte of the input is 2, the session carries packets of another program. Every second packet is lost
+    // on the way to the receiver.
     let of = |source: u8, number: u8| {
         [&[0xFC, 20][..], &[0x80, 96, 0, number, 0, 0, 0, number, 0, 0, 0, source], &[7; 8]].concat()
     };
@@ -342,7 +342,7 @@ fn session() -> Seeds {
         _ => [&packet(number)[..], &[SENDER_TIMER]].concat(),
     };
     let repaired = [&[2][..], &(1..60).flat_map(lossy).collect::<Vec<u8>>()].concat();
-    // With the highest bit of the variant (0x80), the session also carries packets of a second source (SSRC).
+    // If the first byte is 0x80, the session carries packets of two sources (SSRCs).
     let two_sources =
         |number: u8| [&of(1, number)[..], &of(2, number), &[SENDER_TIMER, TO_RECEIVER, SENDER_TIMER]].concat();
     let two_sources = [&[0x80][..], &(1..60).flat_map(two_sources).collect::<Vec<u8>>()].concat();

@@ -8,14 +8,13 @@ use equipoise_session::wire::rtp::{RtpHeader, Subflow};
 /// Passes any datagrams from any addresses to a server whose kernel refuses to send.
 ///
 /// The first byte of the input selects whether the server has a key. The rest is a list of operations: time passes;
-/// arbitrary bytes arrive; the peer opens or reopens a session with the complete exchange, to send or to receive; the
-/// last datagram arrives again, unchanged, damaged or truncated; media and reports arrive that are protected with the
-/// key; a message with wrong content and a correct authentication code arrives; the peer's address changes; the kernel
-/// returns another error. In all cases the server continues, the numbers of its sessions, paths and timers are bounded,
-/// and only a peer that has requested a session correctly gets a session.
+/// arbitrary bytes arrive; the peer opens or reopens a session, to send or to receive; the last datagram arrives again,
+/// unchanged, damaged or truncated; protected media or reports arrive; a message with wrong content and a correct
+/// authentication code arrives; the peer's address changes; the kernel's error number changes.
 ///
 /// # Panics
-/// If one of these properties does not hold.
+/// If the server ends, if it has too many sessions, paths or timers, or if a peer gets a session without a correct
+/// request.
 pub fn server(operations: &[u8]) {
     let Some((&variant, mut rest)) = operations.split_first() else { return };
     let bench = ServerBench::new(variant & 1 != 0).expect("a socket");

@@ -19,11 +19,11 @@ const MOST_OUTPUTS: usize = 16;
 /// The first byte of the input selects the kind of payload, the clocks, the ECN field of packets, and whether there is
 /// a second source. The rest is a list of operations: a timer call; payload to send; arbitrary bytes; the peer's last
 /// datagram, unchanged, damaged or repeated; a jump of the clock forwards or backwards; a change of a path; a request
-/// for a key frame; a stop. In all cases the rate stays within its limits, the next wake-up is in the future, packet
-/// headers do not exceed their maximum size, and the number of outputs is bounded.
+/// for a key frame; a stop.
 ///
 /// # Panics
-/// If one of these properties does not hold.
+/// If the rate is outside its limits, if the next wake-up is not in the future, if a packet header exceeds its maximum
+/// size, or if an endpoint has too many outputs.
 pub fn session(operations: &[u8]) {
     let Some((&variant, mut rest)) = operations.split_first() else { return };
     let mut ends = Ends::new(variant);
@@ -167,7 +167,7 @@ fn drain<E: Endpoint>(end: &mut E, last: &mut Vec<u8>, now: u64) {
         }
     }
     if let Some(wake) = end.wake() {
-        // The last time of the clock's range has no later time.
+        // At the last instant that the clock can represent, the wake-up cannot be later.
         assert!(wake.at.as_nanos() > now || now == u64::MAX, "a wake-up at {:?}, handled at {now}", wake.at);
     }
 }

@@ -9,8 +9,8 @@ const NEAR: u64 = 1_795_449_600_000_000_000;
 /// Parses any bytes as the body of transport-wide RTCP feedback.
 ///
 /// # Panics
-/// If the packet numbers of a parsed report are not consecutive, if the report has another number of packets than its
-/// count field says, or if the report is different after it was encoded, in one or more packets, and parsed again.
+/// If the packet numbers of a parsed report are not consecutive, if the number of packets differs from the count field,
+/// or if the report changes when it is encoded, in one or more RTCP packets, and parsed again.
 pub fn transport_feedback(body: &[u8]) {
     let near = Instant::from_nanos(NEAR);
     let feedback = match TransportFeedback::parse(body) {

@@ -64,8 +64,7 @@ fn every_target_holds_over_its_seeds_cut_short_and_with_any_bit_turned() {
     });
 }
 
-/// Runs the target called `name` with each beginning of the seed, and, for each bit, with the seed in which this bit is
-/// inverted.
+/// Runs the target called `name` with damaged copies of the seed: cut to each shorter length, or with one bit inverted.
 fn holds_if_damaged(name: &str, seed: &str, bytes: &[u8]) {
     let (_, target) = TARGETS.iter().find(|(of, _)| *of == name).expect("each seed is one of a target");
     for end in 0..bytes.len() {

@@ -27,8 +27,8 @@ const STEPS: [(&str, Step); 13] = [
     ("package", |workspace, _| package::check(workspace, false)),
 ];
 
-/// File with the reasons for which CI may skip a test. Each line, except comments, is the beginning of the text that a
-/// test prints after `skipped: `.
+/// File with the reasons for which CI may skip a test. A test prints its reason after `skipped: `. Each line of the
+/// file is the beginning of such a reason, or a comment.
 const MAY_BE_SKIPPED: &str = ".ci/skips";
 
 /// Runs all steps until one fails. Prints the duration of each step, and the counts of the tests.
@@ -73,7 +73,7 @@ impl Told {
         let ran = workspace.program("./x").arguments(arguments).run_lines(|line| {
             self.line(line);
             if line.starts_with(test::RESULT) {
-                // The last line of this form has the sum over all test binaries.
+                // The last result line has the sum over all test binaries.
                 line.clone_into(&mut counts);
             }
         });

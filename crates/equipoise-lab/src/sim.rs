@@ -103,10 +103,12 @@ impl Stop {
 /// Simulates one run with `seed`, and reports its events in order of time.
 ///
 /// # Errors
-/// [`SimError::OverBudget`]; [`SimError::Ends`] if a flow cannot be simulated: for example, if it is a TCP connection
-/// without a window law, or if the trace of its video cannot be read; and [`SimError::Flow`] if links without
-/// propagation delay form a cycle. Another error occurs only if the scenario is invalid because it was not made by
-/// [`Scenario::parse`].
+/// - [`SimError::OverBudget`] if the simulation would take too much time or memory.
+/// - [`SimError::Ends`] if a flow cannot be simulated: for example, if it is a TCP connection without a window law, or
+///   if the trace of its video cannot be read.
+/// - [`SimError::Flow`] if links without propagation delay form a cycle.
+///
+/// A scenario from [`Scenario::parse`] causes no other errors.
 pub fn simulate(scenario: &Scenario, seed: u64, progress: &mut dyn FnMut(Progress)) -> Result<Run, SimError> {
     simulate_captured(scenario, seed, progress, &mut |_, _| {})
 }
@@ -264,7 +266,7 @@ impl<T: Tell> Observer for Watch<T> {
     }
 }
 
-/// Converts the side of an event into the half of the flow: media leave the near endpoint and reach the far endpoint.
+/// Returns the origin of an event. Media leave the near endpoint and reach the far endpoint.
 const fn of(side: Side, path: Option<PathId>) -> Of {
     let half = match side {
         Side::Near => Half::Sending,

@@ -9,8 +9,8 @@ pub fn half_width_95(values: &[f64]) -> Option<f64> {
     (n >= 2).then(|| student_975(n - 1) * (squares / (n - 1) as f64 / n as f64).sqrt())
 }
 
-/// Returns the 97.5 % quantile of Student's t. Up to 30 degrees of freedom it comes from a table, above that from the
-/// terms up to 1/ν² of the quantile's expansion in 1/ν, in which ν is the number of degrees of freedom.
+/// Returns the 97.5 % quantile of Student's t with ν degrees of freedom. For ν up to 30, the quantile comes from a
+/// table. Above 30, it is computed from a series in 1/ν, up to the term with 1/ν².
 fn student_975(degrees: usize) -> f64 {
     const TABLE: [f64; 30] = [
         12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228, 2.201, 2.179, 2.160, 2.145, 2.131,
@@ -44,9 +44,9 @@ pub fn mean_95(values: &[f64]) -> Option<Estimate> {
     Some(Estimate { value: mean, ci95: [mean - half, mean + half] })
 }
 
-/// Returns the median of `values` and its 95 % confidence interval from order statistics, without an assumption about
-/// the distribution of the values. The ranks follow from the normal approximation of the binomial distribution. `None`
-/// for fewer than six values, which are too few for such an interval.
+/// Returns the median of `values` and its 95 % confidence interval, without an assumption about the distribution of the
+/// values. The ends of the interval are two of the sorted values. Their ranks follow from the normal approximation of
+/// the binomial distribution. `None` for fewer than six values, which are too few for such an interval.
 pub fn median_95(values: &[f64]) -> Option<Estimate> {
     let sorted = sorted(values);
     let n = sorted.len();
@@ -68,8 +68,8 @@ pub struct Estimate {
     pub ci95: [f64; 2],
 }
 
-/// Returns the share of `hits` among `trials` with Wilson's interval (Wilson 1927), which is also correct for rare
-/// events. `None` if there are no trials.
+/// Returns the share of `hits` among `trials` with Wilson's 95 % interval (Wilson 1927), which is also correct for
+/// rare events. `None` if there are no trials.
 pub fn share_95(hits: usize, trials: usize) -> Option<Estimate> {
     let (z2, n) = (1.959_964f64 * 1.959_964, trials as f64);
     let p = hits as f64 / n;
@@ -101,11 +101,11 @@ pub fn quantile(sorted: &[f64], share: f64) -> f64 {
     if rest > 0.0 { at(below) + rest * (at(below + 1) - at(below)) } else { at(below) }
 }
 
-/// Quantiles of several runs at one position of their common axis. They are NaN if fewer than half of the runs have a
-/// value at this position.
+/// Quantiles over several runs at one position on the x-axis. The quantiles are NaN if fewer than half of the runs have
+/// a value at this position.
 #[derive(Clone, Copy, Debug)]
 pub struct Quantiles {
-    /// The position on the common axis.
+    /// The position on the x-axis.
     pub at: f64,
     /// 10th percentile over the runs.
     pub low: f64,
@@ -178,7 +178,8 @@ mod tests {
 
     #[test]
     fn the_interval_of_two_known_values() {
-        // The values have mean 2 and standard deviation √2, so half the width of the interval is 12.706 · √2 / √2.
+        // Half the width of the interval is t s / √n. Here, t is 12.706 for one degree of freedom, the standard
+        // deviation s is √2, and n is 2.
         assert!((half_width_95(&[1.0, 3.0]).unwrap() - 12.706).abs() < 1e-9);
         assert_eq!(half_width_95(&[1.0]), None);
     }

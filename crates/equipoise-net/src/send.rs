@@ -33,7 +33,7 @@ pub struct SendConfig {
     pub packet_size: Size,
     /// Which delays the controller uses. [`Delays::Agreed`] is not possible between hosts.
     pub delays: Delays,
-    /// Time between two requests for a report from the server.
+    /// Time between two requests that ask the server for a report.
     pub report_interval: Span,
     /// Interval and kind of the per-packet feedback from the server. `None` means [`Reporting::INTERVAL`] if the
     /// controller needs per-packet feedback, and no such feedback otherwise.
@@ -79,7 +79,7 @@ impl SendConfig {
         Self { payload: Payload::Stream, ..Self::new(peer, key) }
     }
 
-    /// The payload rate that full packets carry at `rate`, a rate of IP packets such as the controller's rate.
+    /// The rate of the payload in full packets. `rate` is the rate of the IP packets, such as the controller's rate.
     pub fn payload_rate(&self, rate: Rate) -> Rate {
         self.payload_rate_with(rate, None)
     }
@@ -96,8 +96,8 @@ impl SendConfig {
         Rate::from_bps((rate.as_bps_f64() * share) as u64)
     }
 
-    /// Number of bytes that a packet has in addition to the IPv4 and UDP headers and the RTP packet: those of
-    /// encryption, and 20 bytes if the peer has an IPv6 address.
+    /// Number of bytes that a packet has in addition to the IPv4 and UDP headers and the RTP packet: the bytes that
+    /// encryption adds, and 20 bytes if the peer has an IPv6 address.
     pub fn overhead(&self) -> Size {
         Self::overhead_to(self.peer, self.key.is_some())
     }
@@ -126,14 +126,15 @@ impl SendConfig {
         let reporting =
             self.reporting.or_else(|| needs.contains(Needs::PACKETS).then(|| usual_reporting(payload, ecn, several)));
         let asked = Asked { key: self.key.clone(), ssrc, payload, reporting, several, wanted: None };
-        // The sender answers requests for retransmission. The receiver's configuration determines whether it sends any.
+        // The sender answers all requests for retransmission. Whether there are such requests depends on the receiver's
+        // configuration.
         let repeating = Some(Repeating::default());
         (SenderConfig { payload, delays, ecn, reporting, repeating, has_further_source, ..base }, asked)
     }
 }
 
-/// The default per-packet feedback. Transport-wide feedback has more exact arrival times than that of RFC 8888, but no
-/// congestion marks, and only generated media over one path has its sequence numbers.
+/// The default per-packet feedback. Transport-wide feedback has more exact arrival times than RFC 8888 feedback, but no
+/// congestion marks. Only generated media over one path has transport-wide sequence numbers.
 pub(crate) fn usual_reporting(payload: Payload, ecn: Ecn, several: bool) -> Reporting {
     let has_numbers = payload == Payload::Generated && ecn == Ecn::NotCapable && !several;
     let format = if has_numbers { Format::TransportWide } else { Format::CongestionFeedback };

@@ -209,8 +209,8 @@ impl Socket {
     /// Reads one datagram into `buffer`. Returns `None` if no datagram is waiting, or if the call has skipped the
     /// maximum number of datagrams and errors.
     ///
-    /// The call skips datagrams from source port 0, and errors about a datagram that was sent earlier: the peer may not
-    /// be running yet, or has ended.
+    /// The call skips datagrams from source port 0. It also skips errors about earlier datagrams, because the peer may
+    /// not be running yet, or may have ended.
     ///
     /// # Errors
     /// [`NetError::Receive`] if the socket can no longer receive.

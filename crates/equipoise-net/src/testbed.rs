@@ -69,10 +69,9 @@ pub struct TestBed {
     far: String,
 }
 
-/// Network settings of the three namespaces, as far as the kernel has them. IPv6 is switched off, because it sends
-/// packets without a request. TCP buffers can grow to twice the bandwidth-delay product of 1 Gbit/s and 250 ms, so that
-/// they do not limit the rate. The amount of unsent data is limited. A connection does not reuse measurements of
-/// earlier connections.
+/// Network settings of the three namespaces. IPv6 is switched off, because it sends packets of its own. TCP buffers can
+/// grow to twice the bandwidth-delay product of 1 Gbit/s and 250 ms, so that they do not limit the rate. The amount of
+/// unsent data is limited. A connection does not reuse measurements of earlier connections.
 const SETTINGS: [(&str, &str); 5] = [
     ("net/ipv6/conf/all/disable_ipv6", "1"),
     ("net/ipv4/tcp_rmem", "4096 16777216 67108864"),

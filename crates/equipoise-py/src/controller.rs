@@ -11,8 +11,8 @@ use pyo3::types::{PyBytes, PyDict, PyDictMethods};
 
 use crate::error;
 
-/// A rate controller with its pacer. Its rate is at most twice the rate at which packets arrived. This limit does not
-/// apply to a fixed rate or to a law that must run exactly as in its paper.
+/// A rate controller with its pacer. The controller's rate is at most twice the rate at which packets arrived according
+/// to feedback. This limit does not apply to a fixed rate or to a law that must run exactly as in its paper.
 #[pyclass(module = "equipoise")]
 #[derive(Debug)]
 pub(crate) struct Controller {

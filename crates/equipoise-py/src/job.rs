@@ -59,8 +59,8 @@ pub(crate) fn aside<T: Send>(
         let working = scope.spawn(move || {
             // When this guard is dropped, it wakes the waiting thread. A panic of the job drops it, too.
             let _wake = Wake { is_over, waiting };
-            // Attach the thread to the interpreter once for the whole job. Control laws written in Python attach it
-            // again at each feedback, which takes less time if the thread was attached before.
+            // Attach the thread to the interpreter once, at the start of the job. Then control laws written in Python
+            // can attach the thread faster at each feedback.
             Python::attach(|py| py.detach(|| job(&|done: f64| share.store(done.to_bits(), Ordering::Relaxed))))
         });
         let mut ended = Ok(());

@@ -2,8 +2,8 @@
 //! tables, and supports control laws written in Python.
 //!
 //! ```text
-//!   Python ── scenario, set, seeds ──▶ job ── equipoise-lab, without the GIL ──▶ result ──▶ dict, tables of Arrow
-//!                 laws ──▶ law ──▶ catalogue ──▶ the same sessions as every other law
+//!   scenario, set, seeds ──▶ job: simulation by equipoise-lab, without the GIL ──▶ result ──▶ dict, Arrow tables
+//!   laws ──▶ law ──▶ catalogue, which also contains the built-in controllers ──▶ sessions of the simulation
 //! ```
 //!
 //! The crate contains no control law. Its names and units are the same as in scenario files and in the JSON of the

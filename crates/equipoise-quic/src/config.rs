@@ -21,9 +21,8 @@ use crate::split::Split;
 #[derive(Clone, Debug)]
 pub struct Config {
     law: Law,
-    /// Pacing rate as a multiple of the controller's rate, at least 1. Use 1 for a stream that sends as fast as
-    /// possible. For media, which is sent in frames, a larger value reduces the delay of a frame. This only has an
-    /// effect for rate controllers on noq.
+    /// Pacing rate as a multiple of the controller's rate, at least 1; used only for rate controllers on noq. Use 1 for
+    /// a stream that sends as fast as possible. For media, a larger value reduces the delay of a frame.
     pub pacing: f64,
     /// Length of an interval for controllers that decide once per interval, such as `ap`.
     pub interval: Span,
@@ -110,8 +109,8 @@ impl Config {
         Driver::new(self.clone(), now, mtu)
     }
 
-    /// Creates the control law of a new path. This can fail only in `named`, which creates a control law to test the
-    /// configuration.
+    /// Creates the control law of a new path. Fails only if called by `named`, which checks the configuration in this
+    /// way.
     pub(crate) fn core(&self, packet: Size, now: Instant<SenderClock>) -> Result<Core, UnknownController> {
         Ok(match &self.law {
             Law::Rate(entry, parameters) => {

@@ -53,8 +53,8 @@ pub(crate) struct Driver {
 const OVERHEAD: u64 = 28;
 /// The assumed round-trip time before the first measurement (RFC 9002, Sec. 6.2.2).
 const INITIAL_ROUND_TRIP: Span = Span::from_millis(333);
-/// If a rate controller sets no window, the maximum data in flight is what is sent at its rate during this number of
-/// round trips plus `SLACK`. So normally the rate is the limit, but the sender stops if no acknowledgements arrive.
+/// If a rate controller sets no window, the window is the data sent at the controller's rate in `ROUND_TRIPS`
+/// round-trip times plus `SLACK`. So normally the rate is the limit, but without acknowledgements the sender stops.
 const ROUND_TRIPS: i64 = 2;
 const SLACK: Span = Span::from_millis(50);
 /// The minimum window, in packets (RFC 9002, Sec. 7.2).
@@ -144,8 +144,8 @@ impl Driver {
         self.batch.extend(self.sent.take(None, Some(number), ip_size(bytes), Fate::Lost));
     }
 
-    /// Records the loss of packets of `bytes` in total, the last of which was sent at `sent`. The oldest packets in
-    /// flight count as lost.
+    /// Records the loss of packets of `bytes` in total, the last of which was sent at `sent`. quinn does not report
+    /// which packets were lost, so the oldest packets in flight count as lost.
     #[cfg(feature = "quinn")]
     pub(crate) fn on_bytes_lost(&mut self, sent: HostInstant, bytes: u64) {
         let sent = self.time(sent);
@@ -251,7 +251,7 @@ impl Driver {
         match &self.core {
             Core::Rate(guest) => {
                 let bytes = self.of_quic(guest.rate().as_bps_f64() / 8.0 * self.smoothed.as_secs_f64());
-                // A window is used in whole packets, so on average half a packet of the window stays unused.
+                // The stack sends whole packets, so on average half a packet of the window stays unused. Add this half.
                 (bytes + u64::from(self.mtu / 2)).max(LEAST_PACKETS * u64::from(self.mtu))
             }
             Core::Window(_) => self.open_window(),

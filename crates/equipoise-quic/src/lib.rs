@@ -22,14 +22,14 @@
 //!
 //! | | noq | quinn |
 //! | --- | --- | --- |
-//! | rate controllers (`equipoise`, `ap`, `gcc`, …) | paced at their rate | window of rate times round-trip time, which the stack paces 25 % faster |
+//! | rate controllers (`equipoise`, `ap`, `gcc`, …) | paced at their rate | window of rate times round-trip time, paced by the stack at 1.25 times the rate |
 //! | window controllers (`symbiosis`, `vegas`, `reno`, `cubic`) | their window, paced by the stack | their window, paced by the stack |
 //!
 //! The crate has no control law of its own. It matches QUIC's acknowledgements with the packets sent, and passes them
-//! to a controller of [`equipoise::control`]. [`equipoise_session::guest`] limits the controller's rate by the rate
-//! that was acknowledged.
+//! to a controller of [`equipoise::control`]. [`equipoise_session::guest`] limits the rate of a rate controller by the
+//! rate at which data is acknowledged.
 //!
-//! QUIC's acknowledgements contain no arrival times. The time at which the acknowledgement arrives is used instead. So
+//! QUIC's acknowledgements contain no arrival times. The time at which an acknowledgement arrives is used instead. So
 //! the one-way delay that a controller uses is really the round-trip time, including the acknowledgement delay. Packets
 //! that one acknowledgement covers are assumed to have arrived evenly since the previous acknowledgement. Configure the
 //! receiver to acknowledge promptly (`AckFrequencyConfig`).

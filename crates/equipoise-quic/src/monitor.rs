@@ -12,7 +12,7 @@ pub struct Monitor(Arc<Mutex<Vec<Weak<Mutex<PathStatus>>>>>);
 #[derive(Clone, Copy, Debug, Default)]
 #[non_exhaustive]
 pub struct PathStatus {
-    /// The rate, counting whole IP packets: the headers must be subtracted for an encoder. `None` with a window
+    /// The rate, counting whole IP packets. To set the rate of an encoder, subtract the headers. `None` with a window
     /// controller, and before the first acknowledgement.
     pub rate: Option<Rate>,
     /// Maximum number of bytes of QUIC packets in flight.

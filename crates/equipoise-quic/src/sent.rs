@@ -78,8 +78,8 @@ impl SentPackets {
         self.take(Some(oldest.at), oldest.number_of_stack, size, fate)
     }
 
-    /// Removes packets that were sent before `at`, because they will not be reported any more. Packets that contain
-    /// only acknowledgements are never acknowledged, so this is how they are removed.
+    /// Removes packets that were sent before `at`, because they will not be reported any more. For example, packets
+    /// that contain only acknowledgements are never acknowledged.
     pub(crate) fn forget_before(&mut self, at: Instant<SenderClock>) {
         while self.batches.front().is_some_and(|first| first.at < at) {
             self.batches.pop_front();

@@ -1,4 +1,4 @@
-//! Divides the rate that an application sends among the paths of one connection.
+//! Divides an application's total rate among the paths of one connection.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant as HostInstant};
@@ -13,9 +13,8 @@ use crate::config::UnknownController;
 /// [`Config::with_split`](crate::Config::with_split). All clones use the same scheduler; each connection needs its own.
 ///
 /// Each path has its own controller, which limits the path's rate. Once a second, the scheduler divides the total rate
-/// that the application sends ([`set_total`](Self::set_total)) among the paths. Each path is paced at its share. noq
-/// sends on any path that may send, so the division is effective only if the application really sends at the total
-/// rate.
+/// of the application ([`set_total`](Self::set_total)) among the paths. Each path is paced at its share. noq sends on
+/// any path whose pacing permits it. So if the application sends less than the total rate, the division may differ.
 #[derive(Clone, Debug)]
 pub struct Split(Arc<Mutex<Shared>>);
 

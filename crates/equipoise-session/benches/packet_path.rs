@@ -173,8 +173,8 @@ fn fifo_link(bencher: Bencher<'_, '_>) {
 /// Number of packets per report, at one report per 50 ms and a rate of 4.8 Mbit/s.
 const REPORTED: usize = 30;
 
-/// Measures what a per-packet law costs for each packet: its departure, and its share of a report per 50 ms. There are
-/// 2000 samples, which are enough reports to fill the law's measurement windows.
+/// Measures how long a per-packet law takes to process the sending of `REPORTED` packets and one report on them. 2000
+/// samples are enough to fill the law's measurement windows.
 #[divan::bench(args = ["equipoise", "gcc", "nada", "scream"], sample_count = 2000)]
 fn packet_feedback(bencher: Bencher<'_, '_>, law: &str) {
     let entry = find(law).expect("in the catalogue");

@@ -84,17 +84,18 @@ pub enum Event {
         /// Number of the request that the report answers.
         number: u64,
         /// The interval's one-way delay. `None` if the interval has too few samples, if a clock was set during the
-        /// interval, or if the relation of the clocks is needed but not known yet.
+        /// interval, or if the sender's and the receiver's clocks have to be compared first.
         delay: Option<DelaySummary>,
         /// Time from sending the request to receiving the report, minus the time for which the receiver held the report
         /// (RFC 3550, Sec. 6.4.1).
         round_trip: Span,
-        /// Share of lost packets, 0 to 1, among those sent between the previously answered request and this request.
+        /// Share of lost packets, 0 to 1, among the packets sent between two requests: the request that the previously
+        /// applied report answers, and the request that this report answers.
         fraction_lost: f64,
         /// Share of marked packets among the ECN-capable packets that arrived since the previously applied report;
         /// `None` if no such packet arrived.
         fraction_marked: Option<f64>,
-        /// Number of packets that were sent before the request and have not arrived.
+        /// Number of packets that have not arrived, among all packets sent before the request.
         lost: u64,
     },
     /// The sender has applied a per-packet report.
@@ -173,7 +174,7 @@ pub enum Event {
     CircuitStrained,
     /// A circuit breaker stopped the media, on one path or on all; report requests continue (RFC 8083, Sec. 4).
     CircuitBroken(Breaker),
-    /// Media that a circuit breaker had stopped restarts at the lowest rate, on one path or on all. Since the stop,
+    /// After a stop by a circuit breaker, media restarts at the lowest rate, on one path or on all. Since the stop,
     /// three reports that answer a request have arrived, and the breaker's pause, if any, is over.
     CircuitClosed,
     /// The sender was late by more than a packet interval, and started a new schedule instead of sending a burst.
@@ -181,7 +182,7 @@ pub enum Event {
         /// How late the sender was.
         late: Span,
     },
-    /// The TCP rate of a flow pair was measured over one interval of the pair's probing period.
+    /// A flow pair measured its TCP rate over one interval of the probing period, in which TCP carries the data.
     Probed {
         /// The TCP rate, counting whole IP packets.
         rate: Rate,
@@ -361,8 +362,8 @@ pub enum DropReason {
     Foreign,
     /// The packet, report or request was already processed.
     Duplicate,
-    /// The packet, report or request is older than one that was already processed, or a retransmitted packet is not
-    /// missing any more.
+    /// The packet, report or request is older than one that was already processed, or the packet is a retransmission of
+    /// a packet that is not missing.
     Late,
     /// The report answers a request that was never sent, or acknowledges a packet that was never sent; or the endpoint
     /// does not take messages or inputs of this kind.

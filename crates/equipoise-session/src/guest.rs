@@ -33,7 +33,7 @@ pub use share::MediaShare;
 
 /// A controller in a foreign stack, and the limits of its decisions.
 ///
-/// Calls may come in any order; a time before that of an earlier call does no harm.
+/// Calls may come in any order. A call may have an earlier time than the previous call.
 #[derive(Debug)]
 pub struct Guest {
     governor: Governor,
@@ -47,8 +47,8 @@ pub struct Guest {
     waiting_since: Option<Instant<SenderClock>>,
     /// Number of consecutive missing reports, by which silence is detected.
     missing: u64,
-    /// The last check of whether the application limits the sender: the time of the check, the total time for which the
-    /// application had had nothing to send until then, and the result.
+    /// The last check of whether the application limits the sender: the time of the check, how long in total the
+    /// application had had nothing to send by then, and the result.
     judged: (Instant<SenderClock>, Span, bool),
     round_trip: Span,
 }
@@ -161,9 +161,9 @@ impl Guest {
         if feedback.packets.is_empty() {
             return;
         }
-        // If packets were sent after those that this feedback covers, feedback on them is still expected. If they fill
-        // the window and all of them are lost, no further packet can trigger feedback, so a timer must notice that
-        // feedback is missing.
+        // Feedback is still expected on packets sent after the newest packet in this feedback. If those packets fill
+        // the window and are all lost, no further packet can trigger feedback. Then a timer must notice that feedback
+        // is missing.
         let newest = feedback.packets.iter().map(|packet| packet.departed).max();
         self.waiting_since = newest.is_some_and(|newest| newest < self.last).then_some(now);
         self.missing = 0;
@@ -231,17 +231,15 @@ impl Guest {
 /// Collects feedback until it proves a delivery rate.
 #[derive(Debug, Default)]
 struct Tally {
-    /// The end of the previous proof: the last sending time of its packets, and the last arrival time of its packets or
-    /// their feedback.
+    /// The last sending time and the last arrival time of the previous proof.
     before: Option<(Instant<SenderClock>, Instant<ReceiverClock>)>,
     latest: Option<(Instant<SenderClock>, Instant<ReceiverClock>)>,
     proof: Proof,
 }
 
 /// Minimum number of packets and minimum time for a proof of the delivery rate. Our choice: while many packets are
-/// lost, each proof reduces the allowed rate to the delivery rate. The delivery rate is lower than the allowed rate if
-/// the application does not use all of it. If every feedback report were a proof, these reductions alone would bring
-/// the allowed rate to almost zero.
+/// lost, each proof reduces the allowed rate to the delivery rate. If the application then sends less than is allowed,
+/// the next proof reduces the rate further. If every feedback report were a proof, the rate would soon be almost zero.
 const PACKETS: u64 = 5;
 const TIME: Span = Span::from_millis(200);
 
@@ -274,8 +272,8 @@ impl Tally {
         if self.proof.sent < PACKETS || sending < TIME {
             return None;
         }
-        // The receiver may state false arrival times. So the packets count as arriving over at least the time in which
-        // they were sent.
+        // The receiver may state false arrival times. So the arrivals are assumed to take at least as long as the
+        // sending.
         let proof = Proof { sending, arriving: (latest.1 - before.1).max(sending), ..self.proof };
         (self.before, self.latest, self.proof) = (Some((newest, latest.1)), None, Proof::default());
         Some(proof)

@@ -158,7 +158,7 @@ pub enum Output<'a> {
     },
 }
 
-/// A UDP payload to send, or a TCP segment in the simulator: encoded bytes, followed by generated media.
+/// A UDP payload to send, or a TCP segment in the simulator: `head`, followed by `media` zero bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Transmit<'a> {
     /// The first bytes of the payload: the whole payload if it comes from an application, otherwise at most

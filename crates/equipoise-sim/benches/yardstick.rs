@@ -1,5 +1,5 @@
-//! Reference benchmark: simulates 400 s of Waki 2013, Sec. 4.2 at 3 Mbit/s. The computing time is compared with that of
-//! the bare recursion of departure times, which is a lower bound for any simulator.
+//! Reference benchmark: `world` simulates 400 s of Waki 2013, Sec. 4.2 at 3 Mbit/s. For comparison, `recursion`
+//! computes only the times at which packets leave the links. Its computing time is a lower bound for any simulator.
 //!
 //! Both benchmarks compute the mean and the variance of the session's one-way delay. The same scenario for ns-2 and
 //! ns-3 is in `bench/peers/`.
@@ -60,7 +60,8 @@ fn source(traffic: Traffic, rate: Rate, number: u64) -> Source<SimClock> {
     Source::new(traffic, Schedule::constant(rate), PACKET, Instant::ZERO, (1, number))
 }
 
-/// Merges the sources' departure times and computes three transmissions per packet, without events, packets or hosts.
+/// Merges the departure times of the two sources, and computes when each packet leaves the three links on its path.
+/// Uses no events, packets or hosts.
 #[divan::bench(sample_size = 1)]
 fn recursion(bencher: Bencher<'_, '_>) {
     bencher.counter(ItemsCount::new(PACKETS)).bench_local(|| {

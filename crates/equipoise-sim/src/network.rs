@@ -27,8 +27,9 @@ pub struct LinkId(pub(crate) usize);
 ///
 /// A packet's arrival at a link is not an event of the simulator. The network advances when all packets that sessions
 /// send before some time are known. Then the links are computed in order, each link after its feeders: the sessions,
-/// streams and links that send packets into it. A link processes all packets that arrive before the time from which
-/// its feeders may send more. These packets are merged by time into one batch, so that each step handles many packets.
+/// streams and links that send packets into it. A link processes all packets that arrive before the
+/// earliest time at which a feeder may still send another packet. These packets are merged by time into one batch, so
+/// that each step handles many packets.
 /// Packets that arrive at the end of a session's route wait until the session takes them.
 #[derive(Default)]
 pub(crate) struct Network {
@@ -40,8 +41,8 @@ pub(crate) struct Network {
     streams: Vec<StreamState>,
     /// The order in which links are computed: each link after its feeders, as far as cycles of links allow this.
     order: Vec<usize>,
-    /// For each link, a time span: if all packets that sessions send before a time t are known, all arrivals at the
-    /// link before t plus this span are known.
+    /// For each link, a time span d: if all packets that sessions send before a time t are known, all arrivals at the
+    /// link before t + d are known.
     ahead: Vec<Span>,
     has_ring: bool,
     /// Buffer, reused to avoid allocations: for each link in a network with cycles, the time up to which all arrivals
@@ -60,8 +61,8 @@ struct Link {
     feeders: Vec<Feeder>,
     /// All arrivals before this time were processed; not used in networks with cycles of links.
     known: Time,
-    /// The link is in or after a cycle of links that receives packets only from streams. Such a link is not advanced
-    /// beyond the known time of the sessions.
+    /// Whether the link is in a cycle of links, or after a cycle, and the cycle receives packets only from streams.
+    /// Such a link is not advanced beyond the network's `known`.
     is_adrift: bool,
     /// Whether the link counts the bytes of each route separately.
     counts_own: bool,
@@ -89,8 +90,8 @@ struct Route {
     arrived: VecDeque<Packet>,
     /// Number of the event at which a session takes the packets waiting in `arrived`; `None` for streams.
     thing: Option<usize>,
-    /// For a stream, which packets have arrived, if links on the route duplicate packets. Sessions detect duplicates
-    /// themselves.
+    /// For a stream over links that duplicate packets: the packets that have arrived, to ignore further copies.
+    /// Sessions detect duplicates themselves.
     arrivals: Option<ReplayWindow>,
 }
 
@@ -195,8 +196,8 @@ impl Network {
     /// Sends a session's packet at [`Packet::at`]. If the route has no link, the packet has arrived, and the function
     /// returns it.
     pub(crate) fn send(&mut self, packet: Packet) -> Option<Packet> {
-        // All packets up to the end of a run are known. However, at exactly this time the caller may stop a session,
-        // which may then send packets.
+        // After a run, `known` is 1 ns after the end of the run. If the caller then stops a session, the session may
+        // still send packets at the end of the run.
         let past = self.known - packet.at > Span::from_nanos(1);
         debug_assert!(
             !past,
@@ -326,7 +327,8 @@ impl Network {
         lot.merge_runs();
     }
 
-    /// Counts the bytes of packets that arrive at a link, for each route with counting.
+    /// Counts the bytes of packets that arrive at a link, separately for each route that [`count_own`](Self::count_own)
+    /// was called for.
     fn count_own_of(&mut self, packets: &[Packet]) {
         for packet in packets {
             let hop = &mut self.routes[packet.route as usize].hops[usize::from(packet.hop)];

@@ -66,9 +66,9 @@ pub enum Way {
 /// Observes the events at the endpoints of flows.
 ///
 /// The events of one endpoint are reported in time order. The events of all sessions together are also in time order.
-/// The events of a stream are reported when the network computes them, which may be ahead of the sessions' time. When
-/// [`World::run`](crate::World::run) returns, all events up to the end of the run have been reported. Any closure over
-/// time, flow, endpoint and event is an observer.
+/// The events of a stream are reported when the network computes them. This may be before earlier events of sessions
+/// are reported. When [`World::run`](crate::World::run) returns, all events up to the end of the run have been
+/// reported. Any closure over time, flow, endpoint and event is an observer.
 pub trait Observer {
     /// Called for an event at one endpoint of a flow.
     fn on_event(&mut self, now: Time, flow: FlowId, side: Side, event: &Event);
@@ -79,8 +79,8 @@ pub trait Observer {
     }
 
     /// Called when a packet has arrived at one endpoint of a flow: media, data or feedback. If the network duplicates a
-    /// packet of a session, each copy is reported; of a stream's packet, only the first copy is reported. This call
-    /// precedes the events that the endpoint reports for the packet.
+    /// packet of a session, each copy is reported. If it duplicates a packet of a stream, only the first copy is
+    /// reported. This call precedes the events that the endpoint reports for the packet.
     fn on_arrival(&mut self, _now: Time, _flow: FlowId, _side: Side, _arrival: Arrival) {}
 
     /// Called when a datagram was sent or received at one endpoint of a flow. This call precedes the events that the
@@ -105,7 +105,7 @@ pub trait Observer {
     }
 }
 
-/// Data of the network about a packet that has arrived at the end of its route.
+/// A packet that has arrived at the end of its route: its size, and how long it waited in queues.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Arrival {
     /// Size of the IP packet.

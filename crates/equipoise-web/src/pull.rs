@@ -44,7 +44,7 @@ pub enum PullError {
         "a pull has a time of 0 s or more and a value of 0 or more; a capacity is above 0 bit/s, a loss is at most 1"
     )]
     Value,
-    /// The capacity cannot be changed, because it is unlimited, comes from a file or has bursts.
+    /// The capacity cannot be changed, because it is unlimited, comes from a trace file or is set by a traffic shaper.
     #[error("this scenario's capacity comes from a file or has bursts; it cannot be changed by hand")]
     Recorded,
 }
@@ -55,8 +55,8 @@ pub(crate) const CROSS: &str = "traffic of others";
 /// The changes of one quantity made by hand, sorted by time: pairs of a time, and the value from that time on.
 type Pulls<T> = Vec<(Span, T)>;
 
-/// Returns the overrides that insert the changes made by hand into a scenario. If there is cross traffic, also returns
-/// its section for the scenario file.
+/// Returns the overrides that insert the changes made by hand into a scenario. If cross traffic was added by hand, also
+/// returns the text of the cross traffic's section for the scenario file.
 pub(crate) fn steps(link: &Link, pulls: &[Pull]) -> Result<(Vec<Override>, Option<String>), PullError> {
     let capacities = of(pulls, Quantity::Capacity, rate)?;
     if capacities.iter().any(|(_, rate)| *rate == Rate::ZERO) {

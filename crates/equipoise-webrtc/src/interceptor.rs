@@ -95,7 +95,7 @@ impl CongestionControl {
         Ok((control, monitor))
     }
 
-    /// Sends the packets that are due, and informs the controller if no packet is queued.
+    /// Sends the packets that are due. Then informs the controller if the queue is empty.
     fn release(&mut self, now: Instant<SenderClock>) {
         while !self.queue.is_empty() && !self.is_window_full() && self.pacer.poll(now) == Readiness::Now {
             let Some(Waiting { mut message, size, .. }) = self.queue.pop() else { break };
@@ -325,8 +325,8 @@ impl Interceptor for CongestionControl {
 struct HostClock(HostInstant);
 
 impl HostClock {
-    /// The controller's time at the start in nanoseconds, about 36 years. It is far from zero, because a receiver's
-    /// times wrap and may seem to be days before the start.
+    /// The controller's time when congestion control starts, in nanoseconds: about 36 years. A receiver's timestamps
+    /// wrap, so they may seem to be days before the start. With this value, no time is negative.
     const EPOCH: u64 = 1 << 60;
 
     fn time(self, now: HostInstant) -> Instant<SenderClock> {
@@ -400,7 +400,8 @@ impl Queue {
 ///
 /// A receiver repeats its request once per round trip or sooner, even while the first retransmission still waits in the
 /// queue. If each request were answered, a slow path would be filled with duplicates. Without retransmission streams
-/// (RFC 4588), the receiver even discards the duplicates without a report, because SRTP treats them as a replay.
+/// (RFC 4588), all retransmissions of a packet have the same sequence number. SRTP then discards duplicates as replays,
+/// and feedback does not report them.
 #[derive(Debug, Default)]
 struct Resends {
     /// Time at which each packet was last retransmitted, by stream and sequence number; `None` while the retransmission

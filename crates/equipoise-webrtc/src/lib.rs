@@ -22,8 +22,8 @@
 //! The crate has one interceptor, [`CongestionControl`], which is the last one before the network. It contains the
 //! complete control loop: it *measures* with the receiver's feedback, transport-wide or RFC 8888, *controls* with any
 //! rate controller of [`equipoise::control::entries`] that needs no other feedback, and *paces*. The control laws are
-//! in [`equipoise`]; [`equipoise_session::guest`] limits the rates of most of them to twice the delivery rate that
-//! feedback proved.
+//! in [`equipoise`]. For most controllers, [`equipoise_session::guest`] limits the rate to twice the delivery rate
+//! that feedback confirms.
 #![forbid(unsafe_code)]
 
 mod config;

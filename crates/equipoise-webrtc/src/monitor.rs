@@ -14,8 +14,8 @@ pub struct Monitor(Arc<Mutex<Status>>);
 pub struct Status {
     /// The rate, counting whole IP packets with all headers.
     pub rate: Rate,
-    /// The part of `rate` for the encoders: without headers, retransmissions and forward error correction, whose recent
-    /// shares of the sent data are subtracted.
+    /// The part of `rate` that remains for the encoders after headers, retransmissions and forward error correction. It
+    /// is estimated from the data sent recently, and is at least half of `rate`.
     pub media_rate: Rate,
     /// Amount of data that waits for the pacer, in bytes of IP packets.
     pub waiting: Size,

@@ -46,7 +46,7 @@ enum Receiver {
     /// The stack's own chain of interceptors, with transport-wide feedback.
     Stack(Box<dyn Interceptor>),
     /// Equipoise's reporter, with feedback of RFC 8888. The stack's own RFC 8888 reports are not used, because their
-    /// timestamps begin at the time of the host's clock, which is different in each run of the test.
+    /// timestamps depend on the host's clock and differ between runs of the test.
     Ours(Reporter),
 }
 
@@ -175,7 +175,7 @@ impl Call {
             match (&mut self.receiver, &message.message.packet) {
                 (Receiver::Ours(reporter), Packet::Rtp(packet)) => {
                     let sequence = u64::from(packet.header.sequence_number) + (1 << 16);
-                    // The test's sequence numbers start just below 65 536, so small numbers come after a wrap.
+                    // The first sequence number is 65 000, so numbers below 32 768 are from after the wrap.
                     let sequence = if sequence < (1 << 16) + 32_768 { sequence + (1 << 16) } else { sequence };
                     reporter.on_arrival(arrived, (sequence, None), Ecn::NotCapable);
                 }

@@ -85,8 +85,8 @@ const MOST_BPS: u32 = 5_000_000;
 /// The encoder's bitrate as a share of the media rate. Our choice: below 1, because frame sizes vary, and the encoder
 /// meets its bitrate only on average.
 const SHARE: f64 = 0.95;
-/// If sending the data that waits for the pacer takes longer than this at the present rate, no frame is encoded. In s.
-/// Our choice: the time of three frames.
+/// Maximum time to send the data that waits for the pacer at the present rate, in s. Above this maximum, no frame is
+/// encoded. Our choice: the time of three frames.
 const LATEST_S: f64 = 0.12;
 
 fn assignment(text: &str) -> Result<(String, String), String> {
@@ -230,8 +230,8 @@ impl End {
         }
     }
 
-    /// Sends video until `end`, and returns the number of frames sent. If this peer is Chromium, this function only
-    /// waits, because Chromium sends by itself.
+    /// Sends video until `end`, and returns the number of frames sent. Chromium sends by itself: for Chromium, this
+    /// function waits until `end` and returns the number of frames encoded.
     async fn film(&mut self, clock: &Clock, end: Time) -> Result<u64, Box<dyn Error>> {
         match self {
             Self::Us(peer, Some(video)) => film(video, peer, clock, end).await,

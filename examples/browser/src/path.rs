@@ -13,7 +13,7 @@ use serde::Serialize;
 pub(crate) const STEPS_BPS: [u64; 4] = [1_000_000, 2_500_000, 600_000, 1_000_000];
 /// One-way delay of the path without queueing.
 const PROPAGATION: Span = Span::from_millis(50);
-/// Maximum length of the bottleneck's queue, as a time. Packets that arrive at a full queue are dropped.
+/// Maximum queueing delay at the bottleneck. A packet that would wait longer is dropped.
 const QUEUE: Span = Span::from_millis(300);
 /// Time at the start of each phase that is left out of the utilisation, because the sender still adapts.
 const SETTLING: Span = Span::from_secs(5);

@@ -29,8 +29,8 @@ use webrtc::peer_connection::{
 use webrtc::rtp_transceiver::RtpSender;
 use webrtc::runtime::default_runtime;
 
-/// The H.264 format that browsers accept: constrained baseline profile, level 3.1 (the remote peer may send another
-/// level), and frames that may be fragmented (RFC 6184, Sec. 8.1).
+/// The H.264 format that browsers accept: constrained baseline profile and level 3.1. The remote peer may send another
+/// level, and a frame may be split into several packets (RFC 6184, Sec. 8.1).
 const H264_FORMAT: &str = "level-asymmetry-allowed=1;packetization-mode=1;profile-level-id=42e01f";
 const SSRC: u32 = 0x00EC_0123;
 const RTX_SSRC: u32 = SSRC + 1;
@@ -82,8 +82,8 @@ impl Peer {
         let registry = if sends {
             register_default_interceptors(registry, &mut media_engine)?
         } else {
-            // The receiver sends no NACKs. webrtc-rs would repeat a NACK every 0.1 s even if the round-trip time is
-            // longer, so that retransmitted duplicates would fill the path.
+            // The receiver sends no NACKs. webrtc-rs would repeat a NACK every 0.1 s, even if the round-trip time is
+            // longer. The sender would then retransmit a packet several times and fill the path.
             configure_rtcp_reports(registry)
         };
         let (progress, events) = watch::channel(Progress::default());

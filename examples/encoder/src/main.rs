@@ -34,8 +34,8 @@ const MOST: Rate = Rate::from_bps(3_000_000);
 /// The encoder's bitrate as a share of the payload rate. Our choice: below 1, because frame sizes vary, and the encoder
 /// meets its bitrate only on average.
 const SHARE: f64 = 0.95;
-/// If sending the waiting data takes longer than this at the present bitrate, no frame is encoded. In s. Our choice:
-/// the time of three frames.
+/// Maximum time to send the waiting data at the present bitrate, in s. Above this maximum, no frame is encoded. Our
+/// choice: the time of three frames.
 const LATEST_S: f64 = 0.12;
 
 #[tokio::main]

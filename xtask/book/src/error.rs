@@ -22,7 +22,7 @@ pub(crate) enum Error {
         /// The system's error.
         source: io::Error,
     },
-    /// The chapter about the playground lacks the line in whose place the playground is inserted.
+    /// The chapter about the playground lacks the line that the playground replaces.
     #[error("{chapter} has no line `{mark}`, in whose place the playground comes")]
     NoPlace {
         /// The file name of the chapter.

@@ -67,7 +67,7 @@ fn target_in<'p>(root: &Path, pages: &'p BTreeMap<PathBuf, Page>, target: &Path)
 
 /// Returns what is wrong with a link on the page `from`; `None` if the link is correct.
 fn fault<'p>(link: &str, from: &Path, target: &dyn Fn(&Path) -> Target<'p>) -> Option<String> {
-    // A link with a scheme, such as `https:`, or to another host is not checked.
+    // Links with a scheme (such as `https:`) and links to another host are not checked.
     let scheme = link.split_once(':').map(|(scheme, _)| scheme);
     if scheme.is_some_and(|it| it.chars().all(|it| it.is_ascii_alphanumeric() || it == '+')) || link.starts_with("//") {
         return None;

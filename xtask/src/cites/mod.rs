@@ -96,8 +96,9 @@ fn form(path: &Path) -> Form {
 /// Returns the book's page of sources, generated from the list of known sources.
 pub(crate) fn page() -> String {
     let mut page = String::from(
-        "# Sources\n\nWhat the code and this book cite, and how: `Waki 2013, Eq. 15`, `RFC 3550, Sec. 6.4.1`. \
-         `cargo xtask cites` refuses any other.\n\n## Papers\n\n",
+        "# Sources\n\nThe code and this book cite only these sources. A cite has the form `Waki 2013, Eq. 15` or \
+         `RFC 3550, Sec. 6.4.1`.\nIn Rust, Markdown and TOML files, `cargo xtask cites` reports cites of other sources \
+         and in other forms.\n\n## Papers\n\n",
     );
     page.extend(PAPERS.iter().map(|(handle, title)| format!("- **{handle}**: {title}.\n")));
     page.push_str("\n## Internet standards\n\n");

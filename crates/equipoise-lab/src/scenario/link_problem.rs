@@ -50,20 +50,20 @@ pub enum LinkProblem {
     /// The queue discipline is unknown.
     #[error("an `aqm` needs a `name`: codel, fq_codel, pie or dualpi2")]
     UnknownAqm,
-    /// The queue discipline does not have this parameter.
+    /// The key is not a parameter of the queue discipline.
     #[error("this queue has {known}")]
     NotOfThisAqm {
         /// The parameters of the queue discipline.
         known: String,
     },
-    /// The target of CoDel is above its interval. The interval covers the usual round-trip times, so CoDel would
-    /// tolerate a standing delay that is longer than these.
+    /// The target of CoDel is above its interval, so CoDel would tolerate a standing delay longer than the usual
+    /// round-trip times.
     #[error("the target must not be above the interval, {interval}")]
     TargetAboveInterval {
         /// The interval of CoDel.
         interval: Span,
     },
-    /// The value is not a plain number or, for the key `flows` of `fq_codel`, not a whole number from 0 to 2³² − 1.
+    /// The value is not a number without a unit. The key `flows` of `fq_codel` needs a whole number from 0 to 2³² − 1.
     #[error("must be a plain number above zero")]
     NotACount,
 }

@@ -55,9 +55,8 @@ pub use swap::{Swap, SwapError};
 pub use tcp::{BandwidthSource, TcpFlow};
 pub use toml::Value;
 
-/// Maximum length of a scenario's text, in bytes. It is about ten times the length of a text that has ten flows and
-/// links in total, each with one step per second for ten minutes. Parsing a longer text could take seconds and hundreds
-/// of megabytes before the first error.
+/// Maximum length of a scenario's text, in bytes. Ten flows or links, each with one step per second for ten minutes,
+/// need about a tenth of this length. Parsing a longer text could take seconds and hundreds of megabytes.
 const MOST_TEXT: usize = 2_000_000;
 
 /// A scenario that has been checked and can be run.
@@ -71,7 +70,7 @@ pub struct Scenario {
     pub text: String,
     /// Length of a run.
     pub duration: Span,
-    /// Length of the warm-up at the start of a run. Means leave out the warm-up.
+    /// Length of the warm-up at the start of a run. Mean values exclude the warm-up.
     pub warm_up: Span,
     /// Seed of the first run.
     pub seed: u64,
@@ -95,12 +94,12 @@ pub struct Scenario {
 pub struct Flow {
     /// Name of the flow.
     pub name: String,
-    /// The links that the flow's media pass, as indices into [`Scenario::links`]. Their order is that of the forward
-    /// direction. Reports return over the opposite direction of the same links, unless [`back`](Self::back) is another
-    /// route. For a flow over several paths, the list contains the links of all its paths, in the scenario's order.
+    /// The links that the flow's media pass, as indices into [`Scenario::links`], in the order of the forward
+    /// direction. For a flow over several paths, these are the links of all its paths, in the order of the scenario
+    /// file. Reports return over the opposite direction of these links, unless [`back`](Self::back) is set.
     pub path: Vec<usize>,
     /// The links of a separate route for reports and acknowledgements, in order, each passed in its forward direction.
-    /// `None` if they return over the opposite direction of the links in [`path`](Self::path).
+    /// `None` if reports return over the opposite direction of the links in [`path`](Self::path).
     pub back: Option<Vec<usize>>,
     /// The direction in which the flow's media pass the links.
     pub direction: Direction,
@@ -158,9 +157,8 @@ pub enum FlowKind {
         reporting: Option<Reporting>,
         /// The media that the session sends.
         media: MediaChoice,
-        /// Index, in [`Scenario::links`], of the link whose queue is the receiver's playout buffer. This link is part
-        /// of the path, and the receiver is located before it. `None` if the receiver is at the end of the path and has
-        /// no playout buffer.
+        /// Index, in [`Scenario::links`], of the link whose queue is the receiver's playout buffer. The flow's path
+        /// contains this link, but packets leave the network before it. `None` if the receiver has no playout buffer.
         playout: Option<usize>,
         /// The one-way delay that the controller tries to reach; `None` if it has no target.
         target: Option<Span>,
@@ -171,7 +169,7 @@ pub enum FlowKind {
     Background {
         /// The traffic model with its parameters.
         traffic: TrafficChoice,
-        /// Rate of the traffic over time, relative to the flow's start.
+        /// Rate of the traffic over time, with times since the flow's start.
         rate: Schedule<Rate>,
     },
     /// A TCP connection.
@@ -311,10 +309,11 @@ impl Scenario {
     /// [`Scenario::text`] is the changed text, which has no comments if there are overrides.
     ///
     /// # Errors
-    /// [`ScenarioError::Override`] for an override that does not fit the file, sets an unknown key, or sets an invalid
-    /// value. [`ScenarioError::Changed`] if the overrides cause an error that cannot be attributed to one of them:
-    /// another value of the file conflicts with them, or a mandatory key has been removed. The errors of
-    /// [`Scenario::parse`] if the file itself is wrong.
+    /// - [`ScenarioError::Override`] if an override cannot be applied to the file, sets an unknown key, or sets an
+    ///   invalid value.
+    /// - [`ScenarioError::Changed`] if the overrides cause an error that cannot be attributed to one of them: another
+    ///   value of the file conflicts with them, or a mandatory key has been removed.
+    /// - The errors of [`Scenario::parse`] if the file itself is wrong.
     pub fn parse_with(text: &str, overrides: &[Override]) -> Result<Self, ScenarioError> {
         Self::parse_in(&Catalogue::default(), text, overrides)
     }
@@ -357,7 +356,7 @@ impl Scenario {
         budget::check(self)
     }
 
-    /// Returns the number of runs, 1 to 1000, that may keep their time series, so that memory is limited.
+    /// Returns the maximum number of runs whose time series may be kept in memory, 1 to 1000.
     pub fn runs_with_series(&self) -> u32 {
         budget::runs_with_series(self)
     }
@@ -394,8 +393,8 @@ impl Scenario {
     }
 
     /// Returns the name and the index of each link direction whose counters are reported. These are all forward
-    /// directions, and the reverse directions that media or data pass. A half-duplex link has no separate reverse
-    /// direction.
+    /// directions, and the reverse directions of the links of flows with the direction [`Direction::Back`]. A
+    /// half-duplex link has no separate reverse direction.
     pub fn watched_links(&self) -> Vec<(String, usize)> {
         let forward = self.links.iter().zip(0..).map(|(link, number)| (link.name.clone(), number));
         let media = |number: &usize| {

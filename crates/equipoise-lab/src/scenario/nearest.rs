@@ -13,8 +13,8 @@ pub(super) fn nearest<'a>(name: &str, known: impl IntoIterator<Item = &'a str>) 
         .map(|(_, known)| known)
 }
 
-/// Returns the end of an error message about the unknown name `name`, which suggests a similar name; empty if no name
-/// is similar.
+/// Returns text that suggests the known name most similar to `name`, for the end of an error message; empty if no
+/// known name is similar.
 pub(crate) fn similar<'a>(name: &str, known: impl IntoIterator<Item = &'a str>) -> String {
     nearest(name, known).map_or(String::new(), |similar| format!("; a similar one exists: `{similar}`"))
 }

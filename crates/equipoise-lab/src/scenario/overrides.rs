@@ -1,8 +1,8 @@
 //! Overrides: changes that set or remove keys of a scenario file. Each override contains the path of keys that leads to
 //! the changed key.
 //!
-//! An override changes the parsed file, and the result is checked like any other file. An override that does not fit
-//! the file is therefore an error: the scenario never silently runs with its old values.
+//! Overrides are applied to the parsed file, and the result is checked like any other file. An override that cannot be
+//! applied is an error: the scenario never silently runs with its old values.
 
 use toml::{Table, Value};
 
@@ -88,7 +88,7 @@ pub(super) fn apply(text: &str, overrides: &[Override]) -> Result<String, Scenar
 ///
 /// # Errors
 /// [`ScenarioError::Syntax`] if the text is not valid TOML, or [`ScenarioError::Override`] for the first override that
-/// does not fit the text.
+/// cannot be applied.
 pub(super) fn applied(text: &str, overrides: &[Override]) -> Result<Table, ScenarioError> {
     let mut scenario: Table = toml::from_str(text).map_err(|error| SyntaxError::new(text, &error))?;
     for change in overrides {
@@ -141,8 +141,7 @@ impl Change {
                 Err(OverrideProblem::NotATable { key: key.to_owned(), found, next: (*next).to_owned() })
             }
             (None, Self::Remove) => Err(missing(table, key)),
-            // Only a list can be followed by a number or `*` here, so `key` is a list. The file omits the list, which
-            // therefore counts as empty.
+            // An index or `*` selects entries of a list, but the file omits the list under `key`.
             (None, Self::Set(_)) if *next == ALL || next.parse::<usize>().is_ok() => {
                 Err(OverrideProblem::NoSuchEntry { list: key.to_owned(), entry: (*next).to_owned(), length: 0 })
             }

@@ -25,14 +25,14 @@ pub struct PairFlow {
     pub tcp: TcpFlow,
 }
 
-/// The control law of the rate in a running period. The maximum rate is the higher of two rates: the rate that TCP
-/// reached, and the minimum rate. `Loss` starts at the maximum rate, and `Ap` at the minimum rate.
+/// The control law of the rate in a running period. The maximum rate is the rate that TCP reached in the preceding
+/// probing period, but at least the minimum rate. `Loss` starts at the maximum rate, and `Ap` at the minimum rate.
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[non_exhaustive]
 pub enum RunningLaw {
     /// A reported loss lowers the rate, and the rate never rises (Tobe 1999, Sec. 4).
     Loss(RunningConfig),
-    /// Our choice as a second control law: attractor perturbation (Waki 2013, Eq. 15, 16).
+    /// Our alternative to the law of Tobe 1999: attractor perturbation (Waki 2013, Eq. 15, 16).
     Ap {
         /// The target one-way delay.
         target: Span,
@@ -41,14 +41,14 @@ pub enum RunningLaw {
     },
 }
 
-/// Defaults of the catalogue for the controller AP: the coefficient of response b in 1/(s·Mbit/s), and the parameter
-/// `unrest`.
+/// The coefficient of response b, in 1/(s·Mbit/s), and the parameter [`unrest`](ApConfig::unrest) of the controller AP:
+/// the defaults of the catalogue.
 const AP_RESPONSE: f64 = 300.0;
 const AP_UNREST: f64 = 0.08;
 
 impl RunningLaw {
-    /// Returns a controller for a running period. `found` is the rate that TCP reached before, and `packet` is the
-    /// packet size.
+    /// Returns a controller for a running period. `found` is the rate that TCP reached in the preceding probing
+    /// period, and `packet` is the packet size.
     pub fn controller(self, found: Rate, packet: Size) -> BoxedController {
         match self {
             Self::Loss(config) => Box::new(Running::new(config, found)),
@@ -73,8 +73,7 @@ impl RunningLaw {
 }
 
 impl PairFlow {
-    /// Name of the flow pair in results. It names the scheme and, if it is not the paper's, the control law of the
-    /// running periods.
+    /// Name of the flow pair in results: the scheme and, if the control law is not that of Tobe 1999, the control law.
     pub const fn name(&self) -> &'static str {
         match self.law {
             RunningLaw::Loss(_) => "tpba",

@@ -247,7 +247,7 @@ impl RawFlow {
         }
     }
 
-    /// Whether the flow is written as a TCP connection, or as a flow with a TCP half.
+    /// Whether the flow is a TCP connection or has a TCP half.
     pub(super) const fn is_tcp(&self) -> bool {
         self.window.is_some() || self.kernel.is_some()
     }

@@ -104,10 +104,13 @@ pub(super) struct Keys<'r> {
 }
 
 impl Keys<'_> {
-    /// Returns these keys, with the keys of `both` as defaults. The keys of the capacity are never mixed: if these keys
-    /// set a capacity (`rate`, `rate_trace` or `rate_csv`), the defaults of all capacity keys are ignored. The same
-    /// applies to the keys of the loss and to those of the policer. A `rate_burst`, a `rate_offset` or a `police_burst`
-    /// in these keys is ignored if these keys set no capacity or no policer to which it belongs.
+    /// Returns these keys, with the keys of `both` as defaults. Three groups of keys are never mixed:
+    ///
+    /// - capacity: all keys of the group come from `self` if it sets `rate`, `rate_trace` or `rate_csv`;
+    /// - loss: all come from `self` if it sets `loss` or `loss_burst`;
+    /// - policer: all come from `self` if it sets `police`.
+    ///
+    /// Otherwise, all keys of the group come from `both`, and other keys of this group in `self` are ignored.
     pub(super) fn over(self, both: Self) -> Self {
         let rate =
             if self.rate.is_some() || self.rate_trace.is_some() || self.rate_csv.is_some() { self } else { both };

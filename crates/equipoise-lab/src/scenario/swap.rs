@@ -87,13 +87,13 @@ pub enum SwapError {
 }
 
 impl<'a> Swap<'a> {
-    /// Prepares to replace the controller of `flow` in a scenario, which consists of a text and overrides. If `flow` is
-    /// `None`, the flow is the only one that has a controller.
+    /// Prepares to replace the controller of `flow` in the scenario `text`, after `overrides` are applied. If `flow` is
+    /// `None`, the scenario must have exactly one flow with a controller.
     ///
     /// # Errors
-    /// [`SwapError`] if the flow does not exist or has no controller, if several flows could be meant, if the text is
-    /// not valid TOML, or if an override does not fit the text. Most other faults of the scenario are errors of
-    /// [`with`](Self::with).
+    /// [`SwapError`] if there is no such flow with a controller, if `flow` is `None` and several flows have a
+    /// controller, if the text is not valid TOML, or if an override cannot be applied. Most other faults of the
+    /// scenario are errors of [`with`](Self::with).
     pub fn new(
         catalogue: &'a Catalogue,
         text: &'a str,
@@ -136,8 +136,8 @@ impl<'a> Swap<'a> {
     /// new controller has; these parameters are kept too.
     ///
     /// # Errors
-    /// [`SwapError`] for a controller that does not exist, that needs a parameter that is not set, or that does not fit
-    /// the scenario, and for a parameter that neither the old nor any of the new controllers has.
+    /// [`SwapError`] if a controller does not exist, needs a parameter that is not set, or makes the scenario invalid,
+    /// or if the scenario sets a parameter that neither the old nor any of the new controllers has.
     pub fn with<'n>(&self, names: impl IntoIterator<Item = &'n str>) -> Result<Vec<Scenario>, SwapError> {
         let entries = names.into_iter().map(|name| self.entry(name)).collect::<Result<Vec<_>, _>>()?;
         self.check_given(&entries)?;
@@ -170,7 +170,7 @@ impl<'a> Swap<'a> {
         let controller = format!("flow.{}.controller", quoted(&self.flow));
         let is_kept = |given: &&String| {
             let (old, new) = (kind(self.old, given), kind(new, given));
-            // A parameter that the old controller does not have was set for a new controller.
+            // If the old controller does not have the parameter, the scenario sets it for a new controller.
             new.is_some() && (old.is_none() || old == new)
         };
         let kept: Vec<_> = self.given.iter().filter(is_kept).collect();

@@ -17,7 +17,7 @@ use zeroize::Zeroize as _;
 pub struct Fingerprint(pub(super) [u8; 32]);
 
 impl Fingerprint {
-    /// The value that is used if there is no certificate.
+    /// The value for sessions without encryption, which have no certificate.
     pub(super) const NONE: Self = Self([0; 32]);
 
     /// The fingerprint of a certificate in DER format.

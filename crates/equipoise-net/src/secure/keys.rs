@@ -91,8 +91,8 @@ pub(crate) struct Keys {
 }
 
 impl Keys {
-    /// Creates the value from exported bytes; `None` if the length does not match the profile, or if the profile is
-    /// unknown.
+    /// Creates the value from the bytes that the DTLS library exports for SRTP. `None` if the length does not match the
+    /// profile, or if the profile is unknown.
     pub(super) fn new(material: &[u8], agreed: SrtpProfile) -> Option<Self> {
         let keys = Self { material: Zeroizing::new(material.to_vec()), profile: Profile::of(agreed)? };
         (material.len() == agreed.keying_material_len()).then_some(keys)

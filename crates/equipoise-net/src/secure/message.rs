@@ -9,7 +9,7 @@ use subtle::ConstantTimeEq as _;
 use super::identity::Fingerprint;
 use super::{Nonce, Wanted};
 
-/// A message, with the DTLS records in it.
+/// A message, with the DTLS records in it. The sender is the host that requests the session.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Message<'a> {
     /// Requests a session. Contains DTLS records only if the sender already has a cookie.
@@ -18,7 +18,7 @@ pub(crate) enum Message<'a> {
     Retry {
         /// The sender's random number of this attempt.
         number: Nonce,
-        /// The cookie, which the sender must return in its next Open message.
+        /// The cookie, which must be in the next Open message.
         cookie: Nonce,
     },
     /// The session is open, or a further path has joined the session.
@@ -70,7 +70,7 @@ pub(crate) struct Open {
     pub(crate) secure: bool,
     /// Whether the session may have several paths.
     pub(crate) several: bool,
-    /// Whether the session with this number is already open, and this path requests to join it.
+    /// Whether a further path requests to join the open session with this `number`.
     pub(crate) joins: bool,
     /// The media that the sender of this message wants to receive. If it is set, the sender of this message later sends
     /// only reports, and the peer sends media.
@@ -94,7 +94,7 @@ pub enum Refusal {
     SourceInUse,
     /// The receiver does not send media on request.
     SendsNothing,
-    /// Other sessions leave less of the receiver's sending limit than the requested minimum rate.
+    /// The requested minimum rate is higher than the receiver's sending limit minus the rates of other sessions.
     SendsEnough,
     /// The requested media or the requested feedback is not possible.
     Impossible,
@@ -150,8 +150,8 @@ const HEAD: usize = 80;
 const CODE: usize = 16;
 /// A flag of an Open message: the requested media is described after the first `HEAD` bytes.
 const WANTS: u8 = 32;
-/// Length of a message without records, in bytes. The answer to a peer without a cookie is never longer than the peer's
-/// request, so that an attacker cannot use it for amplification.
+/// Length of a message without records, in bytes. A Retry message has this length, and no request is shorter. Therefore
+/// an attacker cannot use Retry messages for amplification.
 pub(crate) const LENGTH: usize = HEAD + CODE;
 
 /// Whether a datagram is a message of this protocol, of any version. The first byte distinguishes it from RTP, RTCP,
@@ -266,8 +266,9 @@ impl<'a> Message<'a> {
 }
 
 /// Parses the description of the requested media in an Open message, if the message has one. Returns the requested
-/// media, and the records after the description. `None` if the request is invalid. A valid request is for generated
-/// media over one path, and requests per-packet feedback if the rate is variable.
+/// media, and the records after the description. `None` if the request is invalid. The payload must be
+/// [`Payload::Generated`], over one path. If the minimum and maximum rates differ, the message must also request
+/// per-packet feedback.
 fn wanted(flags: u8, reporting: Option<Reporting>, rest: &[u8]) -> Option<(Option<Wanted>, &[u8])> {
     if flags & WANTS == 0 {
         return Some((None, rest));

@@ -43,7 +43,7 @@ pub(crate) struct Opening {
     /// The handshake and the path that carries it; `None` before the handshake, and after the peer has proved that it
     /// has the keys.
     handshake: Option<(Association, PathId)>,
-    /// The fingerprint of the receiver's certificate; `None` until the receiver has answered a record.
+    /// The fingerprint of the receiver's certificate; `None` until the first Down message arrives.
     receiver: Option<Fingerprint>,
     state: State,
     outbox: VecDeque<(PathId, Vec<u8>)>,
@@ -55,7 +55,7 @@ pub(crate) struct Opening {
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Hints {
     pub(crate) refusal: Option<Refusal>,
-    /// The protocol version of the peer's messages, if it is another version.
+    /// The protocol version of the peer's messages, if it differs from this host's version.
     pub(crate) version: Option<u8>,
 }
 
@@ -84,7 +84,7 @@ struct Asking {
     cookie: Option<Nonce>,
     next: Time,
     pause: Span,
-    /// Whether a cookie has already been returned on this path without a pause.
+    /// Whether this path has already answered a Retry message at once.
     was_prompt: bool,
 }
 
@@ -168,7 +168,7 @@ impl Opening {
         self.hints
     }
 
-    /// Must be called when the peer has proved that it has the keys, so that the handshake is no longer needed.
+    /// Must be called when the peer has proved that it has the keys. Then the handshake is no longer needed.
     pub(crate) fn on_proved(&mut self) {
         if self.is_open() {
             self.handshake = None;
@@ -278,7 +278,7 @@ impl Opening {
             reporting: *reporting,
             secure: key.is_some(),
             several: *several,
-            // Without encryption there is no key to authenticate a join, and the number identifies the session.
+            // Without encryption, no key can authenticate a join. The receiver knows a further path by `number` alone.
             joins: joins && key.is_some(),
             wanted: *wanted,
             fingerprint: if key.is_some() { *self.identity.fingerprint() } else { Fingerprint::NONE },
@@ -306,7 +306,7 @@ impl Opening {
                         let (join, next, until) = (keys.join(), now + FIRST_PAUSE, now + AGREED_FOR);
                         self.state = State::Agreed(Agreed { keys, join, path, next, pause: FIRST_PAUSE, until });
                     }
-                    // The peer has the shared key, but its certificate does not have the fingerprint in its messages.
+                    // The fingerprint in the peer's messages does not match the certificate in the handshake.
                     _ => return self.begin_anew(now),
                 },
             }

@@ -14,8 +14,8 @@ pub(crate) enum Protection {
 
 /// The SRTP contexts for the packets that this endpoint sends and receives.
 ///
-/// A media packet is encrypted inside an outer RTP packet. The sending time, the path and the original sequence number
-/// of the media packet are in the encrypted part.
+/// A media packet is encrypted inside an outer RTP packet. The encrypted part contains the sequence number and the
+/// header extensions of the media packet, which contain its sending time and its path.
 ///
 /// | bits | content | |
 /// | --- | --- | --- |
@@ -58,8 +58,8 @@ const SEALED: usize = 3;
 const VERSION: u8 = 0x80;
 
 impl Protection {
-    /// Number of bytes that encryption adds to an RTP packet: 16 bytes of AES-GCM (RFC 7714, Sec. 13.2), and the
-    /// encrypted part of the header.
+    /// Number of bytes that encryption adds to an RTP packet: the AES-GCM tag of 16 bytes (RFC 7714, Sec. 13.2), and
+    /// `SEALED` bytes.
     pub(crate) const OVERHEAD: u64 = 16 + SEALED as u64;
 
     /// The protection for the endpoint with this role, with these keys.
@@ -91,7 +91,8 @@ impl Protection {
     /// Decrypts `datagram` and writes the content to `out`. Returns false if the datagram is forged, damaged or a
     /// replay.
     ///
-    /// Only packets with this `ssrc` are decrypted, because the SRTP library stores a state for every SSRC.
+    /// Only packets with this `ssrc` are decrypted. The SRTP library stores a state for every SSRC, so forged SSRCs
+    /// would otherwise use up memory.
     pub(crate) fn unprotect(&mut self, datagram: &[u8], ssrc: u32, out: &mut Vec<u8>) -> bool {
         out.clear();
         let Self::Srtp(contexts) = self else {

@@ -54,8 +54,8 @@ impl Live {
 /// A datagram in flight: its arrival time, its number, whether it is for the receiver, its path, its bytes.
 type UnderWay = (Time, u64, bool, u16, Vec<u8>);
 
-/// Sender, receiver and a network. The network decides which copies of each datagram arrive. Each copy has a delay,
-/// which is added to the minimum delay.
+/// Sender, receiver and a network. For each datagram, `network` returns the copies that arrive, each with a delay in
+/// addition to `WAY`.
 struct Ends<F> {
     now: Time,
     opening: Opening,
@@ -259,7 +259,7 @@ fn a_bad_path_delays_an_opening_and_does_not_prevent_it() {
 }
 
 /// If it fails, an attacker without the key can prevent the opening of a session. In this test, three datagrams arrive
-/// before each datagram: an altered copy, a datagram chosen from the earlier ones and this one, and a truncated copy.
+/// before each datagram: an altered copy, a random one of all datagrams sent so far, and a truncated copy.
 #[test]
 fn altered_replayed_and_reflected_copies_prevent_no_opening() {
     for seed in 0..500 {
@@ -340,7 +340,7 @@ fn an_address_that_has_not_sent_back_its_cookie_is_never_answered_at_length() {
     assert!(answers.iter().all(|(_, answer)| answer.len() == LENGTH), "cookies alone");
 }
 
-/// If it fails, an attacker who alternately sends two recorded openings again replaces the keys of an open session.
+/// If it fails, an attacker who replays the messages of two earlier openings can replace the keys of an open session.
 #[test]
 fn what_was_recorded_opens_nothing() {
     let recorded = RefCell::new(Vec::new());
@@ -425,8 +425,8 @@ fn nothing_is_said_again_without_a_pause() {
         now = now + Span::from_millis(1);
     }
     assert!(said < 60, "{said} messages in 10 s");
-    // The receiver has the key but is faulty: of its datagrams, only those of `LENGTH` bytes arrive, which contain no
-    // records.
+    // Of the receiver's messages, only those without records arrive, which have `LENGTH` bytes. Thus no handshake can
+    // be completed.
     let mut ends = Ends::new(asked(Some(key()), false), Some(key()), 1, |is_up: bool, bytes: &[u8]| {
         if is_up || bytes.len() == LENGTH { straight(is_up, bytes) } else { Vec::new() }
     });

@@ -41,11 +41,11 @@ pub enum WantedError {
     /// A value is too large for its field of the request.
     #[error("the {what} requested from the peer is {found}; it must be {most} or less")]
     TooLarge {
-        /// The name of the field.
+        /// The name of the field, with the unit.
         what: &'static str,
         /// The requested value.
         found: u64,
-        /// The maximum of the field, in the same unit.
+        /// The maximum of the field.
         most: u64,
     },
 }

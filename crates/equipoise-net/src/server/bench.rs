@@ -60,7 +60,7 @@ impl ServerBench {
         self.now
     }
 
-    /// Makes each later attempt of the server to send fail with this error number.
+    /// From now on, every attempt of the server to send fails with this error number.
     pub fn refuse_with(&mut self, errno: u8) {
         self.state.socket.kernel_says = Some(Errno::from_raw(i32::from(errno)));
     }
@@ -133,7 +133,7 @@ impl ServerBench {
         }
     }
 
-    /// Checks properties of the server that must always be true. Describes a violated one; `None` if none is violated.
+    /// Checks properties of the server that must always be true. Returns a description of the first violation, if any.
     pub fn flaw(&self) -> Option<String> {
         let State { live, timers, opened, socket, .. } = &self.state;
         if live.len() > Self::MOST || *opened > self.deserved {
@@ -158,8 +158,8 @@ impl ServerBench {
             return Some(format!("{granted} bit/s are promised, of {SENT}"));
         }
         let unsent = socket.stats().unsent;
-        // For each received datagram and path, at most four datagrams: the answer, a report and delayed reports. For
-        // the media that the server itself sends, packets of at least 100 bytes are assumed.
+        // For each received datagram and path, the server may send at most four datagrams: the answer, a report and
+        // delayed reports. In addition, it sends media, in packets that are assumed to have at least 100 bytes.
         let media = self.elapsed.as_secs_f64() * SENT.as_bps() as f64 / 800.0;
         let most = 4 * (self.heard + 1) * MAX_PATHS as u64 + media as u64;
         (unsent > most).then(|| format!("{unsent} answers to {} datagrams", self.heard))

@@ -77,11 +77,10 @@ pub(super) struct Live {
     pub(super) half: Half,
     /// SSRC of the server's packets.
     pub(super) own_ssrc: u32,
-    /// For each path: its address, and when a datagram last arrived from it. The index is the path number with which
-    /// the endpoint receives and sends. It may differ from the sender's path number, which packets contain because
-    /// addresses may change.
+    /// For each path: its address, and when a datagram last arrived from it. The index is the server's number of
+    /// the path. The sender's number of the path, which is in the packets, may be different.
     pub(super) paths: Vec<(SocketAddr, Time)>,
-    /// When the endpoint's timer expires, as it is stored in the queue of timers; `None` for no timer.
+    /// The time of this session in the server's queue of timers; `None` if no timer is set.
     pub(super) wake: Option<Time>,
     pub(super) heard: Time,
     pub(super) has_media: bool,

@@ -113,8 +113,8 @@ pub trait SessionObserver {
     /// Called when a session has emitted an event.
     fn on_event(&mut self, _now: Time, _session: &Session, _event: &Event) {}
     /// Called when a multipath session has emitted an event on one of its paths. For received media and sent reports,
-    /// `path` is the sender's number of this path; for other events, it may be the server's own number. By default,
-    /// calls [`on_event`](Self::on_event) and ignores the path.
+    /// `path` is the sender's number of this path; for other events, `path` may be the server's own number. The default
+    /// implementation calls [`on_event`](Self::on_event) and ignores the path.
     fn on_path_event(&mut self, now: Time, session: &Session, _path: PathId, event: &Event) {
         self.on_event(now, session, event);
     }
@@ -279,7 +279,7 @@ impl<V: SessionObserver> State<V> {
         }
         let mut plain = std::mem::take(&mut self.plain);
         if live.unprotect(now, datagram, &mut plain) {
-            // The peer's address may change: a sender that has the session's keys is the peer.
+            // The packet is authentic. Its source may be a new address of the peer.
             match live.path_of(now, from) {
                 Some(path) => {
                     (live.heard, live.has_media) = (now, true);

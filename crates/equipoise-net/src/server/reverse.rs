@@ -65,8 +65,8 @@ impl Controller for Steady {
         self.0.allowance()
     }
 
-    /// A hundredth of the constant rate. Our choice: each report allows up to twice the rate that it proves, so the
-    /// full rate is restored within seven reports.
+    /// A hundredth of the constant rate. Our choice: each report allows up to twice the delivery rate that it shows, so
+    /// seven reports restore the full rate.
     fn lowest_rate(&self) -> Rate {
         self.0.allowance().rate.map_or(Rate::ZERO, |rate| Rate::from_bps((rate.as_bps() / 100).max(1)))
     }

@@ -4,7 +4,7 @@ use super::listen::ReceiveWindow;
 use super::socket::HEADERS;
 use crate::TestHost;
 
-/// Size of the kernel's timestamp option, which is in every segment, with padding (RFC 7323, App. A).
+/// Size of the TCP timestamp option with padding (RFC 7323, App. A). The kernel adds this option to every segment.
 const TIMESTAMPS: Size = Size::from_bytes(12);
 
 /// The configuration of the two hosts of a kernel TCP connection.
@@ -14,7 +14,7 @@ pub struct TcpHosts {
     pub sender: TestHost,
     /// The name of the sender's congestion control.
     pub congestion_control: String,
-    /// Size of the sender's IP packets with full segments.
+    /// Size of an IP packet that contains a full segment.
     pub packet: Size,
     /// The receiver's maximum window in full segments; `None` for the default of the host.
     pub receive_window: Option<u64>,

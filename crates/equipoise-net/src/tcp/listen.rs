@@ -24,8 +24,8 @@ sockopt_impl!(
 pub(crate) struct ReceiveWindow(pub(crate) Option<Size>);
 
 impl ReceiveWindow {
-    /// Limits the window of a connection again. This is necessary because the kernel replaces the limit when the size
-    /// of the received packets changes. With full segments, the kernel's limit is a quarter larger than ours.
+    /// Limits the window of a connection again, because the kernel replaces the limit when the size of the received
+    /// packets changes. If the packets carry full segments, the kernel's limit is 25 % larger than ours.
     pub(crate) fn hold(self, connection: &impl AsFd) {
         if let Some(bytes) = self.bytes() {
             // This option was set on the listening socket without an error, so no error is expected here.

@@ -12,9 +12,9 @@ pub struct TcpPlan {
     pub stop: Option<Time>,
     /// The data that the application sends.
     pub supply: TcpSupply,
-    /// Time between two samples, and from [`origin`](Self::origin) to the first sample; less than 1 ms counts as 1 ms.
+    /// Time between two samples; less than 1 ms counts as 1 ms.
     pub sample_interval: Span,
-    /// The time relative to which samples are taken.
+    /// When the first sample interval begins. The first sample is taken at its end.
     pub origin: Time,
 }
 
@@ -27,6 +27,6 @@ pub enum TcpSupply {
     Transfer(Size),
     /// Data that becomes available at this rate, from the start on.
     Rate(Rate),
-    /// A number of full segments, each available from its own time on.
+    /// Full segments, each with the time from which it is available.
     Content(Content),
 }

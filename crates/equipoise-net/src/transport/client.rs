@@ -20,8 +20,8 @@ use crate::{NetError, Received, Socket, Time};
 /// does not end if the receiver was restarted or an address has changed. If no reports arrive on one of several paths,
 /// this path requests to join again.
 ///
-/// If the server sends, this endpoint requests the session again when no packets arrive, so that the server learns a
-/// changed address. If the server was restarted, it would send a different stream; in this case the session is over.
+/// If the server sends and no packets arrive, this endpoint requests the session again, so that the server learns a
+/// changed address. A restart of the server ends the session, because the server would send a different stream.
 pub(crate) struct Client {
     links: Links,
     peer: SocketAddr,
@@ -58,8 +58,8 @@ struct Listening {
 /// interval.
 const SILENT: Span = Span::from_secs(2);
 
-/// `FAREWELLS`: how often the BYE at the end of a session is sent. `FAREWELL_PAUSE`: time between two of them. Our
-/// choice: together they take longer than a short burst of losses.
+/// How often the BYE is sent at the end of a session; `FAREWELL_PAUSE` is the time from one BYE to the next. Our
+/// choice: the last BYE follows 60 ms after the first, so a short burst of losses does not affect all of them.
 const FAREWELLS: u32 = 3;
 const FAREWELL_PAUSE: Span = Span::from_millis(30);
 
@@ -134,8 +134,8 @@ impl Client {
         Ok(())
     }
 
-    /// The error if no answer has arrived: the kernel's reason for refusing to send, a reason from an unauthenticated
-    /// message, or that nothing arrived.
+    /// The error if no answer has opened or refused the session in time. The causes, in this order: the kernel refuses
+    /// to send, an unauthenticated message refuses the session, a message has another protocol version, no answer.
     fn unanswered(&self, patience: Span) -> NetError {
         let (peer, hints) = (self.peer, self.opening.hints());
         match (self.links.refusal(), hints.refusal, hints.version) {
@@ -409,7 +409,7 @@ mod tests {
         assert!(matches!(opened, Err(NetError::NoAnswer { .. })), "no cookie is ever right");
         is_over.store(true, Ordering::Relaxed);
         let opens = translator.join().expect("no panic");
-        // Requests are sent at once, after the first cookie, and then 0.2, 0.4 and 0.8 s after the start.
+        // Five requests: at the start, when the first Retry message arrives, and 0.2, 0.4 and 0.8 s after the start.
         assert!((3..=6).contains(&opens), "{opens} questions in a second");
     }
 

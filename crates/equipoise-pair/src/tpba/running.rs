@@ -37,7 +37,8 @@ pub struct Running {
 }
 
 impl Running {
-    /// Creates the control law; it starts at `rate`, which is `r_s`.
+    /// Creates the control law. The initial rate is also the maximum rate. It is `rate`, which is `r_s` of Tobe 1999
+    /// (TCP's measured rate), or the configured `min_rate` if that is higher.
     pub fn new(config: RunningConfig, rate: Rate) -> Self {
         let limits = RateLimits::within(config.min_rate, rate);
         let rate = limits.max();

@@ -13,7 +13,7 @@ const RUNS: u32 = 100;
 const RUNS_OF_READINGS: u32 = 50;
 /// The values of m for other interpretations of the thesis.
 const STRENGTHS_OF_READINGS: [f64; 4] = [0.0, 0.1, 0.3, 0.5];
-/// The value of m in Fig. 14, whose results are compared with those of m = 0.
+/// The m of Fig. 14. The results for this m are compared with those for m = 0.
 const STRENGTH: f64 = 0.3;
 
 pub(super) const CLAIMS: &[Spec] = &[PROBABILITY, COST, COST_FALLS, MEAN_UTILISATION, GAIN];

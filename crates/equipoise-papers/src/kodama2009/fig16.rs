@@ -17,7 +17,7 @@ const UNSEEN: f64 = 0.1;
 const SCALE: u32 = 2;
 /// Small buffers for a bandwidth-delay product of 2000 packets: a quarter and a half of it, in packets.
 const SMALL_BUFFERS: [u32; 2] = [500, 1000];
-/// The value of m in Fig. 14, whose results with small buffers are compared with those of m = 0.
+/// The m of Fig. 14. With small buffers, the results for this m are compared with those for m = 0.
 const STRENGTH: f64 = 0.3;
 /// Number of runs for each drop, each m and each small buffer.
 const RUNS: u32 = 50;

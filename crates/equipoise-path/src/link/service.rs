@@ -24,13 +24,12 @@ pub(super) trait Service<C> {
 pub(super) struct RateService<C> {
     rate: Schedule<Rate>,
     origin: Instant<C>,
-    /// Work that remains because the end of the last service was rounded down to a whole nanosecond, in bit·ns/s (10⁻⁹
-    /// bit). It would take less than 1 ns, so the number is below the rate in bit/s at the end of that service.
+    /// The work that remained when the end of the last service was rounded down to a whole nanosecond, in bit·ns/s
+    /// (10⁻⁹ bit). This work takes less than 1 ns, so the number is less than the rate in bit/s at that time.
     carry: u64,
     /// The period of constant rate in which the last service began.
     segment: Segment<C>,
-    /// Precomputed service time for packets of the last packet's size at the segment's rate; used only if the number
-    /// `carry` is less than this rate in bit/s.
+    /// Precomputed service time for packets of the last packet's size at the segment's rate.
     division: Division<C>,
 }
 
@@ -47,7 +46,8 @@ struct Segment<C> {
 struct Division<C> {
     size: Size,
     nanos: u64,
-    /// `rest`: the work that remains after rounding `nanos` down, in bit·ns/s. `room`: the rate in bit/s minus `rest`.
+    /// `rest`: the work that remains after rounding `nanos` down, in bit·ns/s. `room`: the rate in bit/s minus `rest`;
+    /// if `carry` is `room` or more, the service takes one nanosecond more.
     rest: u64,
     room: u64,
     /// The precomputed values are valid for services that end before this time.
@@ -84,7 +84,7 @@ impl<C> RateService<C> {
         if start >= self.segment.until {
             self.segment = Segment::at(&self.rate, self.origin, start - self.origin);
         }
-        // If the rate has decreased, `carry` may exceed the new rate. `serve_divided` requires it to be below.
+        // `serve_divided` requires that `carry` is less than the rate. This may not be so after a decrease of the rate.
         let is_usual = self.carry < self.segment.rate;
         self.division = Division::of(size, &self.segment).filter(|_| is_usual).unwrap_or(Division::NONE);
         self.serve_divided(start, size).unwrap_or_else(|| self.serve_through_steps(start - self.origin, size))
@@ -122,7 +122,8 @@ impl<C> RateService<C> {
                     at = step;
                 }
                 _ => {
-                    // The rate is zero only if `work` is zero, because the last rate is above zero.
+                    // If the rate is zero here, `work` is zero, too. Otherwise the loop would continue at the next
+                    // step, which exists because the last rate is above zero.
                     let rate = rate.max(1);
                     self.carry = (work % rate) as u64;
                     let nanos = i64::try_from(work / rate).unwrap_or(i64::MAX);

@@ -207,7 +207,7 @@ pub(super) struct TraceService<C> {
     origin: Instant<C>,
     /// Number of the current or next opportunity.
     current: u64,
-    /// Number of bytes that this opportunity can still deliver.
+    /// Number of bytes that opportunity `current` can still deliver.
     left: u64,
 }
 

@@ -112,8 +112,8 @@ impl<C> Source<C> {
         self.round_next();
     }
 
-    /// Records that the host stalled: the next packet leaves at the time `at`, and all later packets leave later by the
-    /// same delay.
+    /// Records that the host stalled: the next packet is postponed to the time `at`, and all later packets are
+    /// postponed by the same duration.
     ///
     /// The packets that were missed during the stall are not sent in a burst. The times at which the rate changes do
     /// not move.
@@ -147,7 +147,7 @@ impl<C> Source<C> {
         }
     }
 
-    /// Returns when a gap of `work` bits that begins at `next_ns` ends, in ns since the origin, if the rate changes
+    /// Returns the end of a gap of `work` bits that begins at `next_ns`, in ns since the origin. The rate may change
     /// during the gap. Infinite if the gap never ends.
     #[cold]
     fn due_through_steps(&mut self, mut work: f64) -> f64 {
@@ -197,8 +197,8 @@ fn rounded<C>(origin: Instant<C>, elapsed_ns: f64) -> Instant<C> {
 }
 
 impl Segment {
-    /// Returns when a gap of `work` bits that begins at `from_ns` ends; `None` if the rate changes before this time, or
-    /// if the gap never ends.
+    /// Returns the end of a gap of `work` bits that begins at `from_ns`, in ns since the origin. `None` if the rate
+    /// changes before this end, or if the gap never ends.
     #[inline]
     fn due(&self, from_ns: f64, work: f64) -> Option<f64> {
         let due_ns = from_ns + work * self.ns_per_bit;

@@ -270,8 +270,7 @@ fn idle(config: &WebConfig, random: &mut Generator) -> Span {
     Span::from_nanos(exponential(config.idle.as_nanos() as f64, random) as i64)
 }
 
-/// Draws a uniformly distributed fetch size: the upper half of a 128-bit product. The probabilities of two sizes differ
-/// by at most one part in 2^34.
+/// Draws a uniformly distributed fetch size. The probabilities of two sizes differ by at most one part in 2^34.
 fn size(config: &WebConfig, random: &mut Generator) -> Size {
     let sizes = config.largest.as_bytes() - config.smallest.as_bytes() + 1;
     let above = (u128::from(random.next_u64()) * u128::from(sizes)) >> 64;

@@ -61,8 +61,8 @@ const KINDS: [f64; 3] = [2.4, 1.4, 1.0];
 /// between the frames of a group. Our choice: in films, sizes vary more between scenes than within a scene.
 const GROUP_SPREAD: f64 = 0.4;
 const FRAME_SPREAD: f64 = 0.2;
-/// Correlation between the deviations of successive groups of pictures: a scene lasts for about ten groups, five
-/// seconds (our choice).
+/// Correlation between the noise of successive groups of pictures. Our choice: a scene lasts for about
+/// 1 / (1 - 0.9) = 10 groups, 5 s.
 const SCENE: f64 = 0.9;
 /// The largest accepted coefficient of variation, as a share of its theoretical maximum. At that maximum, every frame
 /// would be empty or have the peak size.
@@ -147,8 +147,8 @@ fn fitted(levels: &[f64], power: f64, mean: f64, peak: f64) -> Vec<f64> {
         };
         shapes.iter().enumerate().map(size)
     };
-    // The search starts with two scales: with the lower one all sizes except the largest are about zero, with the
-    // higher one the smallest size exceeds the mean.
+    // Bisection between the logarithms of two scales. At `low`, all sizes except the largest are about zero. At `high`,
+    // all sizes exceed the mean.
     let (mut low, mut high) = (libm::log(mean) - STEEPEST, libm::log(mean) + power * (top - bottom) + 1.0);
     for _ in 0..HALVINGS {
         let middle = f64::midpoint(low, high);
@@ -228,8 +228,8 @@ mod tests {
         // Generating a video takes a tenth of a second, so only 32 cases are tested.
         #![proptest_config(ProptestConfig::with_cases(32))]
 
-        /// For parameters in these ranges, the mean differs from the given mean by less than 2 %, and the coefficient
-        /// of variation from the given one by less than 10 %.
+        /// For parameters in these ranges, the mean differs from its given value by less than 2 %, and the coefficient
+        /// of variation differs from its given value by less than 10 %.
         #[test]
         fn moments_are_met_within_their_range(seed: u64, cv in 0.35f64..0.9, peak in 5u64..12, mean in 200u64..20_000) {
             let like = Synthetic {

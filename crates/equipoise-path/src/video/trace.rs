@@ -117,7 +117,8 @@ impl Video {
     /// - terse: only the size in bytes, one frame every `terse_interval`, in the order of the file.
     ///
     /// The lines of a verbose trace are in coding order, and the frames of the returned video are in the same order.
-    /// Each display time must occur exactly once. At most 32 frames that are displayed after a frame may precede it.
+    /// Each display time must occur exactly once. In coding order, a frame may come after at most 32 frames with later
+    /// display times.
     ///
     /// # Errors
     /// [`VideoError`] with the line number of the error.

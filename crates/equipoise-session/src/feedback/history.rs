@@ -10,15 +10,14 @@ use crate::wire::feedback::{ArrivalReport, PacketArrival, PacketStatus};
 
 /// A sender's record of the packets that it sent, to be joined with per-packet reports.
 ///
-/// A report changes the state of packets, and each change is passed on once. A packet that a report covers has arrived,
-/// or is assumed lost until a later report states its arrival. A packet that no report covers, although a report covers
-/// a later packet, is unknown: its report was lost. The loss of a single report is no sign of congestion (RFC 8888,
-/// Sec. 5).
+/// A packet that a report covers has arrived, or is assumed lost until a later report states its arrival. A packet that
+/// no report covers, although a report covers a later packet, is unknown: its report was lost. The loss of a single
+/// report is no sign of congestion (RFC 8888, Sec. 5). Each change of a packet's state is returned once.
 ///
 /// A report takes effect as a whole or not at all. A report that acknowledges a packet that was never sent is rejected,
 /// because an honest receiver cannot send it. A sender may skip numbers on purpose ([`Traps`](super::Traps)), to detect
-/// a peer that acknowledges packets without receiving them (RFC 9000, Sec. 21.4). In our own report format, receipts
-/// detect such a peer. Skipped numbers do not prove that the arrival times in a report are true.
+/// a peer that acknowledges packets without receiving them (RFC 9000, Sec. 21.4). Skipped numbers do not prove that the
+/// arrival times in a report are true.
 #[derive(Clone, Debug)]
 pub struct History {
     scope: Scope,
@@ -31,7 +30,8 @@ pub struct History {
     /// All packets below this number have been reported or are unknown.
     covered: u64,
     in_flight: Size,
-    /// A time of the receiver's clock, from the last report that newly acknowledged a packet.
+    /// When the last report that newly acknowledged a packet was made. If the report does not state this time: when the
+    /// newest of these packets arrived.
     heard: Option<Instant<ReceiverClock>>,
     counts: FeedbackCounts,
     changes: Vec<PacketReport>,
@@ -257,9 +257,9 @@ impl History {
     /// it, because the times in a report wrap.
     ///
     /// Before the first report, the returned time is `now`, as if the clocks agreed. All times of the receiver may then
-    /// be wrong by the same multiple of the time after which the format's times wrap, which is twelve days in
-    /// transport-wide feedback. Times before zero cannot be represented. So if the sender's clock starts with the
-    /// session, it should start at more than this time.
+    /// be wrong by the same multiple of the format's wrap time, which is twelve days in transport-wide feedback. An
+    /// [`Instant`] cannot be negative, so a sender's clock that starts with the session should start above the wrap
+    /// time.
     pub fn reference(&self, now: Instant<SenderClock>) -> Instant<ReceiverClock> {
         self.heard.unwrap_or(now.assume_clock())
     }
@@ -437,7 +437,7 @@ impl History {
     }
 
     /// Returns the round-trip time of the newest packet that arrived, among the packets whose state the report at `now`
-    /// changed. The receiver made the report at `made`; `None` if that time is not known. Also updates `heard`.
+    /// changed. `made` is the time at which the receiver made the report, if known. Also updates `heard`.
     fn round_trip(&mut self, now: Instant<SenderClock>, made: Option<Instant<ReceiverClock>>) -> Option<Span> {
         let (departed, at) = self.changes.iter().rev().find_map(|packet| match packet.fate {
             Fate::Arrived { at, .. } => Some((packet.departed, at)),

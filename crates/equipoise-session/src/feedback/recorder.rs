@@ -10,8 +10,8 @@ use crate::wire::feedback::{ArrivalTime, PacketArrival, PacketStatus};
 ///
 /// Source: RFC 8888, Sec. 3.1. If a packet arrives several times, the time of its first arrival is reported, with the
 /// mark CE (congestion experienced) if any copy has that mark. Consecutive reports cover consecutive ranges of numbers.
-/// If a packet arrives after it was reported as not received, or if a later copy of a packet has the first CE mark, the
-/// next report starts at that packet or before it.
+/// If the first copy of a packet, or the first copy with the mark CE, arrives after the packet was reported, the next
+/// report starts at that packet or before it.
 ///
 /// Packets are identified by unwrapped numbers, as from [`SequenceTracker`](equipoise::measure::SequenceTracker).
 /// Numbers that are a window or more below the highest are forgotten: they are not reported any more, and if packets
@@ -280,8 +280,7 @@ mod tests {
             let stretch = recorder.report(overlap);
             let begin = stretch.begin();
             reported.extend((begin..).zip(stretch));
-            // For each number from the lowest to the highest that arrived, the last report on it states whether it
-            // really arrived.
+            // For each number from the lowest to the highest that arrived, the last report agrees with the map.
             let (first, last) = (*arrivals.keys().next().unwrap(), *arrivals.keys().next_back().unwrap());
             for number in first..=last {
                 let arrival = arrivals.get(&number);

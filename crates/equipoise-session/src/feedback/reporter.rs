@@ -17,7 +17,7 @@ impl Reporting {
     /// The shortest interval between reports that can be configured.
     pub const SHORTEST: Span = Span::from_millis(5);
     /// The longest interval between reports that can be configured. Per-packet control laws already react slowly if
-    /// reports are more than half of this interval apart.
+    /// reports are more than 250 ms apart.
     pub const LONGEST: Span = Span::from_millis(500);
     /// The usual interval between reports. Our choice: a value between the 40 ms of `SCReAM`
     /// (draft-ietf-ccwg-rfc8298bis-screamv2-01) and the 100 ms of NADA (RFC 8698, Table 2).
@@ -48,9 +48,9 @@ impl Format {
 
 /// Decides when a report on the packets of one stream is due, and writes it.
 ///
-/// The first packet is reported immediately. After a report, the next report follows one interval later, or as soon as
-/// a packet arrives after that. In the format of RFC 8888, a report repeats the last `OVERLAP` packets of the previous
-/// report, so that the loss of a single report of at most that many packets does no harm.
+/// The first packet is reported immediately. A later packet is reported as soon as one interval has passed since the
+/// last report. In the format of RFC 8888, a report repeats the last `OVERLAP` packets of the previous report, so that
+/// the loss of a single report of at most that many packets does no harm.
 #[derive(Clone, Debug)]
 pub struct Reporter {
     reporting: Reporting,

@@ -9,8 +9,8 @@ use rand_core::{Rng, SeedableRng};
 ///
 /// Our reading: the RFC states neither how often nor when a sender skips numbers. Here the number of packets between
 /// two skipped numbers is drawn uniformly from 1 to 2 · `mean` − 1. An honest receiver reports a skipped number as not
-/// received, and the history does not count it as lost. A skipped RTP sequence number looks like a loss to a foreign
-/// receiver; a skipped transport-wide number does no harm.
+/// received, and the history does not count it as lost. An RTP receiver counts a skipped RTP sequence number as a loss.
+/// A skipped transport-wide number does no harm.
 #[derive(Debug)]
 pub struct Traps {
     random: ChaCha12Rng,

@@ -21,7 +21,7 @@ const HIGHEST: u64 = 1 << 62;
 /// The kind of feedback of a [`PacedGuest`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FeedbackKind {
-    /// RTCP datagrams, from which feedback in one format is used.
+    /// RTCP datagrams. Only feedback in this format is used.
     Rtcp(Format),
     /// Lists of packet numbers, with arrival times.
     Arrivals,
@@ -195,8 +195,8 @@ impl PacedGuest {
         self.decided();
     }
 
-    /// Records that no packet is queued from `now` on. Until the pacer would release the next packet, the pacer limits
-    /// the rate; only from that time on, the application counts as the limit.
+    /// Records that no packet is queued from `now` on. The application counts as the limit only from the time at which
+    /// the pacer would release a packet.
     pub fn on_idle(&mut self, now: Instant<SenderClock>) {
         let from = if let Readiness::At(due) = self.pacer.poll(now) { due } else { now };
         self.guest.on_idle(from);

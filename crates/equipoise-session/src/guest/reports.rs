@@ -105,8 +105,8 @@ impl Reports {
     }
 
     /// Processes feedback that arrived at `now`, and returns the changes. A report that acknowledges packets that were
-    /// never sent has no effect, and is counted ([`FeedbackCounts::refused`]). In RFC 8888 feedback, the part on each
-    /// stream is a report of its own; parts on unknown streams are ignored and not counted.
+    /// never sent has no effect, and is counted ([`FeedbackCounts::refused`]). RFC 8888 feedback contains one report
+    /// per stream; reports on unknown streams are ignored and not counted.
     pub fn on_feedback(&mut self, now: Instant<SenderClock>, feedback: ArrivalFeedback<'_>) -> News {
         let mut news = News { in_flight: self.in_flight(), ..News::default() };
         match (&mut self.0, feedback) {

@@ -1,7 +1,7 @@
 use equipoise::units::{Rate, Size};
 
-/// Measures which share of all sent data is media that is sent for the first time. An encoder may use this share of a
-/// rate that counts whole IP packets.
+/// Measures the share of new media in the data sent. The rest is headers, retransmissions and repair packets. An
+/// encoder may use this share of the sending rate.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct MediaShare {
     media: f64,

@@ -26,8 +26,8 @@ pub(super) struct Law {
     answered: Instant<SenderClock>,
     /// When the first packet was sent under this law.
     first: Option<Instant<SenderClock>>,
-    /// When the last report request was sent on the path, and the total time until then for which the pacer waited for
-    /// data from the application.
+    /// When the last report request was sent on the path, and how long in total the pacer had waited for data from the
+    /// application by then.
     asked: (Instant<SenderClock>, Span),
     /// Number of the probe that is being sent.
     probe: Option<u64>,
@@ -86,9 +86,9 @@ impl Law {
         self.governor.snapshot()
     }
 
-    /// Returns the pacing rate of the path, whose share of the total rate is `share`. If the application sends frames
-    /// and the controller allows it, packets are paced faster than `share`. Other payload is paced at `share`: it
-    /// always has a next packet, so its average rate is the pacing rate. A probe can raise the pacing rate.
+    /// Returns the pacing rate of the path, whose share of the total rate is `share`. If the application sends frames,
+    /// the controller may set a pacing rate above `share`. Other payload is paced at `share`, because only the pacer
+    /// limits its average rate. A probe can raise the pacing rate.
     pub(super) fn pace(&self, share: Rate) -> Rate {
         let used = share.as_bps_f64() / self.rate().as_bps_f64().max(1.0);
         let pace = Rate::from_bps_f64(self.governor.pace(1.0).as_bps_f64() * used).filter(|_| self.has_frames);
@@ -145,13 +145,13 @@ impl Law {
         self.governor.on_unanswered();
     }
 
-    /// Records that the request that is due is skipped, because the receiver [is silent](Exchange::is_silent).
+    /// Records that a request is skipped, because the receiver [is silent](Exchange::is_silent).
     pub(super) fn on_silence(&mut self, now: Instant<SenderClock>) {
         self.governor.on_silence(now, Exchange::MISSING);
         self.by_packet.on_silence();
     }
 
-    /// Records that the request that is due is made, although the receiver is silent: only every second one is skipped.
+    /// Records that a request is made although the receiver is silent. Only every second request is skipped.
     pub(super) fn on_further_silence(&mut self) {
         self.governor.on_further_silence();
     }

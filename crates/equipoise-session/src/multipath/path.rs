@@ -38,16 +38,16 @@ pub(super) struct Path {
     breakers: Breakers,
     /// When the last report about the path arrived, on this path or on another. Also set when the path becomes usable.
     heard: Instant<SenderClock>,
-    /// When measurements of the path last started again. Answers to requests sent before are not used as measurements.
+    /// When measurements of the path last restarted. Answers to earlier requests are not used as measurements.
     begun: Instant<SenderClock>,
-    /// Whether a report has arrived that covers the path's part of the ended period.
+    /// Whether a report on the path has arrived that was requested after the period ended.
     pub(super) has_told: bool,
-    /// The time that the path needs, at its share of the total rate, for the data that it has sent in this period.
+    /// The data sent on the path in this period, divided by the path's share of the total rate.
     served: Span,
     /// Number of the next packet on the path; the packet's header carries the lower 16 bits of this number.
     next_number: u64,
     pub(super) counts: Counts,
-    /// The path's delay in this period, and the other statistics from reports on the path.
+    /// Statistics from reports on the path in this period: delays in `pool`, all others in `told`.
     pool: PeriodDelay,
     told: Told,
     copies: VecDeque<Waiting>,
@@ -154,8 +154,8 @@ impl Path {
         }
     }
 
-    /// Discards earlier delay measurements. From `now` on, an answer counts as a measurement only if its request was
-    /// sent later, and only for packets sent later.
+    /// Discards earlier delay measurements. Only answers to requests sent after `now` count as measurements, and they
+    /// cover only packets sent from `now` on.
     pub(super) fn begin(&mut self, now: Instant<SenderClock>) {
         self.begun = now;
         self.pool = PeriodDelay::default();
@@ -165,7 +165,7 @@ impl Path {
     /// Sets the path's share of the total rate from `now` on. Returns whether the share changed.
     ///
     /// If the path has no law of its own, measurements at the previous share are discarded. If the path has its own
-    /// law, the share changes often, so measurements are kept: the delay of a period covers all packets of the period.
+    /// law, the share changes too often for that, so the measurements of the whole period are kept.
     pub(super) fn set_share(&mut self, now: Instant<SenderClock>, share: Rate) -> bool {
         let is_other = share != core::mem::replace(&mut self.share, share);
         match &self.law {
@@ -177,7 +177,7 @@ impl Path {
         is_other
     }
 
-    /// Starts a period: data sent earlier no longer counts as a part of the path's share.
+    /// Starts a period, in which the path has sent no data yet.
     pub(super) const fn begin_period(&mut self) {
         self.served = Span::ZERO;
     }
@@ -317,8 +317,8 @@ impl Path {
         Some(Event::CircuitBroken(breaker))
     }
 
-    /// Processes a report on an interval. The report was requested at `asked`. `closing` is the end of the period that
-    /// is being closed, if any.
+    /// Processes a report on an interval. The report was requested at `asked`. `closing` is the end of the last period,
+    /// while the sender waits for the paths' reports on it.
     pub(super) fn on_interval(
         &mut self,
         asked: Instant<SenderClock>,
@@ -381,8 +381,8 @@ impl Path {
         if self.is_up && !is_full { self.pacer.poll(now) } else { Readiness::Never }
     }
 
-    /// Returns how much of its share the path has sent in this period, as a time. Of several paths, the one with the
-    /// lowest value sends next.
+    /// Returns the data sent on the path in this period, divided by the path's share of the total rate. Of the paths
+    /// that may send, the one with the lowest value sends next.
     pub(super) const fn served(&self) -> Span {
         self.served
     }

@@ -27,8 +27,8 @@ use equipoise::units::{Instant, ReceiverClock, SenderClock, Size, Span};
 /// newest packet of the sub-flow arrived.
 ///
 /// With each answer about one path, the receiver also sends a report about each other path on which anything arrived
-/// since the last report about that path. All these reports are sent on the path of the request. So the sender does not
-/// consider a path dead if nothing is lost except the reports that are sent on that path.
+/// since the last report about that path. All these reports are sent on the path of the request. So the sender hears
+/// about a path even if all reports that are sent on that path are lost.
 ///
 /// Each request states a time, and the delays in its answer are those of the packets sent after that time. The sender
 /// chooses the time, because only the sender knows when its rates took effect. The receiver report in a regular RTCP
@@ -58,9 +58,9 @@ struct Subflow {
     heard: Instant<ReceiverClock>,
     /// Whether anything arrived on the sub-flow since the receiver last sent a report about the sub-flow.
     is_news: bool,
-    /// The per-packet reporter for the sub-flow, `None` without per-packet reports; and the path on which the
-    /// sub-flow's newest packet arrived.
+    /// The per-packet reporter for the sub-flow; `None` without per-packet reports.
     reporter: Option<Reporter>,
+    /// The path on which the sub-flow's newest packet arrived.
     came_by: PathId,
 }
 
@@ -158,14 +158,14 @@ impl Receiver {
     }
 
     /// Returns the session's sequence number of a packet, extended beyond 16 bits. The packet was sent at `sent`.
-    /// `follows` states whether its sub-flow number continues those of the sub-flow's earlier packets.
+    /// `follows` states whether the packet's number in its sub-flow continues the earlier numbers.
     fn ordered(&mut self, sequence: u16, sent: Instant<SenderClock>, follows: bool) -> Result<u64, DropReason> {
         let Some(order) = &mut self.order else {
             return Ok(self.order.insert(SequenceTracker::of_paths(sequence, sent)).highest());
         };
         let far = (sequence.wrapping_sub(order.highest() as u16) as i16).unsigned_abs();
         if !follows && u64::from(far) >= SequenceTracker::WINDOW {
-            // The sender restarted, and of all packets on all paths, this one is the first to show it.
+            // This packet is the first sign, on any path, that the sender restarted.
             self.reorder.begin_anew();
             return Ok(order.restart(sequence));
         }
@@ -317,7 +317,7 @@ impl Receiver {
         });
     }
 
-    /// Ends the session if the wait for packets that the sender's BYE overtook is over.
+    /// Ends the session once the wait for packets overtaken by the sender's BYE is over.
     fn end_if_due(&mut self, now: Instant<ReceiverClock>) {
         if self.goodbye.is_some_and(|said| now - said >= self.config.reorder.hold) {
             self.end(true);

@@ -26,8 +26,8 @@ use equipoise::units::{Instant, Rate, SenderClock, Span};
 ///
 /// The sender requests a report on each path once per report interval. At the end of each period of one or more
 /// intervals, the controller decides on the total rate from all reports of the period, and the scheduler divides the
-/// total rate among the paths (Asvarujanon 2014, Sec. 4.3). Reports are more frequent than periods, so that a dead path
-/// is noticed early.
+/// total rate among the paths (Asvarujanon 2014, Sec. 4.3). Reports are usually more frequent than periods, so that a
+/// dead path is noticed early.
 ///
 /// A path is dead if no report about it arrived on any path for three report intervals. Its traffic then moves to the
 /// other paths at once. Requests on the dead path continue. With the first report about it, the path is alive again and
@@ -43,9 +43,10 @@ use equipoise::units::{Instant, Rate, SenderClock, Span};
 ///
 /// With [`Total::PerPath`], each path has its own controller, as in a session over this path alone. The controller gets
 /// reports on the path's packets (RFC 8888, by sub-flow sequence number). The controller's rate is limited by the
-/// delivery rate that answers on the path prove, and is halved if answers are missing. The total is the sum of the
-/// rates of the live paths' controllers, at most [`PathLaws::highest`](super::PathLaws::highest); the scheduler assigns
-/// no path more than its controller allows. When a path is usable again, its controller restarts at the lowest rate.
+/// delivery rate that the answers about the path state, and is halved if answers are missing. The total is the sum of
+/// the rates of the live paths' controllers, at most [`PathLaws::highest`](super::PathLaws::highest). The scheduler
+/// assigns no path more than its controller allows. When a path is usable again, its controller restarts at the lowest
+/// rate.
 pub struct Sender {
     config: SenderConfig,
     period: Span,
@@ -79,8 +80,8 @@ impl Sender {
     pub const PROVIDES_PER_PATH: Needs = Law::PROVIDES;
     /// Time between two divisions of the total rate among the paths, as in the paper (Asvarujanon 2014, Sec. 4.3).
     pub const PERIOD: Span = Span::from_secs(5);
-    /// Time in seconds without a report on any path after which no media is sent (RFC 8083, Sec. 4.1). If three periods
-    /// are longer, they apply instead.
+    /// Time in seconds without a report on any path after which no media is sent (RFC 8083, Sec. 4.1). If the period is
+    /// longer than 5 s, the time is three periods.
     pub const CIRCUIT_S: i64 = Breakers::SECONDS;
 
     /// Creates a sender that has no paths yet and starts at `config.start`. `total` decides on the total rate. After
@@ -168,8 +169,8 @@ impl Sender {
         }
     }
 
-    /// Halves the total rate of [`Total::Pooled`], unless it is fixed, once per report interval while no answer arrives
-    /// on any path. Returns whether the rate decreased.
+    /// With [`Total::Pooled`], halves the total rate once per report interval while no answer arrives on any path. A
+    /// fixed rate stays. Returns whether the rate decreased.
     fn halve_if_silent(&mut self, now: Instant<SenderClock>) -> bool {
         let Control::Pooled(governor) = &mut self.control else { return false };
         let is_silent = self.paths.len() > 0 && self.paths.are_silent();
@@ -271,8 +272,8 @@ impl Sender {
     fn end_period(&mut self, now: Instant<SenderClock>, views: &[PathView]) {
         let told = self.paths.take_told();
         // Our reading: RFC 8083, Sec. 4 assumes one path. Here all paths count as one, with the shortest round-trip
-        // time of the paths that carried at least a tenth of the media. With the round-trip time of a path with a long
-        // queue, the rate would also be cut on paths that work well, although the scheduler relieves that path.
+        // time of the paths that carried at least a tenth of the media. A longer time, from a path with a long queue,
+        // could cut the rate of all paths. This is not necessary, because the scheduler moves traffic off that path.
         let trip = self.breakers.on_report(now, told.proof, told.shortest);
         let is_whole = match &mut self.control {
             Control::Pooled(governor) => {

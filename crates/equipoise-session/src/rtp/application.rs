@@ -12,7 +12,7 @@ pub(crate) struct Application {
 
 impl Application {
     /// An interval is app-limited if the application used less than this share of its rate. Our choice: the output of
-    /// encoders follows their target rate to within a few percent, so a lower share is no mere deviation.
+    /// encoders follows their target rate to within a few percent, so at a lower share the application lacks data.
     const LIMITED: f64 = 0.9;
 
     /// Records that the pacer has nothing to send from `from` on.

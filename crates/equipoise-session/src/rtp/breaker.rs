@@ -52,8 +52,8 @@ pub(crate) struct Breakers {
     /// Time between two decisions of the controller, which must be able to react before a breaker trips.
     period: Span,
     packet: Size,
-    /// The time from which the wait for a report counts: when the session began, when the last report arrived, or when
-    /// the sender last requested no report because it had sent no media.
+    /// The start of the wait for a report: when the session began, the last report arrived, or the sender last skipped
+    /// a request because it had sent no media.
     heard: Instant<SenderClock>,
     /// Number of consecutive reports that state that no media arrived.
     without_media: u32,
@@ -76,7 +76,8 @@ struct Stopped {
 
 impl Breakers {
     /// Time in seconds without a report after which media stops: three regular RTCP intervals of 5 s each (RFC 8083,
-    /// Sec. 4.1; RFC 3550, Sec. 6.2). If three report intervals are longer, they apply instead.
+    /// Sec. 4.1; RFC 3550, Sec. 6.2). If the report interval is longer than 5 s, the time is three report
+    /// intervals.
     pub(crate) const SECONDS: i64 = 15;
     /// k of RFC 8083, Sec. 4.2: the breaker trips if, for this number of report intervals, all reports state that no
     /// media arrived. If the round-trip time or the mean time between two packets is longer than a report interval, the
@@ -86,9 +87,9 @@ impl Breakers {
     const TIMES_TCP: f64 = 10.0;
     /// Number of answered requests after which stopped media restarts. Our choice.
     const ANSWERS: u32 = 3;
-    /// The first and the longest pause after a stop. Our choice: a person who calls again needs longer than the first
-    /// pause, so waiting for this pause is no disadvantage.
+    /// The first pause after a stop. Our choice: shorter than the time that a person needs to call again.
     const PAUSE: Span = Span::from_secs(5);
+    /// The longest pause after a stop.
     const LONGEST_PAUSE: Span = Span::from_secs(300);
 
     /// Creates the breakers of a session that starts at `start` and sends packets of at most `packet`. Its controller
@@ -131,7 +132,7 @@ impl Breakers {
         self.heard = now;
     }
 
-    /// Records a report that did not come from the receiver of the media.
+    /// Records that reports contradict what was sent ([`Breaker::Receipts`]).
     pub(crate) fn on_contradiction(&mut self, now: Instant<SenderClock>) -> Option<Trip> {
         (self.act && !self.has_stopped()).then(|| self.stop(now, Breaker::Receipts))
     }

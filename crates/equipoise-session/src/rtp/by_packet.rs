@@ -166,10 +166,10 @@ impl ByPacket {
         self.history.in_flight()
     }
 
-    /// Records that the request sent at `asked` was answered. Packets that were sent more than two intervals of
-    /// per-packet reports before the previously answered request no longer count as in flight, because per-packet
-    /// reports on them are overdue. If all packets are lost but requests are answered, no per-packet report is sent,
-    /// and this call reduces the data in flight instead.
+    /// Records that the request sent at `asked` was answered. Old packets then no longer count as in flight, because
+    /// per-packet reports on them are overdue. A packet is old if it was sent more than two per-packet report intervals
+    /// before the previous answered request. If all packets are lost but requests are answered, only this call reduces
+    /// the data in flight.
     pub(crate) fn on_answer(&mut self, asked: Instant<SenderClock>) {
         let before = core::mem::replace(&mut self.answered, asked);
         self.history.give_up_before(before - self.interval * 2);

@@ -7,11 +7,11 @@ use equipoise::units::{Instant, SenderClock, Span};
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Delays {
-    /// One-way delays as reported by a receiver that knows the relation of the clocks. The receiver selects an
-    /// interval's packets (Waki 2013, Eq. 13).
+    /// One-way delays as reported by a receiver that knows the relation of the clocks. The receiver estimates when the
+    /// rate of an interval took effect, and covers only later packets (Waki 2013, Eq. 13).
     #[default]
     Agreed,
-    /// One-way delays: the differences of the two clocks, which are declared to be synchronised.
+    /// One-way delays: arrival time minus sending time. The clocks must be synchronised.
     Synchronised,
     /// One-way delays with a clock offset estimated from round trips: accurate to half of the shortest round-trip time.
     Estimated,
@@ -19,7 +19,8 @@ pub enum Delays {
     Queueing,
 }
 
-/// Converts the delays in reports, which are differences of two clocks, into delays for the controller.
+/// Converts the delays in reports into delays for the controller. Except with [`Delays::Agreed`], a reported delay is
+/// the arrival time by the receiver's clock minus the sending time by the sender's clock.
 #[derive(Debug)]
 pub(super) struct DelayReader {
     delays: Delays,

@@ -105,8 +105,8 @@ impl<C> Duplex<C> {
     ///
     /// # Errors
     /// [`SessionError`] if RTP cannot carry the configuration, if both endpoints have the same synchronisation source,
-    /// if the report interval is too short, if per-packet reports are configured, or if the controller needs feedback
-    /// that the session does not provide or decides on no rate.
+    /// if the report interval is too short, if per-packet reports are configured, if the controller needs feedback that
+    /// the session does not provide, or if the controller does not decide on a rate.
     pub fn new(config: DuplexConfig, controller: BoxedController) -> Result<Self, SessionError> {
         let found = config.sending.stream.ssrc;
         if found == config.peer {
@@ -263,7 +263,7 @@ impl<C> Duplex<C> {
         }
     }
 
-    /// Sends a pending request and a pending answer, in one datagram if this is short enough.
+    /// Sends a pending request and a pending answer, in one datagram if both fit.
     fn report(&mut self, now: Instant<SenderClock>) {
         let (Draft { request }, answer) = (self.sender.take_draft(), self.answer.take());
         let Some(answer) = answer else {

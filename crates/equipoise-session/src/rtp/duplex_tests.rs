@@ -284,7 +284,7 @@ fn one_source_number_for_two_ends_is_refused_and_a_playout_buffer_is_not_promise
 }
 
 /// Reports are longest with receipts, unsynchronised clocks and ECN marks. [`Ends::tell`] asserts that each RTCP
-/// datagram is at most as long as the head that drivers support. This test asserts that each request is answered.
+/// datagram has at most `Transmit::MAX_HEAD` bytes. This test asserts that each request is answered.
 #[test]
 fn the_longest_reports_fit_in_a_datagram_or_in_two() {
     let long = |end| DuplexConfig {

@@ -34,15 +34,15 @@ pub(crate) struct Exchange {
     skipped: bool,
     /// Number of unanswered requests sent while media is stopped; 0 after each answer, and while media is sent.
     backed_off: u32,
-    /// Number of reports since the last applied one that answered no request.
+    /// Number of reports that answered no request, since a report was last applied.
     strays: u32,
     /// Whether the network reported the destination as unreachable, and no report was applied since.
     unreachable: bool,
     /// When the last report was applied; the start of the session before the first report.
     heard: Instant<SenderClock>,
     arrivals: Arrivals,
-    /// The receipts that the receiver must return; `None` with [`Delays::Agreed`], for which sender and receiver belong
-    /// to one program.
+    /// The receipts that the receiver must return; `None` with [`Delays::Agreed`], because sender and receiver then
+    /// belong to one program.
     receipts: Option<Receipts>,
     delays: DelayReader,
     ecn: PathEcn,
@@ -244,8 +244,8 @@ impl Exchange {
         self.begin(now);
     }
 
-    /// Makes the next request due `wait` after the time at which the last one was due; if this is not later than `now`,
-    /// `wait` after `now`.
+    /// Makes the next request due `wait` after the last one was due. If that time is not later than `now`, the next
+    /// request is due `wait` after `now`.
     fn put_off(&mut self, now: Instant<SenderClock>, wait: Span) {
         self.next_due = self.next_due + wait;
         if self.next_due <= now {
@@ -314,8 +314,8 @@ impl Exchange {
             return if report.extension.is_empty() { Ok(Told::Nothing) } else { Err(DropReason::Foreign) };
         };
         if report.extension.is_empty() {
-            // This is the report of a regular compound. It is useful for other RTP tools, but does not contain the
-            // statistics for the controller.
+            // The report is part of a regular RTCP compound (RFC 3550, Sec. 6.2), and has no statistics for the
+            // controller.
             return Ok(if self.receiver_ssrc.is_some() { Told::Alive } else { Told::Nothing });
         }
         let said = DelayReport::parse(report.extension).map_err(|_| DropReason::Malformed)?;

@@ -23,7 +23,8 @@ pub struct LiveMedia {
     pub audio: Option<Encoder>,
     /// Pacing rate as a multiple of the session's rate, at least 1. The pacing rate should be higher than the session's
     /// rate, because a frame becomes available as a whole and should be sent before the next frame is captured. If the
-    /// controller sets a pacing rate, that one is used instead. The maximum rate that reports prove limits both.
+    /// controller sets a pacing rate, that rate is used instead. In both cases, the delivery rate in the reports limits
+    /// the pacing rate.
     pub pacing: f64,
     /// A video frame is skipped if the data already queued would take longer than this to send; with `None`, no frame
     /// is skipped for this reason.

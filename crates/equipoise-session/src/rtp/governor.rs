@@ -12,12 +12,13 @@ use super::proof::Proof;
 
 /// A session's controller, and a limit on the rates that it decides.
 ///
-/// Whatever rate the controller allows, the session's rate is at most twice the delivery rate that reports prove. A
-/// per-packet law may also use the rate at which a short burst of packets arrived, such as a probe. If a tenth or more
-/// of the packets is lost, the session's rate is at most the delivery rate itself. The session's rate is halved for
-/// each interval in which no report arrives. Our choice, after RFC 5348, Sec. 4.3 (twice the receive rate) and RFC
-/// 8083, Sec. 4.3. A control law that must act exactly as in its paper is limited only after missing reports and by the
-/// circuit breakers; a fixed rate is limited only by the circuit breakers.
+/// The session's rate is at most twice the delivery rate that reports prove. A per-packet law may also use the rate at
+/// which a short burst of packets, such as a probe, arrived. If a tenth or more of the packets is lost, the rate is at
+/// most the delivery rate itself. From the third missing report on, the rate is halved with each further report
+/// interval. Our choice, after RFC 5348, Sec. 4.3 (twice the receive rate) and RFC 8083, Sec. 4.3.
+///
+/// There are two exceptions. If a control law must act exactly as in its paper, only missing reports and the circuit
+/// breakers limit the rate. If the controller has a fixed rate, only the circuit breakers do.
 #[derive(Debug)]
 pub(crate) struct Governor {
     controller: BoxedController,
@@ -76,11 +77,11 @@ impl Governor {
         self.rate
     }
 
-    /// Returns the pacing rate for the packets of frames, if the encoder's average rate is [`rate`](Self::rate):
-    /// `pacing` times that rate, but at most the proved maximum. Must not be used for a source that always has data,
-    /// because such a source would send at the pacing rate all the time.
+    /// Returns the pacing rate for the packets of frames: the pacing rate of the controller or, if it sets none,
+    /// `pacing` times [`rate`](Self::rate). In both cases, the maximum rate also limits the pacing rate.
     ///
-    /// If the controller sets its own pacing rate, that rate replaces `pacing` times the rate, with the same maximum.
+    /// Must not be used for a source that always has data, because such a source would send at the pacing rate all the
+    /// time.
     pub(crate) fn pace(&self, pacing: f64) -> Rate {
         let pace = self.controller.allowance().pace.or(Rate::from_bps_f64(self.rate.as_bps_f64() * pacing));
         let pace = pace.unwrap_or(self.rate);
@@ -145,8 +146,8 @@ impl Governor {
         self.controller.needs().contains(Needs::PACKET_PAIRS)
     }
 
-    /// Returns the controller's explanation of its last decision. If the decision is overridden, the reason in the
-    /// result is the reason for that.
+    /// Returns the controller's explanation of its last decision. If the session's rate is lower than the controller
+    /// decided, the result contains the reason for the lower rate instead of the controller's reason.
     pub(crate) fn snapshot(&self) -> Snapshot {
         let mut snapshot = self.controller.snapshot();
         if self.allowed() > self.rate {
@@ -314,8 +315,8 @@ impl Governor {
         Rate::ZERO
     }
 
-    /// For per-packet laws, returns the highest rate at which the packets of one recent interval were sent and arrived,
-    /// such as those of a probe.
+    /// For per-packet laws, returns the highest rate of a single recent interval, for example during a probe: the size
+    /// of the packets that arrived, divided by the time in which packets were sent or arrived, whichever is longer.
     fn peak(&self) -> Rate {
         if !self.controller.needs().contains(Needs::PACKETS) {
             return Rate::ZERO;

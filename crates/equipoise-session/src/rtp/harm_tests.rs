@@ -164,7 +164,7 @@ fn lied_to(lie: impl Fn(u32, u32) -> Receipt, reports: usize) -> Option<(Breaker
 /// false reports at only a fortieth of the media's rate.
 #[test]
 fn who_reports_on_media_that_it_does_not_get_is_found_out() {
-    // This attacker does not see the requests, and sends 100 reports with a guessed nonce per interval.
+    // This attacker does not see the requests. In each interval it sends 100 reports with a guessed nonce.
     let guess = lied_to(|_, sent| Receipt { nonce: 0xBAD, arrived: sent, stamp: None }, 100);
     let (breaker, second, highest) = guess.expect("it stops");
     assert!(breaker == Breaker::Receipts && second < 2 && highest <= LOWEST, "{breaker:?} {second} {highest}");

@@ -7,9 +7,9 @@ use crate::wire::key_frames::{KeyFrameFeedback, KeyFrameRequest, encode_key_fram
 use crate::wire::rtcp::RtcpPacket;
 use crate::{DropReason, Event};
 
-/// Minimum time between two requests that a receiver sends. Our choice: until then, the requested key frame may still
-/// be on its way, because it needs a round trip and has the size of some tenths of a second of video. A request that
-/// the application makes within this time is sent when the time has passed.
+/// Minimum time between two requests that a receiver sends. Our choice: a key frame arrives only after a round trip,
+/// and is as large as some tenths of a second of video. A request that the application makes within this time is sent
+/// when the time has passed.
 const SPACING: Span = Span::from_millis(300);
 /// Minimum time between two requests that a sender accepts. Our choice: less than the minimum time between two requests
 /// of a receiver, because the delay of the network varies.

@@ -41,7 +41,7 @@ pub(crate) struct MissingPackets {
     missing: BTreeMap<u64, Missing>,
     /// Smoothed time from a request to the arrival of the retransmission, and when this time was last updated.
     round_trip: Option<(Span, Instant<ReceiverClock>)>,
-    /// When the receiver last processed a due request, even if it was too late to send the request.
+    /// When the receiver last processed due requests, including requests that were too late to be sent.
     turn: Option<Instant<ReceiverClock>>,
 }
 
@@ -90,8 +90,8 @@ impl MissingPackets {
         let sequence = highest.checked_sub(u64::from((highest as u16).wrapping_sub(number)))?;
         let (first, _) = self.missing.get(&sequence)?.asked?;
         let missing = self.missing.remove(&sequence)?;
-        // After several requests, it is unknown which of them caused the retransmission. In this case the time from the
-        // first request is measured, and only if there is no recent measurement.
+        // After several requests, it is unknown which of them caused the retransmission. The time from the first
+        // request is then used only if there is no recent measurement.
         if missing.times == 1 || self.round_trip(now).is_none() {
             let took = (now - first).max(Span::ZERO);
             let smoothed = |before: Span| before + Span::from_nanos((took - before).as_nanos() / 4);

@@ -11,8 +11,8 @@
 //! roles in one session; the roles share a synchronisation source and RTCP datagrams.
 //!
 //! A request is a single SR and an answer a single RR, each with a profile-specific extension. Both are reduced-size
-//! RTCP (RFC 5506). In addition, a full compound with a CNAME is sent at the interval of RFC 3550, Sec. 6.2. Sender and
-//! receiver agree on the report interval beforehand, as they do on the use of early feedback in RFC 4585.
+//! RTCP (RFC 5506). In addition, a full compound with a CNAME is sent at the interval of RFC 3550, Sec. 6.2. The
+//! sender's configuration sets the report interval.
 
 pub(super) mod application;
 mod background;

@@ -7,8 +7,9 @@ use crate::{Carrier, DropReason, Ecn, Event, Output, PathId, Transmit};
 
 /// The pending outputs of a state machine, in order.
 ///
-/// Of a packet of generated media, only the header is stored; it is encoded when the packet is taken, into a single
-/// reused buffer. The buffers of whole datagrams are reused, too, so there is no allocation per packet.
+/// Of a packet of generated media, only the header is stored. The header is encoded into a single buffer when the
+/// packet is taken. Other datagrams are stored in buffers of their own. All buffers are reused, so there is no
+/// allocation per packet.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Outbox {
     items: VecDeque<(Option<PathId>, Item)>,

@@ -25,12 +25,13 @@ pub enum Payload {
 #[derive(Debug)]
 pub(crate) struct PayloadQueue {
     bytes: VecDeque<u8>,
-    /// The packets in `bytes`. For a stream, its parts: the bytes of a part were queued within `GRAIN` and are sent in
-    /// the same way, on one path or on two paths.
+    /// The packets in `bytes`, or the parts of a stream. The bytes of a part were queued within `GRAIN`, and are all
+    /// sent on one path or all on two paths.
     pieces: VecDeque<Piece>,
     /// Set if packets are sent with a sub-flow number in addition to their sending time.
     subflow: Option<Subflow>,
-    /// Maximum queueing time of another program's packets. A stream may queue what is sent within this time.
+    /// Maximum queueing time of another program's packets. For a stream, the queue accepts about
+    /// as many bytes as the rate allows in this time.
     patience: Span,
     /// Number of packets that were dropped since the last call of `take_expired`, because they waited too long or the
     /// queue was full.

@@ -27,7 +27,7 @@ pub(super) struct PlayoutMeter {
     playout: Box<dyn PlayoutBuffer>,
     /// For each of the session's packets in the buffer: when its service is complete, and its size.
     waiting: VecDeque<(Instant<ReceiverClock>, Size)>,
-    /// Time of the last report; of the first packet, if there was no report yet.
+    /// Time of the last report, or of the first packet if there was no report yet.
     since: Option<Instant<ReceiverClock>>,
     arrived: Size,
     served: Size,

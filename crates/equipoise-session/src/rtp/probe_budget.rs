@@ -2,7 +2,7 @@ use equipoise::units::{Instant, Rate, SenderClock, Size, Span};
 
 /// Limits how much probe data is sent per second.
 ///
-/// The rate of a probe is higher than the rate that reports have proved, so a session limits the probes of its
+/// A probe is sent faster than the rate at which packets provably arrived, so a session limits the probes of its
 /// controller. Our choice: per second, probes may use an initial window plus half of the data that the session's rate
 /// allows. An initial window may be sent even on an unknown path (RFC 6928, Sec. 2).
 #[derive(Debug, Default)]

@@ -90,8 +90,8 @@ pub(crate) struct Arrivals {
     count: Option<u32>,
     /// Number of packets sent since the start that have not arrived.
     lost: u64,
-    /// The largest value of `lost` so far. This many losses were added to `news`. If one of these packets arrives late,
-    /// `lost` decreases, and the next loss is not added.
+    /// The largest value of `lost` so far. Losses are added to `news` only if `lost` exceeds this value, because `lost`
+    /// decreases when a packet arrives late.
     most: u64,
     /// The receiver's counter of discarded packets.
     discarded: u32,
@@ -179,20 +179,21 @@ impl Arrivals {
     }
 }
 
-/// Returns the receiver's count of packets that arrived. Our reading: if there is no receipt, the count is the highest
-/// sequence number minus the number of lost packets, and `None` before the first packet. This counts duplicates, and
-/// losses before the first packet, as arrivals (RFC 3550, App. A.3).
+/// Returns the receiver's count of packets that arrived. Our reading: without a receipt, the count is the highest
+/// sequence number minus the number of lost packets, and `None` before the first packet. Duplicates then count as
+/// arrivals, and so do packets lost before the first arrival (RFC 3550, App. A.3).
 fn count(block: &ReportBlock, receipt: Option<&Receipt>) -> Option<u32> {
     let by_numbers = block.extended_highest.wrapping_sub(block.cumulative_lost.cast_unsigned());
     // Before the first packet arrives, the receiver has no sequence number to report.
     receipt.map(|receipt| receipt.arrived).or((block.extended_highest > 0).then_some(by_numbers))
 }
 
-/// Returns the number of packets sent before a request that have not arrived. `block` is the first report block with a
-/// highest sequence number. The result is the number of packets after it, plus the reported number of lost packets.
+/// Returns the number of packets sent before a request that have not arrived: the packets after the highest sequence
+/// number in `block`, plus the lost packets in `block`. `block` is the first report block with a highest sequence
+/// number.
 fn missing(departed: Departed, block: &ReportBlock) -> u32 {
     let behind = (departed.next_sequence as u32).wrapping_sub(block.extended_highest).wrapping_sub(1);
-    // If the highest number was sent after the request, its packet overtook the request.
+    // The difference is negative if a packet that was sent after the request overtook the request.
     let behind = if behind.cast_signed() > 0 { behind } else { 0 };
     behind.saturating_add(block.cumulative_lost.max(0).cast_unsigned())
 }

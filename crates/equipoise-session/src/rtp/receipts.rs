@@ -1,7 +1,7 @@
 //! Checks that reports come from the receiver of the media: each request asks for the sending time of one random
 //! packet.
 //!
-//! A nonce alone only proves that the peer read the request. A peer that receives requests but no media could still
+//! A returned nonce only proves that the peer read the request. A peer that receives requests but no media could still
 //! claim that all media arrives. A sender that skips sequence numbers could also reveal such a peer, but other
 //! receivers would count the skipped numbers as losses.
 
@@ -83,12 +83,12 @@ impl Receipts {
         self.stamps.keep(sequence, sent);
     }
 
-    /// Returns a receipt request. `next` is the number of the next packet to be sent. `before` has the numbers of the
-    /// next packet at the last two requests, the older first.
+    /// Returns a receipt request. `next` is the number of the next packet to be sent. `before` contains the values that
+    /// `next` had at the last two requests, the older first.
     ///
-    /// The queried packet is chosen from those sent between these two requests: it has arrived by now or is lost, and
-    /// the last report includes its loss. If more than half of the remembered packets were sent since the last request,
-    /// the queried packet is chosen from the older half of the remembered packets.
+    /// The queried packet is chosen from those sent between these two requests. Such a packet has arrived by now or is
+    /// lost, and the last report includes its loss. If more than half of the remembered packets were sent since the
+    /// last request, the queried packet is chosen from the older half of the remembered packets.
     pub(crate) fn ask(&mut self, before: (u32, u32), next: u32) -> Asked {
         let half = u32::from(Stamps::KEPT / 2);
         let oldest = next.wrapping_sub(u32::from(Stamps::KEPT) - 1);
@@ -173,8 +173,8 @@ mod tests {
         assert_eq!(receipts.read(&asked, &wrong, 0.0), Err(Contradiction));
     }
 
-    /// If it fails, a session whose media was stopped never restarts, because every request queries one of the last
-    /// packets, which are lost.
+    /// If it fails, requests query old packets while no media is sent. If those packets were lost, stopped media never
+    /// restarts.
     #[test]
     fn where_nothing_has_left_since_nothing_is_doubted() {
         let mut receipts = receipts(1);

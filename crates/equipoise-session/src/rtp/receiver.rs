@@ -28,7 +28,7 @@ pub struct ReceiverConfig {
     pub ssrc: u32,
     /// Canonical name for SDES; at most [`StreamConfig::MAX_CNAME`](super::StreamConfig::MAX_CNAME) bytes.
     pub cname: String,
-    /// The sender's synchronisation source, as agreed beforehand; packets from any other source are foreign.
+    /// The sender's synchronisation source, as agreed beforehand; packets from any other source are ignored.
     pub sender_ssrc: u32,
     /// How the sender's and the receiver's clocks relate.
     pub clocks: Clocks,
@@ -60,10 +60,10 @@ impl ReceiverConfig {
 /// The receiving end of a session. It measures one-way delay and loss, and answers each request with a report.
 ///
 /// Source: Waki 2013, Sec. 5.1. A report covers the packets received so far that were sent at the sender's current
-/// rate. That rate took effect when the previous report reached the sender. The receiver estimates this time as `t +
-/// 2d`. Here t, which the request contains, is the time at which the previous request was sent, and d is the one-way
-/// delay of that previous request (Eq. 13) or, if that request was lost, of the present request (Eq. 14). With
-/// [`Clocks::Apart`], there is no estimate: the report covers the packets sent after the time in the request.
+/// rate. This rate took effect when the previous report reached the sender. The receiver estimates that time as `t +
+/// 2d`. The request contains t, the time at which the previous request was sent. The one-way delay d is that of the
+/// previous request (Eq. 13) or, if that was lost, of the present request (Eq. 14). With [`Clocks::Apart`], the
+/// receiver estimates nothing, and the report covers the packets sent after the time that the request contains.
 pub struct Receiver {
     config: ReceiverConfig,
     timeline: Timeline,
@@ -217,7 +217,7 @@ impl Receiver {
     fn release_held(&mut self, now: Instant<ReceiverClock>) {
         while self.held.front().is_some_and(|(at, ..)| *at <= now) {
             let Some((at, sequence, datagram)) = self.held.pop_front() else { return };
-            // The packet was parsed without error when it arrived.
+            // Parsing cannot fail, because the packet was already parsed when it arrived.
             let Ok(RtpPacket { payload, .. }) = RtpPacket::parse(&datagram) else { continue };
             if let Err(reason) =
                 self.reorder.play(at, self.config.payload, Came { sequence, payload, datagram: &datagram })
@@ -410,7 +410,7 @@ impl Endpoint for Receiver {
         let missing = self.missing.as_ref().filter(|_| goodbye.is_none()).and_then(MissingPackets::due);
         let wanted = [self.key_frames.due(), missing].into_iter().flatten().min();
         let at = [self.compound.due(), report, self.reorder.due(), goodbye, served, wanted].into_iter().flatten().min();
-        // Everything that was due at `handled` is done, so the wake-up time is later.
+        // Everything that was due by the time `handled` is done, so the wake-up time is later.
         let at = at.filter(|_| !self.ended)?.max(self.handled + Span::from_nanos(1));
         Some(Wake { at, reason: WakeReason::Report })
     }

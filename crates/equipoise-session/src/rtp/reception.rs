@@ -15,7 +15,7 @@ pub enum Clocks {
     /// The relation of the clocks is known, so reports contain one-way delays.
     Known(ClockMap),
     /// The relation of the clocks is unknown. In reports, a delay is the arrival time on the receiver's clock, minus
-    /// the sending time on the sender's clock, minus an origin.
+    /// the sending time on the sender's clock, minus an origin that the report contains.
     Apart,
 }
 
@@ -113,8 +113,8 @@ pub(crate) struct Answer {
 /// Which packets an answer covers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Cut {
-    /// Packets sent after the rate of the interval took effect. The receiver estimates this time from the one-way delay
-    /// (Waki 2013, Eq. 13, 14).
+    /// Packets sent after the sender's current rate took effect. The receiver estimates when this was from the one-way
+    /// delay (Waki 2013, Eq. 13, 14).
     ByWay,
     /// Packets sent after the time that the request states. The sender chooses this time, because only the sender knows
     /// when its rate took effect.
@@ -207,8 +207,8 @@ impl Reception {
     ) -> Result<Option<Answer>, DropReason> {
         if let Some(last) = &self.last_sr {
             if last.ntp == report.ntp {
-                // Two sender reports may have the same time if the second contains no request for feedback. If it
-                // contains a request, it is a duplicate, which must not be answered again.
+                // A request with the time of the last sender report is a duplicate, which must not be answered again. A
+                // sender report without a request may have the time of the last one.
                 return if report.extension.is_empty() { Ok(None) } else { Err(DropReason::Duplicate) };
             }
             if timed.sent < last.sent {
@@ -261,8 +261,8 @@ impl Reception {
         (self.delays.summary_after(cut), self.delays.least_after(cut))
     }
 
-    /// Returns a report block for a regular report. This does not reset the count of losses since the last answer,
-    /// which the next answer needs.
+    /// Returns a report block for a regular report. The count of losses since the last answer is not reset, because the
+    /// next answer needs it.
     pub(crate) fn regular_block(&self, sender_ssrc: u32, now: Instant<ReceiverClock>) -> ReportBlock {
         let loss = self.tracker.clone().map(|mut tracker| tracker.report());
         self.block(sender_ssrc, now, loss)

@@ -60,8 +60,8 @@ pub(crate) struct ReorderBuffer {
     /// The next sequence number to deliver. `None` at the start: the first packet that arrives need not be the first
     /// that was sent.
     next: Option<u64>,
-    /// Packets that arrived although a packet with a lower number is missing, by number: arrival time and payload. The
-    /// payload is `None` if it was delivered on arrival; then the entry only records that the packet is not missing.
+    /// Arrival time and payload of the packets after a missing packet, by sequence number. The payload is `None` if it
+    /// was delivered on arrival; then the entry only records that the packet is not missing.
     early: BTreeMap<u64, (Instant<ReceiverClock>, Option<Vec<u8>>)>,
     /// Total size of the entries of `early`, in bytes.
     held: usize,
@@ -92,8 +92,8 @@ impl ReorderBuffer {
         }
     }
 
-    /// Processes a media packet, in a session with payload of this kind. A packet of a further source is delivered on
-    /// arrival: it has its own order, so missing packets of the session's main source do not delay it.
+    /// Processes a media packet. `kind` is the session's kind of payload. A packet of a further source is delivered on
+    /// arrival, so missing packets of the session's main source do not delay it.
     ///
     /// # Errors
     /// [`DropReason::Late`] if a packet with a higher number was already delivered, or if the packet is a duplicate.

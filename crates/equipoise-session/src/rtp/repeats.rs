@@ -18,9 +18,9 @@ pub struct Repeating {
 }
 
 impl Default for Repeating {
-    /// Stores at most 256 kB, for 500 ms. Our choice: 500 ms is longer than a receiver waits, and 256 kB are 500 ms of
-    /// media at 4 Mbit/s. Retransmits at most an eighth of the data sent for the first time: higher losses are
-    /// congestion, which retransmissions would increase.
+    /// Stores at most 256 KiB, for 500 ms. Our choice: 500 ms is longer than a receiver waits, and 256 KiB are about
+    /// 500 ms of media at 4 Mbit/s. Retransmits at most an eighth of the data sent for the first time: higher losses
+    /// are congestion, which retransmissions would increase.
     fn default() -> Self {
         Self { most: 256 << 10, age: Span::from_millis(500), share: 0.125 }
     }
@@ -31,8 +31,8 @@ const TIMES: u8 = 3;
 /// Minimum time between two transmissions of the same packet. Our choice: a request that the network duplicated should
 /// not cause a second retransmission.
 const APART: Span = Span::from_millis(10);
-/// Maximum number of bytes that may be retransmitted after a time without losses. Our choice: enough for a burst of
-/// about 20 lost packets of 1000 bytes.
+/// Initial and maximum value of `credit`, in bytes. Our choice: enough for a burst of about 20 lost packets of 1000
+/// bytes.
 const SAVED: f64 = 20_000.0;
 /// The recent packets of a sender, and which of them must be retransmitted.
 #[derive(Debug)]
@@ -102,7 +102,7 @@ impl RepeatQueue {
         }
     }
 
-    /// Removes the oldest requests, up to the first one for a packet that, at `now`, is still stored and not too old.
+    /// Removes the oldest requests, until the oldest is for a packet that is still stored and, at `now`, not too old.
     pub(crate) fn expire(&mut self, now: Instant<SenderClock>) {
         while let Some(sequence) = self.wanted.front().copied() {
             let age = self.config.age;
@@ -113,7 +113,7 @@ impl RepeatQueue {
         }
     }
 
-    /// Whether a packet must be retransmitted and the limit allows it.
+    /// Whether a packet must be retransmitted and `credit` allows it.
     pub(crate) fn is_ready(&self) -> bool {
         !self.wanted.is_empty() && self.credit > 0.0
     }

@@ -48,7 +48,8 @@ pub struct SenderConfig {
     /// between regular RTCP compounds (RFC 3550).
     pub seed: u64,
     /// Maximum time for which payload is queued. Packets of another program that have waited longer are dropped, the
-    /// oldest first. Of a stream, at most as much is queued as the rate sends in this time, or 4 kB if that is more.
+    /// oldest first. The queue of a stream has room for the data that the rate sends in this time, but at least for
+    /// 4 KiB.
     pub patience: Span,
     /// Whether the circuit breakers of RFC 8083, Sec. 4 are enabled. Disable them only if no other traffic can suffer:
     /// in a simulator, or on a private link.
@@ -60,9 +61,9 @@ pub struct SenderConfig {
     pub ecn: Ecn,
     /// The pauses of generated media, in order of time.
     pub pauses: Vec<Pause>,
-    /// How the receiver sends per-packet reports; `None` if it sends none. If it sends them, the controller uses them
-    /// instead of the answers to requests, unless it needs [`Needs::PLAYOUT`]. The answers to requests still prove the
-    /// delivery rate.
+    /// How the receiver sends per-packet reports; `None` if it sends none. The controller uses these reports instead of
+    /// the answers to requests, unless the controller needs [`Needs::PLAYOUT`]. The answers still prove the delivery
+    /// rate.
     pub reporting: Option<Reporting>,
     /// How the sender answers requests for missing packets; `None` if it ignores such requests. Generated media is
     /// never retransmitted.
@@ -129,11 +130,11 @@ impl SenderConfig {
 /// In addition to the paper: unless the controller has a fixed rate or must act exactly as in its paper, the rate is at
 /// most twice the delivery rate that reports prove. The circuit breakers of RFC 8083, Sec. 4 can stop the media
 /// ([`Event::CircuitBroken`]). Requests then continue, but the time between them doubles with each unanswered request,
-/// up to eight report intervals. After three answers, media restarts at the lowest rate. Unless missing reports were
-/// the cause of the stop, a pause must also have passed.
+/// up to eight report intervals. After three answers, media restarts at the lowest rate. If media stopped for a reason
+/// other than missing reports, a pause must also have passed.
 ///
-/// Except with [`Delays::Agreed`], a request contains the time at which the last report was applied, if this is later
-/// than the previous request. So the receiver need not estimate when the new rate took effect.
+/// Except with [`Delays::Agreed`], if a report was applied after the previous request, the request contains the time at
+/// which the last report was applied. So the receiver need not estimate when the new rate took effect.
 pub struct Sender {
     packetiser: Packetiser,
     payload: Payload,
@@ -410,7 +411,7 @@ impl Sender {
         self.send(now).unwrap_or(Size::ZERO)
     }
 
-    /// Applies the trip of a circuit breaker, if any.
+    /// Acts on the trip of a circuit breaker, if any.
     fn trips(&mut self, trip: Option<Trip>) {
         match trip {
             None => {}
@@ -423,7 +424,7 @@ impl Sender {
         }
     }
 
-    /// Restarts stopped media at the lowest rate, if enough requests were answered and the pause has passed.
+    /// Restarts stopped media at the lowest rate, if the circuit breakers allow it.
     fn begin_again_if_due(&mut self, now: Instant<SenderClock>) {
         if self.breakers.begins_again(now) {
             self.governor.begin_again();

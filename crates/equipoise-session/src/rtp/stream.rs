@@ -74,7 +74,7 @@ pub enum SessionError {
         /// The synchronisation source of both endpoints.
         found: u32,
     },
-    /// The interval of per-packet feedback is too long for any law, or so short that the feedback is too much traffic.
+    /// The interval of per-packet feedback is too long for a control law, or so short that it causes too much traffic.
     #[error("the interval of feedback by packet is {found}; it must be {min} to {max}")]
     FeedbackInterval {
         /// The configured interval.
@@ -90,8 +90,8 @@ pub enum SessionError {
         "feedback by packet is for media one way, over one path or over several with a law for each; this session has interval reports"
     )]
     ByPacket,
-    /// Packets with an application's payload, and packets in a session over several paths, have no transport-wide
-    /// number.
+    /// Transport-wide feedback was chosen, but packets with an application's payload, and packets in a session over
+    /// several paths, have no transport-wide number.
     #[error("transport-wide numbers are for generated payload over one path; feedback of RFC 8888 works with any")]
     TransportWide,
     /// The controller needs feedback that the session does not provide.
@@ -194,8 +194,8 @@ impl Counts {
 impl Packetiser {
     const LARGEST: Size = Size::from_bytes(65_535);
 
-    /// Creates a stream. Its first sequence number and timestamp are chosen with `random` (RFC 3550, Sec. 5.1). Its
-    /// packets carry a sub-flow number or a transport-wide number if `like` contains one, whatever its value.
+    /// Creates a stream. Its first sequence number and timestamp are chosen with `random` (RFC 3550, Sec. 5.1). `like`
+    /// determines which additional numbers the packets carry; its values have no effect.
     pub(crate) fn new(config: StreamConfig, like: Numbers, random: &mut impl Rng) -> Result<Self, SessionError> {
         let Numbers { subflow, transport } = like;
         let send_time = Some(NtpTime::from_bits(0));
@@ -302,7 +302,7 @@ impl Packetiser {
         let is_audio = fragment.is_some_and(|it| it.medium == Medium::Audio);
         let header = RtpHeader {
             marker: fragment.is_some_and(|it| it.is_last),
-            // Audio has the neighbouring payload type, which does not collide with RTCP either.
+            // For audio, the lowest bit of the payload type is inverted. This type does not collide with RTCP either.
             payload_type: self.config.payload_type ^ u8::from(is_audio),
             send_time: Some(NtpTime::from_instant(now)),
             subflow: numbers.subflow,

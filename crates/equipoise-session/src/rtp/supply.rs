@@ -15,8 +15,8 @@ pub enum Supply {
     /// Unlimited media, sent as fast as the rate allows: load for measurements.
     #[default]
     Unlimited,
-    /// A finite content, of which each packet becomes available at a given time. The content of packets that are
-    /// reported as lost is sent again in new packets. The transmission is complete when all of the content has arrived.
+    /// A finite content. Each packet becomes available at a given time. If packets are reported as lost, their content
+    /// is sent again in new packets. The transmission is complete when all of the content has arrived.
     Content(Content),
     /// Frames of encoders whose target follows the rate. Lost packets are not sent again.
     Live(Box<LiveMedia>),
@@ -97,8 +97,8 @@ impl Stock {
         }
     }
 
-    /// If no packet is available now, returns the first time from `now` on at which a packet may be available. Returns
-    /// `None` if there is no such time, or if it depends on the loss of a packet.
+    /// If no packet is available at `now`, returns the next time at which one may be available. Returns `None` if there
+    /// is no such time, or if a packet becomes available only when another packet is lost.
     pub(super) fn next_at(&self, now: Instant<SenderClock>) -> Option<Instant<SenderClock>> {
         let at = match &self.kind {
             Kind::Unlimited => Some(self.start),

@@ -15,8 +15,8 @@ use equipoise::control::{Allowance, Controller, Feedback};
 use equipoise::measure::ClockMap;
 use equipoise::units::{Instant, Rate, SenderClock, Size, Span};
 
-/// A controller with a constant rate. At the rate in these tests, 100 packets of 1000 bytes are sent per second, until
-/// missing reports halve the rate.
+/// A controller with a constant rate: 100 packets of 1000 bytes per second in these tests. If reports are missing, the
+/// session halves the rate.
 #[derive(Debug)]
 struct Steady(Rate);
 
@@ -60,7 +60,7 @@ enum Kind {
 struct Dialogue<F> {
     sender: Sender,
     receiver: Receiver,
-    /// Returns the delays, in ms, of a datagram's copies; no delay if the datagram is lost.
+    /// Returns the delay, in ms, of each copy of a datagram; empty if the datagram is lost.
     path: F,
     /// Datagrams in flight: arrival time in ns, order of sending, whether the datagram goes to the receiver, bytes.
     in_flight: Vec<(u64, usize, bool, Vec<u8>)>,
@@ -184,9 +184,9 @@ fn transcript(until_ms: u64, path: impl FnMut(Kind) -> Vec<u64>, expected: &[&st
 
 #[test]
 fn every_request_is_answered_and_applied() {
-    // A packet is sent every 10 ms, and the one-way delay is 10 ms. A report covers packets sent more than 20 ms, twice
-    // the one-way delay, after the start of its interval. Report 0 covers those sent from 30 to 990 ms, and report 1
-    // those sent from 1030 to 1990 ms.
+    // A packet is sent every 10 ms, and the one-way delay is 10 ms. A report covers the packets sent more than 20 ms
+    // (twice the one-way delay) after its interval begins. The intervals begin at 0 and 1000 ms. So report 0 covers
+    // packets sent from 30 to 990 ms, and report 1 covers packets sent from 1030 to 1990 ms.
     transcript(
         2500,
         |_| vec![10],
@@ -203,8 +203,8 @@ fn every_request_is_answered_and_applied() {
 
 #[test]
 fn a_lost_report_leaves_the_cut_of_eq_13() {
-    // Request 1 takes 40 ms. Its interval began with request 0, which took 10 ms, so report 1 covers packets sent after
-    // 1020 ms. They include those sent from 2000 to 2020 ms, because these arrive before request 1.
+    // The interval of report 1 begins at 1000 ms with request 0, which takes 10 ms. So report 1 covers packets sent
+    // after 1020 ms. Request 1 takes 40 ms, so the last packet that arrives before it is sent at 2020 ms.
     transcript(
         2500,
         |kind| match kind {
@@ -224,8 +224,8 @@ fn a_lost_report_leaves_the_cut_of_eq_13() {
 
 #[test]
 fn a_lost_request_makes_the_cut_that_of_eq_14() {
-    // The delay of request 0 is not known, so the 40 ms of request 1 are used: the report covers packets sent after
-    // 1080 ms.
+    // The interval begins at 1000 ms. The delay of request 0 is not known, so twice the 40 ms of request 1 is used: the
+    // report covers packets sent after 1080 ms.
     transcript(
         2500,
         |kind| match kind {
@@ -245,7 +245,8 @@ fn a_lost_request_makes_the_cut_that_of_eq_14() {
 #[test]
 fn three_missing_reports_halve_skip_and_then_ask_about_the_lower_rate_alone() {
     // At 4000 ms three reports are missing. From then on packets are sent every 20 ms: at 4010 ms, 4030 ms and so on.
-    // The request at 5000 ms states the time 4000 ms, so its report covers packets sent after 4020 ms.
+    // The request at 5000 ms states that its interval begins at 4000 ms, so the report covers packets sent after
+    // 4020 ms.
     transcript(
         5500,
         |kind| match kind {
@@ -498,8 +499,7 @@ fn compounds_carry_the_names_and_disturb_no_interval() {
     let answers = dialogue.lines.iter().filter(|line| line.contains("answers with 97 packets")).count();
     assert_eq!(answers, 20, "{:?}", dialogue.lines);
     assert!(dialogue.ignored.is_empty());
-    // The BYE is also sent in a compound, with SR and SDES. The compound must be at most as long as the head that
-    // drivers support.
+    // The BYE is also sent in a compound, with SR and SDES. The compound must have at most `MAX_HEAD` bytes.
     dialogue.sender.handle(Instant::from_nanos(EPOCH + 20_600_000_000), Input::Stop);
     while let Some(output) = dialogue.sender.poll() {
         if let Output::Transmit { transmit, .. } = output {

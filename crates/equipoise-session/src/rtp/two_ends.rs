@@ -35,8 +35,8 @@ pub(super) struct Passing {
     pub(super) ecn: Ecn,
 }
 
-/// Returns a network that affects only media: `path` returns the delay, in ms, of each copy of the datagram with a
-/// given number. Requests and reports take 5 ms.
+/// Returns a network in which requests and reports take 5 ms. For a media datagram, `path` takes the datagram's number
+/// and whether the sender sent it, and returns the delay of each copy in ms.
 pub(super) fn media(mut path: impl FnMut(u64, bool) -> Vec<u64>) -> impl FnMut(&Passing) -> Vec<u64> {
     move |passing| {
         let ways = if passing.is_rtcp { vec![5] } else { path(passing.number, passing.from_sender) };

@@ -11,14 +11,13 @@ use equipoise::units::{Rate, Span};
 /// The profile-specific extension that makes a sender report a request for a delay report: 8 bytes, and 12 more if it
 /// requests a receipt.
 ///
-/// Source: Waki 2013, Sec. 5.1. The extension contains the time of the previous request. The rate was last decided when
-/// the report on that previous request arrived, and the present request asks for the statistics of packets sent since
-/// that decision.
+/// Source: Waki 2013, Sec. 5.1. The extension contains the time of the previous request. The sender decided its rate
+/// when the report on that request arrived. The new request asks for statistics of the packets sent since this
+/// decision.
 ///
-/// Our reading: packet analysers parse the data after the report blocks as a list of elements, each with a 16-bit type,
-/// a 16-bit length (including type and length), and content. If the extension were only a 64-bit time, they would take
-/// a part of the time for a length beyond the packet, and show the packet as malformed. So the extension has a type and
-/// a length, followed by the time in its short form.
+/// Our reading: packet analysers parse the data after the report blocks as a list of elements, each with a 16-bit type
+/// and a 16-bit length (of the whole element). They would show a plain 64-bit time as malformed. So the extension has a
+/// type and a length, followed by the middle 32 bits of the time.
 ///
 /// | bits | content |
 /// | --- | --- |
@@ -89,14 +88,13 @@ impl ReportRequest {
 ///
 /// | bits | content |
 /// | --- | --- |
-/// | 1 | 1; together with the count, this is a type that no other format uses |
-/// | 15 | count of samples, saturating |
+/// | 16 | `0x8000` plus the number of samples (at most `0x7FFF`): a type that no other format uses |
 /// | 16 | 12, the length |
 /// | 32 | mean one-way delay, signed, in 2⁻²⁴ s: ±128 s in steps of 0.06 µs |
 /// | 32 | variance in s², IEEE 754 binary32 |
 ///
-/// If there are too few samples, the three fields are a count of zero, `0x8000_0000` and `0x7FC0_0000`. The last SR
-/// field of the report block identifies the request.
+/// If there are too few samples, their number is 0, the mean is `0x8000_0000`, and the variance is `0x7FC0_0000`. The
+/// last SR field of the report block identifies the request.
 ///
 /// The next element is present if the relation of the clocks is unknown:
 ///
@@ -105,7 +103,7 @@ impl ReportRequest {
 /// | 16 | `0x8002`, a type that no other format uses |
 /// | 16 | 16, the length |
 /// | 64 | origin, signed, in ns: subtracted from every delay |
-/// | 32 | minimum delay of the interval, minus the origin, encoded as the mean; `0x8000_0000` for none |
+/// | 32 | minimum delay of the interval, minus the origin, encoded like the mean; `0x8000_0000` for none |
 ///
 /// The next element is present if the receiver has a playout buffer:
 ///
@@ -126,8 +124,8 @@ impl ReportRequest {
 /// | 16 | 8, the length |
 /// | 32 | rate of the bottleneck in bit/s, IEEE 754 binary32 |
 ///
-/// The next element is present if ECN-capable packets arrived (RFC 3168). Of the counters of RFC 6679, Sec. 5.2, it has
-/// the ECN-CE counter, and the sum of this counter and the two ECT counters:
+/// The next element is present if ECN-capable packets arrived (RFC 3168). It has the sum of the ECT(0), ECT(1) and
+/// ECN-CE counters of RFC 6679, Sec. 5.2, and the ECN-CE counter alone:
 ///
 /// | bits | content |
 /// | --- | --- |
@@ -258,8 +256,8 @@ impl DelayReport {
     ///
     /// # Errors
     /// [`WireError::Truncated`] if the extension is too short; [`WireError::Extension`] if it has another format or a
-    /// rate is invalid; [`WireError::Statistics`] if the variance is negative or not finite, if only the mean is
-    /// missing, or if there are statistics of fewer than two samples.
+    /// rate is invalid; [`WireError::Statistics`] if the mean or the variance is invalid, or is stated for fewer than
+    /// two samples.
     pub fn parse(extension: &[u8]) -> Result<Self, WireError> {
         let refused = WireError::Extension { extension: "delay report", found: extension.len(), need: 12 };
         let mut reader = Reader::new(extension, 0);

@@ -67,7 +67,7 @@ impl<'a> KeyFrameFeedback<'a> {
     ///
     /// # Errors
     /// [`WireError`] if the packet is too short, if a picture loss indication is too long, or if a full intra request
-    /// ends within an entry. Offsets count from the packet's first byte.
+    /// ends within an entry. Byte offsets count from the packet's first byte.
     pub fn of(packet: &RtcpPacket<'a>) -> Option<Result<Self, WireError>> {
         match *packet {
             RtcpPacket::Other { packet_type: PAYLOAD_FEEDBACK, count: PICTURE_LOSS_FORMAT, body } => {

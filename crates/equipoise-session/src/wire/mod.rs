@@ -24,7 +24,7 @@ pub use joint::JointExtension;
 pub use ntp::NtpTime;
 pub use receipt::{Receipt, ReceiptRequest};
 
-/// Whether a datagram on a port that RTP and RTCP share is RTCP.
+/// Whether a datagram is RTCP, if RTP and RTCP share a port.
 ///
 /// Source: RFC 5761, Sec. 4. A datagram is RTCP if its second byte is between 192 and 223.
 pub fn is_rtcp(datagram: &[u8]) -> bool {

@@ -11,10 +11,10 @@ use super::reader::Reader;
 ///
 /// | bits | content |
 /// | --- | --- |
-/// | 16 | `0x8005`, a type that no other element of a request has |
+/// | 16 | `0x8005`, the type |
 /// | 16 | 12, the length |
 /// | 32 | nonce, drawn at random for this request |
-/// | 32 | number of the queried packet, counted per path if there are several; lower 16 bits: sequence number |
+/// | 32 | number of the queried packet on its path; the lower 16 bits are the sequence number |
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ReceiptRequest {
     /// A random number that is chosen for this request, so that only a peer that saw the request can answer it.
@@ -27,7 +27,7 @@ pub struct ReceiptRequest {
 ///
 /// | bits | content |
 /// | --- | --- |
-/// | 16 | `0x8006`, a type that no other element after the first has |
+/// | 16 | `0x8006`, the type |
 /// | 16 | 20, the length |
 /// | 32 | the request's nonce |
 /// | 32 | packets that have arrived since the session began, each counted once; wraps |

@@ -54,9 +54,9 @@ pub struct Stamp {
 /// retransmission, a further element contains the original number and, if it differs, the original source.
 ///
 /// # Errors
-/// [`WireError`] if `packet` is not an RTP packet, or if no element can be added to its header extension: the extension
-/// has a profile other than those of RFC 8285, its list of elements ends before the extension does, it already uses the
-/// identifier of an element to be added, or it would be too long. After an error, nothing is appended.
+/// [`WireError`] if `packet` is not an RTP packet, or if no element can be added to its header extension: its profile
+/// is not one of RFC 8285, its elements do not fill it, it already uses the identifier of an element to be added,
+/// or it would be too long. After an error, nothing is appended.
 pub fn stamp(packet: &[u8], stamp: Stamp, out: &mut Vec<u8>) -> Result<(), WireError> {
     let Stamp { ssrc, number, time, subflow, is_repetition } = stamp;
     let parts = Parts::of(packet)?;
@@ -82,8 +82,8 @@ pub fn stamp(packet: &[u8], stamp: Stamp, out: &mut Vec<u8>) -> Result<(), WireE
     out.extend_from_slice(&profile);
     out.extend_from_slice(&words.to_be_bytes());
     out.extend_from_slice(data);
-    // If the packet had an empty extension, the padding is put before our elements. This shows that there was an
-    // extension.
+    // If the packet had an empty extension, the padding is put before our elements. By this order, `unstamp` knows that
+    // there was an extension.
     let was_empty = parts.extension.is_some() && data.is_empty();
     out.extend_from_slice(if was_empty { own.padding() } else { &[] });
     out.extend_from_slice(own.bytes());
@@ -237,13 +237,14 @@ mod tests {
 
     #[test]
     fn other_elements_of_either_form_stay() {
-        // The extensions are: an empty one of the one-byte form; an empty one of the two-byte form; one of the one-byte
-        // form with an element with ID 1 (an audio level) and padding; one of the two-byte form with an element of five
-        // bytes with ID 3, an empty element with ID 4, and padding.
         let extensions: [&[u8]; 4] = [
+            // One-byte form, empty.
             &[0xBE, 0xDE, 0, 0],
+            // Two-byte form, empty.
             &[0x10, 0x00, 0, 0],
+            // One-byte form: an element with ID 1 (an audio level), and padding.
             &[0xBE, 0xDE, 0, 1, 0x10, 0x55, 0, 0],
+            // Two-byte form: an element of five bytes with ID 3, an empty element with ID 4, and padding.
             &[0x10, 0x00, 0, 3, 3, 5, 1, 2, 3, 4, 5, 4, 0, 0, 0, 0],
         ];
         for extension in extensions {

@@ -281,8 +281,7 @@ impl<'a> SenderReport<'a> {
         self.blocks.chunks_exact(BLOCK_LEN).filter_map(ReportBlock::parse)
     }
 
-    /// Returns a receiver report with the report blocks of this report and with `extension`, which is a part of this
-    /// report's extension.
+    /// Returns a receiver report with this report's blocks, and with `extension` in place of this report's extension.
     pub const fn reception(&self, extension: &'a [u8]) -> ReceiverReport<'a> {
         ReceiverReport { ssrc: self.ssrc, blocks: self.blocks, extension }
     }
@@ -402,8 +401,8 @@ pub fn encode_goodbye(ssrc: u32, out: &mut Vec<u8>) {
 /// Number of bytes in an MPRTCP packet before the contained packet.
 pub(crate) const SUBFLOW_HEAD: usize = 16;
 
-/// Appends an MPRTCP packet of the reporter `ssrc` about sub-flow `id` of the media of `media_ssrc`. `write` appends
-/// the contained RTCP packet, which has at most 1020 bytes.
+/// Appends an MPRTCP packet of the reporter `ssrc` about sub-flow `id` of the media of `media_ssrc`. `write` must
+/// append one RTCP packet of at most 1020 bytes.
 pub fn encode_subflow(ssrc: u32, media_ssrc: u32, id: u16, out: &mut Vec<u8>, write: impl FnOnce(&mut Vec<u8>)) {
     packet(SUBFLOWS, 0, out, |out| {
         out.extend_from_slice(&ssrc.to_be_bytes());

@@ -58,8 +58,7 @@ const ONE_BYTE_ELEMENTS: u16 = 0xBEDE;
 /// Profile of a header extension whose elements have two-byte heads. The profile's lowest four bits, which may have any
 /// value, are zero here (RFC 8285, Sec. 4.3).
 const TWO_BYTE_ELEMENTS: u16 = 0x1000;
-/// First byte after the head of the extension element with a packet's sub-flow and its number in that sub-flow: type 0,
-/// length 4 bytes.
+/// In the element with a packet's sub-flow, the first byte after the head: type 0, length 4 bytes.
 const SUBFLOW_HEAD: u8 = 0x04;
 /// In the one-byte form, element identifier after which no further element is read (RFC 8285, Sec. 4.2).
 const STOP: u8 = 15;
@@ -73,9 +72,9 @@ impl RtpHeader {
     /// Extension element identifier of the packet's sub-flow and its number in that sub-flow.
     pub const SUBFLOW_EXTENSION_ID: u8 = 13;
 
-    /// Extension element identifier of the original number of another program's packet, which the session carries under
-    /// a number of the session. The element contains, in this order: the original number; if the packet is a
-    /// retransmission, a byte of value 1; if the original source is not the session's source, the original source.
+    /// Extension element identifier of the original number of another program's packet. A session that carries the
+    /// packet replaces this number by its own. The element contains, in this order: the original number; if the packet
+    /// is a retransmission, a byte of value 1; if the original source is not the session's source, the original source.
     pub const RELAYED_EXTENSION_ID: u8 = 12;
 
     /// Extension element identifier of the transport-wide sequence number. Other programs negotiate the identifier by
@@ -171,7 +170,8 @@ pub(super) struct Elements<'a> {
     data: &'a [u8],
 }
 
-/// The original number and source of another program's packet, which the session carries under a number of the session.
+/// The original number and source of another program's packet. A session that carries the packet replaces both by its
+/// own.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Relayed {
     pub(super) number: u16,
@@ -191,7 +191,7 @@ pub(super) enum Form {
 }
 
 impl<'a> Elements<'a> {
-    /// Returns the elements of a header extension; `None` if the profile is not one of RFC 8285, so that `data` is not
+    /// Returns the elements of a header extension; `None` if the profile is not one of RFC 8285. Then `data` is not
     /// a list of elements.
     pub(super) fn of(profile: u16, data: &'a [u8]) -> Option<Self> {
         let form = match profile {
@@ -206,8 +206,8 @@ impl<'a> Elements<'a> {
         self.form
     }
 
-    /// Whether the elements fill the extension up to its end. Only in this case would a parser find a further element
-    /// after them.
+    /// Whether the elements fill the extension up to its end. Otherwise, a parser would not find an element that is
+    /// appended.
     pub(super) fn are_whole(&self) -> bool {
         let mut rest = self.clone();
         while rest.next().is_some() {}
@@ -290,7 +290,8 @@ pub(super) struct OwnElements {
 
 impl OwnElements {
     /// Maximum length in bytes: sub-flow, sending time, and original number and source of a retransmission, each with a
-    /// two-byte head. A transport-wide number never occurs together with an original number.
+    /// two-byte head. The transport-wide number is not included, because it never occurs together with an original
+    /// number.
     const MOST: usize = 26;
 
     pub(super) fn new(form: Form, time: Option<NtpTime>, subflow: Option<Subflow>, relayed: Option<Relayed>) -> Self {
@@ -350,7 +351,7 @@ impl OwnElements {
     }
 
     /// Returns the length in bytes, including the padding. If there are elements, there is at least one byte of
-    /// padding: padding before the elements shows that the original packet had an empty extension.
+    /// padding. If the original packet had an empty extension, the padding is put before the elements to show this.
     pub(super) const fn padded_len(&self) -> usize {
         if self.length == 0 { 0 } else { self.length.saturating_add(1).next_multiple_of(4) }
     }
@@ -389,7 +390,7 @@ mod tests {
             0x9A, 0x3C, 0x00, 0x80, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00,
         ];
         assert_eq!(encoded(&header, &[]), bytes);
-        // This is the same packet, with number 0x0102 in sub-flow 3.
+        // The packet above, but with number 0x0102 in sub-flow 3.
         let header = RtpHeader { subflow: Some(Subflow { id: 3, sequence: 0x0102 }), ..header };
         let (fixed, time) = (&bytes[..12], &bytes[16..25]);
         let expected = [fixed, &[0xBE, 0xDE, 0, 4, 0xD4, 0x04, 0, 3, 1, 2], time, &[0]].concat();

@@ -5,8 +5,8 @@ use std::path::Path;
 
 use crate::samples;
 
-/// Returns the bytes of the book's example `name`: the lines of a code block after `# NAME`, without the comments after
-/// `#`.
+/// Returns the bytes of the book's example `name`. The example begins after the line `# NAME` of a code block, and ends
+/// at an empty line or at the end of the block. In each line, `#` begins a comment.
 fn example(name: &str) -> Vec<u8> {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/src/wire.md");
     let page = fs::read_to_string(&path).expect("the book has a chapter on wire formats");

@@ -1,5 +1,5 @@
-//! Compares per-packet feedback with two other implementations: with recorded packets of the first (pion), and with the
-//! second (rtc-rtcp) in both directions.
+//! Tests per-packet feedback against two other implementations. The packets of pion are stored here. The implementation
+//! rtc-rtcp reads our packets, and we read its packets.
 
 use equipoise::units::{Instant, ReceiverClock, Span};
 use equipoise_session::Ecn;
@@ -62,7 +62,8 @@ fn bytes(hex: &str) -> Vec<u8> {
     digits.chunks_exact(2).map(|pair| pair[0] << 4 | pair[1]).collect()
 }
 
-/// Returns the arrival time that an offset in 1/1024 s means, as in RFC 8888, including the two special offsets.
+/// Returns the arrival time for an offset of RFC 8888, in units of 1/1024 s before [`MADE`]. Offset 0x1FFE means more
+/// than 8189/1024 s, and 0x1FFF means an unknown time.
 fn by_offset(offset: u16) -> ArrivalTime {
     let ago = |offset: u16| MADE - Span::from_nanos(i64::from(offset) * 1_000_000_000 / 1024);
     match offset {
@@ -103,8 +104,8 @@ fn congestion_feedback_of_pion_is_read_and_written_alike() {
 
 /// The three packets are of type `TransportLayerCC`. The first has a run of three received packets, a run of 20 lost
 /// packets, and one received packet; the second has a vector of two-bit symbols with deltas of both sizes; the third
-/// has a vector of one-bit symbols and a run. The first two have the padding bit set for padding that is shorter than a
-/// 32-bit word.
+/// has a vector of one-bit symbols and a run. In the first two, the padding bit is set, although the padding is shorter
+/// than a 32-bit word.
 #[test]
 fn transport_feedback_of_pion_is_read_and_written_alike() {
     let mut lost_in_between = [1281, 1281, 1536].map(by_ticks).map(Some).to_vec();
@@ -138,7 +139,7 @@ fn transport_feedback_of_pion_is_read_and_written_alike() {
             theirs[0] &= !0x20;
             theirs[length - padding..].fill(0);
         }
-        // Our encoding of the first packet needs one chunk less: it has two vectors of one-bit symbols.
+        // Our encoding of the first packet has two vectors of one-bit symbols instead of three runs.
         assert!(ours == theirs || ours.len() < length, "{ours:02X?} for {theirs:02X?}");
     }
 }

@@ -82,8 +82,8 @@ fn extensions() -> impl Strategy<Value = Vec<u8>> {
 }
 
 /// A pattern for BYE reasons that end at a 32-bit boundary. For other reasons, and without a reason, the other
-/// implementation sets the padding bit for padding that is shorter than a word, although RFC 3550, Sec. 6.6 requires
-/// null bytes without the padding bit. We reject such packets.
+/// implementation sets the padding bit for padding that is shorter than a 32-bit word. RFC 3550, Sec. 6.6 requires null
+/// bytes without the padding bit, so we reject such packets.
 const REASON: &str = "[a-z ]{3}([a-z ]{4}){0,14}";
 
 proptest! {

@@ -27,8 +27,8 @@ impl Lot {
     /// Merges the runs, so that the packets are in time order. Packets with the same time are in the order of their
     /// runs.
     ///
-    /// Neighbouring runs are merged in pairs until one run is left. A general sort, which must find the runs, takes
-    /// four times as long.
+    /// Neighbouring runs are merged in pairs until one run is left. A general sort takes four times as long, because it
+    /// must first find the runs.
     pub(super) fn merge_runs(&mut self) {
         while self.runs.len() > 1 {
             self.merged.clear();

@@ -1,4 +1,5 @@
-//! The order in which links are computed, and how far their arrivals are known ahead of the sessions' time.
+//! Computes the order in which links are advanced. Also computes the time before which all arrivals at a link or a
+//! session are known, if all packets that sessions send before a given time are known.
 
 use equipoise::units::Span;
 
@@ -82,9 +83,9 @@ impl Network {
     }
 
     /// For networks with cycles of links: computes the time before which all arrivals at each link are known. The next
-    /// packet that leaves a link is already queued there or will still arrive there, and takes at least the link's
-    /// minimum delay. The times are computed as shortest paths, because advancing them step by step would gain only the
-    /// cycle's delay per round, which may be 1 ns.
+    /// packet that leaves a link already waits at the link or has not arrived yet. It takes at least the link's
+    /// minimum delay. The times are computed as shortest paths. If instead each round advanced the times of the
+    /// previous round, it would gain only the delay of a cycle, which may be 1 ns.
     pub(super) fn all_known(&self, known: &mut Vec<Time>) {
         known.clear();
         known.resize(self.links.len(), Time::MAX);
@@ -95,8 +96,8 @@ impl Network {
     }
 
     /// Sets the value of each link to the minimum over its feeders, and repeats this until nothing changes. Sessions
-    /// have the value `sessions`. The value of a feeding link is passed through `over`. Without cycles of links, one
-    /// pass in the order of the links is enough.
+    /// have the value `sessions`. For a feeding link, `over` computes a value from the link's index and its current
+    /// value. Without cycles of links, one pass in the order of the links is enough.
     fn lower<T: Ord + Copy>(&self, values: &mut [T], sessions: T, over: impl Fn(usize, T) -> T) {
         for _ in 0..=self.links.len() {
             let mut changed = false;
@@ -111,9 +112,10 @@ impl Network {
         }
     }
 
-    /// Returns the minimum over a link's feeders: `sessions` for sessions, and `of_link` for links. Streams do not
-    /// count, because no other packets affect when a stream sends. If only streams feed the link, the result is
-    /// `sessions`, because otherwise the link would be advanced to the end of time.
+    /// Returns the minimum of the values of a link's feeders. Sessions have the value `sessions`, and a feeding link
+    /// has the value that `of_link` returns. Streams do not count, because their sending times depend on no other
+    /// packets. If only streams feed the link, the result is `sessions`. Otherwise the link would be advanced without
+    /// limit.
     fn feeders_at<T: Ord + Copy>(&self, link: usize, sessions: T, of_link: impl Fn(usize) -> T) -> T {
         let Link { feeders, is_adrift, .. } = &self.links[link];
         let least = feeders.iter().filter_map(|feeder| match feeder.from {

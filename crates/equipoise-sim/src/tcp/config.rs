@@ -22,8 +22,8 @@ pub struct SenderConfig {
     pub recovery: LossRecovery,
     /// Whether the first two duplicate acknowledgements each allow a new segment (RFC 3042).
     pub limited_transmit: bool,
-    /// Whether the congestion window is reduced to its initial size after idleness (RFC 5681, Sec. 4.1). No effect on a
-    /// controller.
+    /// Whether the congestion window is reduced to its initial size after idleness (RFC 5681, Sec. 4.1). No effect if
+    /// the congestion control is a [`Law::Controller`](super::Law::Controller).
     pub idle_restart: bool,
     /// Whether the connection begins with a SYN and a SYN-ACK. Without them, the sender assumes an unlimited receive
     /// window until the first acknowledgement.

@@ -7,7 +7,7 @@ use equipoise::units::{Instant, SenderClock, Size};
 /// controller.
 ///
 /// If a segment is retransmitted, the new packet has its own number. The scoreboard determines whether a segment has
-/// arrived or is lost; the journal records this for the last packet that carried the segment.
+/// arrived or is lost. The journal stores this result for the last packet that carried the segment.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Journal {
     /// The last packet that carried each segment in flight, in the order of the segments.

@@ -7,10 +7,11 @@ use equipoise::units::{Instant, Rate, SenderClock, Size};
 ///
 /// A window law counts segments and acknowledgements as in the TCP standards. It leaves loss recovery to the TCP host,
 /// as in the papers on window laws, in ns-2 and in Linux. A controller gets reports about packets, as in any other
-/// session, and reacts to losses itself. The two variants are not equivalent: if an acknowledgement covers two
-/// segments, Reno as a window law increases its window once, but Reno in a
-/// [`Windowed`](equipoise::control::adapt::Windowed) controller increases it twice. Also, their recoveries end at
-/// different times.
+/// session, and reacts to losses itself.
+///
+/// The same law does not behave equally as both variants. If an acknowledgement covers two segments, Reno as a window
+/// law increases its window once, but Reno in a [`Windowed`](equipoise::control::adapt::Windowed) controller increases
+/// it twice. The two also end loss recovery at different times.
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum Law {
@@ -65,10 +66,10 @@ impl Law {
     }
 }
 
-/// The event that is passed to both kinds of congestion control, and the results of congestion control.
+/// The only event that is passed to both variants, and the values that the sender reads.
 impl Law {
-    /// Records that the retransmission timer expired. `in_flight` is the number of unacknowledged segments, at most the
-    /// window, and `under_way` the size of the data that is assumed to be on the path.
+    /// Records that the retransmission timer expired. `in_flight` is the number of unacknowledged segments, or the
+    /// window if the window is smaller. `under_way` is the size of the data that is assumed to be on the path.
     pub(super) fn on_timeout(&mut self, now: Instant<SenderClock>, in_flight: u64, under_way: Size) {
         match self {
             Self::Window(law) => law.on_timeout(now, in_flight),

@@ -1,13 +1,11 @@
-//! TCP hosts: TCP without the window law.
-//!
-//! Instead of a window law, a controller with per-packet feedback can be used ([`Law`]); its feedback is computed from
-//! acknowledgements.
+//! TCP hosts. The congestion control ([`Law`]) is a window law, or a controller with per-packet feedback. This feedback
+//! is computed from acknowledgements.
 //!
 //! A [`Sender`] and a [`Receiver`] are sans-IO state machines of a connection that carries data in one direction. Like
 //! the window laws, they count segments instead of bytes. The first segment has the number 0, and numbers never wrap
 //! around. Segments are full-sized, except for the last segment of a transfer and partial segments of written data. The
-//! size of a segment is that of an IPv4 packet (40 bytes of headers, and TCP's options). Its payload has a size, but no
-//! content.
+//! size of a segment is the size of its IPv4 packet, with 40 bytes of headers and TCP's options. Its payload has a
+//! size, but no content.
 //!
 //! Sources: loss recovery RFC 6582 (NewReno) or RFC 6675 (SACK), retransmission timer RFC 6298, limited transmit RFC
 //! 3042, acknowledgements RFC 5681, Sec. 4.2 and RFC 2018, restart after idleness RFC 5681, Sec. 4.1. Not implemented:

@@ -27,8 +27,9 @@ pub struct Receiver {
     delivered: Size,
     received: u64,
     duplicates: u64,
-    /// The acknowledgement that the endpoint will send next, and the acknowledgement that it is sending.
+    /// The acknowledgement that the endpoint will send next.
     pub(super) answer: Option<Encoded>,
+    /// The acknowledgement that the endpoint is sending.
     pub(super) encoded: Encoded,
 }
 
@@ -145,7 +146,7 @@ impl Receiver {
         self.held.get(place).filter(|held| held.first <= number).map(|_| place)
     }
 
-    /// Adds segment `number`, which was received after a gap for the first time, to the ranges in `held`.
+    /// Adds segment `number`, which is new and after a gap, to the ranges in `held`.
     fn hold(&mut self, number: u64) {
         let place = self.held.partition_point(|held| held.end < number);
         match self.held.get_mut(place) {

@@ -20,9 +20,9 @@ pub(super) struct Scoreboard {
     sacked: u64,
     lost: u64,
     /// Number of segments that are marked as lost, are not selectively acknowledged, and were not retransmitted since
-    /// the last start of a recovery or timeout.
+    /// the last timeout or start of a recovery.
     unrepaired: u64,
-    /// Number of segments that were retransmitted since the last start of a recovery or timeout, and are not
+    /// Number of segments that were retransmitted since the last timeout or start of a recovery, and are not
     /// selectively acknowledged.
     resent: u64,
     /// The ranges in the last selective acknowledgement.
@@ -46,7 +46,7 @@ struct Sent {
     at: Time,
     sacked: bool,
     lost: bool,
-    /// Whether the segment was retransmitted after the last start of a recovery or timeout.
+    /// Whether the segment was retransmitted after the last timeout or start of a recovery.
     resent: bool,
     /// Whether the segment was sent more than once, so that an acknowledgement does not determine its round-trip time
     /// (Karn 1987).
@@ -117,8 +117,8 @@ impl Scoreboard {
         (sent.at, sent.resent, sent.ambiguous) = (at, true, true);
     }
 
-    /// Records a retransmission of segment `number` by rule 4 of `NextSeg`, which does not update `HighRxt` (RFC 6675,
-    /// Sec. 4).
+    /// Records a retransmission of segment `number` as the last segment (RFC 6675, Sec. 4, `NextSeg`, rule 4). The
+    /// segment does not count as retransmitted: this rule does not update `HighRxt`.
     pub(super) fn push_rescue(&mut self, number: u64, at: Time) {
         if let Some(sent) = Self::sent(&mut self.flight, self.first, number) {
             (sent.at, sent.ambiguous) = (at, true);
@@ -161,7 +161,8 @@ impl Scoreboard {
         let next = self.next();
         let blocks = SackBlocks::new(blocks.iter().map(|(begin, end)| (begin, end.min(next))));
         for (begin, end) in blocks.iter() {
-            // If the range was already in the last acknowledgement, only its new segments, at its end, are visited.
+            // If the last acknowledgement had a range with the same start, only the segments after that range are
+            // visited.
             let known = self.told.iter().find(|(first, _)| *first == begin).map_or(begin, |(_, end)| end.max(begin));
             for number in known.max(self.first)..end {
                 let place = (number - self.first) as usize;
@@ -264,8 +265,8 @@ impl Scoreboard {
         self.seek()
     }
 
-    /// Number of the first segment that was neither selectively acknowledged nor retransmitted, if it is below the
-    /// highest selectively acknowledged segment (RFC 6675, Sec. 4, `NextSeg`, rule 3).
+    /// Number of the first segment that was neither selectively acknowledged nor retransmitted in this recovery, if it
+    /// is below the highest selectively acknowledged segment (RFC 6675, Sec. 4, `NextSeg`, rule 3).
     pub(super) fn next_below_highest(&mut self) -> Option<u64> {
         let highest = self.highest_sacked[0]?;
         self.seek().filter(|&number| number < highest)
@@ -280,7 +281,7 @@ impl Scoreboard {
         self.flight.get(place).filter(|sent| !sent.resent).map(|_| self.first + place as u64)
     }
 
-    /// Number of the first segment that was neither selectively acknowledged nor retransmitted.
+    /// Number of the first segment that was neither selectively acknowledged nor retransmitted in this recovery.
     fn seek(&mut self) -> Option<u64> {
         loop {
             let sent = self.flight.get((self.looked_at - self.first) as usize)?;

@@ -25,27 +25,27 @@ pub struct Sender {
     application: Application,
     phase: Phase,
     board: Scoreboard,
-    /// Number of consecutive duplicate acknowledgements, which NewReno uses instead of SACK. A partial acknowledgement
-    /// reduces this number.
+    /// Number of duplicate acknowledgements since the last acknowledgement of new segments, for NewReno. In a recovery,
+    /// a partial acknowledgement only reduces this number.
     duplicates: u64,
     /// Whether the first lost segment may be sent although the window is full.
     pressing: bool,
-    /// The number of the next new segment at the last start of a recovery or timeout. Until an acknowledgement exceeds
+    /// The number of the next new segment at the last timeout or start of a recovery. Until an acknowledgement exceeds
     /// this number, duplicate acknowledgements start no fast retransmit, because unnecessary retransmissions may have
     /// caused them (RFC 6582, Sec. 3.2, steps 2 and 4).
     recover: Option<u64>,
     /// Whether the retransmission timer has expired since new segments were last acknowledged.
     timed_out: bool,
-    /// No retransmission by rule 4 of `NextSeg` until an acknowledgement exceeds this number (RFC 6675, Sec. 4,
-    /// `RescueRxt`).
+    /// Until an acknowledgement exceeds this number, the last segment is not retransmitted again (`RescueRxt`; RFC
+    /// 6675, Sec. 4, `NextSeg`, rule 4).
     rescued: Option<u64>,
-    /// Whether the retransmission timer was already restarted in this recovery (RFC 6582, Sec. 4, the impatient
-    /// variant).
+    /// Whether a partial acknowledgement has restarted the retransmission timer in this recovery. Only the first does
+    /// (RFC 6582, Sec. 4, the impatient variant).
     restarted: bool,
     /// Whether the sender last stopped because of the congestion window, and not because of the receive window or a
     /// lack of data.
     window_limited: bool,
-    /// Whether pacing or the bandwidth measurement delayed the next segment at the last attempt to send.
+    /// Whether the next segment was delayed at the last attempt to send, by pacing or for the bandwidth measurement.
     paced: bool,
     /// When the controller's timer last fired.
     timer_served: Option<Time>,
@@ -233,7 +233,7 @@ impl Sender {
         own.into_iter().chain([law]).flatten().min()
     }
 
-    /// When the last data was acknowledged; `None` before, and for unlimited data that was not stopped.
+    /// When all data was acknowledged and no more data could follow; `None` before.
     pub const fn finished(&self) -> Option<Time> {
         self.finished
     }
@@ -315,9 +315,9 @@ impl Sender {
         match self.phase {
             Phase::Recovery { end } if self.board.first() < end => {
                 if self.config.recovery == LossRecovery::NewReno {
-                    // RFC 6582, Sec. 3.2, step 3: a partial acknowledgement. The inflated window is reduced by the
-                    // number of segments that the acknowledgement covers, less one. Our choice: the window never
-                    // becomes smaller than without inflation. Lost duplicate acknowledgements could cause this.
+                    // RFC 6582, Sec. 3.2, step 3: a partial acknowledgement of n segments reduces the inflated window
+                    // by n - 1 segments. Our choice: the window never becomes smaller than without inflation, even if
+                    // duplicate acknowledgements were lost.
                     self.duplicates = self.duplicates.saturating_sub(segments - 1);
                     self.board.mark_first_lost();
                     self.pressing = true;

@@ -30,7 +30,7 @@ pub struct SenderStats {
     pub recoveries: u64,
     /// Number of retransmission timeouts.
     pub timeouts: u64,
-    /// When the last data was acknowledged; `None` before, and for unlimited data that was not stopped.
+    /// When all data was acknowledged and no more data could follow; `None` before.
     pub finished: Option<Time>,
     /// The state of the window law.
     pub law: WindowSnapshot,

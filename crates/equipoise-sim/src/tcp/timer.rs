@@ -78,7 +78,7 @@ impl RoundTrips {
     /// Records the measured round-trip time of a segment that was sent only once.
     pub(super) fn push(&mut self, sample: Span) {
         let nanos = sample.as_nanos();
-        // RFC 6298, Sec. 2.2 and 2.3: alpha = 1/8, beta = 1/4.
+        // RFC 6298, Sec. 2.2 and 2.3: a new measurement has the weight 1/8 in the mean, and 1/4 in the variation.
         let (smoothed, variation) = match self.smoothed {
             None => (nanos, nanos / 2),
             Some(smoothed) => {

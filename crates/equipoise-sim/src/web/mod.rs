@@ -1,8 +1,8 @@
 //! Web traffic: web flows that are ON or OFF. For each fetch, a web flow opens a TCP connection (RFC 8868, Sec. 5.1).
 //!
-//! The simulator treats the traffic of all web flows as one [`Flow`](crate::Flow). Each connection is a path of this
-//! flow, so that per-flow queues separate the connections. The near host has the data and opens the connections. Each
-//! connection starts without knowledge of the path from earlier connections.
+//! The simulator treats the traffic of all web flows as one [`Flow`](crate::Flow). Each open connection uses its own
+//! path of this flow, so that per-flow queues separate the connections. The near host has the data and opens the
+//! connections. A connection uses no knowledge from earlier connections.
 
 mod far;
 mod near;
@@ -28,8 +28,8 @@ pub struct WebParts {
     /// Seed of the random numbers for the fetches.
     pub seed: u64,
     /// The TCP configuration of the near host, for each connection. The traffic begins at the time `start`, and no
-    /// fetch starts after the time `stop`. The field `supply` is ignored. Connections have a handshake; they neither
-    /// measure the bandwidth of their path nor get it from the simulator.
+    /// fetch starts after the time `stop`. Connections always have a handshake. The fields `supply`, `measurement` and
+    /// `bandwidth` are ignored.
     pub near: SenderConfig,
     /// The TCP configuration of the far host, for each connection.
     pub far: ReceiverConfig,
@@ -90,7 +90,8 @@ struct Request {
     size: Size,
 }
 
-/// The last fetch on each path. Both endpoints share this list, because the simulator's TCP carries only sizes.
+/// The last fetch on each path. Both endpoints share this list, because the simulator's TCP segments have no content
+/// and therefore cannot carry a request.
 #[derive(Clone, Debug, Default)]
 struct Requests(Arc<Mutex<Vec<Option<Request>>>>);
 

@@ -101,8 +101,8 @@ impl WebNear {
         let config = SenderConfig { start: now, supply: Supply::Transfer(size), ..self.host.clone() };
         let sender = (self.law)(self.opened).and_then(|law| Sender::new(config, law).ok());
         let (Some(mut sender), Some(free)) = (sender, self.connections.get_mut(place)) else { return false };
-        // The tag has only 16 bits. Bursts with the same tag are so far apart in time that their segments are never in
-        // flight together.
+        // The tag is the lower 16 bits of the burst's number. Bursts with the same tag are so far apart in time that
+        // their segments are never in flight together.
         let tag = burst as u16;
         self.requests.set(place, Request { tag, opened: now, size });
         sender.on_timer(now);

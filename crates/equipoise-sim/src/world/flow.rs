@@ -45,8 +45,8 @@ pub struct PathLinks {
     pub forward: Vec<LinkId>,
     /// Links for the packets of the far endpoint, in order; empty for a route without delay.
     pub backward: Vec<LinkId>,
-    /// Changes of the path that the near host is told, with their times: a network interface goes down or up. Packets
-    /// in flight still arrive.
+    /// Changes of the path's state, with their times: for example, a network interface goes down. The near host is told
+    /// each change. Packets in flight still arrive.
     pub changes: Vec<(Time, PathChange)>,
 }
 
@@ -117,8 +117,8 @@ impl World {
 
     /// Adds a session whose endpoints both send and receive media, such as [`Duplex`](equipoise_session::rtp::Duplex).
     /// The session consists of two flows, each with its own number: the flow with the media of the near endpoint, and
-    /// the flow with the media of the far endpoint. In the second flow, the far endpoint of the session is the near
-    /// side, which sends.
+    /// the flow with the media of the far endpoint. In the second flow, the sides are swapped: the far endpoint of the
+    /// session sends, so it is the near side.
     ///
     /// # Errors
     /// [`FlowError`] as for [`World::add_flow`].
@@ -152,8 +152,8 @@ impl World {
         far.downcast_ref()
     }
 
-    /// The receiving endpoint of a flow for mutation, if its type is `E`; used to take data that the endpoint stores
-    /// for the caller. If the endpoint has new output after this, the output is sent only at its next event.
+    /// Mutable access to the receiving endpoint of a flow, if its type is `E`. Used to take data that the endpoint
+    /// stores for the caller. Output that the caller's changes cause is sent only at the endpoint's next event.
     pub fn far_mut<E: 'static>(&mut self, flow: FlowId) -> Option<&mut E> {
         let far: &mut dyn Any = self.flows.get_mut(flow.0)?.as_mut()?.far.as_mut();
         far.downcast_mut()
@@ -242,8 +242,8 @@ impl World {
         if self.outgoing.is_empty() {
             return;
         }
-        // If a route has no links, a datagram is delivered at once, and the peer may send datagrams in this loop.
-        // Therefore each endpoint's datagrams are in their own list.
+        // If a route has no links, this loop delivers a datagram at once, and the peer may output datagrams during the
+        // loop. Therefore the loop takes its own list, and the peer fills a new list.
         let mut outgoing = std::mem::take(&mut self.outgoing);
         for (PathId(path), id) in outgoing.drain(..) {
             let path = usize::from(path);
@@ -265,7 +265,7 @@ impl World {
 
     fn set_timer(&mut self, flow: usize, side: Side, asked: Option<Time>) {
         let Some(Some(state)) = self.flows.get_mut(flow) else { return };
-        // An endpoint may request a wake-up time in the past; in this case it is called at the current time.
+        // If an endpoint requests a wake-up time in the past, it is called at the current time.
         let asked = asked.map(|at| at.max(self.now));
         if asked != std::mem::replace(&mut state.wakes[side as usize], asked) {
             self.events.set(state.timers[side as usize], asked);
@@ -282,8 +282,8 @@ impl World {
     }
 }
 
-/// The endpoint at `side` of a duplex session sends media in one flow and receives media in the other flow. Returns the
-/// flow for `half`, and the side of the endpoint in this flow.
+/// Each endpoint of a duplex session sends media in one flow and receives media in the other flow. Returns the flow in
+/// which the endpoint at `side` sends or receives (`half`), and the side of this endpoint in this flow.
 fn direction([there, back]: [usize; 2], side: Side, half: Half) -> (usize, Side) {
     match (side, half) {
         (Side::Near, Half::Sending) => (there, Side::Near),
@@ -301,7 +301,7 @@ fn path_id(place: usize) -> PathId {
 /// One step of an endpoint in simulated time: passes `input`, if any, to the endpoint, calls `take` with each of its
 /// outputs, and returns its next wake-up time.
 ///
-/// While it runs, a [`World`] calls its endpoints only by this function. The endpoint's clock is assumed to show the
+/// During a run, a [`World`] calls its endpoints only by this function. The endpoint's clock is assumed to show the
 /// simulation's time.
 pub fn turn<E: Endpoint + ?Sized>(
     end: &mut E,

@@ -21,8 +21,8 @@ use crate::packets::{PacketId, Packets};
 
 /// A stream without feedback, such as background traffic. Its packets have no content.
 ///
-/// A stream has the same events as the media of a session. No datagrams are created or parsed for its packets, because
-/// this would take most of the computing time of a simulated network.
+/// A stream has the same events as the media of a session. To save computing time, no datagrams are created or parsed
+/// for its packets.
 pub struct Stream {
     /// The source, which determines the times and the size of the packets.
     pub source: Source<SimClock>,
@@ -71,9 +71,8 @@ pub enum FlowError {
 
 /// A simulation: hosts, network links, and future events.
 ///
-/// Events drive the sessions. The network between the endpoints has no events: a session's packet takes a minimum time
-/// to reach its peer, so the network can be computed ahead by this time in one step (a conservative window, Nicol
-/// 1993).
+/// Events drive only the sessions. The network between the endpoints is computed in steps. A session's packet takes a
+/// minimum time to reach its peer, so one step can cover this time (a conservative window, Nicol 1993).
 #[derive(Default)]
 pub struct World {
     seed: u64,
@@ -81,8 +80,8 @@ pub struct World {
     /// One nanosecond after the time `until` of the current call of `run`.
     end: Time,
     running: bool,
-    /// If all packets that sessions send before a time t are known, all arrivals at sessions before t plus this span
-    /// are known; `None` if there are no sessions.
+    /// If the network knows all packets that sessions send before a time t, it can compute all arrivals at sessions
+    /// before the time t + `look_ahead`. `None` if there are no sessions.
     look_ahead: Option<Span>,
     network: Network,
     /// The state of each flow. `None` for a stream, and for the second flow of a duplex session, which directly follows
@@ -227,8 +226,8 @@ impl World {
     /// session acts only if it receives a packet that is still in the network.
     fn advance(&mut self, next: Time, observer: &mut impl Observer) {
         let window = self.network.known() + self.look_ahead.unwrap_or(WINDOW).min(WINDOW);
-        // Until the next packet in the network is processed, no packet arrives at a session, so no session sends a
-        // packet.
+        // Before `next`, a session sends only after it has received a packet. Therefore no session sends before the
+        // next packet in the network is processed.
         let to = self.network.next_known().unwrap_or(next).max(window).min(next);
         self.advance_to(to, observer);
     }

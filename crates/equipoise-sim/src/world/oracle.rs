@@ -104,11 +104,11 @@ impl World {
         route.map(|routes| routes[Side::Near as usize]).ok_or(FlowError::UnknownFlow { flow: flow.0 })
     }
 
-    /// Sets the time up to which the network may be computed (the horizon): the end of the run, or the next time at
-    /// which an oracle reads the counters of links, if that is earlier.
+    /// Sets the time up to which the network may be computed (the horizon): the end of the run or the next time at
+    /// which an oracle reads the counters of links, whichever is earlier.
     ///
-    /// The packets that waited because of the old horizon are processed at once. Otherwise the network could be
-    /// computed beyond the time at which such a packet arrives at a session, and the answer would come too late.
+    /// Then processes the packets that waited at the old horizon. Otherwise the network could be computed beyond the
+    /// time at which such a packet arrives at a session, and the session's answer would come too late.
     pub(super) fn set_horizon(&mut self, observer: &mut impl Observer) {
         let looks = self.oracles.iter().filter_map(|oracle| match oracle {
             // An endpoint sends no report request before its timer is due.
@@ -143,8 +143,8 @@ impl World {
         if !bandwidth.config.told.take_discarded() {
             return;
         }
-        // The links may be computed ahead of the sessions. The links' counters can be read only at the end of the
-        // computed period.
+        // The network may be computed beyond the current time. The links' counters can be read only at the end of the
+        // computed period, so the measurement restarts there.
         (bandwidth.since, bandwidth.next) = (None, self.network.known().max(self.now));
         self.events.set(bandwidth.event, Some(bandwidth.next));
         self.set_horizon(observer);

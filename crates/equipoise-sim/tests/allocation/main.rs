@@ -1,4 +1,5 @@
-//! Tests that a simulation allocates no memory for packets after its queues have once been full, and does not grow.
+//! Tests that a simulation whose queues have once been full allocates no memory for packets, and that its memory use
+//! does not grow.
 
 mod laws;
 mod sessions;
@@ -80,9 +81,8 @@ struct Dumbbell {
 
 impl Dumbbell {
     /// For two seconds, background traffic floods the bottleneck, so that all buffers reach their maximum size. After
-    /// this, the traffic overloads the bottleneck slightly, so that packets are dropped: if a drop leaked memory, the
-    /// test would detect it. Many drops must occur after the warm-up, because leaked packets at first use the spare
-    /// capacity of the buffers, without an allocation.
+    /// this, media and background traffic overload the bottleneck slightly, so that packets are dropped. A memory leak
+    /// in a drop is detected only after many drops, because leaked packets first use the spare capacity of the buffers.
     fn new() -> Self {
         let mut world = World::new();
         let access = [(); 3].map(|()| add_link(&mut world, mbps(1000), 1000));
@@ -123,8 +123,8 @@ impl Dumbbell {
     }
 }
 
-/// Each RTCP packet has its own buffer in the session that writes the packet. If the test fails, there are other
-/// allocations, or memory use grows.
+/// A session allocates one buffer for each RTCP packet that it writes. If the test fails, the simulation allocates more
+/// than these buffers, or its memory use grows.
 #[test]
 fn a_warm_world_allocates_for_reports_alone_and_does_not_grow() {
     let mut dumbbell = Dumbbell::new();
@@ -163,7 +163,8 @@ fn warm_connections_under_controllers_allocate_nothing_for_a_packet() {
 
 const SEGMENT: Size = Size::from_bytes(1500);
 
-/// Runs TCP connections over one bottleneck until all buffers are full, and then for 100 s more without allocations.
+/// Runs TCP connections over one bottleneck for 20 s, until all buffers have their maximum size. Then checks that
+/// nothing is allocated in the next 100 s.
 fn nothing_is_allocated<const N: usize>(connections: [(LossRecovery, tcp::Law); N]) {
     let mut world = World::new();
     let (there, back) = (add_link(&mut world, mbps(10), 50), add_link(&mut world, mbps(10), 1000));

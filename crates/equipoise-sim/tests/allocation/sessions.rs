@@ -47,7 +47,7 @@ fn media_packets_are_sent_and_received_without_allocation() {
     }
     let during = ALLOCATIONS.get() - before;
     assert!(received > 11_900, "{received}");
-    // In the six seconds, the sender sends at most three compound RTCP packets, and allocates one buffer for each.
+    // In the last six seconds, the sender sends at most three compound RTCP packets, and allocates one buffer for each.
     assert!(during <= 3, "{during} allocations for 6000 packets");
 }
 
@@ -64,8 +64,8 @@ fn so_are_those_of_paths_with_a_law_each_and_the_reports_on_their_packets() {
     over_two_paths(total, Some(Reporting { format: Format::CongestionFeedback, interval: Reporting::INTERVAL }));
 }
 
-/// A session of 8 Mbit/s in total over two paths. The receiver's reports about packets arrive at the sender without
-/// delay.
+/// A session of 8 Mbit/s in total over two paths. Packets take 5 ms to the receiver. The receiver's answer to a packet
+/// reaches the sender at the time at which the packet was sent.
 fn over_two_paths(total: multipath::Total, reporting: Option<Reporting>) {
     let stream = StreamConfig::new(1, 96, Size::from_bytes(1000), "a");
     let base = SenderConfig::new(stream, Span::from_secs(3600), Instant::ZERO, 1);
@@ -109,7 +109,7 @@ fn over_two_paths(total: multipath::Total, reporting: Option<Reporting>) {
     assert!(during <= 3, "{during} allocations for 6000 packets");
 }
 
-/// The TCP state that the flow pair sees after all data was sent and acknowledged.
+/// The state of a TCP connection after all data was sent and acknowledged.
 fn tcp_state(acknowledged: u64) -> TcpState {
     let (window, segment, header) = (Size::from_bytes(14_600), Size::from_bytes(1460), Size::from_bytes(40));
     TcpState { acknowledged, unsent: 0, window, segment, header, reductions: 0 }

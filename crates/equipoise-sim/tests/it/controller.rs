@@ -56,9 +56,10 @@ fn controller(controller: impl Controller + 'static) -> BoxedController {
     Box::new(controller)
 }
 
-/// Without delayed acknowledgements, each acknowledgement covers one segment, so Reno's steps are the same for a window
-/// law and for a controller. Only the recovery differs: TCP's recovery ends when all data that was in flight at its
-/// start is acknowledged, a controller's recovery ends when a packet that was sent after its start is acknowledged.
+/// Without delayed acknowledgements, each acknowledgement covers one segment, so Reno takes the same steps as a window
+/// law and as a controller. Only the end of a recovery differs. TCP's recovery ends when all data that was in flight
+/// when it started is acknowledged. A controller's recovery ends when a packet that was sent after the start of the
+/// recovery is acknowledged.
 #[test]
 fn reno_as_a_controller_does_what_reno_does() {
     for recovery in [LossRecovery::NewReno, LossRecovery::Sack] {
@@ -71,8 +72,8 @@ fn reno_as_a_controller_does_what_reno_does() {
     }
 }
 
-/// AIMD in bytes: the window grows by one packet per round-trip time. After a loss, the window is reduced to two
-/// thirds, at most once for the data in flight.
+/// AIMD in bytes: the window grows by one packet per round-trip time. A loss reduces the window to two thirds. Further
+/// losses of packets that were sent before the reduction have no effect.
 #[derive(Debug)]
 struct ByteAimd {
     window: f64,
@@ -123,8 +124,8 @@ impl Controller for ByteAimd {
     }
 }
 
-/// 33 segments fit on the path and 40 into the queue. After a reduction to two thirds of this sum, the window still
-/// fills the path.
+/// 33 segments fit on the path and 40 into the queue, so a loss occurs at a window of 73 segments. Two thirds of this
+/// window still fill the path.
 #[test]
 fn a_controller_that_counts_bytes_fills_the_path() {
     for recovery in [LossRecovery::NewReno, LossRecovery::Sack] {
@@ -163,7 +164,7 @@ fn a_rate_law_of_delays_works_on_round_trips() {
 }
 
 /// RAP was designed for acknowledgements; the adapter combines acknowledgements into intervals. RAP sets no window, and
-/// halves its rate one round-trip time after a loss. By then, retransmissions have also been lost, so most of TCP's
+/// halves its rate only one round-trip time after a loss. Until then, retransmissions are also lost, so most of TCP's
 /// recoveries end in a timeout of 1 s.
 #[test]
 fn a_rate_law_of_losses_needs_no_delays_and_is_refused_without_the_adapter() {

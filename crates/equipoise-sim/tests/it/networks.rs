@@ -96,8 +96,7 @@ fn run(links: &[PipeConfig], guests: &[Guest], steps: u32) -> Option<(Vec<String
 proptest! {
     #![proptest_config(ProptestConfig { cases: 100, ..ProptestConfig::default() })]
 
-    /// The run also checks an assertion in the simulator: no session sends a packet in a period for which the network
-    /// has assumed that it already knows all packets of sessions.
+    /// The simulator also asserts that no session sends a packet in a period that the network has already computed.
     #[test]
     fn a_network_runs_the_same_in_one_go_and_in_many_steps(
         links in proptest::collection::vec(any_link(), 4),
@@ -143,7 +142,7 @@ fn a_ring_with_hardly_any_delay_takes_a_round_for_a_packet_and_not_for_a_nanosec
         }),
         ..PipeConfig::default()
     };
-    // Some packets are reordered to arrive earlier by the whole delay of the link, so they have no propagation delay.
+    // On the links of the cycle, 1 % of the packets skip the propagation delay of 5 ms.
     let links = [config(5, 5), config(5, 5), config(20, 0), config(20, 0)];
     let streams = [Guest::Stream(vec![0, 1]), Guest::Stream(vec![1, 0])];
     let beside = [&streams[..], &[Guest::Tcp(vec![2], vec![3]), Guest::Session(vec![2], vec![3])]].concat();

@@ -1,4 +1,5 @@
-//! Tests of a flow pair and TCP: the ADUs' order and completeness, and the flow pair's share of the link.
+//! Tests of a flow pair, which sends application data units (ADUs) alternately over TCP and RTP: the order and
+//! completeness of the ADUs, and the flow pair's share of the link.
 
 use equipoise::control::window::Reno;
 use equipoise::measure::ClockMap;
@@ -72,8 +73,8 @@ fn flow(parts: PairParts, there: LinkId, back: LinkId) -> Flow {
     Flow::new(near, far, vec![there], vec![back])
 }
 
-/// Without competing traffic, the flow pair finds TCP's rate, which is the rate of the link. The queue is larger than
-/// the TCP window, so no packet is dropped. Therefore no ADU may be missing on either transport.
+/// Without competing traffic, the flow pair must send at the rate of the link. The queue is so large that no packet is
+/// dropped, so no ADU may be missing.
 #[test]
 fn alone_it_runs_at_the_links_rate_and_loses_nothing() {
     let mut world = World::new();

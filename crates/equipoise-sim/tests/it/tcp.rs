@@ -105,9 +105,9 @@ fn segments_are_conserved() {
     }
 }
 
-/// The window at a loss is twice the bandwidth-delay product if the queue holds one product: after halving, the window
-/// still fills the link exactly. With almost no queue, the window is one product at a loss, and the utilisation is
-/// three quarters on average.
+/// If the queue holds one bandwidth-delay product (BDP), the window at a loss is two BDPs. After halving, the window
+/// still fills the link exactly. With almost no queue, the window at a loss is one BDP, and the mean utilisation is
+/// three quarters.
 #[test]
 fn a_queue_of_one_bandwidth_delay_product_fills_the_link_and_none_does_not() {
     for recovery in BOTH {
@@ -234,8 +234,8 @@ fn a_short_transfer_takes_the_round_trips_of_slow_start() {
     assert_eq!(far.delivered(), Size::from_bytes(100 * PAYLOAD));
 }
 
-/// If it fails, the oracle ignores timeouts: a measurement from before a timeout could at once end the slow start that
-/// follows the timeout.
+/// If it fails, the oracle does not restart its measurement after a timeout. An older measurement could at once end the
+/// slow start after the timeout.
 #[test]
 fn after_a_timeout_the_oracle_measures_for_a_whole_interval_before_it_tells() {
     let mut world = World::new();
@@ -270,8 +270,8 @@ fn after_a_timeout_the_oracle_measures_for_a_whole_interval_before_it_tells() {
         }
     }
     let took = back_at.expect("a result") - out.expect("a timeout");
-    // The times of the timeout and of the first result after it are measured in steps of 10 ms. The oracle's
-    // measurement restarts at the end of the period that is already computed, at the latest at the end of the step.
+    // The test reads the state every 10 ms. The oracle's measurement takes 420 ms, and restarts at most 10 ms after the
+    // timeout.
     assert!((0.41..0.49).contains(&took), "{took} s");
 }
 

@@ -139,7 +139,8 @@ fn going_ahead_changes_nothing() {
     assert_eq!(ahead.1, apart.1);
 }
 
-/// Compares the simulated delays with a recursion over the merged departure times of both sources.
+/// Compares the simulated delays with a recursion. For the packets of both sources, in order of departure, the
+/// recursion computes when each link becomes free.
 #[test]
 fn delays_over_three_links_are_those_of_the_recursion() {
     let sources = || {

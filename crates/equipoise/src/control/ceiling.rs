@@ -4,8 +4,8 @@ use crate::units::Rate;
 ///
 /// A path without cross traffic reveals its capacity only when the rate exceeds the capacity: at a lower rate the delay
 /// is constant, at a higher rate the delay grows without bound. The rate delivered while the path was full can be
-/// measured. Below this rate a law may take large steps, and near it small steps. Well above it the steps grow as long
-/// as there is no sign of congestion, because the capacity has then increased. This method is our own.
+/// measured. Below this rate a law may take large steps, and near it small steps. If there is no congestion well above
+/// it, the capacity has increased, so the steps grow. This method is our own.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Ceiling {
     full_bps: Option<f64>,
@@ -34,8 +34,8 @@ impl Ceiling {
     /// `delivered`.
     pub fn on_full(&mut self, delivered: Option<Rate>, sent_bps: f64) {
         let full = delivered.map_or(sent_bps, |rate| rate.as_bps_f64().min(sent_bps));
-        // The delivered rate is less than the capacity if the path was full only part of the time, or full of cross
-        // traffic. Therefore the ceiling falls by a limited share.
+        // If the path was full for only a part of the time, or carried cross traffic, the delivered rate is less than
+        // the capacity. Therefore `KEPT` limits the fall of the ceiling.
         let before = self.full_bps.unwrap_or(0.0);
         if !core::mem::replace(&mut self.is_known, true) {
             self.full_bps = Some(full.max(Self::KEPT * before));
@@ -68,8 +68,7 @@ impl Ceiling {
 mod tests {
     use super::*;
 
-    /// If it fails, a law fills the queue repeatedly, because it doubles its rate although this filled the queue
-    /// before.
+    /// If it fails, a law fills the queue repeatedly, because it doubles its rate beyond the known capacity.
     #[test]
     fn strides_end_below_the_rate_at_which_the_path_was_full_and_steps_lead_beyond() {
         let mut ceiling = Ceiling::default();

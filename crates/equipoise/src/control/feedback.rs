@@ -1,5 +1,5 @@
-//! The interface between a session and a control law: the law's input, the law's output, and the feedback that it
-//! needs.
+//! The interface between a session and a control law: the feedback to the law, the law's output, and what the law needs
+//! from the session.
 //!
 //! A [`Controller`] has two required methods: one processes [`Feedback`], the other returns the [`Allowance`]. The
 //! session first matches the feedback with the packets sent, so that a law can process receiver reports, transport-wide
@@ -16,8 +16,8 @@ use crate::units::{Instant, Rate, ReceiverClock, SenderClock, Size, Span};
 /// A controller never parses, queues, paces or logs. Whatever rate the controller allows, the session's circuit
 /// breakers can lower it (RFC 8083, Sec. 4). If [`is_held_to_proof`](Self::is_held_to_proof) is true, the session also
 /// sends at no more than twice the rate that provably arrived, and halves this limit repeatedly while no report
-/// arrives. The controller need not consider these limits. In an interval for which they lowered the rate by more than
-/// a tenth, the session sets [`IntervalSummary::app_limited`].
+/// arrives. The controller need not consider these limits. If they lowered the rate by more than a tenth in a report
+/// interval, the session sets [`IntervalSummary::app_limited`].
 pub trait Controller: Send + Sync + fmt::Debug {
     /// Processes feedback from the receiver, or the absence of feedback.
     fn on_feedback(&mut self, now: Instant<SenderClock>, feedback: &Feedback<'_>);
@@ -201,7 +201,7 @@ pub struct IntervalSummary {
     /// Share of the packets that were lost, 0 to 1.
     pub fraction_lost: Option<f64>,
     /// Share of packets with a congestion mark (RFC 3168) among the ECN-capable packets that arrived, 0 to 1; `None` if
-    /// no such packet arrived.
+    /// no ECN-capable packet arrived.
     pub fraction_marked: Option<f64>,
     /// Number of packets sent in the interval that the report covers, whether they arrived or not.
     pub packets: Option<u64>,
@@ -214,7 +214,7 @@ pub struct IntervalSummary {
     /// Whether the application sent less than the allowed rate, or the session's own limits lowered the rate by more
     /// than a tenth. If so, a short delay does not show that the path carries a higher rate.
     pub app_limited: bool,
-    /// Rates and number of packets at the sender and at the receiver's playout buffer.
+    /// Packet rates at the sender and the receiver, and the number of packets in the receiver's playout buffer.
     pub playout: Option<PlayoutSummary>,
 }
 
@@ -432,9 +432,9 @@ impl Needs {
     pub const INTERVALS: Self = Self(1);
     /// [`Feedback::Packets`], and calls of [`Controller::on_sent`].
     pub const PACKETS: Self = Self(1 << 1);
-    /// Packets sent in pairs, so that intervals include the bottleneck's rate.
+    /// Packets sent in pairs, so that interval summaries include the bottleneck's rate.
     pub const PACKET_PAIRS: Self = Self(1 << 2);
-    /// Intervals that include the state of the receiver's playout buffer.
+    /// Interval summaries that include the state of the receiver's playout buffer.
     pub const PLAYOUT: Self = Self(1 << 3);
     /// ECN-capable packets, and feedback that includes their marks.
     pub const ECN: Self = Self(1 << 4);
@@ -505,7 +505,8 @@ pub struct Snapshot {
     pub reason: Option<Reason>,
     /// The rate change computed by the law before any limit, in bit/s; `None` if it was not computed.
     pub law_step_bps: Option<f64>,
-    /// The coefficient of response b of attractor-perturbation (AP) control, in 1/(s·Mbit/s); `None` for other laws.
+    /// In attractor-perturbation (AP) control, the coefficient of response, called b, in 1/(s·Mbit/s); `None` for other
+    /// laws.
     pub response: Option<f64>,
 }
 
@@ -558,7 +559,7 @@ impl Mode {
 pub enum Reason {
     /// The step that the law computed was applied.
     Law,
-    /// A step up was limited to a share of the free capacity that the variance of the delay implies.
+    /// A step up was limited to half of the free capacity, which is estimated from the variance of the delay.
     HeadroomGuard,
     /// The step was limited, usually to doubling or halving the rate.
     StepGuard,

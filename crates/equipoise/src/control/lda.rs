@@ -33,7 +33,8 @@ pub enum Increase {
 /// The loss-delay based adjustment algorithm (LDA): an increase that shrinks near the bottleneck's rate, and a decrease
 /// in proportion to the loss.
 ///
-/// Source: Sisalem 1998, in the form of Tobe 1999, Fig. 2, with its lines A to C.
+/// Source: Sisalem 1998, in the form of Tobe 1999, Fig. 2. Its line A limits the rate to the bottleneck's rate, line B
+/// computes the increase, and line C limits the increase to that of TCP.
 ///
 /// | symbol | name | unit |
 /// | --- | --- | --- |
@@ -43,7 +44,7 @@ pub enum Increase {
 ///
 /// What the source leaves open is our choice: loss and round-trip time are means over the reports since the last
 /// adaptation point. `b` is the last reported value, but at most the upper rate limit. Before the first report, `b` is
-/// this limit. Without a round-trip time, line C is not applied. Three missing reports halve the rate.
+/// this limit. Without a round-trip time, line C does not limit the increase. Three missing reports halve the rate.
 #[derive(Clone, Debug)]
 pub struct Lda {
     config: LdaConfig,

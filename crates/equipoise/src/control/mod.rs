@@ -3,7 +3,7 @@
 //! This is the middle step of the loop: measure, control, pace. A *law* is an equation; a [`Controller`] feeds a law
 //! with [`Feedback`] and returns its [`Allowance`]. Neither parses, queues, paces or logs. `feedback.rs` is the
 //! interface between sessions and controllers. If a session has several paths, a [`scheduler::Scheduler`] decides how
-//! much to send on each. [`adapt`] converts feedback for controllers that need another kind than the session has.
+//! much to send on each. [`adapt`] converts a session's feedback to the kind that a controller needs.
 
 pub mod adapt;
 mod adaptation;

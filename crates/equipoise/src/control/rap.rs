@@ -5,13 +5,14 @@ use crate::units::{Instant, Rate, SenderClock, Size, Span};
 /// the rate.
 ///
 /// Source: Rejaie 1999, Sec. III: without loss, `IPG ← IPG C / (IPG + C)` once per smoothed round-trip time C, which
-/// adds `packet / C` to the rate. A loss doubles the inter-packet gap IPG. Further losses count as the same event until
-/// the effect of the new gap can show. RAP's fine-grain adaptation is left out.
+/// adds `packet / C` to the rate. A loss doubles the inter-packet gap IPG. Further losses are ignored until the new gap
+/// can have an effect. The paper's fine-grain adaptation is left out.
 ///
 /// What the source leaves open is our choice. Reports summarise the acknowledgements, so one step covers the time since
-/// the last report, counted in round trips. A report with loss is one event; another report with loss within a round
-/// trip belongs to the same event. The paper's RAP acts once per round trip, so this implementation reacts later if
-/// reports are further apart than that. Three consecutive report intervals without a report halve the rate.
+/// the last report, counted in round trips. A report with loss within a round trip of the last decrease does not reduce
+/// the rate again. The paper's RAP acts once per round trip. This implementation acts once per report, so it reacts
+/// later if reports are more than a round trip apart. Three consecutive report intervals without a report halve the
+/// rate.
 #[derive(Clone, Debug)]
 pub struct Rap {
     limits: RateLimits,

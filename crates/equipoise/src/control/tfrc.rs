@@ -55,7 +55,7 @@ impl Tfrc {
 
     /// Returns the loss event rate; `None` before the first loss event (RFC 5348, Sec. 5.4).
     fn loss_event_rate(&self) -> Option<f64> {
-        // The open interval counts only if this raises the allowed rate.
+        // The packets since the last loss event count as an interval only if this raises the mean interval.
         let interval = self.intervals.mean_longer()?;
         Some((1.0 / interval.max(1.0)).min(1.0))
     }

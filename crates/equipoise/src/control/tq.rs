@@ -15,7 +15,7 @@ use crate::units::{Instant, Rate, SenderClock, Size};
 /// | `k_v` | `gain` | 1, between 0 and 1 |
 /// | T | [`Traffic::interval_s`] | s |
 /// | x | [`Traffic::occupancy`] | packets |
-/// | f | `accumulation`, of [`TrafficAccumulation`] | packets |
+/// | f | `accumulation`, the packets in the network and the buffer by [`TrafficAccumulation`] | packets |
 /// | u | the result | packets/s |
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct TqLaw {
@@ -56,14 +56,13 @@ pub struct TqConfig {
 /// Source: Subramanya 2003, Sec. 3.
 ///
 /// What the source leaves open is our choice:
-/// - The new rate is `I_n + u`, where `I_n` is the rate at which packets entered in the interval. By Eq. 1 the next
-///   occupancy then differs from the desired one by `k_v e`. For a source that sent less than allowed, `I_n` is its
-///   actual rate.
+/// - The new rate is `I_n + u`. Here `I_n` is the rate at which packets entered in the interval, even if the source
+///   sent less than allowed, and u is the rate change of [`TqLaw`].
 /// - A positive change never lowers the rate, and does not raise it if the application did not use the current rate.
-/// - Several sources may share one buffer: the paper's x, u and `I_n` are vectors with a component for each source. A
-///   session's report counts its own packets only. The law is linear, so the changes of all sources add up to the
-///   change for their sum, with the sum of all `x_d`. A first-come, first-served buffer serves each source in
-///   proportion to its packets in the buffer, so the rates of the sources become proportional to their `x_d`.
+/// - Several sources may share one buffer. A session's report counts its own packets only. The law is linear, so the
+///   rate changes of all sources add up to that of a single source with the sum of their packets and of their desired
+///   occupancies. A first-come, first-served buffer serves each source in proportion to its packets in the buffer, so
+///   the rates of the sources become proportional to their desired occupancies.
 /// - The controller starts at the highest rate, like the paper's sources.
 /// - A report without a playout buffer, or with an interval of zero length, keeps the rate. Three missing reports halve
 ///   the rate, as with the other controllers.
@@ -149,8 +148,8 @@ impl Controller for Tq {
         self.limits.min()
     }
 
-    /// Returns `false`, because the controller starts at its highest rate. Reports on the receiver's playout buffer
-    /// limit the rate instead of proofs of arrival. No session without a playout buffer accepts this controller.
+    /// Returns `false`, because the controller starts at its highest rate, before any packet has provably arrived. The
+    /// reports on the receiver's playout buffer limit the rate. A session without such reports rejects this controller.
     fn is_held_to_proof(&self) -> bool {
         false
     }
@@ -248,8 +247,7 @@ mod tests {
     proptest! {
         /// Subramanya 2003, Eq. 1 and 5, with the symbols of [`TqLaw`]: for |k_v| < 1, disturbances of at most d and
         /// any first occupancy, the error after k intervals is at most `|k_v|^k |e(0)| + d / (1 - |k_v|)`. The
-        /// simulated plant is Eq. 1, which saturates at the buffer's size. The plant takes f, with the measured queue,
-        /// from the estimator.
+        /// simulated occupancy follows Eq. 1, limited to the buffer's size, with the accumulation f of the estimator.
         #[test]
         fn the_error_is_bounded_under_bounded_disturbance(
             gain in -0.99f64..0.99,

@@ -40,7 +40,7 @@ pub struct Traffic {
 /// change.
 ///
 /// Source: Subramanya 2003, Sec. 2: `f = x + q + (I_n - S_r) T` with the bottleneck's queue `q = (I_n - I_r) T`.
-/// Units: packets.
+/// [`Traffic`] explains the other symbols. Units: packets.
 ///
 /// Our interpretation: by this formula, q covers one interval only, so a queue of constant length is not detected. The
 /// sum of q over all intervals is the number of packets queued in the network. By Little's law this number is the
@@ -48,12 +48,11 @@ pub struct Traffic {
 /// [`accumulated`](Self::accumulated) computes q in this way. It detects a queue anywhere in the network, and rounding
 /// or packet loss cause no error.
 ///
-/// Our interpretation of the adaptive estimator (Subramanya 2003, Eq. 6): the paper shows its term in the error
-/// equation, but not how the term is updated. By Eq. 1 and 6 the error of the estimate is the part of the next
-/// occupancy that the estimate did not predict. The estimator adds a bias to q and moves the bias by `LEARNING` times
-/// that error after each interval, which is the gradient step for a bias. This removes any constant error of q, such as
-/// packets lost in the network. Without the bias, a constant disturbance d would leave an error of `d / (1 - k_v)`,
-/// where `k_v` is the gain of [`TqLaw`](crate::control::TqLaw) (Eq. 5).
+/// Our interpretation of the adaptive estimator (Subramanya 2003, Eq. 6), because the paper does not state how it
+/// learns: the estimator adds a bias to q. After each interval, the bias moves by `LEARNING` times the difference
+/// between the occupancy and its prediction (Eq. 1). This removes any constant error of q, such as packets lost in the
+/// network. Without the bias, a constant error d of q would leave an error of `d / (1 - k_v)` in the occupancy, where
+/// `k_v` is the gain of [`TqLaw`](crate::control::TqLaw) (Eq. 5).
 #[derive(Clone, Copy, Debug)]
 pub struct TrafficAccumulation(Queue);
 
@@ -76,8 +75,8 @@ enum Queue {
 }
 
 /// Share of the prediction error by which the bias of the adaptive estimator moves. The value is our choice: with
-/// intervals of 100 ms the bias adapts with a time constant of about a second. With a larger share, it would follow the
-/// rounding to whole packets.
+/// intervals of 100 ms the bias adapts with a time constant of about a second. With a larger share, rounding the
+/// occupancy to whole packets would disturb the bias.
 const LEARNING: f64 = 0.1;
 
 impl TrafficAccumulation {

@@ -1,8 +1,8 @@
 /// Remembers which 16-bit sequence numbers were received, among the last [`ReplayWindow::LENGTH`] (RFC 3711, Sec.
 /// 3.3.2).
 ///
-/// A query changes nothing: a packet that turns out to be forged is never [marked](Self::mark) and does not move the
-/// window.
+/// A query does not change the window, so a caller can [mark](Self::mark) a number after the packet was authenticated.
+/// Then a forged packet does not move the window.
 #[derive(Clone, Debug, Default)]
 pub struct ReplayWindow {
     highest: Option<u16>,
@@ -22,7 +22,7 @@ pub enum Novelty {
 }
 
 impl ReplayWindow {
-    /// Size of the window in numbers, the same as that of [`SequenceTracker`](super::SequenceTracker) on one path.
+    /// Size of the window in numbers.
     pub const LENGTH: u16 = 1024;
 
     /// Returns the state of a sequence number. A number that is less than half of the number space after the highest

@@ -5,13 +5,14 @@ use crate::units::{Instant, SenderClock, Span};
 
 /// Tracks the sequence numbers of one RTP source: wraps, reordering, duplicates, outages and loss.
 ///
-/// Source: RFC 3550, App. A.1 (cycles) and A.3 (loss), plus a window of the last [`SequenceTracker::WINDOW`] or
-/// [`SequenceTracker::PATHS_WINDOW`] numbers, to distinguish a duplicate from a late packet. RFC 3550 treats a jump of
-/// 3000 or more numbers, confirmed by the next packet, as a restart, because it has no other information. Here packets
-/// carry their departure time. On one path, a packet that left later has a higher number, however far ahead, so an
-/// outage of up to 65 534 packets is counted as loss. A longer outage shows in the sender's own numbers
-/// ([`SequenceTracker::align`]). Only a jump that no source could have made between the two departures is a restart.
-/// The tracker has no probation, because the session knows whether its peer's SSRC was negotiated.
+/// Source: RFC 3550, App. A.1 (cycles) and A.3 (loss). In addition, a window of the last [`SequenceTracker::WINDOW`] or
+/// [`SequenceTracker::PATHS_WINDOW`] numbers distinguishes a duplicate from a late packet.
+///
+/// RFC 3550 treats a jump of 3000 or more numbers, confirmed by the next packet, as a restart. Here packets carry their
+/// departure time, and on one path a packet that left later has a higher number. Therefore an outage of up to 65 534
+/// packets is counted as loss. A longer outage is found from the sender's 32-bit numbers
+/// ([`SequenceTracker::align`]). A jump is a restart only if no source could have sent so many packets in the time
+/// between the two departures. A new source is accepted with its first packet, without the probation of RFC 3550.
 #[derive(Clone, Debug)]
 pub struct SequenceTracker {
     /// `base` and `highest` are the lowest and the highest extended number since the start or the last restart.
@@ -19,11 +20,11 @@ pub struct SequenceTracker {
     highest: u64,
     /// The latest departure time of a packet that had the highest number at its arrival.
     newest: Instant<SenderClock>,
-    /// On several paths, a number lower than the highest by at most this is a late copy, even if its packet left after
-    /// the packet with the highest number, because the copy waited for another path. Zero on one path.
+    /// On several paths, a copy of a packet may wait for another path and leave after packets with higher numbers. A
+    /// number below the highest by at most this counts as such a copy, whatever its departure time. Zero on one path.
     copies: u64,
-    /// The sender's own number of a packet minus the extended number of this packet here, modulo 2³²; `None` before the
-    /// first such number.
+    /// The sender's 32-bit number of a packet minus the extended number of the same packet, modulo 2³²; `None` until
+    /// [`align`](Self::align) is called.
     ahead: Option<u64>,
     /// One bit for each recent number up to `highest`, set if the number was seen. The bit of the extended number n has
     /// the index n modulo the number of bits.
@@ -121,8 +122,8 @@ impl SequenceTracker {
         Arrival::New(extended)
     }
 
-    /// Applies `count`, the sender's own number of a recent packet; the lower 16 bits are the packet's sequence number.
-    /// An outage of 65 535 packets or more shows as a difference of whole cycles.
+    /// Applies `count`, the sender's 32-bit number of a recent packet. Its lower 16 bits are the packet's sequence
+    /// number. After an outage of 65 535 packets or more, its upper bits show how many cycles were missed.
     pub fn align(&mut self, count: u32) {
         let near = (count as u16).wrapping_sub(self.highest as u16).cast_signed();
         let here = self.highest.saturating_add_signed(i64::from(near));

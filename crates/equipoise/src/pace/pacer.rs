@@ -2,20 +2,21 @@ use crate::units::{Instant, Rate, Size, Span};
 
 /// Spaces packets evenly at a rate.
 ///
-/// After each departure the next packet is due `size / rate` after the time at which the last packet was *due*, so that
-/// a small delay does not slow the stream. If a packet leaves late by more than its own `size / rate`, and by more than
-/// [`Pacer::TOLERANCE`], a new schedule starts at its departure. The lost time is not recovered by a burst, because a
-/// delay-based controller would measure that burst as delay variance. Instead, gaps are an eighth shorter until the
-/// lost time, at most [`Pacer::DEBT`], is recovered. A packet that leaves early also starts a new schedule.
+/// After a packet of size `size`, the next packet is due `size / rate` later. This gap starts when the packet was due,
+/// not when it left, so that a small delay does not slow the stream. If a packet leaves late by more than its own
+/// `size / rate`, and by more than [`Pacer::TOLERANCE`], a new schedule starts at its departure. The lost time is not
+/// recovered by a burst, because a delay-based controller would measure the burst as delay variance. Instead, gaps are
+/// an eighth shorter until the lost time, at most [`Pacer::DEBT`], is recovered. A packet that leaves early also starts
+/// a new schedule.
 ///
-/// A higher rate can move a due time into the past. Therefore, at the first departure after a change of the rate, the
-/// tolerance is zero and lateness does not count as lost time.
+/// A higher rate can move a due time into the past. Such a packet is not really late. Therefore, at the first departure
+/// after a change of the rate, the tolerance is zero, and lateness does not count as lost time.
 #[derive(Clone, Debug)]
 pub struct Pacer<C> {
     rate: Rate,
     last: Option<Departure<C>>,
-    /// Time when the next packet is due, and the fraction of a nanosecond by which the exact due time is later, in the
-    /// unit of [`Departure::carry`]; `None` before the first packet and while the rate is zero.
+    /// Time when the next packet is due, and its [`Departure::carry`]; `None` before the first packet and while the
+    /// rate is zero.
     next: Option<(Instant<C>, u64)>,
     /// Time that was lost when schedules restarted, and that is not recovered yet.
     debt: Span,
@@ -44,9 +45,9 @@ pub enum Readiness<C> {
 }
 
 impl<C> Pacer<C> {
-    /// Lateness up to which the schedule is kept, even if it is more than one gap. Our choice: a host may wake once for
-    /// all packets of 200 µs, and threads wake about 50 µs late, or later on a busy machine. At 300 Mbit/s, a lateness
-    /// of 400 µs causes a burst of up to thirteen packets of 1200 bytes.
+    /// Up to this lateness, the schedule is kept even if the packet is more than one gap late. Our choice: a host may
+    /// send the packets of 200 µs after one wake-up, and threads wake about 50 µs late, or later on a busy machine. At
+    /// 300 Mbit/s, a lateness of 400 µs causes a burst of up to thirteen packets of 1200 bytes.
     pub const TOLERANCE: Span = Span::from_micros(400);
     /// Maximum lost time that is recovered. Our choice: a virtual machine is typically preempted for some milliseconds.
     /// After a longer outage, the rate from before the outage no longer applies.

@@ -49,8 +49,8 @@ pub enum UnitError {
     },
 }
 
-/// A kind of quantity: its units with their factors to the base unit. Messages show its name, an example and the listed
-/// units.
+/// A kind of quantity. `units` contains each unit with its factor to the base unit. Error messages show `name`,
+/// `example` and `listed`.
 #[derive(Clone, Copy)]
 pub(super) struct Kind {
     name: &'static str,
@@ -125,8 +125,8 @@ pub(super) const SPAN_UNITS: Units = (&[(1_000_000_000, "s"), (1_000_000, "ms"),
 pub(super) const RATE_UNITS: Units =
     (&[(1_000_000_000, "Gbit/s"), (1_000_000, "Mbit/s"), (1_000, "kbit/s"), (1, "bit/s")], "bit/s");
 
-/// Returns the quantity in base units, rounded to a whole number. From ±9.2 · 10¹⁸ on it is out of range, so that the
-/// result fits into an `i64`.
+/// Returns the quantity in base units, rounded to a whole number. An absolute value of 9.2 · 10¹⁸ or more is out of
+/// range, so the result fits into an `i64`.
 pub(super) fn signed(text: &str, kind: Kind) -> Result<i128, UnitError> {
     let trimmed = text.trim();
     let split =

@@ -59,7 +59,7 @@ impl fmt::Display for Rate {
     }
 }
 
-/// Reads `"15 Mbit/s"`, `"800 kbit/s"`, `"15mbit"`, `"2.5 Gbps"`, and `"15M"` as iperf3 does.
+/// Reads rates such as `"15 Mbit/s"`, `"800 kbit/s"`, `"15mbit"` and `"2.5 Gbps"`. Also reads `"15M"`, as iperf3 does.
 ///
 /// A lower-case `mbps` is refused: `tc` reads it as megabytes per second, and other tools as megabits per second.
 impl FromStr for Rate {

@@ -6,7 +6,7 @@ use core::str::FromStr;
 use super::parse::{self, UnitError};
 use super::{Rate, Span};
 
-/// A number of bytes; of IP packets including headers, unless said otherwise. Arithmetic saturates.
+/// A number of bytes. Packet sizes are those of whole IP packets, unless stated otherwise. Arithmetic saturates.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Size(u64);
 

@@ -36,8 +36,8 @@ fn no_error_of_sending_ends_a_server_or_its_session() {
     assert_eq!(state.socket.stats().unsent, before, "reports leave again");
 }
 
-/// If it fails, another host with the shared key can take over a session: it starts a handshake for the same SSRC at
-/// the same time, and its first packet makes its keys replace those of the session.
+/// If it fails, another host with the shared key can take over a session. The host starts a handshake for the same SSRC
+/// before the session is opened, and continues this handshake afterwards.
 #[test]
 fn of_two_who_open_a_session_of_one_source_the_first_to_have_keys_has_it() {
     let clock = Clock::new();

@@ -37,7 +37,7 @@ fn key() -> Key {
 }
 
 /// A server that may send media at `limit` Mbit/s in total. Every attempt to send fails, as if the kernel had refused
-/// the datagram.
+/// the datagram. The tests record these datagrams and deliver them.
 fn state(key: Option<Key>, limit: u64) -> State<Nobody> {
     let mut socket = Socket::bind((Ipv4Addr::LOCALHOST, 0).into(), &Clock::new()).expect("a socket");
     socket.kernel_says = Some(Errno::EPERM);

@@ -42,7 +42,7 @@ struct Crowd {
     clock: Clock,
     key: Key,
     peers: Vec<Peer>,
-    /// The index of each sender, by the SSRC of the reports that it receives.
+    /// The index of each sender in `peers`. The key is the SSRC of the server's reports to this sender.
     by_receiver: HashMap<u32, usize>,
     wakes: BinaryHeap<Reverse<(Time, usize)>>,
     plain: Vec<u8>,
@@ -78,8 +78,8 @@ impl Crowd {
                         self.socket.send(&message).expect("sent");
                     }
                     let mut protection = Protection::new(&keys.expect("it has a key"), Role::Client);
-                    // A packet is sent now, because the server soon ends a session without packets, and the last
-                    // session opens seconds after the first.
+                    // A packet is sent now. Otherwise the server could end this session (after 5 s) before the last
+                    // session is open.
                     let packet = [&[0x80, 96, 0, 0, 0, 0, 0, 0][..], &ssrc.to_be_bytes()].concat();
                     assert!(protection.protect(&packet, &mut self.wire));
                     self.socket.send(&self.wire).expect("sent");
@@ -93,7 +93,7 @@ impl Crowd {
 
     /// Starts sending in an open session.
     fn begin(&mut self, (ssrc, reports, protection): (u32, u32, Protection)) {
-        // The senders start at different times, spread over one interval between packets.
+        // The senders start at different times, spread over one packet interval (100 ms).
         let start = self.clock.now() + Span::from_micros(i64::from(ssrc) * 100);
         let stream = StreamConfig {
             overhead: Size::from_bytes(Protection::OVERHEAD),

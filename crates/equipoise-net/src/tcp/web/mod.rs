@@ -44,9 +44,9 @@ pub struct WebPlan {
     pub start: Time,
     /// No flow turns ON at or after this time; `None` for no end.
     pub stop: Option<Time>,
-    /// Time between two samples, and from [`origin`](Self::origin) to the first sample; less than 1 ms counts as 1 ms.
+    /// Time between two samples; less than 1 ms counts as 1 ms.
     pub sample_interval: Span,
-    /// The time relative to which samples are taken.
+    /// When the first sample interval begins. The first sample is taken at its end.
     pub origin: Time,
 }
 

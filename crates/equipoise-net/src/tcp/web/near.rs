@@ -35,7 +35,7 @@ pub(super) struct Near<O> {
 }
 
 struct Connection {
-    /// The number of the connection in its [`Fetch`].
+    /// The number of the connection, from [`Fetch::connection`].
     place: usize,
     port: u16,
     socket: Socket,

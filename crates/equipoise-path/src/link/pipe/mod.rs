@@ -46,7 +46,7 @@ pub struct Pipe<C, P> {
     /// The next packet leaves no earlier than this time, so that it does not overtake the packets before it. Reordered
     /// packets may leave earlier.
     latest: Instant<C>,
-    /// The highest number of a packet that has left.
+    /// The highest `Parcel::number` of a packet that has left, except packets that bypass the bottleneck.
     newest: u64,
     held: Size,
     discarded: Vec<P>,
@@ -145,8 +145,8 @@ impl<C, P: Clone + Queued> Pipe<C, P> {
         }
     }
 
-    /// The smallest `known` for which [`leave_before`](Self::leave_before) returns a packet or changes the state;
-    /// `None` if no packet is queued or in flight.
+    /// The earliest time `known` for which [`leave_before(known)`](Self::leave_before) returns a packet or changes the
+    /// state; `None` if no packet is queued or in flight.
     pub fn next_known(&self) -> Option<Instant<C>> {
         let tick = Span::from_nanos(1);
         let arrival = self.under_way.next().map(|at| at - (self.least_delay - tick));
@@ -163,8 +163,8 @@ impl<C, P: Clone + Queued> Pipe<C, P> {
         self.come_out(horizon)
     }
 
-    /// Returns the next packet that leaves and its departure time, if no packet that enters at `known` or later can
-    /// leave before it.
+    /// Returns the next packet that leaves, and its departure time. `None` if there is no packet, or if a packet that
+    /// enters at `known` or later could still leave earlier.
     pub fn leave_before(&mut self, known: Instant<C>) -> Option<(Instant<C>, P)> {
         let before = known.as_nanos().checked_sub(1).map(Instant::from_nanos)?;
         self.serve(before);
@@ -233,13 +233,14 @@ impl<C, P: Clone + Queued> Pipe<C, P> {
         (bottleneck, Ledger { counts, held, discarded })
     }
 
-    /// Advances the time to `now`, and performs all services that begin until then.
+    /// Advances the time to `now`, and performs all services that begin no later than `now`.
     fn advance(&mut self, now: Instant<C>) {
         self.now = self.now.max(now);
         self.serve(self.now);
     }
 
-    /// Performs all services that begin no later than `horizon`, if the bottleneck has active queue management.
+    /// Performs all services that begin no later than `horizon`. Without active queue management, it does nothing,
+    /// because [`offer`](Self::offer) has already performed the services.
     fn serve(&mut self, horizon: Instant<C>) {
         while let Some((end, parcel)) = self.take(horizon) {
             self.propagate(end, parcel);
@@ -253,8 +254,8 @@ impl<C, P: Clone + Queued> Pipe<C, P> {
             if let Some(served) = bottleneck.take(horizon, &mut ledger) {
                 return Some(served);
             }
-            // `bottleneck.take` also returns `None` if the queue dropped packets instead of serving one. Another packet
-            // may be due.
+            // `bottleneck.take` also returns `None` if the queue dropped packets instead of serving one. If the next
+            // packet is due, try again.
             bottleneck.next().filter(|at| *at <= horizon)?;
         }
     }

@@ -36,8 +36,8 @@ fn run(entry: &'static Entry, split: &str, start: &'static str, harms: [Harm; 2]
 }
 
 /// Time in ns for which the sending rate may exceed twice the delivery rate: about two periods and a round trip through
-/// a full queue, plus three quarters of a second. The last part is necessary because the compared rates are means over
-/// four bins of 250 ms, of which up to three are older.
+/// a full queue, plus three quarters of a second. The compared rates are means over the last second, so they may show
+/// an excess for three quarters of a second after its end.
 const GRACE: u64 = 3 * SECOND;
 const IDLE: Harm = Harm::Loss(0.0);
 
@@ -55,7 +55,8 @@ fn every_adaptive_controller_stays_within_twice_what_arrives_and_comes_back() {
         "a new one has to be looked at"
     );
     let pooled = adaptive(Sender::PROVIDES).flat_map(|entry| ["ap", "equal"].map(|split| (entry, split)));
-    // If nothing limits the total rate, each path gets the rate that its law allows, whatever the scheduler.
+    // For laws of single paths, one scheduler is enough: the total rate is not limited, so with any scheduler each path
+    // gets the rate that its law allows.
     for (entry, split) in pooled.chain(adaptive(Sender::PROVIDES_PER_PATH).map(|entry| (entry, "ap"))) {
         for (start, harms, comes_back) in [
             ("100 kbit/s", [link(4.0, 100), link(2.0, 100)], true),

@@ -53,8 +53,8 @@ fn a_dead_path_costs_a_moment_and_is_used_again_when_it_is_back() {
     });
     let mut bench = Bench::new(Payload::Generated, 2, scheduler("ap", &[]), network);
     bench.run_until(40_000);
-    // No packet passes path 1 from 10.0 s on. The last report about path 1 arrives on path 0 at about 10.05 s. Path 1
-    // is declared dead at its first request that is due more than three report intervals after that report.
+    // No packet passes path 1 from 10.0 s on. The last report about path 1 arrives on path 0 at about 10.05 s. Three
+    // report intervals (600 ms) later, the next report is overdue, and the next request on path 1 declares it dead.
     assert!(bench.sent_on(1, 10_000, 10_850) > 50, "it was used");
     assert_eq!(bench.sent_on(1, 10_850, 20_000), 0, "it is dead");
     assert!(bench.sent_on(0, 11_000, 20_000).abs_diff(9 * 500) <= 2, "the other one carries all");

@@ -52,8 +52,8 @@ fn parts(extension: &[u8]) -> &'static str {
     }
 }
 
-/// What the path does to a datagram. Its arguments are the index of the datagram's sender (0 is `near`, 1 is `far`),
-/// the time in ms and the bytes. It returns the delays of the datagram's copies in ms.
+/// A function that decides what the path does to a datagram. Its arguments are the index of the datagram's sender (0 is
+/// `near`, 1 is `far`), the time in ms and the bytes. It returns the delay in ms of each copy that arrives.
 pub(super) type Way = Box<dyn FnMut(usize, u64, &[u8]) -> Vec<u64>>;
 
 pub(super) struct Ends {
@@ -167,7 +167,7 @@ impl Ends {
     }
 
     /// Returns summaries of the RTCP datagrams that both endpoints sent at or after this time, except regular
-    /// compounds.
+    /// RTCP compounds (RFC 3550, Sec. 6.2).
     pub(super) fn exchange(&self, after_ms: u64) -> Vec<String> {
         self.lines(after_ms).into_iter().filter(|line| !line.contains("SDES")).collect()
     }

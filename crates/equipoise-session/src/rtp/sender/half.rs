@@ -1,4 +1,4 @@
-//! Functions of a sender that is the sending role of an endpoint that both sends and receives.
+//! Functions of a sender in an endpoint that also receives.
 
 use alloc::vec::Vec;
 

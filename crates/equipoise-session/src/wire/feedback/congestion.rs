@@ -23,10 +23,11 @@ use crate::wire::{NtpTime, WireError};
 /// | | for each stream: SSRC (32), `begin_seq` (16), `num_reports` (16), the metric blocks, padding to 32 bits |
 /// | 32 | report timestamp: the middle 32 bits of the NTP time |
 ///
-/// A metric block is R (1), ECN (2) and the arrival time offset (13), in 1/1024 s before the report timestamp.
+/// A metric block has 16 bits: R (1) is set if the packet arrived, then ECN (2), then the arrival time offset (13). The
+/// offset is the time from the arrival to the report timestamp, in 1/1024 s.
 ///
-/// Our reading: `num_reports` is the number of metric blocks, as in other implementations. The RFC's text (blocks for
-/// `begin_seq` to `begin_seq + num_reports` inclusive, and none if `num_reports` is 0) contradicts itself.
+/// Our reading: `num_reports` is the number of metric blocks, as in other implementations. The RFC's text contradicts
+/// itself: it has blocks for `begin_seq` to `begin_seq + num_reports` inclusive, but none if `num_reports` is 0.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CongestionFeedback<'a> {
     /// Synchronisation source of the reporter.
@@ -70,12 +71,12 @@ impl<'a> CongestionFeedback<'a> {
 
     /// Parses the body of the packet, which follows its RTCP header.
     ///
-    /// The padding after an odd number of metric blocks, and the other bits of a block whose packet did not arrive, are
-    /// ignored.
+    /// The padding after an odd number of metric blocks is ignored, and so are the ECN and offset bits of a packet that
+    /// did not arrive.
     ///
     /// # Errors
     /// [`WireError`] if the blocks do not end at the report timestamp, or if a stream has more than
-    /// [`MAX_REPORTS`](Self::MAX_REPORTS) metric blocks. Offsets count from the packet's first byte.
+    /// [`MAX_REPORTS`](Self::MAX_REPORTS) metric blocks. Byte offsets count from the packet's first byte.
     pub fn parse(body: &'a [u8]) -> Result<Self, WireError> {
         let mut reader = Reader::new(body, 4);
         let ssrc = reader.u32("feedback SSRC")?;
@@ -217,8 +218,8 @@ fn moment(timestamp: u32, near: Instant<ReceiverClock>) -> Instant<ReceiverClock
 /// made.
 fn timestamp(at: Instant<ReceiverClock>) -> (u32, Instant<ReceiverClock>) {
     let second = u128::from(NANOS_PER_S);
-    // Half a nanosecond is subtracted: if the exact time of a timestamp is rounded to nanoseconds and converted back,
-    // the result must be the same timestamp.
+    // The time of a timestamp is rounded to nanoseconds, so it may be up to half a nanosecond too late. Half a
+    // nanosecond is subtracted, so that this time is converted back to the same timestamp.
     let halves = u128::from(at.as_nanos()).saturating_mul(2).saturating_sub(1);
     let ticks = halves.saturating_mul(TIMESTAMPS_PER_S).div_ceil(second.saturating_mul(2));
     let nanos = ticks.saturating_mul(second).saturating_add(TIMESTAMPS_PER_S / 2) / TIMESTAMPS_PER_S;
@@ -299,8 +300,8 @@ impl StreamWriter<'_> {
     }
 }
 
-/// Appends a feedback packet of the reporter `ssrc`, made at `at`, of at most `limit` bytes, but of at least 12.
-/// `write` appends the reports on streams.
+/// Appends a feedback packet that the reporter `ssrc` makes at `at`. `write` appends the reports on streams. The packet
+/// has at most `limit` bytes, or 12 bytes if `limit` is less than 12.
 ///
 /// So that the packet fits within the path MTU (RFC 8888, Sec. 3.1), `limit` should be the MTU minus the bytes that IP,
 /// UDP and SRTCP add.

@@ -194,7 +194,7 @@ proptest! {
     fn a_packet_cut_short_is_refused(packets in statuses(), cut in 1usize..2000) {
         let bytes = encoded(NOW, &[(2, packets)]);
         let body = &bytes[4..bytes.len() - cut.min(bytes.len() - 4)];
-        // A packet that is cut to the length of SSRC and timestamp is still valid.
+        // The cut body is valid only if it has 8 bytes, which are read as SSRC and timestamp.
         if let Ok(feedback) = CongestionFeedback::parse(body) {
             prop_assert!(feedback.streams().count() <= 1);
             prop_assert!(body.len() == 8, "{} bytes", body.len());

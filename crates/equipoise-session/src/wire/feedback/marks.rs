@@ -8,8 +8,8 @@ use super::{Consecutive, FeedbackError, PacketStatus};
 /// The status of a packet, as encoded in a chunk.
 ///
 /// Our reading: the draft reserves the value 3 in its table, but calls it "received, without delta" in its example; we
-/// follow the example. The draft's text on one-bit vectors swaps the meanings of 0 and 1; in its example, and in other
-/// implementations, 1 means received.
+/// follow the example. The draft's text on vectors of one-bit symbols swaps the meanings of 0 and 1. In its example,
+/// and in other implementations, 1 means received.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Symbol {
     /// Not received.
@@ -78,7 +78,7 @@ impl Symbols {
         }
     }
 
-    /// Returns the number of symbols, but at most `most`, and the total length of their deltas in bytes.
+    /// Returns the number of symbols (at most `most`) and the total length of the deltas of these symbols, in bytes.
     pub(super) fn measure(self, most: u16) -> (u16, usize) {
         if let Self::Run { symbol, left } = self {
             let count = left.min(most);

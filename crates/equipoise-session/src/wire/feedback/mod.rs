@@ -27,7 +27,7 @@ use crate::Ecn;
 /// The status of one packet in a report.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PacketStatus {
-    /// Sequence number of the packet, which wraps: in RFC 8888 the number in its RTP header, otherwise its
+    /// Sequence number of the packet, modulo 2¹⁶. RFC 8888 uses the number in the RTP header, the other format uses the
     /// transport-wide number.
     pub sequence: u16,
     /// The packet's arrival; `None` if the packet has not arrived so far.
@@ -97,7 +97,7 @@ impl<'a> ArrivalFeedback<'a> {
     /// Parses a packet of an RTCP compound; `None` if the packet is not per-packet feedback.
     ///
     /// # Errors
-    /// [`WireError`] if the packet's content is inconsistent. Offsets count from the packet's first byte.
+    /// [`WireError`] if the packet's content is inconsistent. Byte offsets count from the packet's first byte.
     pub fn of(packet: &RtcpPacket<'a>) -> Option<Result<Self, WireError>> {
         match *packet {
             RtcpPacket::Other { packet_type: TRANSPORT_LAYER_FEEDBACK, count: CONGESTION_FORMAT, body } => {
@@ -113,8 +113,9 @@ impl<'a> ArrivalFeedback<'a> {
 
 /// Whether a packet of this type and format may have padding that is shorter than a 32-bit word.
 ///
-/// Our reading: draft-holmer-rmcat-transport-wide-cc-extensions-01, Sec. 3.1 puts zeros after the last delta. libwebrtc
-/// sets the padding bit for these one to three bytes, although RFC 3550, Sec. 6.4.1 requires padding in whole words.
+/// Our reading: draft-holmer-rmcat-transport-wide-cc-extensions-01, Sec. 3.1 fills the last 32-bit word with zeros.
+/// libwebrtc sets the padding bit for these one to three bytes, although RFC 3550, Sec. 6.4.1 requires padding in whole
+/// words.
 pub(super) const fn is_padded_to_the_word(packet_type: u8, format: u8) -> bool {
     packet_type == TRANSPORT_LAYER_FEEDBACK && format == TRANSPORT_FORMAT
 }
@@ -127,7 +128,7 @@ pub enum FeedbackError {
     Gap {
         /// Sequence number of the previous packet.
         before: u16,
-        /// Sequence number of the packet after it, which is wrong.
+        /// Sequence number of the packet that follows it in the report.
         found: u16,
     },
     /// The limit has no room for a single packet's status.

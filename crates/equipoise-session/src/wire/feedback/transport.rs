@@ -62,7 +62,7 @@ impl<'a> TransportFeedback<'a> {
     /// ignored.
     ///
     /// # Errors
-    /// [`WireError::Truncated`] if chunks or deltas are missing. Offsets count from the packet's first byte.
+    /// [`WireError::Truncated`] if chunks or deltas are missing. Byte offsets count from the packet's first byte.
     pub fn parse(body: &'a [u8]) -> Result<Self, WireError> {
         let mut reader = Reader::new(body, 4);
         let (ssrc, media_ssrc) = (reader.u32("feedback SSRC")?, reader.u32("media SSRC")?);
@@ -92,9 +92,9 @@ impl<'a> TransportFeedback<'a> {
     /// Returns the report in the common form of all formats. The reference time wraps every 12 days. Of the times that
     /// the reference time can mean, the one nearest to `near` is taken.
     ///
-    /// Our reading: in the draft, the reference time is on an arbitrary clock. If the receiver uses its own clock, as
-    /// [`encode_transport_feedback`] does, the times are on the receiver's clock. Otherwise they differ from the
-    /// receiver's clock by a constant.
+    /// Our reading: in the draft, the reference time is on an arbitrary clock. If this is the receiver's clock, as in
+    /// [`encode_transport_feedback`], the reported times are on the receiver's clock. Otherwise the reported times
+    /// differ from the receiver's clock by a constant.
     pub fn report(&self, near: Instant<ReceiverClock>) -> ArrivalReport<TransportPackets<'a>> {
         let units = tick(near) / TICKS_PER_REFERENCE;
         // The difference of the two 24-bit values, with its sign extended to 32 bits.
@@ -190,8 +190,8 @@ pub struct TransportHead {
 /// them from the iterator. Returns their number.
 ///
 /// The report ends before a packet that arrived more than 8.19 s before or after the previous packet with a known
-/// arrival time, because that delta cannot be represented. If packets are left in the iterator, further feedback
-/// packets must report them, each with the next `number`. Congestion marks are not included.
+/// arrival time, because a 16-bit delta cannot represent a longer time. If packets are left in the iterator, further
+/// feedback packets must report them, each with the next `number`. Congestion marks are not included.
 ///
 /// # Errors
 /// [`FeedbackError`] if there is no room for a single packet's status, or if the sequence numbers are not consecutive.
@@ -262,6 +262,6 @@ where
         }
         ahead.by_ref().take(chunk.symbols).for_each(drop);
     }
-    // The first delta can always be represented, so a count of zero means that there is no room.
+    // The first delta is less than 64 ms and can be represented, so a count of zero means that there is no room.
     if count == 0 { Err(FeedbackError::NoRoom { need: HEAD + 4, have: limit }) } else { Ok(count) }
 }

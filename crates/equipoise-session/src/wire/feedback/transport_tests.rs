@@ -12,7 +12,7 @@ type At = Instant<ReceiverClock>;
 
 const AMPLE: usize = 262_144;
 
-/// Returns the time that is `ticks` units of 250 µs.
+/// Returns the time `ticks` units of 250 µs after the clock's zero.
 fn ticks(ticks: u64) -> At {
     Instant::from_nanos(ticks * TICK_NS)
 }
@@ -204,8 +204,8 @@ proptest! {
         let packets = statuses(base, &arrivals);
         let near = arrivals.iter().flatten().next().copied().unwrap_or(ticks(1 << 35)) + Span::from_secs(apart_s);
         let datagrams = encoded(&packets, limit);
-        // Times must be correct if `near` is up to 4.6 days from the first arrival: less than half of the 12 days after
-        // which the reference time wraps.
+        // `near` is up to 4.6 days from the first arrival. The times must still be correct, because this is less than
+        // half of the 12 days after which the reference time wraps.
         prop_assert_eq!(found(&datagrams, near), packets);
     }
 

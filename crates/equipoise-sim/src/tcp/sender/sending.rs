@@ -21,11 +21,13 @@ pub(super) enum Next {
 /// Maximum number of new segments that duplicate acknowledgements allow beyond the window before a recovery (RFC 3042,
 /// Sec. 2).
 const LIMITED_TRANSMIT: u64 = 2;
-/// Pacing rates of senders that measure bandwidth, in slow start and after it, as multiples of one window per
-/// round-trip time. Both are above 1, so that the window limits the rate. The first value is that of Linux. The second
-/// value is our choice. Linux uses 1.2: a sender is then silent for a sixth of each round-trip time, and other
-/// measuring connections mistake this time for free capacity.
+/// Pacing rate in slow start of a sender that measures bandwidth, as a multiple of one window per round-trip time. The
+/// value is that of Linux.
 const SLOW_START_GAIN: f64 = 2.0;
+/// Pacing rate after slow start of a sender that measures bandwidth, as a multiple of one window per round-trip time.
+/// It is above 1, so that the window limits the rate. The value is our choice. With the value of Linux, 1.2, a sender
+/// is silent for a sixth of each round-trip time. Other connections that measure bandwidth mistake this silence for
+/// free capacity.
 const PACING_GAIN: f64 = 1.05;
 
 impl Sender {
@@ -104,8 +106,8 @@ impl Sender {
         self.departures.allow(now, self.pace(), room)
     }
 
-    /// The pacing rate of the congestion control. If it sets no rate, a connection that measures bandwidth is still
-    /// paced: the measurement needs cross traffic between the segments, and not only after a burst.
+    /// The pacing rate. If the congestion control sets no rate, a connection that measures bandwidth is still paced,
+    /// because the measurement needs cross traffic between the segments, and not only after a burst of segments.
     fn pace(&self) -> Option<Rate> {
         self.law.pacing_rate().or_else(|| {
             let round_trip_s = self.round_trips.smoothed().filter(|_| self.config.measurement.is_some())?.as_secs_f64();
@@ -141,8 +143,7 @@ impl Sender {
         let again = !matches!(next, Next::New(_));
         self.departures.on_sent(now, (number, again), segment.size(), self.pace());
         self.report_sent(now, number, segment.size());
-        // The timer is set only if it is not running: it has expired or was off (RFC 6298, Sec. 5.1 and 5.6). Other
-        // code restarts a running timer if necessary.
+        // A transmission starts the timer, but does not restart a running timer (RFC 6298, Sec. 5.1 and 5.6).
         if !self.timer.is_set() {
             self.timer.set(Some(now + self.round_trips.timeout()));
         }

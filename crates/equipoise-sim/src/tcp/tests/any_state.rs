@@ -19,7 +19,8 @@ struct Recount {
     next: u64,
     sacked: Vec<u64>,
     given_up: Vec<u64>,
-    /// All segments before this one were retransmitted in this recovery or did not need it: `HighRxt` + 1, in segments.
+    /// All segments before this one were retransmitted in this recovery or needed no retransmission: `HighRxt` + 1, in
+    /// segments.
     resent_before: u64,
 }
 
@@ -91,7 +92,8 @@ enum Step {
 }
 
 fn steps() -> impl Strategy<Value = Step> {
-    // The ranges are numbered from the first unacknowledged segment. A dishonest peer may acknowledge any ranges.
+    // The distance of each range from the first unacknowledged segment, and its length, in segments. A dishonest peer
+    // may acknowledge any ranges.
     let near = proptest::collection::vec((0u64..40, 0u64..12), 0..4);
     prop_oneof![
         4 => (1u64..8).prop_map(Step::New),

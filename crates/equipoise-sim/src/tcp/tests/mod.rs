@@ -31,7 +31,7 @@ fn bulk(recovery: LossRecovery) -> SenderConfig {
     SenderConfig { recovery, handshake: false, ..SenderConfig::new(PACKET) }
 }
 
-/// The calls of functions of a window law.
+/// A recorded call of a function of a window law.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Told {
     Ack(Acknowledged),

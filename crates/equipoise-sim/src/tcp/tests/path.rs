@@ -24,8 +24,8 @@ pub(super) struct Path {
     pub(super) receiver: Receiver,
     pub(super) now: Time,
     faults: Faults,
-    /// Segments in flight, ordered by arrival time and then by order of departure. The flag is true from sender to
-    /// receiver.
+    /// Segments in flight, ordered by arrival time and then by order of departure. The flag is true if the segment goes
+    /// to the receiver.
     under_way: BTreeMap<(Time, u64), (bool, Segment)>,
     draws: u64,
     sent: u64,
@@ -34,7 +34,8 @@ pub(super) struct Path {
     /// The first time at which the sender put more segments on the path than the window allows, with the details.
     pub(super) excess: Option<String>,
     last_timeout: (u64, Time),
-    /// Number of segments that may be on the path beyond the window, because of rule 4 of `NextSeg`.
+    /// Number of segments that may be on the path beyond the window. With SACK, the sender does not count a
+    /// retransmission of the last segment (RFC 6675, Sec. 4, `NextSeg`, rule 4).
     beyond: u64,
 }
 
@@ -78,8 +79,9 @@ impl Path {
         }
     }
 
-    /// Sends all segments that the sender has to send. Checks that at most one window of segments is then on the path,
-    /// or one segment more than before: the first lost segment may be retransmitted although the window is full.
+    /// Sends all segments that the sender has to send. Checks that at most one window of segments is then on the path.
+    /// One more segment than before is also allowed, because the first lost segment may be retransmitted although the
+    /// window is full.
     fn pump(&mut self) {
         let before = self.data_under_way();
         let mut bursts = 0;
@@ -101,9 +103,8 @@ impl Path {
         }
     }
 
-    /// Number of different unacknowledged data segments on the path. Second copies do not count, because the sender may
-    /// not count them either: in a recovery, it ignores the retransmissions of the previous recovery (RFC 6675, Sec. 5,
-    /// step 4.3).
+    /// Number of different unacknowledged data segments on the path. Second copies do not count, because a sender in a
+    /// recovery does not count the retransmissions of the previous recovery (RFC 6675, Sec. 5, step 4.3).
     fn data_under_way(&self) -> u64 {
         let first = self.sender.stats().acknowledged;
         let number = |(_, segment): &(bool, Segment)| match segment {

@@ -146,8 +146,8 @@ fn for_want_of_new_data_doubtful_segments_are_sent_again() {
     assert_eq!(talk.stats().recoveries, 1);
 }
 
-/// `HighRxt` restarts with each recovery (RFC 6675, Sec. 5, step 4.3), because a retransmission by rule 3 or 4 in an
-/// earlier recovery may have been lost.
+/// A recovery may retransmit a segment that the previous recovery retransmitted (RFC 6675, Sec. 5, step 4.3), because
+/// that retransmission may have been lost.
 #[test]
 fn a_new_recovery_sends_again_what_an_earlier_one_had_sent_in_doubt() {
     let rate = Rate::from_bps(8 * FULL * 10);
@@ -155,8 +155,8 @@ fn a_new_recovery_sends_again_what_an_earlier_one_had_sent_in_doubt() {
     let mut talk = Talk::new(SenderConfig { min_rto: Span::from_secs(9), ..config }, Fixed::new(10.0, 10.0));
     // Ten segments are available per second, the first after 100 ms. Segment 0 is lost.
     talk.after(450).sends(0..4).sack(0, &[(1, 2)]).sack(0, &[(1, 3)]).sack(0, &[(1, 4)]).sends([0]);
-    // Segment 4 is sent twice, by rule 2 and by rule 4, and both copies are lost. When segment 5 arrives, segment 4 is
-    // possibly lost; it is retransmitted and lost again.
+    // Segment 4 is sent as new data, and retransmitted as the last segment. Both copies are lost. When segment 5
+    // arrives, segment 4 is possibly lost. It is retransmitted and lost again.
     talk.after(200).sends([4, 4, 5]).sack(0, &[(5, 6), (1, 4)]).sends([4]);
     talk.sack(4, &[(5, 6)]);
     assert_eq!(talk.stats().recoveries, 1);
@@ -166,7 +166,8 @@ fn a_new_recovery_sends_again_what_an_earlier_one_had_sent_in_doubt() {
     assert_eq!((talk.stats().in_flight, talk.stats().timeouts), (0, 0));
 }
 
-/// If it fails, the retransmission by rule 4 counts as sent before the pacer allows it to leave.
+/// If it fails, the retransmission of the last segment (RFC 6675, Sec. 4, `NextSeg`, rule 4) counts as sent before the
+/// pacer allows it to leave.
 #[test]
 fn a_pacer_does_not_swallow_the_rescue() {
     let law = Fixed { pacing: Some(Rate::from_bps(12_000 * 100)), ..Fixed::new(10.0, 10.0) };

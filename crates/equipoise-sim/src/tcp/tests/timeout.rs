@@ -38,7 +38,7 @@ fn a_retransmission_measures_no_round_trip_and_the_timeout_stays_doubled() {
 }
 
 /// RFC 6298, Sec. 2.2, 2.3: `RTTVAR = 3/4 RTTVAR + 1/4 |SRTT - R|`, `SRTT = 7/8 SRTT + 1/8 R`, `RTO = SRTT + 4 RTTVAR`.
-/// `R` is the measured round-trip time.
+/// `R` is the measured round-trip time, `SRTT` its mean, `RTTVAR` its variation, and `RTO` the timeout.
 #[test]
 fn the_timeout_follows_mean_and_variation_of_the_round_trips() {
     let config = SenderConfig { min_rto: ms(10), ..bulk(LossRecovery::Sack) };
@@ -69,7 +69,7 @@ fn progress_puts_the_timer_off() {
     talk.is_quiet().after(799).is_quiet().after(1).sends([1]);
 }
 
-/// RFC 5681, Sec. 3.1: after a timeout, slow start ends at half of the data in flight at the timeout.
+/// RFC 5681, Sec. 3.1: a timeout sets the slow start threshold to half of the data in flight.
 #[test]
 fn after_a_timeout_what_was_lost_is_sent_again_in_slow_start() {
     for recovery in BOTH {
@@ -85,8 +85,8 @@ fn after_a_timeout_what_was_lost_is_sent_again_in_slow_start() {
     }
 }
 
-/// If new segments were acknowledged between two timeouts, the window law must also learn of the second timeout. It is
-/// for a segment that the timer has not retransmitted yet (RFC 5681, Sec. 3.1).
+/// If new segments were acknowledged between two timeouts, the second timeout is for another segment. Therefore the
+/// window law must also learn of the second timeout (RFC 5681, Sec. 3.1).
 #[test]
 fn the_law_hears_of_a_timeout_again_after_progress() {
     let law = Fixed::new(4.0, 2.0);

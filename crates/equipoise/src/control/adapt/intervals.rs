@@ -13,7 +13,7 @@ pub struct IntervalConfig {
     /// The reference relative to which delays are measured.
     pub origin: Origin,
     /// Resolution of the arrival times; zero for exact times. Rounding to a resolution q adds q²/12 to the variance of
-    /// the delay; the adapter subtracts it again. The resolution is 250 µs in transport-wide feedback, and 1/1024 s in
+    /// the delay, so the adapter subtracts q²/12. The resolution is 250 µs in transport-wide feedback, and 1/1024 s in
     /// RFC 8888.
     pub quantum: Span,
 }

@@ -1,4 +1,5 @@
-/// How the coefficient of response b is determined.
+/// How the coefficient of response b is determined. b is the change of the mean delay per change of the rate, divided
+/// by the variance of the delay.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Learning {
     /// The configured b is used without change.
@@ -14,18 +15,18 @@ pub enum Learning {
 /// of the next push.
 ///
 /// A push of p Mbit/s at a delay variance of σ² moves the mean delay by b·p·σ² (Waki 2013, Eq. 3). Therefore b is the
-/// regression coefficient of d on p·σ², where d is by how much a report's mean delay exceeds the mean that is expected
-/// without the push. Pushes are up or down at random, which keeps the regression unbiased: a step of the law responds
-/// to the noise of the reports and is therefore correlated with it, but a random push is not. The configured b is the
-/// mean of the prior. The standard deviation of the prior is half of this mean, or more if the reports indicate a
-/// larger b.
+/// regression coefficient of d on p·σ², where d is a report's mean delay minus the mean expected without the push.
+/// Pushes are up or down at random, so they do not depend on the noise of the reports. The steps of the law do depend
+/// on this noise, so an estimate from the steps would be biased.
+///
+/// The configured b is the mean of the prior. The standard deviation of the prior is half of this mean, or more if the
+/// reports indicate a larger b.
 #[derive(Clone, Copy, Debug)]
 pub(in crate::control) struct Learner {
     learning: Learning,
     given: f64,
-    /// Sum over the reports of p·σ²·d/s², in the unit of 1/b. p is the push, and σ² the variance of the delay. d is the
-    /// deviation of a report's mean from the mean that is expected without the push. s² is the variance of the
-    /// deviations from the mean that is expected with the push.
+    /// Sum over the reports of p·σ²·d/s², in the unit of 1/b. p is the push, and σ² the variance of the delay. d is a
+    /// report's mean delay minus the mean expected without the push. s² is the variance of the noise in d.
     answers: f64,
     /// Sum over the reports of (p·σ²)²/s², in the unit of 1/b², with the symbols of `answers`.
     information: f64,
@@ -35,8 +36,8 @@ pub(in crate::control) struct Learner {
     push_mbps: f64,
 }
 
-/// Standard deviation of the prior for b, as a share of the configured b, or of the b that the reports indicate if
-/// that is larger.
+/// Standard deviation of the prior for b, as a share of the configured b or of the b that the reports indicate,
+/// whichever is larger.
 const GIVEN_WITHIN: f64 = 0.5;
 /// Lower and upper bound of the learned b, as multiples of the configured b. The lower bound is stricter, because a b
 /// that is too small makes steps too long, while a b that is too large only makes steps short.
@@ -70,9 +71,9 @@ impl Learner {
         self.push_mbps
     }
 
-    /// Records a report. `surprise_s` is the deviation of the report's mean delay from the expected mean, which
-    /// includes the effect of the push as predicted by [`Self::response`]. `variance_s2` is the variance of the delay,
-    /// and `noise_s2` is the variance of such deviations.
+    /// Records a report. `surprise_s` is the report's mean delay minus the expected mean. The expected mean includes
+    /// the effect of the push, as predicted with [`Self::response`]. `variance_s2` is the variance of the delay, and
+    /// `noise_s2` the variance of `surprise_s`.
     pub(in crate::control) fn observe(&mut self, surprise_s: f64, variance_s2: f64, noise_s2: f64) {
         let pushed = self.push_mbps * variance_s2;
         let (answer, information) =
@@ -116,8 +117,8 @@ impl Learner {
         self.push_mbps = 0.0;
     }
 
-    /// Returns the information in the configured b, the inverse of its variance. If the responses indicate a larger b,
-    /// the standard deviation is a share of that larger b, so that the configured b counts less.
+    /// Returns the inverse of the variance of the prior for b. If the reports indicate a larger b than the configured
+    /// one, this variance is larger, so that the configured b counts less.
     fn known_before(&self) -> f64 {
         let heard = (self.answers / self.information).min(self.given * BOUNDS.1);
         let deviation = GIVEN_WITHIN * heard.max(self.given);

@@ -23,13 +23,13 @@
 //!
 //! # The robust form (our own)
 //! The law above is unstable. The delay is a convex function of the rate, so a step up along its tangent overshoots.
-//! Beyond the capacity the queue only grows, its variance is that of a ramp, and the step down vanishes. A first
+//! Beyond the capacity the queue only grows. This growth makes the variance large, so the step down vanishes. A first
 //! interval with few samples, a short interval, or a high target is enough to cause this. [`Ap`] keeps the idea that
 //! the fluctuation predicts the response of the delay, and changes five things:
 //!
 //! 1. **The whole curve.** The headroom h (the free capacity) follows from the variance ([`md1::headroom_mbps`]), and
-//!    the mean waiting time is `1 / (2h)`, so the step follows this curve ([`curve_step_mbps`]). A step up takes at
-//!    most half of the headroom.
+//!    the mean delay is `1 / (2h)` plus a constant. The step follows this curve ([`curve_step_mbps`]). A step up takes
+//!    at most half of the headroom.
 //! 2. **A filter.** Each report is weighted so that its noise, as measured from the reports, moves the rate by a given
 //!    share of the headroom. A report whose mean deviates from the expected mean by more than four standard deviations
 //!    is treated as a change of the path and accepted at once.
@@ -69,10 +69,10 @@ pub fn step_mbps(target_s: f64, mean_s: f64, variance_s2: f64, response: f64) ->
 /// Returns the step, in Mbit/s, that brings the mean delay to the target along the whole delay curve. [`step_mbps`]
 /// follows the tangent of this curve instead.
 ///
-/// The waiting time is `1 / (2h)` for a headroom of h packets/s at the bottleneck (Waki 2013, Eq. 7). So if the target
-/// exceeds the mean by E seconds, the step changes the headroom from h to `h / (1 + 2hE)`. For small E this is Eq. 15,
-/// and no step up is larger than the headroom. Returns `None` if the headroom is not finite, or if the mean exceeds the
-/// target by at least `1 / (2h)`, the whole waiting time.
+/// For a headroom of h packets/s at the bottleneck, the mean delay is `1 / (2h)` plus a constant (Waki 2013, Eq. 7). So
+/// if the target exceeds the mean by E seconds, the step changes the headroom from h to `h / (1 + 2hE)`. For small E
+/// this is Eq. 15, and no step up is larger than the headroom. Returns `None` if the headroom is not finite, or if the
+/// mean exceeds the target by at least `1 / (2h)`: no headroom, however large, would bring it to the target.
 pub fn curve_step_mbps(target_s: f64, mean_s: f64, headroom_mbps: f64, packet: Size) -> Option<f64> {
     let per_mbps = md1::packets_per_s_per_mbps(packet);
     let left = 1.0 + 2.0 * headroom_mbps * per_mbps * (target_s - mean_s);

@@ -17,8 +17,8 @@ pub struct ApConfig {
     pub response: f64,
     /// How b is determined.
     pub learning: Learning,
-    /// Root mean square movement of the rate that the noise of the reports may cause, as a share of the headroom (the
-    /// free capacity). Must be positive. With a smaller value, the rate is steadier, but free capacity is found later.
+    /// The noise of the reports may move the rate by this share of the headroom (the free capacity), as a root mean
+    /// square. Must be positive. With a smaller value, the rate is steadier, but free capacity is found later.
     pub unrest: f64,
     /// Size of an IP packet, which converts between packets/s and Mbit/s.
     pub packet: Size,
@@ -235,8 +235,8 @@ impl Ap {
         let now = self.rate.as_mbps_f64();
         let (least, most) = (now / 2.0, now * 2.0);
         let Some(step) = step else {
-            // There is no step if the variance is zero, or if the delay exceeds the target by at least the waiting time
-            // that the variance implies.
+            // There is no step if the variance is zero, or if no headroom, however large, would bring the delay to the
+            // target.
             let reason = if headroom.is_finite() { Reason::StepGuard } else { Reason::NoVariance };
             return (if mean_s < self.target_s() { most } else { least }, reason);
         };
@@ -366,8 +366,7 @@ impl Ap {
         };
     }
 
-    /// Adds to the expected mean delay of the next report the change that the delay curve predicts for a step from the
-    /// rate `before` to the current rate.
+    /// Updates the expected mean delay for a step from the rate `before` to the current rate, along the delay curve.
     fn expect(&mut self, before: Rate, headroom: f64) {
         let step = self.rate.as_mbps_f64() - before.as_mbps_f64();
         let shift_s = md1::shift_s(headroom, step, self.config.packet);

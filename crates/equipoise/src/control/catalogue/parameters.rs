@@ -45,7 +45,7 @@ pub enum Kind {
     Choice(&'static [&'static str]),
 }
 
-/// Writes `rate`, `time`, the unit of a number (`number` if it has no unit), or the list of allowed words.
+/// Writes the word "rate" or "time", the unit of a number ("number" if there is no unit), or the allowed words.
 impl fmt::Display for Kind {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {

@@ -29,7 +29,7 @@ impl Context for WindowContext {
 }
 
 impl Parameters {
-    /// Returns l, the weight of noise; zero if the parameter `aware` is `off`.
+    /// Returns the parameter `noise_weight`; zero if the parameter `aware` is `off`.
     fn noise_weight(&self, aware: &Parameter) -> Result<f64, ConfigError> {
         let weight = self.number(&NOISE_WEIGHT)?;
         Ok(if self.choice(aware)? == "on" { weight } else { 0.0 })

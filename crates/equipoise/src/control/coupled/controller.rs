@@ -32,8 +32,7 @@ pub struct Coupled {
     /// The share of the group's rate that was last applied to the inner controller.
     given: Option<Rate>,
     round_trip: Option<Span>,
-    /// Whether, at the last packet, report or timer, another flow's update changed the rate and this flow's controller
-    /// did not.
+    /// Whether only updates of other flows changed this flow's rate at its last packet, report or timer.
     is_others: bool,
     /// Whether the flow is the first active flow of the group.
     is_first: bool,

@@ -3,9 +3,9 @@ use crate::units::{Instant, Rate, SenderClock, Size, Span};
 /// Estimates the rate that an application can use, from the data that it sends while it uses less than the allowed
 /// rate.
 ///
-/// Our own method: RFC 8699, Sec. 5.3 needs a desired rate, but feedback only says whether the application left a part
-/// of the rate unused. If the application did so for most of the last half second, the desired rate is 1.25 times the
-/// rate that it sent. An application that needs more therefore gets more within the next second.
+/// Our own method: RFC 8699, Sec. 5.3 needs a desired rate, but a session only knows whether the application left a
+/// part of the rate unused. If the application did so for most of the last half second, the desired rate is 1.25 times
+/// the rate that it sent. An application that needs more therefore gets more within the next second.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Demand {
     /// `now` is the data sent in the current second, and `before` the data sent in the previous second.
@@ -40,7 +40,7 @@ impl Demand {
         self.now = self.now + size;
     }
 
-    /// Records feedback, and whether the flow was app-limited.
+    /// Records whether the flow was app-limited before the feedback at `now`.
     pub(super) fn on_feedback(&mut self, now: Instant<SenderClock>, is_limited: bool) {
         let elapsed_s = self.told.replace(now).map_or(0.0, |before| (now - before).as_secs_f64().max(0.0));
         let kept = libm::exp(-elapsed_s / SMOOTHED_S);

@@ -79,14 +79,14 @@ pub struct Update {
 /// | `L` | rate of a flow of priority 1 that is not limited | bit/s |
 ///
 /// Our interpretation of the source:
-/// - `DR(f)` of a flow whose application can use any rate is infinite. The RFC sets it to `CC_R(f)`. With that, a flow
-///   could never get more than it calculated itself, and a joining flow would not get its share.
+/// - If the application can use any rate, `DR(f)` is infinite. If it were `CC_R(f)`, as in the RFC, a flow could never
+///   get more than it calculated itself, and a joining flow would not get its share.
 /// - The loop of step (c) ends when no flow is newly limited, not when two sums of rounded numbers are equal.
 /// - A flow that leaves or pauses is removed from the list, and `S_CR` does not change. The other flows get the share
 ///   of this flow at once, because the path carried this rate. If no active flow is left, `S_CR` becomes zero.
-/// - If `DR` limits all flows, a part of `S_CR` is not assigned. In this case, a flow that raises its rate does not
-///   raise `S_CR`; otherwise `S_CR` would grow without bound. If a flow lowers its rate, `S_CR` is first set to the sum
-///   of the assigned rates, and then reduced by the formula; otherwise a reaction to congestion would only reduce the
+/// - If `DR` limits all flows, a part of `S_CR` is not assigned. While this is so, a flow that raises its rate does not
+///   raise `S_CR`, which would otherwise grow without bound. If a flow lowers its rate, `S_CR` is first set to the sum
+///   of the assigned rates, and then reduced by the formula. Otherwise a reaction to congestion would only reduce the
 ///   part that is not assigned.
 /// - A flow that has sent nothing for [`FlowGroup::IDLE`] is paused (the soft state of Sec. 4). With its next packet,
 ///   the flow joins again, at the rate of its first join.

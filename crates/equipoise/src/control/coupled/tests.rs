@@ -134,9 +134,9 @@ fn happenings() -> impl Strategy<Value = Vec<(u8, usize, u64, Option<u64>, i64)>
 }
 
 proptest! {
-    /// For any events: shares are at most the desired rates; the whole sum is assigned unless all flows are limited;
-    /// and unlimited flows have the same rate per unit of priority, which limited flows do not exceed. This is max-min
-    /// fairness.
+    /// Max-min fairness after any events. No share exceeds the desired rate. The whole sum is assigned, unless the
+    /// desired rate limits every flow. Share divided by priority is equal for all unlimited flows, and not larger for a
+    /// limited flow.
     #[test]
     fn shares_are_a_water_level(conservative: bool, happenings in happenings()) {
         let priorities = [0.01, 1.0, 2.0, 8.0, 100.0];

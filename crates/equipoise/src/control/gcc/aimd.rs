@@ -5,32 +5,32 @@ use crate::control::RateLimits;
 use crate::units::{Instant, SenderClock, Span};
 
 /// The rate A that the delay allows, in Google congestion control. A rises while the queue is normal, is kept while the
-/// queue shrinks, and falls below the delivery rate R at overuse. C is the estimated capacity, and Δt the time since
-/// the last update.
-///
-/// The table shows the next state, for each current state (row) and state of the queue (column). After each decrease,
-/// the state is Hold.
+/// queue shrinks, and falls below the delivery rate R at overuse.
 ///
 /// ```text
-///              Over            Normal            Under
-/// Hold         Decrease        Increase          Hold
-/// Increase     Decrease        Increase          Hold
-/// Decrease     Decrease        Increase          Hold
-/// ```
-///
-/// ```text
-/// A = 0.85 R - 5 kbit/s                          decrease; if this exceeds A: 0.85 C, at most A
-/// A = A 1.08^min(Δt, 1 s)                        increase, capacity unknown; at least 1 kbit/s
-/// A = A + packet Δt / (2 (rtt + 100 ms))         increase, near the capacity; at least 4 kbit/s per second
+/// A = β R - 5 kbit/s                             decrease; at most A
+/// A = β C                                        decrease, if β R - 5 kbit/s exceeds A and C is known; at most A
+/// A = A 1.08^min(Δt, 1 s)                        increase, C unknown; at least by 1 kbit/s
+/// A = A + packet Δt / (2 (rtt + 100 ms))         increase, C known; at least by 4 kbit/s per second
 /// A ≤ 1.5 R + 10 kbit/s                          limit of an increase
 /// ```
 ///
-/// Source: libwebrtc, `aimd_rate_control`; draft-ietf-rmcat-gcc-02, Sec. 5.5. The draft's form decreases to 0.85 R,
-/// adds half a packet per `rtt + 100 ms` in steps of at least 1 kbit/s and at most half a packet, and limits an
-/// increase to 1.5 R.
+/// | symbol | name | unit |
+/// | --- | --- | --- |
+/// | `A` | rate that the delay allows | bit/s |
+/// | `R` | delivery rate | bit/s |
+/// | `C` | estimated capacity | bit/s |
+/// | `β` | factor of a decrease, 0.85 by default | |
+/// | `Δt` | time since the last update | s |
+/// | `packet` | packet size, estimated from A | bit |
+/// | `rtt` | round-trip time | s |
 ///
-/// Our interpretation: both forms use libwebrtc's state machine, as shown in the table, and libwebrtc's band, as in
-/// [`LinkCapacity`]. The draft's state machine and band differ in details.
+/// Source: libwebrtc, `aimd_rate_control`; draft-ietf-rmcat-gcc-02, Sec. 5.5. [`GccForm::Draft`] decreases to β R, adds
+/// half a packet per `rtt + 100 ms` in steps of at least 1 kbit/s and at most half a packet, and limits an increase to
+/// 1.5 R.
+///
+/// Our interpretation: in both forms, as in libwebrtc, only the state of the queue decides between increase, hold and
+/// decrease. C is forgotten as described in [`LinkCapacity`]. The draft differs in details.
 #[derive(Clone, Debug)]
 pub(super) struct Aimd {
     form: GccForm,
@@ -62,8 +62,8 @@ const HEADROOM: f64 = 1.5;
 /// Added to the upper limit of an increase, in bit/s, so that an encoder with an uneven rate does not keep the estimate
 /// low (libwebrtc, `aimd_rate_control`).
 const HEADROOM_OFFSET: f64 = 10_000.0;
-/// Subtracted from the rate at a decrease, after the multiplication by β, in bit/s, so that the queue also drains at
-/// low rates (libwebrtc, `aimd_rate_control`).
+/// Subtracted from the reduced rate at a decrease, in bit/s, so that the queue also drains at low rates (libwebrtc,
+/// `aimd_rate_control`).
 const DECREASE_OFFSET: f64 = 5000.0;
 /// Assumed round-trip time before the first measurement (libwebrtc, `aimd_rate_control`).
 const FIRST_ROUND_TRIP: Span = Span::from_millis(200);
@@ -236,8 +236,8 @@ mod tests {
         aimd
     }
 
-    /// The expected values follow from the equation. At 30 frames/s, a frame has 4 packets of 8333 bits at 1 Mbit/s,
-    /// and 2 packets of 5000 bits at 300 kbit/s.
+    /// Expected, in kbit/s per second: packet / (2 (rtt + 100 ms)). At 30 frames/s, a frame has 4 packets of 8333 bits
+    /// at 1 Mbit/s, and 2 packets of 5000 bits at 300 kbit/s.
     #[test]
     fn near_the_capacity_the_rate_rises_as_computed() {
         for (kbps, expected) in [(1000, [27.8, 20.8, 13.9]), (300, [16.7, 12.5, 8.3])] {
@@ -272,8 +272,8 @@ mod tests {
         }
     }
 
-    /// At a constant growth of 20.8 kbit/s per second, the rate would regain 150 kbit/s within 7.2 s. The rise
-    /// takes longer, because the decrease is 155 kbit/s, and because packets are smaller from 864 kbit/s to 1 Mbit/s.
+    /// At a constant 20.8 kbit/s per second, a rise of 150 kbit/s takes 7.2 s. The rise in this test takes longer: the
+    /// decrease is 155 kbit/s, and packets are smaller from 864 kbit/s to 1 Mbit/s.
     #[test]
     fn what_a_decrease_took_is_back_after_seven_seconds() {
         let mut aimd = near_capacity(GccForm::Libwebrtc, 1000, 100);

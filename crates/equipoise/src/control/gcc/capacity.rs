@@ -5,12 +5,11 @@
 /// v = 0.95 v + 0.05 (C - R)² / max(C, 1)       0.4 ≤ v ≤ 2.5
 /// ```
 ///
-/// R is the delivery rate. While C is known, the allowed rate counts as near the capacity and is raised slowly. A
-/// delivery rate above the band `C ± 3 sqrt(v C)` during an increase, or below this band at overuse, shows that the
-/// path has changed: C is forgotten.
+/// C is the estimated capacity, R the delivery rate, and v the variance of R divided by C. While C is known, the
+/// allowed rate counts as near the capacity and is raised slowly. A delivery rate above the band `C ± 3 sqrt(v C)`
+/// during an increase, or below this band at overuse, shows that the path has changed: C is forgotten.
 ///
-/// Source: libwebrtc, `link_capacity_estimator`; draft-ietf-rmcat-gcc-02, Sec. 5.5 for mean and deviation with a factor
-/// of 0.95.
+/// Source: libwebrtc, `link_capacity_estimator`; draft-ietf-rmcat-gcc-02, Sec. 5.5 for the factor 0.95.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct LinkCapacity {
     kbps: Option<f64>,

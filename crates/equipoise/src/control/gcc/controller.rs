@@ -252,8 +252,8 @@ impl Told<'_> {
         throughput.bps()
     }
 
-    /// Returns the rate that a probe has proved, in bit/s. It is raised to the current rate `bps` or to `PROBE_DROP`
-    /// times the delivery rate, whichever of the two is lower.
+    /// Returns the rate that a probe has proved, in bit/s. If the delivery rate is known, the result is at least the
+    /// lower of the current rate `bps` and `PROBE_DROP` times the delivery rate.
     fn proved_by(&self, probing: &mut Probing, acked: Option<f64>, bps: f64) -> Option<f64> {
         let proved = self.arrivals.iter().fold(None, |proved, packet| probing.on_arrival(packet).or(proved))?;
         Some(acked.map_or(proved, |acked| proved.max(bps.min(PROBE_DROP * acked))))

@@ -7,11 +7,11 @@ use crate::units::{Instant, ReceiverClock, Span};
 /// γ_i = γ_{i-1} + k Δt (|m| - γ_{i-1})        k = k_u if |m| > γ, else k_d;  6 ms ≤ γ ≤ 600 ms
 /// ```
 ///
-/// k is the gain, in 1/ms, and Δt the time since the previous estimate, in ms.
+/// m and γ are in ms. `k_u` and `k_d` are the [`Gains`], in 1/ms. Δt is the time since the previous estimate, in ms.
 ///
-/// With a small fixed threshold, flows that fill the queue starve this flow; a large threshold detects overuse late.
-/// Therefore the threshold follows the estimate. An estimate far above the threshold is a spike and does not move the
-/// threshold.
+/// If a fixed threshold is small, other flows that fill the queue starve this flow. If it is large, overuse is detected
+/// late. Therefore the threshold follows the estimate. An estimate far above the threshold is a spike and does not move
+/// the threshold.
 ///
 /// Source: draft-ietf-rmcat-gcc-02, Sec. 5.4; Carlucci 2016; libwebrtc, `trendline_estimator`.
 #[derive(Clone, Debug)]
@@ -19,8 +19,8 @@ pub(super) struct Detector {
     gains: Gains,
     threshold_ms: f64,
     adapted: Option<Instant<ReceiverClock>>,
-    /// How long the estimate has been above the threshold since the last report of overuse, in ms between departures;
-    /// `None` if the last estimate was not above the threshold.
+    /// How long the estimate has been above the threshold since the last report of overuse, in ms, by the departure
+    /// times of packets; `None` if the last estimate was not above the threshold.
     over_ms: Option<f64>,
     /// Number of consecutive estimates above the threshold since the last report of overuse.
     over: u32,
@@ -66,13 +66,13 @@ const FIRST_THRESHOLD: f64 = 12.5;
 const LEAST_THRESHOLD: f64 = 6.0;
 /// The maximum of the threshold γ, in ms (draft-ietf-rmcat-gcc-02, Sec. 5.4).
 const HIGHEST_THRESHOLD: f64 = 600.0;
-/// An estimate that exceeds the threshold γ by more than this, in ms, does not change γ (draft-ietf-rmcat-gcc-02,
-/// Sec. 5.4).
+/// An estimate whose magnitude exceeds the threshold γ by more than this, in ms, does not change γ
+/// (draft-ietf-rmcat-gcc-02, Sec. 5.4).
 const SPIKE: f64 = 15.0;
 /// The maximum elapsed time Δt that counts for one change of the threshold (libwebrtc, `trendline_estimator`).
 const LONGEST_STEP: Span = Span::from_millis(100);
-/// Overuse is reported only after the estimate was above the threshold γ for longer than this, in ms between departures
-/// (draft-ietf-rmcat-gcc-02, Sec. 5.4).
+/// Overuse is reported only after the estimate was above the threshold γ for longer than this, in ms, by the departure
+/// times of packets (draft-ietf-rmcat-gcc-02, Sec. 5.4).
 const OVERUSE_MS: f64 = 10.0;
 
 impl Detector {
@@ -96,10 +96,9 @@ impl Detector {
     /// Processes the estimate after a group of packets. The group left `departed` later than the previous group, and
     /// the next group began to arrive at `arrived`.
     ///
-    /// Overuse is reported only if the estimate has been above the threshold for more than 10 ms between departures and
-    /// at least twice in a row, and the trend does not fall. For the first estimate above the threshold, only half of
-    /// `departed` counts. While the estimate is above the threshold without a report of overuse, the last state is
-    /// kept.
+    /// Overuse is reported if the trend does not fall, and the estimate has been above the threshold at least twice in
+    /// a row and for more than 10 ms, by departure times. For the first estimate above the threshold, only half of
+    /// `departed` counts. An estimate above the threshold that does not yet show overuse leaves the state unchanged.
     pub(super) fn push(&mut self, estimate: Estimate, departed: Span, arrived: Instant<ReceiverClock>) -> Usage {
         self.samples = self.samples.saturating_add(1);
         if self.samples < 2 {
@@ -156,8 +155,8 @@ mod tests {
         })
     }
 
-    /// The expected values follow from the equations: an overload of 10 % of the capacity is detected after 24
-    /// differences, an overload of 5 % after 36, and an overload of 2 % never.
+    /// By calculation, an overload of 10 % of the capacity is detected after 24 delay differences, an overload of 5 %
+    /// after 36, and an overload of 2 % never.
     #[test]
     fn overload_is_found_when_it_was_computed_to_be() {
         let (number, millis, threshold) = first_overuse(22_000).expect("10 % of overload");
@@ -193,8 +192,8 @@ mod tests {
         assert_eq!(run(20, 80), Usage::Normal);
     }
 
-    /// Closed form: if the threshold is not clamped, a step leaves 1 minus gain times duration of its difference from
-    /// the estimate. At the downward gain of 0.039/ms, a step of 2 ms leaves 0.922.
+    /// If the threshold is not clamped, a step multiplies the difference between threshold and estimate by
+    /// 1 - gain · duration. At the downward gain of 0.039/ms and a duration of 2 ms, this factor is 0.922.
     #[test]
     fn the_threshold_follows_by_its_gains() {
         let mut detector = Detector::new(Gains::LIBWEBRTC);
@@ -210,8 +209,8 @@ mod tests {
         assert!((detector.threshold_ms - expected).abs() < 1e-9, "a spike does not move it");
     }
 
-    /// With the draft's gains the threshold hardly falls within 2 s, which protects the rate next to flows that fill
-    /// the queue.
+    /// With the draft's gains, the threshold hardly falls within 2 s. This protects the flow's rate against
+    /// other flows that fill the queue.
     #[test]
     fn the_drafts_form_finds_an_overload_and_keeps_its_threshold() {
         let (mut kalman, mut detector) = (Kalman::default(), Detector::new(Gains::DRAFT));

@@ -17,11 +17,11 @@ pub(super) struct Grouping {
 }
 
 /// Packets that leave within this time after the first packet of a group belong to the group (draft-ietf-rmcat-gcc-02,
-/// Sec. 5.2: `burst_time`). With a larger value, more of the gaps that the path causes are hidden; with a smaller
-/// value, bursts are mistaken for queues.
+/// Sec. 5.2: `burst_time`). With a larger value, more delay changes are hidden within groups; with a smaller value,
+/// bursts are mistaken for queues.
 const GROUP: Span = Span::from_millis(5);
-/// A packet also belongs to the current group if it arrives within this time after the group's last packet, and with a
-/// smaller gap than at departure: the two packets were queued together (draft-ietf-rmcat-gcc-02, Sec. 5.2).
+/// A packet also belongs to the current group if it arrives within this time after the group's last packet, and the two
+/// packets left further apart than they arrived. Then they were queued together (draft-ietf-rmcat-gcc-02, Sec. 5.2).
 const BURST: Span = Span::from_millis(5);
 /// The maximum length of a burst of arrivals (libwebrtc, `inter_arrival_delta`).
 const LONGEST_BURST: Span = Span::from_millis(100);
@@ -52,7 +52,7 @@ pub(super) struct GroupDelta {
 }
 
 impl GroupDelta {
-    /// Returns `d`, by how many ms the last packet of the later group took longer than that of the earlier group.
+    /// Returns `d` in ms: the delay of the later group's last packet minus that of the earlier group's last packet.
     pub(super) fn delay_ms(self) -> f64 {
         (self.arrived - self.departed).as_millis_f64()
     }
@@ -173,7 +173,7 @@ mod tests {
         assert_eq!(deltas(&packets), [(20_000, 20_000)]);
     }
 
-    /// Without this check, a step of the receiver's clock looks like a queue of several seconds.
+    /// If it fails, a step of the receiver's clock looks like a queue of several seconds.
     #[test]
     fn a_receivers_clock_that_is_set_begins_anew() {
         let mut grouping = Grouping::default();

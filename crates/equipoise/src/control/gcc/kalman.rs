@@ -6,18 +6,18 @@ use crate::units::Span;
 /// ```text
 /// z   = d - m                                  innovation, cut to 3 sqrt(v); d: delay difference of two groups, ms
 /// v   = max(1, α v + (1 - α) z²)               variance of the measurement, ms²
-/// k   = (e + q) / (v + e + q)                  gain
+/// k   = (e + q) / (v + e + q)                  gain; q: variance that each group adds, ms²
 /// m   = m + k z                                trend of the delay, ms a group
 /// e   = (1 - k) (e + q)                        variance of the estimate, ms²
-/// α   = (1 - χ)^(30 / (1000 f))                f: highest rate of groups per millisecond among the last K
+/// α   = (1 - χ)^(30 / (1000 f))                weight of the old v; f: highest rate among 60 groups, 1/ms
 /// ```
 ///
 /// Source: draft-ietf-rmcat-gcc-02, Sec. 5.3.
 ///
-/// What the draft leaves open is our choice. f is the maximum over the last K = 60 groups. χ is the smaller end of the
-/// draft's range, as in pion. As in pion and in libwebrtc at the time of the draft, the threshold is compared with `m`
-/// times the number of groups, at most 60. Without this factor, overloads of a few percent are never detected. Groups
-/// that arrived at the same time have no frequency and do not affect f.
+/// What the draft leaves open is our choice. f is the maximum over the last 60 groups; groups that arrived at the same
+/// time do not affect f. χ is 0.001, the lower end of the draft's range, as in pion. As in pion and in libwebrtc at the
+/// time of the draft, the threshold is compared with `m` times the number of groups, at most 60. Without this factor,
+/// overloads of a few percent are never detected.
 #[derive(Clone, Debug)]
 pub(super) struct Kalman {
     trend_ms: f64,
@@ -36,7 +36,7 @@ const FIRST_ERROR: f64 = 0.1;
 /// The minimum variance of a measurement, in ms², which is also the initial variance (draft-ietf-rmcat-gcc-02,
 /// Sec. 5.3).
 const LEAST_NOISE: f64 = 1.0;
-/// χ; the draft allows 0.001 to 0.1. With a larger value, the variance v follows the innovations sooner
+/// χ, the gain of the variance v; the draft allows 0.001 to 0.1. With a larger value, v follows the innovations sooner
 /// (draft-ietf-rmcat-gcc-02, Sec. 5.3).
 const CHI: f64 = 0.001;
 /// Number of standard deviations at which an innovation is clamped (draft-ietf-rmcat-gcc-02, Sec. 5.3).
@@ -87,8 +87,8 @@ mod tests {
         (kalman, last)
     }
 
-    /// The expected values are computed by hand, with the symbols of [`Kalman`]: k = 0.101/(v + 0.101), m = 2 k, and
-    /// e = (1 - k) 0.101. The squared innovation z² = 4 raises v from 1 by (1 - α) 3, with α = 0.999^0.6 = 0.999 4.
+    /// The expected values are computed by hand, with the symbols of [`Kalman`]: z = 2 ms and α = 0.999^0.6, so
+    /// v = α + 4 (1 - α) = 1 + 3 (1 - α), k = 0.101/(v + 0.101), m = 2 k, and e = 0.101 (1 - k).
     #[test]
     fn the_first_step_is_that_of_the_draft() {
         let (kalman, found) = run(2.0, 1);

@@ -23,7 +23,7 @@ const MANY: f64 = 0.1;
 const FEW: f64 = 0.02;
 /// Factor by which the rate rises (draft-ietf-rmcat-gcc-02, Sec. 6).
 const GROWTH: f64 = 1.05;
-/// The rate falls by this part of the loss ratio (draft-ietf-rmcat-gcc-02, Sec. 6).
+/// The rate is multiplied by 1 minus this value times the loss ratio (draft-ietf-rmcat-gcc-02, Sec. 6).
 const CUT: f64 = 0.5;
 /// Minimum time between two steps of the rate (pion).
 const STEP: Span = Span::from_millis(200);

@@ -17,11 +17,11 @@
 //! ```
 //!
 //! ```text
-//! d = (t_i - t_{i-1}) - (T_i - T_{i-1})              of groups of 5 ms
+//! d = (t_i - t_{i-1}) - (T_i - T_{i-1})              between groups of 5 ms
 //! m = 4 min(n, 60) slope(Σ d over t)                 libwebrtc: least squares over 20 groups
 //! m = min(n, 60) m',  m' = m' + k (d - m')           draft: scalar Kalman filter
 //! γ = γ + k_{u,d} Δt (|m| - γ)                       overuse: m > γ for 10 ms and not falling
-//! A_delay = β R                                      after overuse, β = 0.85; libwebrtc 5 kbit/s less
+//! A_delay = β R                                      after overuse, β = 0.85; libwebrtc: 5 kbit/s less
 //! A_delay = A_delay 1.08^Δt                          without overuse, C unknown
 //! A_delay = A_delay + packet Δt / (2 (rtt + 100 ms)) without overuse, C known
 //! ```
@@ -31,7 +31,7 @@
 //! | `T` | departure of a group's last packet | s, by the sender's clock | `grouping` |
 //! | `t` | arrival of a group's last packet | s, by the receiver's clock | `grouping` |
 //! | `d` | delay variation between groups | ms | `grouping` |
-//! | `m` | trend of the delay | ms | `trendline`, `kalman` |
+//! | `m`, `m'` | trend of the delay, with and without the factor `min(n, 60)` | ms | `trendline`, `kalman` |
 //! | `n` | number of groups so far | 1 | `trendline`, `kalman` |
 //! | `k` | gain of the Kalman filter | 1 | `kalman` |
 //! | `γ` | threshold | ms | `detector` |
@@ -50,7 +50,7 @@
 //! | --- | --- | --- |
 //! | trend | line through 20 smoothed delays | Kalman filter |
 //! | threshold's gains up, down | 0.0087, 0.039 | 0.01, 0.000 18 |
-//! | delivery rate | smaller of sent and received over 1 s, longest gap cut to the second longest | received in 0.5 s |
+//! | delivery rate | lower of sending and receiving rate over 1 s | receiving rate over 0.5 s |
 //! | after overuse | 0.85 R - 5 kbit/s | 0.85 R |
 //! | increase near the capacity | half a packet per `rtt + 100 ms`, at least 4 kbit/s per second | half a packet per `rtt + 100 ms`, in steps of at least 1 kbit/s |
 //! | increase up to | 1.5 R + 10 kbit/s | 1.5 R |
@@ -71,24 +71,24 @@
 //!   app-limited phases itself.
 //! - libwebrtc reacts to silence only by its round-trip back-off. Here, the rate is also multiplied by the factor of
 //!   this back-off if the session signals silence ([`Feedback::Silent`](crate::control::Feedback::Silent),
-//!   [`TimedOut`](crate::control::Feedback::TimedOut)). The rate must be regained by the usual increase.
+//!   [`TimedOut`](crate::control::Feedback::TimedOut)). Afterwards, the rate rises as usual.
 //! - ECN marks are ignored, as in both sources.
 //!
 //! # Degenerate cases
 //! - Feedback without packets changes nothing; feedback without arrival times is used only for losses and for the
 //!   round-trip time, and never raises the rate.
 //! - Fewer than 20 groups have a slope of zero (`trendline`), and fewer than 10 packets have no delivery rate
-//!   (`throughput`). Overuse before the first delivery rate halves the rate, at most once per round-trip time, which
-//!   counts as 10 to 200 ms (`aimd`).
+//!   (`throughput`). Overuse before the first delivery rate halves the rate, at most once per round-trip time, clamped
+//!   to 10 to 200 ms (`aimd`).
 //! - The groups are discarded after a step of the receiver's clock, and after three packets that follow a reordered
 //!   group (`grouping`). After 2 s without feedback, the state of filter and detector is discarded as well (`delay`).
 //! - Round-trip times that are not positive are ignored. No part stores an input that is not finite.
 //!
 //! # Limitations
 //! libwebrtc's form does not detect an overload of less than 2.5 %: 240 times the slope stays below the threshold's
-//! lower limit of 6 ms, so a queue may grow slowly until it overflows or shrinks again. Without probes, a flow that
-//! starts next to other flows needs 9 s to double its rate. If other flows fill the queue, the threshold rises, up to
-//! 600 ms. With libwebrtc's gains the threshold falls again within a tenth of a second.
+//! lower limit of 6 ms, so a queue may grow slowly until it overflows or shrinks again. Without probes, a new flow
+//! needs 9 s to double its rate. If other flows fill the queue, the threshold rises, up to 600 ms. With libwebrtc's
+//! gains the threshold falls again within a tenth of a second.
 
 mod aimd;
 mod alr;

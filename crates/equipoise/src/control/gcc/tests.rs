@@ -280,7 +280,8 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
     prop::collection::vec(step, 1..60)
 }
 
-/// The expected rates are 300 kbit/s times 1.1, and times 100. A factor below 1 is replaced by 1, and NaN by 1.1.
+/// The pace is the start rate, 300 kbit/s, times the configured factor. A factor below 1 is replaced by 1, and NaN
+/// by 1.1.
 #[test]
 fn packets_leave_as_much_faster_as_is_set_and_by_the_session_in_the_drafts_form() {
     let pace = |form, pacing| {

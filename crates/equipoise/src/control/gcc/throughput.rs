@@ -11,21 +11,20 @@ pub(super) struct Arrival {
     pub arrived: Instant<ReceiverClock>,
 }
 
-/// Measures the delivery rate ("acknowledged bitrate") over about the last second. The result does not exceed the
-/// sending rate in the same time, unless reordering leaves too few packets for the sending rate.
+/// Measures the delivery rate ("acknowledged bitrate") over about the last second.
 ///
 /// The result is the smaller of two rates over one window of packets: the bytes sent between the first and the last
 /// departure, and the bytes received between the first and the last arrival. Because n packets have n - 1 gaps, the
 /// bytes sent do not include the last packet to depart, and the bytes received do not include the first packet to
-/// arrive. The longest gap between arrivals is replaced by the second longest, because links that pause and then
-/// deliver a burst have lost no capacity.
+/// arrive. The longest gap between arrivals is replaced by the second longest, because a link that pauses and
+/// then delivers a burst has the same capacity as before.
 ///
 /// Source: libwebrtc, `robust_throughput_estimator`.
 ///
 /// Special cases: with fewer than 10 packets there is no rate. A window shorter than a millisecond counts as a
 /// millisecond. If reordering leaves fewer than 10 packets for the sending rate, the result is the receiving rate. If a
-/// new packet's arrival time is more than a second before that of a known packet, the receiver's clock was set, and the
-/// window is reset.
+/// packet's arrival time is more than a second before the latest arrival time, the receiver's clock was set back, and
+/// the window is reset.
 #[derive(Clone, Debug)]
 pub(super) struct Throughput {
     /// The packets in the window, in arrival order.

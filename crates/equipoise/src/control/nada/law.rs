@@ -48,8 +48,8 @@ const REFERENCE_RATIO: f64 = 0.01;
 /// limit. Without a limit, a single interval of total loss would dominate `x_diff`, the change of the signal, for many
 /// updates.
 const LARGEST_SIGNAL_S: f64 = 0.5;
-/// `BETA_V` and `BETA_S`: the corrections of the encoder's rate and of the sending rate, as a share of the additional
-/// rate that would empty the shaping buffer within one frame (RFC 8698, Table 2).
+/// `BETA_V` and `BETA_S`, the gains of the corrections of the encoder's rate and of the sending rate. A correction is
+/// this share of the rate that would empty the shaping buffer in one frame interval (RFC 8698, Table 2).
 const BETA: f64 = 0.1;
 /// FPS, video frames per second (RFC 8698, Table 2).
 const FRAMES_PER_SECOND: f64 = 30.0;

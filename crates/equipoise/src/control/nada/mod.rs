@@ -48,6 +48,7 @@ use crate::units::{Instant, Rate, SenderClock, Size, Span};
 /// | `d` | queueing delay: minimum of 15 samples less the minimum of ten minutes | s |
 /// | `d_tilde` | queueing delay after warping | s |
 /// | `p_mark`, `p_loss` | smoothed shares of packets marked and lost | |
+/// | `p`, `p_inst` | `p_mark` or `p_loss`; the share within LOGWIN, before smoothing | |
 /// | `x_curr`, `x_prev` | congestion signal now and at the last update | s |
 /// | `delta` | time since the last update | s |
 /// | `rtt` | round-trip time | s |
@@ -55,32 +56,34 @@ use crate::units::{Instant, Rate, SenderClock, Size, Span};
 /// | `r_vin`, `r_send` | rates of encoder and sender if the shaping buffer holds `L` bytes | bit/s |
 /// | `loss_int`, `loss_exp` | mean interval between loss events; MULTILOSS times this interval | packets |
 ///
+/// Names in capitals are constants of RFC 8698, Table 2.
+///
 /// Our interpretation of the source:
 /// - An update takes place at the feedback nearest to DELTA after the last update: up to half a feedback interval
 ///   early. `delta` is measured, but limited to TAU. The first feedback only sets the start time.
 /// - For losses, marks and the ramp-up's delays, the window LOGWIN is measured in departure times. A window without
 ///   packets leaves the ratios unchanged.
 /// - `r_recv` is the smaller of two rates: the rate of the packets that arrived within LOGWIN by the receiver's clock,
-///   and the rate of the packets that left within LOGWIN and arrived. Therefore no arrival times, not even forged ones,
-///   raise the rate beyond 1 + gamma times the sending rate.
+///   and the rate of the packets that left within LOGWIN and arrived. Therefore even forged arrival times cannot
+///   raise the rate above 1 + gamma times the sending rate.
 /// - The ramp-up uses raw samples of the delay, as in Sec. 4.2; Table 1 calls them filtered.
-/// - In addition to losses and delay, a mark within LOGWIN ends the ramp-up. In RFC 8698 a mark does not end it. The
-///   marks of a virtual queue (App. A.3), which occur without a delay, would then never have an effect.
+/// - Unlike in RFC 8698, a mark within LOGWIN also ends the ramp-up. Otherwise the marks of a virtual queue (App. A.3),
+///   which occur without a delay, would never have an effect.
 /// - The base delay is that of RFC 6817, over ten minutes. `rtt` is the last sample.
 /// - The round-trip time serves as the delay (Sec. 6.1) until the first feedback with an arrival time.
-/// - Warping ends gradually, as Sec. 4.2 recommends: over the `loss_int` packets after `loss_exp`, `d_tilde` returns
-///   linearly to `d`.
+/// - Warping ends gradually, as Sec. 4.2 recommends: it lasts for `loss_exp` packets after a loss event. Over the next
+///   `loss_int` packets, `d_tilde` returns linearly to `d`.
 /// - `loss_int` is the mean of closed intervals. RFC 5348, Sec. 5.4 also includes the open interval since the last
-///   loss. With it, `loss_exp` would grow faster than the number of packets since that loss, so no loss would ever
-///   expire.
+///   loss. With the open interval, `loss_exp` would grow faster than the number of packets since the last loss, so no
+///   loss would ever expire.
 /// - Before the second loss event there is no mean interval and no warping. A packet that arrives after it was assumed
 ///   lost still counts as lost (Sec. 5.1.2).
-/// - `x_curr` is at most 500 ms, as in the authors' simulator.
+/// - `x_curr` is at most 500 ms, as in the simulator of NADA's authors.
 /// - The session's rate is `r_vin`, and its packets are paced at `r_send`. Both equal `r_ref` if the shaping buffer is
 ///   empty. The buffer length is measured when the encoder delivers a frame, before the frame is added.
 /// - RMIN and RMAX are the configured limits; the rate starts at RMIN or at the configured start rate.
 ///
-/// Special cases: before a delay or a loss is known the rate is kept. Silence and timeouts, which RFC 8698 does not
+/// Special cases: before a delay or a loss is known, the rate is kept. Silence and timeouts, which RFC 8698 does not
 /// cover, halve the rate, down to RMIN (our choice). If the receiver's clock is set forward, the queue seems long for
 /// ten minutes; if the clock is set back, the base delay follows at once.
 #[derive(Clone, Debug)]

@@ -134,8 +134,8 @@ impl Receiver {
         }
     }
 
-    /// Uses one-way delays from now on, because the feedback has arrival times, and discards delays from round-trip
-    /// times.
+    /// Uses one-way delays from now on, because the feedback has arrival times. Discards the delays that were measured
+    /// as round-trip times.
     fn trust_arrivals(&mut self) {
         if self.metric == Metric::OneWay {
             return;
@@ -217,8 +217,9 @@ impl Receiver {
     }
 }
 
-/// Returns `d_tilde` for `loss_exp` packets after the last loss event. Over the next `loss_int` packets, the result
-/// changes linearly to `d_queue` (RFC 8698, Sec. 4.2). Before the second loss event, returns `d_queue`.
+/// Returns the warped queueing delay in s until `loss_exp` packets after the last loss event. Over the next `loss_int`
+/// packets, the result returns linearly to `queueing_s` (RFC 8698, Sec. 4.2). `loss_int` is the mean interval between
+/// loss events. Before the second loss event, returns `queueing_s`.
 pub(super) fn warped_while_losing(law: &NadaLaw, queueing_s: f64, losses: &LossIntervals) -> f64 {
     let Some(loss_int) = losses.mean_closed() else { return queueing_s };
     let loss_exp = MULTILOSS * loss_int;

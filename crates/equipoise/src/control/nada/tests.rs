@@ -22,9 +22,9 @@ fn close(found: f64, expected: f64, within: f64) {
     assert!((found - expected).abs() <= within, "{found} is not {expected} ± {within}");
 }
 
-/// The expected values are computed by hand from RFC 8698, Eq. 5 to 7. With an RMAX of 1.5 Mbit/s, the equilibrium of
-/// the signal at 1 Mbit/s is 15 ms. Therefore a signal of 25 ms after one of 20 ms has an offset of 10 ms and a change
-/// of 5 ms.
+/// The expected values are computed by hand from RFC 8698, Eq. 5 to 7. With a highest rate of 1.5 Mbit/s, a rate of
+/// 1 Mbit/s is in equilibrium at a signal of 15 ms. A signal that rises from 20 ms to 25 ms is 10 ms above the
+/// equilibrium.
 #[test]
 fn the_gradual_update_has_the_values_that_the_equations_give_by_hand() {
     let law = NadaLaw::default();
@@ -112,7 +112,8 @@ fn a_loss_is_remembered_for_seven_intervals_and_forgotten_over_one_more() {
     }
 }
 
-/// In equilibrium the queueing delay is XREF RMAX/r: 15 ms at 1 Mbit/s, 25 ms at 0.6 Mbit/s.
+/// In equilibrium the queueing delay is 10 ms (XREF) times 1.5 Mbit/s (RMAX) divided by the rate: 15 ms at 1 Mbit/s,
+/// and 25 ms at 0.6 Mbit/s.
 #[test]
 fn alone_on_a_link_the_rate_is_the_capacity_and_the_queue_that_of_the_equilibrium() {
     let path = Bottleneck { capacity_bps: |at_s| if at_s < 60.0 { 1e6 } else { 0.6e6 }, ..Bottleneck::default() };
@@ -126,9 +127,9 @@ fn alone_on_a_link_the_rate_is_the_capacity_and_the_queue_that_of_the_equilibriu
     assert!(worst < 0.15, "three seconds after the drop: {worst} s");
 }
 
-/// Without a queue, marks alone control the rate. The equilibrium is RMAX XREF / x with the signal
-/// x = DMARK (p/PMRREF)²: 1.2 Mbit/s if the share p of marked packets is 2.5 %, and 0.3 Mbit/s if it is 5 %. The rate
-/// converges with a time constant of `TAU² / (KAPPA x)`: 40 s in the first case, and 10 s in the second.
+/// Without a queue, marks alone control the rate. If 2.5 % of the packets are marked, the signal is 12.5 ms, and the
+/// rate converges to 1.2 Mbit/s with a time constant of 40 s. At 5 %, the signal is 50 ms, and the rate converges to
+/// 0.3 Mbit/s with a time constant of 10 s (RFC 8698, Eq. 2 and 5 to 7).
 #[test]
 fn marks_without_a_queue_steer_the_rate_to_where_the_equations_balance() {
     for (mark_every, expected) in [(40, 1.2e6), (20, 0.3e6)] {
@@ -261,7 +262,8 @@ proptest! {
         }
     }
 
-    /// Forged arrival times raise the rate to no more than 1 + gamma times the sending rate.
+    /// Even with forged arrival times, a ramp-up reaches at most 1.5 times the sending rate, which is below the start
+    /// rate here.
     #[test]
     fn a_ramp_up_is_bounded_by_what_was_sent(squeezed in 1..100u64, turns in 1..40u64) {
         let mut nada = nada_at(150_000);

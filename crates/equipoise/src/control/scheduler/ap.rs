@@ -12,7 +12,8 @@ use crate::units::{Rate, Size};
 /// The configuration of an [`ApScheduler`].
 #[derive(Clone, Copy, Debug)]
 pub struct ApSchedulerConfig {
-    /// Coefficient of response b, in 1/(s·Mbit/s). If b is learned, this is the initial estimate.
+    /// Coefficient of response b, in 1/(s·Mbit/s): the growth of the mean delay with the rate, divided by the variance
+    /// of the delay. If b is learned, this is the initial estimate.
     pub response: f64,
     /// How b is determined, separately for each path.
     pub learning: Learning,
@@ -32,9 +33,8 @@ pub struct ApSchedulerConfig {
 /// 2. Every path that is alive carries at least [`ApSchedulerConfig::probe`]. The paper's minimum is zero, at which a
 ///    path could never show that it has improved.
 /// 3. If a live path has no statistics for a whole period while other paths have, its rate is reduced by the longest
-///    step. The reason: if every request or report is lost, a queue is full. A single-path sender halves its rate in
-///    this case (Waki 2013, Sec. 5.1). A path with its own control law is left to that law. If no live path has
-///    statistics, no rate is reduced for this reason.
+///    step, because its queue is probably full. (A single-path sender without reports halves its rate; Waki 2013,
+///    Sec. 5.1.) The rate is not reduced if the path has its own control law, which already reacts to missing reports.
 /// 4. A dead path carries nothing. The other paths take over its rate at once, even beyond their step limits. The
 ///    rate beyond the step limits is divided equally.
 /// 5. If configured, b is learned from small changes of the rate, called pushes ([`Learning`]). Two paths at a time are
@@ -312,8 +312,8 @@ mod tests {
         assert_eq!(bps(&[view(0, 2_000_000, Some(9.0), 1_500_000), far(2_000_000, 1_000_000)]), [1_500_000, 1_000_000]);
     }
 
-    /// Two queues with a capacity of 3.5 Mbit/s carry 2 Mbit/s each. At this load, b is 383 by Waki 2013, Eq. 11, but
-    /// 1200 was configured.
+    /// Two queues with a capacity of 3.5 Mbit/s carry 2 Mbit/s each. At this load, the coefficient of response b is
+    /// 383/(s·Mbit/s) by Waki 2013, Eq. 11, but 1200/(s·Mbit/s) was configured.
     #[test]
     fn a_wrong_b_is_learned_for_each_path_while_the_total_stands() {
         let mut scheduler = scheduler(Learning::Adapted);

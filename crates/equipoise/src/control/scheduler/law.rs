@@ -22,7 +22,8 @@
 //! - **`c_i = 0`** (zero variance): the ramp is a vertical step at `λ = x_i`. Such paths are filled in the order of
 //!   their delays, the path with the shortest delay first. Paths with equal delays are filled in proportion to the rate
 //!   that each can still take.
-//! - **Non-finite statistics or a negative `c_i`**: the path is treated as one without a report, with a step limit of zero.
+//! - **Non-finite statistics or a negative `c_i`**: the path is treated as one without a report: its step limit is
+//!   zero.
 //! - **No step within all limits**: first the step limits are relaxed, by the same minimum amount for all paths. If
 //!   this is not enough, the lower limits are reduced in proportion. Upper limits always apply, even if the sum stays
 //!   below the total.
@@ -35,7 +36,7 @@ use alloc::vec::Vec;
 pub struct Term {
     /// Mean one-way delay x, in seconds.
     pub mean_s: f64,
-    /// Growth of the mean delay with the rate, c = b σ², in s/(Mbit/s); 0 or more.
+    /// Growth c of the mean delay with the rate, in s/(Mbit/s); 0 or more.
     pub growth: f64,
     /// Current rate a, in Mbit/s.
     pub rate: f64,
@@ -70,7 +71,7 @@ pub fn rates(terms: &[Term], total: f64) -> Vec<f64> {
         return fill(&terms.iter().map(Term::relaxed_up).collect::<Vec<_>>(), total);
     }
     if sum(Term::low) > total {
-        // The rates must fall by more than the step limits allow. The computation is the same, with all signs reversed.
+        // The rates must fall by more than the step limits allow: as for a rise, with all signs reversed.
         let down = fill(&terms.iter().map(Term::relaxed_down).collect::<Vec<_>>(), -total);
         return down.into_iter().map(|rate| -rate).collect();
     }
@@ -102,10 +103,10 @@ impl Term {
         (self.rate + self.cap).clamp(self.min, self.max)
     }
 
-    /// Returns the path's rate as a function of λ.
+    /// Returns the path's rate as a function of the slope λ.
     fn ramp(&self) -> Ramp {
         let (low, high) = (self.low(), self.high());
-        // The slope is x + c a + 2 c Δa, with Δa = rate - a.
+        // With a step of Δa = rate - a, the slope x + c a + 2 c Δa is x + c (2 rate - a).
         let slope = |rate: f64| self.mean_s + self.growth * (2.0 * rate - self.rate);
         Ramp { from: slope(low), to: slope(high), low, high }
     }

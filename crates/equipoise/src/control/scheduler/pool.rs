@@ -22,11 +22,11 @@ impl PeriodDelay {
 
 /// Combines the delays of all paths into the delay of a single path, for a controller of the total rate.
 ///
-/// The mean is that of all packets: `x = Σ w_i x_i` with `w_i = a_i / Σ a`. A change dA of the total changes each
-/// path's rate by `w_i dA` and the path's mean delay by `b σ_i² w_i dA` (Asvarujanon 2014, Eq. 1), so
-/// `dx = b (Σ w_i² σ_i²) dA`. Therefore the same law applies to the total with the variance `Σ w_i² σ_i²`. The variance
-/// over all packets would include the differences between the paths' delays, which no change of the total can alter.
-/// For a single path the result is that path's delay.
+/// Path i carries the share `w_i` of the total rate, and its delay has the mean `x_i` and the variance `σ_i²`. The
+/// combined mean is that of all packets: `x = Σ w_i x_i`. A change dA of the total changes the rate of path i by
+/// `w_i dA`, and its mean delay by `b σ_i² w_i dA`, where b is the coefficient of response (Asvarujanon 2014, Eq. 1).
+/// Therefore x changes by `b (Σ w_i² σ_i²) dA`, and the combined variance is `Σ w_i² σ_i²`. The variance over all
+/// packets would include the differences between the paths' delays, which no change of the total can alter.
 ///
 /// Returns `None` if no path that carries traffic has statistics.
 pub fn pooled(paths: &[PathView]) -> Option<DelaySummary> {

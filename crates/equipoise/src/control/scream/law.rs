@@ -39,21 +39,21 @@ pub(super) const CAREFUL_ROUND_TRIPS: f64 = 100.0;
 /// (Sec. 4.2.1.3).
 const ALPHA_UP: f64 = 1.0 / 8.0;
 const ALPHA_DOWN: f64 = 1.0 / 128.0;
-/// Lower bounds of the factors that make a step of the window smaller. `LEAST_JITTER_UP` is for growth under jitter.
-/// `LEAST_NEARNESS` is for a reduction under jitter, and for any step near the window at which congestion last began
-/// (Sec. 4.2.2.1, 4.2.2.2).
+/// Lower bounds of the factors that make a step of the window smaller (Sec. 4.2.2.1, 4.2.2.2). `LEAST_NEARNESS` bounds
+/// `scl`, and in a reduction also `ref_wnd_delay_scale`. `LEAST_JITTER_UP` bounds `ref_wnd_delay_scale` in growth.
 const LEAST_NEARNESS: f64 = 0.25;
 const LEAST_JITTER_UP: f64 = 0.1;
 /// `REF_WND_OVERHEAD_MIN` and `REF_WND_OVERHEAD_MAX`: the lowest and the highest limit of the bytes in flight, as
 /// multiples of the window (Sec. 4.3.1).
 const OVERHEAD: (f64, f64) = (1.5, 3.0);
-/// `PACKET_OVERHEAD` is the size of the headers of a packet, in bytes. `TARGET_DIVISOR` is the minimum divisor of the
-/// target bitrate, which leaves a margin (Sec. 4.4).
+/// `PACKET_OVERHEAD` is the size of the headers of a packet, in bytes. `TARGET_DIVISOR` leaves a margin: the window per
+/// round trip is divided by at least this value to obtain the target bitrate (Sec. 4.4).
 const PACKET_OVERHEAD: f64 = 20.0;
 const TARGET_DIVISOR: f64 = 1.2;
-/// In this order: `RATE_PACE_MIN` in bit/s, `MAX_RELAXED_PACING_FACTOR`, and `RELAXED_PACING_LIMIT_LOW` as a share of
-/// the highest target (Sec. 4.3.2).
+/// `RATE_PACE_MIN`, in bit/s: a lower target is paced as if it were this rate (Sec. 4.3.2).
 const LEAST_PACE_BPS: f64 = 50_000.0;
+/// `MAX_RELAXED_PACING_FACTOR`, the largest factor by which pacing is faster for a high target, and
+/// `RELAXED_PACING_LIMIT_LOW`, the share of the highest target above which a target is high (Sec. 4.3.2).
 const RELAXED_PACING: f64 = 4.0;
 const RELAXED_FROM: f64 = 0.8;
 

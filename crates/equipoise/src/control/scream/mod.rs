@@ -40,6 +40,8 @@ use crate::units::{Instant, Rate, SenderClock, Size, Span};
 /// | symbol | name | unit |
 /// | --- | --- | --- |
 /// | `w`, `w_i` | reference window, and its value when congestion last began | bytes |
+/// | `BETA_LOSS`, `BETA_ECN` | factors for the window after a loss and after a classic ECN mark | |
+/// | `MSS` | largest IP packet | bytes |
 /// | `marked`, `alpha` | fraction of marked packets, and its smoothed value | |
 /// | `q`, `q_avg` | queueing delay: delay above the minimum of the last ten minutes, and its average | s |
 /// | `q_target` | `QDELAY_TARGET_LO`, the target of the queueing delay | s |
@@ -53,17 +55,17 @@ use crate::units::{Instant, Rate, SenderClock, Size, Span};
 ///
 /// Our interpretation of the source:
 /// - [`Form::Core`] is the draft without the parts that it calls optional or additional, but with the handling of
-///   clock drift (Sec. 4.5.1). [`Form::Full`] adds the reaction to jitter (Sec. 4.2.1.4), conditional backoff and the
-///   detection of policers (Sec. 4.5.2), and the undershoot guard (Sec. 4.5.3). Neither form raises the delay target
-///   next to other flows (Sec. 4.5.4), because the draft itself doubts this method.
+///   clock drift (Sec. 4.5.1). [`Form::Full`] adds the reaction to jitter (Sec. 4.2.1.4). It also ignores rare
+///   losses while the queue is short, detects policers (Sec. 4.5.2), and backs off less while the target is far below
+///   the acknowledged rate (Sec. 4.5.3). Neither form raises the delay target next to other flows (Sec. 4.5.4), because
+///   the draft itself doubts this method.
 /// - Losses and classic ECN marks count once per round trip, as in the draft's text: if a packet was sent before the
 ///   last reduction for a loss or a classic mark, its loss or mark is ignored. By the draft's pseudocode, the window
 ///   could be reduced every 25 ms.
 /// - Lost bytes do not count as acknowledged. In the draft they do if a packet with a higher number arrived.
 /// - With [`Marking::ByCodepoint`], packets that arrive as ECT(1) make all marks L4S marks; the draft leaves this to
 ///   the configuration.
-/// - The rates of this crate are those of IP packets. `MSS` is the largest IP packet, and the draft's overhead of 20
-///   bytes is still subtracted.
+/// - The rates of this crate are those of IP packets. Nevertheless, the draft's overhead of 20 bytes is subtracted.
 /// - The initial window is that for which the target is the start rate, but not less than `MIN_REF_WND`.
 /// - The session's rate is the target, its window is the limit of the bytes in flight, and packets are paced at
 ///   `pace_bitrate`.
@@ -72,10 +74,10 @@ use crate::units::{Instant, Rate, SenderClock, Size, Span};
 /// - Round-trip times serve as delays until the first feedback with an arrival time.
 ///
 /// Special cases: rate and window are kept until a round-trip time is known. Silence and timeouts halve both (our
-/// choice: RFC 8298, Sec. 8 only has a minimum rate). The clocks are assumed to drift if the minimum queueing delay of
-/// a round trip, averaged over round trips, exceeds a quarter of the delay target. If so, the target bitrate is halved
-/// for five round trips and at least 0.2 s, and the base delay is discarded. If the bytes in flight are not known,
-/// the window does not grow.
+/// choice: RFC 8298, Sec. 8 only has a minimum rate). The minimum queueing delay of each round trip is averaged over
+/// round trips. If the average exceeds a quarter of the delay target, the clocks are assumed to drift. Then the target
+/// bitrate is halved for five round trips and at least 0.2 s, and the base delay (the minimum of the last ten minutes)
+/// is discarded. If the bytes in flight are not known, the window does not grow.
 #[derive(Clone, Debug)]
 pub struct Scream {
     config: ScreamConfig,
@@ -141,16 +143,18 @@ enum Cause {
     Queue,
 }
 
-/// `POLICED` is `LOSS_RATE_THRESHOLD_POLICER`, `POLICED_FACTOR` is `BETA_LOSS_POLICER`, and `POLICED_GROWTH` is the
-/// factor by which the limit of a policed window grows per round trip (Sec. 4.5.2).
+/// A loss rate above `POLICED` (`LOSS_RATE_THRESHOLD_POLICER`) with a short queue shows a policer. Then the window is
+/// limited to `POLICED_FACTOR` (`BETA_LOSS_POLICER`) times its value. Per round trip, this limit grows by the factor
+/// `POLICED_GROWTH` (Sec. 4.5.2).
 const POLICED: f64 = 0.1;
 const POLICED_FACTOR: f64 = 0.9;
 const POLICED_GROWTH: f64 = 1.001;
-/// `LOW_TARGET` is `ACKED_BITRATE_MARGIN`, and `LOW_TARGET_BACKOFF` is `BACKOFF_SCALE_LOW_TARGET_RATE` (Sec. 4.5.3).
+/// If the target is below `LOW_TARGET` (`ACKED_BITRATE_MARGIN`) times the acknowledged rate, a backoff is multiplied by
+/// `LOW_TARGET_BACKOFF` (`BACKOFF_SCALE_LOW_TARGET_RATE`; Sec. 4.5.3).
 const LOW_TARGET: f64 = 0.8;
 const LOW_TARGET_BACKOFF: f64 = 0.25;
-/// In this order: `RATE_ADJUST_GAIN`, `FRAME_SIZE_DEV_ALPHA`, `frame_period` in s, and the upper limits of the two
-/// reductions of the target, for waiting and for oversized frames (Sec. 4.4).
+/// The target is reduced for waiting frames and for oversized frames (Sec. 4.4). In this order: the gains of the two
+/// reductions (`RATE_ADJUST_GAIN`, `FRAME_SIZE_DEV_ALPHA`), `frame_period` in s, and the maximum of each reduction.
 const WAITING_GAIN: f64 = 1.0 / 16.0;
 const EXCESS_GAIN: f64 = 1.0 / 64.0;
 const FRAME_S: f64 = 0.02;

@@ -87,7 +87,9 @@ const ROUND_TRIP_GAIN: f64 = 1.0 / 8.0;
 /// `QDELAY_AVG_G`, weight of a new queueing delay in the average. With a larger value, the average reacts more to
 /// spikes (Sec. 4.2.1.4).
 const QUEUE_GAIN: f64 = 1.0 / 4.0;
-/// In this order: `QDELAY_MIN_MAX_AVG_G`, `QDELAY_DEV_AVG_G`, and `QDELAY_DEV_THRESHOLD` in s (Sec. 4.2.1.4).
+/// The jitter is the smoothed difference between the recent maximum and minimum of the queueing delay (Sec. 4.2.1.4).
+/// In this order: the speed at which the two extremes are forgotten (`QDELAY_MIN_MAX_AVG_G`), the weight of a new
+/// difference (`QDELAY_DEV_AVG_G`), and the difference in s that counts as much jitter (`QDELAY_DEV_THRESHOLD`).
 const EXTREME_GAIN: f64 = 1.0 / 16.0;
 const DEVIATION_GAIN: f64 = 1.0 / 32.0;
 const MUCH_JITTER_S: f64 = 0.01;

@@ -40,7 +40,8 @@ fn the_backoff_by_delay_has_the_values_that_the_draft_gives_by_hand() {
 }
 
 /// The expected values are computed by hand from the draft, Sec. 4.4. The round-trip time is 100 ms, so windows of
-/// 12500, 5000 and 3000 bytes yield 1000, 400 and 240 kbit/s. In `busy`, frames are queued and oversized.
+/// 12500, 5000 and 3000 bytes are 1000, 400 and 240 kbit/s before any reduction. In `busy`, frames are queued and
+/// oversized.
 #[test]
 fn the_target_has_the_values_that_the_draft_gives_by_hand() {
     let none = MediaQueue::default();
@@ -54,7 +55,7 @@ fn the_target_has_the_values_that_the_draft_gives_by_hand() {
 }
 
 /// By the draft, Sec. 4.2.2, two marks per round trip offset a growth by one segment. Here the round-trip time is 25 ms
-/// and a tenth of 20 packets is marked, so that alpha w/MSS = 2.
+/// and 2 of the window's 20 packets are marked.
 #[test]
 fn two_marks_a_round_trip_take_what_a_round_trip_adds() {
     let window = 20_000.0;

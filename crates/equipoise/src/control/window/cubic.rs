@@ -70,7 +70,8 @@ struct Curve {
 const STEEPNESS: f64 = 0.4;
 /// β, the factor by which a loss reduces the window (RFC 9438, Sec. 4.6).
 const DECREASE: f64 = 0.7;
-/// α while `W_est` is below the window before the last reduction (RFC 9438, Sec. 4.3).
+/// α, the growth of `W_est` per round trip in segments, while `W_est` (the window that Reno would have) is below the
+/// window before the last reduction (RFC 9438, Sec. 4.3).
 const FRIENDLY_INCREASE: f64 = 3.0 * (1.0 - DECREASE) / (1.0 + DECREASE);
 /// Maximum target after one round-trip time, as a multiple of the window (RFC 9438, Sec. 4.2).
 const LARGEST_TARGET: f64 = 1.5;
@@ -165,7 +166,7 @@ impl WindowController for Cubic {
 
     fn reset_to(&mut self, window: f64) {
         if let Some(stage) = &mut self.stage {
-            // The Reno-friendly window changes by the same amount.
+            // The window that Reno would have changes by as much as the window.
             stage.reno = (stage.reno + (window - self.reno.window())).max(1.0);
         }
         self.reno.reset_to(window);

@@ -26,12 +26,12 @@ use crate::units::{Instant, Rate, SenderClock};
 /// | `dB` | increment of Brownian motion | √s |
 ///
 /// Our interpretation of the source:
-/// - The variance of dB is dt, the Euler-Maruyama step for Eq. 17. In the paper, Eq. 18 adds m w B at each
-///   acknowledgement, where B is the sum of all random numbers so far: one number, of variance one, for each
-///   acknowledgement. The variance of B grows without bound, and faster with more acknowledgements.
-/// - Eq. 18 replaces only Eq. 10, the law of Symbiosis, so nothing is added in slow start. After slow start,
-///   oscillation is added to any law, including Reno. Symbiosis leaves slow start as soon as the path is measured.
-/// - Nothing is added while part of the window is unused, because no law would correct the random walk.
+/// - The variance of dB is dt, as in an Euler-Maruyama step of Eq. 17. The paper's Eq. 18 instead adds m w B at each
+///   acknowledgement. Each acknowledgement also adds a random number of variance one to B, so the variance of B grows
+///   without bound.
+/// - Nothing is added in slow start, because Eq. 18 replaces only Eq. 10, the law of Symbiosis. After slow start, any
+///   law oscillates, including Reno. Symbiosis leaves slow start as soon as the path is measured.
+/// - Nothing is added while part of the window is unused, because then the law does not raise a lowered window again.
 /// - After a loss, a timeout or an idle time, dt starts again from zero.
 #[derive(Clone, Debug)]
 pub struct Oscillating<L> {
@@ -44,8 +44,8 @@ pub struct Oscillating<L> {
 /// Maximum of the time step dt, in s. The value is our choice: the minimum retransmission timeout (RFC 6298, Sec. 2.4),
 /// because acknowledgements that are further apart do not serve as a clock.
 const LONGEST_STEP_S: f64 = 1.0;
-/// Maximum change of the window per step, as a share of the window, because a large Euler step is wrong. The value is
-/// our choice: as much as after a loss.
+/// Maximum change of the window per step, as a share of the window, because only small Euler steps are accurate. The
+/// value is our choice: a loss also halves the window.
 const LARGEST_STEP: f64 = 0.5;
 /// Number of the random stream, which is independent of other uses of the seed. The value is our choice: "osci" in
 /// ASCII.
@@ -136,7 +136,7 @@ mod tests {
 
     type At = Instant<SenderClock>;
 
-    /// A law that keeps its window, and records every change that is set from outside, which is the noise.
+    /// A law with a constant window. It records the changes that the oscillation makes.
     #[derive(Debug)]
     struct Still {
         shifts: Moments,

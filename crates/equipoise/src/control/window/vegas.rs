@@ -24,7 +24,7 @@ use crate::units::{Instant, SenderClock, Span};
 ///
 /// What the source leaves open is our choice:
 /// - `rtt` is the mean over the round, as in ns-2. After a round without a sample, `diff` is not compared.
-/// - A round ends when the data in flight at its start is acknowledged.
+/// - A round ends when the first segment sent in the round is acknowledged.
 /// - When slow start ends because of γ, the window is kept. A loss halves the window and a timeout sets it to one
 ///   segment, as in Reno. The paper's early retransmission is left to the transport.
 /// - The window does not rise while a part of it is unused, and `diff` does not lower it below two segments.
@@ -68,14 +68,15 @@ struct Round {
     samples: u32,
 }
 
-/// γ, in segments. With a larger value, slow start ends later (Brakmo 1995, Sec. 3.3).
+/// γ, the value of `diff` above which slow start ends, in segments. With a larger value, slow start ends later (Brakmo
+/// 1995, Sec. 3.3).
 const SLOW_START_BACKLOG: f64 = 1.0;
 /// Minimum window that `diff` may set, in segments, as in ns-2. One segment per round-trip time would be too little to
 /// measure.
 const LEAST_WINDOW: f64 = 2.0;
 
 impl Round {
-    /// Returns a round that ends when the data in flight after `ack`, plus one segment, is acknowledged.
+    /// Returns a round that ends when the first segment sent after `ack` is acknowledged.
     const fn behind(ack: &Acknowledged) -> Self {
         Self { left: ack.in_flight.saturating_sub(ack.segments).saturating_add(1), sum_s: 0.0, samples: 0 }
     }

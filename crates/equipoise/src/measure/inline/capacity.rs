@@ -7,10 +7,9 @@ use super::stream::Gap;
 /// path make it shorter. Therefore gaps cluster at `L / K`, and at `L / K` plus the service times of whole packets of
 /// cross traffic. The cluster of the shortest gaps shows the service time of the link.
 ///
-/// Evenly spaced cross traffic may lie between every two segments of many successive bursts, so that no gap shows the
-/// service time. Therefore a cluster of shorter gaps replaces the service time at once. A cluster of longer gaps
-/// replaces it only if none of the recent gaps was about as short as the present service time, because cross traffic
-/// that leaves no gap free is rarer than cross traffic that leaves a few gaps free.
+/// Evenly spaced cross traffic can lengthen all gaps of many successive bursts. Therefore a cluster of longer gaps
+/// replaces the service time only if none of the recent gaps was about as short as the service time. A cluster of
+/// shorter gaps replaces it at once.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Gaps {
     ns_per_segment: [u64; KEPT],
@@ -28,9 +27,10 @@ const KEPT: usize = 32;
 /// Minimum number of gaps for a capacity (our choice): two bursts of eight segments suffice, even if each
 /// acknowledgement covers two segments.
 const LEAST: usize = 5;
-/// A cluster contains at least 1/`CROWD_SHARE` of the gaps, rounded down. Our choice: if all packets are equally large
-/// and each segment is acknowledged, cross traffic at 70 % of the link lies in at most 70 % of the gaps. At least 30 %
-/// of the gaps then contain none, which is more than a fifth.
+/// A cluster contains at least 1/`CROWD_SHARE` of the gaps, rounded down. Our choice: assume that segments reach the
+/// link back to back, all packets are equally large, and each segment is acknowledged. Then cross traffic at 70 % of
+/// the link's rate adds 0.7 packets per gap on average. So at least 30 % of the gaps contain none, which is more than
+/// a fifth.
 const CROWD_SHARE: usize = 5;
 /// Minimum number of gaps in a cluster, so that two stray gaps do not form a cluster (our choice).
 const LEAST_CROWD: usize = 3;

@@ -22,40 +22,39 @@ use crate::units::{Instant, SenderClock, Size, Span};
 /// Source: Kodama 2009, Sec. 2.2.1, steps 1 to 5. The paper leaves the evaluation and the spacing open; the details
 /// below are our choice.
 ///
-/// 1. **Hold.** New segments are held back until a stream can be sent without a break: enough segments must be gathered
-///    that the rest become available while the stream is sent. The hold begins up to a quarter of a window after the
-///    first segment of the previous stream was acknowledged, at a different position each time. Otherwise two measuring
-///    connections would meet at the same position in every round trip, and each would mistake the other's traffic at
-///    this position for the average. The hold is abandoned after three quarters of a round trip.
-/// 2. **Stream.** Eight segments leave back to back, then thirty-two at rising rates; small windows send fewer. Each
-///    stream covers one of three equal parts of the search range, and its mean rate lies in this part. The first eight
-///    segments keep the link's queue from running empty while cross traffic pauses; otherwise random cross traffic
-///    would appear larger than it is.
-/// 3. **Capacity** `K`: the acknowledgements of a burst cluster at certain intervals, and the shortest of these
-///    intervals is the link's service time per segment. Cross traffic in between only adds clusters at longer
-///    intervals. A higher `K` is accepted at once, a lower `K` after ten to twenty streams have shown no interval as
-///    short as before.
-/// 4. **Evaluation.** From the first acknowledgement of the stream to its last ones, `R` is the sending rate and `g`
-///    the growth of the delay per time. While the link is busy with the stream and cross traffic of rate `c`, the
-///    available bandwidth is `A = K - c = R - K g` for any `R`. If `g` is close to zero, the stream was slower than the
-///    available bandwidth and yields a lower bound.
+/// 1. **Hold.** New segments are held back until a stream can be sent without a break. The hold begins up to a quarter
+///    of a window after the first segment of the previous stream was acknowledged, at a different position each time.
+///    Otherwise the streams would meet the same part of another measuring connection's window in every round trip, and
+///    mistake the rate of this part for the average. The hold is abandoned after three quarters of a round trip.
+/// 2. **Stream.** A burst of eight segments leaves back to back, then thirty-two segments follow at rising rates. Small
+///    windows send fewer segments. The search range contains the likely available bandwidth. It has three equal parts,
+///    and each stream's mean rate lies in one part. The burst keeps the link's queue from running empty while cross
+///    traffic pauses. Otherwise random cross traffic would appear larger than it is.
+/// 3. **Capacity** `K`: the intervals between the acknowledgements of bursts form clusters. The cluster of the shortest
+///    intervals shows the link's service time per segment, and cross traffic causes the other clusters. A higher `K` is
+///    accepted at once, a lower `K` after ten to twenty streams (more in small windows) have shown no interval as short
+///    as before.
+/// 4. **Evaluation.** `R` is the stream's sending rate, and `g` the growth of its delay, in seconds per second. While
+///    the link is busy with the stream and cross traffic of rate `c`, the available bandwidth is `A = K - c = R - K g`.
+///    If `g` is close to zero, the stream was slower than the available bandwidth and yields a lower bound.
 /// 5. **Estimate.** Three streams, one for each part of the search range, make a measurement. Its result is the mean
 ///    over the streams that were faster than the available bandwidth. The search range follows the 95 % confidence
-///    interval of the recent results. An outlier counts only when the next result confirms it. If the two fastest
-///    streams build no queue although the fastest clearly exceeds the previous estimate, the range moves up.
+///    interval of the recent results. An outlier counts only if the next result confirms it. If the two fastest streams
+///    build no queue, and the fastest clearly exceeds the previous estimate, the range moves up.
 ///
 /// An acknowledgement's arrival is assigned to the last segment that it covers, and acknowledgements sent by a timer
 /// are ignored. Therefore a receiver may delay its acknowledgements. `A` is what cross traffic leaves: the connection's
 /// own traffic is not subtracted.
 ///
-/// Limits. With a window below eleven segments, nothing is measured. Holds, and the queue of the connection's own
-/// streams, reduce the connection's rate: in simulation by 0 to 2 %, and by up to 4 % with small windows. Pauses of up
-/// to eight round trips limit the held segments to [`InlineConfig::most_held`] on average, so a result takes three to
-/// four round trips in windows above about 300 segments, and up to 25 round trips in small windows. A slower link is
-/// accepted only after ten to twenty streams, or more in small windows. Assume that the sender's own link is as slow as
-/// the bottleneck, that acknowledgements are delayed, and that cross traffic is evenly spaced at 70 % from the start.
-/// In this case, no interval is free of cross traffic: `K` is a third too low, and `A` too high by 5 % of `K`.
-/// Acknowledgements that queue on the reverse path arrive in bunches, and a bunch looks like a faster link.
+/// Limits. With a window below eleven segments, nothing is measured. Holds and streams reduce the connection's rate: in
+/// simulation by 0 to 2 %, and by up to 4 % with small windows. Pauses of up to eight round trips limit the held
+/// segments to [`InlineConfig::most_held`] on average. Therefore a result takes three to four round trips in windows
+/// above about 300 segments, and up to 25 round trips in small windows.
+///
+/// Evenly spaced cross traffic can lengthen every interval. If it takes 70 % of the capacity from the start, the
+/// sender's own link is as slow as the bottleneck, and acknowledgements are delayed, then `K` is a third too low, and
+/// `A` too high by 5 % of `K`. Acknowledgements that queue on the reverse path arrive in bunches, and a bunch looks
+/// like a faster link.
 ///
 /// There are no extra packets and no allocations. Each segment and each acknowledgement takes constant time. The
 /// evaluation of a stream also sorts up to 32 numbers for each interval of its burst. Any order of calls is safe.
@@ -77,8 +76,8 @@ pub struct InlineMeasurement {
     /// Extra segments that are gathered before a stream, in quarters of a segment, because earlier streams ran out of
     /// segments.
     margin: u64,
-    /// Position within the first 1/`PLACES` of a window at which the next hold begins, as a fraction of this part, in
-    /// units of 2^-32.
+    /// Where the next hold begins within the first 1/`PLACES` of a window: zero is the start of this part, and 2^32
+    /// would be its end.
     place: u32,
     gaps: Gaps,
     capacity: Recent,
@@ -139,8 +138,8 @@ struct Held {
 /// Maximum length of a hold, as a part of the round trip (our choice). A stream is at most three quarters of the
 /// window, and this many segments become available in three quarters of a round trip.
 const HOLD_SHARE: (i64, i64) = (3, 4);
-/// A stream ends when the total lateness of its segments exceeds this many times the planned interval at its end (our
-/// choice). Otherwise the rate of a stream of forty segments would be wrong by about a tenth.
+/// Maximum total lateness of a stream's segments, in planned intervals at the end of the stream (our choice). A later
+/// stream ends early, because the rate of forty segments would be wrong by a tenth or more.
 const MOST_SLIPPED: i64 = 4;
 /// A stream that ended early still counts if at least this part of its segments was sent (our choice).
 const ENOUGH: (u64, u64) = (3, 4);
@@ -222,9 +221,9 @@ impl InlineMeasurement {
                     self.phase = Phase::Sending { due: now, slipped: Span::ZERO };
                     now
                 } else if held >= most {
-                    // The next hold begins after the acknowledgement of the segments in flight and of half as many
-                    // further segments. If the segments travel in one bunch, the next hold is therefore at another part
-                    // of the bunch than this hold.
+                    // The hold is abandoned. The next hold waits for acknowledgements of all segments in flight and
+                    // half as many further segments. If the segments travel in one bunch, the next hold thus begins
+                    // elsewhere in the bunch.
                     let half = self.next_number.saturating_sub(self.acknowledged) / 2;
                     self.rest(self.next_number.saturating_add(half));
                     now

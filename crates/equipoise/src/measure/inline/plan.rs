@@ -7,7 +7,7 @@ pub(super) struct Plan {
     pub(super) burst: usize,
     /// Number of all segments of the stream, including the burst.
     pub(super) total: usize,
-    /// Time between two segments after the burst: directly after the burst, and at the end of the stream.
+    /// First and last interval between segments after the burst.
     pub(super) intervals: (Span, Span),
 }
 

@@ -24,10 +24,10 @@ struct Found {
 /// Number of sub-ranges of the search range. Each has its own stream, which takes a round trip, so three sub-ranges
 /// yield a result every three to four round trips (Kodama 2009, Sec. 2.2.1).
 const SUB_RANGES: usize = 3;
-/// Minimum width of the search range below and above the centre of the confidence interval, as parts of the capacity
-/// (our choice). The width above is about the variation of a single stream's result with random cross traffic. The
-/// width below is smaller, because streams slower than the available bandwidth say little and delay the connection
-/// most.
+/// Minimum distance from the estimate down to the lower end of the search range, and up to its upper end, as parts of
+/// the capacity (our choice). The upper distance is about the variation of a single stream's result with random cross
+/// traffic. The lower distance is smaller, because streams slower than the available bandwidth say little and delay the
+/// connection most.
 const LEAST_WIDTH: (f64, f64) = (0.1, 0.3);
 /// A result within this distance of the other results, as a part of the capacity, never counts as a jump (our choice).
 const FAR: f64 = 0.15;
@@ -48,8 +48,8 @@ impl Search {
     /// Returns the rates that the next stream must cover, from the lowest to the highest.
     ///
     /// The first range is between the connection's own rate and the capacity. No stream is slower than the connection,
-    /// because otherwise the segments after the stream would have to wait; only a connection that uses nearly the whole
-    /// capacity has slower streams ([`MOST_LOW`]).
+    /// because the segments after a slower stream would have to wait. The exception is a connection that uses more than
+    /// [`MOST_LOW`] of the capacity.
     pub(super) fn sub_range(&self, capacity: f64, own_rate: f64) -> (f64, f64) {
         let (low, high) = self.range.unwrap_or((own_rate.min(capacity / 2.0), capacity));
         let low = low.max(own_rate).clamp(capacity * LEAST_RATE, capacity * MOST_LOW);
@@ -58,11 +58,11 @@ impl Search {
         (from, from + width)
     }
 
-    /// Records a stream's outcome: its rate and the growth of its delay.
+    /// Records a stream's outcome: its rate `R`, and the growth `g` of its delay in seconds per second.
     ///
-    /// The evaluation uses a fluid model of a link that is never idle during the stream. The input is the stream's rate
-    /// `R` plus cross traffic `c`. The input minus the capacity `K` is the growth of the queue, `K g`. Therefore
-    /// `A = K - c = R - K g`.
+    /// The evaluation uses a fluid model of a link that is never idle during the stream. The input is `R` plus the rate
+    /// `c` of cross traffic. The input minus the capacity `K` is the growth of the queue, `K g`. Therefore the
+    /// available bandwidth is `A = K - c = R - K g`.
     ///
     /// Returns true if the measurement is finished and has a new result.
     pub(super) fn push(&mut self, rate: f64, growth: f64, capacity: f64) -> bool {

@@ -43,8 +43,8 @@ pub(super) struct Gap {
 /// Minimum number of acknowledgements of segments after the burst for an [`Outcome`] (our choice).
 const LEAST_ACKS: usize = 2;
 /// The delay at the end of a stream is the mean over the last 1/`END_SHARE` of the acknowledgements of segments after
-/// the burst, but over at least one (our choice). A larger part is less precise, because the noise of cross traffic
-/// accumulates like a random walk. With a smaller part, single packets of cross traffic change the result.
+/// the burst, but over at least one (our choice). A larger part is less precise with random cross traffic. With a
+/// smaller part, single packets of cross traffic change the result.
 const END_SHARE: usize = 8;
 /// Two segments count as sent back to back if the interval of their acknowledgements is at least this many times their
 /// sending interval (our choice).
@@ -134,9 +134,9 @@ impl Stream {
     /// Returns the rate of the stream, and the growth of the delay from its first acknowledgement to its last ones;
     /// `None` if there are too few acknowledgements.
     ///
-    /// Of the burst, only the first acknowledgement is used: it shows the queue before the stream. The other segments
-    /// of the burst may have queued on the sender's own link with cross traffic in between. This cross traffic belongs
-    /// neither to the stream nor to the queue before it.
+    /// Of the burst, only the first acknowledgement is used: it shows the queue before the stream. The acknowledgements
+    /// of the other segments are ignored, because cross traffic on the sender's own link may have delayed these
+    /// segments.
     pub(super) fn outcome(&self) -> Option<Outcome> {
         let acks = self.timely();
         let spaced = acks.clone().filter(|ack| ack.index >= self.plan.burst);

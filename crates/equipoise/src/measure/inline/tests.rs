@@ -45,8 +45,8 @@ fn a_stream_leaves_with_a_burst_at_its_head_and_spaced_behind_it() {
         .collect();
     let at_once = departures.iter().filter(|departure| **departure == at(30)).count();
     assert_eq!(at_once, 4, "{departures:?}");
-    // The link delivers one segment per millisecond, and no stream is faster than the link: longer intervals later in
-    // the stream compensate for the burst at its start.
+    // The link delivers one segment per millisecond. The mean rate of a stream is at most the rate of the link, so
+    // longer intervals follow the burst at the start of the stream.
     let stream = departures.get(15).copied().unwrap() - at(30);
     assert!(stream >= Span::from_millis(15), "{stream}");
     assert_eq!(departures.get(16), departures.get(19), "what is behind the stream leaves at once");
@@ -128,8 +128,7 @@ proptest! {
                 }
             }
         }
-        // If `next_departure` is called at the times that it returns, it releases a segment, unless the clock has
-        // reached its maximum.
+        // A segment may leave after at most two waits, unless the clock has reached its maximum.
         let asked = measurement.next_departure(now, 1);
         let again = measurement.next_departure(asked, 1);
         prop_assert!(measurement.next_departure(again, 1) == again || again == Instant::MAX);

@@ -1,16 +1,18 @@
-/// The delay of the empty path, as shown by the two clocks: the minimum delay of the last seconds, separately for
-/// small, medium and large packets.
+/// The delay of the empty path: the minimum of the delays in the last [`WINDOW_S`](Self::WINDOW_S) seconds, separately
+/// for small, medium and large packets.
 ///
-/// A larger packet takes longer on a slow link, so a common base would mistake the difference for a queue. At 1 Mbit/s,
-/// this difference is 8 ms between an audio packet of 200 bytes and a video packet of 1200 bytes. The minimum of each
-/// second is kept, and the base is the minimum over the last [`WINDOW_S`](Self::WINDOW_S) seconds. The base follows a
-/// longer route within that time. If a clock drifts by 100 ppm, the error of the base is at most 1.2 ms. Minima per
-/// interval are from RFC 6817, Sec. 2.4. The size classes, their order, and the holding of time are our choice.
+/// A delay is the arrival time on the receiver's clock minus the departure time on the sender's clock. At 1 Mbit/s, a
+/// video packet of 1200 bytes takes 8 ms longer than an audio packet of 200 bytes. With a common base, this difference
+/// would look like a queue.
+///
+/// The minimum of each second is kept (RFC 6817, Sec. 2.4). The base follows a longer route within the duration of the
+/// window. If a clock drifts by 100 ppm, the error of the base is at most 1.2 ms. The size classes and these rules are
+/// our choice:
 ///
 /// - A class without a sample uses the minimum of the other classes, and the base of a smaller class is never above
 ///   that of a larger class.
-/// - While the caller knows that a queue does not empty, it **holds** the time, so that minima do not age. Lower
-///   samples are still accepted.
+/// - While the caller knows that a queue does not empty, it **holds** the time: minima do not age, but lower samples
+///   are still accepted.
 #[derive(Clone, Debug)]
 pub struct BaseDelay {
     /// The minimum delay in each second, for each size class, the current second first. A second without a sample is
@@ -108,8 +110,8 @@ impl BaseDelay {
         [small.min(middling), middling, large]
     }
 
-    /// Returns the time that the bottleneck takes for a packet of 1200 bytes, in s, from the difference between the
-    /// bases of large and smaller packets. Returns `None` before packets of both kinds have arrived.
+    /// Returns the time that the bottleneck takes for a packet of 1200 bytes, in s, computed from the bases of large
+    /// packets and of small or medium packets. Returns `None` if one of these two bases is not known.
     pub fn packet_s(&self) -> Option<f64> {
         let [small, middling, large] = self.classes.each_ref().map(|class| least(class));
         let (smaller, class) =

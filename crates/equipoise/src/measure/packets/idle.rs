@@ -4,13 +4,14 @@ use super::{BaseDelay, SizeClass};
 
 /// The delay that reports show while the path is empty.
 ///
-/// The base delay is a minimum, and with jitter few packets come near to it: the smallest delay in a report is some
-/// milliseconds longer, even without a queue. This excess differs between flows, even on equal paths. A flow that takes
-/// the excess for a queue gets a rate that depends on its own jitter instead of the queue that it shares. So this meter
-/// takes the mean of the smallest delays of successive reports, and the smallest such mean of the last
-/// [`BaseDelay::WINDOW_S`]. Without jitter, the result is the base delay if the queue was once empty for about 0.6 s in
-/// this window. If the queue was empty only for shorter times, a part of the queue counts as idle delay. This measure
-/// is our choice.
+/// The base delay is a minimum. With jitter, few packets come near to it: even without a queue, the smallest delay in a
+/// report is some milliseconds longer. This excess differs between flows, even on equal paths. A flow that mistakes the
+/// excess for a queue gets a rate that depends on its own jitter.
+///
+/// This meter computes the mean of the smallest delays in the reports of about 0.6 s. The idle delay is the minimum of
+/// these means over the last [`BaseDelay::WINDOW_S`] seconds. Without jitter, this is the base delay, if the queue was
+/// once empty for about 0.6 s in this window. If the queue was empty only for shorter times, a part of the queue counts
+/// as idle delay. This measure is our choice.
 #[derive(Clone, Debug)]
 pub struct IdleDelay {
     /// The newest reports: the time of each one and the smallest delay in it, both in s.
@@ -26,7 +27,7 @@ impl IdleDelay {
     const LEAST_REPORTS: usize = 3;
     /// Maximum number of reports that are kept, whatever the receiver sends.
     const MOST_REPORTS: usize = 64;
-    /// Size of the packets to whose delay all means refer, in bits.
+    /// Size of a large packet, in bits. All delays are converted to this size.
     const BITS: f64 = SizeClass::Large.usual_bits();
 
     /// Creates a meter without reports.

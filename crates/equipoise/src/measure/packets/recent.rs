@@ -30,9 +30,9 @@ impl Recent {
     const RUN_S: f64 = 0.3;
     const LEAST_RUN_S: f64 = 0.025;
     const LEAST_PACKETS: usize = 4;
-    /// If the longest gap between arrivals is more than this many times the second longest gap, it counts only with the
-    /// length of the second longest (our choice). Such a gap is a pause of a radio link, which then continues as
-    /// before; the gaps of a slower link have similar lengths.
+    /// If the longest gap between arrivals is more than this many times the second longest gap, it is a pause of a
+    /// radio link, and counts only with the length of the second longest gap (our choice). On a slower link, all gaps
+    /// are longer.
     const PAUSE: f64 = 2.0;
 
     /// Creates a record without packets.
@@ -77,8 +77,8 @@ impl Recent {
     /// if they do not show a busy bottleneck.
     ///
     /// Packets that meet a queue leave this queue at the service rate (the dispersion of a long train, Dovrolis 2001).
-    /// A queue of media packets alone is enough for this. The result is `None` if all packets wait less than `calm_s`,
-    /// in s, and the run takes as long to arrive as it took to leave, within 5 %. Then cross traffic causes the queue.
+    /// But if all packets of the run wait less than `calm_s`, in s, and the run arrives as fast as it was sent, within
+    /// 5 %, cross traffic causes the queue, and the result is `None`.
     pub fn service(&self, threshold_s: f64, calm_s: f64) -> Option<Service> {
         let last = self.samples.back()?;
         let mut run = Run::default();

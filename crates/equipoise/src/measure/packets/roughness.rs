@@ -21,9 +21,9 @@ impl Roughness {
     /// `GAIN` is the weight of a packet in the mean, and `MOST_S` the maximum roughness of one packet, in s.
     const GAIN: f64 = 0.01;
     const MOST_S: f64 = 0.030;
-    /// A packet is skipped if it left sooner than this, in s, after the last packet that was not skipped (our choice).
-    /// If jitter does not reorder packets, a late packet delays the packets after it, so neighbours in a fast flow have
-    /// similar delays in spite of the jitter. At 1.6 Mbit/s, packets of 1200 bytes are this far apart.
+    /// Minimum time between the departures of two packets that are compared, in s (our choice). Packets between them
+    /// are skipped. In a fast flow, a late packet delays the packets behind it, so the delays of neighbours are similar
+    /// even with jitter. At 1.6 Mbit/s, packets of 1200 bytes leave this far apart.
     const APART_S: f64 = 0.006;
 
     /// Creates a meter without packets.
@@ -33,8 +33,8 @@ impl Roughness {
 
     /// Records the next packet; `follows` says whether it continues the train of the previous packet.
     pub fn push(&mut self, sample: &Sample, follows: bool) {
-        // Packets of different sizes are not compared: the difference of their base delays is not known to a
-        // millisecond.
+        // Packets of different sizes are not compared: the difference of their base delays may be wrong by more than
+        // 1 ms.
         if !follows || (sample.bits - self.bits).abs() >= 1.0 {
             self.before = [None; 2];
             self.bits = sample.bits;

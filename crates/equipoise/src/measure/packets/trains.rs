@@ -4,14 +4,14 @@ use super::Sample;
 
 /// Measures the rate at which the path delivers packet trains.
 ///
-/// A video frame leaves as a train of packets, faster than the mean rate. If the packets arrive as far apart as they
-/// left, the path currently carries that rate. If they arrive further apart, the path carries only the rate of their
-/// arrivals. This measures the available bandwidth with packets that are sent anyway, as `ImTCP` does with its
-/// acknowledgements (Kodama 2009, Sec. 2.2.1).
+/// A video frame leaves as a train of packets, faster than the mean rate of the stream. If the packets arrive as far
+/// apart as they left, the path carries the rate at which they left. If they arrive further apart, the path carries
+/// only the rate at which they arrive. The available bandwidth is thus measured without probe packets, as in `ImTCP`
+/// (Kodama 2009, Sec. 2.2.1).
 ///
-/// A train ends before a packet that leaves clearly later than the pacer requires, at a packet that did not arrive, or
-/// after [`LONGEST_S`](Self::LONGEST_S). A train has at least three packets, and its departure lasts more than 4 ms.
-/// The limits are our choice.
+/// A new train begins with a packet that left clearly later than the pacer requires, after a packet that did not
+/// arrive, and after [`LONGEST_S`](Self::LONGEST_S) seconds. A train counts if it has at least three packets and its
+/// departure lasts more than 4 ms. The limits are our choice.
 #[derive(Clone, Debug)]
 pub struct Trains {
     /// Departure time of the last packet sent, in s, and its size in bits.

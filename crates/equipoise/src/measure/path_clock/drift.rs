@@ -15,12 +15,12 @@ pub struct Drift {
 
 /// Estimates the drift from the windows' points, in one buffer of fixed size.
 ///
-/// The estimate is the median of the slopes of all pairs of points (Sen 1968). The interval follows from the
-/// distribution of `S = sum of sgn(slope - truth)`. If the noise has the same distribution at all points, the
-/// distribution of `S` does not depend on it. Here only some pairs are comparable. Let each point be the later one in
-/// `a` pairs and the earlier one in `b` pairs. Signs of pairs that share a point correlate by ±1/3, so
-/// `Var S = (pairs + sum of (a - b)²) / 3`.
-/// If all `n` points are comparable, this is Sen's `n (n - 1) (2n + 5) / 18`.
+/// The estimate is the median of the slopes of all [comparable](Window::compares_with) pairs of points (Sen 1968). The
+/// interval follows from the variance of `S`: the number of slopes above the true drift minus the number below it. The
+/// noise is assumed to have the same distribution at all points. Two pairs that share a point then contribute to `S`
+/// with a correlation of ±1/3. Therefore `Var S = (pairs + sum of (a - b)²) / 3`. The sum is over all points, and a
+/// point is the later one in `a` pairs and the earlier one in `b` pairs. If all pairs of the `n` points are comparable,
+/// this is Sen's `n (n - 1) (2n + 5) / 18`.
 #[derive(Clone, Debug)]
 pub(super) struct DriftFinder {
     slopes: Vec<f64>,

@@ -13,33 +13,37 @@ use windows::{Window, Windows};
 
 use crate::units::{Instant, SenderClock, Span};
 
-/// The relation of two clocks and the delay of the empty path, from the minima of many reports.
+/// The relation of two clocks and the delay of the empty path, from the minimum delays in many reports.
 ///
 /// A shown delay is the receiver's clock at arrival minus the sender's clock at departure: the one-way delay plus the
-/// clocks' offset. Queues only add to the delay, so the minimum shown delays of successive windows are on or above a
-/// line. This line shows the empty path; its slope is the drift.
+/// clocks' offset. Successive reports form a window, which keeps its minimum shown delay. Queues only add to the delay,
+/// so all minima are on or above the line that an empty path would show. The slope of this line is the drift.
 ///
-/// - **Drift**: the median slope of all pairs of window minima (Sen 1968). Pairs whose round trips differ by more than
-///   5 ms are skipped: one of the two reports was queued or took another path. Pairs with a step between them are
-///   skipped as well. The drift is assumed zero until its 95 % interval extends at most 50 ppm from the estimate and
-///   reports cover 20 s. A known drift is kept until a newer estimate meets these conditions.
+/// - **Drift**: the median slope of all pairs of window minima (Sen 1968). A pair is skipped if its round trips differ
+///   by more than 5 ms, because one of them was queued or took another path, or if a step is between its minima. An
+///   estimate is accepted if its 95 % interval extends at most 50 ppm from it and the minima cover 20 s. The drift is
+///   zero before the first accepted estimate.
 /// - **Base**: the highest line with the slope of the drift and no minimum below it (the lower hull of Moon 1999).
 /// - **Offset**: base minus half of the least round trip. How the round trip divides into its two directions cannot be
 ///   known.
-/// - **Step**: the shown minimum leaves the base, and the round trip changes by less than half as much. A queue, an
-///   outage or another path would change both. Noise is the part of a report's distance from the base that the round
-///   trip does not explain. In a step, this part exceeds 5 ms, plus twenty times the root mean square of the noise,
-///   plus the effect of the drift's uncertainty; in the first sixteen reports it also exceeds 1 s. A smaller step down
-///   is followed at once, a smaller step up within ten minutes. All stored points move with a step.
+/// - **Step**: one of the clocks was set. A queue, an outage or another path changes both the shown delay and the round
+///   trip. Therefore a change of the round trip explains a distance from the base that is up to twice as large. The
+///   rest of the distance is noise or a step. It is a step if it exceeds 5 ms, plus twenty times the root mean square
+///   of the noise, plus the effect of the drift's uncertainty; in the first sixteen reports it must also exceed 1 s. A
+///   smaller step down is followed at once, a smaller step up within ten minutes. All stored points move with a step.
 ///
-/// Limits. A longer path is followed when the last minimum of the old path is ten minutes old, a shorter path at once.
-/// A queue that never empties within ten minutes becomes part of the base. A changing drift (NTP adjusts a clock, a
-/// crystal warms up) is followed at once if the base falls. If the base rises, it is followed only as fast as the
-/// estimated slope changes. A report's minimum is dated at the arrival of the report, so with drift the base is wrong
-/// by up to the drift times the reports' interval: 0.1 ms at 100 ppm and 1 s. A step up is taken back if the round trip
-/// of the next report has risen by at least half as much, because the cause was a queue whose round trip was reported
-/// late. This apparent step then counts as noise, and smaller steps are not detected for a few hundred reports. After
-/// ten minutes without a report all points are dropped, but a step during that time is still detected.
+/// Limits:
+///
+/// - A longer path is followed when the last minimum of the old path is ten minutes old, a shorter path at once.
+/// - A queue that never empties within ten minutes becomes part of the base.
+/// - If the drift changes (NTP adjusts a clock, a crystal warms up), a falling base is followed at once, a rising base
+///   only as fast as the estimated slope changes.
+/// - A minimum is dated at the arrival of its report. Therefore the base is wrong by up to the drift times the interval
+///   between reports: 0.1 ms at 100 ppm and 1 s.
+/// - A queue looks like a step up if its round trip is reported late. The step is taken back if the round trip of the
+///   next report has risen by at least half as much. The step then counts as noise, and smaller steps are not detected
+///   for a few hundred reports.
+/// - After ten minutes without a report all points are dropped, but a step during that time is still detected.
 ///
 /// Memory is fixed, with no allocation after [`PathClock::new`]. Each report computes and sorts up to 2016 slopes. Any
 /// input is safe; arithmetic saturates.
@@ -86,8 +90,8 @@ pub enum Notice {
 pub struct Offset {
     /// The receiver's clock minus the sender's clock at the same moment; negative if the receiver's clock is behind.
     pub receiver_ahead: Span,
-    /// Estimate of the maximum error: half of the least round trip, because its division into the two directions is
-    /// not known, plus the median distance of the minima from the base, plus the effect of the drift's uncertainty.
+    /// Estimate of the maximum error: the sum of half of the least round trip, the median distance of the minima from
+    /// the base, and the effect of the drift's uncertainty.
     pub uncertainty: Span,
 }
 
@@ -95,8 +99,9 @@ impl PathClock {
     /// Minimum step that is detected (our choice): above the granularity and wake-up jitter of timestamps on ordinary
     /// hosts.
     pub const LEAST_STEP: Span = Span::from_millis(5);
-    /// A step must exceed this multiple of the root mean square of the noise (our choice). Exponential noise exceeds it
-    /// once in 10¹² reports, or once in 10⁷ if the round trips of two in three reports happen to explain their noise.
+    /// A step must exceed this multiple of the root mean square of the noise (our choice). Noise with an exponential
+    /// distribution exceeds it once in 10¹² reports. If round trips explain all noise of two in three reports, the mean
+    /// square is smaller, and noise exceeds the limit once in 10⁷ reports.
     const STEP_NOISES: f64 = 20.0;
     /// `SETTLED` is the number of reports before the noise is known. Until then, the minimum step is
     /// `LEAST_EARLY_STEP`, which is longer than most queueing delays (both our choice).

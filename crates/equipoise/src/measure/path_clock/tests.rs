@@ -65,7 +65,7 @@ struct Hosts {
     drift_ppm: f64,
     forth: f64,
     back: f64,
-    /// Duration of the last part of each interval, in which packets are sent, in seconds.
+    /// Packets are sent only in the last `busy` seconds of each interval.
     busy: f64,
     /// A standing queue in addition to the link's own, in seconds.
     extra: f64,
@@ -426,9 +426,9 @@ fn a_queue_that_rises_for_seconds_gives_no_drift() {
 
 #[test]
 fn much_noise_needs_a_long_horizon_before_a_drift_is_told() {
-    // Exponential noise of 10 ms on n points over a time T: the uncertainty is about 1.96 sqrt(12 / n) 10 ms / T by the
-    // normal distribution. That is 150 ppm after a minute with 60 points, and 14 ppm after ten minutes with 64 points.
-    // The bounds of 50 ppm and 30 ppm allow factors of three and two.
+    // A line through n points over a time T, with a noise of 10 ms, has a slope with an uncertainty of about
+    // 1.96 sqrt(12 / n) 10 ms / T. This is 150 ppm after a minute with 60 points, so a drift within 50 ppm is not known
+    // yet. After ten minutes with 64 points it is 14 ppm, and the test allows 30 ppm.
     let (mut link, mut clock) = (Link::new(5), PathClock::new());
     for second in 0u32..600 {
         clock.observe(at(f64::from(second)), span(1.0 + link.exponential(0.01)), span(0.05));

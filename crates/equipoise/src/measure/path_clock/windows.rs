@@ -10,8 +10,8 @@ pub(super) struct Window {
     opened: Instant<SenderClock>,
     /// Time when the report with the minimum arrived.
     pub(super) at: Instant<SenderClock>,
-    /// The delay that the clocks showed in the report with the minimum. Each later clock step changes this value. The
-    /// drift is still contained: it is subtracted only while reports are compared to find the minimum.
+    /// The minimum delay, as the clocks showed it: the drift is not subtracted. Each later clock step changes this
+    /// value.
     pub(super) shown: Span,
     /// Minimum round-trip time of the window's reports; `None` if no report had a valid one.
     pub(super) round_trip: Option<Span>,
@@ -52,9 +52,9 @@ impl Window {
 
 /// The minima of successive windows, the oldest first.
 ///
-/// All new windows have the same maximum number of reports, at first one. When all windows are in use, neighbours are
-/// merged in pairs, and the maximum doubles. Therefore memory is fixed, and the time covered grows to
-/// [`Windows::HORIZON`]; older windows are dropped.
+/// At first, a window holds one report. When all windows are in use, neighbours are merged in pairs, and a new window
+/// holds twice as many reports as before. Therefore memory is fixed. Minima older than [`Windows::HORIZON`] are
+/// dropped.
 #[derive(Clone, Debug)]
 pub(super) struct Windows {
     kept: VecDeque<Window>,
@@ -75,8 +75,8 @@ impl Windows {
     /// Maximum duration of a window (our choice). If reports become rarer, but still come every few seconds, this limit
     /// keeps about thirty windows in the horizon.
     const LONGEST: Span = Span::from_secs(20);
-    /// Round trips that differ by more than this belong to different paths or queues (our choice): above the jitter of
-    /// most wired paths. Over the whole horizon, an undetected 5 ms would be 8 ppm of slope.
+    /// Maximum difference between the round trips of two windows that may be compared. Our choice: more than the jitter
+    /// of most wired paths. An undetected change of the path by 5 ms is an error of 8 ppm over the whole horizon.
     const SAME_ROUND_TRIP: Span = Span::from_millis(5);
 
     pub(super) fn new() -> Self {

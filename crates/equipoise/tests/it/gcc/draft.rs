@@ -148,13 +148,13 @@ fn of_an_application_that_sends_little_only_we_stay_near_what_arrives() {
 }
 
 /// Maximum distance between the rate of the crate `rtc-interceptor` and our rate on each path, while the sender follows
-/// our rate. The distance is the mean of |ln(ours/theirs)|; the maximum is the measured distance plus 10 %.
+/// our rate. The distance is the mean of |ln(ours/theirs)|. The maximum is the measured distance plus 10 %.
 ///
-/// Two differences cause nearly all of this distance. First, the draft compares the delay variation m(i) itself with
-/// the threshold (draft-ietf-rmcat-gcc-02, Sec. 5.4). So does the crate, which therefore detects no overuse on these
-/// paths; we multiply m(i) by the number of groups, like libwebrtc and pion. Second, we increase the rate to at most
-/// 1.5 times the delivery rate (Sec. 5.5), but the crate to the maximum rate. Therefore the distance is largest for the
-/// capacity furthest below the maximum rate.
+/// Two differences cause nearly all of this distance. First, the crate compares the estimated delay variation m(i) with
+/// the threshold, as in the draft (draft-ietf-rmcat-gcc-02, Sec. 5.4), and detects no overuse on these paths. Like
+/// libwebrtc and pion, we first multiply m(i) by the number of packet groups, at most 60. Second, we increase the rate
+/// to at most 1.5 times the delivery rate (Sec. 5.5). The crate increases the rate up to the maximum rate, so the
+/// distance is largest for the lowest capacity.
 const FROM_RTC: &[(&str, f64)] = &[
     ("steady 0.5", 2.2),
     ("steady 2", 1.0),

@@ -1,13 +1,16 @@
-//! Compares Google congestion control with other implementations on the same feedback: libwebrtc's form with the crate
-//! `goog_cc`, a translation of libwebrtc's code, and the draft's form with pion and the crate `rtc-interceptor`
-//! ([`draft`]).
+//! Compares Google congestion control with other implementations on the same feedback. libwebrtc's form is compared
+//! with the crate `goog_cc`, a translation of libwebrtc's code. The draft's form is compared with pion and the crate
+//! `rtc-interceptor` ([`draft`]).
 //!
-//! With `goog_cc`, the sender follows our rate. The crate has libwebrtc's current configuration, because the loss-based
-//! estimate has changed since the crate was written. Padding and probes are off, because no sender here sends them.
-//! These differences remain: the crate rounds times to milliseconds, rates to bit/s and sizes to bytes. The crate
-//! orders equal loss observations by their index in a ring buffer, our code by age. For a long round trip, the crate
-//! lowers the rate at its process interval, our code when packets are sent or reported. Rounding alone may shift the
-//! detection of an overuse by a group or a report, which changes the rate until the next overuse.
+//! In the comparison with `goog_cc`, the sender follows our rate. The tests set libwebrtc's current configuration of
+//! the loss-based estimate, because it has changed since the crate was written. Padding and probes are off, because no
+//! sender here sends them. These differences remain:
+//!
+//! - The crate rounds times to milliseconds, rates to bit/s and sizes to bytes. Rounding can shift the detection of an
+//!   overuse by one packet group or one report. Then the rates differ until the next overuse.
+//! - The crate orders equal loss observations by their index in a ring buffer. Our code orders them by age.
+//! - If the round-trip time is too long, the crate lowers the rate at its process interval. Our code lowers the rate
+//!   when a packet is sent or reported.
 
 mod draft;
 mod libwebrtc;

@@ -40,8 +40,8 @@ pub(super) struct Conditions {
     pub changes: Vec<(f64, f64)>,
     /// Share of packets lost at random, 0 to 1.
     pub loss: f64,
-    /// Upper limit of a random delay after the queue, in ms. The delay is uniform from zero to this, without
-    /// reordering.
+    /// Maximum random delay after the queue, in ms. The delay is uniformly distributed from zero to this maximum.
+    /// Packets stay in order.
     pub jitter_ms: f64,
     pub application_bps: f64,
     pub seed: u64,

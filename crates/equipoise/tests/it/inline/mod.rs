@@ -10,8 +10,8 @@ fn mbps(mbps: u64) -> Rate {
     Rate::from_bps(mbps * 1_000_000)
 }
 
-/// Returns a setup in which cross traffic takes 30 of 100 Mbit/s and the connection half of the remaining rate, with a
-/// round trip of 120 ms.
+/// Returns a setup with a capacity of 100 Mbit/s and a round-trip time of 120 ms. Cross traffic takes 30 Mbit/s, and
+/// the connection takes 35 Mbit/s.
 fn setup() -> Setup {
     Setup {
         capacity: mbps(100),
@@ -28,8 +28,8 @@ fn setup() -> Setup {
     }
 }
 
-/// Returns mean and standard deviation of the rate that `of` selects, in the results after the first tenth of the run,
-/// relative to the capacity.
+/// Returns the mean and the standard deviation of the rates that `of` selects, as shares of the capacity. The first
+/// tenth of the run is left out.
 fn moments(setup: &Setup, run: &Run, of: impl Fn(&BandwidthEstimate) -> Rate) -> (f64, f64) {
     let from = setup.lasts.as_secs_f64() / 10.0;
     let settled = run.results.iter().filter(|(at, _)| *at > from);

@@ -20,7 +20,7 @@ pub(super) struct Setup {
     pub(super) others: Schedule<Rate>,
     pub(super) others_packet: Size,
     pub(super) delayed_acks: bool,
-    /// Window at the end of slow start, as a rate: one window per round-trip time without any queue.
+    /// Rate of the connection after slow start: one window per round-trip time, if no queue delays the packets.
     pub(super) own: Rate,
     pub(super) measures: bool,
     pub(super) lasts: Span,

@@ -62,8 +62,8 @@ fn a_change_is_answered_at_once_along_the_whole_curve() {
     assert!(matches!(reason, Some(Reason::Change | Reason::StepGuard)), "{reason:?}");
 }
 
-/// Cross traffic alone causes the delay and its variance, so neither responds to our rate. A delay that does not
-/// respond indicates headroom, so the law must raise the rate to the maximum.
+/// Cross traffic alone causes the delay and its variance, so neither responds to our rate. The delay stays below the
+/// target, so the law must raise the rate to the maximum.
 #[test]
 fn a_path_that_does_not_answer_is_no_reason_to_stay() {
     let mut ap = controller(1.0);
@@ -101,9 +101,9 @@ fn told(ap: &mut Ap, millis: i64, (packets, lost): (u64, u64), round_trip: i64) 
     (ap.rate.as_mbps_f64(), ap.snapshot().reason)
 }
 
-/// A report on a hundred packets has no delay statistics if all packets were lost, or if the delay exceeds the
-/// interval, so that all packets that arrived left before the interval (Waki 2013, Eq. 13). If the test fails, such a
-/// report counts as a report on too few packets, and the rate is doubled.
+/// A report on a hundred packets has no delay statistics if all packets were lost, or if all were sent before the
+/// interval because the delay exceeds its length (Waki 2013, Eq. 13). If the test fails, such a report counts as a
+/// report on too few packets, and the rate is doubled.
 #[test]
 fn without_statistics_an_empty_path_is_tried_and_a_full_one_is_left() {
     let mut ap = controller(4.0);
@@ -138,7 +138,7 @@ fn without_variance_the_rate_doubles_or_halves() {
     assert_eq!(after(&mut controller(1.0), 9.0, 0.0), (0.5, Some(Reason::NoVariance)));
 }
 
-/// If it fails, the expected delay of an earlier, different rate keeps the rate low for minutes.
+/// If it fails, the delay that was expected at an earlier, higher rate keeps the rate low for minutes.
 #[test]
 fn after_an_interval_without_statistics_the_next_report_is_a_first_one() {
     let round_trip = Some(Span::from_millis(600));

@@ -42,7 +42,7 @@ pub(in crate::control::gcc) enum LossState {
 
 /// A hold after a decrease: until the time `until`, the rate must not rise above `bps`. This is the value that the rate
 /// fell to, or a later delivery rate if that is higher. Each hold lasts twice as long as the previous one, up to
-/// [`LONGEST_HOLD`]. If the delay limits the rate in between, the next hold lasts [`FIRST_HOLD`].
+/// [`LONGEST_HOLD`]. Once the delay limits the rate, the next hold lasts [`FIRST_HOLD`] again.
 #[derive(Clone, Copy, Debug)]
 struct Hold {
     until: Option<Instant<SenderClock>>,
@@ -88,8 +88,7 @@ const RAMP_FACTOR: f64 = 1.3;
 const RAMP: Span = Span::from_millis(300);
 /// Upper limit when a loss-limited rate rises, as a multiple of the delivery rate.
 const HEADROOM: f64 = 1.5;
-/// Upper limit when a loss-limited rate rises while the delivery rate is near the rate of the last hold, as a multiple
-/// of the delivery rate.
+/// Replaces [`HEADROOM`] while the delivery rate is near the rate of the last hold.
 const HEADROOM_IN_HOLD: f64 = 1.2;
 /// The delivery rate counts as near the rate of the last hold if it is below this multiple of the hold's rate.
 const NEAR_HOLD: f64 = 1.3;
@@ -97,7 +96,7 @@ const NEAR_HOLD: f64 = 1.3;
 const FIRST_HOLD: Span = Span::from_millis(300);
 /// Maximum duration of a hold after a decrease.
 const LONGEST_HOLD: Span = Span::from_secs(60);
-/// If the delivery rate allows no rise after a decrease, the rate rises by this value, in bit/s.
+/// Minimum rise after a decrease, in bit/s, even if [`HEADROOM`] leaves no room for a rise.
 const LEAST_RISE: f64 = 1.0;
 
 const NO_HOLD: Hold = Hold { until: None, length: FIRST_HOLD, bps: f64::INFINITY };

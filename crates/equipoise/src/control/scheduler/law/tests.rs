@@ -23,7 +23,8 @@ fn close(found: &[f64], expected: &[f64]) {
     assert!(near, "{found:?} is not {expected:?}");
 }
 
-/// The solution of Eq. 2 by Lagrange multipliers, as in the paper: λ = Σ(x/c + a)/Σ(1/c), Δa = (λ - x - c a)/(2c).
+/// The solution of Eq. 2 by Lagrange multipliers, as in the paper. For paths with mean delay x, growth c and rate a,
+/// and a constant total: λ = Σ(x/c + a)/Σ(1/c), Δa = (λ - x - c a)/(2c).
 #[test]
 fn two_paths_away_from_their_limits_follow_the_closed_form() {
     let paths = [term(40.0, 10.0, 3.0), term(60.0, 30.0, 3.0)];
@@ -97,7 +98,7 @@ fn by_enumeration(terms: &[Term], total: f64) -> f64 {
         let free: Vec<usize> = (0..terms.len()).filter(|at| rates[*at].is_nan()).collect();
         let left = total - rates.iter().filter(|rate| !rate.is_nan()).sum::<f64>();
         if !free.is_empty() {
-            // r = (λ - x + c a)/(2c), summed over the free paths.
+            // The new rate of a free path is (λ - x + c a)/(2c). These rates sum to `left`.
             let per = |of: &dyn Fn(&Term) -> f64| free.iter().map(|at| of(&terms[*at])).sum::<f64>();
             let lambda =
                 (left + per(&|t| (t.mean_s - t.growth * t.rate) / (2.0 * t.growth))) / per(&|t| 0.5 / t.growth);

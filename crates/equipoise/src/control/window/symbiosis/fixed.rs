@@ -6,7 +6,8 @@
 //! [`FixedSymbiosis`](super::FixedSymbiosis) runs the functions of this module.
 //!
 //! Source: Kodama 2009, Eq. 10, 15, 18, as in [`Law`](super::Law),
-//! [`NoiseAwareness`](crate::control::window::NoiseAwareness) and [`Oscillating`](crate::control::window::Oscillating).
+//! [`NoiseAwareness`](crate::control::window::NoiseAwareness) and [`Oscillating`](crate::control::window::Oscillating),
+//! which explain the symbols. x is the exponent `ε t M / K` of Eq. 10.
 //!
 //! | quantity | form | largest |
 //! | --- | --- | --- |
@@ -129,8 +130,8 @@ impl FixedLaw {
         Some(((capacity * min_round_trip_us - heeded) * 16 / 15_625).clamp(1, LARGEST_WINDOW))
     }
 
-    /// Returns `ε M / K` with `M = K - γ (K - A)`: the growth rate of a window far below w*, per second, as a Q20
-    /// fixed-point number.
+    /// Returns `ε M / K` with `M = K - γ (K - A)`: the growth rate of a window far below the converged window, per
+    /// second, as a Q20 fixed-point number.
     fn growth(&self, path: &FixedPath) -> u64 {
         let epsilon = self.epsilon_per_s.min(LARGEST_PARAMETER);
         epsilon - ((epsilon * self.gamma()) >> 20) * (path.capacity - path.available) / path.capacity
@@ -230,12 +231,12 @@ const fn toward(value: u64, to: u64, shift: u32) -> u64 {
 /// Maximum time step dt of Kodama 2009, Eq. 18, in µs, as in the float form.
 const LONGEST_STEP_US: u64 = 1_000_000;
 
-/// Returns the window after a step of Kodama 2009, Eq. 18: `w + m w dB`. The windows, in segments, and m are Q20
-/// fixed-point numbers.
+/// Returns the window after a step of Kodama 2009, Eq. 18: `w + m w dB`, where m is `strength`. The windows, in
+/// segments, and m are Q20 fixed-point numbers.
 ///
-/// dB is the square root of the elapsed time, multiplied by a number of variance one. This number is the sum of twelve
-/// uniform numbers less its mean, computed from 192 random bits. The step is at most half of the window, as in the
-/// float form.
+/// dB is a random number, approximately normal with mean 0 and variance 1, times the square root of the elapsed time.
+/// The random number is a sum of twelve uniform numbers of 16 bits, minus the mean of such a sum. The step is at most
+/// half of the window, as in the float form.
 pub fn oscillated(window: u64, strength: u64, elapsed_us: u64, random: [u32; 6]) -> u64 {
     let window = window.min(LARGEST_WINDOW);
     let sum: u64 = random.iter().map(|bits| u64::from(bits & 0xFFFF) + u64::from(bits >> 16)).sum();

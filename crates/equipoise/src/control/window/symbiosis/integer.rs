@@ -68,7 +68,7 @@ impl FixedSymbiosis {
         rate.as_bps().min(u64::MAX / RATE_ONE) * RATE_ONE / self.packet.as_bits().max(1)
     }
 
-    /// Returns the path in integers; `None` before a measurement and without a round-trip time.
+    /// Returns the path in integers; `None` if the bandwidth or the round-trip time is unknown.
     fn path(&self, ack: &Acknowledged) -> Option<FixedPath> {
         let (measured, min_round_trip) = (self.measured?, ack.min_round_trip?);
         Some(FixedPath {

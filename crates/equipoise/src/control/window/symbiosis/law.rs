@@ -193,16 +193,16 @@ mod tests {
             prop_assert!((LAW.window(end, &path, t).unwrap() / end - 1.0).abs() < 1e-12);
         }
 
-        /// Each of n equal flows measures the bandwidth that the other flows leave. Then no window changes at the
-        /// equilibrium of Kodama 2009, Eq. 7 for n equal species.
+        /// Each of n equal flows measures the bandwidth that the other flows leave. At the equilibrium of n equal
+        /// species (Kodama 2009, Eq. 7), no window changes.
         #[test]
         fn equal_flows_rest_at_the_equilibrium_of_equal_species(flows in 1u32..50, gamma in 0.01f64..0.99) {
             let (law, n) = (Law { gamma, ..LAW }, f64::from(flows));
-            // Kodama 2009, Eq. 7 in equilibrium for n equal species: N = K / (1 + γ (n - 1)).
+            // The rate of each flow at the equilibrium of Kodama 2009, Eq. 7 is K / (1 + γ (n - 1)).
             let each = 12_500.0 / (1.0 + gamma * (n - 1.0));
             let path = Path { available: 12_500.0 - (n - 1.0) * each, ..PATH };
-            // With many flows, the other flows alone take more than K. In this case nothing is available, and the flows
-            // fill the buffer.
+            // Not compared if the other flows alone take more than K: nothing is available, and the flows fill the
+            // buffer.
             if path.available >= 0.0 {
                 prop_assert!((law.converged(&path).unwrap() / (each * 0.12) - 1.0).abs() < 1e-9);
             }

@@ -79,7 +79,7 @@ impl Symbiosis {
         self.law.gamma * self.noise.factor()
     }
 
-    /// Returns the path in segments; `None` before a measurement and without a round-trip time.
+    /// Returns the path in segments; `None` if the bandwidth or the round-trip time is unknown.
     fn path(&self, ack: &Acknowledged) -> Option<Path> {
         let (measured, min_round_trip) = (self.measured?, ack.min_round_trip?);
         let bits = self.packet.as_bits() as f64;
@@ -125,7 +125,7 @@ impl WindowController for Symbiosis {
         if capacity.as_bps() == 0 {
             return;
         }
-        // The noise of Kodama 2009, Eq. 15 is that of the rate of cross traffic, K - A', where A' is the measured A.
+        // Kodama 2009, Eq. 15 uses the noise of the measured rate of cross traffic, K - A.
         self.noise.push(capacity.as_bps().saturating_sub(available.as_bps()) as f64);
         self.measured = Some(*estimate);
     }

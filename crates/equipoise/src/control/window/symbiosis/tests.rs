@@ -166,7 +166,7 @@ fn join(noise_weight: f64, seconds: u64) -> [f64; 2] {
 #[test]
 fn a_second_flow_takes_its_half_without_a_loss() {
     for window in join(0.0, 300) {
-        // Kodama 2009, Eq. 7 in equilibrium: N = K / (1 + γ), here 8333 / 1.95 packets/s for 120 ms.
+        // Kodama 2009, Eq. 7 in equilibrium: N = K / (1 + γ) = 8333 / 1.95 packets/s. In 120 ms, this is 512.8 packets.
         assert!((window / 512.8 - 1.0).abs() < 0.001, "{window}");
     }
     // With noise awareness, the growth of the other flow counts as noise at first, and the last few percent take
@@ -208,7 +208,8 @@ fn no_capacity_and_no_round_trip_time_leave_it_to_reno() {
 }
 
 proptest! {
-    /// For any order and any values of the inputs, both forms have a finite window of at least one segment.
+    /// For any order and any values of the inputs, the float form and the integer form have a finite window of at least
+    /// one segment.
     #[test]
     fn the_window_is_finite_and_at_least_one_after_any_input(inputs in prop::collection::vec(any::<(u8, u64, u64, i64, bool)>(), 1..60), bytes in any::<u64>()) {
         let config = SymbiosisConfig { packet: Size::from_bytes(bytes), ..CONFIG };
