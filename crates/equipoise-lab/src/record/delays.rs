@@ -141,8 +141,9 @@ impl Moments {
         let (whole, rest) = self.division();
         // The deviations are measured from the mean rounded down. The sum of their squares is an integer, so two large
         // floating-point numbers are never subtracted from each other.
-        let less = whole.saturating_mul(self.sum.saturating_add(rest)).unsigned_abs();
-        let around = self.squares.saturating_sub(less);
+        // The subtracted number is negative if the mean lies less than half a nanosecond below the first number.
+        let less = whole.saturating_mul(self.sum.saturating_add(rest));
+        let around = self.squares.saturating_sub_signed(less);
         let squares = around as f64 - rest as f64 * rest as f64 / self.count as f64;
         (self.count > 1).then(|| squares / (self.count - 1) as f64 / 1e18)
     }
@@ -199,6 +200,19 @@ mod tests {
             prop_assert!((found - expected).abs() <= expected.abs() * 1e-15 + 1e-15, "{found} {expected}");
             prop_assert!((parts.variance_s2().unwrap() - variance).abs() <= 1e-12 * variance.max(1e-18));
             prop_assert_eq!(parts.variance_s2(), moments(&delays).variance_s2());
+        }
+    }
+
+    /// If it fails, the variance of numbers whose mean lies just below the first number can be negative.
+    #[test]
+    fn a_mean_just_below_the_first_number_has_a_right_variance() {
+        let cases: [(&[i64], f64); 4] =
+            [(&[0, 0, -1], 1.0 / 3.0), (&[0, 0, 0, -1], 0.25), (&[7, 7, 6], 1.0 / 3.0), (&[0, 3, -4], 37.0 / 3.0)];
+        for (numbers, expected_ns2) in cases {
+            let mut moments = Moments::default().begun(numbers[0]);
+            numbers.iter().for_each(|nanos| moments.add(*nanos));
+            let found_ns2 = moments.variance_s2().expect("several numbers") * 1e18;
+            assert!((found_ns2 - expected_ns2).abs() < 1e-9, "{numbers:?}: {found_ns2}");
         }
     }
 
