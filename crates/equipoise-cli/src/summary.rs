@@ -13,6 +13,11 @@ pub(crate) fn millis(seconds: Option<f64>) -> String {
     seconds.map_or_else(|| format!("{:>9}", "-"), |seconds| format!("{:6.2} ms", seconds * 1e3))
 }
 
+/// Returns how often something happened: "once", "2 times".
+pub(crate) fn times(count: u64) -> String {
+    if count == 1 { "once".to_owned() } else { format!("{count} times") }
+}
+
 /// Returns the results of all runs and the judgements as text, separately for simulated and for live runs. A single run
 /// has a line for each flow; several runs have a table of their means.
 pub(crate) fn of(report: &Report) -> String {
@@ -56,8 +61,8 @@ fn of_run(run: &Run) -> String {
     }
     if !run.stalls.is_empty() {
         let stood: f64 = run.stalls.iter().map(|stall| stall.end_s - stall.start_s).sum();
-        let count = run.stalls.len();
-        text.push_str(&format!("             the machine stalled {count} times, {:.0} ms in total\n", stood * 1e3));
+        let stalled = times(run.stalls.len() as u64);
+        text.push_str(&format!("             the machine stalled {stalled}, {:.0} ms in total\n", stood * 1e3));
     }
     if !run.complete {
         text.push_str(&format!("             ended early, after {:.1} s\n", run.lasted_s));
@@ -112,7 +117,6 @@ fn frames_line(medium: &str, frames: &FramesResult) -> String {
 
 /// Returns lines that describe how often circuit breakers acted on the flow and on its paths.
 fn breakers(flow: &FlowResult) -> impl Iterator<Item = String> + use<'_> {
-    let times = |count: u64| if count == 1 { "once".to_owned() } else { format!("{count} times") };
     let cut = (flow.circuit_strained > 0).then(|| format!("cut to a tenth {}", times(flow.circuit_strained)));
     let stopped = flow.circuit_broken.iter();
     let stopped =

@@ -213,7 +213,7 @@ const MEDIA: &[Metric] = &[
     millis("audio_delay_p95_s", "audio delay: 95th percentile", |flow| flow.audio?.delay.p95_s).compared(),
     percent("audio_lost_share", "audio lost", |flow| flow.audio?.share(flow.audio?.lost)).compared(),
     count("pacing_resets", "pacer resets", |flow| Some(flow.pacing_resets as f64)),
-    count("reports_missing", "three reports missing", |flow| Some(flow.reports_missing as f64)),
+    count("reports_missing", "requests skipped for missing reports", |flow| Some(flow.reports_missing as f64)),
     count("circuit_broken", "stopped by a circuit breaker", |flow| {
         Some(flow.circuit_broken.values().sum::<u64>() as f64)
     }),
@@ -268,7 +268,7 @@ const PAIR: &[Metric] = &[
     millis("target_s", "RTP: target", |flow| flow.target_s),
     count("packets_sent", "RTP: packets sent", |flow| Some(flow.packets_sent as f64)),
     percent("lost_share", "RTP: packets lost", lost).compared(),
-    count("reports_missing", "RTP: three reports missing", |flow| Some(flow.reports_missing as f64)),
+    count("reports_missing", "RTP: requests skipped for missing reports", |flow| Some(flow.reports_missing as f64)),
 ];
 
 #[cfg(test)]

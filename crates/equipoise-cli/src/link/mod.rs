@@ -15,6 +15,7 @@ use equipoise_path::link::{
 use crate::error::{CliError, RealError};
 use crate::outcome::{Outcome, catch_interrupt};
 use crate::output::Output;
+use crate::summary::times;
 use crate::views::Views;
 use crate::views::told::{Interval, Measured, Open, Start, Told, Way};
 use crate::writer::Screen;
@@ -155,7 +156,8 @@ fn summary(report: &LinkReport) -> String {
     }
     if !report.stalls.is_empty() {
         let stood: f64 = report.stalls.iter().map(|stall| stall.end_s - stall.start_s).sum();
-        text.push_str(&format!("the machine stalled {} times, {:.0} ms in total\n", report.stalls.len(), stood * 1e3));
+        let stalled = times(report.stalls.len() as u64);
+        text.push_str(&format!("the machine stalled {stalled}, {:.0} ms in total\n", stood * 1e3));
     }
     text
 }

@@ -3,6 +3,8 @@
 use equipoise_lab::metrics::{self, Metric};
 use equipoise_lab::result::{FlowResult, FlowSummary, Run, WorldSummary};
 
+use super::times;
+
 /// Maximum width of a table, in columns of the terminal.
 const WIDTH: usize = 100;
 
@@ -86,8 +88,8 @@ fn disturbances(runs: &[&Run]) -> Vec<String> {
     let mut lines = Vec::new();
     let stalls: Vec<_> = runs.iter().flat_map(|run| &run.stalls).map(|stall| stall.end_s - stall.start_s).collect();
     if !stalls.is_empty() {
-        let (times, stood) = (stalls.len(), stalls.iter().sum::<f64>() * 1e3);
-        lines.push(format!("the machine stalled {times} times, {stood:.0} ms in total\n"));
+        let (stalled, stood) = (times(stalls.len() as u64), stalls.iter().sum::<f64>() * 1e3);
+        lines.push(format!("the machine stalled {stalled}, {stood:.0} ms in total\n"));
     }
     let early = runs.iter().filter(|run| !run.complete).count();
     if early > 0 {

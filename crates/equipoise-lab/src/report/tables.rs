@@ -80,7 +80,7 @@ const PATH_METRICS: &[PathMetric] = &[
     ("packets lost (%)", 100.0, 3, |path| {
         (path.packets_sent > 0).then(|| path.packets_lost as f64 / path.packets_sent as f64)
     }),
-    ("three reports missing", 1.0, 0, |path| Some(path.reports_missing as f64)),
+    ("requests skipped for missing reports", 1.0, 0, |path| Some(path.reports_missing as f64)),
 ];
 
 /// Returns the table of a flow's paths. Each path has one row for the simulated runs and one row for the live runs.

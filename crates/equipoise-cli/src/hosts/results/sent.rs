@@ -83,6 +83,7 @@ pub(crate) struct SendEnd {
     pub(crate) clock_steps: Vec<f64>,
     /// Number of detected steps of this host's wall clock. The measured delays do not depend on this clock.
     pub(crate) wall_clock_steps: u64,
+    /// Number of report requests that were skipped because reports were missing.
     pub(crate) reports_missing: u64,
     /// Number of times that the congestion circuit breaker reduced the rate to a tenth (RFC 8083, Sec. 4.3).
     pub(crate) circuit_strained: u64,
@@ -135,6 +136,7 @@ pub(crate) struct SendPathEnd {
     pub(crate) packets_lost: Option<u64>,
     pub(crate) delay_mean_s: Option<f64>,
     pub(crate) clocks: Option<ClocksCompared>,
+    /// Number of report requests on this path that were skipped because reports were missing.
     pub(crate) reports_missing: u64,
     /// Number of times that each circuit breaker stopped the media on this path while other paths continued.
     pub(crate) circuit_broken: BTreeMap<&'static str, u64>,
