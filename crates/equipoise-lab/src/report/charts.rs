@@ -80,7 +80,7 @@ fn delay_over_time(report: &Report, flow: usize, shown: &[Shown<'_>]) -> Figure 
         verticals: step_marks(report),
         shades: shades(report, shown),
     };
-    let note = if cut { format!("The axis ends at {top} ms so that the target can be told.") } else { String::new() };
+    let note = note_of(top, cut, target);
     let title = format!("{}: one-way delay over time", name_of(shown));
     Figure { question: Question::Held, title, chart: Some(chart), note }
 }
@@ -102,6 +102,15 @@ fn top_of(delays: &mut Vec<f64>, target: Option<f64>) -> (f64, bool) {
     let most = target.map_or_else(|| WIDEST_SPAN * quantile(delays, 0.5), |target| target * 5.0);
     let top = nice(highest.min(most).max(target.unwrap_or(0.0) * 1.5).max(1e-3));
     (top, highest > top)
+}
+
+/// Returns the note below a chart of delays, which explains why the axis ends below some delays; empty if it does not.
+fn note_of(top: f64, cut: bool, target: Option<f64>) -> String {
+    match target {
+        _ if !cut => String::new(),
+        Some(_) => format!("The axis ends at {top} ms so that the target can be told."),
+        None => format!("The axis ends at {top} ms, below the longest delays, so that usual delays can be told."),
+    }
 }
 
 /// If a flow has no target, the delay axis ends at the median delay times this factor, unless all delays are shorter.
@@ -176,5 +185,17 @@ mod tests {
         assert!((top - 50.0).abs() < 1e-9 && cut, "{top}");
         let (top, cut) = top_of(&mut vec![8.0, 9.0, 9.5], Some(8.2));
         assert!((top - 15.0).abs() < 1e-9 && !cut, "{top}");
+    }
+
+    /// If it fails, the note below a chart without a target speaks of a target.
+    #[test]
+    fn the_note_of_an_axis_that_is_cut_speaks_of_a_target_only_if_there_is_one() {
+        let noted = |target| {
+            let (top, cut) = top_of(&mut vec![8.0, 9.0, 9.0, 5000.0], target);
+            note_of(top, cut, target)
+        };
+        assert_eq!(noted(Some(8.2)), "The axis ends at 50 ms so that the target can be told.");
+        assert_eq!(noted(None), "The axis ends at 500 ms, below the longest delays, so that usual delays can be told.");
+        assert_eq!(note_of(10.0, false, None), "");
     }
 }
