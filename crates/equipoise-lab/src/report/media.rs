@@ -56,17 +56,21 @@ pub(super) fn phases(report: &Report) -> String {
     if html.is_empty() { html } else { html + READING }
 }
 
-/// Returns marks for those starts of phases at which no rate takes a step. At such a time, for example, a flow starts,
-/// pauses or ends, or a path outage begins or ends.
+/// Returns marks for those starts of phases at which no rate takes a step. At such a time, a flow starts, pauses or
+/// ends, or a path outage begins or ends.
 pub(super) fn marks(report: &Report) -> Vec<Mark> {
     let phases = report.runs.iter().find_map(|run| run.media.as_ref()).map(|media| media.phases.as_slice());
     let is_step = |at_s: f64| report.steps.iter().any(|step| (step.at_s - at_s).abs() < 1e-9);
     let begins = phases.unwrap_or_default().iter().zip(1..).skip(1).filter(|(phase, _)| !is_step(phase.start_s));
-    let mark = |(phase, number): (&PhaseResult, u32)| Mark {
-        at: phase.start_s,
-        label: format!("phase {number}"),
-        name: format!("{} s: a flow comes, pauses or goes (phase {number})", phase.start_s),
-        dash: STEP_DASH,
+    let is_of_path = |at_s: f64| {
+        let mut times = report.outages.iter().flat_map(|outage| [outage.start_s, outage.end_s]);
+        times.any(|time_s| (time_s - at_s).abs() < 1e-9)
+    };
+    let mark = |(phase, number): (&PhaseResult, u32)| {
+        let at = phase.start_s;
+        let why = if is_of_path(at) { "a path is taken away or is back" } else { "a flow comes, pauses or goes" };
+        let name = format!("{at} s: {why} (phase {number})");
+        Mark { at, label: format!("phase {number}"), name, dash: STEP_DASH }
     };
     begins.map(mark).collect()
 }

@@ -4,7 +4,8 @@ use std::collections::BTreeMap;
 
 use super::html;
 use crate::result::{
-    DelayResult, DelayShare, FlowResult, IntervalResult, LinkResult, Report, Run, Step, StepKind, World,
+    DelayResult, DelayShare, FlowResult, IntervalResult, LinkResult, MediaResult, OutageResult, PhaseResult, Report,
+    Run, Step, StepKind, World,
 };
 
 /// Returns a flow with a target, three decisions and a delay distribution, but no other results. Each item of `shares`
@@ -138,6 +139,44 @@ fn steps_are_labelled_within_the_run_and_stay_text() {
         "over delay and rate, on a desktop and on a phone"
     );
     assert!(page.contains("20 s: &lt;b&gt; to 9.5 Mbit/s") && !page.contains("60 s:") && !page.contains("<b>"));
+}
+
+/// If it fails, the mark of a phase that begins with the outage of a path says that a flow comes or goes.
+#[test]
+fn a_phase_that_begins_with_an_outage_says_so() {
+    let phase = |start_s: f64, end_s: f64| PhaseResult {
+        start_s,
+        end_s,
+        capacity_bps: None,
+        utilisation: None,
+        queueing: None,
+        convergence_s: None,
+        jain: None,
+        tcp_ratio: None,
+        bottlenecks: Vec::new(),
+        fairness: Vec::new(),
+        flows: Vec::new(),
+    };
+    let media = MediaResult {
+        utilisation: None,
+        queueing: None,
+        calm_queueing: None,
+        loss: None,
+        tcp_ratio: None,
+        feedback_share: None,
+        phases: vec![phase(0.0, 10.0), phase(10.0, 20.0), phase(20.0, 30.0), phase(30.0, 40.0)],
+    };
+    let mut results = report(vec![Run { media: Some(media), ..run(World::Sim, 1, 0.0082) }]);
+    results.outages = vec![OutageResult { path: "lte".to_owned(), start_s: 10.0, end_s: 20.0 }];
+    let page = html(&results);
+    for said in [
+        "10 s: a path is taken away or is back (phase 2)",
+        "20 s: a path is taken away or is back (phase 3)",
+        "30 s: a flow comes, pauses or goes (phase 4)",
+    ] {
+        assert!(page.contains(said), "{said}");
+    }
+    assert_eq!(page.matches("a flow comes").count(), page.matches("(phase 4)").count());
 }
 
 /// If it fails, a result with unusual numbers cannot be shown. Results can be read from JSON, so any number is
