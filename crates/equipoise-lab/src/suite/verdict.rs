@@ -1,6 +1,6 @@
 //! Compares our control law with other laws over recorded links.
 
-use super::{CaseResult, FlowKind, SuiteResult};
+use super::{CaseResult, FlowKind, Row, SuiteResult};
 
 /// The control law that is judged.
 pub const JUDGED: &str = "equipoise";
@@ -57,16 +57,20 @@ fn verdict(results: &[&CaseResult]) -> Option<Verdict> {
 impl SuiteResult {
     /// Returns the verdict over each link, with the link's name. Empty if the judged law or all other laws did not run.
     pub fn link_verdicts(&self) -> Vec<(String, Verdict)> {
-        let rows = self.rows().into_iter();
-        rows.filter_map(|row| Some((row.case.clone(), verdict(&row.results)?))).collect()
+        self.judged_rows().map(|(row, verdict)| (row.case, verdict)).collect()
+    }
+
+    /// Returns the rows of the links that have a verdict, each with its verdict.
+    fn judged_rows(&self) -> impl Iterator<Item = (Row<'_>, Verdict)> {
+        self.rows().into_iter().filter_map(|row| verdict(&row.results).map(|verdict| (row, verdict)))
     }
 
     /// Returns the verdicts as a Markdown table, with one row for each link and the values of each law. Empty if there
     /// are no verdicts.
     pub fn link_verdicts_markdown(&self) -> String {
-        let verdicts = self.link_verdicts();
+        let rows: Vec<_> = self.judged_rows().collect();
         let controllers = self.controllers();
-        if verdicts.is_empty() {
+        if rows.is_empty() {
             return String::new();
         }
         let mut text = format!(
@@ -74,12 +78,12 @@ impl SuiteResult {
             controllers.join(" | "),
             "---|".repeat(controllers.len())
         );
-        for (row, (link, verdict)) in self.rows().iter().filter(|row| row.of(JUDGED).is_some()).zip(&verdicts) {
+        for (row, verdict) in &rows {
             let cells: Vec<_> = controllers.iter().map(|name| row.of(name).map_or("–".to_owned(), cell)).collect();
-            text.push_str(&format!("| {link} | {} | {} |\n", cells.join(" | "), verdict.in_words()));
+            text.push_str(&format!("| {} | {} | {} |\n", row.case, cells.join(" | "), verdict.in_words()));
         }
-        let good = verdicts.iter().filter(|(_, verdict)| verdict.is_good()).count();
-        text.push_str(&format!("\n{JUDGED}: yes over {good} of {} links\n", verdicts.len()));
+        let good = rows.iter().filter(|(_, verdict)| verdict.is_good()).count();
+        text.push_str(&format!("\n{JUDGED}: yes over {good} of {} links\n", rows.len()));
         text
     }
 }
@@ -97,7 +101,70 @@ fn cell(found: &CaseResult) -> String {
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeMap;
+
+    use super::super::{CaseFlow, Estimate};
     use super::*;
+    use crate::result::World;
+
+    /// Returns a result over a link: a law with a mean delivered rate.
+    fn found(link: &str, controller: &str, mean: f64) -> CaseResult {
+        let rate = Estimate { mean, lo: None, hi: None, runs: 1 };
+        let metrics = BTreeMap::from([("delivered_rate_bps".to_owned(), Some(rate))]);
+        CaseResult {
+            case: link.to_owned(),
+            title: String::new(),
+            variant: String::new(),
+            description: String::new(),
+            world: World::Sim,
+            controller: controller.to_owned(),
+            implementation: String::new(),
+            version: String::new(),
+            seed: 1,
+            parameters: BTreeMap::new(),
+            runs: 1,
+            duration_s: 1.0,
+            flows: vec![CaseFlow { name: "media".to_owned(), kind: FlowKind::Media, metrics }],
+            phases: Vec::new(),
+            metrics: BTreeMap::new(),
+            machine: None,
+            series: Vec::new(),
+            capacity: Vec::new(),
+        }
+    }
+
+    /// If it fails, a link over which only the judged law has a result gets the verdict of another link.
+    #[test]
+    fn each_verdict_stands_in_the_row_of_its_link() {
+        let results = vec![
+            found("alone", JUDGED, 3e6),
+            found("good", JUDGED, 2e6),
+            found("good", "gcc", 2e6),
+            found("bad", JUDGED, 1e6),
+            found("bad", "gcc", 4e6),
+        ];
+        let suite = SuiteResult {
+            suite: "traces".to_owned(),
+            version: String::new(),
+            seed: 1,
+            runs: 1,
+            live_runs: None,
+            aqm: None,
+            bars: Vec::new(),
+            results,
+            not_run: Vec::new(),
+        };
+        let links: Vec<_> = suite.link_verdicts().into_iter().map(|(link, verdict)| (link, verdict.rate)).collect();
+        assert_eq!(links, [("good".to_owned(), Some(1.0)), ("bad".to_owned(), Some(0.25))]);
+        let table = suite.link_verdicts_markdown();
+        let lines: Vec<_> = table.lines().skip(2).collect();
+        assert!(lines[0].starts_with("| good | 2.00 · – · – | 2.00 · – · – | yes: 1.00 of the rate of gcc"), "{table}");
+        assert!(
+            lines[1].starts_with("| bad | 1.00 · – · – | 4.00 · – · – | **no**: 0.25 of the rate of gcc"),
+            "{table}"
+        );
+        assert_eq!(lines[3], "equipoise: yes over 1 of 2 links");
+    }
 
     #[test]
     fn nine_tenths_of_the_rate_or_half_of_the_delay_will_do() {
