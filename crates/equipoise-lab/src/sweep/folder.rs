@@ -115,17 +115,16 @@ impl Folder {
     }
 
     /// Stores a part that was produced in another folder of the same sweep. `bytes` are the content of the part's file.
+    /// If they are refused, a part that is already stored remains.
     ///
     /// # Errors
     /// [`SweepError::StrangePart`] if the bytes are not those of this part, and [`SweepError::File`].
     pub fn put(&self, part: u64, bytes: &[u8]) -> Result<(), SweepError> {
         let path = self.file(part);
-        write_whole(&path, bytes)?;
-        if matches!(self.is_done(part), Ok(true)) {
-            return Ok(());
-        }
-        fs::remove_file(&path).map_err(|source| SweepError::File { path: path.clone(), source })?;
-        Err(SweepError::StrangePart { path, part })
+        write_checked(&path, bytes, |written| match self.opened(part, written) {
+            Ok(Some(_)) => Ok(()),
+            Ok(None) | Err(_) => Err(SweepError::StrangePart { path: path.clone(), part }),
+        })
     }
 
     /// Returns the numbers of the missing parts of a shard.
@@ -201,29 +200,29 @@ impl Folder {
         format!("{:016x} {}..{}", fingerprint(&self.manifest), runs.start, runs.end)
     }
 
-    /// Opens the file of a part; `None` if the file is missing, or is not a complete Parquet file.
-    fn opened(&self, part: u64) -> Result<Option<Reader>, SweepError> {
-        let path = self.file(part);
-        let file = match File::open(&path) {
+    /// Opens the file at `path` as a part; `None` if the file is missing, or is not a complete Parquet file.
+    fn opened(&self, part: u64, path: &Path) -> Result<Option<Reader>, SweepError> {
+        let file = match File::open(path) {
             Ok(file) => file,
             Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
-            Err(source) => return Err(SweepError::File { path, source }),
+            Err(source) => return Err(SweepError::File { path: path.to_path_buf(), source }),
         };
         let Ok(reader) = Reader::new(file) else { return Ok(None) };
         if reader.about(ABOUT) != Some(self.about(part).as_str()) {
-            return Err(SweepError::StrangePart { path, part });
+            return Err(SweepError::StrangePart { path: path.to_path_buf(), part });
         }
         Ok(Some(reader))
     }
 
     fn is_done(&self, part: u64) -> Result<bool, SweepError> {
-        Ok(self.opened(part)?.is_some())
+        Ok(self.opened(part, &self.file(part))?.is_some())
     }
 
     /// Reads the rows of a part, and checks that they belong to the runs of this part, in order.
     fn read(&self, part: u64) -> Result<Table, SweepError> {
         let strange = || SweepError::StrangePart { path: self.file(part), part };
-        let table = self.opened(part)?.ok_or_else(strange)?.read(self.plan.columns())?.ok_or_else(strange)?;
+        let table =
+            self.opened(part, &self.file(part))?.ok_or_else(strange)?.read(self.plan.columns())?.ok_or_else(strange)?;
         let mut runs = table.runs().to_vec();
         runs.dedup();
         if runs.iter().copied().eq(self.plan.part(part)) { Ok(table) } else { Err(strange()) }
@@ -268,20 +267,30 @@ fn difference(found: &Design, wanted: &Design) -> Option<String> {
 
 /// Writes a temporary file next to the target file, and renames the temporary file when it is stored on disk.
 fn write_whole(path: &Path, content: &[u8]) -> Result<(), SweepError> {
+    write_checked(path, content, |_| Ok(()))
+}
+
+/// Writes a temporary file next to the target file, and renames the temporary file when it is stored on disk and passes
+/// a check. If the check fails, the target file remains as it was.
+fn write_checked(
+    path: &Path,
+    content: &[u8],
+    check: impl FnOnce(&Path) -> Result<(), SweepError>,
+) -> Result<(), SweepError> {
     // Two processes on one machine that write the same target use different temporary files. The names of these files
     // begin with a dot, so programs that read a folder of Parquet files ignore them.
     let name = path.file_name().unwrap_or_default().to_string_lossy();
     let beside = path.with_file_name(format!(".{name}.{}.part", process::id()));
-    let write = || -> io::Result<()> {
+    let failed = |source| SweepError::File { path: path.to_path_buf(), source };
+    let store = || -> io::Result<()> {
         let mut file = File::create(&beside)?;
         file.write_all(content)?;
-        file.sync_all()?;
-        fs::rename(&beside, path)
+        file.sync_all()
     };
-    write().map_err(|source| {
+    let written = store().map_err(failed).and_then(|()| check(&beside));
+    written.and_then(|()| fs::rename(&beside, path).map_err(failed)).inspect_err(|_| {
         // The temporary file is removed, so that repeated attempts do not fill the disk. If the removal fails, the
         // first error is still the one to report.
         let _ = fs::remove_file(&beside);
-        SweepError::File { path: path.to_path_buf(), source }
     })
 }
