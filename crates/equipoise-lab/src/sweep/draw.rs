@@ -15,7 +15,8 @@ use crate::scenario::{Override, SetError};
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum DrawError {
-    /// The text is not of the form `KEY=VALUE`, the key is the seed, or a value of `choice` is empty.
+    /// The text is not of the form `KEY=VALUE`, the key is the seed, a value of `choice` is empty, or the column of the
+    /// key would have the name of another column.
     #[error(transparent)]
     Key(#[from] AxisError),
     /// The value is not a distribution.

@@ -36,16 +36,17 @@ pub enum SweepError {
         /// What is wrong with the text, and what would be valid.
         source: SetError,
     },
-    /// An item of [`Design::vary`](super::Design::vary) is not a key with values, a key is varied or drawn twice, or
-    /// two columns would have the same name.
+    /// An item of [`Design::vary`](super::Design::vary) is not a key with values, its column would have the name of
+    /// another column, or a key is varied or drawn twice.
     #[error("what is varied, '{text}'")]
     Vary {
-        /// The text of the item; the key that appears twice; or, for columns, all items.
+        /// The text of the item, or the key that appears twice.
         text: String,
         /// What is wrong with the text, and what would be valid.
         source: AxisError,
     },
-    /// An item of [`Design::draw`](super::Design::draw) is not a key with a distribution.
+    /// An item of [`Design::draw`](super::Design::draw) is not a key with a distribution, or its column would have the
+    /// name of another column.
     #[error("what is drawn, '{text}'")]
     Draw {
         /// The text of the item.

@@ -113,8 +113,7 @@ impl Plan {
         let draws: Vec<Draw> = draws.collect::<Result<_, _>>()?;
         check_keys(&axes, &draws)?;
         check_counts(&design)?;
-        let named = |source| SweepError::Vary { text: design.vary.join(" "), source };
-        let columns = table::columns(&axes, &draws).map_err(named)?;
+        let columns = table::columns(&axes, &draws).map_err(|(place, source)| clash(&design, place, source))?;
         let combinations = axes.iter().try_fold(1_u64, |all, axis| all.checked_mul(axis.values.len() as u64));
         let points = combinations
             .and_then(|grid| grid.checked_mul(u64::from(design.random_points)))
@@ -293,6 +292,17 @@ fn check_keys(axes: &[Axis], draws: &[Draw]) -> Result<(), SweepError> {
     twice.map_or(Ok(()), |(_, key)| {
         Err(SweepError::Vary { text: (*key).clone(), source: AxisError::Twice { key: (*key).clone() } })
     })
+}
+
+/// Returns the error for a key whose column would have the name of another column. `place` is the index of the key
+/// among the varied keys followed by the drawn keys.
+fn clash(design: &Design, place: usize, source: AxisError) -> SweepError {
+    let text = design.vary.iter().chain(&design.draw).nth(place).cloned().unwrap_or_default();
+    if place < design.vary.len() {
+        SweepError::Vary { text, source }
+    } else {
+        SweepError::Draw { text, source: Box::new(source.into()) }
+    }
 }
 
 fn check_counts(design: &Design) -> Result<(), SweepError> {

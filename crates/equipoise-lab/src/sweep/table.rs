@@ -82,8 +82,9 @@ pub(super) struct Key<'a> {
 /// kind of flow, and the metrics of all media together.
 ///
 /// # Errors
-/// [`AxisError::Column`] if the column of a key would have the same name as another column.
-pub(super) fn columns(axes: &[Axis], draws: &[Draw]) -> Result<Vec<Column>, AxisError> {
+/// [`AxisError::Column`] if the column of a key would have the same name as another column, with the index of the key
+/// among the varied keys followed by the drawn keys.
+pub(super) fn columns(axes: &[Axis], draws: &[Draw]) -> Result<Vec<Column>, (usize, AxisError)> {
     let first = FIRST.iter().map(|(name, kind)| Column { name: (*name).to_owned(), kind: *kind });
     let metrics = metrics::keys().into_iter().map(str::to_owned);
     let of_all = metrics::RUN.iter().map(|metric| format!("{OF_ALL_MEDIA}{}", metric.key));
@@ -97,7 +98,7 @@ pub(super) fn columns(axes: &[Axis], draws: &[Draw]) -> Result<Vec<Column>, Axis
             kind: if unit.is_some() { ColumnKind::Number } else { ColumnKind::Text },
         };
         if columns.iter().any(|other| other.name == column.name) {
-            return Err(AxisError::Column { key: path.clone() });
+            return Err((place, AxisError::Column { key: path.clone() }));
         }
         columns.insert(FIRST.len() + place, column);
     }

@@ -180,6 +180,10 @@ fn a_design_that_cannot_be_run_is_refused_with_what_would_be_right() {
     assert!(vary("flow.media.controller.b=1,2").contains("varied or drawn twice"));
     assert!(vary("seed=1,2").contains("seeds of the runs"));
     assert!(vary("flow=1,2").contains("the column of `flow` would have the name of another one"));
+    let drawn = refused(|design| design.draw.push("flow=uniform(1, 2)".to_owned()));
+    assert!(drawn.contains("what is drawn, 'flow=uniform(1, 2)'\nthe column of `flow`"), "{drawn}");
+    let varied = refused(|design| design.vary.push("flow=1,2".to_owned()));
+    assert!(varied.contains("what is varied, 'flow=1,2'\nthe column of `flow`"), "{varied}");
     assert!(refused(|design| design.draw.clear()).contains("random points"));
     assert!(refused(|design| design.runs = 0).contains("a run or more"));
     assert!(refused(|design| design.scenarios.clear()).contains("a scenario or more"));
@@ -265,7 +269,7 @@ fn a_part_from_elsewhere_is_taken_if_it_is_that_part() {
     }
     folders[0].put(0, &part(0)).expect("the right one");
     assert!(!folders[0].missing(Shard::ALL).expect("readable").contains(&0));
-}
     // Wrong bytes do not cost the part that is already there.
     assert!(matches!(folders[0].put(0, &part(1)), Err(SweepError::StrangePart { part: 0, .. })));
     assert_eq!(files(here.path()), BTreeMap::from([("runs-000000000000.parquet".to_owned(), part(0))]));
+}
