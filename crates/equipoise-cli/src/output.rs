@@ -87,6 +87,11 @@ impl Output {
         }
     }
 
+    /// Whether one of the outputs is standard output. If so, no other text may be printed there.
+    pub(crate) fn take_stdout<'a>(outputs: impl IntoIterator<Item = &'a Option<Self>>) -> bool {
+        outputs.into_iter().any(|output| matches!(output, Some(Self::Stdout)))
+    }
+
     /// Appends `content` to the output.
     pub(crate) fn append(&mut self, content: impl AsRef<[u8]>) -> Result<(), CliError> {
         let content = content.as_ref();

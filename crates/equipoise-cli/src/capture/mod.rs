@@ -30,7 +30,7 @@ pub(crate) fn rtt(options: &Rtt) -> Result<Outcome, CliError> {
         Acks::Every => AckRule::Every,
     };
     let analysis = analyse(source, &Options { rule, bin: options.bin }).map_err(failed)?;
-    say(options.results.quiet || matches!(json, Some(Output::Stdout)), &text(&analysis));
+    say(options.results.quiet || Output::take_stdout([&json, &html]), &text(&analysis));
     if let Some(html) = html {
         html.fulfil(&capture_html(&name(&options.file), &analysis))?;
     }

@@ -81,9 +81,9 @@ impl Outputs {
 
     /// Whether an output uses standard output. If so, no other text may be printed there.
     pub(super) fn take_stdout(&self) -> bool {
-        let packets = self.packets.as_ref().map(|(file, _)| file);
-        let files = [self.json.as_ref(), self.intervals.as_ref(), self.trace.as_ref(), self.log.as_ref(), packets];
-        files.into_iter().any(|file| matches!(file, Some(Output::Stdout)))
+        let Self { json, html, intervals, trace, log, packets, .. } = self;
+        let packets_take_it = matches!(packets, Some((Output::Stdout, _)));
+        packets_take_it || Output::take_stdout([json, html, intervals, trace, log])
     }
 
     /// Prints a scenario's results as text. If there are several scenarios, `file` is given, and its name is printed

@@ -28,7 +28,7 @@ pub(crate) fn run(options: &Compare) -> Result<Outcome, CliError> {
     let comparison = compare::run(&variants, flow.as_deref(), &plan, &|share| bar.progress(share));
     let comparison = comparison.map_err(CliError::Compare)?;
     bar.finish();
-    let quiet = options.results.quiet || matches!(json, Some(Output::Stdout));
+    let quiet = options.results.quiet || Output::take_stdout([&json, &html]);
     say(quiet, &table::of(&comparison));
     if let Some(html) = html {
         html.fulfil(&report::comparison_html(&comparison))?;

@@ -20,8 +20,7 @@ pub(super) fn carry_out<P: ValueEnum + Send + Sync, E: Into<CliError>>(
         Options { runs: asked.runs, quick: asked.quick, seed: asked.seed, threads: asked.threads.map(usize::from) };
     let results = run(&how, &|share| bar.progress(share)).map_err(Into::into)?;
     bar.finish();
-    let json_to_stdout = matches!(json, Some(Output::Stdout));
-    say(asked.results.quiet || json_to_stdout, &results.to_text());
+    say(asked.results.quiet || Output::take_stdout([&json, &html]), &results.to_text());
     if let Some(html) = html {
         html.fulfil(&paper_html(&results))?;
     }

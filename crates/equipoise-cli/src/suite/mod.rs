@@ -85,7 +85,7 @@ impl Files {
 
     /// Whether a result file goes to standard output. If so, no other text may be printed there.
     fn take_stdout(&self) -> bool {
-        [&self.json, &self.csv].into_iter().any(|output| matches!(output, Some(Output::Stdout)))
+        Output::take_stdout([&self.json, &self.csv, &self.html])
     }
 
     fn fulfil(self, result: &SuiteResult) -> Result<(), CliError> {

@@ -24,7 +24,7 @@ pub(crate) fn run(options: &Sweep) -> Result<Outcome, CliError> {
         _ => Plan::new(design(options)?).and_then(|plan| Folder::create(&options.out, &plan)),
     };
     let folder = folder.map_err(CliError::Sweep)?;
-    let is_quiet = options.quiet || [&parquet, &csv].into_iter().any(|output| matches!(output, Some(Output::Stdout)));
+    let is_quiet = options.quiet || Output::take_stdout([&parquet, &csv]);
     // A computer that only merges results, such as the front end of a cluster, must not simulate the runs that other
     // computers are responsible for.
     if !(options.files.is_empty() && is_merged) {

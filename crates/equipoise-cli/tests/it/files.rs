@@ -78,6 +78,23 @@ fn json_on_standard_output_is_nothing_but_json_and_the_trace_has_every_packet() 
     assert_eq!(folder.names(), ["trace.csv"], "nothing preliminary is left");
 }
 
+/// If it fails, text for the user stands in front of a report on standard output.
+#[test]
+fn a_report_on_standard_output_is_nothing_but_html() {
+    let demo = scenario("demo-short");
+    let commands: [&[&str]; 3] = [
+        &["sim", &demo],
+        &["compare", &demo, "--controller", "ap,cbr", "--runs", "2"],
+        &["suite", "rfc8867", "5.1/50ms-link", "--runs", "1", "--controllers", "cbr"],
+    ];
+    for command in commands {
+        let done = run(&[command, &["--report", "-"]].concat());
+        let page = String::from_utf8_lossy(&done.stdout);
+        assert_eq!(done.status.code(), Some(0), "{command:?}: {}", said(&done));
+        assert!(page.starts_with("<!DOCTYPE html>") && page.ends_with("</html>\n"), "{command:?}: {page:.100}");
+    }
+}
+
 /// Runs the command, reads the first `after` bytes of its standard output, and closes this pipe. Returns the command's
 /// standard error and exit status.
 fn unread(arguments: &[&str], after: usize) -> Output {
