@@ -90,7 +90,8 @@ pub(crate) fn live(options: &Live) -> Result<Outcome, CliError> {
     let viewed = views.finish(from_s);
     if *overlay {
         let simulated = (seed, runs.len() as u32);
-        runs.extend(sim_world::simulate_many(&scenario, simulated, None, |run| run, &|_| {})?);
+        let threads = options.threads.map(usize::from);
+        runs.extend(sim_world::simulate_many(&scenario, simulated, threads, |run| run, &|_| {})?);
     }
     let report = Report::new(&scenario, seed, runs);
     outputs.list(None, &report, quiet);
