@@ -10,8 +10,8 @@ use crate::machine::Machine;
 use crate::places::Places;
 use crate::support::{Capture, Folder, Running, installed, scenario};
 
-/// The lowest severity that fails a test: tshark's number for "note". A warning has the number 0x00600000.
-const WARNING: u32 = 0x0040_0000;
+/// The lowest severity that fails a test: tshark's number for a note. A warning has the number 0x00600000.
+const NOTE: u32 = 0x0040_0000;
 
 /// Replacements in the scenario of the short demo that make its run even shorter.
 const SHORTER: [(&str, &str); 4] = [
@@ -75,7 +75,7 @@ fn judge_at_one_look(capture: &str) {
     for frame in &frames {
         let columns: Vec<&str> = frame.split('\t').collect();
         let worst = columns[1].split(',').filter_map(|severity| severity.parse::<u32>().ok()).max();
-        assert!(columns[0].is_empty() && worst.is_none_or(|severity| severity < WARNING), "{frame}");
+        assert!(columns[0].is_empty() && worst.is_none_or(|severity| severity < NOTE), "{frame}");
         match (columns[3], columns[2]) {
             ("", length) => {
                 assert_eq!((length, &columns[4..]), ("1000", &["96", "0xbede"][..]), "media with its sending time");
@@ -96,7 +96,7 @@ fn tshark_decodes_every_packet_without_a_complaint() {
 }
 
 fn judge(capture: &str) {
-    let complaints = format!("_ws.malformed || _ws.expert.severity >= {WARNING:#010x}");
+    let complaints = format!("_ws.malformed || _ws.expert.severity >= {NOTE:#010x}");
     let complaints = frames(capture, &complaints, &["frame.number", "_ws.expert.message"]);
     assert!(complaints.is_empty(), "{complaints:?}");
     let media = frames(capture, "rtp", &["ip.len"]);

@@ -8,8 +8,8 @@ use serde_json::Value;
 
 use crate::support::{Folder, installed, run, said, scenario};
 
-/// The lowest severity that fails a test: tshark's number for "note". A warning has the number 0x00600000.
-const WARNING: u32 = 0x0040_0000;
+/// The lowest severity that fails a test: tshark's number for a note. A warning has the number 0x00600000.
+const NOTE: u32 = 0x0040_0000;
 
 #[track_caller]
 fn done(arguments: &[&str]) {
@@ -50,7 +50,7 @@ fn tshark_reads_every_capture_of_the_simulator_without_a_complaint() {
         for frame in &frames {
             let columns: Vec<&str> = frame.split('\t').collect();
             let worst = columns[1].split(',').filter_map(|severity| severity.parse::<u32>().ok()).max();
-            assert!(columns[0].is_empty() && worst.is_none_or(|worst| worst < WARNING), "{name}: {frame}");
+            assert!(columns[0].is_empty() && worst.is_none_or(|worst| worst < NOTE), "{name}: {frame}");
             for (count, protocol) in has.iter_mut().zip([":rtp", ":rtcp"]) {
                 *count += usize::from(columns[2].contains(protocol));
             }
