@@ -140,6 +140,12 @@ impl Opening {
         self.asking = paths.map(|path| (path, Asking::new(now))).collect();
     }
 
+    /// For tests: makes the next request ask for something else, with the same certificate.
+    #[cfg(test)]
+    pub(crate) fn ask_instead(&mut self, asked: Asked) {
+        self.asked = asked;
+    }
+
     /// Requests the session on a further path, or again on an existing path.
     pub(crate) fn ask_on(&mut self, now: Time, path: PathId) {
         self.forget(path);

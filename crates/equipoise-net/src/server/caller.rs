@@ -42,6 +42,12 @@ impl Caller {
         }
     }
 
+    /// Makes the next request ask for something else, with the same certificate.
+    #[cfg(test)]
+    pub(super) fn ask_instead(&mut self, asked: crate::secure::opening::Asked) {
+        self.opening.ask_instead(asked);
+    }
+
     /// Requests a session, possibly not for the first time. Returns whether the session is open.
     pub(super) fn call<V: SessionObserver>(&mut self, state: &mut State<V>, now: Time) -> bool {
         self.begin(now);

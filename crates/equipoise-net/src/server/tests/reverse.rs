@@ -250,13 +250,17 @@ fn a_goodbye_of_either_end_ends_a_session_that_the_server_sends_in() {
     assert!(peer.receiver.wake().is_none(), "it has heard the goodbye");
 }
 
-/// If it fails, a sender can use its key to turn its session into one in which the server sends media.
+/// If it fails, a sender can turn its session into one in which the server sends media. The second request comes from
+/// the same address, with the same key and the same certificate, so nothing but the direction is wrong.
 #[test]
 fn a_session_keeps_its_direction() {
-    let mut state = state(Some(key()), 100);
-    let peer = Peer::open(&mut state, address(1));
-    let now = peer.now;
-    let mut other = Caller::new(Opening::new(asked_for(Some(key()), SSRC, wanted(1, 2))), address(1));
-    assert!(!other.call(&mut state, now));
-    assert_eq!((other.refused, state.live.len()), (Some(Refusal::SourceInUse), 1));
+    for key in [Some(key()), None] {
+        let mut state = state(key.clone(), 100);
+        let mut peer = Peer::open(&mut state, address(1));
+        let now = peer.now;
+        assert!(peer.caller.call(&mut state, now), "it may open its session again");
+        peer.caller.ask_instead(asked_for(key, SSRC, wanted(1, 2)));
+        assert!(!peer.caller.call(&mut state, now));
+        assert_eq!((peer.caller.refused, state.live.len()), (Some(Refusal::SourceInUse), 1));
+    }
 }
