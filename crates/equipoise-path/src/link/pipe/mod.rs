@@ -132,7 +132,7 @@ impl<C, P: Clone + Queued> Pipe<C, P> {
         self.advance(now);
         self.count_entry(size);
         let parcel = Parcel { number: u64::MAX, size, jitter: Span::ZERO, held_back: None, packet };
-        let at = self.now + self.delay_at(self.now);
+        let at = self.now + self.delay_at(self.now).max(LEAST_DELAY);
         self.under_way.enter(at, parcel);
     }
 

@@ -241,6 +241,18 @@ fn what_bypasses_takes_the_delay_only() {
     assert_eq!((pipe.discarded(), pipe.discarded(), pipe.held()), (Some(1), None, Size::ZERO));
 }
 
+/// If it fails, a packet on a path without delay leaves at the time at which it entered, which contradicts
+/// `PipeConfig::least_delay`.
+#[test]
+fn what_bypasses_leaves_later_than_it_entered() {
+    let config = PipeConfig::default();
+    let least = config.least_delay();
+    let mut pipe = Pipe::new(config, At::ZERO, 1).expect("a path");
+    pipe.bypass(us(7), PACKET, 1u32);
+    assert_eq!(pipe.leave(us(7)), None);
+    assert_eq!(pipe.leave(At::MAX), Some((us(7) + least, 1)));
+}
+
 #[test]
 fn impossible_paths_are_refused_by_name() {
     let refused = |config| Pipe::<SenderClock, u32>::new(config, At::ZERO, 1).expect_err("impossible");
