@@ -369,7 +369,8 @@ pub struct TcpResult {
     pub recoveries: Option<u64>,
     /// Number of retransmission timeouts; `null` if the kernel does not report this number (before Linux 6.7).
     pub timeouts: Option<u64>,
-    /// Minimum round-trip time, in seconds.
+    /// Minimum round-trip time, in seconds: in simulated runs of the whole connection, in live runs of the connection's
+    /// last minutes, as measured by the kernel.
     pub min_round_trip_s: Option<f64>,
     /// When the last data of a finite transfer was acknowledged, in seconds since the run's start.
     pub finished_s: Option<f64>,
@@ -394,7 +395,8 @@ pub struct TcpSample {
     pub in_flight_segments: u64,
     /// Smoothed round-trip time, in seconds.
     pub smoothed_round_trip_s: Option<f64>,
-    /// Minimum round-trip time since the connection's start, in seconds.
+    /// Minimum round-trip time, in seconds: in simulated runs since the connection's start, in live runs of the last
+    /// minutes, as measured by the kernel.
     pub min_round_trip_s: Option<f64>,
     /// Mean rate of new data at the receiver since the previous sample, in bit/s without headers.
     pub goodput_bps: Option<f64>,

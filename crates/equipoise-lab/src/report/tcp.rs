@@ -48,7 +48,7 @@ pub(super) fn figures(report: &Report, flow: usize, shown: &[Shown<'_>]) -> Vec<
             "round-trip time (ms)",
             &[
                 ("smoothed", &|sample| sample.smoothed_round_trip_s.map(|s| s * 1e3)),
-                ("least so far", &|sample| sample.min_round_trip_s.map(|s| s * 1e3)),
+                ("least", &|sample| sample.min_round_trip_s.map(|s| s * 1e3)),
             ],
         ),
     ]
