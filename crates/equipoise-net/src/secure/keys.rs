@@ -43,7 +43,8 @@ pub enum Profile {
 }
 
 impl Profile {
-    /// The name of the profile in OpenSSL.
+    /// The name of the profile as OpenSSL spells it. The name of [`Aes128CmSha1`](Self::Aes128CmSha1) lacks the `HMAC_`
+    /// of RFC 5764.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Aes128CmSha1 => "SRTP_AES128_CM_SHA1_80",

@@ -54,10 +54,10 @@ impl PacedConfig {
 #[derive(Clone, Debug, PartialEq, Error)]
 #[non_exhaustive]
 pub enum PacedError {
-    /// The packet's number does not exceed the previous number, or is too high; or the packet belongs to a new stream
-    /// although the maximum number of streams is reached.
+    /// The packet's number does not exceed the previous number, or is 2^62 or more; or the packet belongs to a new
+    /// stream although the maximum number of streams is reached.
     #[error(
-        "packet {number} does not follow the previous one, or is above 2^62; a packet that is sent again has a new number"
+        "packet {number} does not follow the previous one, or is 2^62 or more; a packet sent again has a new number"
     )]
     Number {
         /// The packet's number.

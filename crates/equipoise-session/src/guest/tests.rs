@@ -24,6 +24,17 @@ fn at<C>(nanos: u64) -> Instant<C> {
     Instant::from_nanos(nanos)
 }
 
+/// If it fails, the error for a packet number does not say which numbers are too high.
+#[test]
+fn packet_numbers_end_below_2_to_the_62() {
+    let law = alloc::boxed::Box::new(Cbr::new(Rate::from_bps(1_000_000)));
+    let mut paced = PacedGuest::new(law, PacedConfig::new(FeedbackKind::Acks), at(0)).expect("it needs nothing");
+    paced.on_sent(at(0), 1, (1 << 62) - 1, PACKET).expect("the highest number");
+    let refused = paced.on_sent(at(MILLI), 1, 1 << 62, PACKET).expect_err("too high");
+    assert_eq!(refused, PacedError::Number { number: 1 << 62 });
+    assert!(alloc::format!("{refused}").contains("or is 2^62 or more"), "{refused}");
+}
+
 /// A protocol stack with a guest, and the state of the packets that it sent. Times are in ns.
 struct Stack<F> {
     guest: Guest,

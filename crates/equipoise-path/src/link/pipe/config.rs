@@ -175,7 +175,9 @@ pub enum PipeError {
         least: String,
     },
     /// The rate of a token bucket is zero, or the bucket is smaller than a packet that fills an Ethernet frame.
-    #[error("a {who} of {found} lets nothing pass; give it a rate above zero and a burst of {least} or more")]
+    #[error(
+        "a {who} of {found} is not allowed; give it a rate above zero and bursts of {least} (a full packet) or more"
+    )]
     Bucket {
         /// The use of the bucket, such as policer or shaper.
         who: &'static str,

@@ -298,7 +298,8 @@ fn impossible_paths_are_refused_by_name() {
     let error = refused(PipeConfig { policer: Some(nothing), ..base() });
     assert_eq!(
         error.to_string(),
-        "a policer of 1 Mbit/s with bursts of 0 B lets nothing pass; give it a rate above zero and a burst of 1500 B or more"
+        "a policer of 1 Mbit/s with bursts of 0 B is not allowed; give it a rate above zero and bursts of 1500 B \
+         (a full packet) or more"
     );
     let still = TokenBucket { rate: Rate::ZERO, burst: PACKET + PACKET };
     let error = refused(PipeConfig { capacity: Capacity::Shaped(still), ..base() });
