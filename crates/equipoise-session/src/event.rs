@@ -377,18 +377,6 @@ pub enum DropReason {
 }
 
 impl DropReason {
-    /// All reasons, in the order of their declaration.
-    pub const ALL: [Self; 8] = [
-        Self::Malformed,
-        Self::Foreign,
-        Self::Duplicate,
-        Self::Late,
-        Self::Stray,
-        Self::Implausible,
-        Self::Full,
-        Self::Forged,
-    ];
-
     /// Returns the reason in one lower-case word.
     pub const fn name(self) -> &'static str {
         match self {
