@@ -25,8 +25,8 @@ pub(crate) enum RealError {
         /// The error that the operating system reported.
         source: io::Error,
     },
-    /// Other users can read the key's file.
-    #[error("others can read the key in {} (its mode is {mode:o})", path.display())]
+    /// The file's group or all other users have a permission on the key's file: to read, to write or to execute it.
+    #[error("others have access to the key in {} (its mode is {mode:o})", path.display())]
     KeyIsOpen {
         /// The path of the key's file.
         path: PathBuf,

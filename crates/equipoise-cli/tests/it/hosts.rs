@@ -130,7 +130,7 @@ fn what_is_wrong_is_said_with_what_would_be_right() {
         (&["receive", "--key", &short], 3, "it needs at least 16 random bytes"),
         (&["receive", "--key", &word], 3, "not in base64"),
         (&["receive", "--insecure", "-i", "0"], 2, "must be above 0 s"),
-        (&["receive", "--key", &open], 3, "others can read the key in"),
+        (&["receive", "--key", &open], 3, "others have access to the key in"),
         (&["keygen", &key], 5, "--force"),
         (&["send", "nowhere.invalid", "--insecure"], 4, "cannot find nowhere.invalid"),
         (&["send", "127.0.0.1", "--insecure", "--controller", "magic"], 2, "there are ap,"),
