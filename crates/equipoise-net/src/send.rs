@@ -126,8 +126,8 @@ impl SendConfig {
         let reporting =
             self.reporting.or_else(|| needs.contains(Needs::PACKETS).then(|| usual_reporting(payload, ecn, several)));
         let asked = Asked { key: self.key.clone(), ssrc, payload, reporting, several, wanted: None };
-        // The sender answers all requests for retransmission. Whether there are such requests depends on the receiver's
-        // configuration.
+        // The sender answers all requests for retransmission. The receiver's configuration determines whether it sends
+        // any.
         let repeating = Some(Repeating::default());
         (SenderConfig { payload, delays, ecn, reporting, repeating, has_further_source, ..base }, asked)
     }

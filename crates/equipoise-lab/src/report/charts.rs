@@ -187,9 +187,9 @@ mod tests {
         assert!((top - 15.0).abs() < 1e-9 && !cut, "{top}");
     }
 
-    /// If it fails, the note below a chart without a target speaks of a target.
+    /// If it fails, the note below a chart without a target mentions a target.
     #[test]
-    fn the_note_of_an_axis_that_is_cut_speaks_of_a_target_only_if_there_is_one() {
+    fn the_note_of_an_axis_that_is_cut_mentions_a_target_only_if_there_is_one() {
         let noted = |target| {
             let (top, cut) = top_of(&mut vec![8.0, 9.0, 9.0, 5000.0], target);
             note_of(top, cut, target)

@@ -11,7 +11,7 @@ use crate::units::{Instant, SenderClock, Span};
 /// RFC 3550 treats a jump of 3000 or more numbers, confirmed by the next packet, as a restart. Here packets carry their
 /// departure time, and on one path a packet that left later has a higher number. Therefore an outage of up to 65 534
 /// packets is counted as loss. A longer outage is found from the sender's 32-bit numbers
-/// ([`SequenceTracker::align`]). A jump is a restart only if no source could have sent so many packets in the time
+/// ([`SequenceTracker::align`]). A jump is a restart only if no source could have sent that many packets in the time
 /// between the two departures. A new source is accepted with its first packet, without the probation of RFC 3550.
 #[derive(Clone, Debug)]
 pub struct SequenceTracker {
