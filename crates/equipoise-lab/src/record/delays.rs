@@ -210,7 +210,9 @@ mod tests {
             [(&[0, 0, -1], 1.0 / 3.0), (&[0, 0, 0, -1], 0.25), (&[7, 7, 6], 1.0 / 3.0), (&[0, 3, -4], 37.0 / 3.0)];
         for (numbers, expected_ns2) in cases {
             let mut moments = Moments::default().begun(numbers[0]);
-            numbers.iter().for_each(|nanos| moments.add(*nanos));
+            for nanos in numbers {
+                moments.add(*nanos);
+            }
             let found_ns2 = moments.variance_s2().expect("several numbers") * 1e18;
             assert!((found_ns2 - expected_ns2).abs() < 1e-9, "{numbers:?}: {found_ns2}");
         }

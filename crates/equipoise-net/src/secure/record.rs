@@ -13,7 +13,7 @@ const HELLO_VERIFY_REQUEST: u8 = 3;
 const HEADER: usize = 13;
 /// Length of a handshake message's header, in bytes: type, length, sequence number, fragment offset, fragment length.
 const HANDSHAKE_HEADER: usize = 12;
-/// A ServerHello with this random value is a HelloRetryRequest, which requests the cookie (RFC 8446, Sec. 4.1.3).
+/// A ServerHello with this random value is a `HelloRetryRequest`, which requests the cookie (RFC 8446, Sec. 4.1.3).
 const RETRY: [u8; 32] = [
     0xCF, 0x21, 0xAD, 0x74, 0xE5, 0x9A, 0x61, 0x11, 0xBE, 0x1D, 0x8C, 0x02, 0x1E, 0x65, 0xB8, 0x91, 0xC2, 0xA2, 0x11,
     0x16, 0x7A, 0xBB, 0x8C, 0x5E, 0x07, 0x9E, 0x09, 0xE2, 0xC8, 0xA8, 0x33, 0x9C,
