@@ -84,8 +84,8 @@ fn a_report_on_standard_output_is_nothing_but_html() {
     let demo = scenario("demo-short");
     let commands: [&[&str]; 3] = [
         &["sim", &demo],
-        &["compare", &demo, "--controller", "ap,cbr", "--runs", "2"],
-        &["suite", "rfc8867", "5.1/50ms-link", "--runs", "1", "--controllers", "cbr"],
+        &["compare", &demo, "--controller", "ap,tfrc", "--runs", "2"],
+        &["suite", "rfc8867", "5.1/50ms-link", "--runs", "2", "--controllers", "tfrc"],
     ];
     for command in commands {
         let done = run(&[command, &["--report", "-"]].concat());
