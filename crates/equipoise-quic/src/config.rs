@@ -8,7 +8,7 @@ use equipoise_session::guest::Guest;
 use equipoise_session::rtp::SessionError;
 use thiserror::Error;
 
-use crate::driver::{Core, Driver};
+use crate::driver::{Core, Driver, Limit};
 use crate::monitor::Monitor;
 #[cfg(feature = "noq")]
 use crate::split::Split;
@@ -105,8 +105,8 @@ impl Config {
     }
 
     /// Creates the controller of a new path whose packets have up to `mtu` bytes of UDP payload.
-    pub(crate) fn driver(&self, now: HostInstant, mtu: u16) -> Driver {
-        Driver::new(self.clone(), now, mtu)
+    pub(crate) fn driver(&self, limit: Limit, now: HostInstant, mtu: u16) -> Driver {
+        Driver::new(self.clone(), limit, now, mtu)
     }
 
     /// Creates the control law of a new path. Fails only if called by `named`, which checks the configuration in this

@@ -23,10 +23,22 @@ pub(crate) enum Core {
     Window(BoxedController),
 }
 
+/// What limits the rate in a stack.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Limit {
+    /// The stack paces by the controller's rate. The window only stops a sender that gets no acknowledgements.
+    #[cfg(feature = "noq")]
+    Pace,
+    /// Only the window.
+    #[cfg(feature = "quinn")]
+    Window,
+}
+
 /// The controller of one path with its state: the common part of the adapters to noq and quinn.
 #[derive(Debug)]
 pub(crate) struct Driver {
     config: Config,
+    limit: Limit,
     core: Core,
     epoch: HostInstant,
     sent: SentPackets,
@@ -66,11 +78,12 @@ const FORGOTTEN: Span = Span::from_secs(2);
 const DEAD: Span = Span::from_secs(2);
 
 impl Driver {
-    pub(crate) fn new(config: Config, now: HostInstant, mtu: u16) -> Self {
+    pub(crate) fn new(config: Config, limit: Limit, now: HostInstant, mtu: u16) -> Self {
         let packet = Size::from_bytes(u64::from(mtu) + OVERHEAD);
         let core = config.core(packet, Instant::ZERO).expect("the configuration was tried when it was made");
         Self {
             config,
+            limit,
             core,
             epoch: now,
             sent: SentPackets::default(),
@@ -90,7 +103,7 @@ impl Driver {
 
     /// Creates a controller with the same configuration and the same smoothed round-trip time, for another path.
     pub(crate) fn anew(&self) -> Self {
-        let mut anew = Self::new(self.config.clone(), self.epoch, self.mtu);
+        let mut anew = Self::new(self.config.clone(), self.limit, self.epoch, self.mtu);
         anew.smoothed = self.smoothed;
         anew
     }
@@ -229,33 +242,31 @@ impl Driver {
         place.tell(host, Told { most, alive }, arrived.map(delay_s));
     }
 
-    /// Returns the congestion window in bytes, for a stack that paces by the controller's rate.
-    pub(crate) fn open_window(&self) -> u64 {
-        let bytes = match &self.core {
-            Core::Rate(guest) => match guest.window() {
-                Some(window) => self.of_quic(window.as_bytes() as f64),
-                None => {
-                    self.of_quic(guest.rate().as_bps_f64() / 8.0 * (self.smoothed * ROUND_TRIPS + SLACK).as_secs_f64())
-                }
-            },
+    /// Returns the congestion window in bytes.
+    pub(crate) fn window(&self) -> u64 {
+        let guest = match &self.core {
+            Core::Rate(guest) => guest,
             Core::Window(controller) => {
-                self.of_quic(controller.allowance().window.map_or(0.0, |window| window.as_bytes() as f64))
+                let window = controller.allowance().window.map_or(0.0, |window| window.as_bytes() as f64);
+                return self.at_least(self.of_quic(window));
             }
         };
-        bytes.max(LEAST_PACKETS * u64::from(self.mtu))
+        let of_time = |time: Span| self.of_quic(guest.rate().as_bps_f64() / 8.0 * time.as_secs_f64());
+        self.at_least(match self.limit {
+            #[cfg(feature = "noq")]
+            Limit::Pace => match guest.window() {
+                Some(window) => self.of_quic(window.as_bytes() as f64),
+                None => of_time(self.smoothed * ROUND_TRIPS + SLACK),
+            },
+            // The stack sends whole packets, so on average half a packet of the window stays unused. Add this half.
+            #[cfg(feature = "quinn")]
+            Limit::Window => of_time(self.smoothed) + u64::from(self.mtu / 2),
+        })
     }
 
-    /// Returns the congestion window in bytes, for a stack in which only the window limits the rate.
-    #[cfg(feature = "quinn")]
-    pub(crate) fn ruling_window(&self) -> u64 {
-        match &self.core {
-            Core::Rate(guest) => {
-                let bytes = self.of_quic(guest.rate().as_bps_f64() / 8.0 * self.smoothed.as_secs_f64());
-                // The stack sends whole packets, so on average half a packet of the window stays unused. Add this half.
-                (bytes + u64::from(self.mtu / 2)).max(LEAST_PACKETS * u64::from(self.mtu))
-            }
-            Core::Window(_) => self.open_window(),
-        }
+    /// Raises a window, in bytes, to the minimum window.
+    fn at_least(&self, bytes: u64) -> u64 {
+        bytes.max(LEAST_PACKETS * u64::from(self.mtu))
     }
 
     /// Returns the pacing rate of QUIC packets, in bytes/s; `None` if only the window limits the rate.
@@ -341,7 +352,7 @@ impl Driver {
     fn publish(&self, round_trip: Option<Span>) {
         let mut status = self.status.lock().unwrap_or_else(PoisonError::into_inner);
         status.rate = self.rate();
-        status.window = Size::from_bytes(self.open_window());
+        status.window = Size::from_bytes(self.window());
         status.round_trip = round_trip.or(status.round_trip);
         if let Core::Rate(guest) = &self.core {
             (status.snapshot, status.beliefs) = (guest.snapshot(), guest.beliefs());

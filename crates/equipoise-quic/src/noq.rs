@@ -10,11 +10,11 @@ use noq_proto::congestion::{Controller, ControllerFactory, ControllerMetrics};
 use equipoise::units::Rate;
 
 use crate::config::Config;
-use crate::driver::Driver;
+use crate::driver::{Driver, Limit};
 
 impl ControllerFactory for Config {
     fn build(self: Arc<Self>, now: Instant, current_mtu: u16) -> Box<dyn Controller> {
-        Box::new(self.driver(now, current_mtu))
+        Box::new(self.driver(Limit::Pace, now, current_mtu))
     }
 }
 
@@ -58,12 +58,12 @@ impl Controller for Driver {
     }
 
     fn window(&self) -> u64 {
-        self.open_window()
+        self.window()
     }
 
     fn metrics(&self) -> ControllerMetrics {
         let mut metrics = ControllerMetrics::default();
-        metrics.congestion_window = self.open_window();
+        metrics.congestion_window = self.window();
         metrics.pacing_rate = self.pacing_bytes_per_s();
         metrics.bandwidth_estimate = self.rate().map(Rate::as_bps);
         metrics
@@ -74,7 +74,7 @@ impl Controller for Driver {
     }
 
     fn initial_window(&self) -> u64 {
-        self.anew().open_window()
+        self.anew().window()
     }
 
     fn into_any(self: Box<Self>) -> Box<dyn Any> {

@@ -10,11 +10,11 @@ use quinn_proto::congestion::{Controller, ControllerFactory, ControllerMetrics};
 use equipoise::units::Rate;
 
 use crate::config::Config;
-use crate::driver::Driver;
+use crate::driver::{Driver, Limit};
 
 impl ControllerFactory for Config {
     fn build(self: Arc<Self>, now: Instant, current_mtu: u16) -> Box<dyn Controller> {
-        Box::new(self.driver(now, current_mtu))
+        Box::new(self.driver(Limit::Window, now, current_mtu))
     }
 }
 
@@ -49,12 +49,12 @@ impl Controller for Driver {
     }
 
     fn window(&self) -> u64 {
-        self.ruling_window()
+        self.window()
     }
 
     fn metrics(&self) -> ControllerMetrics {
         let mut metrics = ControllerMetrics::default();
-        metrics.congestion_window = self.ruling_window();
+        metrics.congestion_window = self.window();
         metrics.pacing_rate = self.rate().map(Rate::as_bps);
         metrics
     }
@@ -64,10 +64,28 @@ impl Controller for Driver {
     }
 
     fn initial_window(&self) -> u64 {
-        self.anew().ruling_window()
+        self.anew().window()
     }
 
     fn into_any(self: Box<Self>) -> Box<dyn Any> {
         self
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// If it fails, a monitor shows a window that quinn does not use.
+    #[test]
+    fn the_monitor_shows_the_window_that_limits_the_rate() {
+        let config = Config::named("cbr", &[("rate", "2 Mbit/s")]).expect("right");
+        let (monitor, now) = (config.monitor(), Instant::now());
+        let mut controller = Arc::new(config).build(now, 1200);
+        controller.on_sent(now, 1200, 0);
+        controller.on_congestion_event(now, now, false, 1200);
+        let shown = monitor.paths().first().expect("a path").window;
+        assert_eq!(shown.as_bytes(), controller.window());
+        assert!(controller.window() > 50_000, "333 ms at 2 Mbit/s are 83 kB, headers included");
     }
 }
