@@ -114,7 +114,7 @@ pub(crate) enum Error {
     Video {
         /// Bytes received.
         bytes: u64,
-        /// The least number of bytes expected: what an encoder sends at its initial rate.
+        /// The minimum number of bytes expected: the encoder's initial rate, multiplied by the duration.
         least: u64,
     },
     /// An example program does not listen for connections.
@@ -151,7 +151,7 @@ pub(crate) enum Error {
         /// The maximum size in bytes.
         most: u64,
     },
-    /// Distributions cannot be tested here, because none is built for the architecture of this machine.
+    /// Distributions cannot be built on this machine, because they do not support its architecture.
     #[error("distributions are for x86_64 and aarch64 and must be built on one of these; this machine is {found}")]
     OtherMachine {
         /// The architecture of this machine.

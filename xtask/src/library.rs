@@ -55,9 +55,8 @@ pub(crate) fn headers(workspace: &Workspace) -> Result<Vec<(String, String)>, Er
 /// Builds the library. Installs the library, its headers and its pkg-config file below `prefix`.
 pub(crate) fn install(workspace: &Workspace, build: Build, prefix: &Path) -> Result<(), Error> {
     let folder = match build {
-        // Cargo enables the features that dev-dependencies need only if it also builds an example, a test or a
-        // benchmark. With the example, the dependencies have the same features as in the tests, and are not compiled
-        // again.
+        // Also build an example, because Cargo then enables the features of the dev-dependencies, as it does for
+        // tests. Otherwise, Cargo would compile the dependencies twice, with different features.
         Build::Debug => {
             workspace.cargo(["build", "--lib", "--example", "scenario"]).run()?;
             workspace.target("debug")

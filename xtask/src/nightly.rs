@@ -129,8 +129,8 @@ fn run_paper(workspace: &Workspace, paper: &str) -> Result<String, Error> {
     Ok(verdicts(&claims))
 }
 
-/// Simulates Equipoise's own control law on random paths. Returns the first line of the output, even if many paths have
-/// bad results.
+/// Simulates Equipoise's own control law on random paths. Returns the first line of the output. Bad results are not an
+/// error.
 fn run_paths(workspace: &Workspace) -> Result<String, Error> {
     let arguments = ["suite", "paths", "--runs", PATHS];
     let text = Process::new(release(workspace)?).arguments(arguments).output()?;

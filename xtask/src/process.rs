@@ -31,7 +31,7 @@ impl Process {
         self
     }
 
-    /// Adds an option with its value after the first argument. There cargo expects its own options.
+    /// Inserts an option with its value after the first argument. For cargo, the first argument is the subcommand.
     pub(crate) fn option(mut self, name: &str, value: impl AsRef<OsStr>) -> Self {
         let at = self.arguments.len().min(1);
         self.arguments.splice(at..at, [OsString::from(name), value.as_ref().to_owned()]);

@@ -9,8 +9,7 @@ use crate::error::Error;
 use crate::process::Process;
 use crate::workspace::{self, Workspace};
 
-/// Runs the short demo of the README with the command built with the profile of the tests, and checks the written
-/// files.
+/// Runs the short demo of the README with the debug build of the command, and checks the written files.
 pub(crate) fn run(workspace: &Workspace) -> Result<(), Error> {
     demo(&workspace.build_command()?, &["--short"])
 }
@@ -38,7 +37,7 @@ fn inspect(folder: &Path) -> Result<(), Error> {
     Ok(())
 }
 
-/// Returns the number of packets received in all parts of the demo, or what is missing in the reports.
+/// Returns the total number of packets received in all parts of the demo. An error says what is missing in the reports.
 fn judge_all(reports: &Value) -> Result<u64, &'static str> {
     let reports = reports.as_array().filter(|all| all.len() == PARTS).ok_or("it is no list of the demo's two parts")?;
     reports.iter().map(judge).sum()

@@ -12,8 +12,8 @@ pub(crate) const SKIPPED: &str = "skipped: ";
 const ADAPTERS: [&str; 5] = ["equipoise-quic", "equipoise-webrtc", "equipoise-gst", "equipoise-web", "browser"];
 /// Number of fast tests that run at the same time. Many of the tests sleep, so they need few cores.
 const FAST_AT_ONCE: &str = "5";
-/// Number of slow tests that run at the same time. Most of them sleep, or wait until no other test runs because they
-/// need the whole machine.
+/// Number of slow tests that run at the same time. Most of the tests only sleep or wait: a test that needs the whole
+/// machine waits until no other test runs.
 const SLOW_AT_ONCE: &str = "20";
 
 /// Which tests are run.
@@ -37,7 +37,7 @@ pub(crate) fn run(workspace: &Workspace, tier: Tier) -> Result<(), Error> {
     // skip.
     let fast = workspace.cargo(["test", "--no-fail-fast", "--", "--show-output"]);
     let fast = fast.arguments(["--test-threads", FAST_AT_ONCE]);
-    // Doc tests are excluded here, because doc tests that are marked `ignore` are not meant to run.
+    // Exclude doc tests, because `--ignored` would run those that are marked `ignore`.
     let slow = workspace.cargo(["test", "--no-fail-fast", "--lib", "--bins", "--tests", "--", "--show-output"]);
     let slow = slow.arguments(["--ignored", "--test-threads", SLOW_AT_ONCE]);
     let runs = match tier {
@@ -67,7 +67,7 @@ pub(crate) fn run(workspace: &Workspace, tier: Tier) -> Result<(), Error> {
 /// Reads the output of test binaries line by line, and collects the counts and the skipped tests.
 #[derive(Debug, Default)]
 struct Log {
-    /// Whether the current line is in the part of the output that shows the output of successful tests.
+    /// Whether the current line is in the section with the output of successful tests.
     in_successes: bool,
     skipped: Vec<String>,
     binaries: u32,

@@ -15,8 +15,8 @@ pub(crate) struct Workspace {
 impl Workspace {
     /// Finds the workspace that contains this program's package.
     pub(crate) fn find() -> Result<Self, Error> {
-        // Cargo sets the package's folder in this variable at run time. The folder at compile time may be in another
-        // checkout.
+        // At run time, Cargo sets `CARGO_MANIFEST_DIR` to the package's folder. The folder at compile time may be in
+        // another checkout.
         let package = std::env::var_os("CARGO_MANIFEST_DIR").unwrap_or_else(|| env!("CARGO_MANIFEST_DIR").into());
         let path = Path::new(&package).join("..");
         let root = fs::canonicalize(&path).map_err(|source| Error::File { verb: "find", path, source })?;
@@ -56,9 +56,9 @@ impl Workspace {
     /// Returns a process of any program. It runs in the workspace's root, with `CARGO_TARGET_DIR` set to the target
     /// folder.
     ///
-    /// The environment variables that Cargo sets about the package `xtask` are removed. Some build scripts, such as
-    /// that of ring, read these variables and run again when a value changes. Without the removal, such a script would
-    /// run again, and crates would be compiled again, whenever the user changes between `xtask` and cargo.
+    /// The environment variables that Cargo sets for the package `xtask` are removed. Some build scripts, such as that
+    /// of the crate ring, run again when these variables change. Crates would then be compiled again whenever the user
+    /// changes between `xtask` and cargo.
     pub(crate) fn program(&self, program: impl AsRef<OsStr>) -> Process {
         let process = Process::new(program).folder(&self.root).variable("CARGO_TARGET_DIR", &self.target);
         let told = std::env::vars_os().filter_map(|(name, _)| name.into_string().ok());
@@ -68,9 +68,8 @@ impl Workspace {
 
     /// Builds the command `equipoise` with the profile of the tests, and returns its path.
     pub(crate) fn build_command(&self) -> Result<PathBuf, Error> {
-        // Cargo enables the features that dev-dependencies need only if it also builds an example, a test or a
-        // benchmark. With the example, the libraries have the same features as in the tests, and are not compiled
-        // again.
+        // Also build an example, because Cargo then enables the features of the dev-dependencies, as it does for
+        // tests. Otherwise, Cargo would compile the libraries twice, with different features.
         self.cargo(["build", "--quiet", "--bin", "equipoise", "--example", "scenario"]).run()?;
         Ok(self.target.join("debug/equipoise"))
     }

@@ -17,7 +17,8 @@ pub(crate) unsafe fn read_or_none(address: *const sockaddr, length: socklen_t) -
     if !has(size_of::<sa_family_t>()) {
         return Err(wrong(format!("an address of {length} bytes has no family")));
     }
-    // SAFETY: `length` covers a family, any bytes are a valid family, and `read_unaligned` needs no alignment.
+    // SAFETY: `address` has the bytes of a `sa_family_t`, whose values are all valid. `read_unaligned` needs no
+    // alignment.
     let family = unsafe { address.cast::<sa_family_t>().read_unaligned() };
     match i32::from(family) {
         AF_INET if has(size_of::<sockaddr_in>()) => {

@@ -84,8 +84,8 @@ pub(crate) unsafe fn text<'a>(from: *const c_char, what: &str) -> Result<&'a str
     text.to_str().map_err(|_| Fault::new(eq_error::EQ_E_ARGUMENT, format!("`{what}` is not UTF-8")))
 }
 
-/// Returns `word` as a C string, which is never freed. `word` is the name of a reason for a rate. The set of these
-/// names is fixed, so the memory is bounded.
+/// Returns `word`, the reason for a rate, as a C string that is never freed. The set of reasons is fixed, so the memory
+/// is bounded.
 pub(crate) fn word(word: &'static str) -> *const c_char {
     static WORDS: Mutex<BTreeMap<&'static str, CString>> = Mutex::new(BTreeMap::new());
     let mut words = locked(&WORDS);
@@ -139,7 +139,7 @@ pub(crate) unsafe fn hand_out<T>(to: *mut *mut T, make: impl FnOnce() -> Result<
     if to.is_null() {
         return Err(Fault::null("where the handle is to go"));
     }
-    // SAFETY: the caller guarantees that the pointer is valid.
+    // SAFETY: the caller guarantees that `to` is writable.
     unsafe { to.write(std::ptr::null_mut()) };
     let made = Box::into_raw(Box::new(make()?));
     // SAFETY: the caller guarantees that `to` is writable.

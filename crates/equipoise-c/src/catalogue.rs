@@ -18,8 +18,8 @@ pub struct eq_parameter {
     pub struct_size: usize,
     /// Name of the parameter.
     pub name: *const c_char,
-    /// Type of the parameter: "rate"; "time"; the unit of a number, or "number" if it has no unit; or the possible
-    /// words, separated by commas.
+    /// Type of the parameter: "rate", "time", or "number" for a number without a unit. For a number with a unit, the
+    /// unit. For a word, the possible words, separated by commas.
     pub kind: *const c_char,
     /// Default value of the parameter; NULL if the caller must specify a value.
     pub standard: *const c_char,
@@ -129,8 +129,8 @@ fn listing() -> &'static [Listed] {
     LISTING.get_or_init(|| entries().iter().map(Listed::new).collect())
 }
 
-/// Converts a text of the catalogue to a C string. A text with a zero byte would become empty, but the catalogue has
-/// none.
+/// Converts a text of the catalogue to a C string. The catalogue's texts have no zero bytes, so this
+/// cannot fail.
 fn for_c(text: &str) -> CString {
     CString::new(text).unwrap_or_default()
 }

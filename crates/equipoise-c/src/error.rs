@@ -23,7 +23,7 @@ pub enum eq_error {
     EQ_E_ARGUMENT = -2,
     /// The call is not allowed in the present state, such as eq_send before eq_dst.
     EQ_E_STATE = -3,
-    /// The other host does not answer, or refuses.
+    /// The other host does not answer, or refuses the session or the flow.
     EQ_E_PEER = -4,
     /// The session, the flow or the list is at its end, or was stopped. A loop that reads all items ends with this
     /// code.
@@ -36,8 +36,8 @@ pub enum eq_error {
     EQ_E_SYSTEM = -8,
     /// An error in the library.
     EQ_E_INTERNAL = -9,
-    /// Within the timeout there was nothing to read, or no space to write: poll the descriptor, then call again. From
-    /// eq_sender_close: waiting data may be unsent; the sender was freed, so do not use it again.
+    /// Within the timeout there was nothing to read, or no space to write: poll the descriptor, then call again. If
+    /// eq_sender_close returns this code, some data may not have been sent. The sender was freed: do not use it again.
     EQ_AGAIN = -10,
     /// There is no controller or parameter with this name.
     EQ_E_NAME = -11,
@@ -46,8 +46,8 @@ pub enum eq_error {
     EQ_E_VALUE = -12,
     /// The text is not a valid key.
     EQ_E_KEY = -13,
-    /// The data is not valid feedback, or reports packets as arrived that were never sent. The invalid feedback is not
-    /// applied.
+    /// The data is not valid feedback, or reports the arrival of packets that were never sent. The invalid feedback is
+    /// not applied.
     EQ_E_FEEDBACK = -14,
 }
 

@@ -4,10 +4,10 @@
 //! - [`media`]: sessions between hosts, as in `equipoise send` and `equipoise receive`, with descriptors to poll.
 //! - [`pair`]: flow pairs, in a separate header.
 //!
-//! Most calls return an [`eq_error`](error::eq_error). A call for a flow pair that returns a handle number, a length or
-//! a descriptor returns an error as a negative number. A call that only reads a value returns a neutral value, such as
-//! 0, -1 or EQ_NEVER, if the handle is NULL. The library never dereferences NULL, and no panic crosses into C. The
-//! headers are generated from this crate's comments.
+//! Most calls return an [`eq_error`](error::eq_error). If a call for a flow pair returns a negative number instead of a
+//! handle, a length or a descriptor, the number is the code of an error. A call that only reads a value returns a
+//! neutral value, such as 0, -1 or EQ_NEVER, if the handle is NULL. The library never dereferences NULL, and no panic
+//! crosses into C. The headers are generated from this crate's comments.
 
 #![expect(
     clippy::doc_markdown,

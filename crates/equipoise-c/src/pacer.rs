@@ -31,7 +31,7 @@ pub unsafe extern "C" fn eq_pacer_new(rate_bps: u64, now_ns: i64, pacer: *mut *m
 /// Frees a pacer; NULL is allowed.
 ///
 /// # Safety
-/// `pacer` is null or from eq_pacer_new, and is not used now or later.
+/// `pacer` is null or from eq_pacer_new, and is not used during or after this call.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn eq_pacer_free(pacer: *mut eq_pacer) {
     if !pacer.is_null() {

@@ -76,8 +76,8 @@ pub(crate) enum SettingsError {
     },
 }
 
-/// The controller's maximum rate, which includes headers, as a multiple of the property `max-bitrate`, which does not.
-/// The estimate can reach `max-bitrate` while headers take up to a fifth of the rate.
+/// The controller's maximum rate as a multiple of the property `max-bitrate`. Only the controller's rate includes
+/// headers. The estimate can reach `max-bitrate` while headers take up to a fifth of the controller's rate.
 const WITH_HEADERS: f64 = 1.25;
 /// The lowest rate accepted by controllers, in bit/s.
 const LEAST_BPS: u32 = 1_000;

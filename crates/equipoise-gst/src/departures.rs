@@ -25,7 +25,7 @@ pub(crate) struct Departures {
     packets: VecDeque<Departure>,
     /// This element's number of the next packet.
     next: u64,
-    /// The number that `rtpsession` assigns minus this element's number, modulo 2^16; `None` if it is not known.
+    /// A packet's number from `rtpsession` minus its number from this element, modulo 2^16; `None` if not known.
     distance: Option<u16>,
     clock: ReceiverTime,
     /// Number of feedback events that match no sent packets.
@@ -41,8 +41,8 @@ struct Departure {
 
 /// Number of packets that are remembered. Our choice: 0.8 s of packets of 1200 bytes at 100 Mbit/s.
 const REMEMBERED: u16 = 1 << 13;
-/// Maximum number of packets that `find` tries. The first try fails if a queue between the element and `rtpsession`
-/// delays packets.
+/// Maximum number of packets that `find` compares with a status, from the newest. The newest packet is not the right
+/// one if a queue between the element and `rtpsession` delays packets.
 const TRIED: usize = 256;
 /// The longest time that a packet may need from the element to `rtpsession`.
 const ON_THE_WAY: Span = Span::from_secs(1);
@@ -93,8 +93,8 @@ impl Departures {
         SentPacket::new(number, size, self.history.in_flight())
     }
 
-    /// Handles the packet statuses of a feedback event at `now`. If a status contradicts the sent packets, all statuses
-    /// of the event are ignored.
+    /// Handles the packet statuses of a feedback event that arrived at `now`. If the size or the sending time in one
+    /// status does not match its packet, all statuses of the event are ignored.
     pub(crate) fn on_statuses(&mut self, now: Instant<SenderClock>, statuses: &[Status]) -> News {
         let mut news = News { packets: Vec::new(), round_trip: None, in_flight: self.history.in_flight() };
         if statuses.is_empty() {
@@ -129,15 +129,16 @@ impl Departures {
         PacketStatus { sequence: number as u16, arrival }
     }
 
-    /// Returns this element's number of the packet with the sequence number in `status`. Sequence numbers wrap, so
-    /// several packets may have it; the newest is returned.
+    /// Returns this element's number of the newest packet with the sequence number in `status`. Older packets may have
+    /// the same sequence number, because sequence numbers wrap.
     fn number(&self, status: &Status, distance: u16) -> Option<u64> {
         let newest = self.next.checked_sub(1)?;
         newest.checked_sub(u64::from((newest as u16).wrapping_sub(status.sequence.wrapping_sub(distance))))
     }
 
-    /// Whether `distance` can be the difference: at least one packet in `statuses` is still remembered, and each of
-    /// these has the size in its status and left the element less than [`ON_THE_WAY`] before `rtpsession` sent it.
+    /// Whether `distance` can be the difference between both numbers of a packet. At least one packet in `statuses`
+    /// must still be remembered. Each remembered packet must have the size in its status, and must have left the
+    /// element less than [`ON_THE_WAY`] before `rtpsession` sent it.
     fn fits(&self, statuses: &[Status], distance: u16) -> bool {
         let oldest = self.next - self.packets.len() as u64;
         let mut known = 0;
@@ -153,8 +154,8 @@ impl Departures {
         all && known > 0
     }
 
-    /// Finds the difference. The candidates for the packet in the first status are the packets that left the element
-    /// before `rtpsession` sent it, the newest first.
+    /// Finds the difference between both numbers of a packet. Compares the first status with the packets that left the
+    /// element before the sending time in that status, the newest first.
     fn find(&self, statuses: &[Status]) -> Option<u16> {
         let first = statuses.first()?;
         let left = time(first.left_ns);

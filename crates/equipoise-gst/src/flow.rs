@@ -12,8 +12,8 @@ use crate::departures::Departures;
 use crate::event::Status;
 use crate::packet::PacketInfo;
 
-/// The origin of GStreamer's system clock on the controller's clock, in ns. It is far from zero, because a receiver's
-/// timestamps wrap and may seem to be earlier than the origin.
+/// The controller's time, in ns, when GStreamer's system clock is zero. A receiver's first unwrapped time is near this
+/// value, and later times may be smaller, so the value is far from zero.
 pub(crate) const EPOCH_NS: u64 = 1 << 60;
 
 /// Converts a time of GStreamer's system clock, in ns, to the controller's clock.
@@ -67,11 +67,11 @@ const PACING: f64 = 1.5;
 /// Maximum number of packets in the queue: about 1 s of packets at 50 Mbit/s. If a sender ignores the estimated
 /// bitrate, its newest packets are dropped.
 const MOST: usize = 4096;
-/// The queue may contain as much data as is sent at the rate in this time, in s, because the packets of a frame are
-/// spread over time. Our choice.
+/// The encoder's bitrate is not lowered while the queue can be sent within this time, in s. The queue is needed because
+/// the packets of a frame are spread over time. Our choice.
 const SPREAD_S: f64 = 0.1;
-/// If the queue contains more, the encoder's bitrate is lowered so that the excess is sent within this time, in s.
-/// Without this, the data that an encoder produces before it follows a lower rate would stay in the queue. Our choice.
+/// If the queue is longer than [`SPREAD_S`], the encoder's bitrate is lowered so that the excess is sent within this
+/// time, in s. Otherwise the excess would stay in the queue. Our choice.
 const DRAINED_S: f64 = 0.5;
 /// Bytes of the IPv4 and UDP headers of an RTP packet.
 const OVERHEAD: u64 = 28;
@@ -219,7 +219,7 @@ impl Flow {
         }
     }
 
-    /// Handles feedback on packets, which arrived at `now`.
+    /// Handles packet statuses from feedback that arrived at `now`.
     pub(crate) fn on_statuses(&mut self, now: Instant<SenderClock>, statuses: &[Status]) {
         let news = self.departures.on_statuses(now, statuses);
         if news.is_empty() {
@@ -231,8 +231,8 @@ impl Flow {
         self.keep_pace();
     }
 
-    /// Whether the data in flight has reached the window plus the data that is sent between two reports, because no
-    /// report can cover that data yet.
+    /// Whether the data in flight has reached the window plus the data that is sent between two reports. Packets that
+    /// have arrived count as in flight until the next report.
     fn is_window_full(&self) -> bool {
         let untold = self.guest.rate().as_bps_f64() * self.reports.apart().as_secs_f64() / 8.0;
         // At least one packet may be in flight; otherwise there would never be feedback.
@@ -348,7 +348,7 @@ struct Spacing {
 impl Spacing {
     /// Reports at intervals shorter than this count as one report. Our choice.
     const TOGETHER: Span = Span::from_millis(20);
-    /// A longer interval between two reports counts as this long, because reports are missing in between. Our choice.
+    /// Longer intervals between two reports are counted as 500 ms, because reports are missing in them. Our choice.
     const MOST: Span = Span::from_millis(500);
 
     /// Records that a report arrived at `now`.

@@ -3,8 +3,9 @@
 //! encoder follows the element's property `estimated-bitrate`.
 //!
 //! The element *measures* with that feedback, *controls* with any rate controller of [`equipoise::control::entries`]
-//! that needs no other feedback, and *paces*. The control laws are in [`equipoise`]; [`equipoise_session::guest`]
-//! limits their rates to twice the delivery rate that feedback proved.
+//! that needs no other feedback, and *paces*. The control laws are in [`equipoise`]. [`equipoise_session::guest`]
+//! limits the rates of adaptive control laws to twice the delivery rate measured from the feedback. A law that must act
+//! exactly as in its paper has no such limit.
 //!
 //! `cargo build --release -p equipoise-gst` builds `libgstequipoise.so`. GStreamer loads this file from a folder in
 //! `GST_PLUGIN_PATH`. A program that links this crate calls [`register`] instead.

@@ -50,7 +50,7 @@ pub enum KernelError {
         "the congestion control `symbiosis` is not pinned: a running `equipoise kernel load` holds it; end that with Ctrl-C"
     )]
     Held,
-    /// The BPF file system, which is needed for the pin, is not mounted.
+    /// The BPF file system, which [`Loaded::pin`](crate::Loaded::pin) needs, is not mounted.
     #[error("there is no BPF file system at {}; `mount -t bpf bpf {}` makes one", place.display(), place.display())]
     NoFileSystem {
         /// The path at which it should be mounted.

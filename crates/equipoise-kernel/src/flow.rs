@@ -28,7 +28,8 @@ pub struct Flow {
     pub capacity: Option<f64>,
     /// A, the available bandwidth, in segments/s; `None` without a measurement.
     pub available: Option<f64>,
-    /// γ of the control law, lowered according to the noise of the measurements; `None` while Reno controls the window.
+    /// γ, the weight of the rate of other flows, lowered according to the noise of the measurements; `None` while Reno
+    /// controls the window.
     pub gamma: Option<f64>,
     /// Minimum round-trip time; `None` without a measurement.
     pub min_round_trip: Option<Duration>,
@@ -50,7 +51,7 @@ pub struct Flow {
 ///
 /// # Errors
 /// [`KernelError::Rights`]; [`KernelError::Version`] if the loaded program is from another version of this crate;
-/// [`KernelError::Refused`] if the kernel returns another error.
+/// [`KernelError::Refused`] for all other errors of the kernel.
 pub fn sockets() -> Result<Vec<Flow>, KernelError> {
     let mut found = Vec::new();
     let mut maps = maps(MapType::SkStorage, MAP)?;

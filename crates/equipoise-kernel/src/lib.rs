@@ -5,12 +5,13 @@
 //! simpler than the simulator's measurement. The compiled program is part of this library; when it is loaded, libbpf
 //! adapts it to the running kernel by means of the kernel's type information (BTF).
 //!
-//! [`load()`] registers the congestion control `symbiosis`. The registration lasts as long as the returned [`Loaded`]
-//! or, if it was [pinned](Loaded::pin), until [`unload`]. [`sockets`] returns the state of each connection;
-//! [`Parameters`] can be read and set while connections run. Connections that use the congestion control when it is
-//! unloaded continue to use it until they close.
+//! [`load()`] registers the congestion control `symbiosis`. The registration ends when the returned [`Loaded`] is
+//! dropped. If it was [pinned](Loaded::pin), it ends with [`unload`] or the next boot. [`sockets`] returns the state of
+//! each connection. [`Parameters`] can be read and set while connections run. Connections that use the congestion
+//! control when it is unloaded continue to use it until they close.
 //!
-//! [`PresetWindow`] registers variants of the running kernel's Reno and CUBIC whose window can be set, for flow pairs.
+//! [`PresetWindow`] registers a variant of the running kernel's Reno or CUBIC. With it, an application can set the
+//! congestion window of a connection, as a flow pair requires (Tobe 1999).
 
 #![forbid(unsafe_code)]
 

@@ -15,8 +15,8 @@ const PROGRAM: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/symbiosis.o"));
 const FILE_SYSTEM: &str = "/sys/fs/bpf";
 /// File name of the pin, which keeps the congestion control registered.
 const PIN: &str = "equipoise-symbiosis";
-/// How long to wait until the kernel has removed the congestion control. The kernel removes it shortly after its last
-/// user has released it.
+/// How long [`unload`] waits until the kernel has removed the congestion control. The kernel needs a short time after
+/// the pin is removed.
 const PATIENCE: Duration = Duration::from_secs(5);
 
 /// The registration of the congestion control. It ends when this value is dropped.

@@ -83,7 +83,8 @@ pub fn parameters() -> Result<Parameters, KernelError> {
     bytes.as_deref().and_then(Parameters::from_bytes).ok_or(KernelError::Version)
 }
 
-/// Sets the parameters of the loaded congestion control, and of programs loaded earlier that connections still use.
+/// Sets the parameters of the loaded congestion control. Connections that still use a program loaded earlier get the
+/// parameters, too.
 ///
 /// # Errors
 /// [`KernelError::Parameter`], [`KernelError::NotLoaded`], [`KernelError::Rights`], [`KernelError::Refused`].

@@ -11,18 +11,16 @@ const PROGRAM: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/preset.o"));
 const MAP: &str = "window_presets";
 
 /// A variant of the kernel's Reno or CUBIC whose congestion window can be set. The variant is registered until this
-/// value is dropped. If another process registered the variant first, it is registered until that process
-/// releases it.
+/// value is dropped. If another process registered the variant first, that process keeps it registered.
 ///
 /// Linux does not let applications set a connection's congestion window. With this variant, a connection behaves as
 /// with the original congestion control, with one exception: after [`set`](Self::set), the connection's window becomes
-/// the stored value when the connection next sends while no data is in flight. A flow pair needs this at the beginning
-/// of a probing period (Tobe 1999, Sec. 4).
+/// the stored value when the connection next sends while no data is in flight. A flow pair sets its window at the
+/// beginning of a probing period (Tobe 1999, Sec. 4).
 #[derive(Debug)]
 pub struct PresetWindow {
     name: &'static str,
-    /// The maps with the stored windows. If another process has registered a variant, too, there are several maps, and
-    /// a connection may use any of them.
+    /// The maps with the stored windows. Each loaded program has its own map, and a connection may use any of them.
     windows: Vec<MapHandle>,
     /// The registration; `None` if another process had registered the variant before.
     _link: Option<Link>,

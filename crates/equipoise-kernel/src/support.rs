@@ -29,8 +29,8 @@ pub(crate) fn hook() -> Result<Hook, KernelError> {
     fs::metadata(BTF).map_err(|source| KernelError::NoBtf { source })?;
     let btf = Btf::from_vmlinux().map_err(KernelError::of("read the kernel's types"))?;
     let missing = |missing| KernelError::NoStructOps { missing };
-    // The first type exists if the kernel supports congestion controls in BPF, the second if it supports links, which
-    // keep a congestion control registered.
+    // `bpf_struct_ops_tcp_congestion_ops` exists if the kernel supports congestion controls in BPF.
+    // `bpf_struct_ops_link` exists if the kernel supports links, which keep a congestion control registered.
     if btf.type_by_name::<Struct<'_>>("bpf_struct_ops_tcp_congestion_ops").is_none() {
         return Err(missing("bpf_struct_ops_tcp_congestion_ops"));
     }
@@ -55,14 +55,14 @@ pub(crate) fn is_registered(control: &str) -> bool {
     fs::read_to_string(AVAILABLE).is_ok_and(|names| names.split_whitespace().any(|name| name == control))
 }
 
-/// Opens a compiled BPF program, which is not loaded into the kernel yet.
+/// Opens a compiled BPF program, without loading it into the kernel.
 pub(crate) fn open(program: &[u8]) -> Result<OpenObject, KernelError> {
     // Without this call, libbpf would print messages that `KernelError` already contains.
     libbpf_rs::set_print(None);
     ObjectBuilder::default().open_memory(program).map_err(KernelError::of("open the compiled program"))
 }
 
-/// Excludes the congestion control `control`, and the functions that only this control uses, from loading.
+/// Leaves out the congestion control `control`, and the functions that only it uses, when the program is loaded.
 pub(crate) fn leave_out(open: &mut OpenObject, control: &str) -> Result<(), KernelError> {
     let mut its = open.maps_mut().filter(|map| map.name() == control);
     its.try_for_each(|mut map| map.set_autocreate(false).map_err(KernelError::of("choose the congestion control")))

@@ -1,5 +1,5 @@
-//! Runs the scenario in a file, the first argument, once for each line of standard input, which may be empty. Prints
-//! the time in seconds that reading the file, the run and building the report took together.
+//! Runs the scenario in the file that the first argument names, once for each line of standard input. The lines may be
+//! empty. Prints for each run the total time to read the file, to simulate and to build the report, in seconds.
 //! `bench/python/overhead.py` compares this time with the time that the same call takes from Python.
 #![expect(clippy::print_stdout, reason = "it is what it is for")]
 

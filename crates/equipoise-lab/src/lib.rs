@@ -84,8 +84,8 @@ pub enum Progress {
         /// What happened.
         event: Event,
     },
-    /// A packet arrived at the receiver of a flow. If the packet carried media of a session or of a flow pair, the next
-    /// item of progress is the [`Event`](Self::Event) of the packet's arrival. Only live runs report `Waited`.
+    /// A packet arrived at the receiver of a flow. If the packet carried media of a session or of a flow pair, the
+    /// packet's [`Event`](Self::Event) follows immediately. Only live runs report `Waited`.
     Waited {
         /// Time since the run's start.
         at: Span,

@@ -122,8 +122,8 @@ impl UnderWay {
         })
     }
 
-    /// Removes an arrived packet: of the packets with the same 16-bit sequence number, the one that was sent nearest to
-    /// the time `sent`. Returns the sender's number of the packet.
+    /// Removes an arrived packet and returns the sender's number of the packet. If several packets have the 16-bit
+    /// sequence number in `sequence`, the packet sent nearest to the time `sent` is removed.
     fn take(&mut self, sequence: u64, sent: Span) -> Option<u64> {
         let sequence = sequence as u16;
         let first = Key { sequence, number: 0, path: None };

@@ -8,8 +8,8 @@ use equipoise_session::rtp::PlayoutBuffer;
 
 use crate::scenario::Scenario;
 
-/// The playout buffer of sessions, which is the queue of their playout link. The sessions leave the network before this
-/// link. All sessions with the same playout link share the buffer.
+/// The queue of a playout link, which is a link that models a playout buffer at the receiver and is not part of the
+/// network. All sessions with the same playout link share the buffer.
 #[derive(Clone, Debug)]
 pub(crate) struct SharedPlayout(Arc<Mutex<FifoLink<ReceiverClock>>>);
 

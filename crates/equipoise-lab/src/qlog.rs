@@ -4,7 +4,7 @@
 //! Source: draft-ietf-quic-qlog-main-schema-14, Sec. 5 and 11.2 (RFC 7464), draft-ietf-quic-qlog-quic-events-13. An
 //! event that also exists in QUIC has its name from QUIC's schema: a packet sent, received or declared lost, recovery
 //! metrics, the state of a congestion controller, failure of ECN. Every other event has a name in the namespace
-//! `equipoise`. Except for reports, it has the same data as in [`trace`](crate::trace).
+//! `equipoise`. These other events have the same data as in [`trace`](crate::trace), except for reports.
 
 use std::fmt::{self, Write as _};
 
@@ -247,7 +247,7 @@ struct Raw {
 }
 
 impl Packet {
-    /// Describes an IP packet of this size. `length` is the length of the packet's UDP payload, in bytes.
+    /// Describes an IP packet of size `size`. The record contains the length of the packet's UDP payload, in bytes.
     fn new(packet_number: u64, size: Size) -> Self {
         let length = size.as_bytes().saturating_sub(Size::IPV4_UDP.as_bytes());
         let header = Header { packet_type: PACKET_TYPE, packet_number };

@@ -1,5 +1,4 @@
-//! The results of a run. Simulated and live results have the same format, in which they are stored, compared, drawn and
-//! written.
+//! The results of a run. Simulated and live results have the same format.
 //!
 //! The names of fields include the unit, because values are plain numbers in this format (`report.json`). `None`, which
 //! is written as `null`, means that the value was not measured. Times within a run are relative to the run's start.
@@ -50,7 +49,7 @@ pub struct Report {
     /// Planned outages of paths, which charts show; omitted if there are none.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub outages: Vec<OutageResult>,
-    /// Means over the runs, separately for simulated and live runs; omitted if no kind has more than one run.
+    /// Means over the simulated runs and means over the live runs; omitted if there is at most one run of each kind.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub summary: Vec<WorldSummary>,
     /// The runs: first the simulated ones, then the live ones, each in the order of their seeds.
@@ -132,8 +131,8 @@ pub struct Run {
     pub emulator: Option<EmulatorResult>,
     /// One entry per flow, in the scenario's order.
     pub flows: Vec<FlowResult>,
-    /// One entry per link for its forward direction, in the scenario's order, followed by the reverse directions that
-    /// media or data pass.
+    /// One entry for each link's forward direction, in the scenario's order. After these, one entry for each reverse
+    /// direction that carries media or data, instead of only feedback or acknowledgements.
     pub links: Vec<LinkResult>,
     /// The results of all media together, for the whole run and for each phase; omitted if no flow sends media.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -213,8 +212,8 @@ pub struct FlowResult {
     pub ignored: BTreeMap<String, u64>,
     /// How often the pacer restarted its schedule instead of sending faster to catch up.
     pub pacing_resets: u64,
-    /// How often the sender skipped a report request because reports were missing: at least three, or at least one
-    /// while the network reported the receiver as unreachable.
+    /// How often the sender skipped a report request because at least three reports were missing. While the network
+    /// reported the receiver as unreachable, one missing report was enough.
     pub reports_missing: u64,
     /// How often each circuit breaker stopped the media (RFC 8083, Sec. 4), by the breaker's name. Breakers that never
     /// stopped the media are omitted.
@@ -225,14 +224,15 @@ pub struct FlowResult {
     pub circuit_strained: u64,
     /// Number of rate decisions by reason.
     pub decisions: BTreeMap<String, u64>,
-    /// Coefficient of response b of the controller AP at its last decision, in 1/(s·Mbit/s); `null` for other
+    /// Coefficient of response of the controller AP at its last decision, in 1/(s·Mbit/s); `null` for other
     /// controllers.
     pub response: Option<f64>,
     /// The results of each control interval, up to the last interval in which a packet was sent. An interval that the
     /// end of the run cut short is omitted.
     pub intervals: Vec<IntervalResult>,
-    /// Complementary distribution of the one-way delay after the warm-up, for shares of packets from 1 down to 0.001.
-    /// With fewer than 1000 packets, it ends at the share of one packet.
+    /// Complementary distribution of the one-way delay after the warm-up: the delay that a share of the packets reached
+    /// or exceeded, for shares from 1 down to 0.001. With fewer than 1000 packets, the last share is one
+    /// packet.
     #[serde(default)]
     pub distribution: Vec<DelayShare>,
     /// Queueing delays of the flow's packets that arrived after the warm-up; omitted if none arrived.
@@ -258,8 +258,8 @@ pub struct FlowResult {
     /// scenario requests these rates.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub received: Vec<ReceivedSample>,
-    /// The control law's estimates of the path, sampled at most every 0.1 s, and in addition at each change of the
-    /// decision's reason or of the law's mode. Omitted for laws that do not report estimates.
+    /// The control law's estimates of the path. A sample is taken when the decision's reason or the law's mode changes,
+    /// and otherwise at most every 0.1 s. Omitted for laws that do not report estimates.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub beliefs: Vec<BeliefResult>,
     /// Name of the scheduler that divides the total rate of a flow over several paths; omitted for flows with one path.
@@ -294,8 +294,8 @@ pub struct PathResult {
     pub circuit_broken: BTreeMap<String, u64>,
     /// Number of decisions about this path's share of the rate, by reason.
     pub decisions: BTreeMap<String, u64>,
-    /// Coefficient of response b of this path when the scheduler `ap` last divided the rate, in 1/(s·Mbit/s); `null`
-    /// for other schedulers.
+    /// Coefficient of response of this path at the last decision of the scheduler `ap`, in 1/(s·Mbit/s); `null` for
+    /// other schedulers.
     pub response: Option<f64>,
     /// The results of each report interval on this path, up to the last interval in which a packet was sent. An
     /// interval that the end of the run cut short is omitted.
@@ -309,8 +309,8 @@ pub struct PlayoutResult {
     pub packets_buffered: u64,
     /// Number of packets that were discarded because the buffer was full.
     pub packets_discarded: u64,
-    /// Time at which the last packet of finite content reached the end of the path after its playout, in seconds since
-    /// the run's start. `null` if the content has no end, or if the buffer did not accept all packets of the
+    /// Time at which the last packet of the content reached the end of the path behind the playout buffer, in seconds
+    /// since the run's start. `null` if the content has no end, or if the buffer did not accept all packets of the
     /// content before the run's end.
     pub finished_s: Option<f64>,
 }
@@ -405,7 +405,7 @@ pub struct TcpSample {
     /// Number of retransmission timeouts since the connection's start; `null` if the kernel does not report this number
     /// (before Linux 6.7).
     pub timeouts: Option<u64>,
-    /// The quantity γ of the window law Symbiosis; `null` for other laws.
+    /// γ of the window law Symbiosis, the weight of cross traffic; `null` for other laws.
     pub gamma: Option<f64>,
     /// The bottleneck capacity that the window law uses, in bit/s.
     pub capacity_bps: Option<f64>,
@@ -535,8 +535,8 @@ pub(crate) fn json_line<T: Serialize + ?Sized>(results: &T) -> String {
     json
 }
 
-/// Returns the initial value and the steps of each link's forward capacity, unless it is unlimited, and of each
-/// background flow's load.
+/// Returns the initial value and the steps of each link's forward capacity and of each background flow's load.
+/// Unlimited capacities are omitted.
 fn steps(scenario: &Scenario) -> Vec<Step> {
     let capacities = scenario.links.iter().filter_map(|link| {
         let capacity = capacity_over(&link.forward.capacity, scenario.duration)?;

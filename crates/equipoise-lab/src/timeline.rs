@@ -16,7 +16,7 @@ pub struct Timeline {
     flows: Vec<FlowTimeline>,
 }
 
-/// Maximum number of bins of a run, up to rounding. It is about the number of pixel columns of a screen.
+/// Approximate maximum number of bins of a run, similar to the number of pixel columns of a screen.
 const MOST_PIECES: i64 = 3000;
 
 #[derive(Debug)]
@@ -55,8 +55,8 @@ pub struct Columns {
 }
 
 impl Timeline {
-    /// Returns an empty timeline for a run of the scenario. The bins have the length `piece`, but at least 1 ms, and
-    /// are longer if there would be too many.
+    /// Returns an empty timeline for a run of the scenario. The length of a bin is the maximum of `piece`, 1 ms and
+    /// 1/3000 of the duration of the run.
     pub fn new(scenario: &Scenario, piece: Span) -> Self {
         let least = Span::from_nanos(scenario.duration.as_nanos() / MOST_PIECES);
         let piece = piece.max(least).max(Span::from_millis(1));

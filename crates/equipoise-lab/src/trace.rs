@@ -36,9 +36,10 @@ pub fn line(at: Span, (flow, path): (&str, Option<&str>), origin: Instant<Sender
 
 /// Returns a rate decision as a line of JSON, with a line break at its end; `None` for every other event.
 ///
-/// The keys are: `time_s`; `flow`; `path` for a flow that has several paths; `rate_bps`; `reason`; `law_step_bps`, the
-/// change of rate that the control law alone requested; and `response`, the coefficient b of the controller AP in
-/// 1/(s·Mbit/s). A key without a value is `null`.
+/// The keys are `time_s`, `flow`, `path`, `rate_bps`, `reason`, `law_step_bps` and `response`. A key without a value is
+/// `null`. Only flows with several paths have a `path`. `law_step_bps` is the rate change computed by the control law
+/// before any limit. `response` is the coefficient of response of attractor-perturbation (AP) control, called b, in
+/// 1/(s·Mbit/s).
 pub fn decision(at: Span, (flow, path): (&str, Option<&str>), event: &Event) -> Option<String> {
     #[derive(Serialize)]
     struct Line<'a> {

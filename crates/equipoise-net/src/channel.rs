@@ -19,12 +19,12 @@ pub struct PayloadSender {
     shared: Arc<Shared>,
 }
 
-/// The error that the session is over, so its sender accepts no more payload.
+/// The error of passing payload to the sender of a session that is over.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 #[error("the session is over; its sender takes no more payload")]
 pub struct Closed;
 
-/// The endpoint of the channel that the sender's thread uses.
+/// The endpoint of the channel on the sender's thread.
 #[derive(Debug)]
 pub(crate) struct PayloadReceiver {
     shared: Arc<Shared>,
@@ -66,7 +66,7 @@ impl Shared {
     }
 
     fn ring(&self) {
-        // The write fails only if the counter would overflow. In this case the descriptor is already readable.
+        // The write fails only if the event counter would overflow. Then the descriptor is already readable.
         let _ = self.wakeup.write(1);
     }
 
@@ -142,8 +142,8 @@ impl PayloadSender {
 
     /// The asynchronous variant of [`push`](Self::push): waits for free space without blocking the thread.
     ///
-    /// If the future is dropped before it completes, nothing of a payload of up to 64 kB has been passed. Of a longer
-    /// payload, the first bytes may have been passed.
+    /// If the future is dropped before it completes, no payload has been passed. Exception: if the payload is longer
+    /// than 64 kB, its first bytes may have been passed.
     ///
     /// # Errors
     /// [`Closed`] if the session is over.

@@ -21,11 +21,13 @@ const TRUST: Span = Span::from_millis(500);
 /// takes 0.5 µs.
 const DOUBTFUL_AGE: Span = Span::from_millis(10);
 
-/// If the offset between the wall clock and the monotonic clock changed by more than this plus a thousandth of the time
-/// since the last measurement, the wall clock was stepped, not slewed: Linux slews by 500 ppm at most (adjtimex(2)).
+/// If the offset between the wall clock and the monotonic clock changed by more than this, the wall clock was stepped.
+/// A thousandth of the time since the last measurement is allowed in addition, because Linux slews the wall clock by up
+/// to 500 ppm (adjtimex(2)).
 const LEAST_STEP: Span = Span::from_millis(1);
 
-/// The host's time: `CLOCK_MONOTONIC` plus the offset of `CLOCK_REALTIME` from it, measured when the clock was created.
+/// The host's time: `CLOCK_MONOTONIC` plus a constant, which was measured when the clock was created: `CLOCK_REALTIME`
+/// minus `CLOCK_MONOTONIC`.
 ///
 /// The clock shows about the same time as the wall clock, but never steps. All clones of a clock show the same time.
 /// Clocks that are created separately may differ.
@@ -34,8 +36,8 @@ pub struct Clock {
     shared: Arc<Shared>,
 }
 
-/// All times are in nanoseconds. The atomics are not read together: a mix of an old and a new value only causes another
-/// measurement.
+/// All times are in nanoseconds. A thread may read one atomic before an update and another after it. This only causes
+/// another measurement.
 #[derive(Debug)]
 struct Shared {
     /// `CLOCK_REALTIME` minus `CLOCK_MONOTONIC` when the clock was created.
@@ -69,10 +71,9 @@ impl Clock {
     /// Converts a recent time of the wall clock, `nanos` since the Unix epoch, into the time of this clock.
     ///
     /// The kernel stamps arrivals with the wall clock. The offset between the clocks is measured again if the last
-    /// measurement is older than 0.5 s, or if a timestamp seems to be in the future or older than 10 ms. Therefore, if
-    /// the wall clock is set, delays are wrong only for datagrams that were stamped before this change and read after
-    /// it. There is one exception: after a change of less than 10 ms, delays may be wrong for up to 0.5 s. The result
-    /// is never later than [`now`](Self::now).
+    /// measurement is older than 0.5 s, or if a timestamp seems to be in the future or older than 10 ms. If the wall
+    /// clock is set while a datagram waits to be read, the delay of this datagram is wrong. If the wall clock is set by
+    /// less than 10 ms, delays may be wrong for up to 0.5 s. The result is never later than [`now`](Self::now).
     pub fn from_realtime(&self, nanos: u64) -> Time {
         let stamp = i64::try_from(nanos).unwrap_or(i64::MAX);
         let monotonic = read(ClockId::CLOCK_MONOTONIC);
@@ -196,7 +197,7 @@ mod tests {
         let before = clock.now();
         let time = clock.from_realtime(read(ClockId::CLOCK_REALTIME) as u64);
         assert_eq!(clock.wall_clock_steps(), 1);
-        // The offset at creation and the offset measured now have separate errors.
+        // Two offsets were measured, at creation and now. The 100 µs allow for the errors of both.
         assert!(time >= before - Span::from_micros(100) && time <= clock.now(), "{time:?} is not after {before:?}");
     }
 
@@ -213,8 +214,7 @@ mod tests {
         assert!(again >= before && clock.wall_clock_steps() == 1);
     }
 
-    /// If it fails, a datagram that waited in the socket has an old timestamp that is mistaken for a step of the wall
-    /// clock.
+    /// If it fails, the old timestamp of a datagram that waited in the socket is mistaken for a step of the wall clock.
     #[test]
     fn an_old_stamp_stays_old_and_counts_as_no_step() {
         let clock = Clock::new();

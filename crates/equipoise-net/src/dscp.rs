@@ -10,7 +10,7 @@ use thiserror::Error;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Dscp(u8);
 
-/// The error that a text names no class of service.
+/// The error of parsing a text that is not a class of service.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[error(
     "{found:?} is not a class of service (DSCP); use a number of 0 to 63, or df, le, ef, va, cs0 to cs7, or afXY with X of 1 to 4 and Y of 1 to 3"

@@ -27,8 +27,8 @@ pub(crate) const fn ecn_in(remark: &ControlMessageOwned) -> Option<Ecn> {
     }
 }
 
-/// `HEAD`: length of a control message's header. `SPACE`: length of a control message with a number, including padding
-/// (cmsg(3)). Both are in bytes.
+/// `HEAD`: length of a control message's header. `SPACE`: length of a control message with a `c_int`, including
+/// padding (cmsg(3)). Both are in bytes.
 const HEAD: usize = size_of::<libc::cmsghdr>();
 const SPACE: usize = (HEAD + size_of::<c_int>()).next_multiple_of(size_of::<usize>());
 
@@ -82,9 +82,9 @@ mod tests {
 
     const ALL: [Ecn; 4] = [Ecn::NotCapable, Ecn::Ect1, Ecn::Ect0, Ecn::Marked];
 
-    /// Sends one datagram for each ECN field from a socket at the IP address `from` to a socket at `to`, with the
-    /// destination address `name`. Returns the number and the ECN field of each received datagram. The datagrams are
-    /// read one by one or as a batch.
+    /// Sends datagrams from a socket bound to `from` to a socket bound to `to`. Their destination address is `name`.
+    /// Datagram `n` contains the byte `n` and has the ECN field `ALL[n]`. Returns `n` and the ECN field of each
+    /// received datagram.
     fn through(from: IpAddr, to: IpAddr, name: IpAddr, is_batch: bool) -> Vec<(u8, Ecn)> {
         let clock = Clock::new();
         let [mut from, mut to] = [from, to].map(|ip| Socket::bind((ip, 0).into(), &clock).expect("a socket"));

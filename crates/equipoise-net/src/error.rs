@@ -21,7 +21,7 @@ pub enum NetError {
         /// The requested local address of the socket.
         address: SocketAddr,
     },
-    /// The UDP socket could not be opened, for another reason than a used port.
+    /// The UDP socket could not be opened. If the port is in use, the error is [`NetError::PortInUse`].
     #[error("cannot open a UDP socket at {address}")]
     Bind {
         /// The requested local address of the socket.
@@ -29,8 +29,8 @@ pub enum NetError {
         /// The system's error.
         source: io::Error,
     },
-    /// A datagram of this length or to this peer can never be sent, or the system refused to send the request for a
-    /// session.
+    /// The socket can never send this datagram: it is too long, or the destination address is not possible. Or the
+    /// system refused to send the request for a session.
     #[error("cannot send a datagram of {length} bytes to {peer}")]
     Send {
         /// The destination of the datagram.
@@ -309,7 +309,7 @@ pub enum NetError {
         /// The system's error.
         source: io::Error,
     },
-    /// The TUN device cannot be created or opened, for another reason than a used name.
+    /// The TUN device cannot be created or opened. If its name is in use, the error is [`NetError::TunTaken`].
     #[error("cannot open the TUN device {name:?}")]
     Tun {
         /// The name of the device.

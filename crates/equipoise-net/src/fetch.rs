@@ -24,7 +24,7 @@ pub struct FetchConfig {
     pub key: Option<Key>,
     /// The media that is requested from the server.
     pub wanted: Wanted,
-    /// Interval and kind of the per-packet feedback that this host sends. `None` means the usual kind once per
+    /// Interval and format of the per-packet feedback that this host sends. `None` means the default format once per
     /// [`Reporting::INTERVAL`], or no feedback if the requested rate is constant.
     pub reporting: Option<Reporting>,
     /// How long to wait until the server has opened the session.

@@ -53,7 +53,7 @@ impl Word {
 }
 
 /// A buffer for the kernel's control messages about an error: the messages that come with every datagram, the error,
-/// and the address of its source.
+/// and the address of the host that reported the error.
 fn error_buffer() -> Vec<u8> {
     cmsg_space!(TimeSpec, u32, libc::c_int, libc::sock_extended_err, libc::sockaddr_in6, libc::sockaddr_in6)
 }
@@ -105,7 +105,7 @@ mod tests {
     use crate::{Clock, Socket};
 
     /// If it fails, a sender is not told that its receiver is unreachable, or uses a whole processor by reading the
-    /// same error repeatedly, or loses datagrams that the kernel would have sent.
+    /// same error repeatedly, or does not send a datagram because of an error about an earlier datagram.
     #[test]
     fn an_unreachable_peer_is_told_once_and_leaves_nothing_to_wake_for() {
         let clock = Clock::new();

@@ -1,7 +1,7 @@
 //! All parts of Equipoise that use the operating system: clocks, UDP and TCP sockets, threads, and emulated networks.
 //!
 //! All decisions are made in the core, [`equipoise`], and in its sessions, [`equipoise_session`]. This crate passes
-//! events with their times to them, and performs the actions that they return:
+//! events and their times to the sessions, and performs the actions that the sessions return:
 //!
 //! - [`Clock`]: the time of the host, which never steps. All clones of a clock show the same time.
 //! - [`Socket`]: UDP with the kernel's receive timestamps, so that a late read does not lengthen a measured delay.
@@ -11,10 +11,10 @@
 //!   server sends.
 //! - [`TestBed`]: hosts in network namespaces. [`TcpEnds`]: the kernel's TCP between these hosts. [`WebEnds`]: web
 //!   traffic.
-//! - [`Emulator`]: an emulated network of [`equipoise_path::link::Pipe`]s, for runs on one machine. It is between UDP
-//!   sockets on the loopback interface, or between the hosts of a test bed (UDP and TCP).
-//! - [`Bridge`]: an emulated path with one [`equipoise_path::link::Pipe`] for each direction. It is between UDP clients
-//!   and a server, or between two network interfaces or TUN devices for any traffic.
+//! - [`Emulator`]: an emulated network of [`equipoise_path::link::Pipe`]s, for runs on one machine. It connects
+//!   UDP sockets on the loopback interface, or the hosts of a test bed (UDP and TCP).
+//! - [`Bridge`]: an emulated path with one [`equipoise_path::link::Pipe`] for each direction. It connects UDP clients
+//!   with a server, or two network interfaces or TUN devices for any traffic.
 //! - [`Watchdog`]: records when the machine itself stalled.
 //! - [`media`]: sessions between hosts, for applications that use tokio.
 //! - [`dtls_srtp`]: key exchange and protection of media as in WebRTC, for sessions with other implementations.
@@ -22,7 +22,7 @@
 //!
 //! This crate uses threads and blocking calls, and no asynchronous runtime: the timers of common runtimes have a
 //! resolution of one millisecond, and gaps between media packets are often shorter. [`media`] is an asynchronous
-//! interface to these threads; the runtime does no work of a session.
+//! interface to these threads.
 #![forbid(unsafe_code)]
 
 #[cfg(not(target_os = "linux"))]

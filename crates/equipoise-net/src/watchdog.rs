@@ -35,8 +35,7 @@ pub struct Stalls {
 }
 
 impl Stalls {
-    /// Records that the watchdog ran at `previous`, and then at `now`. If the time between them is too long, it is a
-    /// stall.
+    /// Records a stall if the time from `previous` to `now` is longer than `THRESHOLD`.
     fn note(&mut self, previous: Time, now: Time) {
         if now - previous <= THRESHOLD {
             return;
@@ -96,7 +95,7 @@ impl Watchdog {
         Ok(Self { worker, log })
     }
 
-    /// The stalls recorded so far, and those that will be recorded.
+    /// Returns a view of the recorded stalls, which also shows stalls that are recorded later.
     pub(crate) fn log(&self) -> StallLog {
         self.log.clone()
     }

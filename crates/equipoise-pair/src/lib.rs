@@ -13,19 +13,20 @@
 //!
 //! Guarantees, however the network drops, delays or reorders packets:
 //!
-//! - ADUs are delivered whole, each once, in the order of sending. The receiver reports how many are missing before
-//!   each.
+//! - ADUs are delivered whole, each once, in the order of sending. The receiver reports how many ADUs are missing
+//!   before each delivered ADU.
 //! - No ADU that was sent over TCP is missing, as long as the TCP connection exists.
-//! - An ADU that was sent over RTP is missing if the network lost a part of it, if a part arrived more than
-//!   [`ReorderConfig::hold`](equipoise_session::rtp::ReorderConfig::hold) after the next part, or if the application
-//!   reads so slowly that the limit [`ReceiverConfig::most`] is reached. A switch of the transport loses no ADU, except
-//!   if a circuit breaker has stopped RTP: the ADUs that RTP has taken and not sent completely are then missing.
+//! - An ADU that was sent over RTP is missing if one of its parts is lost or too late, or if the application reads so
+//!   slowly that the limit [`ReceiverConfig::most`] is reached. A part is too late if it arrives more than
+//!   [`ReorderConfig::hold`](equipoise_session::rtp::ReorderConfig::hold) after the next part.
+//! - A switch of the transport loses no ADU, unless a circuit breaker has stopped RTP. Then the ADUs that RTP has taken
+//!   but not sent completely are missing.
 //! - Sender and receiver use bounded memory, whatever the peer sends.
 //!
 //! Before a switch of the transport, the sender completes the current ADU, and TCP's unsent bytes or RTP's queued
 //! packets are sent. Packets may then still be in flight on both transports, and the receiver puts the ADUs into order.
-//! For this, each part of an ADU over RTP carries the number of ADUs that were sent before this ADU in the same running
-//! period, so the receiver can compute which ADUs TCP has yet to deliver.
+//! For this, each part of an ADU over RTP carries the number of ADUs that the running period had before this ADU. So
+//! the receiver knows the first ADU of the period, and waits for the earlier ADUs from TCP.
 
 #![no_std]
 #![forbid(unsafe_code)]
@@ -137,7 +138,7 @@ pub enum Event {
     Began {
         /// The new period, whose transport carries the ADUs from now on.
         period: Period,
-        /// Number of the first ADU that this transport carries.
+        /// Number of the first ADU of the new period.
         adu: u64,
         /// The initial rate if the new period is a running period; the final rate of the previous running period if the
         /// new period is a probing period.
@@ -150,8 +151,9 @@ pub enum Event {
 }
 
 impl Event {
-    /// Returns the corresponding event of an RTP session, for an observer of the flow. Returns `None` for the end of
-    /// the flow, because the RTP part has its own event for it, and for an invalid TCP stream.
+    /// Returns the corresponding event of an RTP session, for an observer of the flow; `None` for
+    /// [`TcpBroken`](Self::TcpBroken) and [`Ended`](Self::Ended). At the end of the flow, the RTP part emits its own
+    /// event.
     pub fn in_session(self) -> Option<equipoise_session::Event> {
         match self {
             Self::Rtp(event) => Some(event),

@@ -43,7 +43,7 @@ pub struct Receiver {
     stream: Deframer,
     /// The ADU that was delivered last.
     given: Vec<u8>,
-    /// The datagram that was returned last, to be sent.
+    /// The last datagram that `poll` returned.
     sent: Vec<u8>,
     hold: Span,
     /// When the flow ends; `None` before the end of TCP's stream. ADUs over RTP may still arrive until this time.
@@ -149,8 +149,8 @@ impl Receiver {
     /// [`SessionError::Cname`] if the canonical name is too long, and [`SessionError::FeedbackInterval`] if the
     /// interval of per-packet reports is too short or too long.
     pub fn new(config: ReceiverConfig) -> Result<Self, SessionError> {
-        // A packet over RTP may arrive `reorder.hold` later than a packet over TCP, and the receiver may then wait for
-        // another `reorder.hold` for a lost packet.
+        // RTP may be slower than TCP by `reorder.hold`, and its receiver may wait another `reorder.hold` for a lost
+        // packet.
         let hold = config.rtp.reorder.hold * 2;
         Ok(Self {
             rtp: rtp::Receiver::new(rtp::ReceiverConfig { payload: Payload::Rtp, ..config.rtp })?,

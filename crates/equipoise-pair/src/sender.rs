@@ -113,15 +113,15 @@ struct Numbers {
     part: usize,
 }
 
-/// RTP gets further packets only while less data than this waits for its pacer, in full packets: one to send next, and
-/// one after it.
+/// The queue of RTP's pacer is filled up to this number of full packets: one to send next, and one after it.
 const RTP_PACKETS: usize = 2;
 /// TCP's buffer may contain as many unsent bytes as TCP sends in this time. Our choice: a switch of the transport waits
 /// until these bytes are sent, and this pause is hardly longer than the time between two video frames.
 const UNSENT: Span = Span::from_millis(50);
 /// Time between two checks of a TCP connection that still has to send data. Our choice: a tenth of [`UNSENT`].
 const LOOK: Span = Span::from_millis(5);
-/// Lower bound of the limit of unsent bytes, in segments, so that a segment is ready when an acknowledgement arrives.
+/// TCP's buffer may always contain this many unsent segments, so that a segment is ready when an acknowledgement
+/// arrives.
 const UNSENT_SEGMENTS: u64 = 2;
 
 impl Sender {
@@ -241,8 +241,8 @@ impl Sender {
     }
 
     /// Returns when to call [`handle`](Self::handle) with [`Input::Tcp`] and then [`Input::Timer`], if there is no
-    /// event before; `None` for never. After a timer call, once [`poll`](Self::poll) has returned `None`, this time is
-    /// later than the last event.
+    /// event before; `None` for never. After the call with [`Input::Timer`] and a [`poll`](Self::poll) that returned
+    /// `None`, this time is later than the last event.
     pub fn wake(&self) -> Option<Wake<SenderClock>> {
         if self.ended {
             return None;

@@ -266,8 +266,8 @@ fn two_halvings_end_a_running_period_whatever_the_law_says_of_itself() {
         write(&mut sender, millis, &mut stream);
     }
     assert_eq!(sender.period(), Period::Running);
-    // No request is answered. At 400 ms three reports are missing, so the controller is notified and halves its rate.
-    // At 500 ms the session halves the rate again.
+    // No report request is answered. At 400 ms three reports are missing, so the session notifies the controller, which
+    // halves its rate. At 500 ms the session itself halves the rate.
     let returns = (31..10_000).find(|millis| {
         sender.handle(at(*millis), Input::Timer);
         sender.period() == Period::Probing
@@ -457,7 +457,7 @@ struct World {
     reads_again: u64,
     pushed: u64,
     lengths: Vec<usize>,
-    /// Numbers of the ADUs over RTP of which the network lost a part.
+    /// Numbers of the ADUs that the network lost, completely or in part.
     lost: BTreeSet<u64>,
     given: u64,
     missing: u64,

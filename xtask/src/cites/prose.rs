@@ -10,7 +10,7 @@ pub(super) enum Form {
     RustComments,
     /// Markdown, except fenced code blocks and generated results.
     Markdown,
-    /// Other files, of which every line is prose.
+    /// Other files, such as Python. Every line is treated as prose.
     Lines,
 }
 
@@ -43,7 +43,7 @@ impl Prose {
         &self.text
     }
 
-    /// Returns the number of the file's line, counted from 1, that contains `offset` of the prose.
+    /// Returns the number of the file's line, counted from 1, with the character at `offset` in the prose.
     pub(super) fn line(&self, offset: usize) -> usize {
         1 + self.lines.partition_point(|begin| *begin <= offset)
     }
@@ -121,8 +121,8 @@ impl Prose {
                     State::Block if rest.starts_with("*/") => (state, length) = (State::Code, 2),
                     State::Comment | State::Block => self.push(letter),
                     State::Text if letter == '\\' => {
-                        // Skip the escaped character, except for an escaped line break, because every line break must
-                        // call `end_line`.
+                        // Skip the escaped character. Do not skip a line break, because `end_line` must be called for
+                        // it.
                         let escaped = rest[length..].chars().next().filter(|escaped| *escaped != '\n');
                         length += escaped.map_or(0, char::len_utf8);
                         if escaped == Some('n') && with_strings {

@@ -155,8 +155,8 @@ fn paper(rest: &str) -> Option<Result<(), Fault>> {
     }
 }
 
-/// Checks the form of the section, equation or figure after a cite, if there is one. The cite is the first `length`
-/// bytes of `rest`.
+/// Returns an error if a section, equation or figure follows the cite, but not in the standard form. The cite is the
+/// first `length` bytes of `rest`.
 fn place(rest: &str, length: usize, want: &'static str) -> Result<(), Fault> {
     let tail = &rest[length..];
     let named = tail.trim_start_matches([' ', '(', ':', ',']);

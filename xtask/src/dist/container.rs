@@ -63,7 +63,7 @@ pub(super) fn runs(dist: &Dist<'_>, machine: Machine) -> Result<(), Error> {
     Process::new("chroot").argument(bundle.join("rootfs")).arguments(["/usr/bin/equipoise", "--version"]).run()
 }
 
-/// Returns the image's name for umoci: the folder of the layout, and the image's name and tag in container engines.
+/// Returns umoci's argument for the image: the layout's folder, then the image's name and tag.
 fn named(layout: &Path, dist: &Dist<'_>) -> String {
     format!("{}:equipoise:{}", layout.display(), dist.version)
 }

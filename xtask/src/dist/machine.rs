@@ -83,8 +83,8 @@ impl Machine {
         // Use Debian's (cross) compiler for the architecture.
         let program = program.variable(&format!("CARGO_TARGET_{upper}_LINKER"), format!("{triplet}-gcc"));
         let program = program.variable(&format!("CC_{}", target.replace('-', "_")), format!("{triplet}-gcc"));
-        // Set the folder of the libraries that libbpf needs. Set it for both architectures, because the build scripts,
-        // which run on this machine, and the built program both need libbpf.
+        // Set the folders of the libraries that libbpf needs, for both architectures. The built program needs libbpf,
+        // and so do the build scripts, which run on this machine.
         Self::ALL.into_iter().fold(program, |program, machine| {
             let libraries = format!("/usr/lib/{}", machine.triplet());
             program.variable(&format!("LIBBPF_SYS_LIBRARY_PATH_{}", machine.target()), libraries)

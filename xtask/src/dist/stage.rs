@@ -1,4 +1,4 @@
-//! Collects the files of the command `equipoise`, as they are installed below a prefix such as `/usr`.
+//! Collects the files of the command `equipoise` in a folder with the layout of an installation prefix, such as `/usr`.
 
 use std::fs;
 use std::path::{Path, PathBuf};

@@ -15,8 +15,8 @@ const BARE: &str = "--include=systemd,gcc,libc6-dev,clang,pkg-config";
 /// C programs that are built on the minimal Debian system.
 const EXAMPLES: [&str; 3] = ["controller.c", "receive.c", "flow_pair.c"];
 
-/// Tests the files for both architectures. The files for this machine's architecture are also tested on a minimal
-/// Debian system, which needs root.
+/// Tests the files for both architectures. If the user is root, the files for this machine's architecture are also
+/// tested in the container image and on a minimal Debian system.
 pub(super) fn run(dist: &Dist<'_>) -> Result<(), Error> {
     println!("\n== trials");
     let tree = |machine: Machine| dist.work.join(format!("equipoise-{}-{}", dist.version, machine.name()));
@@ -43,8 +43,8 @@ fn program(machine: Machine, tree: &Path) -> Vec<PathBuf> {
     if machine.is_here() {
         vec![program]
     } else {
-        // Without the option `-L`, qemu uses the C library that was installed with the other architecture's libelf.
-        // With the C library in the folder of the cross compiler, threads never start.
+        // Do not set qemu's option `-L` to the cross compiler's folder, because threads never start with the C library
+        // in this folder. Without `-L`, qemu uses the C library of Debian's package for the other architecture.
         vec!["qemu-aarch64-static".into(), program]
     }
 }
@@ -81,8 +81,8 @@ fn on_bare_debian(dist: &Dist<'_>, machine: Machine) -> Result<(), Error> {
     for example in EXAMPLES {
         place(&dist.workspace.path("crates/equipoise-c/examples").join(example), &into(example))?;
     }
-    // /proc is mounted, because sanitizers read it. The trial runs in a new PID namespace, so that all processes that
-    // it started end when it ends.
+    // /proc is mounted, because sanitizers read it. The trial runs in a new PID namespace. When the trial ends, the
+    // kernel kills all other processes in the namespace.
     let inside = Process::new("unshare").arguments(["--mount", "--pid", "--fork", "--mount-proc", "--wd", "/root"]);
     let inside = inside.argument("--root").argument(&root).argument("./trial.sh");
     inside.arguments([&dist.version, machine.name(), machine.debian()]).run()

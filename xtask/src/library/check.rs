@@ -24,8 +24,8 @@ const COMPILERS: [(&str, &[&str]); 2] = [
 ];
 const STRICT: [&str; 5] = ["-std=c99", "-Wall", "-Wextra", "-Wpedantic", "-Werror"];
 
-/// Size of the file that is sent, in bytes: about 250 data units. Sending the file takes five seconds, so that the flow
-/// changes from TCP to RTP.
+/// Size of each file that is sent, in bytes. A flow pair sends the file as about 250 data units in 5 s. This is long
+/// enough that the flow changes from TCP to RTP.
 const LENGTH: usize = 1_000_000;
 /// How long the encoder example sends video, in s.
 const ENCODED: usize = 3;
@@ -47,7 +47,7 @@ struct Stage<'a> {
     folder: PathBuf,
 }
 
-/// The name of a program for messages, and the path of the program or of the file that it sent or received.
+/// The name of a program for messages, and a path: of the program, or of the file that the program sent or received.
 type Named<'a> = (&'static str, &'a Path);
 
 impl Stage<'_> {

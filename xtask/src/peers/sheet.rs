@@ -44,8 +44,8 @@ impl Sheet {
         Self { columns, versions: Vec::new(), runs: Vec::new() }
     }
 
-    /// Runs all simulations, `jobs` at a time. Writes a comment line with the simulators' versions and `command`, the
-    /// names of the columns, and the rows. Writes nothing if there are no runs.
+    /// Runs all simulations, `jobs` at a time, and writes the file. The file begins with a comment that contains the
+    /// simulators' versions and `command`. Writes no file if there are no runs.
     pub(super) fn write(&self, path: &Path, command: &str, jobs: u32) -> Result<(), Error> {
         if self.runs.is_empty() {
             return Ok(());
@@ -57,8 +57,7 @@ impl Sheet {
     }
 }
 
-/// Runs all simulations and writes their rows. A row is written when all earlier rows have been written, so that the
-/// rows are complete up to a failure.
+/// Runs all simulations and writes their rows in order. If a run fails, no row is missing between the written rows.
 fn write_rows(path: &Path, head: &str, runs: &[Run], jobs: u32) -> Result<(), Error> {
     let unwritable = |source| Error::File { verb: "write", path: path.to_path_buf(), source };
     let mut file = File::create(path).map_err(unwritable)?;
@@ -91,7 +90,7 @@ fn write_rows(path: &Path, head: &str, runs: &[Run], jobs: u32) -> Result<(), Er
     })
 }
 
-/// Sorts rows whose runs end in any order.
+/// Puts rows in order, because the runs may end in any order.
 #[derive(Debug, Default)]
 struct InOrder {
     given: usize,
@@ -143,7 +142,7 @@ impl Run {
     }
 }
 
-/// Whether the row begins with `start` and has a finite number, `on` or `off` in every other column.
+/// Whether the row begins with `start`, and each of the following columns is a finite number, `on` or `off`.
 fn is_row(row: &str, start: &str, columns: &str) -> bool {
     let is_value = |field: &str| matches!(field, "on" | "off") || field.parse::<f64>().is_ok_and(f64::is_finite);
     // The row lacks the last column, the wall-clock time, which this program adds.

@@ -103,7 +103,7 @@ impl Options {
         Ok(options)
     }
 
-    /// Returns the arguments of every run with one network setting, in the order that the peers' programs expect.
+    /// Returns all runs with one network setting. A run is the list of arguments for a peer's program.
     fn arguments(&self, [rate, rtt, queue, seconds]: [u32; 4]) -> Vec<Vec<String>> {
         let mut runs = Vec::new();
         for variant in &self.variants {

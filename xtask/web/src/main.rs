@@ -23,8 +23,8 @@ fn main() -> ExitCode {
 fn bind() -> Result<(), Box<dyn Error>> {
     let arguments: Vec<_> = args_os().skip(1).collect();
     let [wasm, folder] = arguments.as_slice() else { return Err("usage: web WASM FOLDER".into()) };
-    // Do not generate JavaScript modules, because the page creates its worker from a text, and such a worker cannot
-    // import modules.
+    // Do not generate JavaScript modules, because the page creates its worker as a classic script, which has no import
+    // statements.
     let mut bindgen = Bindgen::new();
     bindgen
         .input_path(Path::new(wasm))

@@ -33,7 +33,7 @@ pub const EQ_FEEDBACK_ACKS: i32 = 3;
 pub const EQ_LOST: i64 = i64::MIN;
 /// Value of eq_packet.arrival_ns for a packet that arrived at an unknown time.
 pub const EQ_UNTIMED: i64 = i64::MIN + 1;
-/// Value of window_bytes if the controller does not limit the bytes in flight.
+/// Value of eq_controller_status.window_bytes if the controller does not limit the bytes in flight.
 pub const EQ_OPEN: u64 = u64::MAX;
 
 /// Default size of a full packet with all headers, in bytes: a typical size for RTP packetisers.
@@ -49,8 +49,8 @@ pub struct eq_controller_options {
     pub feedback: i32,
     /// Size of a full IP packet in bytes, with headers; default 1240.
     pub packet_size: u32,
-    /// Pacing rate of the packets of a frame, as a multiple of the controller's rate; default 1.5, also for values
-    /// below 1.
+    /// Pacing rate of the packets of a frame, as a multiple of the controller's rate; default 1.5. A value below 1
+    /// means the default.
     pub pacing: f64,
     /// Time between two decisions of controllers that decide once per interval, such as "ap", in ns; default 250 ms.
     pub interval_ns: i64,
@@ -98,7 +98,7 @@ pub struct eq_controller_status {
     pub round_trip_ns: i64,
     /// Number of feedback reports that were applied.
     pub reports: u64,
-    /// Number of feedback reports that were refused, because they report packets as arrived that were never sent.
+    /// Number of feedback reports that were refused, because they report the arrival of packets that were never sent.
     pub refused: u64,
     /// The controller's mode: "delay" (it keeps the queueing delay at the target), "rival" (it competes with a flow
     /// that fills the queue) or "policed" (it stays below the rate of a policer, or tests for one); NULL for a
@@ -156,7 +156,7 @@ impl eq_packet {
     }
 }
 
-/// Calls `body` with the controller, and returns its result as a code; a NULL controller is an error.
+/// Calls `body` with the controller. Returns `EQ_OK`, or the code of the error; a NULL controller is an error.
 ///
 /// # Safety
 /// `controller` is null or a controller that no other thread uses at the same time.
@@ -208,7 +208,7 @@ pub unsafe extern "C" fn eq_controller_new(
 /// Frees a controller; NULL is allowed.
 ///
 /// # Safety
-/// `controller` is null or from eq_controller_new, and is not used now or later.
+/// `controller` is null or from eq_controller_new, and is not used during or after this call.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn eq_controller_free(controller: *mut eq_controller) {
     if !controller.is_null() {
@@ -219,8 +219,9 @@ pub unsafe extern "C" fn eq_controller_free(controller: *mut eq_controller) {
 
 /// Reports that a packet of `size` bytes, with all headers, was sent at `now_ns`. `number` identifies the packet in
 /// feedback. For EQ_FEEDBACK_TWCC it is the transport-wide sequence number, and for EQ_FEEDBACK_RFC8888 the RTP
-/// sequence number; only the lower 16 bits of both are used. For EQ_FEEDBACK_ARRIVALS and EQ_FEEDBACK_ACKS it is any
-/// number that increases from packet to packet. `ssrc` is the packet's SSRC and is only used for EQ_FEEDBACK_RFC8888.
+/// sequence number. Only the lower 16 bits of a sequence number are used. For EQ_FEEDBACK_ARRIVALS and EQ_FEEDBACK_ACKS
+/// it is any number that increases from packet to packet. `ssrc` is the packet's SSRC and is only used for
+/// EQ_FEEDBACK_RFC8888.
 ///
 /// # Safety
 /// `controller` is null or a controller that no other thread uses at the same time.
@@ -274,11 +275,13 @@ pub unsafe extern "C" fn eq_controller_idle(controller: *mut eq_controller, now_
     unsafe { with(controller, tell) }
 }
 
-/// Processes a decrypted RTCP datagram that arrived at `now_ns`. Feedback of the kind for which the controller was
-/// created is applied: transport-wide or RFC 8888. Other RTCP packets are ignored.
+/// Processes a decrypted RTCP datagram that arrived at `now_ns`, for a controller that was created with
+/// EQ_FEEDBACK_TWCC or EQ_FEEDBACK_RFC8888. Only feedback of the controller's kind is applied. Other RTCP packets are
+/// ignored.
 ///
-/// Returns EQ_OK, EQ_E_FEEDBACK if the datagram or its feedback is malformed, or if the feedback reports packets as
-/// arrived that were never sent, EQ_E_STATE if the controller was created for arrays, EQ_E_HANDLE or EQ_E_ARGUMENT.
+/// Returns EQ_OK, EQ_E_FEEDBACK if the datagram or its feedback is malformed or if the feedback reports the arrival of
+/// packets that were never sent, EQ_E_STATE if the controller was created with EQ_FEEDBACK_ARRIVALS or
+/// EQ_FEEDBACK_ACKS, EQ_E_HANDLE or EQ_E_ARGUMENT.
 ///
 /// # Safety
 /// `controller` is null or a controller that no other thread uses at the same time; `data` has `length` readable bytes.
@@ -297,12 +300,13 @@ pub unsafe extern "C" fn eq_controller_rtcp(
     unsafe { with(controller, take) }
 }
 
-/// Reports packets as arrived or lost, in any order, to a controller that was created for arrays. `now_ns` is the time
-/// at which the sender received this information. Report each packet, including lost packets. A packet that was
-/// reported as lost may later be reported as arrived.
+/// Reports packets as arrived or lost, in any order, to a controller that was created with EQ_FEEDBACK_ARRIVALS or
+/// EQ_FEEDBACK_ACKS. `now_ns` is the time at which the sender received this information. Report each packet, including
+/// lost packets. A packet that was reported as lost may later be reported as arrived.
 ///
 /// Returns EQ_OK, EQ_E_FEEDBACK if a packet that was never sent is reported as arrived, EQ_E_STATE if the controller
-/// was created for RTCP, EQ_E_HANDLE or EQ_E_ARGUMENT. After an error nothing of the array is applied.
+/// was created with EQ_FEEDBACK_TWCC or EQ_FEEDBACK_RFC8888, EQ_E_HANDLE or EQ_E_ARGUMENT. After an error, no packet of
+/// the array is applied.
 ///
 /// # Safety
 /// `controller` is null or a controller that no other thread uses at the same time; `packets` has `count` items.

@@ -174,7 +174,7 @@ impl eq_session {
 
     fn status(&self) -> eq_session_status {
         if self.inbox.source(|incoming| incoming.end().is_some()) {
-            // Wait until the server's thread has published the last measurements of the session that has ended.
+            // The session has ended. Wait until the receiver's thread has published the session's last measurements.
             let mut last = self.measurements.clone();
             self.runtime.block_on(async { while last.changed().await.is_ok() {} });
         }
@@ -315,7 +315,7 @@ pub unsafe extern "C" fn eq_receiver_stop(receiver: *const eq_receiver) -> eq_er
 /// Returns EQ_OK, or EQ_E_SYSTEM if the receiver failed before this call.
 ///
 /// # Safety
-/// `receiver` is null or open, and no other call uses it now or later.
+/// `receiver` is null or open, and no other call uses `receiver` during or after this call.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn eq_receiver_close(receiver: *mut eq_receiver) -> eq_error {
     guarded(|| {
@@ -328,13 +328,14 @@ pub unsafe extern "C" fn eq_receiver_close(receiver: *mut eq_receiver) -> eq_err
     })
 }
 
-/// Reads the next payload into `buffer`, which has `capacity` bytes, and stores its length in `*length`. The payload is
-/// the next bytes of the stream, or one RTP packet. A buffer of EQ_PAYLOAD_MAX bytes is always long enough. Waits at
-/// most `timeout_ms` milliseconds: 0 does not wait, a negative value waits without limit. `received` may be NULL;
-/// otherwise set received->struct_size before the call.
+/// Reads the next payload into `buffer`, which has `capacity` bytes, and stores the payload's length in `*length`. The
+/// payload is the next bytes of the stream, or one RTP packet. A buffer of EQ_PAYLOAD_MAX bytes is always long enough.
+/// Waits at most `timeout_ms` milliseconds: 0 does not wait, a negative value waits without limit. `received` may be
+/// NULL; otherwise set received->struct_size before the call.
 ///
-/// Returns EQ_OK, EQ_AGAIN, EQ_END if the session is over and all data was read or after eq_session_stop, EQ_E_BUFFER
-/// if the payload is longer than the buffer (it can then still be read), EQ_E_HANDLE or EQ_E_ARGUMENT.
+/// Returns one of these codes: EQ_OK; EQ_AGAIN; EQ_END after eq_session_stop, or if the session is over and all data
+/// was read; EQ_E_BUFFER if the payload is longer than the buffer (the payload can then still be read); EQ_E_HANDLE;
+/// EQ_E_ARGUMENT.
 ///
 /// # Safety
 /// `session` is null or open; `buffer` has `capacity` writable bytes, `length` is writable, and `received` begins with
@@ -445,7 +446,7 @@ pub unsafe extern "C" fn eq_session_stop(session: *const eq_session) -> eq_error
 /// Frees a session; NULL is allowed. The sender is not notified, and continues to send until it ends the session.
 ///
 /// # Safety
-/// `session` is null or open, and no other call uses it now or later.
+/// `session` is null or open, and no other call uses `session` during or after this call.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn eq_session_close(session: *mut eq_session) {
     if !session.is_null() {

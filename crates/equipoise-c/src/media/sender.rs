@@ -128,7 +128,7 @@ pub struct eq_sender_status {
     pub struct_size: usize,
     /// The rate of IP packets that the controller allows, in bit/s.
     pub rate_bps: u64,
-    /// The payload rate that remains without headers, for an encoder, in bit/s.
+    /// The rate for an encoder, in bit/s: the controller's rate minus the rate of the headers.
     pub media_rate_bps: u64,
     /// Bytes that were written and have not been sent yet.
     pub waiting_bytes: u64,
@@ -375,9 +375,9 @@ pub unsafe extern "C" fn eq_sender_write(
     })
 }
 
-/// Returns a descriptor that becomes readable after one of the events EQ_EVENT_..., until eq_sender_events is called;
-/// -1 for NULL. After EQ_EVENT_END the descriptor stays readable. The descriptor belongs to the sender: do not read or
-/// close it.
+/// Returns a descriptor; -1 for NULL. After an event (EQ_EVENT_...), the descriptor is readable until the next call of
+/// eq_sender_events. After EQ_EVENT_END the descriptor stays readable. The descriptor belongs to the sender: do not
+/// read or close it.
 ///
 /// # Safety
 /// `sender` is null or open.
@@ -441,12 +441,12 @@ pub unsafe extern "C" fn eq_sender_stop(sender: *const eq_sender) -> eq_error {
 /// with an RTCP BYE packet, and frees the sender; NULL is allowed. `summary` may be NULL; otherwise set
 /// summary->struct_size before the call.
 ///
-/// Returns EQ_OK, EQ_AGAIN if the session did not end before the timeout or eq_sender_stop was called before,
-/// EQ_E_SYSTEM if the session failed before this call, or EQ_E_ARGUMENT. The sender is freed in any case.
+/// Returns EQ_OK, EQ_AGAIN if the session did not end within the timeout or if the sender was stopped, EQ_E_SYSTEM if
+/// the session failed before this call, or EQ_E_ARGUMENT. The sender is freed in any case.
 ///
 /// # Safety
-/// `sender` is null or open, and no other call uses it now or later. `summary` is null, or points to a structure that
-/// begins with its size and has that number of writable bytes.
+/// `sender` is null or open, and no other call uses `sender` during or after this call. `summary` is null, or points to
+/// a structure that begins with its size and has that number of writable bytes.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn eq_sender_close(
     sender: *mut eq_sender,

@@ -38,7 +38,7 @@ pub struct eq_pair_status {
     pub running_periods: u64,
     /// 1 while RTP carries the application data units, 0 while TCP carries them.
     pub is_running: i32,
-    /// 1 if the receiver closed the connection, or was lost, before the end of the flow.
+    /// 1 if the receiver closed the connection, or the connection was lost, before the end of the flow.
     pub ended_by_peer: i32,
 }
 
@@ -191,7 +191,7 @@ pub extern "C" fn eq_fd(fsock: c_int) -> c_int {
     value(|| table::get(fsock)?.descriptor()).unwrap_or_else(|code| code as c_int)
 }
 
-/// Stores the state of the flow that the handle sends in `*status`. Set status->struct_size before the call.
+/// Stores in `*status` the state of the flow that the handle sends. Set status->struct_size before the call.
 ///
 /// Returns EQ_OK, EQ_E_HANDLE, EQ_E_STATE if the handle has no destination yet, or EQ_E_ARGUMENT.
 ///

@@ -8,8 +8,7 @@ use crate::error::{CliError, PaperError};
 use crate::outcome::Outcome;
 use crate::output::{Output, say};
 
-/// Maximum number of RTP streams, and of pairs of a sender and a receiver with round-trip times, that the printed text
-/// describes.
+/// Maximum number of RTP streams in the printed text, and maximum number of SSRC pairs with round-trip times.
 const SHOWN: usize = 20;
 
 /// Runs `equipoise capture rtp`.

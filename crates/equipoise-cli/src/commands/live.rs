@@ -183,9 +183,9 @@ fn setup(seed: u64, namespaces: bool) -> Setup<'static> {
     Setup { seed, stage, window_control: &window_control }
 }
 
-/// Returns the means to set the congestion window of TCP connections: a variant of the congestion control `control`,
-/// which is `reno` or `cubic`. Returns `None` for any other name, if the kernel does not support this, if this process
-/// lacks a permission, or if this build lacks the feature `kernel`.
+/// Registers a variant of the congestion control `control` (`reno` or `cubic`) whose congestion window can be set.
+/// Returns `None` if `control` has another value, if the registration fails, or if this build lacks the feature
+/// `kernel`.
 pub(crate) fn window_control(control: &str) -> Option<WindowControl> {
     #[cfg(feature = "kernel")]
     return crate::kernel::window_control(control);

@@ -15,7 +15,7 @@ pub(crate) enum PaperError {
         /// What is wrong with the capture.
         source: CaptureError,
     },
-    /// The files with the measured capacities of pairs of paths cannot be used.
+    /// The folder of `--pairs` is missing or cannot be used.
     #[error("cannot use the pairs of paths")]
     Pairs(#[source] PairsError),
     /// `--live` was given, but the requested part of a paper can only be simulated.

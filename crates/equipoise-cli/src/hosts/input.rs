@@ -161,8 +161,8 @@ impl Relay {
                         if is_own {
                             encoder.sends_from(from);
                         }
-                        // If there is an audio port, packets with another SSRC that arrive at the video port are
-                        // dropped, because they would be treated as audio.
+                        // The receiver treats every SSRC except the video's as audio. So if there is an audio port,
+                        // the video port accepts only the video's SSRC.
                         if is_own || !has_audio { payloads.try_push(&buffer[..length]) } else { Ok(true) }
                     }
                     _ => Ok(true),

@@ -2,8 +2,7 @@
 
 use super::results::{Direction, Interval, ReceiveEnd, ReceiveInterval, SendInterval, Sum, Sums};
 
-/// Decides when a header is printed: at the first call of `next` for a direction (sent or received), then at every 20th
-/// further call for this direction.
+/// Decides when headers are printed: for each direction, at the first call of `next`, and again after every 20 calls.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Heads {
     sent: usize,

@@ -24,7 +24,7 @@ use crate::outcome::Outcome;
 
 /// The environment variable that contains the key, if the user names no key file.
 const KEY_VARIABLE: &str = "EQUIPOISE_KEY";
-/// The permission bits of the file's group and of all other users.
+/// The permission bits of a file's group and of all other users.
 const OTHERS: u32 = 0o077;
 
 /// Returns the key of the session; `None` for a session without encryption.

@@ -51,8 +51,8 @@ pub(crate) fn lend(wanted: bool) -> Result<Option<Loaded>, CliError> {
 /// Registers a variant of the congestion control `control` whose congestion window can be set. Returns the variant's
 /// name and the function that sets the window of a connection.
 ///
-/// Returns `None` if `control` is neither `reno` nor `cubic`, if the kernel does not support this, or if this process
-/// lacks a permission.
+/// Returns `None` if `control` is neither `reno` nor `cubic`, if the kernel does not support the variant, or if this
+/// process lacks a privilege.
 pub(crate) fn window_control(control: &str) -> Option<WindowControl> {
     let preset = PresetWindow::load(control).ok().flatten()?;
     let name = preset.name();

@@ -92,7 +92,7 @@ pub(crate) enum Aqm {
     Dualpi2,
 }
 
-/// Defines the options of a path. They exist twice: for both directions, and for the reverse direction.
+/// Defines the options of a path. The macro is used twice: for both directions, and for the reverse direction only.
 macro_rules! path_options {
     ($(#[$doc:meta])* $name:ident, $prefix:literal, $heading:literal) => {
         $(#[$doc])*
@@ -174,8 +174,8 @@ impl Back {
     /// from `path`.
     pub(crate) fn over(&self, path: &Path) -> Path {
         let Self { delay, jitter, loss, loss_burst, reorder, reorder_by, duplicate, queue, aqm, .. } = *self;
-        // An option of this direction also replaces its alternatives. For example, if the user sets a rate, a trace of
-        // the forward direction is not copied, because both describe the capacity.
+        // If the user sets an option, its alternatives are not copied either. For example, a rate of this direction
+        // also replaces a trace of the forward direction.
         let has_rate = self.rate.is_some() || self.rate_trace.is_some() || self.rate_csv.is_some();
         let (loss, loss_burst) =
             if loss.is_some() || loss_burst.is_some() { (loss, loss_burst) } else { (path.loss, path.loss_burst) };

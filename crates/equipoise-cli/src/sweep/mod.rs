@@ -25,8 +25,8 @@ pub(crate) fn run(options: &Sweep) -> Result<Outcome, CliError> {
     };
     let folder = folder.map_err(CliError::Sweep)?;
     let is_quiet = options.quiet || Output::take_stdout([&parquet, &csv]);
-    // A computer that only merges results, such as the front end of a cluster, must not simulate the runs that other
-    // computers are responsible for.
+    // Without scenario files, results are only merged: a computer such as the front end of a cluster must not simulate
+    // the runs of other computers.
     if !(options.files.is_empty() && is_merged) {
         let meter = Meter::new(options.quiet);
         let shard = options.shard.unwrap_or(Shard::ALL);

@@ -62,9 +62,9 @@ pub(crate) struct Total {
     pub(crate) packets: u64,
     pub(crate) bytes: u64,
     pub(crate) lost: u64,
-    /// Number of packets in the intervals whose mean delay is known, and the sum of these packets' delays in seconds,
-    /// computed from the means.
+    /// Number of packets in the intervals whose mean delay is known.
     pub(crate) delayed: u64,
+    /// Sum of the delays of the packets in `delayed`, in seconds.
     pub(crate) delay_sum_s: f64,
 }
 

@@ -22,16 +22,16 @@ pub(crate) struct Hub {
     open: BTreeMap<u64, (Arc<str>, Option<Arc<str>>)>,
     /// For each of the last [`DRAWN`] series that ended: the line of its opening, and the line of its end.
     ended: VecDeque<[Arc<str>; 2]>,
-    /// The last lines of [`tell`](Self::tell), the oldest first, and their total size in bytes.
+    /// The last lines of [`tell`](Self::tell), the oldest first.
     kept: VecDeque<Arc<str>>,
+    /// Total size of the lines in `kept`, in bytes.
     bytes: usize,
     pages: Vec<SyncSender<Arc<str>>>,
     is_closed: bool,
 }
 
 impl Hub {
-    /// Sends an event to all pages. Events of individual series are sent for at most [`DRAWN`] open series; the totals
-    /// include the others.
+    /// Sends an event to all pages. At most [`DRAWN`] open series are sent; the events of further series are ignored.
     pub(crate) fn take(&mut self, told: &Told) {
         let line = || -> Arc<str> { serde_json::to_string(told).unwrap_or_default().into() };
         match told {
@@ -93,7 +93,7 @@ impl Hub {
         if !self.is_closed {
             self.pages.push(page);
         }
-        // In this order, intervals of an ended series may follow the event of its end. The page can still plot these
+        // In this order, the `Interval` events of an ended series follow its `End` event. The page can still plot the
         // intervals.
         let open = self.open.values().flat_map(|(open, breaker)| [Some(open), breaker.as_ref()]).flatten();
         let so_far =

@@ -51,8 +51,8 @@ const MOST_EVENTS: usize = 10_000;
 /// Interval at which the terminal is redrawn and pressed keys are read. The views' thread waits at most this long for
 /// events.
 const LOOK: Duration = Duration::from_millis(100);
-/// Maximum time to wait, at the end of the run, for space in the channel to the views' thread, and then again until the
-/// thread has ended. On a busy machine, the thread may have to wait for seconds, because its priority is low.
+/// Maximum time for each of two waits at the end of the run: for space in the channel to the views' thread, and for the
+/// end of the thread. On a busy machine, the thread may have to wait for seconds, because its priority is low.
 const PATIENCE: Duration = Duration::from_secs(5);
 /// Interval at which the sum of the rates of all series is sampled.
 const SUMS: Duration = Duration::from_secs(1);
@@ -109,9 +109,8 @@ fn yield_to_others() {
 }
 
 impl Views {
-    /// Opens all requested views before the run begins, so that errors are reported early. A key press in the terminal
-    /// view can set `stop`. Only one output may use standard output: a view or, if `stdout_is_taken`, another output of
-    /// the command.
+    /// Opens all requested views before the run begins, so that errors are reported early. The terminal view sets
+    /// `stop` when the user ends the run. If `stdout_is_taken`, no view may use standard output; otherwise one may.
     pub(crate) fn open(
         options: &Viewing,
         report: Option<&Path>,
@@ -233,7 +232,7 @@ fn sites(options: &Viewing, quiet: bool, shared: &Shared) -> Result<Vec<Site>, C
 /// Prints the server's address on standard error, because standard output may be used for results.
 fn say(address: SocketAddr, page: bool, metrics: bool) {
     let mut text = String::new();
-    // A browser cannot connect to an unspecified address such as 0.0.0.0, so the loopback address is printed instead.
+    // An unspecified address such as 0.0.0.0 is not a valid destination, so the loopback address is printed instead.
     let address = match address.ip() {
         IpAddr::V4(ip) if ip.is_unspecified() => SocketAddr::new(Ipv4Addr::LOCALHOST.into(), address.port()),
         IpAddr::V6(ip) if ip.is_unspecified() => SocketAddr::new(Ipv6Addr::LOCALHOST.into(), address.port()),

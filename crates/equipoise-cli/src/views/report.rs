@@ -112,11 +112,11 @@ fn chart((id, title): (String, String), unit: &'static str, trail: &Trail, lines
     (!layers.is_empty()).then(|| Chart::new(id, title, x, Axis::new(unit, 0.0, most * 1.05), layers))
 }
 
-/// Returns the points of a line. Points without a value are skipped if the next point with a value is near, because
-/// reports may arrive less often than once per interval.
+/// Returns the points of a line. Some intervals may contain no report, so points without a value are left out. The line
+/// has a gap only where values are far apart.
 fn joined(trail: &Trail, of: fn(&Point) -> f64) -> Vec<(f64, f64)> {
-    /// Maximum time between two connected points, in s, if each point covers one interval. Our choice: several usual
-    /// report intervals.
+    /// Maximum time between two connected points, in s, as long as no points have been merged. Our choice: several
+    /// usual report intervals.
     const FAR_S: f64 = 5.0;
     let far_s = FAR_S * trail.intervals_a_point() as f64;
     let mut joined: Vec<(f64, f64)> = Vec::new();

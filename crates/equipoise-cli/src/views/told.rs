@@ -99,8 +99,8 @@ impl From<Direction> for Way {
 #[derive(Clone, Debug, Serialize)]
 pub(crate) struct Interval {
     pub(crate) series: u64,
-    /// The end of the interval, in seconds since the start of the command's first run. In the measurements, `start_s`
-    /// and `end_s` are counted from the start of the session, or of the flow's own run.
+    /// The end of the interval, in seconds since the start of the command's first run. The fields `start_s` and `end_s`
+    /// of `measured` are counted from the start of the session, of the path, or of the run of the flow.
     pub(crate) at_s: f64,
     #[serde(flatten)]
     pub(crate) measured: Measured,

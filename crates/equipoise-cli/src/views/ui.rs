@@ -1,6 +1,7 @@
 //! The terminal view: shows the open series in the terminal and redraws them ten times per second.
 //!
-//! The layout code writes line by line. A layout solver would make the machine code of this view a tenth larger.
+//! The view is laid out line by line, without `ratatui::layout::Layout`, whose solver would make the machine code of
+//! the view a tenth larger.
 
 use std::io::{self, IsTerminal as _};
 use std::os::fd::AsFd;

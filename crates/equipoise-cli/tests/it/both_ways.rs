@@ -177,8 +177,8 @@ fn a_receiver_of_an_older_version_is_named() {
     let answering = thread::spawn(move || {
         let mut buffer = [0; 2048];
         let (length, from) = old.recv_from(&mut buffer).expect("a question");
-        // A Retry message of version 2 that repeats the 16-byte number of the Open message. A receiver answers a
-        // message of another version in this way.
+        // A receiver answers a message of another version with a Retry message of its own version, here 2. It repeats
+        // the 16-byte number of the Open message.
         let mut answer = [0; 96];
         answer[..4].copy_from_slice(b"eq\x02\x02");
         answer[8..24].copy_from_slice(&buffer[8..24]);
@@ -223,8 +223,8 @@ fn media_finds_a_listener_whose_address_has_changed() {
     let packets = |line: &Value| (line["end_s"].as_f64(), number(&line["streams"][0]["packets"]));
     let all: Vec<_> = here["intervals"].as_array().expect("intervals").iter().map(packets).collect();
     let silent = all.iter().filter(|(_, packets)| *packets == 0).count();
-    // No media arrives for two seconds until the session is requested again, then until it is open, and then in some
-    // intervals after the control law has restarted at a low rate.
+    // No media arrives until the session is requested again, after two seconds, and is open. Some later intervals may
+    // be empty, because the control law restarts at a low rate.
     assert!((3..=9).contains(&silent), "{all:?}");
     let last: u64 = all.iter().rev().take(4).map(|(_, packets)| packets).sum();
     assert!(last > 100, "{all:?}");

@@ -99,8 +99,8 @@ fn the_commands_of_the_page_carry_a_picture_whose_bitrate_follows_the_path() {
         let within = all.filter(|it| number(&it["start_s"]) >= from && number(&it["end_s"]) <= to);
         within.map(|it| number(&it["rate_bps"])).collect()
     };
-    // The session starts at most one second after the sender's terminal is opened. So the path becomes narrow between
-    // 10 s and 11 s after the start of the session.
+    // The path becomes narrow 11 s after the sender's terminal is opened. The session starts at most 1 s after the
+    // terminal is opened, so the path becomes narrow 10 s to 11 s after the session's start.
     let mean = |rates: &[f64]| rates.iter().sum::<f64>() / rates.len() as f64;
     let (wide, narrow) = (mean(&rates(6.0, 9.0)), mean(&rates(14.0, 18.0)));
     assert!(wide > 1.1e6, "{wide} bit/s over a path that takes 3 Mbit/s");

@@ -19,7 +19,8 @@ use crate::support::{Running, skip};
 /// in seconds.
 const STEPS: [(usize, i64); 4] = [(0, 3), (0, -3), (1, 3), (1, -3)];
 const NAMES: [&str; 2] = ["sender", "receiver"];
-/// Number of intervals of half a second, both before and after a step, whose rates are compared.
+/// The rates in this many intervals before a step are compared with those in as many intervals after it. An interval is
+/// half a second long.
 const WATCHED: usize = 8;
 /// If the machine stalls for longer than this, which is one report interval, the test is skipped.
 const STALL: Span = Span::from_millis(250);
@@ -85,8 +86,8 @@ fn a_senders_wall_clock_that_is_set_once_is_noticed_and_moves_neither_delay_nor_
     assert!(least > 0.4 * before, "{:?}", told.rates());
 }
 
-/// If it fails, the measured delays and therefore the rate change when an administrator or a time server sets a host's
-/// clock.
+/// If it fails, the measured delays change when an administrator or a time server sets a host's clock. The rate then
+/// changes, too.
 #[test]
 #[ignore = "real time: 31 s, on a quiet machine"]
 fn a_wall_clock_that_is_set_is_noticed_and_moves_neither_delay_nor_rate() {
@@ -162,8 +163,8 @@ fn a_session_clock_that_jumps_or_stalled_is_noticed_and_the_rate_comes_back() {
     for (number, (side, by)) in STEPS.into_iter().enumerate() {
         let from = 2 * (at(number) as i64 + sender_ahead) as usize;
         sender_ahead += if side == 0 { by } else { 0 };
-        // If the sender's clock is set forwards, or the receiver is suspended, no media arrives in six intervals of
-        // half a second.
+        // Six intervals of half a second have no media if the sender's clock skips them, or if the receiver is
+        // suspended.
         let until = from + if (side == 0) == (by > 0) { 6 } else { 0 };
         let (before, least) = around(&told.rates(), from, WATCHED);
         let rates = told.rates();

@@ -12,7 +12,7 @@ use crate::support::{Folder, Running, equipoise, eventually, results, said};
 
 const SSRC: u32 = 0xCAFE_0001;
 
-/// Opens a socket with the receive timeout `wait`, which simulates an encoder or a decoder on this host. Returns the
+/// Opens a socket that simulates an encoder or a decoder on this host. Its receive timeout is `wait`. Returns the
 /// socket and its port.
 fn program(wait: Duration) -> (UdpSocket, u16) {
     let socket = UdpSocket::bind((Ipv4Addr::LOCALHOST, 0)).expect("a free port");
@@ -170,8 +170,8 @@ fn audio_goes_beside_video_to_its_own_decoder_and_video_has_what_is_left_of_the_
     assert_eq!(sent["end"]["audio_packets"], 150, "{sent}");
     assert!(received["sessions"][0]["end"]["audio_packets"].as_u64() >= Some(sounds.len() as u64), "{received}");
     let told: Vec<u64> = lines.iter().filter_map(|line| line.strip_prefix("rate ")?.parse().ok()).collect();
-    // Headers take 4.7 % of 1 Mbit/s. The audio takes 64 kbit/s, and the headers of its 50 packets per second another
-    // 21 kbit/s.
+    // The first rate is 1 Mbit/s less 4.7 % for headers. Later, the audio takes 64 kbit/s, plus 21 kbit/s for further
+    // headers of its packets.
     let (first, last) = (told.first().copied().unwrap_or(0), told.last().copied().unwrap_or(u64::MAX));
     assert!((930_000..970_000).contains(&first) && (800_000..910_000).contains(&last), "{told:?}");
 }

@@ -17,7 +17,7 @@ use crate::support::{Folder, Running, keygen, results};
 
 const MIN: f64 = 500e3;
 const MAX: f64 = 4e6;
-/// The first words of the first line that the sender prints, and that the receiver prints.
+/// How the first printed line begins: the sender's line, and the receiver's line.
 const WORDS: [&str; 2] = ["sending ", "receiving "];
 
 /// Two hosts, and a path between them that damages traffic.
@@ -152,8 +152,9 @@ impl Told {
         );
     }
 
-    /// Returns the number of intervals of half a second from interval `from` until the rate has recovered: until it is
-    /// at least `share` times its average over the 8 intervals before `from`. The first 4 intervals are not tested.
+    /// Returns how many intervals of half a second the rate needs to recover, counted from interval `from`. It has
+    /// recovered when it is at least `share` times its average over the 8 intervals before `from`. The first 4
+    /// intervals are not checked.
     fn recovery(&self, from: usize, share: f64) -> Option<usize> {
         let rates = self.rates();
         let before = &rates[from.saturating_sub(8)..from];
@@ -259,7 +260,7 @@ fn intact(what: &str, fate: impl FnMut(&Passing) -> Vec<u64> + Send + 'static, c
     let (from, to) = (bench.folder.file("stream"), bench.folder.file("received"));
     let stream: Vec<u8> = (0..500_000u32).flat_map(u32::to_le_bytes).collect();
     fs::write(&from, &stream).expect("written");
-    // The hold time is long, because a stall of the machine delays packets in addition to the path.
+    // The hold time is long, so that packets do not come too late if the machine stalls.
     let mut receiver = bench.receiver("receiver.json", &["--one-off", "--hold", "500 ms", "--output", &to]);
     let mut sender = bench.sender(0, &["--file", &from]);
     sender.finish();
@@ -281,7 +282,7 @@ fn an_outage_of_ten_seconds_ends_no_session() {
     let told = bench.run(34);
     told.hold("an outage of 10 s");
     let rates = told.rates();
-    // The outage lasts from 8 s to 18 s after the sender's first datagram, which is in the intervals 16 to 35.
+    // The outage lasts from 8 s to 18 s after the sender's first datagram. These are the intervals 16 to 35.
     assert!(rates[24..33].iter().all(|rate| *rate <= MIN * 1.01), "at the lowest rate before it ends: {rates:?}");
     let high = rates[34..].iter().position(|rate| *rate > 2.0 * MIN).expect("it recovers");
     println!("an outage of 10 s: above twice the lowest rate {:.1} s after its end", high as f64 / 2.0);

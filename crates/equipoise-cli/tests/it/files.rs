@@ -156,8 +156,8 @@ controller = { name = "ap", target = "40 ms", max_rate = "4 Mbit/s" }
 source = { kind = "video", rate = "2.5 Mbit/s", length = "60 s", peak = 3.0, cv = 0.3 }
 "#;
 
-/// An additional flow: an upload that fills the queue for seconds, so that the delay of the call exceeds twice its
-/// target.
+/// An additional flow: an upload that fills the queue. The delay of the call then exceeds twice its target for more
+/// than 2 s.
 const UPLOAD: &str = r#"
 [[flow]]
 name = "upload"

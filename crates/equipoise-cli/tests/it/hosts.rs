@@ -62,7 +62,7 @@ fn the_key_may_come_from_the_environment_and_results_go_to_standard_output() {
     }
     assert_eq!(received["intervals"][0]["session"], 0);
     let rate = sent["end"]["rate_bps"].as_f64().expect("a rate");
-    // If the machine stalls, the sender sends less than requested. It must not exceed the requested 1 Mbit/s by 5 %.
+    // The sender must not exceed the requested 1 Mbit/s by more than 5 %. It sends less if the machine stalls.
     assert!((0.5e6..1.05e6).contains(&rate), "{rate}");
     assert_eq!(sent["start"]["encrypted"], true);
     let end = &received["sessions"][0]["end"];
@@ -311,8 +311,8 @@ fn the_rtp_of_ffmpeg_passes_through_byte_by_byte() {
     the_rtp_of_ffmpeg_passes("5", "9", 200);
 }
 
-/// Sends video from ffmpeg for `seconds` through a session of `lasts` seconds, which must be longer. More than `least`
-/// packets must arrive.
+/// Sends `seconds` of video from ffmpeg through a session of `lasts` seconds. The session must be longer than the
+/// video. More than `least` packets must arrive.
 fn the_rtp_of_ffmpeg_passes(seconds: &str, lasts: &str, least: usize) {
     if !installed("ffmpeg") {
         return;

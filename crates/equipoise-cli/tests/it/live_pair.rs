@@ -7,8 +7,8 @@ use serde_json::Value;
 use crate::machine::Machine;
 use crate::support::{Folder, NAMESPACES, run, said, skip};
 
-/// Writes a scenario with a single flow pair whose periods are short. Its TCP window fits into the queue, so no packet
-/// is lost.
+/// Writes a scenario with a single flow pair that often changes between TCP and RTP. The TCP window fits into the
+/// queue, so no packet is lost.
 fn scenario(folder: &Folder, duration: &str, more: &str) -> String {
     let text = format!(
         "name = \"live-pair\"\nduration = \"{duration}\"\nwarm_up = \"2 s\"\nsample_interval = \"500 ms\"\n\

@@ -24,7 +24,7 @@ pub(crate) struct Hosts {
     number: u32,
 }
 
-/// Maximum number of pairs of subnets, and so of values of `number`.
+/// Number of possible values of `number`. Each value stands for two subnets.
 const NUMBERS: u32 = 1 << 14;
 
 impl Hosts {

@@ -16,9 +16,9 @@ pub(crate) struct Places {
 }
 
 impl Places {
-    /// Creates the namespaces, for a test that has locked the machine. Their interfaces use the kernel's default
-    /// offloads. Then it runs the commands in `more`, in which `NEAR`, `MIDDLE` and `FAR` are replaced by the
-    /// namespaces' names. If the permission to create namespaces is missing, prints the reason and returns `None`.
+    /// Creates the namespaces, for a test that has locked the machine. Then runs the commands in `more`, with `NEAR`,
+    /// `MIDDLE` and `FAR` replaced by the namespaces' names. If namespaces cannot be created, prints the reason and
+    /// returns `None`. The interfaces use the kernel's default offloads.
     pub(crate) fn new(_machine: &Machine, more: &[&str]) -> Option<Self> {
         static COUNT: AtomicU32 = AtomicU32::new(0);
         let number = COUNT.fetch_add(1, Ordering::Relaxed);

@@ -71,8 +71,8 @@ fn compare(capture: &str) -> u64 {
         let number = |key: &str| direction["rtt"][key].as_f64().expect("a number");
         let (least, largest) =
             times.iter().fold((f64::INFINITY, 0f64), |(low, high), time| (low.min(*time), high.max(*time)));
-        // tshark does not apply Karn's rule, so after retransmissions only bounds are compared. Its times are rounded
-        // to nanoseconds.
+        // tshark also measures retransmitted segments, so after retransmissions only bounds are compared. tshark's
+        // times are rounded to nanoseconds.
         if repeated {
             assert!(
                 samples <= times.len() as u64 && number("min_s") >= least - 1e-9 && number("max_s") <= largest + 1e-9
@@ -134,8 +134,8 @@ fn compare_all(folder: &Path, is_wanted: impl Fn(&str) -> bool) -> (u64, u64) {
     compared.fold((0, 0), |(files, samples), compared| (files + 1, samples + compared))
 }
 
-/// Commands that set up a router of 20 Mbit/s. Its queue of 2 MB, 0.8 s, is long enough that no packet is lost. The
-/// capture is made next to the sender, before packets are queued.
+/// Commands that set up a router of 20 Mbit/s. Its queue holds 2 MB, or 0.8 s of traffic, to avoid losses. The capture
+/// is made at the sender, before the packets reach the queue.
 const ROUTER: [&str; 9] = [
     // Without this command, the capture would contain merged segments, and tshark would treat each as one segment.
     "ip -n NEAR link set dev eth0 gso_max_segs 1",
@@ -196,8 +196,8 @@ fn the_kernels_own_transfer_gives_its_queue_and_what_tshark_finds() {
     let all =
         found["connections"].as_array().expect("a list").iter().filter_map(|c| c["directions"].as_array()).flatten();
     let direction = all.max_by_key(|direction| direction["data_bytes"].as_u64()).expect("a transfer");
-    // The link has no delay, so both halves of the handshake take about the same time. Therefore the analysis may not
-    // find out at which end the capture was made.
+    // The link has no delay, so both halves of the handshake take about the same time. Therefore the analysis cannot
+    // always tell at which end the capture was made.
     assert_ne!(direction["side"], "receiver");
     assert!(direction["from"].as_str().is_some_and(|from| from.starts_with("10.9.0.1:")), "{direction}");
     let bytes = direction["data_bytes"].as_u64().expect("a count");
@@ -214,8 +214,7 @@ fn the_kernels_own_transfer_gives_its_queue_and_what_tshark_finds() {
     let mut sorted = theirs.clone();
     sorted.sort_by(f64::total_cmp);
     let median = sorted[sorted.len() / 2];
-    // tshark also measures retransmitted segments, which Karn's rule excludes. Therefore the medians are compared only
-    // without retransmissions.
+    // tshark also measures retransmitted segments, so the medians are compared only without retransmissions.
     if direction["retransmitted"] == 0 {
         assert!((number("p50_s") / median - 1.0).abs() < 0.05, "median {}, by tshark {median}", number("p50_s"));
     }

@@ -245,9 +245,8 @@ impl Capture {
 
     /// Waits until no more packets are written to the file, then ends the capture.
     pub(crate) fn stop(mut self) {
-        /// If nothing is written for this time, all packets have been written. It is twice the time for which the
-        /// kernel buffers packets for tshark. For tcpdump it buffers longer, unless tcpdump runs with
-        /// `--immediate-mode`.
+        /// If nothing is written for this time, all packets have been written. The kernel buffers packets for tshark
+        /// for half of this time. A tcpdump must run with `--immediate-mode`, because its packets are buffered longer.
         const SETTLED: Duration = Duration::from_millis(500);
         let (mut written, mut since) = (length(&self.file), Instant::now());
         while since.elapsed() < SETTLED {

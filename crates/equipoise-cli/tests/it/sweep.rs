@@ -60,8 +60,8 @@ fn threads_and_shares_give_the_same_bytes_of_each_point_its_runs() {
     }
 }
 
-/// If it fails, a sweep that was killed and continued has another result. Parts that were complete before the kill are
-/// kept, and the other parts are run again.
+/// If it fails, a sweep that was killed and continued has a different result from an uninterrupted sweep. Parts that
+/// were complete before the kill are kept, and the other parts are run again.
 #[test]
 fn a_killed_sweep_goes_on_without_a_lost_or_doubled_row() {
     let folder = Folder::new();

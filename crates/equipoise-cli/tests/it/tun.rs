@@ -1,5 +1,5 @@
-//! Tests of `equipoise link --tun`: any traffic between the TUN devices that the link creates, and errors for devices
-//! that it cannot create.
+//! Tests of `equipoise link --tun`: traffic between the two TUN devices that the link creates, and errors for devices
+//! that the link cannot create.
 
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -57,7 +57,7 @@ fn between_two_tun_devices_it_carries_udp_and_tcp_wherever_they_are_moved() {
     let report = report_in(&report);
     let forward = &report["forward"];
     assert!(forward["bytes_out"].as_u64().is_some_and(|bytes| bytes > BYTES as u64), "{report}");
-    // The kernel splits segments before it passes them to a TUN device, so 3 MB arrive in packets of at most
+    // The kernel splits large TCP segments before it passes them to a TUN device, so 3 MB arrive in packets of at most
     // 1500 bytes.
     assert!(forward["packets_out"].as_u64().is_some_and(|packets| packets > 2000), "{report}");
     assert_eq!(

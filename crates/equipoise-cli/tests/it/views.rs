@@ -39,7 +39,7 @@ fn served(said: &str, what: &str) -> SocketAddr {
     address.parse().expect("an address with a port")
 }
 
-/// Sends a request for `path` to a server, with the headers that the server's own page would send.
+/// Sends a request for `path` to a server, with the server's address in the `Host` header, as a browser does.
 fn ask(address: SocketAddr, path: &str) -> TcpStream {
     let mut stream = TcpStream::connect(address).expect("it listens");
     stream.set_read_timeout(Some(PATIENCE)).expect("a time above zero");
@@ -187,8 +187,8 @@ fn the_page_follows_a_run_with_less_than_a_second_of_lag() {
         let Some(event) = line.strip_prefix("data: ") else { continue };
         let event: Value = serde_json::from_str(event).expect("an event");
         if event["event"] == "interval" {
-            // The run began after `begun`, the time when the command was started, so the computed lag is an upper
-            // bound.
+            // The lag is computed as an upper bound: `at_s` counts from the start of the run, which is later than
+            // `begun`.
             lags.push(begun.elapsed().as_secs_f64() - event["at_s"].as_f64().expect("a time"));
         }
         if lags.len() == 5 && last.is_none() {
@@ -347,7 +347,7 @@ fn lateness(folder: &Folder, is_watched: bool) -> f64 {
         assert!(lines.join().expect("no panic") > 30, "the page was told");
     }
     let report = report_in(&report);
-    // On a busy machine, it is possible that every part of the run has stalls. In this case the lateness with stalls is
+    // On a busy machine, every part of the run may have stalls. Then `late_without_stalls` has no value, and `late` is
     // used.
     let mut late = ["late_without_stalls", "late"].iter().filter_map(|late| report["forward"][late]["p99_s"].as_f64());
     late.next().unwrap_or_else(|| panic!("{report}"))

@@ -1,5 +1,5 @@
-//! A call through GStreamer: video over a bottleneck whose capacity changes in steps, with any element that estimates
-//! the rate.
+//! A call through GStreamer: video over a bottleneck whose capacity changes in steps. The element that estimates the
+//! rate can be chosen.
 
 use std::collections::VecDeque;
 use std::error::Error;
@@ -49,7 +49,7 @@ pub(crate) struct Report {
     /// Queueing delay at the bottleneck in s: mean and 95th percentile over all packets.
     pub(crate) queueing_mean_s: f64,
     pub(crate) queueing_p95_s: f64,
-    /// 95th percentile of the time that packets wait in the element, in s.
+    /// 95th percentile of the time that packets wait in the element `bwe`, in s.
     pub(crate) pacing_p95_s: f64,
     pub(crate) dropped: u64,
     pub(crate) encoded: usize,
@@ -66,7 +66,7 @@ pub(crate) struct Phase {
     pub(crate) asked_bps: f64,
     /// The mean bitrate that the encoder produces.
     pub(crate) made_bps: f64,
-    /// The mean rate of IP packets through the bottleneck.
+    /// The mean bitrate through the bottleneck, including IP headers.
     pub(crate) delivered_bps: f64,
     /// 95th percentile of the queueing delay over all packets of the phase, in s.
     pub(crate) queueing_p95_s: f64,
@@ -79,7 +79,7 @@ struct Notes {
     asked: Vec<(Time, f64)>,
     /// Sizes of the encoded frames in bits, with the times at which they were encoded.
     made: Vec<(Time, f64)>,
-    /// Entry times of the packets that are still in the element.
+    /// Entry times of the packets that are still in the element `bwe`.
     within: VecDeque<Time>,
     paced: Vec<Span>,
     decoded: usize,

@@ -41,7 +41,7 @@ struct State {
     result: Result<gst::FlowSuccess, gst::FlowError>,
     /// The identifier of the header extension with the transport-wide sequence number.
     extension: Option<u8>,
-    /// Whether the warning about packets without this header extension was posted.
+    /// Whether the warning about packets without transport-wide sequence numbers was posted.
     has_warned: bool,
     /// Whether the task is pushing an item downstream. That item is no longer in the queue.
     is_passing: bool,
@@ -217,7 +217,7 @@ impl Bwe {
         let result = match turn {
             Turn::Buffer(buffer) => self.src.push(buffer),
             Turn::Event(event) => {
-                // The result is ignored, because an error downstream is returned for the next buffer, too.
+                // The result is ignored. After an error downstream, the push of the next buffer fails, too.
                 self.src.push_event(event);
                 Ok(gst::FlowSuccess::Ok)
             }

@@ -96,8 +96,8 @@ fn noise_and_oscillation_of_kernel_and_heart_are_the_same_bits() {
     assert_eq!(answers(&lines), expected);
 }
 
-/// Compares the integer functions with the fluid model in floating point, in which a train at rate R and other flows
-/// share a link of capacity K.
+/// Compares the integer functions with a fluid model in floating point. In the model, a train of segments and other
+/// flows share a link of capacity K.
 #[test]
 fn a_train_finds_what_a_fluid_link_leaves() {
     const SEGMENT: u64 = 1448;
@@ -129,8 +129,8 @@ fn a_train_finds_what_a_fluid_link_leaves() {
     }
 }
 
-/// Tests trains without a result, and trains with impossible numbers. A program in the kernel must return a result for
-/// any numbers, without a trap such as a division by zero.
+/// Tests trains of segments from which nothing can be computed, and trains with impossible numbers. A program in the
+/// kernel must return a result for any numbers, without a trap such as a division by zero.
 #[test]
 fn trains_that_tell_nothing_and_absurd_ones_have_an_answer() {
     let (mut numbers, mut lines) =

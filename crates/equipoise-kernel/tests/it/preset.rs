@@ -58,7 +58,7 @@ fn the_window_is_taken(laws: &[&str]) {
         // the connection sends again.
         sleep(Duration::from_millis(500));
         let grown = window(port);
-        // An idle time does not reduce the window below ten segments. One value is above ten, one below.
+        // After an idle time, the kernel's window is at least ten segments. One value is above ten, one below.
         for segments in [13, 4] {
             preset.set(stream.as_fd(), segments).expect("a connection");
             sleep(Duration::from_millis(500));

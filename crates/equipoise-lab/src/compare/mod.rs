@@ -92,12 +92,12 @@ pub enum CompareError {
 }
 
 /// Runs every variant on the same seeds and compares each variant with the first one. The delay and rate of the flow
-/// named `flow` decide which variants are Pareto-optimal. `None` selects the only session that all variants have in
-/// common or, if they have no session in common, the only flow that they have in common. `progress` is called with the
-/// completed share of the runs, 0 to 1.
+/// named `flow` decide which variants are Pareto-optimal. `None` selects the only session that all variants have. If
+/// they have no session in common, `None` selects the only flow that they have in common. `progress` is called with
+/// the completed share of the runs, 0 to 1.
 ///
 /// # Errors
-/// [`CompareError`] if the variants cannot be compared, which is checked before the first run, or if a run fails.
+/// [`CompareError`] before the first run if the variants cannot be compared, or later if a run fails.
 pub fn run(
     variants: &[Variant],
     flow: Option<&str>,
@@ -212,8 +212,7 @@ fn values(run: &Run, flow: &SharedFlow) -> Vec<Option<f64>> {
 struct Kept {
     /// Values by flow, then by metric.
     values: Vec<Vec<Option<f64>>>,
-    /// Time series of the flow that the argument `flow` of the function `run` selects. `None` if the run is not among
-    /// the first [`MOST_RUNS`].
+    /// Time series of the compared flow; `None` if the run is not among the first [`MOST_RUNS`] runs.
     course: Option<Course>,
 }
 

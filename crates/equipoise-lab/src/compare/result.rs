@@ -87,7 +87,7 @@ pub enum Word {
     Less,
     /// More than the first variant: the confidence interval is above zero.
     More,
-    /// The same value as the first variant for all seeds with a value in both variants, which are at least two.
+    /// At least two seeds have a value in both variants, and the two values are equal for each of these seeds.
     Equal,
     /// The confidence interval contains zero, or there is no interval.
     Undecided,

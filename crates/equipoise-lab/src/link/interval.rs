@@ -106,8 +106,8 @@ mod tests {
         let mut sampled = Sampled::of(Time::ZERO + Span::from_secs(10));
         let (first, _) = sampled.until(&sample(1, 100, 2, 4.0));
         assert_eq!((first.packets, first.packets_lost, first.bytes), (100, 2, 100_000));
-        // The mean queue is 3 packets over the first two seconds and 4 packets over the first second, so it is 2
-        // packets in the second interval: 2 · 3 - 4 = 2.
+        // The mean queue is 4 packets over the first second and 3 packets over both seconds. So it is 2 · 3 - 4 = 2
+        // packets over the second interval.
         let (second, back) = sampled.until(&sample(2, 150, 2, 3.0));
         assert_eq!((second.packets, second.packets_in, second.packets_lost), (50, 50, 0));
         assert!((second.rate_bps - 400_000.0).abs() < 1e-6 && (second.start_s - 1.0).abs() < 1e-9);

@@ -22,7 +22,7 @@ pub use settings::{
 use crate::result::Stall;
 use interval::Sampled;
 
-/// Maximum time between two checks whether the program must stop and whether there are new samples.
+/// Maximum time between two checks for new samples and for the end of the run.
 const LOOK: Span = Span::from_millis(20);
 
 /// What a path reports while it runs.
@@ -178,8 +178,8 @@ pub struct LinkDirection {
     pub longest_queue_packets: usize,
     /// Lateness of all packets that left, compared with the emulated path's departure times; `None` if no packet left.
     pub late: Option<Late>,
-    /// Lateness of the packets that left in windows of 100 ms without a stall of the machine; `None` if there are no
-    /// such packets.
+    /// Like `late`, but only for packets that left in windows of 100 ms in which the machine did not stall. `None` if
+    /// there are no such packets.
     pub late_without_stalls: Option<Late>,
 }
 

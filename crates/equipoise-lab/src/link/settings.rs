@@ -147,7 +147,7 @@ pub enum DisciplineSettings {
         target_s: f64,
         /// Time between two updates of the drop probability, in seconds.
         update_s: f64,
-        /// How long PIE drops nothing after a time without congestion, in seconds.
+        /// Time for which PIE drops nothing when congestion begins, in seconds.
         burst_s: f64,
     },
     /// `DualPI2`: a classic queue and a low-latency queue.
@@ -156,11 +156,12 @@ pub enum DisciplineSettings {
         target_s: f64,
         /// Longest round-trip time that is usual for the traffic, in seconds.
         longest_round_trip_s: f64,
-        /// The low-latency queue marks packets with at least `coupling` times the base probability.
+        /// The low-latency queue's marking probability is at least `coupling` times the square root of the classic
+        /// queue's drop or marking probability.
         coupling: f64,
         /// Queueing delay above which the low-latency queue marks some packets, in seconds.
         min_threshold_s: f64,
-        /// Distance from `min_threshold_s` to the queueing delay at which the low-latency queue marks all packets, in
+        /// The low-latency queue marks all packets if the queueing delay is at least `min_threshold_s` + `range_s`, in
         /// seconds.
         range_s: f64,
     },

@@ -290,8 +290,8 @@ impl Bench {
         Ok(())
     }
 
-    /// Whether the sender of a session or of background traffic, a TCP connection, a flow pair or the emulator ended
-    /// before it was stopped.
+    /// Whether a thread ended before it was stopped: the emulator, a TCP connection, a flow pair, or the sender of a
+    /// session or of background traffic.
     pub(super) fn has_failed(&self) -> bool {
         !self.emulator.is_running()
             || self.near.iter().any(|end| end.is_finished())

@@ -52,8 +52,8 @@ pub(super) struct Poster {
     pub(super) flow: usize,
     /// Whether the endpoint sends or receives the flow's media.
     pub(super) half: Half,
-    /// Number of the flow whose media the endpoint receives, if the endpoint also sends the media of `flow`; otherwise
-    /// `None`.
+    /// For a session with media in both directions, the number of the flow whose media the endpoint receives. The
+    /// endpoint sends the media of `flow`. `None` for any other endpoint.
     pub(super) receives: Option<usize>,
     pub(super) post: Post<Note>,
     pub(super) load: Option<(LoadProbe, PathLoad)>,

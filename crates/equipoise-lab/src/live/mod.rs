@@ -103,9 +103,9 @@ pub struct Setup<'a> {
     pub seed: u64,
     /// Environment in which the run takes place.
     pub stage: Stage,
-    /// Returns the [`WindowControl`] for flow pairs whose scenario names this congestion control. With `Some`, TCP uses
-    /// the congestion control of the `WindowControl` instead of the named one. With `None`, pacing limits TCP to one
-    /// window per round trip during the first round trips of a probing period. The results say which method was used.
+    /// Takes the congestion control that the scenario names for a flow pair. If this returns a [`WindowControl`], TCP
+    /// uses the `WindowControl`'s congestion control instead. If this returns `None`, pacing limits TCP to one window
+    /// per round trip during the first round trips of a probing period. The results say which method was used.
     pub window_control: &'a dyn Fn(&str) -> Option<WindowControl>,
 }
 
@@ -172,7 +172,7 @@ pub fn run(
 }
 
 /// Creates the three network namespaces. If the scenario disables the slow-start restart after idle times for a
-/// connection, the host that sends this connection's data keeps the congestion windows of all its idle connections.
+/// connection, the setting applies to all connections of the host that sends this connection's data.
 fn hosts(scenario: &Scenario) -> Result<TestBed, NetError> {
     let bed = TestBed::new()?;
     let keeps = |flow: &&Flow| flow.connection().is_some_and(|tcp| !tcp.idle_restart);

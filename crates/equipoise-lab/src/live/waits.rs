@@ -32,7 +32,8 @@ impl RouteOf {
 
     /// Returns the note for the main thread about a packet that left the emulator. As in the simulator, a packet in the
     /// direction of a flow's media arrives at the flow's receiver, and any other packet arrives at the flow's sender.
-    /// If media travel in both directions, an RTCP packet arrives at the sender of the media that travel the other way.
+    /// If media travel in both directions, an RTCP packet is feedback about the media of the opposite direction, and
+    /// arrives at their sender.
     pub(super) fn note(&self, passed: &Passed<'_>) -> Note {
         let goes_with = passed.is_back == self.goes_back;
         let media = passed.datagram.filter(|datagram| !is_rtcp(datagram));

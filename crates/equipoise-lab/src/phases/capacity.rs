@@ -43,8 +43,8 @@ impl<'a> Capacities<'a> {
         Self { links: places.into_iter().filter_map(passed).collect() }
     }
 
-    /// Returns the times at which link capacities and background loads take planned steps. Traces, and capacities and
-    /// loads with more than [`MOST_STEPS`] steps, are ignored.
+    /// Returns the times of the planned steps of link capacities and background loads. A load's start counts as a step.
+    /// Capacities that follow a trace are ignored, and so is any capacity or load with more than [`MOST_STEPS`] steps.
     pub(super) fn changes(&self, duration: Span) -> Vec<Span> {
         let mut changes = Vec::new();
         let mut add = |times: Vec<Span>| {
@@ -96,7 +96,7 @@ impl Passed<'_> {
     }
 }
 
-/// Returns the maximum rate of a flow's media, in bit/s of IP packets; `None` if the media have no rate limit.
+/// Returns the maximum rate of a flow's media in bit/s, including IP headers; `None` if the media have no rate limit.
 pub(super) fn greatest_bps(flow: &Flow) -> Option<f64> {
     let controller = match &flow.kind {
         FlowKind::Session { controller, .. } | FlowKind::Multipath(MultipathFlow { controller, .. }) => controller,

@@ -48,8 +48,8 @@ pub(crate) struct Phase {
 pub(crate) struct Bottleneck {
     /// Name of the link direction, as in [`Scenario::watched_links`].
     pub(crate) link: String,
-    /// Capacity left to media and to TCP, in bit/s of IP packets: the link's mean rate in the phase minus the planned
-    /// rate of background traffic.
+    /// Capacity left to media and to TCP, in bit/s including IP headers: the link's mean rate in the phase minus the
+    /// planned rate of background traffic.
     pub(crate) capacity_bps: f64,
     /// The part of this capacity that the media on this link can use, in bit/s: at most the sum of the media's maximum
     /// rates.
@@ -58,7 +58,7 @@ pub(crate) struct Bottleneck {
     pub(crate) ways: Vec<Way>,
 }
 
-/// A route of a flow's media: the indices of the flow and of the path, which is 0 for a flow with one path.
+/// A route of a flow's media: the index of the flow and the index of the path. The only path of a flow has index 0.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Way {
     pub(crate) flow: usize,
@@ -71,7 +71,7 @@ pub(crate) enum Kind {
     /// A flow that sends media at a controller's rate.
     Media,
     Tcp,
-    /// Background traffic, web traffic, or a flow pair. A flow pair is both media and TCP, so it counts as neither.
+    /// Background traffic, web traffic, or a flow pair, which sends over both RTP and TCP.
     Other,
 }
 

@@ -17,14 +17,13 @@ pub(crate) const BIN_S: f64 = 0.2;
 const WINDOW: usize = 5;
 /// The last 1/3 of a phase counts as settled. Our choice.
 const SETTLED_PART: usize = 3;
-/// A rate is stable while the relative distance of each window's mean from the settled mean is at most this. Our
-/// choice: wider than the variation of an encoder and the oscillation of a control law around its target, but narrower
-/// than any step of RFC 8867, Sec. 5.
+/// A rate is stable while the mean of every window differs from the settled mean by at most this share of the settled
+/// mean. Our choice: more than an encoder or a control law varies around its target, but less than any capacity step in
+/// RFC 8867, Sec. 5.
 const BAND: f64 = 0.2;
-/// The low watermark as a share of the settled mean rate. Our choice. The high watermark is four times as high (RFC
-/// 8868, Sec. 3, metric 9, "4x interval").
+/// The low watermark for counting oscillations, as a share of the settled mean rate. Our choice.
 const LOW_WATERMARK: f64 = 0.5;
-/// Ratio of the high to the low watermark.
+/// Ratio of the high to the low watermark (RFC 8868, Sec. 3, metric 9).
 const WATERMARK_INTERVAL: f64 = 4.0;
 /// Largest number of bins in which an oscillation goes from one watermark to the other: 500 ms (RFC 8868, Sec. 3,
 /// metric 9), rounded down to whole bins.
@@ -67,8 +66,8 @@ impl Steadiness {
     }
 }
 
-/// Returns the start, in seconds, of the first window such that its mean and all later means stay within the band.
-/// `None` if this window begins after the first bin of the settled part, or if the settled mean is zero.
+/// Returns the earliest time, in seconds, after which all windows have a mean within the band. `None` if this time is
+/// later than the start of the settled part, or if the settled mean is zero.
 fn convergence_s(windows: &[f64], centre: f64, settled_from: usize) -> Option<f64> {
     let is_outside = |mean: &f64| (mean - centre).abs() > BAND * centre;
     let first = windows.iter().rposition(is_outside).map_or(0, |last| last + 1);

@@ -91,8 +91,8 @@ fn flows_both_ways_have_a_bottleneck_each() {
     assert_eq!(found, [("path", 1000.0, 800.0), ("path (back)", 500.0, 300.0)]);
 }
 
-/// RFC 8867, Sec. 6.3: a flow that passes two narrow links counts on the narrowest link of its route, and also on the
-/// link that is another flow's bottleneck.
+/// RFC 8867, Sec. 6.3: a flow passes two narrow links, and the second one is another flow's bottleneck. The first flow
+/// is counted at both links.
 #[test]
 fn each_flows_narrowest_link_is_a_bottleneck() {
     let wide = "[[link]]\nname = \"wide\"\nrate = \"8 Mbit/s\"\ndelay = \"1 ms\"\nqueue = \"300 ms\"\n";

@@ -8,7 +8,7 @@ use crate::scenario::MOST_INTERVALS;
 /// the mode changes.
 #[derive(Debug, Default)]
 pub(super) struct BeliefRecord {
-    /// The last decision (rate and reason), to which the estimates in the next event belong.
+    /// Rate and reason of the last decision. The next sample contains them.
     decided: (Option<Rate>, Option<&'static str>),
     samples: Vec<BeliefResult>,
 }

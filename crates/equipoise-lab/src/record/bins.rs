@@ -4,8 +4,8 @@ use crate::phases::Phase;
 use crate::phases::steady::{BIN, BIN_S};
 use crate::scenario::MOST_INTERVALS;
 
-/// Bytes of packets sent or received over time, counted in bins of 200 ms that start again with each phase. The current
-/// bin is stored, because most packets fall into the same bin as the previous packet.
+/// Bytes of packets sent or received over time, counted in bins of 200 ms that start again with each phase. The bin of
+/// the last packet is stored, because the next packet usually falls into the same bin.
 #[derive(Debug, Default)]
 pub(super) struct Bins {
     /// The number of bytes in each bin of each phase so far, up to the last non-empty bin of the phase.
@@ -29,8 +29,8 @@ impl Bins {
         }
     }
 
-    /// Makes the bin that contains the time `at` the current one. Returns false after the last phase and if the number
-    /// of bins exceeds the limit.
+    /// Switches to the bin that contains the time `at`. Returns false after the last phase and if the number of bins
+    /// exceeds the limit.
     fn turn(&mut self, at: Span, phases: &[Phase]) -> bool {
         let mut number = self.phases.len().saturating_sub(1);
         while phases.get(number).is_some_and(|phase| phase.end <= at) {

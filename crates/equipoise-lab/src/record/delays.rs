@@ -14,8 +14,8 @@ pub struct Delays {
 
 /// Shortest delay in the quantiles, in nanoseconds. A shorter delay counts as this value.
 const LEAST_NS: u64 = 1_000;
-/// Number of powers of ten that the shares of packets in a delay distribution cover, from 1 downwards, and the number
-/// of points in each power of ten.
+/// A delay distribution has points at shares of packets from 1 down to 0.001, which are three powers of ten, with 20
+/// points in each.
 const DECADES: u32 = 3;
 const POINTS_A_DECADE: u32 = 20;
 
@@ -86,16 +86,16 @@ impl Delays {
 #[derive(Clone, Copy, Debug, Default)]
 struct Moments {
     count: u64,
-    /// The first number that was added. Distances are relative to this number, and all other numbers are expected to be
-    /// near it.
+    /// The first number that was added. All other numbers are expected to be near it.
     from: i64,
-    /// The sum of all distances from `from` and the sum of their squares; the sum of the squares saturates.
+    /// The sum of the differences between the numbers and `from`, and the sum of the squares of these differences. The
+    /// sum of the squares saturates.
     sum: i128,
     squares: u128,
 }
 
 impl Moments {
-    /// Returns the moments. If no number was added so far, distances in the returned moments are relative to `first`.
+    /// Returns these moments, with `first` as their field `from` if no number was added so far.
     const fn begun(self, first: i64) -> Self {
         if self.count == 0 { Self { from: first, ..self } } else { self }
     }

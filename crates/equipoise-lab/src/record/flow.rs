@@ -71,7 +71,7 @@ pub(super) struct FlowRecord {
 /// An interval is returned as a row this long after its end, or one interval length after its end if that is shorter.
 /// This wait gives the last packets of the interval time to arrive.
 const SHOWN_AFTER: Span = Span::from_secs(1);
-/// This number of intervals after one of [`FlowRecord::steps`] does not count as settled. An interval that contains a
+/// Number of intervals after each of [`FlowRecord::steps`] that do not count as settled. The interval that contains the
 /// step does not count as settled either.
 const SETTLING: i64 = 3;
 
@@ -345,8 +345,8 @@ impl FlowRecord {
         }
     }
 
-    /// Returns how long the mean delays of settled intervals were far above the target, in total and in the longest
-    /// excursion. An excursion is a series of such intervals. An interval without a delay does not end it.
+    /// Returns the total length of the settled intervals whose mean delay was far above the target, and the length of
+    /// the longest excursion, which is a series of such intervals. Intervals without a delay do not end an excursion.
     fn excursions(&self, intervals: &[IntervalResult], target_s: f64) -> ExcursionResult {
         let (mut found, mut stretch_s) = (ExcursionResult::default(), 0.0);
         for interval in intervals.iter().filter(|interval| interval.start_s >= self.warm_up.as_secs_f64()) {

@@ -57,9 +57,9 @@ struct Frame {
 
 /// Shortest time without a completed frame that counts as a freeze, because a viewer notices it.
 const FREEZE: Span = Span::from_millis(200);
-/// Maximum numbers of packets and of frames that are kept, which cover some minutes. No more packets are kept than
-/// there are 16-bit sequence numbers, so no two kept packets have the same number. A frame whose packets arrive after
-/// their entries were removed counts as lost.
+/// Maximum numbers of packets and of frames that are kept, which cover some minutes. There are 65536 sequence numbers,
+/// so no two kept packets have the same one. A frame whose packets arrive after their entries were removed counts as
+/// lost.
 const MOST_PACKETS: usize = 1 << 16;
 const MOST_FRAMES: usize = 1 << 13;
 

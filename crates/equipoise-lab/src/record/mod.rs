@@ -88,8 +88,8 @@ impl Recorder {
     }
 
     /// Records that packets are about to arrive at the receiver of flow number `flow`, each with its time and its total
-    /// queueing delay. If the flow's endpoints report events, the event of a packet's arrival must follow before the
-    /// next packet is recorded. Without these calls, queueing delays are unknown.
+    /// queueing delay. If the flow's endpoints report events, record one packet at a time, and then the event of its
+    /// arrival. Without these calls, queueing delays are unknown.
     #[inline]
     pub fn on_waited(&mut self, flow: usize, waits: impl Lot<(Span, Span)>) {
         self.phases.on_waited(flow, waits);
@@ -125,9 +125,8 @@ impl Recorder {
         }
     }
 
-    /// Records that TCP packets of this total IP size, headers included, arrived at the receiver of flow number `flow`
-    /// since the previous such call. RTP packets are recorded as events instead. If the rates at the flow's receiver
-    /// are not sampled, only the results of the phases include these packets.
+    /// Records that TCP packets arrived at the receiver of flow number `flow` since the previous such call. `size` is
+    /// the size of their new data and of their IP and TCP headers. RTP packets are recorded as events instead.
     pub fn on_tcp_received(&mut self, at: Span, flow: usize, size: Size) {
         if let Some(record) = self.flows.get_mut(flow) {
             record.on_received(at, size);
@@ -135,8 +134,8 @@ impl Recorder {
         self.phases.on_tcp_received(at, flow, size);
     }
 
-    /// Returns the rows of the sessions' intervals that ended at least one second before `at`, or at least one interval
-    /// length before `at` if that is shorter. Each row is returned only once.
+    /// Returns the rows of the sessions' intervals that ended at least a certain time before `at`: one second or one
+    /// interval length, whichever is shorter. Each row is returned only once.
     pub fn take_rows(&mut self, at: Span) -> Vec<IntervalRow> {
         self.flows.iter_mut().flat_map(|flow| flow.take_rows(at)).collect()
     }

@@ -30,8 +30,8 @@ pub(super) struct MediaState {
     pub(super) waits: Vec<Option<Waits>>,
 }
 
-/// A part of a phase. Each phase is divided at the end of the warm-up and [`UNREST`] after each fall of the capacity,
-/// if these times are within the phase.
+/// A part of a phase. Phases are divided at the end of the warm-up, and when [`UNREST`] has passed since a fall of the
+/// capacity.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Segment {
     pub(super) start: Span,
@@ -39,7 +39,7 @@ pub(super) struct Segment {
     pub(super) phase: usize,
     /// Whether the segment starts at or after the end of the warm-up.
     pub(super) is_settled: bool,
-    /// Whether the capacity did not fall at the segment's start or less than [`UNREST`] before it.
+    /// False if the capacity fell at the segment's start or less than [`UNREST`] before this start.
     pub(super) is_calm: bool,
 }
 
@@ -61,7 +61,8 @@ pub(super) struct FlowState {
     pub(super) sent: Size,
     /// Bytes of the packets that arrived at the sender; `None` if no such packet was recorded.
     pub(super) returned: Option<Size>,
-    /// Bytes received in each segment over each path. The entries of one segment, one for each path, follow each other.
+    /// Bytes received in each segment over each path: first the bytes of each path in the first segment, then those in
+    /// the second segment, and so on.
     pub(super) received: Vec<u64>,
     pub(super) paths: usize,
     /// Index of the segment in which the last packet arrived.
@@ -235,8 +236,7 @@ impl FlowState {
     }
 }
 
-/// Divides the phases of a plan into segments: at the end of the warm-up, and [`UNREST`] after each fall of the
-/// capacity.
+/// Divides the phases of a plan into segments.
 fn segments(plan: &Plan, warm_up: Span) -> Vec<Segment> {
     let unrests = || plan.falls.iter().map(|&fall| (fall, fall + UNREST));
     let mut segments = Vec::new();

@@ -81,7 +81,7 @@ impl<'a> Sums<'a> {
     /// Returns the ratio of a media flow's mean throughput to a TCP connection's mean throughput, in those phases that
     /// have both kinds of flows.
     fn tcp_ratio(&self, keep: impl Fn(&Segment) -> bool) -> Option<f64> {
-        // For media and for TCP: the received bits, and the duration in seconds summed over the flows.
+        // For media and for TCP: the received bits and the durations in seconds, both summed over flows and segments.
         let [mut media, mut tcp] = [[0.0; 2]; 2];
         for (number, segment, length_s) in self.segments(keep) {
             let Some(phase) = self.plan_of(segment).filter(|phase| !phase.media.is_empty() && !phase.tcp.is_empty())

@@ -29,7 +29,7 @@ pub struct TcpReading {
     pub recoveries: Option<u64>,
     /// Number of retransmission timeouts; `None` if unknown.
     pub timeouts: Option<u64>,
-    /// Amount of data that has arrived at the receiver, or that the receiving application has read in a live run. Each
+    /// Amount of data that has arrived at the receiver; in a live run, that the receiving application has read. Each
     /// byte counts once.
     pub delivered: Size,
     /// When the last data of a finite transfer was acknowledged, since the run's start.

@@ -60,8 +60,8 @@ pub(super) fn figures(report: &Report, flow: usize, shown: &[Shown<'_>]) -> Vec<
     ]
 }
 
-/// Returns points on the line of the rate, one layer for each reason. A point marks the time from which decisions have
-/// this reason. The reason `law`, which is the law's usual step, has no points.
+/// Returns one layer of points for each reason of a decision. A point marks the time at which the reason changed to the
+/// layer's reason, and lies on the line of the rate. The reason `law`, the law's usual step, has no points.
 fn reasons(beliefs: &[BeliefResult]) -> Vec<Layer> {
     let mut layers: Vec<(&str, Vec<(f64, f64)>)> = Vec::new();
     let before = std::iter::once(None).chain(beliefs.iter().map(|it| it.reason.as_deref()));

@@ -91,9 +91,8 @@ pub(super) fn name_of<'a>(shown: &[Shown<'a>]) -> &'a str {
 }
 
 /// Returns the upper limit of the delay axis, and whether some delays are above the limit. The limit is the longest
-/// delay, but at least 1.5 times and at most five times the target. With a higher limit, the target would be drawn near
-/// the bottom of the chart. Without a target, the limit is at most [`WIDEST_SPAN`] times the median delay. The limit is
-/// then rounded up to a round number.
+/// delay, but at least 1.5 times and at most five times the target. Without a target, the limit is at most
+/// [`WIDEST_SPAN`] times the median delay. The limit is then rounded up to a round number.
 fn top_of(delays: &mut Vec<f64>, target: Option<f64>) -> (f64, bool) {
     delays.retain(|delay| delay.is_finite());
     delays.sort_by(f64::total_cmp);
@@ -142,8 +141,8 @@ fn rate_over_time(report: &Report, flow: usize, shown: &[Shown<'_>]) -> Figure {
     Figure::of(Question::Cost, format!("{name}: sending rate over time"), chart)
 }
 
-/// Returns the planned rates of the links or of the background flows over the whole run, in Mbit/s, without links that
-/// have far more capacity than the narrowest link.
+/// Returns the planned capacities of the links, or the planned loads of the background flows, in Mbit/s over the whole
+/// run. Links that have far more capacity than the narrowest link are left out.
 fn scheduled(report: &Report, kind: StepKind) -> Vec<(String, Vec<(f64, f64)>)> {
     let mut lines: Vec<(String, Vec<(f64, f64)>)> = Vec::new();
     let what = match kind {

@@ -1,4 +1,4 @@
-//! The page of a comparison: delay against rate, paired differences, and the text of the scenarios.
+//! The page of a comparison: delay against rate, both over time, paired differences, and the text of the scenarios.
 
 use super::chart::{Axis, Chart, Layer, Shape, Style};
 use super::figure::{heights, nice};
@@ -164,10 +164,10 @@ fn drawn(place: &Place) -> Option<Drawn> {
     Some(Drawn { x: ends(&rate).map(|bps| bps / 1e6), y: ends(&delay).map(|s| s * 1e3) })
 }
 
-/// Returns the axis of the rates. The axis starts at zero, unless all confidence intervals together cover a range whose
-/// lower end is above half of its upper end.
+/// Returns the axis of the rates. The axis starts at zero, unless the lowest end of all confidence intervals is above
+/// half of the highest end.
 fn rates(points: &[Drawn]) -> Axis {
-    /// Margin on both sides of the range that all confidence intervals together cover, as a share of this range.
+    /// Margin below the lowest end and above the highest end, as a share of the distance between the two ends.
     const MARGIN: f64 = 0.08;
     let least = points.iter().map(|point| point.x[0]).fold(f64::INFINITY, f64::min);
     let most = points.iter().map(|point| point.x[2]).fold(0.0, f64::max);
@@ -192,7 +192,7 @@ enum Scale {
 impl Scale {
     /// Returns the axis that suits these points; `None` if there are no points.
     fn of(points: &[Drawn]) -> Option<Self> {
-        /// The axis is linear if the largest upper end of a confidence interval is at most this many times the shortest
+        /// The axis is linear if the highest end of all confidence intervals is at most this many times the shortest
         /// mean delay.
         const LINEAR_TO: f64 = 10.0;
         let least = points.iter().map(|point| point.y[1]).reduce(f64::min)?;
@@ -223,7 +223,8 @@ impl Scale {
     }
 }
 
-/// Returns the lower end of a mean's interval, the mean, and the upper end; the mean three times if it has no interval.
+/// Returns the lower end of a mean's confidence interval, the mean, and the upper end. Without an interval, both ends
+/// are the mean.
 fn ends(mean: &Mean) -> [f64; 3] {
     let [low, high] = mean.ci95.unwrap_or([mean.mean; 2]);
     [low, mean.mean, high]

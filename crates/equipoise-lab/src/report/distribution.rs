@@ -67,8 +67,8 @@ fn complementary(flow: &FlowResult) -> Vec<(f64, f64)> {
     flow.distribution.iter().map(point).filter(|(delay, share)| delay.is_finite() && share.is_finite()).collect()
 }
 
-/// Returns the curve at the delays of the grid: 100 % before the curve's first point, and below the axis after its last
-/// point.
+/// Returns the curve at the delays of the grid. Before the curve's first point, the value is 100 %. After the last
+/// point, the value is below the axis.
 fn on_grid(curve: &[(f64, f64)], least: f64, longest: f64) -> Vec<(f64, f64)> {
     let at = |place: u32| {
         let delay = least + (longest - least) * f64::from(place) / f64::from(GRID);
@@ -83,8 +83,7 @@ fn on_grid(curve: &[(f64, f64)], least: f64, longest: f64) -> Vec<(f64, f64)> {
     (0..=GRID).map(at).collect()
 }
 
-/// Ends lines where they go below the axis. Values below the axis come from `on_grid`, which uses them after a curve's
-/// last point. A band ends only where its upper edge is below the axis.
+/// Ends each line where the line is below the axis, and each band where its upper edge is below the axis.
 fn above_the_axis(mut layers: Vec<Layer>) -> Vec<Layer> {
     let least = f64::from(LEAST_PERCENT);
     for layer in &mut layers {

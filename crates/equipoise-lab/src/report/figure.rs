@@ -132,8 +132,8 @@ pub(super) fn end_s(report: &Report) -> f64 {
     ends.reduce(f64::max).map_or(report.duration_s, |end| end.min(report.duration_s))
 }
 
-/// Returns marks for the rate steps within the run, and for the starts of phases at which no rate takes a step. Steps
-/// at the same time share one mark.
+/// Returns marks for the rate steps within the run, and for the starts of phases. Steps at the same time share one
+/// mark. The start of a phase has no mark of its own if a rate takes a step at that time.
 pub(super) fn step_marks(report: &Report) -> Vec<Mark> {
     let mut steps: Vec<_> = report.steps.iter().filter(|step| step.at_s > 0.0 && step.at_s < end_s(report)).collect();
     steps.sort_by(|one, other| one.at_s.total_cmp(&other.at_s));

@@ -56,8 +56,8 @@ pub(super) fn phases(report: &Report) -> String {
     if html.is_empty() { html } else { html + READING }
 }
 
-/// Returns marks for those starts of phases at which no rate takes a step. At such a time, a flow starts, pauses or
-/// ends, or a path outage begins or ends.
+/// Returns marks for the starts of phases, except where a rate takes a step. At a marked time, a flow starts, pauses
+/// or ends, or a path outage begins or ends.
 pub(super) fn marks(report: &Report) -> Vec<Mark> {
     let phases = report.runs.iter().find_map(|run| run.media.as_ref()).map(|media| media.phases.as_slice());
     let is_step = |at_s: f64| report.steps.iter().any(|step| (step.at_s - at_s).abs() < 1e-9);

@@ -21,8 +21,8 @@ pub(super) fn figures(report: &Report, flow: usize, shown: &[Shown<'_>]) -> Vec<
     vec![Figure::of(Question::Cost, title, chart)]
 }
 
-/// Returns a sentence about a flow pair: its rate at the receiver, the numbers of its running periods and of its
-/// missing application data units (ADUs), and the settings of the sending host.
+/// Returns a sentence about a flow pair: the rate at the receiver, how many running periods started, how many
+/// application data units (ADUs) are missing, and the settings of the sending host.
 pub(super) fn verdict(world: &InWorld<'_>, index: usize, first: &FlowResult) -> String {
     let results: Vec<_> = world.runs.iter().filter_map(|run| run.flows.get(index)?.pair.as_ref()).collect();
     let count = results.len().max(1) as f64;

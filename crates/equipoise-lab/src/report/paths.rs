@@ -5,8 +5,8 @@ use super::figure::{Figure, Question, Shown, ms, over_time};
 use super::spread;
 use crate::result::{IntervalResult, Report};
 
-/// Colours of paths and of variants, in the order of their numbers. If there are more lines than colours, the colours
-/// repeat. With up to 40 variants, those of the same colour have different dash patterns.
+/// Colours of the lines of paths and of variants. With more lines than colours, the colours repeat. Up to 40 variants
+/// still look different, because variants of the same colour have different dash patterns.
 pub(super) const COLORS: [&str; 8] = [
     "var(--series-1)",
     "var(--series-2)",
@@ -18,8 +18,8 @@ pub(super) const COLORS: [&str; 8] = [
     "var(--series-8)",
 ];
 
-/// Dash patterns in the order of the variants' numbers, so that lines differ not only in colour. Dash patterns also
-/// select the symbols of points.
+/// Dash patterns of variants, so that their lines differ not only in colour. Dash patterns also select the symbols of
+/// points.
 const DASHES: [&str; 5] = ["", "6 3", "2 3", "9 3 2 3", "4 2 1 2"];
 
 /// Returns the style of the variant, the controller or the flow with this number.

@@ -6,9 +6,9 @@ use crate::statistics::quantiles_over;
 /// Width of the line of the first run, in pixels. This line is thinner than the line of the median of all runs.
 const FIRST_RUN_WIDTH: f64 = 0.8;
 
-/// Returns the layers that show a quantity over time or over another axis, from points of position and value. For a
-/// single run, the only layer is its line. For several runs, the layers are the band between the 10th and the 90th
-/// percentile at each position, the first run, and the median.
+/// Returns the layers that show a quantity over time or over another axis. A point of a run is a position on this axis
+/// and a value. For a single run, the only layer is the run's line. For several runs, there are three layers: a band
+/// from the 10th to the 90th percentile of the runs, the line of the first run, and the line of the median.
 pub(super) fn layers(style: Style, name: &str, runs: &[Vec<(f64, f64)>]) -> Vec<Layer> {
     let line = |name: String, style, points| Layer { name, style, shape: Shape::Line(points) };
     match runs {

@@ -132,8 +132,8 @@ impl Charts<'_> {
 }
 
 /// Returns, for each bottleneck, the link's name and the capacity that background traffic leaves to media and TCP over
-/// time, in Mbit/s. If the result contains a recorded capacity, returns only this capacity, which is the whole capacity
-/// of the first link.
+/// time, in Mbit/s. If the result contains the capacity of the first link in each second, returns only that capacity,
+/// without subtracting background traffic.
 fn capacities(found: &CaseResult) -> Vec<(String, Points)> {
     if !found.capacity.is_empty() {
         let points = found.capacity.iter().enumerate().map(|(second, bps)| (second as f64, bps / 1e6));

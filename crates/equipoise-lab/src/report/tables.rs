@@ -19,7 +19,8 @@ pub(super) fn over_runs(values: &[f64], scale: f64, decimals: usize) -> String {
     format!("{:.decimals$}{interval}", mean * scale)
 }
 
-/// Returns the headings of the columns for simulated and for live runs.
+/// Returns the headings of the columns for simulated and for live runs. With several runs, a heading contains
+/// `of_several` ("mean of") and the number of runs.
 pub(super) fn world_heads(worlds: &[InWorld<'_>], of_several: &str) -> Vec<String> {
     let head = |world: &InWorld<'_>| match world.runs.len() {
         1 => world.name.to_owned(),
@@ -135,8 +136,8 @@ pub(super) fn links(report: &Report) -> String {
 /// is counted.
 type CounterKey<'a> = (usize, &'a str, String);
 
-/// The index that the emulator's counters have instead of a flow's index, so that they are sorted after all
-/// flows.
+/// The index in the sort keys of the emulator's counters. It is higher than any flow's index, so these counters come
+/// last.
 const EMULATOR: usize = usize::MAX;
 
 /// Returns the table of counters: dropped datagrams by reason, decisions by reason, foreign datagrams at the emulator,

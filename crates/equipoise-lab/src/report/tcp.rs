@@ -79,20 +79,19 @@ fn layers(shown: &[Shown<'_>], (name, value): &Series<'_>, is_main: bool) -> Vec
     layers
 }
 
-/// Returns the results of link number `index` in all simulated runs, or in all live runs, that sampled the link.
+/// Returns the results of link number `index` in those runs of `world` that sampled the link.
 fn sampled<'a>(world: &InWorld<'a>, index: usize) -> impl Iterator<Item = &'a LinkResult> {
     let links = world.runs.iter().filter_map(move |run| run.links.get(index));
     links.filter(|link| !link.samples.is_empty())
 }
 
-/// Returns one chart for each link whose mean queue in at least one sample is one packet or more. The chart shows the
-/// link's queue over time.
+/// Returns one chart for each link, which shows the link's queue over time. A link has a chart only if at least one
+/// sample has a mean queue of one packet or more.
 pub(super) fn queues(report: &Report, worlds: &[InWorld<'_>]) -> Vec<Figure> {
     let links = worlds.first().and_then(|world| world.runs.first()).map(|run| run.links.as_slice()).unwrap_or_default();
     let figure = |(index, link): (usize, &LinkResult)| {
         let samples = worlds.iter().flat_map(|world| sampled(world, index)).flat_map(|link| &link.samples);
-        // A queue whose mean is below one packet in all samples has no chart, because its row in the table of links is
-        // enough.
+        // For other links, the row in the table of links is enough.
         if !samples.filter_map(|sample| sample.queue_packets).any(|packets| packets >= 1.0) {
             return None;
         }

@@ -18,7 +18,7 @@ pub struct FramesResult {
     pub deadline_s: f64,
     /// Delay from a frame's capture until all packets of the frame have arrived.
     pub delay: DelayResult,
-    /// Time from a frame's capture until one of its packets is sent. Each packet of each frame counts.
+    /// Time from the capture of a packet's frame until the packet is sent, over all packets.
     pub sender_wait: DelayResult,
     /// Number of freezes. A freeze is a time of at least 200 ms without a completed frame, while frames were captured.
     pub freezes: u64,

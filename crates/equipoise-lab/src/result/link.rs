@@ -48,7 +48,7 @@ pub struct LinkSample {
 }
 
 impl LinkResult {
-    /// Returns the results that follow from a link's counters.
+    /// Returns the results of a link from its counters, without samples.
     pub fn new(name: &str, stats: &LinkStats) -> Self {
         Self {
             name: name.to_owned(),

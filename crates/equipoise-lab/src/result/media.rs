@@ -5,8 +5,8 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct MediaResult {
     /// Bytes of media received after the warm-up, relative to the bytes of media that the bottlenecks could carry. A
-    /// bottleneck could carry its capacity without background traffic, or the sum of the media's maximum rates if that
-    /// is less. `null` if no link limits the media.
+    /// bottleneck could carry its capacity minus the planned background traffic, or the sum of the media's maximum
+    /// rates if that is less. `null` if no link limits the media.
     pub utilisation: Option<f64>,
     /// Queueing delays of media packets that arrived after the warm-up; `null` if none arrived.
     pub queueing: Option<QueueingResult>,
@@ -19,7 +19,7 @@ pub struct MediaResult {
     /// that have both kinds of flows.
     pub tcp_ratio: Option<f64>,
     /// IP bytes of feedback that the senders of media received, relative to the IP bytes of media that they sent, in
-    /// the whole run. `null` if they received nothing.
+    /// the whole run. `null` if no feedback arrived.
     pub feedback_share: Option<f64>,
     /// The results of each phase, in order of time. A phase is a time span between two planned changes.
     pub phases: Vec<PhaseResult>,
@@ -46,8 +46,8 @@ pub struct PhaseResult {
     pub start_s: f64,
     /// End of the phase, in seconds since the run's start.
     pub end_s: f64,
-    /// Capacity that all bottlenecks together leave to media and TCP, in bit/s. It is the sum of the links' mean rates
-    /// minus the planned rate of background traffic. `null` if no link limits the media.
+    /// Sum of the bottlenecks' mean capacities in the phase, minus the planned rate of background traffic, in bit/s.
+    /// `null` if no link limits the media.
     pub capacity_bps: Option<f64>,
     /// Bytes of media received in the phase, relative to what the media's bottlenecks could carry.
     pub utilisation: Option<f64>,
@@ -63,8 +63,8 @@ pub struct PhaseResult {
     pub tcp_ratio: Option<f64>,
     /// The bottleneck links of the routes of media. A link that is the bottleneck of several routes has one entry.
     pub bottlenecks: Vec<BottleneckResult>,
-    /// Fairness between media flows, with one entry for each window length; omitted for fewer than two flows. A window
-    /// length has no entry if media arrived in no whole window of this length.
+    /// Fairness between media flows, with one entry for each window length; omitted for fewer than two flows. There is
+    /// no entry for a window length if no media arrived in any whole window of that length.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub fairness: Vec<FairnessResult>,
     /// The flows that send media in the phase.
@@ -76,7 +76,7 @@ pub struct PhaseResult {
 pub struct BottleneckResult {
     /// The link's name.
     pub link: String,
-    /// Mean rate of the link in the phase minus the planned rate of background traffic, in bit/s.
+    /// Mean capacity of the link in the phase minus the planned rate of background traffic, in bit/s.
     pub capacity_bps: f64,
     /// Bytes of media received over this link, relative to the bytes of media that the link could carry. The link could
     /// carry `capacity_bps`, or the sum of the media's maximum rates if that is less.
@@ -105,8 +105,8 @@ pub struct PhaseFlowResult {
     pub name: String,
     /// Mean rate at the receiver in the phase, in bit/s of IP packets.
     pub received_bps: f64,
-    /// Mean sending rate in the last third of the phase, in bit/s of IP packets. `null` in phases shorter than 3 s,
-    /// like `convergence_s` and `rate_cv`.
+    /// The settled rate: the mean sending rate in the last third of the phase, in bit/s of IP packets. In phases
+    /// shorter than 3 s, `settled_bps`, `convergence_s` and `rate_cv` are `null`.
     pub settled_bps: Option<f64>,
     /// Time from the start of the phase until the sending rate is stable, in seconds. From that time on, all one-second
     /// means of the rate are within 20 % of the settled rate. `null` if the rate becomes stable only in the last third
@@ -114,7 +114,7 @@ pub struct PhaseFlowResult {
     pub convergence_s: Option<f64>,
     /// Coefficient of variation of the one-second means of the sending rate in the last third of the phase.
     pub rate_cv: Option<f64>,
-    /// How often the sending rate rose within 500 ms from at most half the settled rate to at least twice the settled
-    /// rate, or fell back within 500 ms.
+    /// How often the sending rate rose from at most half to at least twice the settled rate within 500 ms, or fell from
+    /// at least twice to at most half the settled rate within 500 ms.
     pub oscillations: u64,
 }

@@ -9,7 +9,8 @@ pub struct PairResult {
     pub adus: u64,
     /// Number of ADUs of which some part was lost.
     pub adus_missing: u64,
-    /// The probing and running periods of the pair in order of time, without the first probing period.
+    /// The probing periods (TCP) and running periods (RTP) of the pair in order of time, without the first probing
+    /// period.
     pub periods: Vec<PairPeriod>,
     /// Settings of the kernel's TCP on the sending host; omitted for simulated runs.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -21,8 +22,7 @@ pub struct PairResult {
 pub struct PairHost {
     /// Name of the kernel's congestion control.
     pub congestion_control: String,
-    /// How the congestion window is reduced at the beginning of a probing period, in words: "set to what the law says"
-    /// and so on.
+    /// What happens to the congestion window at the beginning of a probing period, in words.
     pub window: String,
     /// What happens to the congestion window while TCP is idle, in words.
     pub idle_window: String,
@@ -52,8 +52,8 @@ pub struct PairPeriod {
     pub transport: PairTransport,
     /// Number of the first ADU that was sent in this period.
     pub first_adu: u64,
-    /// For a period of RTP, its initial rate; for a period of TCP, the last rate of the RTP period before it. In bit/s
-    /// of IP packets.
+    /// Rate at the switch of transports, in bit/s of IP packets: the initial rate of an RTP period, or the last rate of
+    /// the RTP period before a TCP period.
     pub rate_bps: f64,
 }
 

@@ -2,8 +2,8 @@ use super::Run;
 
 impl Run {
     /// Removes the intervals and samples of flows, paths and links, the control laws' estimates (`beliefs`), and the
-    /// distributions, so that the results are much smaller. The periods of flow pairs remain, because the number of
-    /// running periods is computed from them.
+    /// distributions, so that the results are much smaller. The periods of flow pairs remain, because a metric counts
+    /// them.
     #[must_use]
     pub fn without_series(mut self) -> Self {
         for flow in &mut self.flows {

@@ -31,7 +31,7 @@ pub struct PhaseSummary {
     pub start_s: f64,
     /// Latest end of the phase in any of the runs, in seconds since the run's start.
     pub end_s: f64,
-    /// The mean over the runs of each metric, by the metric's key. Metrics without a value in any run are omitted.
+    /// The mean over the runs of each metric that has a value in at least one run, by the metric's key.
     pub metrics: BTreeMap<String, Mean>,
 }
 
@@ -40,8 +40,8 @@ pub struct PhaseSummary {
 pub struct FlowSummary {
     /// The flow's name.
     pub name: String,
-    /// The mean over the runs of each metric, by the metric's [key](crate::metrics::Metric::key) and in the unit that
-    /// the key names. Metrics without a value in any run are omitted.
+    /// The mean over the runs of each metric that has a value in at least one run, by the metric's
+    /// [key](crate::metrics::Metric::key). The mean is in the unit that the key names.
     pub metrics: BTreeMap<String, Mean>,
 }
 
@@ -70,7 +70,8 @@ impl Mean {
     }
 }
 
-/// Returns one summary of the simulated runs and one of the live runs, each only if there are several such runs.
+/// Returns a summary of the simulated runs and a summary of the live runs. Each summary needs at least two runs, and is
+/// omitted otherwise.
 pub(super) fn of(runs: &[Run]) -> Vec<WorldSummary> {
     let of_world = |world| {
         let runs: Vec<_> = runs.iter().filter(|run| run.world == world).collect();
@@ -121,8 +122,8 @@ fn means<T>(metrics: &[Metric<T>], results: &[&T]) -> BTreeMap<String, Mean> {
 mod tests {
     use super::*;
 
-    /// The values 1 and 3 have the standard deviation √2, so the interval is ±12.706 · √2 / √2. The number 12.706 is
-    /// Student's t with one degree of freedom.
+    /// The mean of the values 1 and 3 has a standard error of 1. Half the width of the interval is therefore equal to
+    /// Student's t with one degree of freedom, 12.706.
     #[test]
     fn a_mean_has_an_interval_from_two_runs_on() {
         let mean = Mean::of(&[1.0, 3.0]).expect("two runs");

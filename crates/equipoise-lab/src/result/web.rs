@@ -12,7 +12,7 @@ pub struct WebResult {
     /// Time from the opening of a fetch's connection until the fetch's last data arrived, for completed fetches that
     /// started after the warm-up.
     pub time: DelayResult,
-    /// Share of the time in which an on/off flow of the traffic was ON, as the mean over these flows. The time is
-    /// measured from the start of the traffic. `null` if the traffic had no duration.
+    /// Share of the time since the start of the traffic in which an on/off flow was ON, as the mean over the traffic's
+    /// flows. `null` if the traffic had no duration.
     pub on_share: Option<f64>,
 }

@@ -9,10 +9,12 @@ use super::excerpt::Place;
 use super::nearest::{UnknownField, similar};
 use super::overrides::{ALL, Override, keys};
 
-/// Returns the error in a text that `overrides` have changed, attributed to the override that causes the error. If no
-/// override causes it, returns the error in the `original` text. If the original text has no error, attributes the
-/// error to an override that names the wrong key in the same section. Without such an override, the error names the
-/// key in the changed text.
+/// Attributes an error in a text that `overrides` have changed. Returns the first of these errors that exists:
+///
+/// 1. the error of the override that sets the wrong value or key,
+/// 2. the error in the `original` text,
+/// 3. the error of an override that changes the same section and has the wrong key in its path,
+/// 4. an error that names the path of the wrong value in the changed text.
 pub(super) fn lay(
     error: ScenarioError,
     changed: &str,
@@ -47,8 +49,8 @@ pub(super) fn lay(
     }
 }
 
-/// Returns the end of a message about an unknown parameter, which suggests a similar parameter; empty if no parameter
-/// is similar, and for other problems.
+/// Returns text that suggests a similar parameter; empty unless the problem is an unknown parameter and another
+/// parameter is similar.
 fn similar_parameter(problem: &Problem) -> String {
     match problem {
         Problem::Controller(ConfigError::UnknownParameter { name, known, .. }) => similar(name, known.split(", ")),
@@ -80,8 +82,8 @@ struct Fault<'a> {
 }
 
 impl Fault<'_> {
-    /// Whether the error is in a value that an override sets, or points to a table around this value. If that table is
-    /// a section, or contains sections, the result is true only for an unknown key.
+    /// Whether the error is in the value that an override sets, or points to a table that contains this value. An error
+    /// that points to a section, or to a table of sections, counts only if the key is unknown.
     fn is_at(&self, change: &Override) -> bool {
         let keys = keys(change.path()).unwrap_or_default();
         let common = self.common(&keys);

@@ -102,9 +102,9 @@ impl<C, X> Table<C, X> {
         self.list(Listed::Entry(entry))
     }
 
-    /// Adds an entry with the name `name`. The function `make` builds an instance of the entry from a context. It also
-    /// contains the settings of the entry, because a scenario cannot set parameters of the entry. `make` is called for
-    /// each flow of each run and when a scenario is checked, so its result must not depend on the number of calls.
+    /// Adds an entry with the name `name`. The function `make` builds an instance of the entry from a context. The
+    /// settings of the entry are part of `make`, because a scenario cannot set them. `make` is called for each flow of
+    /// each run and when a scenario is checked, so its result must not depend on the number of calls.
     ///
     /// # Errors
     /// The same as the errors of [`add`](Self::add).

@@ -31,7 +31,7 @@ pub enum ContentKind {
 /// The source of a video's frames.
 #[derive(Clone, Debug)]
 pub enum Frames {
-    /// A trace. The seed determines from which position frames are taken, and their sizes are scaled to the mean rate.
+    /// Frames from a part of a trace that the seed selects. Their sizes are scaled to the mean rate.
     Trace(PathBuf),
     /// Frames that are generated from statistical moments and a seed. Their sizes are scaled to the mean rate.
     Synthetic(Box<Synthetic>),

@@ -164,8 +164,8 @@ pub enum OverrideProblem {
         value: String,
         /// What is wrong with the value, and which values would be valid.
         problem: Box<Problem>,
-        /// Text that suggests a similar parameter, if a parameter is unknown; empty if no parameter is similar, and for
-        /// other errors.
+        /// Text that suggests a similar parameter; empty unless the problem is an unknown parameter and another
+        /// parameter is similar.
         similar: String,
     },
     /// The override removes a key that is not in the file.
@@ -276,7 +276,7 @@ pub enum Problem {
     /// Only a TCP connection can have this key.
     #[error("only a TCP connection, a flow with `window` or `kernel`, has this")]
     OnlyWithWindow,
-    /// The name cannot be that of a congestion control of the kernel.
+    /// The name of the kernel's congestion control is empty or too long, or has invalid characters.
     #[error("a congestion control's name has 1 to {most} characters, such as \"cubic\"")]
     KernelName {
         /// The maximum number of characters in a name.

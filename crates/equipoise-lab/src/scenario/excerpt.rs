@@ -5,8 +5,8 @@
 const LINE: usize = 100;
 /// Maximum number of characters of a value that an error message quotes.
 const VALUE: usize = 80;
-/// Maximum number of characters of a message from the parser, which may itself quote the file. A list of all keys of a
-/// flow is shorter, so it is shown whole.
+/// Maximum number of characters of a message from the parser. Without this limit, a message that quotes the file could
+/// be very long. A message that lists all keys of a flow is shorter than the limit.
 const MESSAGE: usize = 600;
 const CUT: char = '…';
 

@@ -7,7 +7,7 @@ pub struct CoupledFlow {
     pub group: String,
     /// Weight of the session when the group's rate is divided.
     pub priority: f64,
-    /// How the group's rate follows from the rates that the controllers of its sessions calculate. All sessions of a
+    /// How the total rate of the group is calculated from the rates of its sessions' controllers. All sessions of a
     /// group have the same coupling.
     pub coupling: Coupling,
 }

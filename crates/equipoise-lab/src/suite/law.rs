@@ -136,7 +136,7 @@ pub(super) fn with_controller(
     Ok(scenario)
 }
 
-/// The rate of a controller with a fixed rate. RFC 8593, Sec. 5 has it as the example of a video's target rate `R_v`.
+/// The rate for controllers that send at a fixed rate. It is the example of a video's target rate in RFC 8593, Sec. 5.
 const FIXED_RATE: &str = "1 Mbit/s";
 
 /// Whether a controller sends at a fixed rate that the scenario must specify.
@@ -145,8 +145,8 @@ fn has_fixed_rate(catalogue: &Catalogue, controller: &str) -> bool {
     entry.is_some_and(|entry| entry.parameters().iter().any(|it| it.name == "rate" && it.default.is_none()))
 }
 
-/// Replaces the controllers of the sessions one after another. So each session keeps its own values of the parameters
-/// that the new controller also has.
+/// Replaces the controller of each session. A session keeps its values of those parameters that the new controller also
+/// has.
 fn exchanged(catalogue: &Catalogue, scenario: &Scenario, controller: &str) -> Result<Scenario, SwapError> {
     let mut found = scenario.clone();
     for flow in scenario.flows.iter().filter(|flow| controller_of(flow).is_some_and(|name| name != controller)) {

@@ -22,7 +22,7 @@ pub const RUNS: u32 = 1;
 /// packets in flight at the end.
 const AROUND: Span = Span::from_secs(3);
 
-/// Identifies the live run in progress, and the completed share of this run.
+/// The live run in progress, and its completed share.
 #[derive(Clone, Copy, Debug)]
 pub struct Step<'a> {
     /// The name of the case.
@@ -106,7 +106,7 @@ pub fn run_beside(
         result.not_run.extend(failed.map(|reason| prepared.not_run(reason, vec![World::Live])));
     }
     // The suite of simulated runs has already refused every variant in `refused`, for the same reason. So
-    // `result.not_run` has an entry for each of these variants, and only `World::Live` is added to it.
+    // `result.not_run` already has an entry for each of these variants. `World::Live` is added to these entries.
     let is_refused = |not_run: &NotRun| refused.iter().any(|refused| refused.is_of_same(not_run));
     result
         .not_run
@@ -206,8 +206,8 @@ mod tests {
         let controllers = ["ap", "nada"].map(str::to_owned);
         let plan = Plan { seed: 1, runs: 2, aqm: None, execution: None.into() };
         let found = length(&items, (&Catalogue::default(), &controllers), &plan).expect("they can be run");
-        // Two controllers run case 5.1 for 100 s, and one of them runs case 6.1 for 120 s. Each run takes 3 s in
-        // addition.
+        // There are two seeds. With each seed, both controllers run case 5.1 for 100 s, and one of them runs case 6.1
+        // for 120 s. Each run takes 3 s more.
         assert_eq!(found, Length { runs: 6, time: Span::from_secs(2 * (2 * 103 + 123)) });
     }
 

@@ -57,7 +57,7 @@ pub struct CaseResult {
     pub version: String,
     /// Seed of the first run.
     pub seed: u64,
-    /// Parameters of the first session's controller, in the form of a scenario file.
+    /// Parameters of the first session's controller, written as in a scenario file.
     pub parameters: BTreeMap<String, String>,
     /// Number of runs over which means are taken.
     pub runs: u32,
@@ -186,12 +186,14 @@ pub struct PhaseResult {
     pub start_s: f64,
     /// End of the phase, in seconds since the run's start.
     pub end_s: f64,
-    /// Capacity that all bottlenecks together leave to media and TCP, in bit/s; `null` if no link limits the media.
+    /// Capacity that background traffic leaves to media and TCP, in bit/s, summed over all bottlenecks; `null` if no
+    /// link limits the media.
     pub capacity_bps: Option<f64>,
     /// Metrics of the phase.
     #[serde(flatten)]
     pub metrics: Metrics,
-    /// The name of each bottleneck link of media, and the capacity that the link leaves to media and TCP, in bit/s.
+    /// The name of each bottleneck link of media, and the capacity that background traffic leaves there to media and
+    /// TCP, in bit/s.
     #[serde(skip)]
     pub bottlenecks: Vec<(String, f64)>,
 }
@@ -202,11 +204,9 @@ pub struct PhaseResult {
 pub struct Estimate {
     /// The mean over the runs that have the metric.
     pub mean: f64,
-    /// Lower end of the confidence interval; `null` if there is none, as for the mean of a metric that only one run
-    /// has.
+    /// Lower end of the confidence interval; `null` if there is none, for example if a mean is over only one run.
     pub lo: Option<f64>,
-    /// Upper end of the confidence interval; `null` if there is none, as for the mean of a metric that only one run
-    /// has.
+    /// Upper end of the confidence interval; `null` if there is none, for example if a mean is over only one run.
     pub hi: Option<f64>,
     /// Number of runs that have the metric. For example, a convergence time is averaged over the runs that converged.
     pub runs: u32,
@@ -236,7 +236,7 @@ impl Estimate {
     }
 }
 
-/// Rounds a number to six significant digits, because further digits are not significant.
+/// Rounds a number to six significant digits.
 fn rounded(number: f64) -> f64 {
     format!("{number:.5e}").parse().unwrap_or(number)
 }
@@ -453,7 +453,7 @@ impl PhaseResult {
 }
 
 impl SuiteResult {
-    /// Returns the result as JSON in one line, because it contains tens of thousands of numbers.
+    /// Returns the result as JSON in one line.
     pub fn to_json(&self) -> String {
         json_line(self)
     }
@@ -560,8 +560,8 @@ impl SuiteResult {
 mod tests {
     use super::*;
 
-    /// The values 1 and 3 have the standard deviation √2, so the interval is ±12.706 · √2 / √2. The number 12.706 is
-    /// the quantile of Student's t with one degree of freedom.
+    /// The values 1 and 3 have the standard deviation √2, so their mean has the standard error √2 / √2 = 1. The 97.5 %
+    /// quantile of Student's t with one degree of freedom is 12.706, so the interval is ±12.706.
     #[test]
     fn a_mean_has_an_interval_from_two_runs_on_and_counts_those_that_have_it() {
         let found = Estimate::of([Some(1.0), None, Some(3.0)].into_iter()).expect("two runs");

@@ -8,7 +8,7 @@ pub const NAME: &str = "rfc8867";
 
 /// Number of seeds for each variant in a full run.
 pub const RUNS: u32 = 10;
-/// Number of seeds for each variant in a quick run, in which each run has its full length.
+/// Number of seeds for each variant in a quick run. The simulated time is not shortened.
 pub const QUICK_RUNS: u32 = 3;
 
 /// A test case of RFC 8867.

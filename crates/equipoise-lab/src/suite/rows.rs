@@ -51,8 +51,8 @@ impl MetricRow<'_> {
         }
     }
 
-    /// Returns the kind of a flow. For a bar, returns `met` or `not met` in the row of the judged control law; `None`
-    /// in the rows of other laws, and if the bar was not judged. `None` for other scopes.
+    /// For a flow, returns its kind. For a bar in a row of the judged control law, returns `met` or `not met`. Returns
+    /// `None` for a bar that was not judged, for a bar in a row of another law, and for other scopes.
     pub fn kind(&self) -> Option<&'static str> {
         match self.scope {
             Scope::Flow(flow) => Some(flow.kind.name()),

@@ -23,7 +23,7 @@ pub struct FlowSeries {
 /// The values of a flow in one second; `None` for values that were not measured.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Second {
-    /// Rate that arrived in this second, in bit/s. It counts IP packets for media, and new data for TCP.
+    /// Rate in this second, in bit/s: for media, of the IP packets that arrived; for TCP, the goodput.
     pub rate_bps: Option<f64>,
     /// Mean queueing delay of the packets that arrived in this second, in seconds.
     pub queueing_s: Option<f64>,
@@ -45,7 +45,7 @@ pub(super) struct Watch {
 pub(super) struct Watched {
     bins: Vec<Bin>,
     live: LiveRecord,
-    /// Queueing delay of the packet that arrived last. If this packet is media, its event follows and takes the value.
+    /// Queueing delay of the packet that arrived last. If this is a media packet, `on_received` takes the value.
     waited: Option<Span>,
     pub(super) audio: Audio,
 }
@@ -205,7 +205,7 @@ impl Second {
 }
 
 /// Returns the capacity of the first link in each second of the run, in bit/s, if the capacity is a trace or has more
-/// than `MOST_STEPS` steps. Otherwise empty, because the phases contain the steps.
+/// than `MOST_STEPS` steps. Otherwise empty, because each step then starts a phase, which has its own capacity.
 pub(super) fn capacity(scenario: &Scenario) -> Vec<f64> {
     let recorded = scenario.links.first().map(|link| &link.forward.capacity).filter(|capacity| match capacity {
         Capacity::Trace(_) => true,

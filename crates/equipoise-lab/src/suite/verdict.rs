@@ -4,10 +4,10 @@ use super::{CaseResult, FlowKind, Row, SuiteResult};
 
 /// The control law that is judged.
 pub const JUDGED: &str = "equipoise";
-/// Smallest acceptable ratio of the judged law's rate to the rate of the fastest other law, and largest acceptable
-/// ratio of the judged law's frame delay to the frame delay of that other law. It is enough to meet one of the two
-/// limits.
+/// Smallest acceptable rate of the judged law, relative to the fastest other law. It is enough to meet this limit or
+/// `MOST_DELAY`.
 const LEAST_RATE: f64 = 0.9;
+/// Largest acceptable frame delay of the judged law, relative to the fastest other law.
 const MOST_DELAY: f64 = 0.5;
 
 /// The result of the control law [`JUDGED`] over a link, compared with the other law that has the highest mean rate.

@@ -27,7 +27,7 @@ pub enum AxisError {
         /// The key that appears twice.
         key: String,
     },
-    /// The column of the key would have the name of another column.
+    /// The column of the key would have the same name as another column.
     #[error("the column of `{key}` would have the name of another one; vary a key within it")]
     Column {
         /// The key whose column this is.

@@ -112,7 +112,8 @@ struct Range {
 const STREAMS: u64 = u64::from_be_bytes(*b"sweepdrw");
 
 impl Draw {
-    /// Returns the drawn value of a random point as an override. `place` is the index of this key among the drawn keys.
+    /// Returns the key's value at random point number `point`, as an override. `place` is the index of this key among
+    /// the drawn keys.
     pub(super) fn change(&self, seed: u64, place: u64, point: u64) -> Override {
         let bits = stream_seed(stream_seed(seed, STREAMS.wrapping_add(place)), point);
         // The upper 53 bits, because a double has a mantissa of 53 bits.

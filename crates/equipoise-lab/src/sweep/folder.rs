@@ -42,7 +42,7 @@ struct Manifest {
 pub struct Folder {
     path: PathBuf,
     plan: Plan,
-    /// The text of the manifest file as this version writes it.
+    /// The manifest as JSON. Its fingerprint identifies the sweep in each part.
     manifest: String,
 }
 
@@ -57,8 +57,8 @@ impl Folder {
         let file = path.join(MANIFEST);
         if !file.exists() {
             let written = write_whole(&file, manifest(plan).as_bytes());
-            // Another process, perhaps on another machine, may have written the manifest at the same time. Its content
-            // is checked below.
+            // Another process, perhaps on another machine, may have written the manifest at the same time. Therefore,
+            // the manifest is read back and checked below.
             written.or_else(|error| if file.exists() { Ok(()) } else { Err(error) })?;
         }
         let found = Self::open(path)?;

@@ -27,7 +27,7 @@ impl<W: Write + Send> Writer<W> {
     pub(super) fn new(out: W, columns: &[Column], (key, about): (&str, &str)) -> Result<Self, ParquetError> {
         let about = KeyValue::new(key.to_owned(), about.to_owned());
         let properties = WriterProperties::builder()
-            // The content of a file must not depend on when, on which machine or by how many processes it was written.
+            // The metadata must not depend on the time, the machine or the number of processes.
             .set_created_by(format!("equipoise {}", crate::VERSION))
             .set_key_value_metadata(Some(vec![about]))
             .set_compression(Compression::SNAPPY)
@@ -96,8 +96,7 @@ pub(super) struct Reader {
 }
 
 impl Reader {
-    /// Opens a file and reads its footer. It fails if the file was not written completely, because the footer is at the
-    /// end.
+    /// Opens a file and reads its footer. Fails if the file is incomplete, because the footer is at the end.
     pub(super) fn new(file: File) -> Result<Self, ParquetError> {
         Ok(Self { file: SerializedFileReader::new(file)? })
     }

@@ -21,8 +21,8 @@ pub struct Design {
     pub scenarios: Vec<NamedText>,
     /// Overrides for all scenarios, each `KEY=VALUE`. They are applied before the varied and drawn values.
     pub set: Vec<String>,
-    /// Keys and the values that each key takes, each `KEY=V1,V2,…`. Each combination of a scenario, one value of every
-    /// key, and a random point is a point of the sweep.
+    /// Varied keys with their values, each `KEY=V1,V2,…`. A point of the sweep is a combination of a scenario, one
+    /// value of each varied key, and a random point.
     pub vary: Vec<String>,
     /// Keys whose values are drawn, each `KEY=DISTRIBUTION(A, B)`.
     pub draw: Vec<String>,
@@ -35,7 +35,7 @@ pub struct Design {
     pub runs: u32,
 }
 
-/// The text of a scenario, and a name that the table shows if several scenarios have the same `name` key.
+/// The text and the file name of a scenario. If several scenarios have the same `name`, the table shows the file name.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct NamedText {
@@ -77,8 +77,8 @@ pub struct PlannedRun {
     pub changes: Vec<Override>,
 }
 
-/// Maximum number of runs. No practical sweep has more runs, and programs that read numbers as doubles represent all
-/// run numbers exactly.
+/// Maximum number of runs. No practical sweep has more runs, and a double represents each run number up to this maximum
+/// exactly.
 const MOST_RUNS: u64 = 1 << 40;
 /// Approximate number of parts of a sweep. With this number, an interruption loses only a small share of the runs, and
 /// any file system can store the files. A sweep with fewer runs has one part per run. If the parts would be larger than
@@ -197,7 +197,7 @@ impl Plan {
     /// Returns the scenario of a run, ready to run.
     ///
     /// # Errors
-    /// [`SweepError::Point`] if the values of the run are not valid together or in the scenario.
+    /// [`SweepError::Point`] if the scenario is invalid with the values of the run.
     pub fn scenario(&self, run: &PlannedRun) -> Result<Scenario, SweepError> {
         self.parse(run.scenario, &run.changes)
     }
@@ -218,8 +218,8 @@ impl Plan {
     /// number of threads or all cores.
     ///
     /// # Errors
-    /// [`SweepError::Point`] for a point that cannot be run, which need not be the first one. [`SweepError::Run`] if
-    /// the threads cannot be started.
+    /// [`SweepError::Point`] for a point that cannot be run, not necessarily the first one. [`SweepError::Run`] if the
+    /// threads cannot be started.
     pub fn check(&self, runs: &[Range<u64>], threads: Option<usize>) -> Result<(), SweepError> {
         let per_point = self.runs_per_point();
         let points = |runs: &Range<u64>| runs.start / per_point..runs.end.div_ceil(per_point);

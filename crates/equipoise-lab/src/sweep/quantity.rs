@@ -1,4 +1,4 @@
-//! Values of keys as numbers with units. They are used for the names of columns and for drawn values.
+//! Values of keys as numbers with units. The unit determines the end of the column's name.
 
 use equipoise::units::{Rate, Share, Size, Span};
 use toml::Value;

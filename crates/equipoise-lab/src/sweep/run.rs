@@ -19,7 +19,7 @@ use crate::sim::{Execution, SimError, Stop};
 pub struct Progress {
     /// Number of runs that the current call of [`Folder::run`](super::Folder::run) or [`Plan::simulate`] has completed.
     pub done: u64,
-    /// Number of all runs that this call has to complete.
+    /// Number of runs that the current call must complete in total.
     pub planned: u64,
 }
 
@@ -42,7 +42,7 @@ impl Shard {
 
     /// Returns the numbers of the shard's parts in a sweep with `all` parts.
     pub(super) fn parts(self, all: u64) -> impl Iterator<Item = u64> {
-        // If `of` exceeds the address space, the shard has only one part.
+        // If `of` does not fit into `usize`, the shard has at most one part.
         (self.number..all).step_by(usize::try_from(self.of).unwrap_or(usize::MAX))
     }
 }
@@ -94,8 +94,8 @@ impl<'a> Work<'a> {
         parts.find(|(_, runs)| !runs.is_empty()).map(|(place, runs)| (place, runs.start))
     }
 
-    /// Takes the next run to start. Runs are started in order, so the number of parts in progress is at most the number
-    /// of threads plus one.
+    /// Takes the next run to start. Runs are started in order, so few parts are in progress at a time: at most one per
+    /// thread, and the part of the next run.
     fn take(&mut self) -> Option<(usize, u64)> {
         if self.failed.is_some() {
             return None;

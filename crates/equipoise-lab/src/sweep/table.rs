@@ -185,8 +185,8 @@ impl Table {
         self.rows
     }
 
-    /// Returns the numbers of the column with this name, which can be a column of counts. `None` in a row means that
-    /// the value was not measured. Returns `None` for a column of strings or an unknown name.
+    /// Returns the cells of a column of numbers or counts; `None` for a column of strings or an unknown name. A cell is
+    /// `None` if the value was not measured.
     pub fn numbers(&self, name: &str) -> Option<Vec<Option<f64>>> {
         match self.find(name)? {
             Cells::Counts(counts) => Some(counts.iter().map(|count| Some(*count as f64)).collect()),

@@ -46,7 +46,7 @@ fn the_number_of_a_run_says_its_point_and_its_seed() {
     let rates: Vec<_> = all.iter().step_by(8).map(|run| run.changes[0].to_string()).collect();
     let expected = ["12 Mbit/s", "15M", "20 Mbit/s"].map(|rate| format!("link.bottleneck.rate={rate}"));
     assert_eq!(rates, expected);
-    // The random points have the same drawn values for every varied rate.
+    // Every rate is combined with the same two random values.
     assert_eq!(all[0].changes[1], all[8].changes[1]);
     assert_ne!(all[0].changes[1], all[4].changes[1]);
 }
@@ -194,8 +194,7 @@ fn a_design_that_cannot_be_run_is_refused_with_what_would_be_right() {
     assert!(refused(|design| design.vary = many.to_vec()).contains("more than"));
 }
 
-/// Each of these values is valid together with the first value of the other key, but the two second values are not
-/// valid together.
+/// A target of 8.2 ms and a delay of 30 ms are valid values, but not together.
 #[test]
 fn values_that_do_not_fit_each_other_are_refused_before_a_run() {
     let mut design = design();

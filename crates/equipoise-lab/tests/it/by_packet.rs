@@ -62,8 +62,8 @@ fn shares(keys: [&str; 2]) -> [f64; 2] {
     [0, 1].map(|flow: usize| run.flows[flow].delivered_rate_bps.expect("media came") / 1e6)
 }
 
-/// If it fails, a flow that starts later keeps a lower rate when the delay target is at its minimum, or the flows
-/// converge to shares that ignore their priorities.
+/// If it fails, a flow that starts later does not reach its share, the shares ignore the priorities, or the flows leave
+/// capacity unused.
 #[test]
 fn flows_of_our_own_law_have_rates_in_the_ratio_of_their_priorities() {
     for (keys, wanted) in [(["", ""], 1.0), ([", priority = 2", ""], 2.0), (["", ", priority = 2"], 0.5)] {

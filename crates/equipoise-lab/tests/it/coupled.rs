@@ -98,8 +98,8 @@ fn by_priority(second: bool) -> [f64; 3] {
     if second { [0.25, 0.25, 0.5] } else { [1.0 / 3.0, 0.0, 2.0 / 3.0] }
 }
 
-/// Returns three times in seconds until the shares are as wanted: after the start, after one flow has joined, and after
-/// one flow has paused.
+/// Returns how long the flows take to reach the shares of `by_priority`, in seconds: after the start, after the second
+/// flow has joined, and after the second flow has paused.
 fn settled_s(seen: &Arrivals) -> [f64; 3] {
     [
         seen.settled_s(0, 20, by_priority(false)),
@@ -108,8 +108,8 @@ fn settled_s(seen: &Arrivals) -> [f64; 3] {
     ]
 }
 
-/// If it fails, a screen that is sent together with two cameras gets only the rate that competition leaves, or coupling
-/// increases the delay.
+/// If it fails, coupled flows do not share the rate by their priorities within seconds, or coupling does not reduce the
+/// queueing delay.
 #[test]
 fn coupled_flows_share_by_priority_within_seconds_and_with_less_queue_than_each_on_its_own() {
     for (law, coupling) in [("equipoise", "conservative"), ("nada", "active"), ("gcc", "active")] {

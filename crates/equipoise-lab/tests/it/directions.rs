@@ -1,5 +1,5 @@
-//! Tests of flows in opposite directions. Each kind of flow runs in either direction, and data shares one queue with
-//! the feedback and acknowledgements of the opposite direction's data.
+//! Tests of flows in opposite directions. Each kind of flow runs in either direction. Feedback and acknowledgements
+//! wait in the same queue as the data that is sent in their direction.
 
 use equipoise::units::Span;
 use equipoise_lab::Event;
@@ -86,7 +86,7 @@ fn a_connection_that_goes_back_delays_the_reports_of_media_and_not_the_media() {
     let queue = back.mean_queue_packets.expect("a queue");
     assert!(queue > 15.0 && forward.mean_queue_packets < Some(1.0), "{:?}", run.links);
     // The idle round-trip time is twice the propagation delay plus the transmission of two packets. With TCP, a report
-    // also waits behind about the mean number of queued packets, for 2 ms each.
+    // also waits for the queued packets. Their mean number is `queue`, and each takes 2 ms.
     assert!((40.0..46.0).contains(&idle_ms), "{idle_ms} ms");
     let waits_ms = busy_ms - idle_ms;
     assert!((0.6 * queue * 2.0..1.4 * queue * 2.0).contains(&waits_ms), "{waits_ms} ms behind {queue} packets");

@@ -155,8 +155,8 @@ fn a_route_change_moves_the_delay_and_steps_are_told() {
     assert!((delay - 20.0).abs() < 0.02, "half of the run each: {delay}");
 }
 
-/// If it fails, a step of the loss has no effect in one direction or on a link with the key `loss_burst`, or the output
-/// of `check` does not contain the step.
+/// If it fails, a step that changes `loss` has no effect in one direction or on a link with the key `loss_burst`, or
+/// the output of `check` does not contain the step.
 #[test]
 fn loss_comes_and_goes_in_steps() {
     let steps = "steps = [{ at = \"5 s\", loss = \"2%\" }, { at = \"15 s\", loss = \"0%\", delay = \"20 ms\" }]";
@@ -167,7 +167,8 @@ fn loss_comes_and_goes_in_steps() {
         assert_eq!(scenario.links[0].forward, scenario.links[0].back);
         let told = scenario.explain();
         assert!(told.contains("    2 % lost from 5 s on\n    0 % lost from 15 s on\n"), "{told}");
-        // The loss of 2 % applies to 10 000 of the 20 000 packets, and the bounds are five standard errors.
+        // The loss of 2 % applies to 10 000 packets, so about 200 packets are lost. The bounds are five standard
+        // deviations from this number.
         let (link, _) = link_and_delay(&text);
         assert!((130..=270).contains(&link.packets_lost), "{before}: {link:?}");
     }
@@ -317,8 +318,8 @@ fn marks_come_from_the_queue_to_the_controller() {
         // There is one report per second, and each one covers 187.5 packets.
         let told = shares.iter().map(|share| share * 187.5).sum::<f64>();
         let marked = link.packets_marked as f64;
-        // There are no reports for the last seconds. The queue may drop other requests for reports, because requests
-        // are not ECN-capable.
+        // The last marks are not reported before the run ends. Other reports may be missing because the queue drops
+        // requests for reports, which are not ECN-capable.
         assert!(shares.len() >= 15 && (0.7..1.02).contains(&(told / marked)), "{told} of {marked}: {shares:?}");
     }
     let refused = refusal(&over("rate = \"1 Mbit/s\"\ndelay = \"1 ms\"").replace("source", "ecn = \"ect0\"\nsource"));

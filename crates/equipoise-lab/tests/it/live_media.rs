@@ -56,12 +56,11 @@ fn refused(overrides: &[Override]) -> String {
     Scenario::parse_with(CALL, overrides).expect_err("it is wrong").to_string()
 }
 
-/// Of the rate of 1 Mbit/s, audio with headers of 56 bytes takes 42.4 kbit/s. The last packet of a frame is half full
-/// on average, so the sender subtracts half a header for each of the 25 frames per second, which is 5.6 kbit/s. The
-/// rest is 4493 bytes of payload per video frame, in five packets with up to 944 bytes of payload each. The first
-/// packet is sent immediately. Each further packet is sent 5.33 ms after the previous one, which is the time of 1000
-/// bytes at the pacing rate of 1.5 Mbit/s. Audio packets are sent in between. The transmission of the last packet takes
-/// less than 4 ms at 2 Mbit/s, and its propagation takes 20 ms.
+/// Without audio (42.4 kbit/s) and packet headers (56 bytes each), the rate of 1 Mbit/s leaves 4493 bytes of payload
+/// for each video frame. A frame has five packets, each with at most 944 bytes of payload. The first packet is sent
+/// immediately. Each further packet is sent 5.33 ms after the previous one, which is the time of 1000 bytes at the
+/// pacing rate of 1.5 Mbit/s. The transmission of the last packet takes less than 4 ms at 2 Mbit/s, and its propagation
+/// takes 20 ms.
 #[test]
 fn a_frame_takes_its_packets_own_time_and_the_way() {
     let flow = run(&call(&[]));

@@ -1,5 +1,5 @@
 //! Integration tests from the scenario to the results: invalid input, metrics computed by hand, determinism, and
-//! simulated in comparison with live runs.
+//! comparisons of simulated and live runs.
 
 mod beside_tcp;
 mod both_ways;

@@ -29,8 +29,9 @@ fn the_paths_add_up_to_the_flow_and_nothing_leaves_on_one_that_is_taken_away() {
         assert_eq!(flow.packets_sent, wide.packets_sent + narrow.packets_sent);
         assert_eq!(flow.packets_received, wide.packets_received + narrow.packets_received);
         assert_eq!(flow.reports_missing, wide.reports_missing + narrow.reports_missing);
-        // Both paths together carry 375 packets per second, except for some time after the silence of the wide path.
-        // The silence overloads the narrow path, so the session's circuit breaker reduces the rate.
+        // Both paths together carry 375 packets/s, except for some time after 140 s. From 140 s to 150 s, the wide path
+        // delivers nothing. All packets then overload the narrow path, so the session's circuit breaker reduces the
+        // rate.
         let together = |from: u32, to: u32| {
             let (from, to) = (f64::from(from), f64::from(to));
             (sent(wide, from, to) + sent(narrow, from, to)) as f64 / (375.0 * (to - from))

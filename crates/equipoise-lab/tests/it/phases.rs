@@ -68,13 +68,13 @@ fn known_shares_have_their_index_of_fairness() {
 fn a_queue_that_grows_and_shrinks_is_seen_in_the_waits_of_phases() {
     let run = run(&two(["1 Mbit/s", "5 Mbit/s"], "rate = \"4 Mbit/s\""));
     let [full, after] = media(&run).phases.as_slice() else { panic!("two phases") };
-    // A packet that arrives at time t has waited for t / 3. Over the phase, the delay goes from 0 to 10 / 3 s, so its
-    // mean is half of 10 / 3 s.
+    // The packet that arrives at 10 s was sent at about 6.67 s, and has waited for 10 / 3 s. The delay grows linearly
+    // up to this value, so its mean is 10 / 6 s.
     near(full.queueing.expect("simulated").mean_s, 10.0 / 6.0, 0.05);
     near(full.queueing.expect("simulated").p95_s, 0.95 * 10.0 / 3.0, 0.1);
     near(full.utilisation, 1.0, 0.01);
-    // The queue contains 20 Mbit at 10 s, and a sixth of this belongs to the flow that continues, which sends 10 Mbit
-    // more.
+    // At 10 s, the queue contains 20 Mbit. One sixth of it belongs to the flow that continues, and this flow sends
+    // 10 Mbit more. So 13.3 Mbit arrive in 10 s. The usable capacity is the maximum rate of this flow, 1 Mbit/s.
     near(after.utilisation, 4.0 / 3.0, 0.01);
     let flow = run.flows[0].queueing.expect("simulated");
     assert!(flow.mean_s < flow.p95_s && flow.p95_s <= flow.p99_s, "{flow:?}");
@@ -144,8 +144,8 @@ fn without_arrivals_the_waits_are_unknown() {
     assert_eq!(recorder.finish(Span::from_secs(15), &[])[0].queueing, None);
 }
 
-/// RFC 8867, Sec. 5.1, with a pause of the media. There are five changes, and summaries of several runs with confidence
-/// intervals.
+/// RFC 8867, Sec. 5.1, with a pause of the media. If the test fails, a run does not have its six phases, a summary has
+/// no confidence interval, or the results depend on the number of threads.
 #[test]
 fn a_call_has_its_phases_in_every_run_and_the_same_bytes_for_any_number_of_threads() {
     let scenario = scenario(CALL);

@@ -34,8 +34,9 @@ fn goodput(flow: &FlowResult) -> f64 {
 }
 
 /// Checks both readings of RFC 8868, Sec. 5.1: a burst of a flow is one connection, or 30 connections that start
-/// together. With one connection, the load is 10 · 40 kB · 8 / (10 s + time of a burst). With 30, the load is about 30
-/// times as high, and a burst takes as long as its longest fetch. A flow is ON for the share `burst / (burst + 10 s)`.
+/// together. A connection fetches 40 kB on average. A burst takes about 0.3 s, and then the flow is idle for 10 s on
+/// average. Therefore ten flows have a load of 0.31 Mbit/s with one connection per burst, and about 30 times this load
+/// with 30 connections.
 #[test]
 fn ten_flows_offer_the_load_of_both_readings_on_a_path_that_is_wide_enough() {
     for (connections, duration, load, on) in
@@ -45,9 +46,9 @@ fn ten_flows_offer_the_load_of_both_readings_on_a_path_that_is_wide_enough() {
         let (flow, found) = (&run.flows[0], web(&run.flows[0]));
         assert!(load.contains(&goodput(flow)), "{connections}: {} Mbit/s", goodput(flow));
         assert!(on.contains(&found.on_share.expect("it lasted")), "{connections}: {found:?}");
-        // The first 10 segments cause five acknowledgements. Each of these lets three further segments leave, because
-        // it acknowledges two segments and opens the window by one. Therefore a fetch of up to 25 segments takes two
-        // and a half round trips, including the handshake. A fetch of up to 35 segments takes one more round trip.
+        // The initial window is 10 segments. They cause five acknowledgements, and each acknowledgement lets three more
+        // segments leave. Therefore a fetch of up to 25 segments takes 2.5 round trips of 100 ms, including the
+        // handshake. A fetch of up to 35 segments takes 3.5 round trips.
         let (p50, p95) = (found.time.p50_s.expect("times"), found.time.p95_s.expect("times"));
         assert!((0.34..0.36).contains(&p50) && (p50..0.36).contains(&p95), "{found:?}");
         let (short, of_25) = ((0.35 - found.time.mean_s.expect("times")) / 0.1, (25.0 * 1460.0 - 30e3) / 20e3);

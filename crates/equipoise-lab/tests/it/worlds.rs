@@ -40,9 +40,9 @@ fn the_demos_delay_settles_under_the_robust_law_and_runs_away_under_the_printed(
     assert!(held <= 2, "{held} of 20 held under the printed law");
 }
 
-/// The statistics of a report cover only packets sent later than two one-way delays after the interval's start (Waki
-/// 2013, Eq. 13). If the delay exceeds half of the report interval, there are no such packets. If the test fails, the
-/// session does not reduce its rate in this case, or does not recover when the path is free again.
+/// A report ignores packets that were sent less than two one-way delays after the start of the report interval (Waki
+/// 2013, Eq. 13). If the delay exceeds half of the interval, no packets are left for statistics. If the test fails, a
+/// session without statistics does not reduce its rate, or does not recover when the path is free again.
 #[test]
 fn an_overload_that_outgrows_the_interval_is_backed_off_from() {
     let overload = DEMO.replacen(

@@ -121,8 +121,8 @@ impl Bridge {
     /// Forwards Ethernet frames between two interfaces, such as ends of veth pairs. The interfaces should have no IP
     /// addresses. Needs the capability `CAP_NET_RAW`.
     ///
-    /// Frames without an IP packet, and neighbour discovery, are only delayed and use no capacity of the path. If the
-    /// sender left segmentation or checksums to hardware offload, the bridge performs them in software.
+    /// Frames without an IP packet, and neighbour discovery, get the path's delay, but use no capacity. If the sender
+    /// left segmentation or checksums to hardware offload, the bridge performs them in software.
     ///
     /// # Errors
     /// [`NetError::Path`] if a path configuration is invalid; [`NetError::NoInterface`], [`NetError::SameInterface`],

@@ -6,8 +6,8 @@ use crate::lateness::LatenessMeter;
 use crate::watchdog::StallLog;
 use crate::{Lateness, Time};
 
-/// Length of a measurement window. Packets of a window in which the machine stalled are not counted as quiet. Our
-/// choice: long compared with a stall, short compared with a run.
+/// Length of a measurement window. Packets of a window in which the machine stalled count only in [`Punctuality::all`].
+/// Our choice: long compared with a stall, short compared with a run.
 const WINDOW: Span = Span::from_millis(100);
 
 /// The packets that a stall delayed leave within this time after the stall. Our choice: the bridge can send several

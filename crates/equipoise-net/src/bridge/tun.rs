@@ -56,8 +56,8 @@ impl TunPorts {
         Ok(Self { devices, buffer: vec![0; MAX_PACKET], unsent: 0 })
     }
 
-    /// Reads the packets that the host routed into the device with index `side`. TUN packets have no timestamps, so
-    /// they count as arrived at `horizon`.
+    /// Reads the packets that the host routed into the device with index `side`. They count as arrived at `horizon`,
+    /// because TUN devices provide no timestamps.
     fn take_in_at(&mut self, side: usize, horizon: Time, medium: &mut impl Medium) -> Result<(), NetError> {
         for _ in 0..BATCH {
             let Some(len) = self.devices[side].recv(&mut self.buffer)? else { break };

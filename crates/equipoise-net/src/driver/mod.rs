@@ -18,14 +18,14 @@ const SPIN_AT_MOST: Span = Span::from_micros(100);
 const SPIN_SHARE: i64 = 32;
 
 /// If the gap between media packets is shorter than this, several packets are sent at one wake-up. Our choice: half of
-/// the lateness for which the pacer compensates ([`Pacer::TOLERANCE`]), so that the other half remains for late
-/// wake-ups. At 300 Mbit/s, six packets of 1200 bytes are sent together.
+/// [`Pacer::TOLERANCE`], the lateness for which the pacer compensates. The other half is for late wake-ups. Six packets
+/// of 1200 bytes are sent together at 300 Mbit/s.
 ///
 /// [`Pacer::TOLERANCE`]: equipoise::pace::Pacer::TOLERANCE
 const TOGETHER: Span = Span::from_micros(200);
 
-/// Maximum time between two reads of the sockets if no `poll` has reported them as readable. Our choice: the kernel
-/// stamps arrivals, so a late read changes no measurement, and reports are not needed sooner.
+/// If the sockets were not checked for longer than this, they are read. Our choice: a late read changes no measurement,
+/// because the kernel stamps arrivals, and a report may be handled 1 ms late.
 const UNREAD_AT_MOST: Span = Span::from_millis(1);
 
 /// Maximum number of datagrams that are read in a row before timers are served.
@@ -98,8 +98,8 @@ pub struct Finished<E, O> {
 /// Counters of an endpoint's host.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct HostStats {
-    /// Number of datagrams that did not reach the endpoint, for example because they came from another address than the
-    /// peer's or were forged.
+    /// Number of datagrams that did not reach the endpoint, for example because they were forged or not from the peer's
+    /// address.
     pub foreign: u64,
     /// The counters of the host's sockets.
     pub socket: SocketStats,
@@ -189,7 +189,8 @@ where
     Ok(Running { worker: Worker::spawn(name, move |stop| driver.run(stop))? })
 }
 
-/// The loop on an endpoint's thread, which passes datagrams, payload and timers between a transport and the endpoint.
+/// The loop on an endpoint's thread. Passes datagrams, payload and timers to the endpoint, and sends the endpoint's
+/// datagrams.
 struct Driver<E, O, T> {
     endpoint: E,
     observer: O,
@@ -282,7 +283,8 @@ impl<E: Endpoint, O: Observer, T: Transport> Driver<E, O, T> {
                     Message::None | Message::Closed => break,
                 }
             }
-            // The payload of a stream may be divided into parts. An RTP packet always fits as a whole.
+            // The payload of a stream may be divided. An RTP packet is never divided, because the endpoint always has
+            // space for it.
             let room = self.endpoint.room().min(self.payload.len());
             if room == 0 {
                 break;
@@ -372,8 +374,9 @@ impl<E: Endpoint, O: Observer, T: Transport> Driver<E, O, T> {
                 }
                 Output::Event { path, event } => {
                     self.ended |= matches!(event, Event::Ended { .. });
-                    // In a session over one path, events have no path. In a session over several paths, events without
-                    // a path concern the whole session, and the transport ignores them.
+                    // Events of a session over one path have no path; the transport gets path 0 for them. Events of a
+                    // multipath session have no path if they concern the whole session; the transport ignores such
+                    // events.
                     self.transport.on_event(now, path.unwrap_or_default(), &event);
                     match path {
                         Some(path) => self.observer.on_path_event(now, path, &event),

@@ -3,8 +3,8 @@
 //! A [`DtlsSrtp`] is one association with one peer. It has no socket and no clock: the caller passes received datagrams
 //! and the time, and sends the datagrams that the association returns. The peer must be known beforehand, from a
 //! configuration or an SDP ([`PeerConfig`]): its address, and the fingerprint of its certificate. The association
-//! supports DTLS 1.2 and 1.3, with SRTP and SRTCP on one port (RFC 5761). An [`OpenDtlsSrtp`] is an association over a
-//! socket, which runs one endpoint of a session on a separate thread.
+//! supports DTLS 1.2 and 1.3, with SRTP and SRTCP on one port (RFC 5761). An [`OpenDtlsSrtp`] is an association with a
+//! socket. It runs one endpoint of a session on a separate thread.
 //!
 //! Plain DTLS has no shared key that authenticates the first messages. Therefore, an attacker who can send from the
 //! peer's address can force a handshake to start again, but cannot impersonate the peer. Between two hosts that use

@@ -9,8 +9,8 @@ use crate::{NetError, Observer, Running, Socket};
 /// An open DTLS-SRTP association over a socket, for one endpoint of a session.
 ///
 /// Both directions are protected, so the endpoint may send, receive, or do both
-/// ([`Duplex`](equipoise_session::rtp::Duplex)). The endpoint's stream must be configured with the overhead of the
-/// [`profile`](Self::profile) ([`overhead`](Profile::overhead)), plus 20 bytes for IPv6.
+/// ([`Duplex`](equipoise_session::rtp::Duplex)). In the configuration of the endpoint's stream, set the overhead to
+/// [`Profile::overhead`] of the [`profile`](Self::profile), plus 20 bytes if IPv6 is used.
 pub struct OpenDtlsSrtp {
     transport: Secured,
     profile: Profile,

@@ -55,7 +55,7 @@ pub enum PeerError {
     /// The description has no usable address: it has none, a host name, or an unspecified or multicast address.
     #[error("the description's address is {found:?}; use the address at which the peer receives, as found by ICE")]
     Address {
-        /// The text in the place of the address; empty if there is none.
+        /// The address in the description; empty if there is none.
         found: String,
     },
     /// The description's `a=setup` attribute has a value that cannot be used.
@@ -111,7 +111,8 @@ impl PeerConfig {
     }
 }
 
-/// All values of an attribute of a media description; if it has none, the values of the session (RFC 8866, Sec. 5).
+/// All values of an attribute of a media description. If the media description lacks the attribute, the values of the
+/// whole session are returned (RFC 8866, Sec. 5).
 fn values<'a>(session: &'a Session, media: &'a Media, name: &'a str) -> Vec<&'a str> {
     let own: Vec<_> = media.get_attribute_values(name).flatten().collect();
     if own.is_empty() { session.get_attribute_values(name).flatten().collect() } else { own }

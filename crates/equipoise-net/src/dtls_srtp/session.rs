@@ -117,12 +117,12 @@ pub enum Arrival {
 }
 
 /// `MOST_ASKED`: maximum number of handshakes whose peer has not returned the cookie. `MOST_PROVED`: maximum number of
-/// handshakes whose peer has returned it. Our choice: a handshake needs 8 kB of memory, so all handshakes together need
-/// at most 320 kB.
+/// handshakes whose peer has returned the cookie. Our choice: a handshake needs 8 kB of memory, so all handshakes
+/// together need at most 320 kB.
 const MOST_ASKED: usize = 32;
 const MOST_PROVED: usize = 8;
-/// `PAUSE`: time from a failed handshake to the next attempt. `GIVE_UP`: time from the start after which the active
-/// endpoint makes no new attempt.
+/// `PAUSE`: time from a failed handshake to the next attempt. `GIVE_UP`: the active endpoint makes no new attempt when
+/// the association is older than this.
 const PAUSE: Span = Span::from_millis(500);
 const GIVE_UP: Span = Span::from_secs(30);
 /// How long packets under the previous keys are accepted after new keys are agreed on.
@@ -214,7 +214,7 @@ impl DtlsSrtp {
     /// Encrypts an RTP or RTCP packet and writes the result to `wire`.
     ///
     /// # Errors
-    /// [`ProtectError`]; in this case, nothing may be sent.
+    /// [`ProtectError`] if the packet cannot be protected. Such a packet must not be sent.
     pub fn protect(&mut self, packet: &[u8], wire: &mut Vec<u8>) -> Result<(), ProtectError> {
         wire.clear();
         self.live.as_mut().ok_or(ProtectError::NotOpen)?.srtp.protect(packet, wire)
@@ -331,7 +331,8 @@ impl DtlsSrtp {
         }
     }
 
-    /// Sends the datagrams of the handshake number `at`, and handles its end and the return of its cookie.
+    /// Sends the datagrams of the handshake with index `at`. Then checks whether the peer returned the cookie, and
+    /// whether the handshake ended.
     fn drive(&mut self, now: Time, at: usize) {
         let Some(half) = self.half.get_mut(at) else { return };
         let (asked, to) = (half.association.awaits_cookie(), self.config.answer_to(half.from));

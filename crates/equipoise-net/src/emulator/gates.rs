@@ -51,7 +51,7 @@ impl Ports for Gates {
                 } else {
                     self.foreign += 1;
                 }
-                // The datagrams behind this one stay in the socket's receive buffer.
+                // Later datagrams stay in the socket's receive buffer until the next call.
                 if received.at > horizon {
                     break;
                 }

@@ -18,7 +18,8 @@ pub struct LoadProbe {
     origin: Time,
     /// For each link, the bytes that have arrived at it since the emulator's start.
     offered: Arc<[AtomicU64]>,
-    /// The links that are measured, each with the bytes that had arrived by the last call.
+    /// The measured links. For each link: its number, and the value of its counter in `offered` at the last call of
+    /// [`load`](Self::load).
     seen: Vec<(usize, u64)>,
     since: Time,
 }
@@ -36,7 +37,7 @@ impl LoadProbe {
         self.offered.clone()
     }
 
-    /// A probe of some of the links, which has the same origin and counters.
+    /// A probe of only the links with the numbers `links`.
     pub(super) fn along(&self, links: &[usize]) -> Self {
         let seen = links.iter().map(|&link| (link, 0)).collect();
         Self { links: self.links.clone(), offered: self.offered.clone(), seen, ..*self }

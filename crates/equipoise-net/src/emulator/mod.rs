@@ -6,13 +6,12 @@
 //! ```
 //!
 //! On the loopback interface, the entrance and the exit are UDP sockets, two for each route, and the emulator relays
-//! datagrams. In a [`TestBed`], the entrance and the exit are the two interfaces of the middle namespace: the hosts
-//! send packets to each other, and each of their IP packets (UDP or TCP) passes the links of the route that has its
-//! ports.
+//! datagrams. In a [`TestBed`], the entrance and the exit are the two interfaces of the middle namespace. The hosts
+//! send UDP and TCP packets to each other. The ports of a packet determine its route.
 //!
 //! Departure times are computed from the kernel's receive timestamps and the state of the links, not from the time at
 //! which the emulator reads a packet. Therefore, if the emulator is late for one packet, it does not delay the next
-//! packet. Lengths are those of IP packets.
+//! packet. Packet sizes include the IP header.
 
 mod gates;
 mod load;
@@ -90,8 +89,8 @@ pub struct EmulatorReport {
     pub foreign: u64,
     /// Number of packets that the emulator dropped for lack of memory; the links' own drops are not included.
     pub refused: u64,
-    /// Number of packets lost at the emulator's sockets: the kernel dropped them on receipt (if it counts these) or did
-    /// not accept them for sending, or they were longer than the interface's MTU.
+    /// Number of packets lost at the emulator's sockets: a receive buffer was full, the kernel did not accept the
+    /// packet for sending, or the packet was too long for the interface or its route.
     pub lost_at_sockets: u64,
     /// Number of packets that were still in flight at the end.
     pub in_flight: u64,

@@ -21,8 +21,7 @@ const BESIDE: usize = usize::MAX;
 
 /// The links and the packets on them, in virtual time, without sockets.
 ///
-/// The client number of a packet is the number of its route. The packet passes the links of its route. Packets are
-/// processed in time order.
+/// Each packet passes the links of its route ([`Packet::client`]). Packets are processed in time order.
 #[derive(Debug)]
 pub(super) struct Network {
     links: Vec<Pipe<HostClock, Hop>>,
@@ -229,7 +228,7 @@ impl Medium for Network {
         self.between.enter(at, Hop { direction, passed, size, waited: Span::ZERO, packet });
     }
 
-    /// Does nothing, because `between` already orders packets by time.
+    /// Does nothing: `stage` has already put the packets into `between`, which orders them by time.
     fn enter(&mut self, _: Time) {}
 
     fn next(&self) -> Option<Time> {

@@ -16,8 +16,8 @@ const VLANS: [u16; 2] = [0x8100, 0x88a8];
 const IPV4_HEADER: usize = 20;
 pub(crate) const IPV6_HEADER: usize = 40;
 
-/// An IPv4 packet is a fragment if any of these bits of its fragment field is set: more fragments follow, or the offset
-/// is not zero (RFC 791, Sec. 3.1).
+/// The IPv4 flag "more fragments" and the fragment offset. If any of these bits is set, the packet is a fragment (RFC
+/// 791, Sec. 3.1).
 const FRAGMENT: u16 = 0x3fff;
 
 const ICMP: u8 = 1;
@@ -46,7 +46,8 @@ pub(crate) struct Ip {
     pub(crate) header: usize,
     /// Whether the IP version is 6; otherwise it is 4.
     pub(crate) v6: bool,
-    /// Number of the protocol above IP, or of IPv6's first extension header; `None` for IPv4 fragments.
+    /// Number of the protocol above IP. If an IPv6 packet has extension headers, the number of the first extension
+    /// header. `None` for IPv4 fragments.
     pub(crate) protocol: Option<u8>,
 }
 

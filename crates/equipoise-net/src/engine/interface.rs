@@ -45,8 +45,8 @@ impl Interface {
     }
 }
 
-/// The MTU of the interface `name`. The first file always belongs to this network namespace, but exists only if IPv6 is
-/// enabled. The second file may belong to the network namespace in which `/sys` was mounted.
+/// The MTU of the interface `name`. The file in `/proc` always belongs to this network namespace, but exists only if
+/// IPv6 is enabled. The file in `/sys` may belong to the network namespace in which `/sys` was mounted.
 fn mtu(name: &str) -> usize {
     let files = [format!("/proc/sys/net/ipv6/conf/{name}/mtu"), format!("/sys/class/net/{name}/mtu")];
     let read = |file: &String| fs::read_to_string(file).ok()?.trim().parse().ok();

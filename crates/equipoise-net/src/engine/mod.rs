@@ -32,8 +32,8 @@ use crate::{Clock, NetError, Time, TimestampSource};
 /// are late by less than this time.
 const SPIN: Span = Span::from_micros(200);
 
-/// A sleep is at least this much shorter than a packet's minimum delay, so that no packet becomes due during the sleep.
-/// Our choice: almost all wake-ups are late by less than this time.
+/// The thread sleeps at most the minimum delay of a packet minus this margin. So even if it wakes late, no packet that
+/// arrived during the sleep is due yet. Our choice: almost all wake-ups are late by less than this time.
 const MARGIN: Span = Span::from_micros(200);
 
 /// Maximum time of a sleep, because receive buffers are finite. Our choice: at 1 Gbit/s, 125 kB arrive in this
@@ -43,7 +43,7 @@ const LONGEST_SLEEP: Span = Span::from_millis(1);
 /// Length of a UDP header in bytes (RFC 768).
 const UDP_HEADER: usize = 8;
 
-/// Numbers of the two directions of the path. The side at which a direction begins has the same number.
+/// Numbers of the two directions of the path. They are also the numbers of the sides: direction 0 begins at side 0.
 pub(crate) const FORWARD: usize = 0;
 pub(crate) const BACK: usize = 1;
 
@@ -140,7 +140,7 @@ pub(crate) struct Departure {
 pub struct PortStats {
     /// Number of packets that the system did not accept for sending, or whose client's socket was closed.
     pub unsent: u64,
-    /// Number of packets lost because a receive buffer was full, if the system counts these.
+    /// Number of packets lost because a receive buffer was full; 0 if the system does not count these losses.
     pub overflowed: u64,
     /// Number of packets dropped because they belong to no flow that may use the path.
     pub foreign: u64,
@@ -152,9 +152,9 @@ pub struct PortStats {
     /// Number of frames dropped because they are longer than the interface's MTU or the packet size of their flow, and
     /// cannot be segmented.
     pub oversize: u64,
-    /// Number of frames that were split here into several segments, because the sender left this to hardware offload.
+    /// Number of received frames that this program split into segments in place of hardware offload.
     pub taken_apart: u64,
-    /// Number of checksums that were computed here, because the sender left them to hardware offload.
+    /// Number of checksums that this program computed in place of hardware offload.
     pub checksums: u64,
     /// Source of arrival times; user space if at least one socket or device has no kernel timestamps.
     pub timestamps: TimestampSource,
@@ -201,7 +201,7 @@ pub(crate) trait Medium {
     fn next(&self) -> Option<Time>;
     /// Returns a packet that is due no later than `horizon`; `None` if there is none.
     fn leave(&mut self, horizon: Time) -> Option<Departure>;
-    /// Records that a packet that has left the path was sent at the time `at`.
+    /// Records that the packet of `departure` was sent at the time `at`.
     fn left(&mut self, departure: Departure, at: Time);
     /// The minimum delay of a packet with [`Manner::Ip`].
     fn least_delay(&self) -> Span;
@@ -236,16 +236,16 @@ impl<P: Ports, M: Medium> Engine<P, M> {
         Ok(self)
     }
 
-    /// How long arrivals may wait unread in the sockets: less than the minimum delay of IP traffic, so that none becomes
-    /// due in this time. Therefore the thread need not wake for each packet. `None` if the delay is too short, or if
-    /// packets have no arrival timestamps.
+    /// How long the thread may sleep while packets arrive. It is less than the minimum delay of IP traffic, so a packet
+    /// that arrives during the sleep is not due before the sleep ends. `None` if the delay is too short, or if packets
+    /// have no arrival timestamps.
     fn sleep(&self) -> Option<Span> {
         let sleep = (self.medium.least_delay() - MARGIN).min(LONGEST_SLEEP);
         (self.ports.stamped() && sleep > Span::ZERO).then_some(sleep)
     }
 
-    /// Waits until the next packet is due or arrives. If packets are in flight and `sleep` is set, an arrival does not
-    /// end the wait, but `horizon + sleep` does. All packets that arrived no later than `horizon` have been read.
+    /// Waits until the next packet is due or arrives. If packets are in flight and `sleep` is set, waits until the next
+    /// packet is due or until `horizon + sleep`. All packets that arrived no later than `horizon` have been read.
     fn rest(&mut self, horizon: Time, sleep: Option<Span>) -> Result<(), NetError> {
         let now = self.clock.now();
         let next = self.medium.next();

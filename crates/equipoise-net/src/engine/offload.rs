@@ -26,10 +26,10 @@ const FIN: u8 = 0x01;
 const PSH: u8 = 0x08;
 const CWR: u8 = 0x80;
 
-/// Completes a checksum that contains only the sum of the pseudo-header, as a sender with checksum offload leaves it.
+/// Completes a checksum from a sender with checksum offload: the field contains only the sum of the pseudo-header.
 /// Returns whether the checksum was incomplete.
 ///
-/// If a complete checksum happens to be equal to this sum, the result is the same checksum.
+/// A complete checksum that happens to equal the sum of the pseudo-header stays unchanged.
 pub(super) fn complete_checksum(frame: &mut [u8], ip: Ip) -> bool {
     let place = match ip.protocol {
         Some(TCP) => TCP_CHECKSUM,
@@ -41,7 +41,7 @@ pub(super) fn complete_checksum(frame: &mut [u8], ip: Ip) -> bool {
     if u16_at(packet, ip.header + place) != Some(pseudo) {
         return false;
     }
-    // The checksum field already contains the sum of the pseudo-header, so adding the field includes the pseudo-header.
+    // This sum includes the pseudo-header, because the checksum field contains the sum of the pseudo-header.
     let sum = packet.get(ip.header..).map_or(0, sum);
     put(packet, ip.header + place, checksum(sum, ip.protocol).to_be_bytes());
     true
@@ -166,7 +166,7 @@ mod tests {
     use super::super::frame::ip_in;
     use super::*;
 
-    /// A frame with an incomplete checksum, as a sender with checksum offload leaves it.
+    /// A frame from a sender with checksum offload: its checksum is incomplete.
     fn packet(v6: bool, protocol: u8, payload: usize) -> Vec<u8> {
         let l4_header = if protocol == TCP { 20 } else { 8 };
         let l4 = l4_header + payload;

@@ -117,8 +117,8 @@ impl Traffic {
     /// The number of the flow to which a packet from `side` belongs, and the length of the flow's longest packets, at
     /// most `mtu`; `None` if no flow matches.
     ///
-    /// An ICMP error belongs to the flow of the packet that it quotes, which was sent in the opposite direction. For
-    /// example, the kernel sends an ICMP error if a datagram arrives at a closed port.
+    /// An ICMP error belongs to the flow of the packet that it quotes. The quoted packet had the opposite direction.
+    /// For example, the kernel sends an ICMP error if a datagram arrives at a closed port.
     fn flow(&self, side: usize, frame: &[u8], ip: Ip, mtu: usize) -> Option<(u64, usize)> {
         let known = match self {
             Self::Any => return Some((0, mtu)),

@@ -1,9 +1,9 @@
 use equipoise_pair::tpba::Period;
 
-/// A received application data unit.
+/// A received application data unit (ADU).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Adu {
-    /// The number of the ADU in the flow, from 0.
+    /// The ADU's number in the flow, from 0.
     pub number: u64,
     /// Number of ADUs that the network lost directly before this ADU.
     pub missing: u64,

@@ -18,7 +18,7 @@ use crate::{NetError, Time};
 /// Number of round-trip times for which TCP is paced. Our choice: after this time, arriving acknowledgements determine
 /// when TCP sends.
 const PACED_ROUND_TRIPS: i64 = 4;
-/// The file with the setting whether the host resets TCP's congestion window after an idle time.
+/// The file that contains 0 if the host keeps TCP's congestion window after an idle time.
 const AFTER_IDLE: &str = "/proc/sys/net/ipv4/tcp_slow_start_after_idle";
 /// Number of bytes that are read and discarded at once. A correct receiver sends no data over TCP after its first
 /// message.
@@ -37,8 +37,7 @@ pub(super) struct Connection {
     /// The last value of the socket option `TCP_NOTSENT_LOWAT`, in bytes; `None` if it was never set.
     awaited: Option<u64>,
     preset: WindowPreset,
-    /// The means to set TCP's congestion window; `None` if none was configured. It is used only if `preset` is
-    /// [`WindowPreset::Set`].
+    /// Sets TCP's congestion window; `None` if not configured. Used only if `preset` is [`WindowPreset::Set`].
     control: Option<WindowControl>,
     /// When pacing ends; `None` if TCP is not paced.
     paced_until: Option<Time>,
@@ -84,7 +83,8 @@ impl Connection {
     pub(super) fn look(&mut self) -> Result<Option<TcpState>, NetError> {
         let Some(found) = self.diagnosis.progress()? else { return Ok(None) };
         let lost = found.is_reducing || found.retransmissions != self.last.retransmissions;
-        // After an idle time the kernel also changes the slow start threshold, but this is not a reduction.
+        // A change of the slow start threshold without a loss is not a reduction: the kernel also changes the threshold
+        // after an idle time.
         self.reductions += u64::from(found.threshold != self.last.threshold && lost);
         self.last = found;
         // TCP timestamps take 12 bytes, including padding (RFC 7323, App. A).
@@ -149,8 +149,7 @@ impl Connection {
             return;
         }
         let rate = window.as_bytes() as f64 / round_trip.as_secs_f64();
-        // No pacing is needed for rates above the range of the option. At a rate below one byte per second, nothing
-        // would be sent.
+        // The option `SO_MAX_PACING_RATE` has 32 bits. Its largest value, `UNLIMITED`, means no pacing.
         let rate = (rate as u32).clamp(1, UNLIMITED);
         self.paced_until = MaxPacingRate.set(&self.stream, &rate).ok().map(|()| now + round_trip * PACED_ROUND_TRIPS);
     }
@@ -169,12 +168,12 @@ impl Connection {
         }
     }
 
-    /// The events to wait for: data or the end of the stream from the peer and, if `awaited` is set, that fewer than
-    /// `awaited` bytes are unsent.
+    /// The events to wait for: the peer has sent data or ended the stream. If `awaited` is set, also: few bytes are
+    /// unsent. The kernel reports this event when fewer than half of `awaited` bytes are unsent.
     pub(super) fn poll(&mut self, awaited: Option<u64>) -> PollFd<'_> {
         if awaited.is_some() && awaited != self.awaited {
             let least = u32::try_from(awaited.unwrap_or(0)).unwrap_or(u32::MAX).clamp(1, i32::MAX as u32);
-            // If this fails, the flow pair's periodic checks have the same effect, but later.
+            // If this option cannot be set, the flow pair notices at its next periodic check.
             let _ = SockRef::from(&self.stream).set_tcp_notsent_lowat(least);
             self.awaited = awaited;
         }

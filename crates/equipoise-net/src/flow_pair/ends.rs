@@ -43,8 +43,8 @@ pub struct PairHosts {
     pub port: u16,
     /// The configuration of the kernel's TCP at both hosts.
     pub tcp: TcpHosts,
-    /// The means to set TCP's congestion window; `None` if the window cannot be set. With `Some`, the congestion
-    /// control of the [`WindowControl`] is used instead of the one named in `tcp`.
+    /// Sets TCP's congestion window; `None` if the window cannot be set. With `Some`, TCP uses the congestion control
+    /// of the [`WindowControl`] and ignores the congestion control in `tcp`.
     pub window_control: Option<WindowControl>,
 }
 
@@ -53,7 +53,7 @@ pub struct PairHosts {
 pub struct PairPlan {
     /// When the sender connects and starts to send.
     pub start: Time,
-    /// Size of the ADUs. The application always has another ADU ready.
+    /// Size of the application data units (ADUs). The application always has an ADU to send.
     pub adu: Size,
     /// Configuration of the sender.
     pub near: SenderConfig,
@@ -194,7 +194,8 @@ impl RunningPair {
     }
 }
 
-/// An observer of the receiver that also limits the connection's receive window again after each read from TCP.
+/// An observer of the receiver. After each read from TCP, it also limits the connection's receive window again, because
+/// the kernel may have replaced the limit.
 struct Held<O> {
     connection: TcpStream,
     window: ReceiveWindow,

@@ -85,12 +85,11 @@ pub(super) fn open(peer: SocketAddr, link: &Link, clock: &Clock, ssrc: u32) -> R
 /// Enables TCP keep-alive, so that the kernel detects a lost peer even if nothing is sent.
 pub(super) fn keep_alive(stream: &TcpStream) {
     let how = TcpKeepalive::new().with_time(KEEP_ALIVE).with_interval(KEEP_ALIVE_PAUSE).with_retries(3);
-    // If this fails, the kernel does not detect that a peer has lost its power while nothing is sent to the peer.
+    // If this fails, the loss of a peer is not detected while nothing is sent.
     let _ = SockRef::from(stream).set_tcp_keepalive(&how);
 }
 
-/// Bytes of a datagram's headers in addition to IPv4 and UDP headers: an IPv6 header is 20 bytes longer (RFC 8200, Sec.
-/// 3).
+/// How many bytes longer the IP header of a datagram to `peer` is than an IPv4 header: 20 for IPv6 (RFC 8200, Sec. 3).
 pub(super) const fn overhead(peer: SocketAddr) -> u64 {
     if peer.ip().to_canonical().is_ipv6() { 20 } else { 0 }
 }

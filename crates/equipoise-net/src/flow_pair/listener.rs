@@ -83,8 +83,8 @@ impl PairListener {
         self.arriving.poll_recv(context)
     }
 
-    /// Number of connections that were closed because they were not flow pairs, sent no first message in time, or
-    /// arrived when 128 flows already waited to be accepted, or because their receiver could not be started.
+    /// Number of connections that were closed for one of these reasons: no valid first message arrived in time, 128
+    /// flows already waited to be accepted, or the receiver could not be started.
     pub fn turned_away(&self) -> u64 {
         self.turned_away.load(Ordering::Relaxed)
     }
@@ -122,7 +122,7 @@ pub(super) struct Opening {
 pub(super) enum Heard {
     NotYet,
     Pair(PairHello),
-    /// The connection is not that of a flow pair, or it was closed.
+    /// The first message is invalid, or the connection was closed or lost.
     Stranger,
 }
 

@@ -24,10 +24,10 @@
 //! # }
 //! ```
 //!
-//! Source: Tobe 1999, Sec. 4 and 5. The protocol is implemented in [`equipoise_pair`]. This module adds the sockets, a
-//! thread that serves them at each host, and queues between this thread and the application. Most blocking calls
-//! also have an asynchronous variant, `…_async`. These variants use the same thread: the async runtime's timers and
-//! sockets are not used.
+//! Source: Tobe 1999, Sec. 4 and 5. The protocol is implemented in [`equipoise_pair`]. This module adds the
+//! sockets, one thread at each host, and queues between this thread and the application. Most blocking calls also have
+//! an asynchronous variant, whose name ends with `_async`. The timers and sockets of the asynchronous runtime are not
+//! used.
 //!
 //! The host's kernel provides TCP. The number of bytes that TCP has not sent is limited with `TCP_NOTSENT_LOWAT`, and
 //! acknowledgements are read from the kernel's connection state. [`PairState`] shows what the host permits.

@@ -35,9 +35,9 @@ impl PairReceiver {
     /// Maximum number of ADUs in the queue from which [`recv`](Self::recv) takes them. Our choice, as is the value of
     /// [`MOST`](Self::MOST).
     pub const MOST_ADUS: usize = 4096;
-    /// While the queue of [`recv`](Self::recv) contains this number of bytes or more, no ADU is added to it. In
-    /// addition, up to [`equipoise_pair::ReceiverConfig::MOST`] bytes of ADUs wait to enter the queue. If this second
-    /// limit is reached, TCP has to wait, and in a running period (RTP) ADUs are dropped.
+    /// While the queue of [`recv`](Self::recv) contains this number of bytes or more, no ADU is added. Further ADUs
+    /// wait outside of the queue, up to [`equipoise_pair::ReceiverConfig::MOST`] bytes. Beyond this limit, TCP has to
+    /// wait, and ADUs over RTP are dropped.
     pub const MOST: usize = Shared::MOST;
 
     /// Starts a receiver for the flow whose sender connected with `stream` and sent `hello`, its first message. Also

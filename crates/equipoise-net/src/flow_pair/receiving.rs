@@ -19,7 +19,7 @@ use crate::socket::wait_readable;
 use crate::thread::STOP_CHECK;
 use crate::{NetError, Observer, Socket, Time};
 
-/// Maximum number of datagrams, and of reads from TCP, that are handled in a row before other work.
+/// Maximum number of datagrams that are handled before other work. Also the maximum number of reads from TCP.
 const BATCH: usize = 64;
 /// Maximum number of bytes per read from TCP.
 const PIECE: usize = 64 << 10;
@@ -100,8 +100,8 @@ impl<O: Observer> Receiving<O> {
             if stop.load(Ordering::Relaxed) || self.queue.as_ref().is_some_and(mpsc::Sender::is_closed) {
                 return self.handle(self.now(), Input::Stop);
             }
-            // Datagrams are handled first, with their arrival times, so that a short stall of the host does not make
-            // datagrams late.
+            // Datagrams are handled first, with their arrival times. Otherwise, after a short stall of the host,
+            // datagrams that arrived in time would count as late.
             if self.take_datagrams()? {
                 self.take_stream()?;
             }
@@ -133,7 +133,7 @@ impl<O: Observer> Receiving<O> {
         Ok(false)
     }
 
-    /// Reads from TCP, and passes the bytes to the flow pair's state machine as far as it accepts them.
+    /// Passes bytes from TCP to the flow pair's state machine while the state machine accepts bytes.
     fn take_stream(&mut self) -> Result<(), NetError> {
         for _ in 0..BATCH {
             if let Some(rest) = self.piece.get(self.used..).filter(|rest| !rest.is_empty()) {
@@ -229,8 +229,8 @@ impl<O: Observer> Receiving<O> {
         }
     }
 
-    /// Waits for a datagram, for TCP data if it is accepted now, for space in the queue, for a timer, or for the next
-    /// check of the stop flag.
+    /// Waits for a datagram, for space in the queue, for a timer, or for the next check of the stop flag. If the state
+    /// machine accepts TCP data, also waits for TCP data.
     fn wait(&mut self) -> Result<(), NetError> {
         let check = self.now() + STOP_CHECK;
         let until = self.end.wake().map_or(check, |wake| check.min(wake.at.assume_clock()));

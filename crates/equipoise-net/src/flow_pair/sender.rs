@@ -114,7 +114,7 @@ impl PairSender {
     /// The asynchronous variant of [`send`](Self::send).
     ///
     /// If the future is dropped before it completes, data of 64 kB or less has been added to the ADU completely or not
-    /// at all. Of longer data, possibly only the first bytes have been added.
+    /// at all. Longer data may have been added in part.
     ///
     /// # Errors
     /// The errors of [`send`](Self::send).
@@ -122,8 +122,7 @@ impl PairSender {
         self.send_as_async(data, true).await
     }
 
-    /// The asynchronous variant of [`send_part`](Self::send_part). If the future is dropped, the same applies as for
-    /// [`send_async`](Self::send_async).
+    /// Like [`send_async`](Self::send_async), for bytes of an ADU that are not its last bytes.
     ///
     /// # Errors
     /// The errors of [`send`](Self::send).
@@ -193,7 +192,8 @@ impl PairSender {
     }
 }
 
-/// Splits `data` into the bytes before the ADU's last part, and this part. If `end` is false, the last part is empty.
+/// Splits off the last part of an ADU, at most [`PayloadSender::PART`] bytes. If `end` is false, more data of the ADU
+/// follows, and the last part is empty.
 fn split(data: &[u8], end: bool) -> (&[u8], &[u8]) {
     let before =
         if end { data.len().saturating_sub(1) / PayloadSender::PART * PayloadSender::PART } else { data.len() };

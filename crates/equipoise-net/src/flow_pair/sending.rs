@@ -18,7 +18,7 @@ use crate::socket::wait_readable;
 use crate::thread::STOP_CHECK;
 use crate::{NetError, Socket, Time};
 
-/// Maximum number of datagrams, and of writes to TCP, that are handled in a row before other work.
+/// Maximum number of datagrams that are handled before other work. Also the maximum number of writes to TCP.
 const BATCH: usize = 64;
 /// Minimum time between two checks of TCP while RTP is used. Our choice: TCP's state is not needed until TCP is used
 /// again, so a check for every RTP packet is unnecessary.
@@ -26,7 +26,7 @@ const IDLE_LOOK: Span = Span::from_millis(1);
 
 /// The source of the data that is sent.
 pub(super) enum Supply {
-    /// Data from an application. `message` is data from the queue for which the flow pair had no space yet.
+    /// Data from an application. `message` was taken from the queue, and waits until the flow pair has space.
     Application { queue: PayloadReceiver, message: Option<(Vec<u8>, bool)> },
     /// An endless sequence of equal ADUs, each with these bytes.
     Endless(Vec<u8>),
@@ -101,7 +101,7 @@ impl<O: FnMut(Time, &Event)> Sending<O> {
         Ok(())
     }
 
-    /// Passes data to the flow pair's state machine while it has space.
+    /// Passes data to the flow pair's state machine while the state machine has space.
     fn take_supply(&mut self) -> Result<(), NetError> {
         loop {
             let now = self.now();
@@ -122,7 +122,7 @@ impl<O: FnMut(Time, &Event)> Sending<O> {
                     let _ = self.end.push(now.assume_clock(), &bytes, end);
                 }
                 Supply::Endless(adu) => {
-                    // One ADU always waits in addition to those that TCP and RTP have accepted, as in the simulator.
+                    // ADUs are added until the length of one ADU waits for TCP or RTP, as in the simulator.
                     if self.end.waiting() >= adu.len().max(1) || self.end.push(now.assume_clock(), adu, true).is_err() {
                         return Ok(());
                     }
@@ -224,7 +224,7 @@ impl<O: FnMut(Time, &Event)> Sending<O> {
             return Ok(());
         }
         if until > now {
-            // If there is no space for the current data, new data from the application need not end the wait.
+            // If earlier data still waits for space, new data from the application does not wake the thread.
             let wakeup = match &self.supply {
                 Supply::Application { queue, message: None } => Some(queue.wakeup()),
                 Supply::Application { .. } | Supply::Endless(_) => None,

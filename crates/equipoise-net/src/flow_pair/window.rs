@@ -32,8 +32,8 @@ impl WindowPreset {
 pub enum IdleWindow {
     /// The window stays, as required by Tobe 1999, Sec. 4.
     Kept,
-    /// The host halves the window for each retransmission timeout of idle time, down to the initial window. Unless the
-    /// window is [set](WindowPreset::Set) after this, TCP begins each probing period with slow start. Without losses,
+    /// While TCP is idle, the host halves the window once per retransmission timeout, down to the initial window. TCP
+    /// then begins each probing period with slow start, unless the window is [set](WindowPreset::Set). Without losses,
     /// slow start continues to at least three quarters of the earlier window. To avoid the reset, root may set
     /// `net.ipv4.tcp_slow_start_after_idle` to 0.
     Reset,
@@ -61,8 +61,8 @@ type SetWindow = dyn Fn(BorrowedFd<'_>, u32) -> io::Result<()> + Send + Sync;
 
 impl WindowControl {
     /// A control for connections that use this congestion control. `set` is called with a connection and a window in
-    /// segments. The window must apply from the next segment on; usually no data is in flight then. A window of 0 must
-    /// remove a window that has not been applied yet.
+    /// segments. The window must apply from the next segment on. A window of 0 must cancel the latest window if that
+    /// window is not applied yet.
     pub fn new(
         congestion_control: impl Into<String>,
         set: impl Fn(BorrowedFd<'_>, u32) -> io::Result<()> + Send + Sync + 'static,

@@ -21,7 +21,7 @@ pub struct Measurement {
     /// Round-trip time: from the request for a report to the arrival of the report, minus the time for which the
     /// receiver delayed its answer (RFC 3550, Sec. 6.4.1).
     pub round_trip: Option<Span>,
-    /// Share of the packets in the interval of the latest report that were lost, 0 to 1.
+    /// Share of packets lost in the interval of the latest report, 0 to 1.
     pub fraction_lost: Option<f64>,
     /// Number of packets that were sent before the request for the latest report and have not arrived.
     pub lost: Option<u64>,

@@ -22,10 +22,10 @@
 //! Sessions run on separate threads, like those of [`send`](crate::send) and [`Server`](crate::Server).
 //! [`send`](crate::send) and [`Server`](crate::Server) are for applications with callbacks: an
 //! [`Observer`](crate::Observer) or a [`SessionObserver`](crate::SessionObserver) is called with every event and
-//! packet, on the session's thread. This module never runs application code on this thread. A task passes payload
-//! through the same [`PayloadSender`](crate::PayloadSender), and observes the session with [`tokio::sync::watch`],
-//! which contains only the latest value. No session waits for the application. Therefore neither pacing nor arrival
-//! times depend on the runtime.
+//! packet, on the session's thread. This module never runs application code on the session's thread. A task passes
+//! payload through a [`PayloadSender`](crate::PayloadSender), and reads the latest rates and measurements from
+//! [`tokio::sync::watch`] channels. No session waits for the application. Therefore neither pacing nor arrival times
+//! depend on the runtime.
 //!
 //! This module must be used within a tokio runtime of any kind. The timers and sockets of the runtime need not be
 //! enabled.

@@ -5,9 +5,8 @@ use tokio::sync::{Notify, watch};
 
 /// Publishes the latest value of a variable from a thread that must not wait.
 ///
-/// While a task borrows the value of a [`watch::Receiver`], the [`watch::Sender`] has to wait, and the time is
-/// unlimited. A session's thread must not wait. Therefore the thread only stores the value, and a task forwards it to
-/// the watch channel.
+/// While a task borrows the value of a [`watch::Receiver`], the [`watch::Sender`] has to wait, possibly for a long
+/// time. Therefore the thread only stores the value, and a task forwards the value to the watch channel.
 #[derive(Debug)]
 pub(super) struct Publisher<T> {
     shared: Arc<Shared<T>>,
@@ -26,8 +25,8 @@ struct State<T> {
     over: bool,
 }
 
-/// Creates a publisher, and the receiver of its values, whose first value is `first`. When the publisher is dropped,
-/// the receiver is closed.
+/// Creates a publisher and the receiver of its values. Until a value is published, the receiver has the value `first`.
+/// When the publisher is dropped, the receiver is closed.
 pub(super) fn publisher<T>(runtime: &Handle, first: T) -> (Publisher<T>, watch::Receiver<T>)
 where
     T: Copy + PartialEq + Send + Sync + 'static,
@@ -40,7 +39,7 @@ where
 }
 
 impl<T> Publisher<T> {
-    /// Publishes `value`. If it is not forwarded before the next value is published, only the next value is forwarded.
+    /// Publishes `value`. It replaces an earlier value that was not forwarded yet.
     pub(super) fn tell(&self, value: T) {
         self.shared.state().latest = Some(value);
         self.shared.news.notify_one();

@@ -92,8 +92,8 @@ impl MediaReceiver {
 /// Received payload of a session.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Received {
-    /// Number of packets directly before this payload whose payload is missing: they were lost, or the application did
-    /// not take their payload in time.
+    /// Number of packets that are missing directly before this payload: the packets were lost or late, or the
+    /// application did not take their payload in time.
     pub missing: u64,
     /// When the session delivered the payload. This is the arrival time of the payload, unless the payload had to wait
     /// for earlier packets that were missing.
@@ -115,8 +115,7 @@ pub struct Incoming {
 
 impl Incoming {
     /// Maximum number of bytes of payload that wait for [`recv`](Self::recv); further payload is dropped. Our choice:
-    /// while an application waits 0.4 s for a file system, 1 MB arrives at 20 Mbit/s. Yet many sessions still fit into
-    /// memory.
+    /// at 20 Mbit/s, an application may pause for 0.4 s, and many sessions fit into memory.
     pub const MOST: usize = 1 << 20;
     /// Maximum number of packets that wait for [`recv`](Self::recv). Our choice: this limit is reached before
     /// [`MOST`](Self::MOST) only if packets have fewer than 256 bytes of payload.

@@ -71,10 +71,10 @@ impl MediaSender {
     }
 
     /// Sends the next bytes of the stream, of any length, or one RTP packet. Waits while the channel to the session has
-    /// no space. At most [`PayloadSender::MOST`] bytes wait in the channel, and at most the same number in the session.
+    /// no space. At most [`PayloadSender::MOST`] bytes wait in the channel. As many bytes may also wait in the session.
     ///
-    /// If the future is dropped before it completes, a payload of 64 kB or less is sent completely or not at all. Of a
-    /// longer payload, possibly only the first bytes are sent.
+    /// If the future is dropped before it completes, a payload of 64 kB or less is sent completely or not at all. A
+    /// longer payload may be sent in part.
     ///
     /// # Errors
     /// [`Closed`] if the session is over.
@@ -97,9 +97,9 @@ impl MediaSender {
         &self.payloads
     }
 
-    /// Number of bytes that were passed and not sent yet. Divided by the payload rate, this is the delay of the next
-    /// bytes. Applications with live media must limit this number themselves, by passing data at less than this rate
-    /// for some time.
+    /// Number of bytes that were passed and not sent yet. This number divided by the payload rate is the delay of the
+    /// next bytes. Applications with live media must limit this number themselves: if it is too high, they must pass
+    /// data at less than the payload rate for some time.
     pub fn waiting(&self) -> usize {
         self.payloads.waiting()
     }

@@ -14,7 +14,7 @@ use crate::Time;
 pub(crate) struct Association {
     dtls: Dtls,
     began: Time,
-    /// The caller's time at the latest call, and the DTLS library's time at this moment.
+    /// The time of the latest call: the caller's time, and the DTLS library's time.
     clock: (Time, StdInstant),
     /// When the DTLS library's timer expires, in the library's time; `wake` is this time in the caller's time.
     alarm: Option<StdInstant>,
@@ -63,17 +63,17 @@ pub(crate) enum Step<'a> {
 /// Maximum size of a datagram of DTLS records in bytes. Between two hosts with Equipoise, with Equipoise's header and
 /// the headers of IPv6 and UDP, the IP packet is smaller than 1280 bytes.
 const LARGEST: usize = 1120;
-/// `FIRST_PAUSE`: time after which unanswered handshake messages are sent again. It doubles each time, up to
-/// `LONGEST_PAUSE`. Our choice: the times are short, because up to a third of all packets may be lost and the user
-/// waits. The messages fill one or two datagrams, so they cannot congest a path.
+/// `FIRST_PAUSE`: time after which unanswered handshake messages are sent again. Each further pause is twice as long,
+/// up to `LONGEST_PAUSE`. Our choice: the user waits, so the pauses are short even if a third of all packets is lost.
+/// The messages fill one or two datagrams, so they cannot congest a path.
 const FIRST_PAUSE: Duration = Duration::from_millis(200);
 const LONGEST_PAUSE: Span = Span::from_millis(400);
 const RETRIES: usize = 30;
 /// A handshake that takes longer than this has failed.
 const PATIENCE: Span = Span::from_secs(10);
-/// The DTLS library's own time limit of a handshake, which is the longest that the library permits. It must never end a
-/// handshake: in the library's time, each pause is twice as long as the one before, so more than 24 hours of this time
-/// may pass within [`PATIENCE`].
+/// The DTLS library's own time limit of a handshake: the longest that the library permits, so that only [`PATIENCE`]
+/// ends a handshake. In the library's time, each pause is twice as long as the one before. Therefore more than 24 hours
+/// of the library's time may pass within [`PATIENCE`].
 const WITHOUT_END: Duration = Duration::from_hours(24 * 3650);
 
 /// Returns the configuration of the DTLS library. The library tests its ciphers whenever a configuration is created,
@@ -283,8 +283,8 @@ mod tests {
         assert!(config(With::Foreign).require_client_certificate());
     }
 
-    /// No datagram arrives. If it fails, a handshake over a path with an outage ends before the outage does, or a peer
-    /// that never answers is asked without end.
+    /// No datagram arrives. If it fails, a handshake ends too early during an outage of the path, or never ends if the
+    /// peer does not answer.
     #[test]
     fn a_handshake_without_answers_is_repeated_until_the_patience_ends() {
         let identity = Identity::generate();

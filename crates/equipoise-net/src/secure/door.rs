@@ -74,8 +74,7 @@ pub(crate) enum Visit {
 }
 
 /// `MOST`: maximum number of handshakes in total. `MOST_OF_SOURCE`: maximum number of handshakes for one SSRC. Our
-/// choice: an attacker who sends recorded Open messages again rarely reaches these limits, because few of the messages
-/// have a valid cookie.
+/// choice: an attacker who replays recorded Open messages rarely reaches these limits, because cookies soon expire.
 const MOST: usize = 256;
 const MOST_OF_SOURCE: usize = 8;
 /// How long a handshake is stored.
@@ -157,8 +156,8 @@ impl Door {
         }
         let is_right = self.key.as_ref().is_some_and(|key| is_authentic(datagram, key.handshake()));
         if let Some(reason) = self.refusal(&open, is_right, known, room) {
-            // The refusal is authenticated only if the request was authentic. Otherwise an attacker could alter a
-            // request, and an authentic refusal would end the sender's attempt.
+            // Only an authentic request gets an authenticated refusal. Otherwise an attacker could alter a sender's
+            // request, and the sender would accept the refusal and give up.
             let code = self.key.as_ref().filter(|_| is_right).map(|key| key.handshake().clone());
             self.say(from, &Message::Refuse { number: open.number, reason }, code.as_ref());
             return Visit::Nobody;
@@ -190,8 +189,8 @@ impl Door {
                 let others = |half: &&Half| half.accept.is_none() && half.open.number != open.number;
                 (self.half.iter().filter(others).count() >= room).then_some(Refusal::Full)
             }
-            // A sender that has received nothing for some time opens its session again. A sender with another
-            // certificate is a different sender, even if it has the same key.
+            // The same sender may open its session again, for example after it has received nothing for some time.
+            // A sender with another certificate is a different sender, even if it has the same key.
             Some(known) => {
                 let is_same = known.several == open.several && known.is_sent_to == open.wanted.is_some();
                 (!is_same || known.owner != open.fingerprint).then_some(Refusal::SourceInUse)

@@ -61,7 +61,7 @@ struct Watch {
 const LOOK: Span = Span::from_millis(100);
 
 impl Links {
-    /// Creates the sockets of a session from `sockets`, which never change.
+    /// Uses `sockets` for the whole session, one for each path.
     pub(crate) fn fixed(sockets: Vec<Socket>) -> Self {
         let clock = sockets.first().map_or_else(Clock::new, |socket| socket.clock().clone());
         let ids = (0..).map(PathId);
@@ -91,8 +91,7 @@ impl Links {
         (stats, source)
     }
 
-    /// The error with which the kernel refused the last datagram; `None` unless the last datagrams on all paths were
-    /// refused.
+    /// If the kernel refused the last datagram on every path, returns the error on the first path.
     pub(super) fn refusal(&self) -> Option<io::Error> {
         let mut refusals = self.each.iter().filter_map(|link| link.socket.as_ref()).map(Socket::refusal);
         let first = refusals.next()?;
@@ -164,7 +163,7 @@ impl Links {
         Ok(None)
     }
 
-    /// Returns a path on which an ICMP error since the last call says that the peer is unreachable.
+    /// Returns a path on which the peer is unreachable, according to an ICMP error since the last call.
     pub(super) fn take_unreachable(&mut self) -> Option<PathId> {
         let each = self.each.iter_mut();
         each.filter_map(|link| Some((link.id, link.socket.as_mut()?)))
@@ -234,8 +233,8 @@ impl Links {
                     (link.socket, link.place) = (Some(socket), Some(place));
                     opened(id);
                 }
-                // Opening may fail for a short time, because an IPv6 address exists before it may be used (RFC 4862,
-                // Sec. 5.4).
+                // Opening may fail for a short time: a new IPv6 address cannot be used until the host has checked that
+                // no other host uses it (RFC 4862, Sec. 5.4).
                 Err(_) => watch.is_due = true,
             }
         }

@@ -51,7 +51,7 @@ pub(crate) enum Arrival {
     Own,
 }
 
-/// Transmits the datagrams of an endpoint to and from its peer, over one path or several paths.
+/// Exchanges datagrams between an endpoint and its peer, over one path or several paths.
 pub(crate) trait Transport {
     /// The sockets of the transport.
     fn links(&self) -> &Links;
@@ -81,7 +81,7 @@ pub(crate) trait Transport {
     /// Called when the endpoint has emitted an event on a path.
     fn on_event(&mut self, _now: Time, _path: PathId, _event: &Event) {}
 
-    /// Called at the end of the session. A transport may send the BYE again, because it may be lost.
+    /// Called at the end of the session. A transport may send the BYE again, in case the first BYE is lost.
     fn farewell(&mut self) -> Result<(), NetError> {
         Ok(())
     }

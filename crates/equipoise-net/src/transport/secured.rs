@@ -5,8 +5,8 @@ use crate::datagram::MAX_PAYLOAD;
 use crate::dtls_srtp::{self, DtlsSrtp};
 use crate::{NetError, Socket, Time};
 
-/// A transport to one peer that encrypts datagrams with the keys of a DTLS handshake. If this endpoint is passive, the
-/// peer can repeat the handshake.
+/// A transport to one peer. It encrypts datagrams with the keys of a DTLS handshake. If this endpoint is passive in the
+/// handshake, the peer can repeat the handshake.
 pub(crate) struct Secured {
     links: Links,
     association: DtlsSrtp,

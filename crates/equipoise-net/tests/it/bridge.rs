@@ -58,8 +58,8 @@ fn every_client_gets_its_own_answers_and_both_delays() {
 #[test]
 fn marks_pass_a_relay_and_its_queue_sets_them() {
     let clock = Clock::new();
-    // Because of its long target delay, the queue drops nothing, and marks packets only by its delay threshold. It does
-    // not mark the first packet and the last packet of its low-latency queue.
+    // The target delay is long, so that the queue drops nothing and marks packets only by its delay threshold. The
+    // first and the last packet of the low-latency queue never get a mark from the queue, so they are sent with a mark.
     let dual = Discipline::DualPi2(DualPi2 { target: Span::from_secs(10), ..DualPi2::default() });
     let rate = Schedule::new(Rate::ZERO, vec![(Span::from_secs(1), Rate::from_bps(8_000_000))]);
     let forward = PipeConfig { capacity: Capacity::Rate(rate), discipline: dual, ..PipeConfig::default() };
@@ -106,8 +106,8 @@ fn a_burst_leaves_at_the_rate_and_in_order_and_what_exceeds_the_queue_is_dropped
     // One packet in transmission and 50 waiting packets leave: this takes 51 transmission times after the rate is above
     // zero.
     assert!(begin.elapsed() >= Duration::from_millis(550), "{:?}", begin.elapsed());
-    // On a busy machine, a packet may get a later timestamp than the packets sent after it. Then this packet finds the
-    // queue full.
+    // On a busy machine, a few timestamps may be out of order. Then some of the first 51 packets are dropped, and later
+    // packets leave instead.
     let is_first = numbers.windows(2).all(|pair| pair[0] < pair[1]) && numbers.last().is_some_and(|last| *last < 56);
     assert!(is_first, "the first, in order: {numbers:?}");
     let report = bridge.stop().unwrap();

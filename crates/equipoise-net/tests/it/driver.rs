@@ -6,8 +6,8 @@ use equipoise_session::{DropReason, Endpoint, Event, Input, Output, PathId, Tran
 
 use super::{eventually, median, receive, socket};
 
-/// An endpoint that sends one byte every 2 ms. If a byte is late by 2 ms or more, the next byte follows 2 ms after it.
-/// The endpoint ends when it receives "end".
+/// An endpoint that sends one byte every 2 ms. If a byte is late by 2 ms or more, the next byte follows 2 ms after the
+/// late byte. The endpoint ends when it receives "end".
 struct Metronome {
     next: Instant<SenderClock>,
     outbox: VecDeque<Output<'static>>,

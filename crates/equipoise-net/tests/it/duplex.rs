@@ -39,7 +39,7 @@ fn end(number: usize, start: Time, overhead: Size) -> End {
 #[derive(Default)]
 struct Log {
     events: Vec<Event>,
-    /// Number of sender reports sent that contain a report block about the peer's media.
+    /// How many sender reports this endpoint sent with a report block about the peer's media.
     reports: usize,
 }
 
@@ -175,7 +175,7 @@ fn an_end_whose_peer_is_somebody_else_says_so() {
     let clock = Clock::new();
     let sockets = [socket(&clock), socket(&clock)];
     let [active, _] = associations(&sockets, [Identity::generate(), Identity::generate()]);
-    // Here, the peer has another certificate than the active endpoint expects.
+    // `stranger` has a new certificate, which the active endpoint does not expect.
     let peer = PeerConfig {
         address: sockets[0].address(),
         fingerprint: *active.identity().fingerprint(),

@@ -151,8 +151,8 @@ fn routes_that_share_a_link_share_its_queue() {
 /// If it fails, a long queue does not mark ECN-capable packets, or changes the ECN field of other packets.
 #[test]
 fn a_queue_marks_what_may_be_marked() {
-    // Because of its long target delay, the queue drops nothing, and marks packets only by its delay threshold. It does
-    // not mark the first packet and the last packet of its low-latency queue.
+    // The target delay is long, so that the queue drops nothing and marks packets only by its delay threshold. The
+    // first and the last packet of the low-latency queue never get a mark from the queue, so they are sent with a mark.
     let dual = Discipline::DualPi2(DualPi2 { target: Span::from_secs(10), ..DualPi2::default() });
     let mut bench = bench_of(PipeConfig { discipline: dual, ..slow_starter(1000).into() });
     for number in 0..20_u8 {

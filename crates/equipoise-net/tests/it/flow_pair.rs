@@ -50,12 +50,12 @@ fn content(number: u64) -> Vec<u8> {
     (0..length).map(|at| (number.wrapping_mul(31) + at % 251) as u8).collect()
 }
 
-/// Sends at least `least` ADUs, each in one or two parts, at up to 22 Mbit/s, until there were `running_periods`
-/// running periods. Then ends the flow. Returns the number of ADUs sent, and the last state of the sender.
+/// Sends ADUs at up to 22 Mbit/s, each in one or two parts. Ends the flow after at least `least` ADUs and
+/// `running_periods` running periods. Returns the number of ADUs sent, and the last state of the sender.
 fn send_all(mut sender: PairSender, least: u64, running_periods: u64) -> (u64, PairState) {
     let (mut number, start) = (0, Instant::now());
     while number < least || sender.state().running_periods < running_periods {
-        // If the machine stalls, TCP's rate is seldom steady, so the limit is long.
+        // A running period begins only after TCP's rate was steady, which takes long if the machine stalls.
         assert!(start.elapsed() < 5 * PATIENCE, "{:?}", sender.state());
         let adu = content(number);
         let (first, rest) = adu.split_at(adu.len() / 3);
@@ -103,8 +103,7 @@ fn thousands_of_adus_come_whole_and_in_order_over_many_switches() {
     assert!(state.rate.is_some() && !state.congestion_control.is_empty(), "{state:?}");
 }
 
-/// If it fails, TCP's window is not set although the host permits this, or the first round-trip times are not paced
-/// although the window cannot be set.
+/// If it fails, TCP's window is not set on a host that permits this, or TCP is not paced on a host that does not.
 #[test]
 fn windows_go_to_whom_can_set_them() {
     let Ok(host) = fs::read_to_string("/proc/sys/net/ipv4/tcp_congestion_control") else {

@@ -22,7 +22,8 @@ use crate::sessions::machine::Machine;
 
 const REPORTS: Span = Span::from_millis(100);
 
-/// For each path of a session: number of packets sent or received, and number of reports sent or applied.
+/// For each path of a session: number of media packets, and number of reports. A sender counts packets sent and reports
+/// applied. A receiver counts packets received and reports sent.
 #[derive(Clone, Default)]
 struct Counts(Arc<Mutex<Vec<(u64, u64)>>>);
 

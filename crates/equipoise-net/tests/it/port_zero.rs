@@ -55,8 +55,8 @@ fn open() -> Vec<u8> {
     open
 }
 
-/// A datagram that looks like a message, a media packet or a report, or has random bytes. For the same number, it is
-/// always the same datagram.
+/// A datagram that looks like a message, a media packet or a report, or has random bytes. Equal numbers give equal
+/// datagrams.
 fn random_datagram(number: u64) -> Vec<u8> {
     let draw = |at: u64| (number * 1000 + at).wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 40;
     let mut datagram: Vec<u8> = (0..draw(0) % 200).map(|at| draw(at + 1) as u8).collect();
@@ -104,8 +104,8 @@ fn a_keyed_server_and_its_session_go_on_untouched() {
         port_zero.send(server.address().port(), &random_datagram(number));
     }
     more_reports("after many");
-    // The sender repeats its BYE. Copies that arrive after the end of the session count as foreign, so the events are
-    // read before.
+    // The events are read before the sender stops. It repeats its BYE, and copies that arrive after the end of the
+    // session count as foreign.
     let seen = book.read();
     let finished = running.stop().expect("the session did not fail");
     assert_eq!(finished.stats.socket.unsent, 0);

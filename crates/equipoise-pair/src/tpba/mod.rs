@@ -17,9 +17,8 @@
 //! | `r_s`, `r_f` | rate at the beginning and at the end of a running period | bit/s |
 //!
 //! Our reading: all rates count whole IP packets, as everywhere in this crate. Only rates of one probing period are
-//! compared, and three are needed, so the period has at least three intervals. The paper's formula of the congestion
-//! window is in bytes: the new window is the old one multiplied by `r_f / r_s`, rounded up to whole segments, and at
-//! least one segment.
+//! compared, and three are needed, so the period has at least three intervals. The windows in the paper's formula
+//! for TCP's congestion window ([`window_after`]) are in bytes.
 
 mod running;
 
@@ -283,8 +282,8 @@ impl Tpba {
         Some(rate)
     }
 
-    /// Updates the rate that RTP is allowed. The rate may be unchanged. The first rate of a running period does not
-    /// count as a change.
+    /// Updates the rate that RTP is allowed. `rate` may equal the previous rate. The first rate of a running period is
+    /// never a reduction.
     pub fn on_decided(&mut self, rate: Rate) {
         let State::Running(run) = &mut self.state else { return };
         let before = run.allowed.replace(rate).unwrap_or(rate);
@@ -341,9 +340,10 @@ impl ProbeInterval {
     }
 }
 
-/// Returns the congestion window with which TCP begins its next probing period, in bytes.
+/// Returns the congestion window, in bytes, with which TCP begins the probing period after a running period.
 ///
-/// Source: Tobe 1999, Sec. 4: `cwnd_new = max(⌈cwnd_old r_f / (t_maxseg r_s)⌉, 1) t_maxseg`.
+/// Source: Tobe 1999, Sec. 4: `cwnd_new = max(⌈cwnd_old r_f / (t_maxseg r_s)⌉, 1) t_maxseg`. The parameters are
+/// `cwnd_old`, `r_f`, `r_s` and `t_maxseg`, in this order.
 /// Never fails: `r_f` above `r_s` counts as `r_s`, and a segment of zero bytes counts as one byte. If `r_s` is zero,
 /// returns one segment.
 pub fn window_after(old: Size, final_rate: Rate, start_rate: Rate, segment: Size) -> Size {

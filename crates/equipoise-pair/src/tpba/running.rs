@@ -16,8 +16,8 @@ pub struct RunningConfig {
 }
 
 impl RunningConfig {
-    /// The paper's values (Tobe 1999, Table 2 and Sec. 6.1): 3 s, 3.0. The minimum rate is our choice: the start rate
-    /// of LDA, with which the paper compares TPBA in Sec. 6.2.
+    /// The paper's values (Tobe 1999, Table 2 and Sec. 6.1): `T_adapt` = 3 s, `R_f` = 3.0. The minimum rate is our
+    /// choice: the start rate of LDA, another control law, in Sec. 6.2.
     pub const PAPER: Self = Self { adapt: Span::from_secs(3), reduction_factor: 3.0, min_rate: Rate::from_bps(10_000) };
 }
 

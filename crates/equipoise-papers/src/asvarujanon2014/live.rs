@@ -19,8 +19,7 @@ pub const LIVE: &[Part] = &[Part::Fig3, Part::Fig4];
 const RUNS: u32 = 1;
 /// The total rates of the panels (a) and (c). Panel (b) is only simulated.
 const LIVE_TOTALS: [&str; 2] = [TOTALS[0], TOTALS[2]];
-/// Length of a run: by default, and in a quick look. Even the short run contains four periods, each with a new division
-/// of the traffic.
+/// Length of a run: by default, and in a quick look. In 20 s, the scheduler divides the traffic four times.
 const DURATIONS: [&str; 2] = ["100 s", "20 s"];
 
 const SPECS: Specs = specs!(["Fig. 3, live", "Fig. 4, live"], "fig3.live_", "fig4.live_");

@@ -15,16 +15,15 @@ use equipoise_lab::sim::SimError;
 
 /// Suffixes of the names of the two files that describe a pair of paths.
 const ENDS: [&str; 2] = ["_wifi.csv", "_cellular.csv"];
-/// Both capacities of a pair are scaled by one factor, so that the better path has this mean capacity, in bit/s. It is
-/// the rate of the faster path in our scenario of the paper, so the same total rates can be used.
+/// Mean capacity of the better path of each pair, in bit/s. The measured capacities of both paths are multiplied by one
+/// factor to reach this mean. The faster path of our scenario has the same rate, so the same total rates can be used.
 const BETTER: f64 = 5.1e6;
 /// Propagation delays of the Wi-Fi path and of the cellular path, in ms. Our choice, because the files contain no
 /// delays.
 const WAYS_MS: [i64; 2] = [10, 30];
 /// Minimum length of a pair's recording, in seconds: ten periods of the scheduler.
 const SHORTEST_S: usize = 50;
-/// Maximum number of lines that are read from a file. A recording has one line per second, and far fewer lines than
-/// this.
+/// Maximum number of lines that are read from a file. Recordings are far shorter, with one line per second.
 const MOST_LINES: usize = 100_000;
 /// Number of pairs of paths that are used in a quick look.
 const FEW: usize = 2;

@@ -49,14 +49,14 @@ impl Method {
     }
 }
 
-/// For packets of 500 bytes, the coefficient of response b is 600. The value 300 is for packets of 1000 bytes (Waki
-/// 2013, Eq. 11).
+/// AP with the coefficient of response for packets of 500 bytes: b = 600, in 1/(s·Mbit/s). For packets of 1000 bytes,
+/// b is 300 (Waki 2013, Eq. 11).
 pub(super) const AP: Method = Method::new("AP", "ap").with("b", "600");
 pub(super) const AP_300: Method = Method::new("AP", "ap").with("b", "300");
 pub(super) const EQUAL: Method = Method::new("Equal", "equal");
 pub(super) const MIN_DELAY: Method = Method::new("Min-delay", "min-delay");
 pub(super) const WIMAX_ONLY: Method = Method::new("WiMAX-only", "single").with("path", "1");
-/// All methods, in the order of the paper's rotation (Asvarujanon 2014, Sec. 4.4).
+/// All methods, in the order in which they take turns in the paper (Asvarujanon 2014, Sec. 4.4).
 pub(super) const METHODS: [Method; 5] =
     [AP, EQUAL, WIMAX_ONLY, Method::new("LTE-only", "single").with("path", "0"), MIN_DELAY];
 /// Indices in `METHODS` of the two methods that use a single path.
@@ -92,7 +92,7 @@ pub(super) struct Outcome {
     pub(super) surge_ms: f64,
     /// For each period, the middle of the period in s, and the mean delay of its packets in ms.
     pub(super) delays: Vec<(f64, f64)>,
-    /// For each path, its name, and for each period the middle of the period in s and the path's rate in Mbit/s.
+    /// For each path, its name and a list of points: the middle of a period in s, and the path's rate in Mbit/s.
     pub(super) rates: Vec<(String, Vec<(f64, f64)>)>,
 }
 

@@ -12,7 +12,7 @@ pub enum AckRule {
     /// caused by the delayed-ACK timer (Waki 2013, Sec. 2.1).
     #[default]
     Pair,
-    /// Every acknowledgement of new data, if it covers no retransmitted segment and its number is the end of a segment.
+    /// Every acknowledgement of new data, if it ends at the end of a segment and covers no retransmitted segment.
     Every,
 }
 
@@ -76,7 +76,7 @@ pub struct Direction {
 pub enum Side {
     /// At the sender of the data: samples are round-trip times of the path.
     Sender,
-    /// At the receiver of the data: samples are the receiver's acknowledgement delays, without the path.
+    /// At the receiver of the data: samples are only the receiver's acknowledgement delays.
     Receiver,
     /// At a point between the ends, or unknown.
     Unknown,

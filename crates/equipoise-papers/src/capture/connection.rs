@@ -17,18 +17,17 @@ pub(super) struct Connections {
     room: Room,
 }
 
-/// Numbers of entries that all connections together may still use. The limits keep the memory of any analysis below
-/// about a gigabyte. Beyond the limits, samples and the segments of new connections are only counted, the oldest
-/// segments in flight get no sample, and histograms have wider bars.
+/// Limits for all connections together, which keep the memory of any analysis below about 1 GB.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Room {
-    /// Number of connections, each of which needs up to 1.4 kB.
+    /// Maximum number of connections, each of which needs up to 1.4 kB. Segments of further connections are skipped.
     pub(super) connections: usize,
-    /// Number of segments in flight, each of which needs 16 bytes.
+    /// Free entries for segments in flight, of 16 bytes each. If none is left, a new segment replaces the oldest one of
+    /// its direction.
     pub(super) pieces: usize,
-    /// Number of samples, each of which needs 8 bytes.
+    /// Free entries for samples, of 8 bytes each. If none is left, further samples are only counted.
     pub(super) samples: usize,
-    /// Number of histogram bars, each of which needs 8 bytes.
+    /// Free entries for histogram bars, of 8 bytes each. If few are left, histograms have wider bars.
     pub(super) bars: usize,
 }
 
@@ -94,8 +93,8 @@ struct Piece {
     repeated: bool,
 }
 
-/// Maximum number of unacknowledged segments that are kept for a direction. Our choice. Segments of 1460 bytes can have
-/// 191 MB in flight, which is less than TCP's largest receive window of 1 GiB.
+/// Maximum number of unacknowledged segments that are kept for a direction. Our choice: 191 MB of data in
+/// segments of 1460 bytes. TCP's receive window can be larger, up to 1 GiB.
 const MOST_UNDER_WAY: usize = 1 << 17;
 /// Bytes of data in an IPv4 packet on Ethernet without TCP options. Used if no MSS option was captured.
 const USUAL_MSS: u16 = 1460;

@@ -41,8 +41,8 @@ pub struct Distribution {
 
 /// Minimum number of samples for a fit. With fewer samples, the shape of the histogram is not meaningful.
 const FEWEST_FOR_A_FIT: usize = 30;
-/// Maximum range of the samples, in widths of a histogram's bar. If the range is larger, the width is multiplied by ten
-/// until the range fits.
+/// A histogram has at most about this number of bars. If it would have more, their width is multiplied by ten, several
+/// times if necessary.
 const MOST_BARS: usize = 5000;
 /// Number of bars that every histogram may have, even if the common limit of all histograms is reached.
 const FEWEST_BARS: usize = 10;
@@ -89,10 +89,13 @@ impl Distribution {
     }
 }
 
-/// Returns the width of a bar, in seconds. If none is requested, the width is twice the interquartile range divided by
-/// the cube root of the number of samples (Freedman 1981). If the interquartile range is zero, the width is a tenth of
-/// the samples' range. Both are rounded down to one significant digit. Each width is increased if the samples' range
-/// would exceed `bars` widths.
+/// Returns the width of a bar, in seconds: the requested width `asked`, or a width that is derived from the samples.
+///
+/// The derived width is twice the interquartile range divided by the cube root of the number of samples (Freedman
+/// 1981). If the interquartile range is zero, the width is a tenth of the samples' range. It is rounded down to one
+/// significant digit. If all samples are equal, it is 1 ms.
+///
+/// A requested or derived width is multiplied by ten until the samples' range is at most `bars` widths.
 fn width(sorted: &[f64], asked: Option<Span>, bars: usize) -> f64 {
     let range = sorted.last().copied().unwrap_or(0.0) - sorted.first().copied().unwrap_or(0.0);
     let spread = quantile(sorted, 0.75) - quantile(sorted, 0.25);

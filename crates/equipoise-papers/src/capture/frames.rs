@@ -37,7 +37,7 @@ type Failure = Arc<OnceLock<io::ErrorKind>>;
 #[derive(Clone, Copy)]
 struct Interface {
     link: Linktype,
-    /// Number of ticks of the timestamps per second.
+    /// Timestamp ticks per second.
     resolution: u64,
     offset_s: i64,
 }
@@ -191,8 +191,8 @@ fn failure(kind: io::ErrorKind, position: u64) -> String {
 /// Fills the parser's buffer as far as possible, because the parser refuses a file whose header is not complete after
 /// the first read.
 ///
-/// If a read fails, the parser sees the end of the file. If the parser saw the error, the bytes that were read before
-/// the error would not be parsed.
+/// Presents a read error as the end of the file, so that the parser still parses the bytes before the error. The error
+/// is stored in `failed`.
 struct Whole<R> {
     source: R,
     failed: Failure,

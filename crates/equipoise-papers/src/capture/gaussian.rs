@@ -46,7 +46,8 @@ type Matrix = [Vector; 3];
 const WIDTH_AT_HALF: f64 = 2.354_820_045;
 /// Number of steps after which the search fails. Our choice.
 const MOST_STEPS: usize = 1000;
-/// The search succeeds if a step changes no parameter by more than this share. Our choice.
+/// The search succeeds if a step changes the height and the standard deviation by at most this share, and the position
+/// by at most this share of the standard deviation. Our choice.
 const SMALLEST_STEP: f64 = 1e-10;
 /// The damping of the first step (Marquardt 1963).
 const FIRST_DAMPING: f64 = 1e-2;
@@ -124,7 +125,8 @@ impl Point {
         point
     }
 
-    /// Returns the step that solves `(JᵀJ + damping · diag(JᵀJ)) step = -Jᵀr`; `None` if the matrix is singular.
+    /// Returns the step that solves `(JᵀJ + damping · diag(JᵀJ)) step = -Jᵀr`, where J is the Jacobian matrix and r are
+    /// the residuals. Returns `None` if the matrix on the left is singular.
     fn step(&self, damping: f64) -> Option<Vector> {
         let mut damped = self.normal;
         for (index, row) in damped.iter_mut().enumerate() {

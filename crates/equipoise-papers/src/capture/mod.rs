@@ -3,7 +3,7 @@
 //! Source: Waki 2013, Sec. 2. A capture made at the sender shows when a segment was sent and when its acknowledgement
 //! arrived. Misleading samples are left out and counted: acknowledgements of retransmitted segments (Karn 1987), and
 //! by default also acknowledgements that the delayed-ACK timer caused. The file is read once, from beginning to end.
-//! The memory grows with the number of connections and samples, up to a common limit.
+//! The memory grows with the number of connections and samples, up to about 1 GB.
 
 mod analysis;
 mod connection;

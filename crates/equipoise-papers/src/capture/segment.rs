@@ -93,8 +93,8 @@ fn segment(at_ns: i64, (from, to): (IpAddr, IpAddr), tcp: &TcpHeader, data: u32,
     }
 }
 
-/// Returns the number of bytes before the IP header, for frames without VLAN tags; 0 if the link type has no header or
-/// is not known.
+/// Returns the number of bytes before the IP header in a frame without VLAN tags. Returns 0 if the link type has no
+/// header or is not known.
 fn offset(frame: &Frame<'_>) -> usize {
     match frame.link {
         Linktype::ETHERNET => 14,

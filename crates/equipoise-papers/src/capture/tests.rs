@@ -71,7 +71,7 @@ impl Script {
         Self { form, link, bytes }
     }
 
-    /// Adds a frame that was captured at `micros` microseconds after 1 s on the capture's clock.
+    /// Adds a frame whose capture time is 1 s plus `micros` microseconds.
     fn frame(&mut self, micros: u64, frame: &[u8]) {
         let nanos = 1_000_000_000 + micros * 1000;
         let length = frame.len() as u32;
@@ -271,8 +271,8 @@ fn other_links_and_ip_versions_are_read_and_strangers_counted() {
     vlan.extend(&plain[12..]);
     let mut sll = vec![0, 0, 0, 1, 0, 6, 0, 0, 0, 0, 0, 0, 0, 0, 8, 0];
     sll.extend(inner(&plain));
-    // `tcpdump -i any -y LINUX_SLL` writes packets of the loopback device with this header, whose device type is 772
-    // (ARPHRD).
+    // For packets of the loopback device, `tcpdump -i any -y LINUX_SLL` writes this header. It contains the device type
+    // (ARPHRD) 772.
     let mut sll_loopback = vec![0, 0, 3, 4, 0, 6, 0, 0, 0, 0, 0, 0, 0, 0, 8, 0];
     sll_loopback.extend(inner(&plain));
     let mut sll2 = vec![8, 0, 0, 0, 0, 0, 0, 1, 0, 1, 0, 6, 0, 0, 0, 0, 0, 0, 0, 0];
@@ -382,7 +382,8 @@ fn a_cooked_capture_of_loopback_by_others_is_read() {
     assert!(analysis.frames > 0 && !analysis.skipped.contains_key("headers not captured"), "{:?}", analysis.skipped);
 }
 
-/// If a capture is cut off at any byte, the analysis must have fewer frames, and must report the cut.
+/// If a capture is cut off at any byte, the analysis must have fewer frames. It must report the cut, unless the cut is
+/// directly after a frame or after a header of the file.
 #[test]
 fn a_capture_that_is_cut_off_gives_what_came_before() {
     for form in [Form::Micros, Form::NanosBigEndian, Form::Ng] {
@@ -395,7 +396,7 @@ fn a_capture_that_is_cut_off_gives_what_came_before() {
             assert!(found.frames < whole.frames);
             boundaries += u32::from(found.ended.is_none());
         }
-        // A cut between two frames, or directly after a header, cannot be noticed.
+        // A cut directly after a frame, or after a header of the file, cannot be noticed.
         assert!((6..=8).contains(&boundaries), "{boundaries}");
     }
 }

@@ -30,14 +30,14 @@ pub(crate) struct LiveRuns {
 }
 
 impl<'a> LiveLab<'a> {
-    /// Creates a lab for `total` runs. It stops when `stop` is set, and calls `progress` with the share of the runs
-    /// that are done.
+    /// Creates a lab for `total` runs. The lab stops when `stop` is set, and calls `progress` with the share of the
+    /// runs that are done.
     pub(crate) const fn new(options: &Options, total: u32, stop: &'a AtomicBool, progress: &'a dyn Fn(f64)) -> Self {
         Self { options: *options, stop, total, done: Cell::new(0), progress, window_control: &|_| None }
     }
 
-    /// Sets the function `window_control`, which flow pairs use. For the name of a congestion control, the function
-    /// returns a setter of congestion windows, or `None` if there is no such setter.
+    /// Sets the function `window_control`. For the name of a congestion control, it returns the function that sets the
+    /// window of a flow pair's TCP; `None` if there is no such function.
     pub(crate) const fn with_windows(self, window_control: &'a dyn Fn(&str) -> Option<WindowControl>) -> Self {
         Self { window_control, ..self }
     }

@@ -98,7 +98,7 @@ impl Found {
 }
 
 impl<'a> Lab<'a> {
-    /// Creates a lab for `total` runs, which calls `progress` with the share of the runs that are done.
+    /// Creates a lab for `total` runs. The lab calls `progress` with the share of the runs that are done.
     pub(crate) const fn new(options: &Options, total: u32, progress: &'a (dyn Fn(f64) + Sync)) -> Self {
         Self { options: *options, total, done: AtomicU32::new(0), progress }
     }
@@ -149,7 +149,7 @@ impl<'a> Lab<'a> {
     /// Runs `runs` scenarios, each with its own seed. `scenario` creates each scenario from its position: 0 for the
     /// first scenario, 1/`runs` for the second, and so on.
     ///
-    /// This is for scenarios with little or no randomness, which would otherwise have equal runs.
+    /// If a scenario has little or no randomness, runs that differ only in their seeds would be nearly equal.
     pub(crate) fn spread<T: Send>(
         &self,
         runs: u32,
@@ -160,7 +160,7 @@ impl<'a> Lab<'a> {
         self.each((0..runs).map(at), keep)
     }
 
-    /// Counts `runs` runs as done. They may also be runs that turned out to be unnecessary.
+    /// Counts `runs` runs as done. Runs that are skipped as unnecessary must also be counted.
     pub(crate) fn count(&self, runs: u32) {
         let done = self.done.fetch_add(runs, Ordering::Relaxed) + runs;
         (self.progress)(f64::from(done) / f64::from(self.total.max(1)));

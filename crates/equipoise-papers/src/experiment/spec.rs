@@ -90,9 +90,8 @@ impl Rule {
     }
 
     /// Changes the rule so that it must hold in each of several cells. Each cell is tested separately. The more cells
-    /// there are, the stricter is the test of each (Holm 1979). The verdict "not reproduced" needs strict tests,
-    /// because a failure in a single cell is enough for it. "Reproduced" does not need them, because the rule must hold
-    /// in every cell, but its tests are as strict.
+    /// there are, the stricter is the test of each cell (Holm 1979). Otherwise a failure by chance would be likely in
+    /// one of many cells.
     pub(crate) const fn in_every_cell(self) -> Self {
         Self { cells: Cells::Every, ..self }
     }
@@ -179,8 +178,8 @@ fn tail(distance: f64, half: f64) -> f64 {
     if deviations.is_nan() { 0.5 } else { 0.5 * libm::erfc(deviations / 2f64.sqrt()) }
 }
 
-/// Returns which of several hypotheses are rejected, given their p-values. The level is 2.5 % for all together, as at
-/// each end of a 95 % interval (Holm 1979).
+/// Returns which of several hypotheses are rejected, given their p-values (Holm 1979). The probability that any true
+/// hypothesis is rejected is at most 2.5 %, as at each end of a 95 % interval.
 fn holm(doubts: &[f64]) -> Vec<bool> {
     let mut order: Vec<_> = (0..doubts.len()).collect();
     order.sort_by(|a, b| doubts[*a].total_cmp(&doubts[*b]));

@@ -1,4 +1,5 @@
-//! The runs of Fig. 15 and 16, in which the available bandwidth drops, for several strengths m and buffer sizes.
+//! The runs of Fig. 15 and 16, in which the available bandwidth drops. They have several buffer sizes, and several
+//! strengths m of the self-induced oscillation.
 
 use super::readings::Way;
 use super::scenarios::FIG15;
@@ -33,7 +34,7 @@ pub(super) struct Outcome {
     utilisation: f64,
 }
 
-/// The parameters of one cell of the figures: all runs of a cell have the same parameters.
+/// The parameters that all runs of a cell have in common.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Place {
     /// Available bandwidth after the drop, in Mbit/s, before multiplication by `scale`.
@@ -83,8 +84,8 @@ impl Cell {
         mean_95(&self.outcomes.iter().map(|outcome| outcome.utilisation).collect::<Vec<_>>())
     }
 
-    /// Returns the mean utilisation over the runs with a timeout, or over the runs without one. Runs with losses before
-    /// the drop are left out.
+    /// Returns the mean utilisation over the runs with a timeout if `timed_out` is set, otherwise over the runs without
+    /// a timeout. Runs with losses before the drop are left out.
     pub(super) fn utilisation_if(&self, timed_out: bool) -> Option<Estimate> {
         let are = self.outcomes.iter().filter(|outcome| !outcome.early && outcome.timed_out == timed_out);
         mean_95(&are.map(|outcome| outcome.utilisation).collect::<Vec<_>>())

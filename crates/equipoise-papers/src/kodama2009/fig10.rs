@@ -9,7 +9,7 @@ use equipoise_lab::scenario::Override;
 use equipoise_lab::sim::SimError;
 use equipoise_lab::statistics::{Estimate, mean_95, share_95};
 
-/// Number of runs without oscillation, and number of runs with oscillation. The thesis shows one run of each kind.
+/// Number of runs of each kind: without and with oscillation. The thesis shows one run of each kind.
 const RUNS: u32 = 40;
 /// Number of runs of each kind, without and with oscillation, for each other interpretation of the thesis.
 const RUNS_OF_READINGS: u32 = 20;
@@ -18,9 +18,10 @@ const RUNS_OF_READINGS: u32 = 20;
 const BEHIND_DROP: (f64, f64) = (20.0, 24.0);
 /// Time at which the available bandwidth rises again, in seconds.
 const RISE_S: f64 = 40.0;
-/// 90 % of the converged window `(0.95 · 80 + 0.05 · 100) Mbit/s · 120 ms`, in packets of 1500 bytes.
+/// 90 % of the converged window of 810 packets of 1500 bytes. The converged window is
+/// `(γ · 80 + (1 - γ) · 100) Mbit/s · 120 ms`, with γ = 0.95, 80 Mbit/s available and a capacity of 100 Mbit/s.
 const NEARLY_BACK: f64 = 0.9 * 810.0;
-/// The value of m in the runs with oscillation (Kodama 2009, Fig. 14).
+/// Strength m of the self-induced oscillation, in the runs that have it (Kodama 2009, Fig. 14).
 const STRENGTH: f64 = 0.3;
 /// Time between two results of the bandwidth measurement, in seconds: 3.5 round-trip times of 120 ms.
 const ONE_RESULT_S: f64 = 0.42;

@@ -9,11 +9,11 @@ use equipoise_lab::scenario::Override;
 use equipoise_lab::sim::SimError;
 use equipoise_lab::statistics::{Estimate, mean_95};
 
-/// Number of runs without oscillation, and number of runs with oscillation. The thesis shows one run of each kind. A
-/// run needs half a minute of processor time.
+/// Number of runs of each kind: without and with oscillation. The thesis shows one run of each kind. A run needs half a
+/// minute of processor time.
 const RUNS: u32 = 4;
-/// Number of runs for each other interpretation and each value of m. These runs end when all ten connections have been
-/// active for 200 s.
+/// Number of runs for each other interpretation and each strength of the oscillation. These runs end when all ten
+/// connections have been active for 200 s.
 const RUNS_OF_READINGS: u32 = 2;
 const CONNECTIONS: usize = 10;
 /// Time between the starts of two connections, in seconds.
@@ -30,12 +30,12 @@ const BEGINNING_S: f64 = 20.0;
 /// The round-trip time of the path without queueing, in ms.
 const ROUND_TRIP_MS: f64 = 120.0;
 /// A connection's minimum round-trip time counts as wrong if it exceeds that of the path by more than this, in ms. Our
-/// choice: 1 ms changes a window by 0.8 %, which is small compared with the term (1 - γ) = 5 % that controls the
-/// window.
+/// choice: 1 ms changes a window by only 0.8 %.
 const WRONG_MS: f64 = 1.0;
-/// The value of m in the runs with oscillation. It is that of Fig. 14, because the thesis does not state m for Fig. 17.
+/// Strength m of the self-induced oscillation, in the runs that have it. The thesis does not state m for Fig. 17. This
+/// is the value of Fig. 14.
 const STRENGTH: f64 = 0.3;
-/// Another value of m in the thesis, for another interpretation of Fig. 17.
+/// Another strength m that the thesis uses. It is tested as another interpretation of Fig. 17.
 const OTHER_STRENGTH: f64 = 0.1;
 /// The interpretations of the thesis, other than the main one, that are tested here.
 const READINGS: [Way; 3] = [Way::Known, Way::RoundTrips, Way::KnownRoundTrips];
@@ -133,8 +133,8 @@ struct Outcome {
     round_trips: Lines,
 }
 
-/// Returns the part of a run that is evaluated for the stage in which `count` connections are active and no connection
-/// has left yet: its start and end, in seconds.
+/// Returns the start and the end, in seconds, of the part of a run that is evaluated for one stage: `count` connections
+/// are active, and no connection has left yet.
 fn joining(count: usize) -> (f64, f64) {
     let end = EVERY_S * count as f64;
     (end - SETTLED_S, end)
@@ -193,8 +193,8 @@ fn mean(outcomes: &[Outcome], of: impl Fn(&Outcome) -> f64) -> Option<Estimate> 
     mean_95(&outcomes.iter().map(of).collect::<Vec<_>>())
 }
 
-/// Makes the runs with the strength `m` of the thesis and additional overrides. Returns no outcomes if the
-/// interpretation does not allow this strength.
+/// Makes the runs of one interpretation, with oscillation of strength `m` and with additional overrides. Returns no
+/// outcomes if the interpretation does not allow this strength.
 fn outcomes(lab: &Lab<'_>, (way, m): (Way, f64), runs: u32, more: &[Override]) -> Result<Vec<Outcome>, SimError> {
     let Some(strength) = way.strength(m) else { return Ok(Vec::new()) };
     let scenario = |place: f64| {

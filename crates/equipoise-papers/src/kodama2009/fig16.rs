@@ -11,7 +11,7 @@ use equipoise_lab::statistics::Estimate;
 const UNIT: &str = "difference of shares";
 /// The largest m in the thesis. Its results are compared with those of m = 0.
 const LARGEST: f64 = 0.5;
-/// A smaller rise of the share of timeouts than this could not be seen in the figure of the thesis. Our choice.
+/// Smallest rise of the share of timeouts that can be seen in the figure of the thesis. Our choice.
 const UNSEEN: f64 = 0.1;
 /// The rates are those of the thesis, multiplied by this factor. So the bandwidth-delay product is 2000 packets.
 const SCALE: u32 = 2;

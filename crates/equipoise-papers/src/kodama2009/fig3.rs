@@ -22,8 +22,8 @@ const ALONE: (f64, f64) = (10.0, 50.0);
 const JOINS_S: f64 = 50.0;
 /// The window that fills 100 Mbit/s over a round-trip time of 120 ms, in packets of 1500 bytes.
 const PATH: f64 = 1000.0;
-/// Share of 1000 packets from which a window counts as near 1000 packets, and share of the larger window from which two
-/// windows count as equal. Our choice.
+/// A window counts as near 1000 packets if it is at least this share of 1000 packets. Two windows count as equal if the
+/// smaller one is at least this share of the larger one. Our choice.
 const NEARLY: f64 = 0.9;
 
 pub(super) const CLAIMS: &[Spec] = &[NO_LOSS, FIRST_RAPID, NEAR_1000, JAIN, RAPID, STABLE, UTILISATION];

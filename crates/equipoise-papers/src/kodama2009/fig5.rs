@@ -18,7 +18,7 @@ pub(super) const WHOLE: (f64, f64) = (0.0, 120.0);
 /// The parts of a run in which 30 Mbit/s, or 50 Mbit/s, are available: their start and end, in seconds.
 const AT_30: (f64, f64) = (40.0, 80.0);
 const AT_50: (f64, f64) = (80.0, 120.0);
-/// 90 % of the goodput that fully uses 50 Mbit/s if 1448 of 1500 bytes of a packet are data, in Mbit/s.
+/// 90 % of the goodput at a rate of 50 Mbit/s, in Mbit/s. It assumes 1448 bytes of data in a packet of 1500 bytes.
 const NEARLY_50: f64 = 0.9 * 50.0 * 1448.0 / 1500.0;
 /// Mean available bandwidth in Mbit/s: 70, 30 and 50 Mbit/s are available for 40 s each.
 pub(super) const AVAILABLE_MBPS: f64 = 50.0;
@@ -119,7 +119,7 @@ struct Outcome {
     goodput_mbps: f64,
     /// Number of segments that were retransmitted while 30 Mbit/s were available.
     again: f64,
-    /// Time from 80 s, when 50 Mbit/s become available, until the goodput reaches 90 % of its maximum, in seconds.
+    /// Time from 80 s, when 50 Mbit/s become available, until the goodput reaches [`NEARLY_50`], in seconds.
     late_s: f64,
 }
 

@@ -15,8 +15,8 @@ const RUNS: u32 = 20;
 const SETTLE_S: f64 = 20.0;
 /// Strength of the measurement noise in each stage of 100 s, in percent of the cross traffic.
 const NOISE: [&str; 5] = ["2.5", "5", "10", "20", "40"];
-/// Number of stages, counted from the first, whose noise counts as small. Our choice, because the thesis does not state
-/// which noise is small.
+/// In this number of stages at the start of a run, the noise counts as small. Our choice, because the thesis does not
+/// state which noise is small.
 const SMALL: usize = 2;
 const BOTTLENECK: &str = "E0-E1";
 /// Index of the last stage that has noise. The thesis does not state it. In the main interpretation it is the last
@@ -130,7 +130,8 @@ const QUEUE_LARGE: Spec = Spec::new(
 struct Setting {
     name: &'static str,
     title: &'static str,
-    /// The override that sets γ for both connections.
+    /// The override for γ, the weight of cross traffic, of both connections. It sets a constant, or makes γ depend on
+    /// the noise.
     change: Override,
 }
 
@@ -189,8 +190,8 @@ pub(super) fn planned(options: &Options) -> u32 {
     (options.runs(RUNS, 2) + 1) * settings().len() as u32
 }
 
-/// Runs Fig. 6, 7 and 8, in which the bandwidth measurement is noisy: with two constant values of γ, and with a γ that
-/// depends on the noise.
+/// Runs Fig. 6, 7 and 8, in which the bandwidth measurement is noisy. γ, the weight of cross traffic, has a constant
+/// value in Fig. 6 and another in Fig. 7, and depends on the noise in Fig. 8.
 pub(super) fn run(lab: &Lab<'_>, found: &mut Found) -> Result<(), SimError> {
     let runs = lab.options.runs(RUNS, 2);
     let mut outcomes = Vec::new();

@@ -36,7 +36,7 @@ pub enum Part {
     Fig3,
     /// Fig. 5: Symbiosis and Reno when the available bandwidth changes, over a short and a long path.
     Fig5,
-    /// Fig. 6 to 8: noise in the measurement, and a γ that depends on the noise.
+    /// Fig. 6 to 8: noise in the measurement, and a γ (weight of cross traffic) that depends on the noise.
     Fig6,
     /// Fig. 10 and 14: the available bandwidth drops and rises again, without and with oscillation.
     Fig10,
@@ -44,7 +44,8 @@ pub enum Part {
     Fig11,
     /// Fig. 12 and 13: the throughput that is lost because of oscillation.
     Fig12,
-    /// Fig. 15 and 16: how often a drop of the available bandwidth causes a timeout, for several m and buffer sizes.
+    /// Fig. 15 and 16: how often a drop of the available bandwidth causes a timeout, for several strengths of the
+    /// oscillation and several buffer sizes.
     Fig15,
     /// Sec. 2.2.1: the bandwidth measurement with the connection's own segments (inline).
     Inline,

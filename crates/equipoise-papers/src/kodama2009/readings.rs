@@ -7,27 +7,27 @@ use equipoise_lab::scenario::Override;
 /// An interpretation of the thesis. It is a set of changes to the scenario of the main interpretation.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Way {
-    /// The interpretation that follows the text of the thesis: the connection measures the bandwidth inline, time in ε
-    /// and m is counted in seconds, and the hosts behave as in ns-2.
+    /// The interpretation that follows the text of the thesis. The connection measures the bandwidth inline. The unit
+    /// of time of ε (speed of convergence) and m (strength of the oscillation) is the second. The hosts behave as in
+    /// ns-2.
     Main,
     /// The connection does not measure the bandwidth: the simulator reports it every 3.5 round-trip times (420 ms).
     Known,
     /// The same as `Known`, but the simulator reports the bandwidth every 10.5 round-trip times (1260 ms).
     KnownSeldom,
-    /// Time in ε and m is counted in round-trip times instead of seconds.
+    /// The unit of time of ε and m is the round-trip time instead of the second.
     RoundTrips,
     /// The changes of both `Known` and `RoundTrips`.
     KnownRoundTrips,
     /// The hosts use selective acknowledgements (SACK), as is usual today, and a minimum retransmission timeout of 1 s.
     Sack,
-    /// The ε of the control law is three times as large.
+    /// ε is three times as large as in the main interpretation.
     ThreeTimesEpsilon,
     /// The UDP packets have 1000 bytes.
     SmallUdp,
 }
 
-/// The round-trip time of the path without queueing, in seconds. It is the unit of time if time is counted in
-/// round-trip times.
+/// The round-trip time of the path without queueing, in seconds. It is the unit of time of [`Way::RoundTrips`].
 const ROUND_TRIP_S: f64 = 0.12;
 /// The value of ε in all scenarios, in 1/s.
 const EPSILON: f64 = 1.95;
@@ -81,8 +81,8 @@ impl Way {
     /// not accept it.
     pub(super) fn strength(self, m: f64) -> Option<f64> {
         let per_root_s = match self {
-            // A Brownian increment over one round-trip time (0.12 s) has variance 1, so an increment over one second
-            // has variance 1 / 0.12.
+            // With the round-trip time (0.12 s) as the unit of time, a Brownian increment over 0.12 s has variance 1.
+            // So an increment over one second has variance 1 / 0.12, and m is multiplied by the root of this variance.
             Self::RoundTrips | Self::KnownRoundTrips => m / ROUND_TRIP_S.sqrt(),
             _ => m,
         };

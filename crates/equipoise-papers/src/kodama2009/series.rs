@@ -31,8 +31,8 @@ pub(super) fn mean_window(run: &Run, flow: usize, stretch: Stretch) -> f64 {
     mean_of(run, flow, stretch, |sample| Some(sample.window_segments))
 }
 
-/// Returns Jain's index of the connections' mean windows in a part of the run. The claims use this index, because the
-/// thesis explains unfairness by connections with a very low throughput (Kodama 2009, Sec. 3.1).
+/// Returns Jain's index of the connections' mean windows in a part of the run. The claims use means, because the thesis
+/// calls it unfair if some connections have a very low throughput (Kodama 2009, Sec. 3.1), and throughput is a mean.
 pub(super) fn jain_of_means(run: &Run, flows: impl Iterator<Item = usize>, stretch: Stretch) -> f64 {
     jain(&flows.map(|flow| mean_window(run, flow, stretch)).collect::<Vec<_>>())
 }

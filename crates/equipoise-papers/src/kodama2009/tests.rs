@@ -94,8 +94,7 @@ fn what_is_beyond_the_thesis_has_numbers_and_no_verdict() {
         assert!(claim.ours.is_some_and(f64::is_finite), "{}", claim.id);
         assert_eq!(claim.verdict, Verdict::TooFewRuns);
     }
-    // CUBIC fills the buffer, so the share of Symbiosis against CUBIC must be below 50 %, the share of equal control
-    // laws.
+    // CUBIC fills the buffer, so Symbiosis must have less than half of the total goodput.
     let share =
         results.claims.iter().find(|claim| claim.id == "beyond.share_against_cubic").and_then(|claim| claim.ours);
     assert!(share.is_some_and(|share| (0.5..50.0).contains(&share)), "{share:?}");

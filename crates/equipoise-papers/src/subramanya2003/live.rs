@@ -40,8 +40,7 @@ const TABLE6: Compared =
 /// A case of the paper, with its parameters and claims.
 struct Case {
     texts: [&'static str; 2],
-    /// Length of a live run. Simulated runs are longer, because TQ has to complete in all of them, even with changed
-    /// parameters.
+    /// Length of a run, live or simulated. It replaces the longer duration in the scenario file.
     duration: &'static str,
     printed: Printed,
     compared: Compared,

@@ -81,10 +81,10 @@ impl Outcome {
         if lost > 0.0 { 100.0 * lost / (lost + served) } else { 0.0 }
     }
 
-    /// Returns the transmission time in case I minus its minimum, as a share of `T_o`.
+    /// Returns the transmission time in case I minus its minimum, divided by the playing time of the content.
     ///
-    /// After the cut at `cut_s`, the link has a quarter of its rate. So the minimum transmission time is
-    /// `T_c = cut - start + 4 (T_o - cut + start)`.
+    /// At `cut_s`, the rate of the bottleneck is cut to a quarter. The rest of the content then takes at least four
+    /// times its playing time.
     pub(super) fn excess_over_quarter(&self, cut_s: f64) -> Option<f64> {
         let before_s = cut_s - self.start_s;
         let least_s = before_s + 4.0 * (UNHINDERED_S - before_s);
@@ -123,7 +123,7 @@ impl Row {
         self.mean(|outcome| outcome.delay)
     }
 
-    /// Returns the mean power (Eq. 9), in Mbit/s.
+    /// Returns the mean power (Eq. 9), in Mbit/s: the rate of all contents divided by the transmission delay.
     pub(super) fn power(&self) -> Mean {
         self.mean(|outcome| outcome.delay.filter(|delay| *delay > 0.0).map(|delay| self.rate_mbps / delay))
     }
@@ -183,8 +183,9 @@ mod tests {
         }
     }
 
-    /// Table 1: 15 s at the full rate and 60 s at a quarter of the rate are a delay of 1.5, so 1.5033 is 0.0033 more. A
-    /// source that starts 0.1 s later sends 0.1 s less before the cut, and takes 0.3 s longer.
+    /// Table 1: The transmission takes at least 15 s at the full rate and 60 s at a quarter of the rate. So the minimum
+    /// delay is 75 s / 30 s - 1 = 1.5, and a delay of 1.5033 is 0.0033 more. A source that starts 0.1 s later sends for
+    /// 0.1 s less before the cut, and takes 0.3 s longer.
     #[test]
     fn excess_is_counted_from_what_the_cut_alone_costs() {
         let excess = |start_s, delay| outcome(start_s, Some(delay)).excess_over_quarter(15.0).expect("a delay");

@@ -5,8 +5,8 @@ use super::{Lab, parse_with};
 use equipoise_lab::scenario::Override;
 use equipoise_lab::sim::SimError;
 
-/// The start times of the runs are spread over this time, in ms. It is the report interval of TQ, so that the cut comes
-/// at different points of the interval.
+/// The start times of the runs are spread over this time, in ms. It is the report interval of TQ. So the rate of the
+/// bottleneck is cut at a different point of the report interval in each run.
 const SPREAD_MS: f64 = 100.0;
 
 /// Returns the start time of run number `run`, of `runs` runs in total, in seconds.

@@ -1,5 +1,6 @@
-//! Changes the parameters of TQ that the paper does not state (`k_v`, T and `x_d`), and the way to estimate the
-//! bottleneck queue q. Each of them is changed alone. The changes are interpretations of Tables 1 and 4.
+//! Repeats Tables 1 and 4 with other values of the parameters of TQ that the paper does not state (`k_v`, T and `x_d`),
+//! and with other estimates of the bottleneck queue q. One change is made at a time, and counts as an interpretation of
+//! the table.
 
 use super::outcome::Row;
 use super::rows::{case1, case2};

@@ -12,8 +12,8 @@ const RUNS: u32 = 20;
 const OTHER_RUNS: u32 = 10;
 pub(super) const PAPER: Printed =
     Printed { table: "Table 1", values: [[0.517, 1.5033, 1.3304], [0.583, 1.5360, 1.3021]] };
-/// Minimum transmission delay of a content of 30 s at 2 Mbit/s. Half of the content is sent at a quarter of the rate,
-/// so the delay is `(15 + 60) / 30 - 1`.
+/// Minimum transmission delay, as a share of the 30 s of the content. The second half of the content has 15 s at
+/// 2 Mbit/s. It takes 60 s at 0.5 Mbit/s, so the delay is `(15 + 60) / 30 - 1`.
 pub(super) const LEAST_DELAY: f64 = 1.5;
 /// Time at which the rate of the link is cut, in seconds.
 const CUT_S: f64 = 15.0;

@@ -8,7 +8,8 @@ use equipoise_lab::sim::SimError;
 
 const RUNS: u32 = 20;
 pub(super) const PAPER: Printed = Printed { table: "Table 6", values: [[0.0, 0.6587, 6.9984], [0.42, 0.6643, 6.968]] };
-/// Transmission delay that the cuts alone cause with the routing in our scenarios. It was computed with a fluid model.
+/// Minimum transmission delay with the routing in our scenarios, as a share of the 30 s of the contents. It was
+/// computed with a fluid model.
 #[cfg(feature = "live")]
 pub(super) const LEAST_DELAY: f64 = 0.987;
 
@@ -29,11 +30,11 @@ struct Change {
     is_fitted: bool,
 }
 
-/// Returns the override for a parking-lot topology. The sources of 2 and 1 Mbit/s use all four links. Each link has one
-/// more source: one of the videos, or the source of 0.5 Mbit/s.
+/// Returns the override for a parking-lot topology. The sources of 2 and 1 Mbit/s use all four links. Each video, and
+/// the source of 0.5 Mbit/s, shares its only link with these two sources.
 ///
-/// In this topology, the cuts of the rates alone cause a transmission delay of 0.645. Some hundred topologies are
-/// equally close to Table 6. This one is the simplest.
+/// In this topology, the minimum transmission delay is 0.645. Some hundred topologies are equally close to Table 6.
+/// This one is the simplest.
 fn parking_lot() -> Override {
     Override::set("flow.\"cbr-0.5\".path", ["S6", "Link3", "D6"].map(Value::from).to_vec())
 }

@@ -27,7 +27,7 @@ pub(super) fn found() -> Option<Vec<Override>> {
     Some(overrides)
 }
 
-/// Returns a text for a figure that says whether the recorded videos were used.
+/// Returns a sentence about whether the recorded videos were used, for the text of a figure.
 pub(super) fn words() -> &'static str {
     if found().is_some() {
         "The recorded videos stand in EQUIPOISE_TEST_DATA; each run begins them at another place."

@@ -109,10 +109,10 @@ fn traces(lab: &Lab<'_>, testbed: &Testbed) -> Result<Vec<Vec<Trace>>, SimError>
     CASES.iter().map(of_case).collect()
 }
 
-/// Returns the indices of the flows that are active in the whole interval. Returns `None` if a flow starts or ends in
-/// the interval, or in the last 3 s of the probing period before the interval.
+/// Returns the indices of the flows that are active in a running period. Returns `None` if a flow starts or ends in the
+/// running period, or in the 3 s before it.
 fn present(visit: Visit, (from, to): (f64, f64)) -> Option<&'static [usize]> {
-    // The shortest probing period consists of three intervals of 1 s.
+    // The shortest probing period lasts 3 s.
     let since = from - 3.0;
     let (came, went) = visit.second;
     let changes = [came, went].into_iter().any(|change| change > since && change < to);
@@ -120,12 +120,11 @@ fn present(visit: Visit, (from, to): (f64, f64)) -> Option<&'static [usize]> {
     (!changes).then_some(if is_there { &[0, 1, 2] } else { &[0, 2] })
 }
 
-/// Returns the mean fairness over the running periods of a run. If flow 2 starts or ends in a running period, only the
-/// part before this counts. Parts of at most 2 s are left out. Running periods are also left out if flow 2 started or
-/// ended in the last 3 s of the probing period before them.
+/// Returns the mean fairness over the running periods of a run. A running period is cut where flow 2 starts or ends. It
+/// is left out if at most 2 s remain, or if flow 2 started or ended in the 3 s before it.
 pub(super) fn fairness_after_probing(trace: &Trace, visit: Visit) -> f64 {
     let (came, went) = visit.second;
-    // The rate of flow 3 in a running period is fair only until flow 2 starts or ends, so the period is cut there.
+    // In a running period, the rate of flow 3 is fair only until flow 2 starts or ends.
     let cut = |(from, to): (f64, f64)| {
         let next = [came, went].into_iter().find(|change| *change > from).unwrap_or(visit.duration_s);
         (from, to.min(next))
@@ -136,7 +135,7 @@ pub(super) fn fairness_after_probing(trace: &Trace, visit: Visit) -> f64 {
     fair.iter().sum::<f64>() / fair.len() as f64
 }
 
-/// Returns the minimum fairness of all three flows in any second of an interval.
+/// Computes the fairness among the three flows in each second of an interval, and returns the minimum.
 fn least_fairness(trace: &Trace, from: u32, to: u32) -> f64 {
     let seconds = (from..to).map(f64::from);
     seconds.map(|second| mean_fairness(trace, &[0, 1, 2], (second, second + 1.0))).fold(f64::INFINITY, f64::min)

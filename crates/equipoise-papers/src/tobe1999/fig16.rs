@@ -13,8 +13,8 @@ use equipoise_lab::sim::SimError;
 /// Number of runs. The paper shows one run.
 const RUNS: u32 = 10;
 const DURATION_S: f64 = 40.0;
-/// Start and end of a burst, in seconds. Our choice, because the cause of the loss in the paper is unknown: for one
-/// second in the first running period, the noise traffic has the rate of the whole bottleneck.
+/// Start and end of a burst, in seconds. In the burst, the noise traffic has the rate of the bottleneck. The burst is
+/// our choice, because the paper does not state the cause of the loss.
 const BURST_S: f64 = 9.0;
 const BURST_END_S: f64 = 10.0;
 /// The parts of a run whose inter-arrival times are compared, in seconds: before the burst, and from the start of the

@@ -14,7 +14,7 @@ const RUNS: u32 = 10;
 pub(super) const CHANGE_S: usize = 200;
 /// Index of flow 4.
 const FOURTH: usize = 3;
-/// Time at which flow 4 starts in two cases, in seconds. In these cases, the rates have no steady cycle yet at 200 s.
+/// Time at which flow 4 starts in the two cases of LDAF whose rates are not steady at 200 s, in seconds.
 const LATE_CHANGE_S: usize = 400;
 
 /// A case of Table 4.
@@ -124,7 +124,7 @@ struct Outcome {
     swing_bps: f64,
     /// First time at which the media flow's rate is steady, in seconds; `None` if flow 4 starts earlier.
     settled_s: Option<f64>,
-    /// Largest difference between the mean rates of two flows over 50 s, in bit/s.
+    /// The result of [`apart_over_50_s`].
     apart_bps: f64,
     /// Whether any RTCP report contained a loss.
     is_lossy: bool,
@@ -133,8 +133,8 @@ struct Outcome {
 impl Outcome {
     fn of(trace: &Trace, change: usize) -> Self {
         let change_s = change as f64;
-        // The flows have 30 s to find their new rates. The rule of the paper, which waits until flow 4 reaches the rate
-        // of another flow, allows less time.
+        // The flows have 30 s to find their new rates. In the paper they have less time, only until flow 4 reaches the
+        // rate of another flow.
         let after = (change_s + 30.0, trace.rates.first().map_or(0.0, |rates| rates.len() as f64));
         let tcp = [0, 1, 3].map(|flow| mean_rate(trace, flow, after)).iter().sum::<f64>() / 3.0;
         let late = (change_s - 100.0, change_s);
@@ -158,8 +158,8 @@ fn swing(rates: &[f64]) -> f64 {
     (rates.iter().map(|rate| (rate - mean).powi(2)).sum::<f64>() / rates.len() as f64).sqrt()
 }
 
-/// Returns the largest difference between the mean rates of flows 1 to 3 over 50 s, in bit/s. The first 50 s are left
-/// out.
+/// Computes the mean rates of flows 1 to 3 in each interval of 50 s between the first 50 s and the start of flow 4.
+/// Returns the largest difference between two flows in an interval, in bit/s.
 fn apart_over_50_s(trace: &Trace, change_s: f64) -> f64 {
     let starts = (1..).map(|number| 50.0 * f64::from(number)).take_while(|start| start + 50.0 <= change_s);
     let apart = starts.map(|start| {

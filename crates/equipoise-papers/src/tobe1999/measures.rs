@@ -15,7 +15,7 @@ pub(super) fn mean_rate(trace: &Trace, flow: usize, (from, to): Stretch) -> f64 
     within.iter().sum::<f64>() / within.len() as f64
 }
 
-/// Returns the mean, over the seconds of an interval, of the fairness among the flows `flows`.
+/// Computes the fairness among the flows `flows` in each second of an interval, and returns the mean.
 pub(super) fn mean_fairness(trace: &Trace, flows: &[usize], (from, to): Stretch) -> f64 {
     let seconds = from.ceil() as usize..to.floor() as usize;
     let at = |second: usize| -> Vec<f64> {
@@ -41,8 +41,8 @@ pub(super) struct Gaps {
     pub(super) running: Vec<f64>,
 }
 
-/// Computes the inter-arrival times of the ADUs that were delivered from `from` seconds on. The time before the first
-/// ADU of a period counts as a time at a switch.
+/// Computes the inter-arrival times of the ADUs that were delivered from `from` seconds on. If an ADU is the first of a
+/// period, its inter-arrival time belongs to `at_switches`.
 pub(super) fn gaps(trace: &Trace, from: f64) -> Gaps {
     let firsts: std::collections::BTreeSet<u64> = trace.began.iter().map(|began| began.first_adu).collect();
     let mut gaps = Gaps::default();
@@ -61,16 +61,17 @@ pub(super) fn gaps(trace: &Trace, from: f64) -> Gaps {
 /// The three deviations of the paper, in bit/s (Tobe 1999, Sec. 6.2).
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Deviations {
-    /// `δR_intra`: the largest range, over flows 1 to 3, of a flow's rate in the steady state.
+    /// `δR_intra`: the range of a flow's rate in the steady state. The largest range of flows 1 to 3 counts.
     pub(super) intra: f64,
-    /// `δR_ave1`: the largest difference between the mean rates of two of flows 1 to 3 in the steady state.
+    /// `δR_ave1`: the largest difference between the mean rates of flows 1 to 3 in the steady state.
     pub(super) average: f64,
-    /// `δR_ave2`: the largest difference between the mean rates of two of the four flows after the start of flow 4.
+    /// `δR_ave2`: the largest difference between the mean rates of flows 1 to 4, from the time at which flow 4 reaches
+    /// the rate of flow 1 or 2.
     pub(super) average_after: f64,
 }
 
-/// If flow 3 never reaches the rate of flow 1 or 2, its rate counts as steady when it has stayed within a range of
-/// `STEADY_BPS`, in bit/s, for `STEADY_S` seconds (Tobe 1999, Sec. 6.2).
+/// The steady state begins when flow 3 reaches the rate of flow 1 or 2. If it never does, the steady state begins when
+/// the range of its rate was less than 20 kbit/s for 10 s (Tobe 1999, Sec. 6.2).
 const STEADY_BPS: f64 = 20_000.0;
 const STEADY_S: usize = 10;
 
@@ -119,8 +120,8 @@ mod tests {
         let third = vec![0.0, 100.0, 200.0, 300.0, 350.0, 350.0, 350.0, 350.0, 350.0, 350.0];
         let fourth = vec![0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 250.0, 310.0];
         let found = deviations(&[first, second, third, fourth], 8).expect("a steady state");
-        // The rate of flow 1 has a range of 100, that of flow 3 a range of 50. The mean rates from second 3 to 7 are
-        // 450, 300 and 340. The rates in second 9 are 300 to 350.
+        // From second 3 to 7, the rates of flows 1 to 3 have ranges of 100, 0 and 50 bit/s, and means of 450, 300 and
+        // 340 bit/s. In second 9, the rates of all flows are from 300 to 350 bit/s.
         assert!((found.intra - 100.0).abs() < 1e-9 && (found.average - 150.0).abs() < 1e-9, "{found:?}");
         assert!((found.average_after - 50.0).abs() < 1e-9, "{found:?}");
     }

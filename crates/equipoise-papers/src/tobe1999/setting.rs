@@ -56,7 +56,7 @@ impl Testbed {
         testbed("windows of 32 kB, a queue of 32 kB", 2 * PAPER_WINDOW, "32 kB"),
         testbed("windows of 32 kB, a queue of 48 kB", 2 * PAPER_WINDOW, "48 kB"),
     ];
-    /// In a full run, the main interpretation has this many times as many runs as each other interpretation.
+    /// In a full run, the number of runs of the main interpretation is divided by this value for the others.
     const FEWER: u32 = 2;
 
     /// Returns the scenario, changed to this interpretation of the testbed.
@@ -225,8 +225,8 @@ pub(super) fn over(mut scenario: Scenario, round_trip: Span) -> Scenario {
     scenario
 }
 
-/// Returns the scenario with a receive window of `segments` segments for every TCP flow and flow pair that has a
-/// receive window.
+/// Returns the scenario with a receive window of `segments` segments for TCP flows and flow pairs. Flows without a
+/// receive window are not changed.
 pub(super) fn with_window(mut scenario: Scenario, segments: u64) -> Scenario {
     for flow in &mut scenario.flows {
         if let FlowKind::Tcp(tcp) | FlowKind::Pair(PairFlow { tcp, .. }) = &mut flow.kind {

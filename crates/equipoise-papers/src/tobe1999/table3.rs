@@ -31,9 +31,9 @@ pub(super) const CLAIMS: [Spec; 2] = [T_PR, T_PI];
 /// The kind of flow 3, whose rate must become stable after flow 2 starts or ends.
 #[derive(Clone, Copy)]
 enum Response {
-    /// A flow pair, whose rate is stable when a running period begins. The text is the interval `T_TCP`.
+    /// A flow pair, whose rate is stable when a running period begins. The text is the length of a probing interval.
     Pair(&'static str),
-    /// A TCP flow without RTP. Its rate is stable when TPBA would call it stable with this tolerance ε.
+    /// A TCP flow without RTP. Its rate is stable when a flow pair with this tolerance ε would end its probing period.
     Tcp(Rate),
 }
 
@@ -42,8 +42,8 @@ const MAIN: Response = Response::Pair("400 ms");
 const OTHERS: [(&str, Response); 3] = [
     ("Table 3: T_TCP = 1 s", Response::Pair("1 s")),
     ("Table 3: flow 3 is TCP, ε = 30 kbit/s", Response::Tcp(Rate::from_bps(30_000))),
-    // One acknowledgement covers two segments. In an interval of 400 ms, two segments are a rate of 60 kbit/s, which
-    // exceeds a tolerance of 30 kbit/s but not one of 75 kbit/s.
+    // One acknowledgement covers two segments, so the rate in an interval of 400 ms changes in steps of 60 kbit/s. A
+    // tolerance of 75 kbit/s allows one step. A tolerance of 30 kbit/s does not.
     ("Table 3: flow 3 is TCP, ε = 75 kbit/s", Response::Tcp(Rate::from_bps(75_000))),
 ];
 

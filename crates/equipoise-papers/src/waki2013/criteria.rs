@@ -36,7 +36,7 @@ impl Outcome {
     /// Computes the results from the first flow of a run, which is the media session.
     pub(super) fn of(run: &Run) -> Self {
         let intervals = run.flows.first().map(|session| session.intervals.as_slice()).unwrap_or_default();
-        // A run may be longer than 400 s, to have a longer transient. In this case its last 400 s are the paper's run.
+        // The last 400 s of a run are the paper's run. A run may be longer, to have a longer transient.
         let zero_s = run.lasted_s - LASTS_S;
         let start_s = zero_s + intervals.first().map_or(0.0, |first| first.start_s);
         let whole = ((run.lasted_s - start_s) / INTERVAL_S + 1e-6) as usize;

@@ -205,7 +205,7 @@ fn figure(rows: &[Row]) -> Figure {
     }
 }
 
-/// Returns a table with the medians and their confidence intervals, and the plain means, of the criteria and the rates.
+/// Returns a table of the criteria and the rates. Each has its median with the confidence interval, and its mean.
 pub(super) fn table(caption: &str, rows: &[Row]) -> Table {
     type Column = (&'static str, fn(&Outcome) -> f64, usize);
     let columns: [Column; 5] = [

@@ -14,7 +14,7 @@ const FLAT: Spec = Spec::shown(
 
 pub(super) const CLAIMS: &[Spec] = &[FLAT];
 
-/// Computes Fig. 5, which shows b as a function of the load of an M/D/1 queue (Eq. 11).
+/// Computes Fig. 5, which shows the coefficient of response b as a function of the load of an M/D/1 queue (Eq. 11).
 pub(super) fn run(found: &mut Found) {
     let packet = Size::from_bytes(1000);
     let curve: Vec<_> = (10..=100).map(|percent| f64::from(percent) / 100.0).collect();

@@ -14,8 +14,8 @@ const RATES: u32 = 45;
 const PATTERNS: u32 = 10;
 /// Difference between two successive rates, in Mbit/s.
 const STEP: f64 = 0.1;
-/// Mean of b(ρ) of an M/D/1 queue over the loads from 0.6 to 0.9, with packets of 1000 bytes. A test computes the
-/// integral.
+/// Mean of the coefficient of response b(ρ) over the loads ρ from 0.6 to 0.9, in 1/(s·Mbit/s), for an M/D/1 queue with
+/// packets of 1000 bytes. A test computes this mean.
 const MD1_SLOPE: f64 = 311.15;
 const UNIT: &str = "1/(s·Mbit/s)";
 
@@ -76,8 +76,7 @@ struct Delay {
     variance_s2: f64,
 }
 
-/// Runs Fig. 7, which shows the shift of the mean delay over 0.1σ² for each rate and traffic pattern, and a line
-/// through all points.
+/// Runs Fig. 7, which shows a point for each rate and traffic pattern (see [`pair`]), and a line through all points.
 pub(super) fn run(lab: &Lab<'_>, found: &mut Found) -> Result<(), SimError> {
     for (place, setting) in READINGS.iter().enumerate() {
         let delays = measure(lab, setting)?;
@@ -103,8 +102,7 @@ fn judged(delays: &[Vec<Delay>]) -> (Vec<(f64, f64)>, [Claim; 4]) {
     (patterns.concat(), claims)
 }
 
-/// Adds the claims to an interpretation. The claim about a closed form is left out, because it does not depend on the
-/// interpretation.
+/// Adds the claims to an interpretation. [`MD1`] is left out, because it does not depend on the interpretation.
 fn read_all(found: &mut Found, name: &str, claims: [Claim; 4]) {
     read(found, name, claims.into_iter().filter(|claim| claim.id != MD1.id));
 }
@@ -137,7 +135,8 @@ fn pairs(delays: &[Vec<Delay>], pattern: usize) -> Vec<(f64, f64)> {
     delays.iter().zip(next).map(|(here, there)| pair(here[pattern], there[pattern])).collect()
 }
 
-/// Returns the point for two successive rates: 0.1σ² in Mbit/s·s², and the shift of the mean delay in seconds.
+/// Returns the point for two successive rates. x is the variance of the delay at the lower rate, times the difference
+/// of 0.1 Mbit/s between the rates, in Mbit/s·s². y is the increase of the mean delay, in seconds.
 fn pair(here: Delay, there: Delay) -> (f64, f64) {
     (STEP * here.variance_s2, there.mean_s - here.mean_s)
 }
@@ -246,7 +245,7 @@ mod tests {
 
     #[test]
     fn the_slope_of_md1_is_the_mean_of_b_over_the_papers_range() {
-        // The integral of 750/(ρ(4 - ρ)) is 187.5 ln(ρ/(4 - ρ)).
+        // For packets of 1000 bytes, b(ρ) is 750/(ρ(4 - ρ)). Its integral is 187.5 ln(ρ/(4 - ρ)).
         let integral = |rho: f64| 187.5 * (rho / (4.0 - rho)).ln();
         assert!((MD1_SLOPE - (integral(0.9) - integral(0.6)) / 0.3).abs() < 0.01);
     }

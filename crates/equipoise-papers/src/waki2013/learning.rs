@@ -16,7 +16,7 @@ const RUNS: u32 = 30;
 const WIDE_RUNS: u32 = 10;
 /// A link counts as wide if its capacity, in Mbit/s, is at least this value.
 const WIDE: f64 = 50.0;
-/// How the session determines b. These are values of the controller's parameter `learn`.
+/// How the session determines the coefficient of response b: values of the controller's parameter `learn`.
 const FORMS: [&str; 3] = ["never", "probe", "adapt"];
 /// Capacities of the bottleneck, in Mbit/s.
 const CAPACITIES: [f64; 5] = [2.0, 5.0, 15.0, 50.0, 100.0];
@@ -85,10 +85,9 @@ struct Setting {
 
 /// The results of a run with a setting.
 struct Outcome {
-    /// Settled delay of the first session minus the target, divided by the queueing delay that the target allows.
+    /// `settled_delay_s` of the first session minus the target, divided by the queueing delay at the target.
     error: f64,
-    /// Root mean squared error of the first session's interval delays, divided by the queueing delay that the target
-    /// allows.
+    /// Root mean squared error of the first session's interval delays, divided by the queueing delay at the target.
     deviation: f64,
     /// Rate of all sessions together, divided by the capacity of the bottleneck.
     rate: f64,
@@ -128,8 +127,7 @@ impl Setting {
             for further in 1..self.sessions {
                 let mut session = session.clone();
                 session.name = format!("media {}", further + 1);
-                // The sessions start at different times. Otherwise each session would start on a path on which no other
-                // session sends yet.
+                // The sessions start one after another, so that later sessions start while others already send.
                 session.start = Span::from_nanos((self.interval_s * 1e9 / 3.0) as i64) * i64::from(further);
                 scenario.flows.push(session);
             }
@@ -251,8 +249,8 @@ fn shared(lab: &Lab<'_>) -> Result<Vec<Vec<String>>, SimError> {
     Ok(rows)
 }
 
-/// Returns the column headings: `first`, then `each` for every way to determine b. If b is not learned, the headings in
-/// `learned` are left out.
+/// Returns the column headings: those in `first`, then those in `each` once for every way to determine b. Headings in
+/// `learned` are left out where b is not learned.
 fn heads(first: &[&str], each: &[&str], learned: &[&str]) -> Vec<String> {
     let forms = FORMS.iter().flat_map(|form| {
         let heads = each.iter().filter(move |head| *form != FORMS[0] || !learned.contains(head));

@@ -21,10 +21,10 @@ use equipoise_lab::sim::SimError;
 /// A part of the paper that can be run separately.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Part {
-    /// Fig. 5: b as a function of the load, computed from the closed form.
+    /// Fig. 5: the coefficient of response b as a function of the load, from the closed form for an M/D/1 queue.
     Fig5,
-    /// Fig. 7: the increase of the mean delay from one rate to the next, which is linear in the variance of the delay,
-    /// for 45 rates and ten traffic patterns.
+    /// Fig. 7: the increase of the mean delay from each rate to the next, as a function of the variance of the delay.
+    /// Includes 45 rates and ten traffic patterns.
     Fig7,
     /// Fig. 10 and 11: delay and rate of each controller over time in one run.
     Fig10,
@@ -37,7 +37,7 @@ pub enum Part {
     /// Beyond the paper: how often the delay runs away under the printed control law, what causes this, and a robust
     /// control law.
     Runaway,
-    /// Future work of the paper: b is learned instead of given.
+    /// Future work of the paper: the coefficient of response b is learned instead of given.
     Learning,
 }
 

@@ -91,8 +91,8 @@ fn both_ways(text: &str) -> Scenario {
     parse_with(&there_and_back, &overrides)
 }
 
-/// The text with which the background flow begins in a scenario file, up to the end of the flow's name. This flow is
-/// the last one in the scenario files of Fig. 10 to 14.
+/// The beginning of the background flow in a scenario file, including the flow's name. In the scenario files of Fig. 10
+/// to 14, the rest of the file is the rest of this flow.
 const BACKGROUND: &str = "[[flow]]\nname = \"background";
 
 /// Adds claims to the interpretation named `name`.

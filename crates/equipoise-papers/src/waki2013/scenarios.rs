@@ -14,7 +14,7 @@ pub(super) const AP_ROBUST: &str = scenario!("ap-robust");
 pub(super) const AP_LEARN: &str = scenario!("ap-learn");
 pub(super) const CBR_3: &str = scenario!("cbr-3");
 pub(super) const CBR_08: &str = scenario!("cbr-0.8");
-/// The scenarios of AIMD. Each has a name: the value of A in Mbit/s, as in the paper.
+/// The scenarios of AIMD, each with a name: the rate increase per interval in Mbit/s (A in the paper).
 pub(super) const AIMD: [(&str, &str); 5] = [
     ("1", scenario!("aimd-1")),
     ("0.8", scenario!("aimd-0.8")),

@@ -169,7 +169,8 @@ fn a_quick_look_says_too_few_runs_in_place_of_a_verdict() {
     };
     let full = vec![Verdict::Reproduced, Verdict::NotReproduced, Verdict::NotComparable];
     assert_eq!(verdicts(false), (0, full));
-    // The words "too few runs" must appear once for each of the two claims, and once in the count.
+    // The words "too few runs" must appear once for each of the two claims, and once in the last line, which counts the
+    // verdicts.
     assert_eq!(verdicts(true), (3, vec![Verdict::TooFewRuns, Verdict::TooFewRuns, Verdict::NotComparable]));
 }
 

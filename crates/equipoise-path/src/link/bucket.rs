@@ -14,8 +14,8 @@ pub struct TokenBucket {
 }
 
 impl TokenBucket {
-    /// A token bucket whose size is the bytes of 100 ms at `rate`: about eight packets of 1500 bytes at 1 Mbit/s. Our
-    /// choice.
+    /// A token bucket that holds the tokens of 100 ms at `rate` (our choice). At 1 Mbit/s, it holds about eight packets
+    /// of 1500 bytes.
     pub const fn of(rate: Rate) -> Self {
         Self { rate, burst: Size::from_bytes(rate.as_bps() / 80) }
     }

@@ -6,12 +6,11 @@ use super::stats::{LinkStats, Usage};
 use super::{LinkConfig, LinkError, QueueLimit};
 use equipoise::units::{Instant, Size, Span};
 
-/// A drop-tail FIFO link, computed by the exact recursion of its departure times.
+/// A drop-tail FIFO link with exact departure times.
 ///
-/// Source: Lindley's recursion, `departure = max(arrival, previous departure) + size / rate`; the packet arrives at the
+/// Source: Lindley's recursion, `departure = max(arrival, previous departure) + size / rate`. A packet arrives at the
 /// receiver one propagation delay after its departure. Fractions of a nanosecond are carried from packet to packet, so
-/// that rounding errors do not add up in a long busy period. If the caller runs late, no errors add up either, because
-/// only arrival times count.
+/// that rounding errors do not add up in a long busy period.
 #[derive(Clone, Debug)]
 pub struct FifoLink<C> {
     config: LinkConfig,
@@ -25,8 +24,8 @@ pub(super) struct Fifo<C, S> {
     service: S,
     limit: QueueLimit,
     origin: Instant<C>,
-    /// When the service of the last accepted packet ends or ended. If the idle queue has dropped a packet after that,
-    /// the time at which this packet arrived.
+    /// From this time on, the service is free for the next packet. If a packet arrives later, this is first set to the
+    /// arrival time, even if the packet is dropped.
     free_at: Instant<C>,
     /// The accepted packets that had to wait, in order of service. The first of them may already be in service or sent,
     /// because packets are removed only when necessary.
@@ -50,8 +49,8 @@ struct Waiting<C> {
     behind_bytes: u64,
 }
 
-/// Sums over all packets offered so far. The sums of accepted packets include waiting times and services that are still
-/// in the future. `Fifo::usage` subtracts the future waiting times.
+/// Sums over all packets offered so far. An accepted packet counts at once, with its whole waiting time. `Fifo::usage`
+/// subtracts the part of the waiting times that is still in the future.
 #[derive(Clone, Copy, Debug, Default)]
 struct Totals {
     forwarded: u64,
@@ -164,7 +163,7 @@ impl<C, S: Service<C>> Fifo<C, S> {
         Some(Turn { wait, end: self.free_at })
     }
 
-    /// The usage of the queue and the service from the origin until `now`.
+    /// The usage of the queue and the service until `now`.
     pub(super) fn usage(&self, now: Instant<C>) -> Usage {
         let elapsed = (now - self.origin).as_secs_f64();
         let per_time = |nanos: u64| (elapsed > 0.0).then(|| nanos as f64 / 1e9 / elapsed);

@@ -26,9 +26,10 @@ pub enum Loss {
 impl Loss {
     /// The share of packets that are lost on average over a long time.
     ///
-    /// For loss in bursts, this is the mean of the loss probabilities of both states (Elliott 1963), weighted with the
-    /// share of packets in each state: `r / (p + r)` in the good state and `p / (p + r)` in the bad state. If the model
-    /// never changes its state, this is the loss probability of the good state, in which a path starts.
+    /// For loss in bursts: the mean of the loss probabilities of both states, weighted with the share of packets in
+    /// each state (Elliott 1963). With p = `to_bad` and r = `to_good`, the share is `r / (p + r)` in the good state and
+    /// `p / (p + r)` in the bad state. If the model never changes its state, this is the loss probability of the good
+    /// state, in which a path starts.
     pub fn mean_share(self) -> Share {
         match self {
             Self::None => Share::NONE,
@@ -98,9 +99,9 @@ pub enum Jitter {
     Uniform(Span),
     /// Normally distributed, with this standard deviation. Total delays below 1 ns become 1 ns.
     Normal(Span),
-    /// Only longer delays: half-normally distributed with this standard deviation, limited to three standard
-    /// deviations. Between the arrivals of two successive packets, at least the transmission time of the earlier packet
-    /// at the bottleneck passes (RFC 8868, Sec. 4.5.2 and 4.5.3).
+    /// Only longer delays: the absolute value of normal jitter with this standard deviation, limited to three standard
+    /// deviations. A packet arrives after the previous packet by at least the transmission time of the previous packet
+    /// at the bottleneck (RFC 8868, Sec. 4.5.2 and 4.5.3).
     HalfNormal(Span),
 }
 
@@ -239,8 +240,8 @@ mod tests {
     #[test]
     fn bursts_have_the_stationary_share_and_the_mean_length_of_the_model() {
         let losses = losses(Loss::Burst(GilbertElliott::bursts(share(0.005), share(0.25))));
-        // Expected share p / (p + r) and expected burst length 1 / r (Gilbert 1960); the standard errors are about
-        // 0.000 35 and 0.05.
+        // With p = 0.005 and r = 0.25, the expected share is p / (p + r) and the expected burst length 1 / r (Gilbert
+        // 1960). The standard errors are about 0.000 35 and 0.05.
         assert!((share_of(&losses) - 0.005 / 0.255).abs() < 0.0014, "{}", share_of(&losses));
         assert!((mean_burst(&losses) - 4.0).abs() < 0.2, "{}", mean_burst(&losses));
     }
@@ -290,8 +291,8 @@ mod tests {
         assert!(mean.abs() < 0.01 && (variance - 16.0 / 12.0).abs() < 0.01, "{mean} {variance}");
         let (mean, variance) = moments(Jitter::Normal(Span::from_millis(2)));
         assert!(mean.abs() < 0.01 && (variance - 4.0).abs() < 0.03, "{mean} {variance}");
-        // For min(|Z|, 3), with the normal distribution's density φ and tail Q: the mean is 2 (φ(0) - φ(3)) + 6 Q(3),
-        // and the second moment is 1 - 2 Q(3) - 6 φ(3) + 18 Q(3).
+        // The jitter divided by 5 ms is min(|Z|, 3), where Z is standard normal with density φ and tail probability Q.
+        // The mean is 2 (φ(0) - φ(3)) + 6 Q(3), and the second moment is 1 - 2 Q(3) - 6 φ(3) + 18 Q(3).
         let (mean, variance) = moments(Jitter::HalfNormal(Span::from_millis(5)));
         assert!((mean - 3.9856).abs() < 0.012 && (variance + mean * mean - 24.875).abs() < 0.1, "{mean} {variance}");
         let mut chance = Chance::new(4, 0);

@@ -40,8 +40,8 @@ use equipoise::units::{Rate, Schedule, Size, Span, UnitError};
 /// to a link.
 const FIRST_LINK_STREAM: u64 = 5 << 32;
 
-/// Returns the seed of a link, from the network's seed and the link's number. Therefore the n-th packet on the link
-/// meets the same random impairments in the simulator and in the emulator.
+/// Returns the seed of a link, from the network's seed and the link's number. The simulator and the emulator use the
+/// same seed, so the n-th packet on the link meets the same random impairments in both.
 pub fn link_seed(network: u64, link: usize) -> u64 {
     stream_seed(network, FIRST_LINK_STREAM + link as u64)
 }

@@ -214,11 +214,10 @@ fn play_out(to: SocketAddr, local: Option<SocketAddr>) -> Result<UdpSocket, Real
     open().map_err(|source| RealError::Input { what: what(), source })
 }
 
-/// Returns the local address of a socket that sends to a program at `to`.
+/// Returns the local address of a socket that sends to a program at `to`. `wanted` is the address of `--rtcp`.
 ///
-/// If the user gives only a port, `wanted` is a loopback address. Such an address is replaced by the unspecified
-/// address, with the same port, if `to` is not a loopback address or is of the other address family. Without `wanted`,
-/// the address is unspecified and the port is 0, which stands for any free port.
+/// For a port without an address, `wanted` is an IPv4 loopback address. A loopback address that cannot reach `to` is
+/// replaced by the unspecified address with the same port. If `wanted` is `None`, any free port is used.
 fn local_for(to: SocketAddr, wanted: Option<SocketAddr>) -> SocketAddr {
     let any: IpAddr = if to.is_ipv6() { Ipv6Addr::UNSPECIFIED.into() } else { Ipv4Addr::UNSPECIFIED.into() };
     let leads_there =

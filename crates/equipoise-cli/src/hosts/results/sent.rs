@@ -16,8 +16,8 @@ pub(crate) struct SendInterval {
     pub(crate) target_rate_bps: Option<f64>,
     /// Longest queueing time, in s, of the payload of a packet that was sent in this interval.
     pub(crate) waited_max_s: f64,
-    /// Mean of the delay that the controller uses, according to the last report of the interval; `null` if there is no
-    /// report, or if the report contains no delay.
+    /// Mean delay, in s, in the last report of the interval; `null` if there is no report, or if the report contains no
+    /// delay. `--delay` sets the kind of delay.
     pub(crate) delay_mean_s: Option<f64>,
     pub(crate) delay_deviation_s: Option<f64>,
     pub(crate) round_trip_s: Option<f64>,
@@ -78,8 +78,7 @@ pub(crate) struct SendEnd {
     /// `SendInterval::delay_mean_s` over the intervals.
     pub(crate) delay_mean_s: Option<f64>,
     pub(crate) clocks: Option<ClocksCompared>,
-    /// The detected jumps, in s, of the offset between the session clocks, the receiver's minus the sender's. Negative
-    /// if the offset fell.
+    /// Detected jumps, in s, of the clock offset: the receiver's session clock minus the sender's session clock.
     pub(crate) clock_steps: Vec<f64>,
     /// Number of detected steps of this host's wall clock. The measured delays do not depend on this clock.
     pub(crate) wall_clock_steps: u64,
@@ -317,10 +316,10 @@ impl SendTally {
 }
 
 impl SendInterval {
-    /// Computes the values of the session from the values of its paths: delay, loss and ECN marks as means weighted by
-    /// the number of packets of each path, the round-trip time as the maximum, and lost packets as the sum. The session
-    /// has no deviation of the delay, because a deviation over all paths would include the difference between the
-    /// paths.
+    /// Computes the values of the session from the values of its paths. Delay, loss and ECN marks are means weighted by
+    /// the number of packets of each path. The round-trip time is the maximum, and the number of lost packets is the
+    /// sum. The session has no deviation of the delay, because it would include the differences between the paths'
+    /// delays.
     fn pool(&mut self) {
         let mean = |of: fn(&Self) -> Option<f64>| {
             let known = self.paths.iter().filter_map(|path| Some((of(&path.interval)?, path.interval.packets as f64)));

@@ -120,7 +120,7 @@ pub(crate) fn run(options: &Send) -> Result<Outcome, CliError> {
     let planned = plan(options, &config, &directions, &clock)?;
     let start = start(options, &config, &planned);
     let screen = Screen::new(quiet || stdout_is_taken, &views);
-    // The socket is opened before the sessions, so that nothing has been sent if it cannot be opened.
+    // The rate socket is opened before the sessions, so that nothing has been sent if the socket cannot be opened.
     let offer = options.rate_socket.as_deref().map(RateSocket::open).transpose()?;
     let (post, queue) = mpsc::channel();
     let (streams, payloads) = streams::open(planned, &post).map_err(RealError::from)?;
@@ -174,9 +174,8 @@ struct AudioRate {
 
 impl AudioRate {
     fn new(config: &SendConfig, given: Arc<Given>) -> Self {
-        // The session adds extension elements with the sending time, the original sequence number and the original SSRC
-        // to each audio packet: 20 bytes with padding. If the packet has no header extension, the extension's head adds
-        // 4 bytes.
+        // The session adds extension elements to each audio packet: the sending time, and the original sequence number
+        // and SSRC. 24 bytes are an upper bound of their size, including padding and a new extension header.
         let headers = Size::IPV4_UDP + config.overhead() + Size::from_bytes(24);
         Self { given, headers: headers.as_bytes(), rate: Rate::ZERO, measured: None }
     }

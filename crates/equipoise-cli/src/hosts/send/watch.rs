@@ -1,5 +1,4 @@
-//! The main thread of `equipoise send`: sums up the events of the sessions, prints them, and writes them to the
-//! outputs.
+//! The main thread of `equipoise send`: sums up the events of the sessions, and prints and writes the sums.
 
 use std::sync::atomic::Ordering;
 use std::sync::mpsc::{self, TryRecvError};

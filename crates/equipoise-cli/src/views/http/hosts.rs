@@ -7,7 +7,7 @@ use std::net::{IpAddr, SocketAddr};
 pub(super) struct Hosts(Option<String>);
 
 impl Hosts {
-    /// Creates the check for a server that the user started at `place`, a host name or IP address followed by a port.
+    /// Takes the host name from `place`, a host name or IP address followed by a port.
     pub(super) fn of(place: &str) -> Self {
         let host = place.rsplit_once(':').map_or(place, |(host, _)| host);
         let is_name = address(host).is_none();
@@ -16,9 +16,9 @@ impl Hosts {
 
     /// Whether a request for `host` that arrived at the address `local` is meant for this server.
     ///
-    /// The port must be that of `local`. The IP address `local` is accepted, and so is any loopback address if `local`
-    /// is one. A name is not accepted, because the owner of any domain can let it resolve to this server's address. Two
-    /// names are exceptions: `localhost` on the loopback interface, and the name that the user gave.
+    /// The port must be that of `local`. The IP address of `local` is accepted. If this is a loopback address, all
+    /// loopback addresses and `localhost` are accepted. No other name is accepted except the name that the user gave,
+    /// because the owner of any domain can let it resolve to this server's address.
     pub(super) fn is_ours(&self, host: &str, local: SocketAddr) -> bool {
         let (name, port) = match host.rsplit_once(':') {
             Some((name, port)) if !port.contains(']') => (name, port.parse().ok()),

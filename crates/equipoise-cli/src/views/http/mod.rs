@@ -114,7 +114,8 @@ fn listen(listener: &TcpListener, served: &Served) {
     super::yield_to_others();
     while !served.stop.load(Ordering::Relaxed) {
         let Ok((stream, _)) = listener.accept() else {
-            // For example, no connection is pending, or no file descriptor is free. The thread waits and tries again.
+            // No connection is pending, or accepting failed, for example because no file descriptor is free. The thread
+            // waits and tries again.
             thread::sleep(LOOK / 4);
             continue;
         };
@@ -288,8 +289,8 @@ fn push(text: &mut String, line: &str) {
     text.push_str("\n\n");
 }
 
-/// Ends the connection, and waits briefly until the client closes it. If a socket is closed while it has unread input,
-/// the system discards data that was written but not yet sent.
+/// Ends the connection. Input that still arrives is read for a short time, because closing a socket with unread input
+/// makes the system discard data that was written but not yet sent.
 fn close(mut stream: &TcpStream) -> io::Result<()> {
     stream.shutdown(Shutdown::Write)?;
     stream.set_read_timeout(Some(LOOK))?;

@@ -55,8 +55,8 @@ pub(super) fn parse(bytes: &[u8]) -> Read<'_> {
             name if name.eq_ignore_ascii_case("sec-fetch-site") => &mut found.site,
             _ => continue,
         };
-        // If one of these headers appears twice, the request is refused, because another program might use the other
-        // value.
+        // If `Host`, `Origin` or `Sec-Fetch-Site` appears twice, the request is refused, because a proxy might use the
+        // other value.
         if place.replace(value.trim()).is_some() {
             return Read::Wrong(Answer::MALFORMED);
         }
@@ -73,8 +73,8 @@ struct Headers<'a> {
 }
 
 impl Request<'_> {
-    /// Whether the request comes from a page of this server, or directly from the user. The path `/` may also be
-    /// requested by links on pages of other origins, because the page contains no data of the run.
+    /// Whether the request comes from a page of this server, or directly from the user. Links on pages of other origins
+    /// may also request the page `/`, because `/` contains no data of the run.
     pub(super) fn is_from_here(&self) -> bool {
         let is_origin_ours = self.origin.is_none_or(|origin| {
             origin.strip_prefix("http://").is_some_and(|origin| origin.eq_ignore_ascii_case(self.host))

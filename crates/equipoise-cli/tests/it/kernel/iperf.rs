@@ -57,7 +57,7 @@ fn received_bps(told: &Value) -> f64 {
     told["end"]["sum_received"]["bits_per_second"].as_f64().expect("a rate")
 }
 
-/// If it fails, loading the BPF program again interrupts connections that use the unloaded program.
+/// If it fails, connections are interrupted when the BPF program is unloaded and loaded again.
 #[test]
 #[ignore = "real time: 17 s, alone on the machine"]
 fn many_connections_over_a_lossy_path_go_on_while_it_is_unloaded_and_loaded_again() {
@@ -100,8 +100,8 @@ fn unrest() -> f64 {
     (windows.iter().map(|window| (window - mean).powi(2)).sum::<f64>() / count).sqrt() / mean
 }
 
-/// Tests self-induced oscillation: with Kodama 2009, Eq. 18 and m = 1, the window varies by tens of per cent within a
-/// second.
+/// Tests self-induced oscillation (Kodama 2009, Eq. 18). With the strength m = 1/√s, the window varies by tens of per
+/// cent within a second.
 #[test]
 #[ignore = "real time: 18 s, alone on the machine"]
 fn a_window_that_oscillates_wanders_and_the_connection_still_gets_its_link() {

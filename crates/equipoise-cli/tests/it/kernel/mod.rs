@@ -145,8 +145,7 @@ fn a_live_run_that_wants_it_loads_it_and_takes_it_away_again() {
     assert!((0.2 * LINK_BPS..LINK_BPS).contains(&goodput), "{flow}");
 }
 
-/// If it fails, users without the permission, or with a kernel without type information (BTF), see only an error
-/// number.
+/// If it fails, users who are not root, or whose kernel has no type information (BTF), see only an error number.
 #[test]
 fn what_is_missing_is_named_with_the_way_out() {
     let _machine = Machine::alone();
@@ -178,7 +177,8 @@ const END: &str = "kernel::one_end_of_a_transfer";
 const ROLE: &str = "EQUIPOISE_KERNEL";
 /// The second connection starts this long after the first one. Both connections end at the same time.
 const JOIN: Duration = Duration::from_secs(10);
-/// The rates of two connections are measured from this time after the start until both connections end.
+/// The rates of both connections are measured from this time until both end. The time counts from the start of the
+/// first connection.
 const COUNTED_FROM: Duration = Duration::from_secs(22);
 const END_OF_BOTH: Duration = Duration::from_secs(30);
 const COUNTED_S: f64 = 8.0;

@@ -9,9 +9,10 @@ use crate::report::escape;
 
 /// Height of the plot area between the axes, in pixels.
 pub(super) const HEIGHT: f64 = 250.0;
-/// Minimum width of the plot area for the wide form of the labels, and width of the plot area on a phone, in pixels.
+/// Widths of the plot area for which labels are laid out, in pixels: the minimum width for the wide form of the labels,
+/// and the width on a phone for the narrow form.
 pub(super) const WIDTHS: [f64; 2] = [560.0, 270.0];
-/// CSS classes of elements that are visible only at one of the two widths.
+/// CSS classes of the wide and the narrow form of labels.
 pub(super) const FORMS: [&str; 2] = ["wide", "narrow"];
 /// Font size of the text, in pixels.
 pub(super) const TEXT_SIZE: f64 = 13.0;

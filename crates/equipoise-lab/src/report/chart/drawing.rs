@@ -1,9 +1,9 @@
 //! Turns a chart into an SVG with a legend.
 //!
-//! Colours are CSS variables of the page, so the same SVG is used for light mode, dark mode and print. The lines of the
-//! SVG are in the units of the axes: the page's script reads the values from the lines, and zooms by changing their
-//! transformation. The legend is HTML below the SVG, so that it wraps on a narrow screen. This module draws the shades;
-//! the modules `axes`, `shapes` and `marks` draw the other parts of the SVG.
+//! Colours are CSS variables of the page, so the same SVG is used for light mode, dark mode and print. The coordinates
+//! of lines are in the units of the axes, so that the page's script can read the values from the lines. To zoom, the
+//! script changes the SVG `transform` of the lines. The legend is HTML below the SVG, so that it wraps on a narrow
+//! screen. This module draws the shades; the modules `axes`, `shapes` and `marks` draw the other parts of the SVG.
 
 use super::area::{Area, FORMS, HEIGHT, WIDTHS};
 use super::marks::MOST_NAMED_MARKS;
@@ -121,7 +121,7 @@ impl Chart {
     }
 }
 
-/// Returns the data of an axis for the page's script: its limits, and whether its values are exponents.
+/// Returns the data of an axis for the page's script: the limits of the axis, and whether the axis is logarithmic.
 fn axis_data(name: &str, axis: &Axis) -> String {
     let logarithmic = if axis.is_logarithmic { format!(" data-{name}-exponents") } else { String::new() };
     format!(" data-{name}=\"{} {}\"{logarithmic}", axis.min, axis.max)
@@ -131,8 +131,8 @@ fn legend_entry(swatch: &str, name: &str) -> String {
     entry(swatch, &escape(name))
 }
 
-/// Returns a legend entry. The entry begins with its number at those widths at which the chart shows the number instead
-/// of the name.
+/// Returns a legend entry. `is_numbered` tells for the wide and the narrow form of the labels whether the chart shows
+/// the number instead of the name. In such a form, the entry begins with the number.
 fn numbered_entry(swatch: &str, is_numbered: [bool; 2], number: u32, name: &str) -> String {
     let number = match is_numbered {
         [true, true] => format!("{number}: "),

@@ -50,7 +50,8 @@ pub struct Axis {
     pub min: f64,
     /// Upper limit of the axis, which is above `min`.
     pub max: f64,
-    /// Whether the axis shows powers of ten, and its values are the exponents.
+    /// Whether the axis is logarithmic. If so, limits and values are decimal logarithms, and the labels show powers of
+    /// ten.
     pub is_logarithmic: bool,
 }
 
@@ -143,8 +144,7 @@ impl Axis {
         Self { label, min, max: min + length.max(min.abs() * SHORTEST_SHARE).max(SHORTEST), is_logarithmic: false }
     }
 
-    /// Returns a logarithmic axis from one power of ten to another. The limits and the values on the axis are
-    /// exponents.
+    /// Returns a logarithmic axis from 10 to the power `min` to 10 to the power `max`.
     pub fn logarithmic(label: &'static str, min: i32, max: i32) -> Self {
         Self { is_logarithmic: true, ..Self::new(label, min.into(), max.into()) }
     }

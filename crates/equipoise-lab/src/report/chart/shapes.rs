@@ -8,7 +8,7 @@ use crate::report::escape;
 const BAND_OPACITY: f64 = 0.2;
 /// Width of the line along a band's upper edge, in pixels. The line has the dash pattern of the band's layer.
 const EDGE_WIDTH: f64 = 0.9;
-/// Diameter of the dot that shows a line's point without neighbours, in pixels.
+/// Diameter of the dot for a point of a line between two gaps, in pixels.
 const DOT_WIDTH: f64 = 5.0;
 /// Radius of a symbol in a layer of many points, and radius of a symbol for a single estimate, in pixels.
 const RADIUS: f64 = 2.6;
@@ -170,8 +170,8 @@ fn place(area: &Area<'_>, x: f64, y: f64, sign: &str) -> String {
 }
 
 /// Returns the symbol of a single value, drawn around the origin. Each dash pattern of `variant_style` has its own
-/// shape, so that layers with different dash patterns differ not only in colour. A cross is the shape of the last of
-/// these dash patterns, and of all dash patterns that `variant_style` does not use.
+/// shape, so that layers with different dash patterns differ not only in colour. Any other dash pattern has a cross,
+/// like the last pattern of `variant_style`.
 fn sign(Look { style, radius: r, width, is_filled }: Look) -> String {
     let fill = if is_filled { style.color } else { "none" };
     let look = format!("fill:{fill};stroke:{};stroke-width:{width}", style.color);

@@ -13,8 +13,8 @@ use crate::scenario::{ContentChoice, ContentKind, Frames};
 /// choice.
 const MOST_FRAME_RATE: f64 = 1000.0;
 const MOST_PATTERN: usize = 1000;
-/// Maximum of `peak`, the ratio of the largest frame size to the mean frame size, and of `cv`, the coefficient of
-/// variation of the frame sizes. Both numbers are far smaller for real films.
+/// Maximum of `peak` and of `cv`. `peak` is the ratio of the largest frame size to the mean frame size, and `cv` is the
+/// coefficient of variation of the frame sizes. Both numbers are far smaller for real films.
 const MOST_PEAK: f64 = 1000.0;
 /// The default frame rate and group of pictures, as in the traces of TU Berlin (Fitzek 2001).
 const FRAME_RATE: f64 = 25.0;

@@ -89,9 +89,9 @@ impl Check<'_> {
             self.link_steps(keys.steps, duration, |step| Some(("loss", step.loss.as_ref()?)))?;
         let initial = match (keys.loss, keys.loss_burst) {
             (None, None) if steps.is_empty() => Loss::None,
-            // Not `Loss::None`, so that a random number is drawn even for packets before the first step. The n-th
-            // packet then uses the n-th random number, although the number of packets before the step may differ
-            // between a simulated and a live run. At the same loss share, both runs lose the same packets.
+            // Unlike `Loss::None`, this draws a random number for each packet before the first step. The n-th packet
+            // of the run then always uses the n-th random number, even if a simulated and a live run have different
+            // numbers of packets before the step. At the same loss share, both runs lose the same packets.
             (None, None) => Loss::Random(Share::NONE),
             (Some(share), None) => Loss::Random(self.quantity::<Share>("loss", share)?),
             (None, Some(bursts)) => Loss::Burst(self.quantity::<GilbertElliott>("loss_burst", bursts)?),

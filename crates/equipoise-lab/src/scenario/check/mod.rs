@@ -427,8 +427,8 @@ impl Check<'_> {
         Ok((controller, report_interval, target))
     }
 
-    /// Returns how a session's receiver reports about single packets: as the scenario specifies, or with the default
-    /// settings if the controller needs such reports. `None` if there are no such reports.
+    /// Returns the format and the interval of a session's per-packet feedback. `None` if the flow has no `feedback` and
+    /// the controller does not need it.
     fn reporting(&self, raw: &RawFlow, controller: &Choice) -> Result<Option<Reporting>, ScenarioError> {
         let built = controller.build(LARGEST_PACKET);
         let needs = built.map_or(Needs::NOTHING, |built| built.needs());
@@ -460,8 +460,8 @@ impl Check<'_> {
         Ok(Some(Reporting { format, interval }))
     }
 
-    /// Checks the playout link, whose queue is the playout buffer of a session's receiver. The session leaves the
-    /// network before this link.
+    /// Checks the playout link. The queue of this link is the playout buffer of a session's receiver. The links before
+    /// it are the network.
     fn playout(&self, raw: &RawFlow, path: &[usize], scenario: &Scenario) -> Result<Option<usize>, ScenarioError> {
         let Some(name) = &raw.playout else { return Ok(None) };
         let is_it = |link: &&usize| scenario.links.get(**link).is_some_and(|link| link.name == *name.get_ref());

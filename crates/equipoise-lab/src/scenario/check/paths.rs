@@ -70,8 +70,8 @@ impl Check<'_> {
         Ok((MultipathFlow { controller, reporting, report_interval, period, scheduler, paths, target }, links))
     }
 
-    /// Returns how the receiver reports about the single packets of each path; `None` if the controller does not need
-    /// such reports.
+    /// Returns the format and the interval of the per-packet feedback on each path; `None` if the controller does not
+    /// need such feedback.
     fn path_reporting(&self, raw: &RawFlow, controller: &Choice) -> Result<Option<Reporting>, ScenarioError> {
         let built = controller.build(LARGEST_PACKET).ok();
         let is_for_each = built.is_some_and(|built| built.needs().contains(Needs::PACKETS));

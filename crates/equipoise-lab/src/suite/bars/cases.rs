@@ -13,8 +13,8 @@ pub struct Case {
     pub name: &'static str,
     /// The title of the case.
     pub title: &'static str,
-    /// The variants of the case. A quick run uses only the first variant and, if bars compare this variant with another
-    /// one, the other variant.
+    /// The variants of the case. A quick run uses only the first variant, and any variant with which its bars compare
+    /// the first variant.
     pub variants: Vec<Variant>,
 }
 
@@ -51,8 +51,8 @@ pub(super) struct Bar {
 /// The quantity that a bar limits.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum Of {
-    /// A measure of each run. If a run has several values of the measure, the value with the worst mean over the runs
-    /// counts.
+    /// A measure of each run. If a run has several values of the measure, such as one for each phase, each value is
+    /// averaged over the runs. The worst of these means counts.
     Run(Measure),
     /// By how much a measure is lower than in another variant of the case, with the same seed.
     Less(Measure, &'static str),
@@ -161,7 +161,7 @@ fn asked(case: &str, variant: &str) -> Vec<Bar> {
 }
 
 /// Share of the usable capacity that the forward flow of case 5.3 receives from 35 to 70 s. In this time, the reverse
-/// direction has its lowest capacity, which the reverse media fill; in the reference variant, it is unlimited.
+/// direction has its lowest capacity. In the reference variant, the reverse direction has no rate limit.
 const FORWARD: Measure = Measure::Used { flow: 0, from_s: 35.0, until_s: 70.0 };
 
 fn queue_p95(most_s: f64) -> Bar {

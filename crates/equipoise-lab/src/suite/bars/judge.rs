@@ -63,8 +63,8 @@ fn one(case: &str, variant: &str, bar: &Bar, found: &[Found<'_>]) -> BarResult {
     }
 }
 
-/// Returns whether our law meets a bar, and the names of the laws because of which it does not. The first value is
-/// `None` if there is no verdict.
+/// Returns whether our law meets a bar (`None` if there is no verdict), and the names of the other laws that make our
+/// law fail.
 fn verdict(limit: Limit, laws: &[LawValue], ran: &[&Found<'_>]) -> (Option<bool>, Vec<String>) {
     let mean = |name: &str| laws.iter().find(|law| law.controller == name)?.value.map(|value| value.mean);
     let compared = |name: &str| ran.iter().find(|law| law.controller == name).map(|law| law.compared);
@@ -125,8 +125,8 @@ fn single(run: &[(Measure, Vec<f64>)], measure: Measure) -> Option<f64> {
     values(run, measure).first().copied()
 }
 
-/// Returns the value with the worst mean over the runs, for a measure that has several values in each run, such as one
-/// per phase.
+/// Returns the worst mean of a measure that can have several values in each run, such as one for each phase. Each of
+/// these values is averaged over the runs.
 fn worst(limit: Limit, law: &Found<'_>, measure: Measure) -> Option<Estimate> {
     let count = law.runs.iter().map(|run| values(run, measure).len()).max().unwrap_or(0);
     let of_place = |place| Estimate::of(law.runs.iter().map(|run| values(run, measure).get(place).copied()));

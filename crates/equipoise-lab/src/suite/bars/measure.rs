@@ -1,6 +1,5 @@
-//! Computes the measures of a run that bars (pass criteria) limit, from the media packets that were sent and that
-//! arrived, and from the run's results. Except for [`Measure::ByPhase`], the time range of a measure does not depend on
-//! phases.
+//! Computes the measures to which bars (pass criteria) apply, from the media packets and the results of a run. Only the
+//! time ranges of [`Measure::ByPhase`] depend on phases.
 
 use equipoise::units::Span;
 use equipoise_session::Event;
@@ -33,7 +32,7 @@ pub(super) enum Measure {
     /// Share of lost packets among the media packets sent from second `from_s` of the run on.
     Loss { from_s: u32 },
     /// Time from `at_s` until the rate that the flow received in the preceding `window_s` is at least `rate_bps` for
-    /// the first time, in seconds. It is `most_s` if this happens later or never.
+    /// the first time, in seconds; `most_s` if the flow does not reach this rate within `most_s`.
     Reached { flow: usize, at_s: f64, window_s: f64, rate_bps: f64, most_s: f64 },
     /// Jain's index of the rates of these flows in a time range.
     Jain { flows: &'static [usize], from_s: f64, until_s: f64 },
@@ -50,13 +49,13 @@ pub(super) enum Measure {
     Frozen,
     /// Mean duration of a fetch of web traffic, in seconds.
     Fetch,
-    /// 95th percentile of the time from the capture of a video frame until the frame is complete at the receiver, in
-    /// seconds, as the mean over the flows.
+    /// 95th percentile of the delays of a flow's video frames, averaged over the flows, in seconds. The delay of a
+    /// frame is the time from its capture until the frame is complete at the receiver.
     Frames,
 }
 
-/// Time that a control law has to follow a change of the capacity before its share of the capacity is measured, in
-/// seconds.
+/// Time at the start of each phase in which the share of the capacity is not yet measured, so that the control law can
+/// adapt to the new capacity, in seconds.
 pub(super) const SETTLING_S: f64 = 3.0;
 /// Shortest part of a phase after the settling time for which a share is computed, in seconds.
 const LEAST_S: f64 = 1.0;
@@ -170,8 +169,8 @@ impl Packets {
     }
 }
 
-/// Returns the values of a measure in a run. There is one value, or one for each bottleneck and phase; no value if it
-/// was not measured.
+/// Returns the values of a measure in a run: one value, or one for each bottleneck and phase. The result is empty if
+/// the run has no value of the measure.
 pub(super) fn of(measure: Measure, scenario: &Scenario, run: &Run, packets: &Packets) -> Vec<f64> {
     let one = |value: Option<f64>| value.filter(|value| value.is_finite()).into_iter().collect();
     let media = run.media.as_ref();

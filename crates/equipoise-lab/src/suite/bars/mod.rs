@@ -43,8 +43,8 @@ pub const SEED: u64 = 2001;
 
 /// Returns the variants with these names. A name is that of a case, such as "5.1" or "loss", or of a single variant,
 /// such as "5.1/50ms-link". Without names, returns all variants. If `is_quick` is set, only the first variant of a case
-/// is returned, unless another variant is named. If a bar compares a variant with another variant, the other variant is
-/// included.
+/// is returned, unless another variant is named. If the bars of a returned variant compare it with a second variant,
+/// the second variant is returned too.
 ///
 /// # Errors
 /// [`SuiteError::UnknownCase`] and [`SuiteError::UnknownVariant`], which suggest the most similar name.

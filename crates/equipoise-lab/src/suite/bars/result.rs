@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use super::super::result::Estimate;
 
-/// The result of a bar, which is a limit for a quantity, with the value of each control law.
+/// The result of a bar: the requirement for a quantity, the value of each control law, and the verdict on our law.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct BarResult {
     /// The case, such as "5.1".
@@ -154,7 +154,7 @@ impl BarResult {
         let found = self.laws.iter().find(|law| law.controller == controller).and_then(|law| law.value);
         let Some(found) = found else { return "–".to_owned() };
         let (scale, decimals) = self.unit.scale();
-        // From 0.1 s on, tenths of a millisecond are not significant.
+        // If the mean is at least 0.1 s, tenths of a millisecond are not significant.
         let decimals = if self.unit == Unit::Millis && found.mean >= 0.1 { 0 } else { decimals };
         let number = |value: f64| format!("{:.decimals$}", value * scale);
         let mean = number(found.mean);

@@ -56,8 +56,8 @@ fn of_several_values_the_worst_in_the_mean_counts() {
     assert_eq!(judged(bar(Limit::AtMost(0.95), Of::Run(MEASURE)), &own).0, [Some(1.0)]);
 }
 
-/// If it fails, differences are not computed seed by seed, so effects that two runs with the same seed share do not
-/// cancel.
+/// If it fails, differences and ratios are not computed seed by seed. Then random effects that are equal in two runs
+/// with the same seed do not cancel.
 #[test]
 fn another_variant_and_another_law_are_compared_seed_by_seed() {
     let all = [

@@ -43,7 +43,7 @@ pub struct Path {
     pub starts: Vec<Span>,
 }
 
-/// First random stream of the numbers that define a path, separate from the streams of the run.
+/// Number of the first random stream of a path. The streams of a path are separate from those of the run.
 const STREAMS: u64 = u64::from_be_bytes(*b"pathsuit");
 
 /// Returns a random number that is uniform in [0, 1).
@@ -179,8 +179,8 @@ mod tests {
         );
     }
 
-    /// The test counts the values in each quarter of a range; for the capacity, of the logarithmic range. The bounds
-    /// are about five standard deviations of such a count of 4000 draws.
+    /// The test counts the values in each quarter of a range. The range of the capacity is logarithmic. The bounds are
+    /// about five standard deviations.
     #[test]
     fn paths_fill_their_ranges() {
         let paths: Vec<_> = (0..4000).map(Path::draw).collect();

@@ -127,9 +127,9 @@ pub(super) fn faults(path: &Path, watch: &Watch) -> Vec<Fault> {
     outside.chain(overloads).chain(standing_queue(&waits, &targets)).chain(unequal(&watch.flows)).collect()
 }
 
-/// Returns the target queueing delay of the bottleneck at the time `at`, in seconds. It is our control law's target for
-/// an equal share of the capacity. It includes the largest addition for noisy delays, and the addition that a newcomer
-/// has at the age of the newest flow. Other control laws are judged by the same target.
+/// Returns the target queueing delay of the bottleneck at the time `at`, in seconds. It is the highest target of our
+/// control law for a flow that has an equal share of the capacity and the age of the newest flow. Other control laws
+/// are judged by the same target.
 pub(super) fn target_s(path: &Path, at: Span) -> f64 {
     let started = path.starts.iter().filter(|start| **start <= at);
     let (count, youngest) = started.fold((0u64, Span::ZERO), |(count, last), start| (count + 1, last.max(*start)));
@@ -158,8 +158,8 @@ fn seconds(bins: usize) -> f64 {
     Span::from_nanos(bins as i64 * BIN.as_nanos()).as_secs_f64()
 }
 
-/// Returns the fault if there was a standing queue. The minimum delay over 5 s exceeds the target for 5 s exactly if
-/// the delays of all packets in 10 s exceed the target.
+/// Returns the fault if there was a standing queue: the delays of all packets within 10 s exceeded the target. Then the
+/// minimum over the preceding 5 s exceeded the target for 5 s.
 fn standing_queue(waits: &[Option<f64>], targets: &[f64]) -> Option<Fault> {
     let least = usize::try_from((STANDING / BIN)?).ok()? * 2;
     let above: Vec<_> =
@@ -169,8 +169,8 @@ fn standing_queue(waits: &[Option<f64>], targets: &[f64]) -> Option<Fault> {
     for run in above.chunk_by(|one, other| one == other) {
         let end = start + run.len();
         let seen = waits.get(start..end).unwrap_or_default();
-        // A bin without packets does not end a queue, but packets must prove the queue: in the first bin of the time
-        // span, and in more than half of its bins.
+        // A bin without packets does not end a standing queue. But packets must have arrived in the first bin of the
+        // queue, and in more than half of its bins.
         let has_told = seen.first().is_some_and(Option::is_some) && seen.iter().flatten().count() * 2 > seen.len();
         if run.first() == Some(&true) && run.len() >= least && has_told {
             first = first.or(Some(start));
@@ -266,8 +266,8 @@ mod tests {
         assert_eq!(unequal(&early), None, "what was before 30 s does not count");
     }
 
-    /// The target is 5 ms at 1 Mbit/s, inversely proportional to the rate, plus 12 ms for noisy delays. For a new flow,
-    /// the first part is multiplied by 1.8.
+    /// The target is the sum of two parts. The first is 5 ms at 1 Mbit/s, and inversely proportional to the rate. For a
+    /// new flow, it is multiplied by 1.8. The second is 12 ms for noisy delays.
     #[test]
     fn the_target_is_that_of_an_equal_share() {
         let path =

@@ -45,8 +45,8 @@ fn trap_1_keys_are_given_to_nobody_before_his_certificate_is_proved_and_is_the_r
     assert!(ends.both[1].keys().is_none());
 }
 
-/// Traps 3 and 8: the library exports keys only once per handshake. Therefore neither media packets nor time may change
-/// the keys.
+/// Traps 3 and 8: the library exports keys only once per handshake. Therefore the keys must stay the same, however many
+/// media packets are sent and however much time passes.
 #[test]
 fn traps_3_and_8_media_of_any_length_leaves_the_association_as_it_is() {
     let mut ends = Ends::new(straight);
@@ -63,8 +63,7 @@ fn traps_3_and_8_media_of_any_length_leaves_the_association_as_it_is() {
     assert!(ends.passes(0, &media(7, 20_001)));
 }
 
-/// Trap 4: the library exports no other keys from a handshake. Therefore only a second handshake can yield different
-/// keys, and it must.
+/// Trap 4: a handshake of the library yields only one set of keys. A second handshake must yield different keys.
 #[test]
 fn trap_4_each_handshake_has_keys_of_its_own() {
     let mut ends = Ends::new(straight);
@@ -134,9 +133,9 @@ fn trap_7_a_peer_that_is_started_again_opens_beside_the_session_that_there_is() 
     assert!(matches!(ends.both[1].handle(now, place(0), &late, &mut plain), Arrival::Ignored(_)));
 }
 
-/// Trap 9: in the library, a cookie is bound to an instance and not to an address, and an instance has state before its
-/// cookie is returned. Therefore a datagram from an unexpected address must not create an instance, and a cookie from
-/// another instance must not open an association.
+/// Trap 9: the library binds a cookie to an instance, not to an address. Therefore a cookie from another instance must
+/// not open an association. Also, an instance needs memory before its cookie is returned. Therefore a datagram from an
+/// unexpected address must not create an instance.
 #[test]
 fn trap_9_a_cookie_is_good_at_the_instance_that_gave_it_alone() {
     let words = std::cell::RefCell::new(Vec::new());
@@ -201,7 +200,7 @@ fn alerts_in_the_clear_disturb_no_opening() {
 }
 
 /// If it fails, anybody can prevent a handshake: about thirty invalid records permanently fill the queue of an instance
-/// of the library, so a new instance must replace it.
+/// of the library. Such an instance must be replaced by a new one.
 #[test]
 fn an_opening_that_was_disturbed_is_begun_anew() {
     let noise = |kind: u8| (0..40).map(move |at| (Span::ZERO, record(at, kind, at as u16 + 1, &[at as u8; 20])));

@@ -43,8 +43,8 @@ pub struct RtpAnalysis {
     pub version: String,
     /// Number of frames read.
     pub frames: u64,
-    /// Number of RTP packets. Packets that belong to no stream are counted. Packets of streams beyond the maximum
-    /// number of streams are not.
+    /// Number of packets that look like RTP. Packets that were skipped because there are too many streams are not
+    /// counted.
     pub rtp_packets: u64,
     /// Number of RTCP datagrams.
     pub rtcp_packets: u64,
@@ -141,8 +141,8 @@ impl Found {
         Ok(())
     }
 
-    /// Measures the delay of a packet from the interface that captured the stream first to this interface, if both
-    /// captured the packet.
+    /// Measures the delay of a packet from the interface that captured the stream first to the interface of `key`, if
+    /// both captured the packet.
     fn delay(&mut self, key: Key, at_ns: i64, sequence: u16) {
         let others = Key { interface: 0, ..key }..=Key { interface: u32::MAX, ..key };
         let earliest = self.streams.range(others).filter(|(other, _)| other.interface != key.interface);

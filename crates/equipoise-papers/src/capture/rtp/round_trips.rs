@@ -39,7 +39,7 @@ const UNITS_PER_S: f64 = 65_536.0;
 
 /// An interface, the SSRC of sender reports, and the SSRC of the reports that refer to them.
 type Pair = (u32, u32, u32);
-/// The middle 32 bits of a sender report's NTP time, and its capture time.
+/// The middle 32 bits of a sender report's NTP time, and the capture time of the report in nanoseconds.
 type Sent = (u32, i64);
 
 #[derive(Default)]
@@ -74,7 +74,7 @@ impl RoundTrips {
             return;
         }
         let Some(sent) = self.sent.get(&(interface, block.ssrc)) else { return };
-        // The latest match is used, because these 32-bit values repeat after 18 hours.
+        // The latest match is used, because the middle 32 bits of the NTP time repeat after 18 hours.
         let Some((_, sent_ns)) = sent.iter().rev().find(|(middle, _)| *middle == block.last_sr) else { return };
         let held = f64::from(block.delay_since_last_sr) / UNITS_PER_S;
         let round_trip_s = (at_ns - sent_ns) as f64 * 1e-9 - held;

@@ -42,8 +42,8 @@ pub struct RtpStream {
     pub rate_bps: Option<f64>,
     /// Interarrival jitter; `null` if the media clock is not known.
     pub jitter: Option<Jitter>,
-    /// One-way delays from the interface that captured the stream first to this interface; `null` for the first
-    /// interface, or if no delay was measured.
+    /// One-way delays from the interface that captured the stream first to `interface`; `null` if both are the same, or
+    /// if no delay was measured.
     pub delay: Option<Delays>,
     /// The values of each second in which packets were received.
     pub seconds: Vec<Second>,
@@ -90,16 +90,16 @@ pub struct Second {
     pub rate_bps: f64,
     /// The last jitter estimate in the second, in seconds; `null` if there is none.
     pub jitter_s: Option<f64>,
-    /// Mean delay from the interface that captured the stream first to this interface, in seconds; `null` if no delay
-    /// was measured.
+    /// Mean delay of the packets in the second, measured as for [`RtpStream::delay`], in seconds; `null` if no delay was
+    /// measured.
     pub delay_mean_s: Option<f64>,
 }
 
 /// Number of recent packets whose capture times are kept, to measure delays between interfaces and to detect
 /// duplicates.
 const REMEMBERED: usize = 8192;
-/// Maximum number of entries (seconds and delays) that are kept for all streams together. With intermediate data and
-/// output, these entries need a quarter of a gigabyte.
+/// Maximum number of entries (seconds and delays) that are kept for all streams together. With this number of
+/// entries, the analysis and its output need about 250 MB.
 const MOST_KEPT: usize = 1_000_000;
 
 /// The number of entries (seconds and delays) that can still be kept.
@@ -256,8 +256,8 @@ impl Stream {
         Some(jitters.last_s)
     }
 
-    /// Adds the delay of the last packet from the interface `from`, which captured this packet at `seen_ns`. Without
-    /// `seen_ns`, nothing is added.
+    /// Adds the delay of a packet that the interface `from` captured at `seen_ns`, and this stream's interface at
+    /// `at_ns`. Without `seen_ns`, nothing is added.
     pub(super) fn push_delay(&mut self, from: u32, at_ns: i64, seen_ns: Option<i64>, room: &mut Room) {
         let delays = self.delays.get_or_insert_with(|| (from, Vec::new()));
         let Some(seen_ns) = seen_ns.filter(|_| delays.0 == from && room.take()) else { return };

@@ -18,7 +18,7 @@ pub(super) struct Law {
     other: Option<&'static str>,
 }
 
-/// Symbiosis without the noise-dependent γ of Sec. 3, then the control laws that are compared with Symbiosis.
+/// Symbiosis without noise awareness (Kodama 2009, Sec. 3), then the control laws that are compared with Symbiosis.
 pub(super) const LAWS: [Law; 4] = [
     Law { name: "Symbiosis", other: None },
     Law { name: "Reno", other: Some("reno") },

@@ -10,7 +10,8 @@ use equipoise_lab::statistics::{Estimate, jain, mean_95};
 
 const RUNS: u32 = 10;
 const SETTLED: (f64, f64) = (100.0, 300.0);
-/// Rates of the cross traffic during its bursts, in Mbit/s. The mean rate of the cross traffic is half of this.
+/// Rates of the cross traffic during its bursts, in Mbit/s. Bursts and pauses are equally long, so the mean rates are
+/// half as high.
 const BURSTS: [u32; 4] = [5, 10, 20, 40];
 
 pub(in super::super) const CLAIMS: &[Spec] = &[NOISE_AWARE];

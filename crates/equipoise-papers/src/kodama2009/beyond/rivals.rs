@@ -27,7 +27,7 @@ pub(in super::super) const CLAIMS: &[Spec] = &[
     ),
 ];
 
-/// Defines a claim that Symbiosis has 40 to 60 % of the sum of both goodputs. Equal goodputs are 50 %.
+/// Defines a claim that Symbiosis has 40 to 60 % of the total goodput of the two connections.
 const fn share_of(id: &'static str, statement: &'static str) -> Spec {
     Spec::new(id, OURS, statement, Rule::within(40.0, 60.0)).unit("%").ours()
 }
@@ -46,7 +46,7 @@ struct Case {
 }
 
 impl Case {
-    /// Runs the case, and returns the share of Symbiosis in the sum of both goodputs, in percent.
+    /// Runs the case, and returns the share of Symbiosis in the total goodput, in percent.
     fn share(&self, lab: &Lab<'_>, runs: u32) -> Result<Option<Estimate>, SimError> {
         let round_trip_ms = f64::from(self.round_trip_ms);
         // In each direction, the access links have 10 ms of the path's delay. The bottleneck has the rest.

@@ -24,7 +24,8 @@ pub(super) const STEP: Spec = Spec::new(
 )
 .unit("round trips");
 
-/// Whether a setting is used for the step. Its receive window allows the smaller of the two available bandwidths.
+/// Returns whether a setting is used for the claim about a step. Its receive window allows the bandwidth that is
+/// available before the step.
 pub(super) fn is_stepped(setting: &Setting) -> bool {
     setting.path.capacity >= 100 && setting.own == Own::Limited(100) && setting.load == 70
 }

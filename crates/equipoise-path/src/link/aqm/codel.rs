@@ -41,9 +41,9 @@ struct Law<C> {
     dropping: bool,
 }
 
-/// If a dropping state begins less than this number of intervals after `drop_next`, and `count` rose by more than one
-/// in the previous dropping state, `count` starts with this rise instead of 1. The drop frequency is then about the
-/// previous one (RFC 8289, Sec. 5.5).
+/// If a dropping state begins less than this number of intervals after `drop_next`, CoDel resumes about the previous
+/// drop frequency (RFC 8289, Sec. 5.5): `count` starts with its rise in the previous dropping state. If this rise was 1
+/// or less, `count` starts with 1.
 const MEMORY_INTERVALS: i64 = 16;
 
 impl<C> Law<C> {
@@ -171,7 +171,7 @@ impl<C, P: Queued> Aqm<C, P> for CodelLine<C, P> {
         if !may_drop {
             return Some(head);
         }
-        // This packet may be dropped only if more bytes are queued behind it than the largest packet has. Therefore
+        // This packet may be dropped only if the bytes behind it exceed the size of the largest packet. Therefore
         // another packet follows in the queue.
         let next = if marks(&mut head.packet, told) {
             Some(head)

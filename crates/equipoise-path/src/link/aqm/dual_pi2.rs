@@ -87,8 +87,8 @@ impl Law {
     }
 }
 
-/// Makes events occur evenly spaced with a given probability (`recur`). Random events would first have to be averaged,
-/// which delays the signal.
+/// Makes events occur with a given probability, but evenly spaced instead of at random (`recur`). Senders would have to
+/// average random marks, which delays the signal.
 #[derive(Clone, Copy, Debug, Default)]
 struct Recurrence(f64);
 

@@ -48,7 +48,7 @@ struct Law {
     probability: f64,
     /// The queue's delay at the last update (`qdelay_old_`).
     before: Span,
-    /// For how much longer no packet is dropped, so that a burst passes (`burst_allowance_`).
+    /// The remaining time in which no packet is dropped, so that a burst passes (`burst_allowance_`).
     allowance: Span,
 }
 

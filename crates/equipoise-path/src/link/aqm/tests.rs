@@ -188,8 +188,8 @@ fn pie_sheds_what_is_too_much_and_holds_its_target() {
     assert!(run(pie(), &[every(1010)], 20).1.drops.is_empty(), "nothing below the link's rate");
 }
 
-/// If it fails, a queue drops packets after an hour without packets, or computing the updates of such an hour takes too
-/// long.
+/// If it fails, a queue drops packets after an hour without packets, or computes all updates of its probability in this
+/// hour one by one.
 #[test]
 fn a_long_silence_is_no_work() {
     let hour = Source { gap_us: 3_600_000_000, ..every(1) };
@@ -277,8 +277,8 @@ fn below_the_thresholds_dual_pi2_marks_nothing_and_above_them_all_that_waits() {
     assert_eq!(log.marks, out.iter().filter(|(.., packet)| packet.ecn == Ecn::Marked).count());
     let in_the_middle = |wait: f64| (wait - 1.0).abs() < 1e-6;
     let others = out.iter().filter(|(_, wait, packet)| packet.ecn == Ecn::Marked && !in_the_middle(*wait)).count();
-    // In every fourth update, the delay has risen from 0 to 2 ms. This raises the base probability to 0.004 for 15 ms,
-    // so some other packets are marked.
+    // At every fourth update of the base probability, the delay has risen from 0 to 2 ms. This raises the base
+    // probability to 0.004 for 15 ms, so a few packets that waited 0 or 2 ms are marked.
     assert!(others * 50 < log.marks, "{others} of {}", log.marks);
     // A delay of 1 ms is in the middle of the ramp from 0.8 to 1.2 ms, so half of the packets with this delay are
     // marked.

@@ -24,8 +24,8 @@ pub enum Discipline {
     FqCodel(FqCodel),
     /// Drops arriving packets at random while the delay is long (PIE).
     Pie(Pie),
-    /// Two queues (DualPI2): the low-latency queue has a short delay and fine-grained marks, for packets whose senders
-    /// support this (L4S).
+    /// Two queues (DualPI2). The low-latency queue has a short delay and fine-grained marks. It is for packets from
+    /// senders that respond to such marks (L4S).
     DualPi2(DualPi2),
 }
 
