@@ -49,7 +49,7 @@
 // Value of eq_packet.arrival_ns for a packet that arrived at an unknown time.
 #define EQ_UNTIMED (INT64_MIN + 1)
 
-// Value of window_bytes if the controller does not limit the bytes in flight.
+// Value of eq_controller_status.window_bytes if the controller does not limit the bytes in flight.
 #define EQ_OPEN UINT64_MAX
 
 // Kind of payload: a stream of bytes, such as the output of an encoder. The bytes are delivered in order; a read may
@@ -104,7 +104,7 @@ enum eq_error
   EQ_E_ARGUMENT = -2,
   // The call is not allowed in the present state, such as eq_send before eq_dst.
   EQ_E_STATE = -3,
-  // The other host does not answer, or refuses.
+  // The other host does not answer, or refuses the session or the flow.
   EQ_E_PEER = -4,
   // The session, the flow or the list is at its end, or was stopped. A loop that reads all items ends with this
   // code.
@@ -117,8 +117,8 @@ enum eq_error
   EQ_E_SYSTEM = -8,
   // An error in the library.
   EQ_E_INTERNAL = -9,
-  // Within the timeout there was nothing to read, or no space to write: poll the descriptor, then call again. From
-  // eq_sender_close: waiting data may be unsent; the sender was freed, so do not use it again.
+  // Within the timeout there was nothing to read, or no space to write: poll the descriptor, then call again. If
+  // eq_sender_close returns this code, some data may not have been sent. The sender was freed: do not use it again.
   EQ_AGAIN = -10,
   // There is no controller or parameter with this name.
   EQ_E_NAME = -11,
@@ -127,8 +127,8 @@ enum eq_error
   EQ_E_VALUE = -12,
   // The text is not a valid key.
   EQ_E_KEY = -13,
-  // The data is not valid feedback, or reports packets as arrived that were never sent. The invalid feedback is not
-  // applied.
+  // The data is not valid feedback, or reports the arrival of packets that were never sent. The invalid feedback is
+  // not applied.
   EQ_E_FEEDBACK = -14,
 };
 #ifndef __cplusplus
@@ -163,8 +163,8 @@ typedef struct eq_parameter {
   size_t struct_size;
   // Name of the parameter.
   const char *name;
-  // Type of the parameter: "rate"; "time"; the unit of a number, or "number" if it has no unit; or the possible
-  // words, separated by commas.
+  // Type of the parameter: "rate", "time", or "number" for a number without a unit. For a number with a unit, the
+  // unit. For a word, the possible words, separated by commas.
   const char *kind;
   // Default value of the parameter; NULL if the caller must specify a value.
   const char *standard;
@@ -184,8 +184,8 @@ typedef struct eq_controller_options {
   int32_t feedback;
   // Size of a full IP packet in bytes, with headers; default 1240.
   uint32_t packet_size;
-  // Pacing rate of the packets of a frame, as a multiple of the controller's rate; default 1.5, also for values
-  // below 1.
+  // Pacing rate of the packets of a frame, as a multiple of the controller's rate; default 1.5. A value below 1
+  // means the default.
   double pacing;
   // Time between two decisions of controllers that decide once per interval, such as "ap", in ns; default 250 ms.
   int64_t interval_ns;
@@ -219,7 +219,7 @@ typedef struct eq_controller_status {
   int64_t round_trip_ns;
   // Number of feedback reports that were applied.
   uint64_t reports;
-  // Number of feedback reports that were refused, because they report packets as arrived that were never sent.
+  // Number of feedback reports that were refused, because they report the arrival of packets that were never sent.
   uint64_t refused;
   // The controller's mode: "delay" (it keeps the queueing delay at the target), "rival" (it competes with a flow
   // that fills the queue) or "policed" (it stays below the rate of a policer, or tests for one); NULL for a
@@ -327,7 +327,7 @@ typedef struct eq_sender_status {
   size_t struct_size;
   // The rate of IP packets that the controller allows, in bit/s.
   uint64_t rate_bps;
-  // The payload rate that remains without headers, for an encoder, in bit/s.
+  // The rate for an encoder, in bit/s: the controller's rate minus the rate of the headers.
   uint64_t media_rate_bps;
   // Bytes that were written and have not been sent yet.
   uint64_t waiting_bytes;
@@ -425,13 +425,14 @@ eq_error eq_controller_new(const char *name,
 // Frees a controller; NULL is allowed.
 //
 // # Safety
-// `controller` is null or from eq_controller_new, and is not used now or later.
+// `controller` is null or from eq_controller_new, and is not used during or after this call.
 void eq_controller_free(struct eq_controller *controller);
 
 // Reports that a packet of `size` bytes, with all headers, was sent at `now_ns`. `number` identifies the packet in
 // feedback. For EQ_FEEDBACK_TWCC it is the transport-wide sequence number, and for EQ_FEEDBACK_RFC8888 the RTP
-// sequence number; only the lower 16 bits of both are used. For EQ_FEEDBACK_ARRIVALS and EQ_FEEDBACK_ACKS it is any
-// number that increases from packet to packet. `ssrc` is the packet's SSRC and is only used for EQ_FEEDBACK_RFC8888.
+// sequence number. Only the lower 16 bits of a sequence number are used. For EQ_FEEDBACK_ARRIVALS and EQ_FEEDBACK_ACKS
+// it is any number that increases from packet to packet. `ssrc` is the packet's SSRC and is only used for
+// EQ_FEEDBACK_RFC8888.
 //
 // # Safety
 // `controller` is null or a controller that no other thread uses at the same time.
@@ -460,11 +461,13 @@ eq_error eq_controller_frame(struct eq_controller *controller,
 eq_error eq_controller_idle(struct eq_controller *controller,
                             int64_t now_ns);
 
-// Processes a decrypted RTCP datagram that arrived at `now_ns`. Feedback of the kind for which the controller was
-// created is applied: transport-wide or RFC 8888. Other RTCP packets are ignored.
+// Processes a decrypted RTCP datagram that arrived at `now_ns`, for a controller that was created with
+// EQ_FEEDBACK_TWCC or EQ_FEEDBACK_RFC8888. Only feedback of the controller's kind is applied. Other RTCP packets are
+// ignored.
 //
-// Returns EQ_OK, EQ_E_FEEDBACK if the datagram or its feedback is malformed, or if the feedback reports packets as
-// arrived that were never sent, EQ_E_STATE if the controller was created for arrays, EQ_E_HANDLE or EQ_E_ARGUMENT.
+// Returns EQ_OK, EQ_E_FEEDBACK if the datagram or its feedback is malformed or if the feedback reports the arrival of
+// packets that were never sent, EQ_E_STATE if the controller was created with EQ_FEEDBACK_ARRIVALS or
+// EQ_FEEDBACK_ACKS, EQ_E_HANDLE or EQ_E_ARGUMENT.
 //
 // # Safety
 // `controller` is null or a controller that no other thread uses at the same time; `data` has `length` readable bytes.
@@ -473,12 +476,13 @@ eq_error eq_controller_rtcp(struct eq_controller *controller,
                             const uint8_t *data,
                             size_t length);
 
-// Reports packets as arrived or lost, in any order, to a controller that was created for arrays. `now_ns` is the time
-// at which the sender received this information. Report each packet, including lost packets. A packet that was
-// reported as lost may later be reported as arrived.
+// Reports packets as arrived or lost, in any order, to a controller that was created with EQ_FEEDBACK_ARRIVALS or
+// EQ_FEEDBACK_ACKS. `now_ns` is the time at which the sender received this information. Report each packet, including
+// lost packets. A packet that was reported as lost may later be reported as arrived.
 //
 // Returns EQ_OK, EQ_E_FEEDBACK if a packet that was never sent is reported as arrived, EQ_E_STATE if the controller
-// was created for RTCP, EQ_E_HANDLE or EQ_E_ARGUMENT. After an error nothing of the array is applied.
+// was created with EQ_FEEDBACK_TWCC or EQ_FEEDBACK_RFC8888, EQ_E_HANDLE or EQ_E_ARGUMENT. After an error, no packet of
+// the array is applied.
 //
 // # Safety
 // `controller` is null or a controller that no other thread uses at the same time; `packets` has `count` items.
@@ -544,7 +548,7 @@ eq_error eq_pacer_new(uint64_t rate_bps,
 // Frees a pacer; NULL is allowed.
 //
 // # Safety
-// `pacer` is null or from eq_pacer_new, and is not used now or later.
+// `pacer` is null or from eq_pacer_new, and is not used during or after this call.
 void eq_pacer_free(struct eq_pacer *pacer);
 
 // Sets the rate of IP packets, in bit/s. The new rate also applies to the gap after the packet that was sent last. At
@@ -627,16 +631,17 @@ eq_error eq_receiver_stop(const struct eq_receiver *receiver);
 // Returns EQ_OK, or EQ_E_SYSTEM if the receiver failed before this call.
 //
 // # Safety
-// `receiver` is null or open, and no other call uses it now or later.
+// `receiver` is null or open, and no other call uses `receiver` during or after this call.
 eq_error eq_receiver_close(struct eq_receiver *receiver);
 
-// Reads the next payload into `buffer`, which has `capacity` bytes, and stores its length in `*length`. The payload is
-// the next bytes of the stream, or one RTP packet. A buffer of EQ_PAYLOAD_MAX bytes is always long enough. Waits at
-// most `timeout_ms` milliseconds: 0 does not wait, a negative value waits without limit. `received` may be NULL;
-// otherwise set received->struct_size before the call.
+// Reads the next payload into `buffer`, which has `capacity` bytes, and stores the payload's length in `*length`. The
+// payload is the next bytes of the stream, or one RTP packet. A buffer of EQ_PAYLOAD_MAX bytes is always long enough.
+// Waits at most `timeout_ms` milliseconds: 0 does not wait, a negative value waits without limit. `received` may be
+// NULL; otherwise set received->struct_size before the call.
 //
-// Returns EQ_OK, EQ_AGAIN, EQ_END if the session is over and all data was read or after eq_session_stop, EQ_E_BUFFER
-// if the payload is longer than the buffer (it can then still be read), EQ_E_HANDLE or EQ_E_ARGUMENT.
+// Returns one of these codes: EQ_OK; EQ_AGAIN; EQ_END after eq_session_stop, or if the session is over and all data
+// was read; EQ_E_BUFFER if the payload is longer than the buffer (the payload can then still be read); EQ_E_HANDLE;
+// EQ_E_ARGUMENT.
 //
 // # Safety
 // `session` is null or open; `buffer` has `capacity` writable bytes, `length` is writable, and `received` begins with
@@ -687,7 +692,7 @@ eq_error eq_session_stop(const struct eq_session *session);
 // Frees a session; NULL is allowed. The sender is not notified, and continues to send until it ends the session.
 //
 // # Safety
-// `session` is null or open, and no other call uses it now or later.
+// `session` is null or open, and no other call uses `session` during or after this call.
 void eq_session_close(struct eq_session *session);
 
 // Opens a session to the receiver at "host:port", and waits for the receiver's answer. The receiver is `equipoise
@@ -717,9 +722,9 @@ eq_error eq_sender_write(const struct eq_sender *sender,
                          size_t length,
                          int32_t timeout_ms);
 
-// Returns a descriptor that becomes readable after one of the events EQ_EVENT_..., until eq_sender_events is called;
-// -1 for NULL. After EQ_EVENT_END the descriptor stays readable. The descriptor belongs to the sender: do not read or
-// close it.
+// Returns a descriptor; -1 for NULL. After an event (EQ_EVENT_...), the descriptor is readable until the next call of
+// eq_sender_events. After EQ_EVENT_END the descriptor stays readable. The descriptor belongs to the sender: do not
+// read or close it.
 //
 // # Safety
 // `sender` is null or open.
@@ -759,12 +764,12 @@ eq_error eq_sender_stop(const struct eq_sender *sender);
 // with an RTCP BYE packet, and frees the sender; NULL is allowed. `summary` may be NULL; otherwise set
 // summary->struct_size before the call.
 //
-// Returns EQ_OK, EQ_AGAIN if the session did not end before the timeout or eq_sender_stop was called before,
-// EQ_E_SYSTEM if the session failed before this call, or EQ_E_ARGUMENT. The sender is freed in any case.
+// Returns EQ_OK, EQ_AGAIN if the session did not end within the timeout or if the sender was stopped, EQ_E_SYSTEM if
+// the session failed before this call, or EQ_E_ARGUMENT. The sender is freed in any case.
 //
 // # Safety
-// `sender` is null or open, and no other call uses it now or later. `summary` is null, or points to a structure that
-// begins with its size and has that number of writable bytes.
+// `sender` is null or open, and no other call uses `sender` during or after this call. `summary` is null, or points to
+// a structure that begins with its size and has that number of writable bytes.
 eq_error eq_sender_close(struct eq_sender *sender,
                          int32_t timeout_ms,
                          struct eq_sender_summary *summary);

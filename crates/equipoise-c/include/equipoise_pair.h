@@ -28,7 +28,7 @@ typedef struct eq_pair_status {
   uint64_t running_periods;
   // 1 while RTP carries the application data units, 0 while TCP carries them.
   int32_t is_running;
-  // 1 if the receiver closed the connection, or was lost, before the end of the flow.
+  // 1 if the receiver closed the connection, or the connection was lost, before the end of the flow.
   int32_t ended_by_peer;
 } eq_pair_status;
 
@@ -110,7 +110,7 @@ ssize_t eq_recv(int fsock,
 // EQ_E_HANDLE.
 int eq_fd(int fsock);
 
-// Stores the state of the flow that the handle sends in `*status`. Set status->struct_size before the call.
+// Stores in `*status` the state of the flow that the handle sends. Set status->struct_size before the call.
 //
 // Returns EQ_OK, EQ_E_HANDLE, EQ_E_STATE if the handle has no destination yet, or EQ_E_ARGUMENT.
 //

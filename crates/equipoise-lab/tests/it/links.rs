@@ -71,7 +71,10 @@ fn a_wrong_link_is_refused_with_line_key_value_and_remedy() {
         ("aqm = { name = \"fq_codel\", flows = 0 }", &["line 7", "number of queues 0", "at most 65536"]),
         ("aqm = { name = \"dualpi2\", coupling = \"two\" }", &["line 7", "coupling", "plain number"]),
         ("queue = \"50 ms\"\naqm = { name = \"pie\" }", &["line 8", "50 ms", "give packets or bytes"]),
-        ("police = \"1 Mbit/s\"\npolice_burst = \"0 B\"", &["policer of 1 Mbit/s", "bursts of 1500 B (a full packet) or more"]),
+        (
+            "police = \"1 Mbit/s\"\npolice_burst = \"0 B\"",
+            &["policer of 1 Mbit/s", "bursts of 1500 B (a full packet) or more"],
+        ),
         ("police_burst = \"10 kB\"", &["line 7", "police_burst", "beside `police`"]),
         ("reorder_by = \"10 ms\"", &["line 7", "reorder_by", "beside `reorder`"]),
         ("loss = \"1%\"\nloss_burst = \"1% 25%\"", &["line 8", "either `loss` or `loss_burst`"]),
