@@ -51,8 +51,8 @@ pub(crate) const MOST_MEDIA: u64 = 1 << 48;
 pub(crate) const MOST_REPORTS: u32 = 1 << 31;
 /// Length of the fixed header of an RTP packet, in bytes (RFC 3550, Sec. 5.1).
 const HEADER: usize = 12;
-/// Number of bytes of the media packet's header at the start of the encrypted part: its first byte and its sequence
-/// number.
+/// Number of bytes from the media packet's header with which the encrypted part begins: the header's first byte and the
+/// sequence number.
 const SEALED: usize = 3;
 /// The first byte of an RTP packet with version 2 and no other bits set.
 const VERSION: u8 = 0x80;

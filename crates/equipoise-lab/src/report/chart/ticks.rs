@@ -14,7 +14,8 @@ const POINT_WIDTH: f64 = 4.5;
 /// Distance between the vertical axis and its numbers, and minimum distance between two numbers of the horizontal axis,
 /// in pixels.
 pub(super) const NUMBER_GAP: f64 = 8.0;
-/// Minimum length of an axis, in steps between ticks, if there is enough space for the labels.
+/// Minimum number of steps between the ticks of a linear axis. A horizontal axis has fewer steps if the labels of its
+/// ticks would not fit.
 pub(super) const FEWEST_STEPS: f64 = 4.0;
 
 /// Width to the left of the plot area that the numbers of the vertical axis need, in pixels.

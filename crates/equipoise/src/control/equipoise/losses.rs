@@ -36,8 +36,9 @@ enum State {
     Policed { since_s: f64, share: f64, received_bps: f64, cap_bps: f64 },
 }
 
-/// All losses are counted over `ALL_S`, and losses without a queue over `UNQUEUED_S`, in s. Losses without a queue
-/// start a test or lower a limit only if at least `LEAST_PACKETS` packets were counted.
+/// The share of all losses is measured over the last `ALL_S`, and the share of losses that no queue explains over the
+/// last `UNQUEUED_S`, both in s. The second share starts a test for a policer, or lowers a policer's limit on the rate,
+/// only if at least `LEAST_PACKETS` packets were counted.
 const ALL_S: f64 = 1.2;
 const UNQUEUED_S: f64 = 1.5;
 const LEAST_PACKETS: f64 = 50.0;
