@@ -48,8 +48,8 @@ fn bin(at: Span) -> Option<usize> {
     (at / BIN).and_then(|place| usize::try_from(place).ok())
 }
 
-/// The reasons that are given for a rate that a safety mechanism lowered. Only such a rate may be below the control law's
-/// minimum.
+/// The reasons that are given for a rate that a safety mechanism lowered. Only such a rate may be below the control
+/// law's minimum.
 const GUARDS: [Reason; 3] = [Reason::ReportsMissing, Reason::CircuitBreaker, Reason::Unproved];
 
 impl Watch {
