@@ -62,7 +62,7 @@ pub trait Controller: Send + Sync + fmt::Debug {
 
     /// Whether the session limits the rate to twice the rate that provably arrived. A controller with a fixed rate, or
     /// with a law that must run as printed in its paper, returns `false`. Then the session lowers the rate only in two
-    /// ways: a circuit breaker cuts it, and missing reports halve it once if the law needs feedback.
+    /// ways: a circuit breaker cuts it, and missing reports halve it if the law needs feedback.
     fn is_held_to_proof(&self) -> bool {
         true
     }
