@@ -67,7 +67,9 @@ const OVERHEAD: u64 = 28;
 const INITIAL_ROUND_TRIP: Span = Span::from_millis(333);
 /// If a rate controller sets no window, the window is the data sent at the controller's rate in `ROUND_TRIPS`
 /// round-trip times plus `SLACK`. So normally the rate is the limit, but without acknowledgements the sender stops.
+#[cfg(feature = "noq")]
 const ROUND_TRIPS: i64 = 2;
+#[cfg(feature = "noq")]
 const SLACK: Span = Span::from_millis(50);
 /// The minimum window, in packets (RFC 9002, Sec. 7.2).
 const LEAST_PACKETS: u64 = 2;

@@ -123,6 +123,7 @@ impl Folder {
         let path = self.file(part);
         write_checked(&path, bytes, |written| match self.opened(part, written) {
             Ok(Some(_)) => Ok(()),
+            Err(error @ SweepError::File { .. }) => Err(error),
             Ok(None) | Err(_) => Err(SweepError::StrangePart { path: path.clone(), part }),
         })
     }

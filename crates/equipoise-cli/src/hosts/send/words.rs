@@ -97,7 +97,7 @@ fn counted(end: &SendEnd) -> [Counted; 11] {
         (end.key_frames_wanted, TIMES, "the receiver requested a key frame"),
         (end.audio_packets, ["packet", "packets"], "of audio sent with priority"),
         (end.payload_dropped, ["packet", "packets"], "of the other program dropped at a full queue"),
-        (end.payload_expired, ["packet", "packets"], "of the other program dropped after a too long wait"),
+        (end.payload_expired, ["packet", "packets"], "of the other program dropped because of a long wait"),
     ]
 }
 

@@ -1,4 +1,4 @@
-use super::path::{Path, Seen};
+use super::path::{Path, SLOW_PACKET_S, Seen};
 use super::sharing::Sharing;
 use crate::control::Reason;
 use crate::measure::packets::Service;
@@ -116,7 +116,6 @@ const DIP: f64 = 0.7;
 /// in s. The values were chosen by two criteria: the number of flows with unequal rates on random paths, and the
 /// requirements (bars) of `docs/src/equipoise.md`. A flow also clears the queue once when a rival has left, and once
 /// before it takes a queue on a slow link for that of a rival.
-pub(super) const SLOW_PACKET_S: f64 = 0.010;
 const CLEARS: u32 = 3;
 const CLEARS_EVERY_S: f64 = 2.0;
 const CLEARS_FOR_S: f64 = 0.3;

@@ -1,6 +1,5 @@
 use alloc::collections::VecDeque;
 
-use super::delay::SLOW_PACKET_S;
 use crate::control::{Ecn, Fate, PacketFeedback, PacketReport, SentPacket};
 use crate::measure::packets::{BaseDelay, IdleDelay, Recent, Roughness, Sample, SizeClass, TrainRates, Trains};
 use crate::units::{Instant, ReceiverClock, SenderClock};
@@ -119,6 +118,9 @@ const MOST_GRANTED: usize = 512;
 const MOST_JITTER_S: f64 = 0.040;
 const WIDE_S: f64 = 0.001;
 const NARROW_S: f64 = 0.002;
+/// A bottleneck is slow if it takes longer than this to transmit a large packet, in s. The value was chosen by the
+/// number of flows with unequal rates on random paths, and by the requirements (bars) of `docs/src/equipoise.md`.
+pub(super) const SLOW_PACKET_S: f64 = 0.010;
 
 /// The contents of one report.
 #[derive(Clone, Copy, Debug, Default)]
