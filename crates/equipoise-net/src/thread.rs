@@ -1,5 +1,6 @@
 //! Named threads with punctual timers. A thread is stopped when its owner is dropped.
 
+use std::mem;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::{Builder, JoinHandle};
@@ -54,16 +55,22 @@ impl<T> Worker<T> {
     }
 
     /// Waits until the thread ends. Does not set the stop flag.
-    pub(crate) fn join(mut self) -> Result<T, NetError> {
-        let panicked = || NetError::Panicked { name: self.name.clone() };
-        self.thread.take().and_then(|thread| thread.join().ok()).ok_or_else(panicked)
+    pub(crate) fn join(self) -> Result<T, NetError> {
+        self.release()()
+    }
+
+    /// Returns a function that waits until the thread ends. Nothing sets the stop flag any more: if the function is
+    /// dropped without a call, the thread still runs to its own end.
+    pub(crate) fn release(mut self) -> impl FnOnce() -> Result<T, NetError> + use<T> {
+        let (name, thread) = (mem::take(&mut self.name), self.thread.take());
+        move || thread.and_then(|thread| thread.join().ok()).ok_or(NetError::Panicked { name })
     }
 }
 
 impl<T> Drop for Worker<T> {
     fn drop(&mut self) {
-        self.request_stop();
         if let Some(thread) = self.thread.take() {
+            self.request_stop();
             // A panic of the thread cannot be reported from `drop`.
             let _ = thread.join();
         }

@@ -180,15 +180,25 @@ impl PairSender {
         Ok(last(&state))
     }
 
-    /// The asynchronous variant of [`close`](Self::close). If the future is dropped, waiting data is still sent.
+    /// The asynchronous variant of [`close`](Self::close). The call itself begins to end the flow. If the future is
+    /// dropped, even before it was polled, waiting data is still sent.
     ///
     /// # Errors
     /// The errors of [`close`](Self::close).
-    pub async fn close_async(self) -> Result<PairState, NetError> {
+    ///
+    /// # Panics
+    /// If the future is polled outside of a tokio runtime.
+    pub fn close_async(self) -> impl Future<Output = Result<PairState, NetError>> + Send + 'static {
         let Self { thread, payloads, state, .. } = self;
         drop(payloads);
-        thread.end(|thread| thread.join()?).await?;
-        Ok(last(&state))
+        // From here on, dropping the future does not stop the thread.
+        let ended = thread.take().map(Worker::release);
+        async move {
+            if let Some(ended) = ended {
+                blocking(move || ended()?).await?;
+            }
+            Ok(last(&state))
+        }
     }
 }
 

@@ -182,6 +182,30 @@ async fn tasks_send_and_receive(count: u64) {
     assert!(!sending.await.expect("no panic").ended_by_peer);
 }
 
+/// If it fails, data is lost when another branch of a `select!` is ready first: the future of `close_async` is then
+/// dropped before it was polled.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_flow_whose_close_is_never_awaited_still_sends_what_waits() {
+    let mut listener = PairListener::bind(any_port()).expect("a free port");
+    let to = listener.local_address();
+    let mut sender = PairSender::connect_async(to, only_tcp()).await.expect("somebody listens");
+    let mut receiver = listener.accept_async().await.expect("it listens");
+    let adu = vec![7; 60_000];
+    // The receiver does not read, so in the end data waits at the sender.
+    let mut count = 0;
+    while let Ok(sent) = tokio::time::timeout(Duration::from_millis(200), sender.send_async(&adu)).await {
+        sent.expect("open");
+        count += 1;
+    }
+    assert!(sender.waiting() > 0);
+    drop(sender.close_async());
+    for next in 0..count {
+        let received = receiver.recv_async().await.expect("more to come");
+        assert!(received.number == next && received.data == adu, "{next}");
+    }
+    assert_eq!(receiver.recv_async().await, None);
+}
+
 /// If it fails, a sender never stops sending to a receiver that has disappeared.
 #[test]
 fn a_sender_hears_that_its_receiver_is_gone() {
