@@ -142,11 +142,11 @@ impl Found {
     }
 
     /// Measures the delay of a packet from the interface that captured the stream first to the interface of `key`, if
-    /// both captured the packet.
+    /// both captured the packet. Does nothing if both are the same interface.
     fn delay(&mut self, key: Key, at_ns: i64, sequence: u16) {
-        let others = Key { interface: 0, ..key }..=Key { interface: u32::MAX, ..key };
-        let earliest = self.streams.range(others).filter(|(other, _)| other.interface != key.interface);
-        let first = earliest.min_by_key(|(_, stream)| stream.begun_ns());
+        let all = Key { interface: 0, ..key }..=Key { interface: u32::MAX, ..key };
+        let first = self.streams.range(all).min_by_key(|(_, stream)| stream.begun_ns());
+        let first = first.filter(|(other, _)| other.interface != key.interface);
         let Some((from, seen)) = first.map(|(other, first)| (other.interface, first.seen(sequence))) else { return };
         if let Some(stream) = self.streams.get_mut(&key) {
             stream.push_delay(from, at_ns, seen, &mut self.room);

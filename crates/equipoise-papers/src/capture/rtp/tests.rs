@@ -99,6 +99,25 @@ fn what_two_interfaces_saw_has_delays() {
     assert!(close(delay.mean_s, (25.0 * 5.0 + 20.0 * 7.0) / 45.0 * 1e-3), "{delay:?}");
 }
 
+/// A packet is sent twice, and the network delivers its first copy before the second copy is sent. If it fails, the
+/// interface at the sender has a delay from the interface at the receiver.
+#[test]
+fn the_interface_that_saw_a_stream_first_has_no_delay_even_if_a_packet_comes_again() {
+    let packet = |at_ms: i64, interface, sequence| Packet {
+        at_ns: at_ms * 1_000_000,
+        interface,
+        sequence,
+        timestamp: 0,
+        payload_type: 96,
+    };
+    let packets = [(0, 0, 1), (5, 1, 1), (20, 0, 2), (25, 1, 2), (30, 0, 2), (35, 1, 2)];
+    let found = analysed(&packets.map(|(at_ms, interface, sequence)| packet(at_ms, interface, sequence)));
+    let [near, far] = found.streams.as_slice() else { panic!("two places") };
+    assert_eq!((near.interface, near.duplicates, near.delay), (0, 1, None));
+    assert!(near.seconds.iter().all(|second| second.delay_mean_s.is_none()), "{near:?}");
+    assert_eq!(far.delay.map(|delay| (delay.from_interface, delay.packets)), Some((0, 3)));
+}
+
 /// The report block is captured 50 ms after the sender report. The receiver held the sender report for 20 ms, so the
 /// round-trip time is 30 ms.
 #[test]
