@@ -11,7 +11,8 @@ use crate::result::{MediaResult, PhaseResult, Report};
 /// Text that explains the terms in the table of phases.
 const READING: &str = "<p class=\"note\">A phase lasts from one planned change to the next. <em>Used</em> is what media received of the \
     capacity that background traffic leaves, or of the sum of their greatest rates if that is less. A wait in queues has no propagation, no jitter \
-    and no transmission of the packet itself; <em>calm</em> leaves out the second after each fall of the capacity. Media have <em>converged</em> \
+    and no transmission of the packet itself; <em>calm</em> leaves out the second after each planned fall of the capacity that \
+    background traffic leaves. A delivery trace, and a capacity with more than 64 steps, have no planned falls. Media have <em>converged</em> \
     when the means of a second of every sending rate stay within 20 % of its mean in the last third of the phase; <em>swings</em> are changes \
     from half that mean to twice of it, or back, within 500 ms. <em>Over TCP</em> is the mean throughput of a media flow over that of a \
     connection.</p>\n";

@@ -44,7 +44,8 @@ const READING: &str = "<h2>How to read this</h2>\n\
     <p>All controllers ran on the same seeds. Numbers are means over the runs with their 95 % confidence interval (Student's t). Rates count \
     IP packets of media and audio, headers included; of TCP, the rate is that of its packets and the goodput that of new data. What media could use is \
     the capacity that other traffic leaves, or the sum of the media's greatest rates if that is less. A wait in queues has no propagation, no jitter \
-    and no transmission of the packet itself; <em>calm</em> leaves out the second after each fall of the capacity. Media have <em>converged</em> \
+    and no transmission of the packet itself; <em>calm</em> leaves out the second after each planned fall of the capacity that \
+    background traffic leaves. A delivery trace, and a capacity with more than 64 steps, have no planned falls. Media have <em>converged</em> \
     when the means of a second of every sending rate stay within 20 % of its mean in the last third of the phase; the time is that of the runs that \
     converged, whose number stands behind it if not all did. <em>Over TCP</em> is the mean throughput of a media flow over that of a \
     connection. A frame's delay is from its capture until it is complete; a freeze is 200 ms and more without a complete frame.</p>\n\

@@ -10,8 +10,9 @@ pub struct MediaResult {
     pub utilisation: Option<f64>,
     /// Queueing delays of media packets that arrived after the warm-up; `null` if none arrived.
     pub queueing: Option<QueueingResult>,
-    /// Queueing delays like `queueing`, but without packets that arrived in the first second after each fall of the
-    /// capacity.
+    /// Queueing delays like `queueing`, but without packets that arrived in the first second after each planned fall of
+    /// the capacity that background traffic leaves. A delivery trace, and a capacity with more than 64 steps, have no
+    /// planned falls.
     pub calm_queueing: Option<QueueingResult>,
     /// Share of the media packets sent in the whole run that were lost.
     pub loss: Option<f64>,
