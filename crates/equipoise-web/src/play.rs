@@ -264,6 +264,15 @@ mod tests {
             let refused = play(&request(vec![pull(at_s, Quantity::Capacity, value)]));
             assert!(matches!(refused, Err(PlayError::Pull(PullError::Value))), "{at_s}, {value}: {refused:?}");
         }
+        for (rate, reason) in [("\"unlimited\"", "unlimited"), ("\"1 Mbit/s\"\nrate_burst = \"30 kB\"", "rate_burst")] {
+            let scenario = equipoise_lab::DEMO_OWN.lines().filter(|line| !line.starts_with("steps"));
+            let scenario =
+                scenario.collect::<Vec<_>>().join("\n").replace("rate = \"1 Mbit/s\"", &format!("rate = {rate}"));
+            let refused = play(&Request { scenario, ..request(vec![pull(1.0, Quantity::Capacity, 1e6)]) });
+            let refused = refused.expect_err("no rate to change");
+            assert!(matches!(refused, PlayError::Pull(PullError::NoRate)), "{refused:?}");
+            assert!(refused.to_string().contains(reason), "{refused}");
+        }
         let only = |scenario: &str| play(&Request { scenario: scenario.to_owned(), ..request(Vec::new()) });
         assert!(matches!(only("name = 3"), Err(PlayError::Scenario(_))));
         let without = equipoise_lab::DEMO_OWN.lines().filter(|line| !line.starts_with("controller"));

@@ -44,9 +44,12 @@ pub enum PullError {
         "a pull has a time of 0 s or more and a value of 0 or more; a capacity is above 0 bit/s, a loss is at most 1"
     )]
     Value,
-    /// The capacity cannot be changed, because it is unlimited, comes from a trace file or is set by a traffic shaper.
-    #[error("this scenario's capacity comes from a file or has bursts; it cannot be changed by hand")]
-    Recorded,
+    /// The capacity cannot be changed, because it is unlimited, follows a trace, or is set by a traffic shaper.
+    #[error(
+        "the capacity of this scenario's bottleneck cannot be changed by hand, because it is unlimited, comes from \
+         `rate_trace`, or has a `rate_burst`"
+    )]
+    NoRate,
 }
 
 /// The name of the flow that the page adds for cross traffic.
@@ -65,7 +68,7 @@ pub(crate) fn steps(link: &Link, pulls: &[Pull]) -> Result<(Vec<Override>, Optio
     let rates = match &link.forward.capacity {
         Capacity::Rate(rate) => pulled(rate, capacities),
         _ if capacities.is_empty() => Vec::new(),
-        _ => return Err(PullError::Recorded),
+        _ => return Err(PullError::NoRate),
     };
     let delays = pulled(&link.forward.delay, of(pulls, Quantity::Delay, span)?);
     let losses =
