@@ -158,7 +158,7 @@ pub(crate) fn run(options: &Receive) -> Result<Outcome, CliError> {
     }
     // The measurements are written even if the server or the output failed.
     let stopped = server.stop();
-    while watch.take_in(&queue, Duration::ZERO) {}
+    watch.take_in(&queue, Duration::ZERO);
     let socket = stopped.as_ref().ok().map(|(_, host)| host.socket);
     let told = finish(watch, start, socket, &clock);
     output.map_or(Ok(()), |output| output.finish()?.finish())?;
