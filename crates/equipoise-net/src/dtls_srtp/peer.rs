@@ -58,6 +58,13 @@ pub enum PeerError {
         /// The address in the description; empty if there is none.
         found: String,
     },
+    /// The description has no `a=setup` attribute, which offers and answers must have (RFC 5763, Sec. 5). The default
+    /// of RFC 4145, Sec. 4 for an offer differs from that for an answer, and the description does not say which it is.
+    #[error(
+        "the description has no `a=setup` line, without which nobody knows which end starts the handshake; it has to \
+         be active, passive or actpass"
+    )]
+    NoSetup,
     /// The description's `a=setup` attribute has a value that cannot be used.
     #[error("the description says `a=setup:{found}`; it has to be active, passive or actpass")]
     Setup {
@@ -141,8 +148,8 @@ fn fingerprint(session: &Session, media: &Media) -> Result<Fingerprint, PeerErro
 fn setup(session: &Session, media: &Media) -> Result<Setup, PeerError> {
     match values(session, media, "setup").first().copied() {
         Some("passive" | "actpass") => Ok(Setup::Active),
-        // If the `a=setup` attribute is missing in an offer, the peer is active (RFC 4145, Sec. 4).
-        Some("active") | None => Ok(Setup::Passive),
+        Some("active") => Ok(Setup::Passive),
         Some(other) => Err(PeerError::Setup { found: other.to_owned() }),
+        None => Err(PeerError::NoSetup),
     }
 }
