@@ -8,6 +8,7 @@ use std::fs::{self, File};
 use std::io::{self, ErrorKind, Write};
 use std::path::{Path, PathBuf};
 use std::process;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use equipoise::random::stream_seed;
 use serde::{Deserialize, Serialize};
@@ -271,6 +272,30 @@ fn write_whole(path: &Path, content: &[u8]) -> Result<(), SweepError> {
     write_checked(path, content, |_| Ok(()))
 }
 
+/// Number in the name of this process's next temporary file.
+static NEXT: AtomicU64 = AtomicU64::new(0);
+
+/// Returns the path of the temporary file with this number. Its name begins with a dot, so programs that read a folder
+/// of Parquet files ignore it.
+fn beside(path: &Path, number: u64) -> PathBuf {
+    let name = path.file_name().unwrap_or_default().to_string_lossy();
+    path.with_file_name(format!(".{name}.{}-{number}.part", process::id()))
+}
+
+/// Creates a temporary file next to the target file `path`.
+///
+/// The file belongs to this call alone. Threads of one process use different numbers. A process on another host may
+/// have the same process number, so a file that already exists is left alone, and the next number is tried.
+fn create_beside(path: &Path) -> io::Result<(File, PathBuf)> {
+    loop {
+        let beside = beside(path, NEXT.fetch_add(1, Ordering::Relaxed));
+        match File::create_new(&beside) {
+            Err(error) if error.kind() == ErrorKind::AlreadyExists => {}
+            created => return created.map(|file| (file, beside)),
+        }
+    }
+}
+
 /// Writes a temporary file next to the target file, and renames the temporary file when it is stored on disk and passes
 /// a check. If the check fails, the target file remains as it was.
 fn write_checked(
@@ -278,20 +303,57 @@ fn write_checked(
     content: &[u8],
     check: impl FnOnce(&Path) -> Result<(), SweepError>,
 ) -> Result<(), SweepError> {
-    // Two processes on one machine that write the same target use different temporary files. The names of these files
-    // begin with a dot, so programs that read a folder of Parquet files ignore them.
-    let name = path.file_name().unwrap_or_default().to_string_lossy();
-    let beside = path.with_file_name(format!(".{name}.{}.part", process::id()));
     let failed = |source| SweepError::File { path: path.to_path_buf(), source };
-    let store = || -> io::Result<()> {
-        let mut file = File::create(&beside)?;
-        file.write_all(content)?;
-        file.sync_all()
-    };
-    let written = store().map_err(failed).and_then(|()| check(&beside));
+    let (mut file, beside) = create_beside(path).map_err(failed)?;
+    let stored = file.write_all(content).and_then(|()| file.sync_all());
+    drop(file);
+    let written = stored.map_err(failed).and_then(|()| check(&beside));
     written.and_then(|()| fs::rename(&beside, path).map_err(failed)).inspect_err(|_| {
         // The temporary file is removed, so that repeated attempts do not fill the disk. If the removal fails, the
         // first error is still the one to report.
         let _ = fs::remove_file(&beside);
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use std::thread;
+
+    use super::*;
+
+    /// If it fails, two threads that store the same part write to one temporary file. The part is then broken, or one
+    /// of the threads gets an error.
+    #[test]
+    fn threads_that_write_one_target_do_not_touch_each_others_files() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let target = folder.path().join("part");
+        thread::scope(|scope| {
+            for letter in [b'a', b'b', b'c', b'd'] {
+                let target = &target;
+                scope.spawn(move || {
+                    for _ in 0..50 {
+                        write_whole(target, &vec![letter; 10_000]).expect("nobody else has this file");
+                        let found = fs::read(target).expect("written");
+                        assert!(found.len() == 10_000 && found.iter().all(|byte| *byte == found[0]));
+                    }
+                });
+            }
+        });
+        assert_eq!(fs::read_dir(folder.path()).expect("a folder").count(), 1, "no temporary file is left");
+    }
+
+    /// If it fails, a process on another host that has the same process number loses what it writes.
+    #[test]
+    fn a_temporary_file_of_another_host_is_left_alone() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let target = folder.path().join("part");
+        let next = NEXT.load(Ordering::Relaxed);
+        let others: Vec<_> = (next..next + 1000).map(|number| beside(&target, number)).collect();
+        for other in &others {
+            fs::write(other, b"half of one").expect("room");
+        }
+        write_whole(&target, b"whole").expect("another name is free");
+        assert_eq!(fs::read(&target).expect("written"), b"whole");
+        assert!(others.iter().all(|other| fs::read(other).is_ok_and(|found| found == b"half of one")));
+    }
 }
