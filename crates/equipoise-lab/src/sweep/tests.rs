@@ -272,3 +272,27 @@ fn a_part_from_elsewhere_is_taken_if_it_is_that_part() {
     assert!(matches!(folders[0].put(0, &part(1)), Err(SweepError::StrangePart { part: 0, .. })));
     assert_eq!(files(here.path()), BTreeMap::from([("runs-000000000000.parquet".to_owned(), part(0))]));
 }
+
+/// If it fails, a folder that cannot be written is reported as a broken part. Neither obstacle depends on permissions,
+/// so the test also works as root.
+#[test]
+fn a_part_that_cannot_be_stored_is_a_file_error() {
+    let (here, there) = (tempfile::tempdir().expect("a folder"), tempfile::tempdir().expect("a folder"));
+    let folders = [&here, &there].map(|folder| Folder::create(folder.path(), &plan()).expect("a new folder"));
+    folders[1].run(Shard::ALL, Some(2), &|_| {}).expect("it runs");
+    let bytes = fs::read(there.path().join("parts/runs-000000000000.parquet")).expect("written");
+    let parts = here.path().join("parts");
+    let target = parts.join("runs-000000000000.parquet");
+    let is_file_error = |refused| match refused {
+        Err(SweepError::File { path, .. }) => path == target,
+        other => panic!("{other:?}"),
+    };
+    // A folder is where the part's file should be.
+    fs::create_dir(&target).expect("a folder");
+    assert!(is_file_error(folders[0].put(0, &bytes)));
+    assert_eq!(fs::read_dir(&parts).expect("a folder").count(), 1, "the temporary file is removed");
+    // A file is where the folder of the parts should be.
+    fs::remove_dir_all(&parts).expect("it was there");
+    fs::write(&parts, b"").expect("room");
+    assert!(is_file_error(folders[0].put(0, &bytes)));
+}
