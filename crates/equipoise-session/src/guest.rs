@@ -151,7 +151,8 @@ impl Guest {
     /// at which the pacer would release the next packet.
     ///
     /// A stack that detects by itself when it is app-limited sets [`PacketFeedback::app_limited`] and need not call
-    /// this function.
+    /// this function. If neither is done, the rate is still at most twice the rate that arrives, and while this limit
+    /// holds, the controller is told not to raise its own rate.
     pub fn on_idle(&mut self, from: Instant<SenderClock>) {
         self.application.waits(from);
     }
@@ -170,11 +171,14 @@ impl Guest {
         self.round_trip = feedback.round_trip.unwrap_or(self.round_trip);
         let mut feedback = *feedback;
         feedback.app_limited |= self.is_app_limited(now, pacing);
+        let was_held = self.governor.is_held();
         if let Some(proof) = self.tally.take(now, &feedback) {
             let mut summary = IntervalSummary::unmeasured();
             summary.app_limited = feedback.app_limited;
             self.governor.on_interval(now, summary, proof);
         }
+        // A law whose rate is not used because of the limit must not raise it, as in our own sessions.
+        feedback.app_limited |= was_held;
         self.governor.on_packets(now, &feedback);
     }
 

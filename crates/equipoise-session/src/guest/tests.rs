@@ -1,9 +1,11 @@
 //! A guest in a minimal stack, which sends a packet whenever the pacer allows one and gets feedback every 50 ms.
 
 use alloc::collections::{BTreeMap, VecDeque};
+use alloc::sync::Arc;
 use alloc::vec::Vec;
+use core::sync::atomic::{AtomicBool, Ordering};
 
-use equipoise::control::{Cbr, Ecn, Entry, PacketReport, find};
+use equipoise::control::{Allowance, Cbr, Controller, Ecn, Entry, Feedback, PacketReport, find};
 use equipoise::pace::{Pacer, Readiness};
 
 use super::*;
@@ -300,4 +302,52 @@ fn a_window_alone_is_refused_and_a_fixed_rate_is_kept() {
     let controller = tq.build(&tq.parse(&[]).expect("defaults"), PACKET).expect("right");
     let refused = Guest::new(controller, PROVIDED, intervals(), at(0)).expect_err("there is no playout buffer");
     assert!(matches!(refused, SessionError::Needs(unmet) if unmet.missing.contains(Needs::PLAYOUT)), "{refused}");
+}
+
+/// A law that always decides on 8 Mbit/s, and records whether the last feedback was application-limited.
+#[derive(Debug)]
+struct Listener(Arc<AtomicBool>);
+
+impl Controller for Listener {
+    fn on_feedback(&mut self, _now: Instant<SenderClock>, feedback: &Feedback<'_>) {
+        if let Feedback::Packets(packets) = feedback {
+            self.0.store(packets.app_limited, Ordering::Relaxed);
+        }
+    }
+
+    fn allowance(&self) -> Allowance {
+        Allowance::rate(Rate::from_bps(8_000_000))
+    }
+
+    fn needs(&self) -> Needs {
+        Needs::PACKETS
+    }
+}
+
+/// If it fails, a law in a stack that does not detect idle times raises its rate without end, although the guest limits
+/// the rate. As soon as the application sends more, the rate doubles again and again.
+#[test]
+fn a_law_whose_rate_is_held_is_told_that_its_rate_is_not_used() {
+    let is_limited = Arc::new(AtomicBool::new(false));
+    let law = alloc::boxed::Box::new(Listener(is_limited.clone()));
+    let mut guest = Guest::new(law, PROVIDED, intervals(), at(0)).expect("its needs are met");
+    let mut found = Vec::new();
+    // 50 packets a second are 0.4 Mbit/s, and 1000 packets a second are 8 Mbit/s.
+    for (apart, from, to) in [(20, 0, 2000), (1, 2000, 8000)] {
+        let mut packets = Vec::new();
+        for milli in (from..to).step_by(apart) {
+            let now = at(milli * MILLI);
+            guest.on_sent(now, SentPacket::new(milli, PACKET, PACKET));
+            let fate = Fate::Arrived { at: Some(at((milli + 20) * MILLI)), ecn: Ecn::NotEct };
+            packets.push(PacketReport::new(milli, PACKET, now, fate));
+            if milli % 100 == 0 {
+                let mut feedback = PacketFeedback::new(&packets, PACKET);
+                feedback.round_trip = Some(Span::from_millis(40));
+                guest.on_feedback(now, &feedback, 1.0);
+                packets.clear();
+            }
+        }
+        found.push((guest.rate().as_bps() < 1_000_000, is_limited.load(Ordering::Relaxed)));
+    }
+    assert_eq!(found, [(true, true), (false, false)]);
 }

@@ -161,11 +161,15 @@ impl Governor {
         self.controller.beliefs()
     }
 
+    /// Whether the limit reduces the controller's rate by more than a tenth, which is the same threshold as in
+    /// `Application::LIMITED`.
+    pub(crate) fn is_held(&self) -> bool {
+        self.allowed().as_bps() / 10 * 9 > self.rate.as_bps()
+    }
+
     /// Processes a report on an interval; `proof` counts the packets that were sent and that arrived.
     pub(crate) fn on_interval(&mut self, now: Instant<SenderClock>, mut summary: IntervalSummary, proof: Proof) {
-        // Whether the limit reduced the rate by more than a tenth, which is the same threshold as in
-        // `Application::LIMITED`.
-        let was_held = self.allowed().as_bps() / 10 * 9 > self.rate.as_bps();
+        let was_held = self.is_held();
         self.prove(proof, summary.app_limited);
         summary.app_limited |= was_held;
         if !self.controller.needs().contains(Needs::PACKETS) {
