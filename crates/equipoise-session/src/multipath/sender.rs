@@ -36,6 +36,11 @@ use equipoise::units::{Instant, Rate, SenderClock, Span};
 /// share. If all paths are dead, all are treated as alive, because none is better than another. Then the total rate is
 /// halved for each report interval without an answer, and after [`Sender::CIRCUIT_S`] seconds the media stops.
 ///
+/// A path that the driver announced as down is not a dead path. It is left out, so the total rate is limited only by what
+/// arrives on the other paths. If all paths are down, nothing is known about the path that is usable next. Then the
+/// total rate is halved at once and as long as no path is usable, as if all paths were dead. Our choice: the sender
+/// continues at a low rate, and reports that prove a delivery rate allow higher rates.
+///
 /// With [`Total::Pooled`], one controller gets the delay of all paths as if it were the delay of one path. If path `i`
 /// has the share `w_i` of the rate, the mean delay `x_i` and the variance `σ_i²`, the mean is `Σ w_i x_i` and the
 /// variance is `Σ w_i² σ_i²`. A controller with a delay target applies the same control law to this delay as to the

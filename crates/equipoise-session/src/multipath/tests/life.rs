@@ -4,12 +4,28 @@ use alloc::boxed::Box;
 use alloc::vec;
 use alloc::vec::Vec;
 
-use super::super::MAX_PATHS;
-use super::bench::{Bench, Network, scheduler};
-use crate::rtp::Payload;
+use super::super::{MAX_PATHS, Total};
+use super::bench::{Bench, EPOCH, MILLI, Network, SSRC, scheduler};
+use crate::rtp::{Payload, SenderConfig, StreamConfig};
 use crate::wire::key_frames::KeyFrameRequest;
-use crate::{DropReason, Endpoint, Event, Input, PathChange};
-use equipoise::units::Rate;
+use crate::{DropReason, Endpoint, Event, Input, PathChange, PathId};
+use equipoise::control::{Allowance, Controller, Feedback};
+use equipoise::units::{Instant, Rate, SenderClock, Size, Span};
+
+/// Time between two reports.
+const INTERVAL: Span = Span::from_millis(200);
+
+/// A law that keeps a rate of 4 Mbit/s whatever the feedback. Only the session limits it.
+#[derive(Debug)]
+struct Steady;
+
+impl Controller for Steady {
+    fn on_feedback(&mut self, _now: Instant<SenderClock>, _feedback: &Feedback<'_>) {}
+
+    fn allowance(&self) -> Allowance {
+        Allowance::rate(Rate::from_bps(4_000_000))
+    }
+}
 
 fn constant(ways: [u64; 2]) -> Network {
     Box::new(move |passing| vec![ways[usize::from(passing.path % 2)]])
@@ -84,6 +100,39 @@ fn paths_may_be_added_taken_down_and_removed_at_any_time() {
     let lost = bench.count(|_, event| matches!(event, Event::ReportApplied { lost, .. } if *lost != 0));
     assert_eq!((lost, bench.count(|_, event| matches!(event, Event::ReportsMissing))), (0, 0));
     assert_eq!(bench.count(|_, event| matches!(event, Event::Ignored(DropReason::Implausible))), 0);
+}
+
+/// If it fails, an interface that goes down costs rate on the others, or a session that had no interface at all
+/// continues at its full rate on a path that it knows nothing about.
+#[test]
+fn a_path_that_is_down_lowers_no_other_but_after_no_path_the_rate_is_low() {
+    let stream = StreamConfig::new(SSRC, 96, Size::from_bytes(1000), "sender@test");
+    let start = Instant::from_nanos(EPOCH);
+    let config = SenderConfig { payload: Payload::Generated, ..SenderConfig::new(stream, INTERVAL, start, 1) };
+    let ways = Box::new(|passing: &super::bench::Passing| vec![(10 + passing.number * 7 % 11) * MILLI]);
+    let total = Total::Pooled(Box::new(Steady));
+    let mut bench = Bench::between(config, 2, (total, scheduler("equal", &[])), ways);
+    bench.run_until(3000);
+    bench.change(1, PathChange::Down);
+    bench.run_until(9000);
+    let rates = |bench: &Bench, from: u64, to: u64| {
+        let of = |(at, path, event): &(u64, Option<PathId>, Event)| match event {
+            Event::RateDecided { rate, .. } if path.is_none() && (from..to).contains(at) => Some(rate.as_bps()),
+            _ => None,
+        };
+        bench.events.iter().filter_map(of).collect::<Vec<_>>()
+    };
+    let before = rates(&bench, 0, 9000);
+    // The other path had half of the rate. Twice what arrives on it is allowed.
+    assert!(before.iter().all(|rate| *rate > 3_900_000), "{before:?}");
+    assert!(bench.sent_on(0, 4000, 9000).abs_diff(5 * 500) <= 3, "it carries all");
+    bench.change(0, PathChange::Down);
+    bench.run_until(11_000);
+    bench.change(0, PathChange::Up);
+    bench.run_until(20_000);
+    let again = rates(&bench, 11_000, 20_000);
+    assert!(again.first().is_some_and(|rate| *rate <= 2_000_000), "{again:?}");
+    assert_eq!(again.last(), Some(&4_000_000), "and what arrives lets it come back: {again:?}");
 }
 
 #[test]
