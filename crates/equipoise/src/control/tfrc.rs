@@ -10,15 +10,18 @@ use crate::units::{Instant, Rate, SenderClock, Size, Span};
 /// What the source leaves open is our choice. Loss events are found at the sender, from reports (RFC 5348, Sec. 7
 /// allows this): a report with loss is one event, unless the last event began within a round trip. An event is assumed
 /// to be in the middle of the packets of its report. Reports should arrive about once per round trip. If they are
-/// further apart, several events count as one and the rate is too high. In the equation, the retransmission timeout
-/// `t_RTO` is four round trips, and the number of packets per acknowledgement, `b`, is 1. There is no restart after an
-/// idle period and no oscillation prevention (Sec. 4.5).
+/// further apart, several events count as one and the rate is too high. In the maximum receive rate of Sec. 6.3.1, a
+/// receive rate counts up to the allowed rate, because it looks higher if two reports arrive together. In the equation,
+/// the retransmission timeout `t_RTO` is four round trips, and the number of packets per acknowledgement, `b`, is 1.
+/// There is no restart after an idle period and no oscillation prevention (Sec. 4.5).
 #[derive(Clone, Debug)]
 pub struct Tfrc {
     limits: RateLimits,
     packet: Size,
     rate: Rate,
     round_trip_s: Option<f64>,
+    /// The maximum receive rate so far, in bit/s.
+    most_received_bps: f64,
     intervals: LossIntervals,
     last_event: Option<Instant<SenderClock>>,
     last_report: Option<Instant<SenderClock>>,
@@ -27,6 +30,8 @@ pub struct Tfrc {
 
 /// Weight of the old smoothed round-trip time in the new one (RFC 5348, Sec. 4.3).
 const OLD_ROUND_TRIP: f64 = 0.9;
+/// The least rate that the first interval stands for, in packets per round trip (RFC 5348, Sec. 6.3.1).
+const LEAST_FIRST: f64 = 0.5;
 /// The longest loss interval considered in the search for the first interval, in packets. Our choice.
 const LONGEST_INTERVAL: f64 = 1e9;
 
@@ -46,6 +51,7 @@ impl Tfrc {
             rate: limits.start(),
             limits,
             round_trip_s: None,
+            most_received_bps: 0.0,
             intervals: LossIntervals::new(),
             last_event: None,
             last_report: None,
@@ -61,7 +67,7 @@ impl Tfrc {
     }
 
     /// Counts the packets of a report. `lost` says whether any of these packets was lost or marked.
-    fn count(&mut self, now: Instant<SenderClock>, packets: f64, lost: bool, receive_bps: f64) {
+    fn count(&mut self, now: Instant<SenderClock>, packets: f64, lost: bool) {
         let round_trip_s = self.round_trip_s.unwrap_or(0.0);
         let is_new = self.last_event.is_none_or(|last| (now - last).as_secs_f64() > round_trip_s);
         if !(lost && is_new) {
@@ -71,18 +77,18 @@ impl Tfrc {
         self.last_event = Some(now);
         self.intervals.grow(packets / 2.0);
         if self.intervals.closed() == 0 {
-            // The first interval is that at which the equation yields half of the receive rate at the time of the loss.
-            // RFC 5348, Sec. 6.3.1, uses the maximum receive rate so far instead of this half.
-            self.intervals.replace_open(self.interval_at(receive_bps / 2.0));
+            self.intervals.replace_open(self.first_interval());
         }
         self.intervals.close();
         self.intervals.grow(packets / 2.0);
     }
 
-    /// Returns the loss interval in packets at which the equation yields `bps`. Bisection finds it, because the
-    /// equation's rate grows with the interval, the inverse of the loss event rate.
-    fn interval_at(&self, bps: f64) -> f64 {
+    /// Returns the first loss interval, in packets: that at which the equation yields the maximum receive rate so far
+    /// (RFC 5348, Sec. 6.3.1). The number of packets until the first loss does not matter, because the rate changed
+    /// rapidly. Bisection finds the interval, because the equation's rate grows with it.
+    fn first_interval(&self) -> f64 {
         let (Some(round_trip_s), packet_bits) = (self.round_trip_s, self.packet.as_bits() as f64) else { return 1.0 };
+        let bps = self.most_received_bps.max(LEAST_FIRST * packet_bits / round_trip_s);
         let (mut low, mut high) = (1.0, LONGEST_INTERVAL);
         // 60 bisections suffice for the precision of an `f64`.
         for _ in 0..60 {
@@ -112,7 +118,8 @@ impl Tfrc {
         let lost = interval.fraction_lost.unwrap_or(0.0).clamp(0.0, 1.0);
         let receive_bps = packets * (1.0 - lost) * self.packet.as_bits() as f64 / elapsed_s;
         let marked = interval.fraction_marked.unwrap_or(0.0);
-        self.count(now, packets, lost > 0.0 || marked > 0.0, receive_bps);
+        self.most_received_bps = self.most_received_bps.max(receive_bps.min(bps));
+        self.count(now, packets, lost > 0.0 || marked > 0.0);
         let next = match self.loss_event_rate() {
             // RFC 5348, Sec. 4.3, step 4: the equation's rate, but at most twice the receive rate.
             Some(p) => throughput(self.packet.as_bits() as f64, round_trip_s, p).min(2.0 * receive_bps),
@@ -228,15 +235,56 @@ mod tests {
         assert!((1.0 / tfrc.loss_event_rate().expect("losses") - mean).abs() < 1e-6);
     }
 
-    #[test]
-    fn slow_start_doubles_what_comes_through_until_the_first_loss_halves_it() {
-        let mut tfrc = tfrc();
+    /// Returns a controller at 400 kbit/s, which is 5 packets per 100 ms, that has the first report at time 0.
+    fn started() -> Tfrc {
+        let limits = RateLimits::new(Rate::from_bps(10_000), Rate::from_bps(100_000_000)).expect("in order");
+        let mut tfrc = Tfrc::new(limits.starting_at(Rate::from_bps(400_000)), Size::from_bytes(1000));
         report(&mut tfrc, 0, 0, 0.0);
-        // 2 packets in 100 ms are 160 kbit/s. Twice this receive rate is above all three rates, so it limits none.
-        let rates = [100, 200, 300].map(|millis| report(&mut tfrc, millis, 2, 0.0));
-        assert_eq!(rates, [20_000, 40_000, 80_000]);
-        let after = report(&mut tfrc, 400, 20, 0.05);
-        // 19 of 20 packets arrived within 100 ms, which is 1520 kbit/s. The first loss halves this rate.
-        assert!(after.abs_diff(760_000) < 10_000, "{after}");
+        tfrc
+    }
+
+    /// A link of 1.6 Mbit/s delivers 20 packets of 1000 bytes per 100 ms. Slow start sends 40 packets, and half of them
+    /// are lost. By RFC 5348, Sec. 6.3.1, the rate is then what came through, within 5 %.
+    #[test]
+    fn slow_start_doubles_the_rate_until_the_first_loss_sets_it_to_what_came_through() {
+        let mut tfrc = started();
+        let rates = [(100, 5), (200, 10), (300, 20)].map(|(millis, packets)| report(&mut tfrc, millis, packets, 0.0));
+        assert_eq!(rates, [800_000, 1_600_000, 3_200_000]);
+        let after = report(&mut tfrc, 400, 40, 0.5);
+        assert!(after.abs_diff(1_600_000) <= 80_000, "{after}");
+    }
+
+    /// The loss comes when only 5 packets come through, and the rate is at most twice that. Then the rate is again what
+    /// came through before. If it fails, a rival that comes at the time of the first loss leaves the flow a low rate.
+    #[test]
+    fn the_first_interval_is_of_the_maximum_receive_rate() {
+        let mut tfrc = started();
+        for (millis, packets) in [(100, 5), (200, 10), (300, 20)] {
+            report(&mut tfrc, millis, packets, 0.0);
+        }
+        let rates = [(400, 10, 0.5), (500, 10, 0.0), (600, 20, 0.0)]
+            .map(|(millis, packets, lost)| report(&mut tfrc, millis, packets, lost));
+        assert_eq!(rates[0], 800_000, "twice the receive rate");
+        assert!(rates[1..].iter().all(|bps| bps.abs_diff(1_600_000) <= 80_000), "{rates:?}");
+    }
+
+    /// If it fails, two reports that arrive together make the law ignore many losses.
+    #[test]
+    fn what_was_received_faster_than_allowed_does_not_set_the_first_interval() {
+        let mut tfrc = started();
+        let rates = [(100, 5, 0.0), (101, 5, 0.0), (200, 10, 0.1), (300, 20, 0.0)]
+            .map(|(millis, packets, lost)| report(&mut tfrc, millis, packets, lost));
+        assert_eq!(rates[..2], [800_000, 1_600_000]);
+        assert!(rates[3] <= 840_000, "{rates:?}");
+    }
+
+    /// By RFC 5348, Sec. 6.3.1, the first interval stands for at least half a packet per round trip. The equation
+    /// yields this rate at p = 0.2064, where the terms of its denominator are 0.371 and 1.629 round trips.
+    #[test]
+    fn a_first_packet_that_is_lost_is_half_a_packet_per_round_trip() {
+        let mut tfrc = started();
+        report(&mut tfrc, 100, 1, 1.0);
+        let p = tfrc.loss_event_rate().expect("a loss");
+        assert!((p - 0.2064).abs() < 1e-4, "{p}");
     }
 }
