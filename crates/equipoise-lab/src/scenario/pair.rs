@@ -26,7 +26,8 @@ pub struct PairFlow {
 }
 
 /// The control law of the rate in a running period. The maximum rate is the rate that TCP reached in the preceding
-/// probing period, but at least the minimum rate. `Loss` starts at the maximum rate, and `Ap` at the minimum rate.
+/// probing period, but at least the minimum rate. `Loss` starts at the maximum rate, and `Ap` at the minimum rate. A
+/// scenario gives no other start rate, and the results of Tobe 1999 in the book are with these.
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[non_exhaustive]
 pub enum RunningLaw {
