@@ -1,7 +1,7 @@
 use std::collections::BTreeMap;
 
 use super::scenarios::FIG5;
-use super::series::{goodput_mbps, resent_within, samples};
+use super::series::{PACKET, PAYLOAD, goodput_mbps, resent_within, samples};
 use super::{Found, Lab, Options, Rule, Spec, parse_with, ratio, read, scaled, with_interval};
 use crate::experiment::difference;
 use crate::{Claim, Figure, Plot, PlotData, PlotLayer, Table};
@@ -18,8 +18,10 @@ pub(super) const WHOLE: (f64, f64) = (0.0, 120.0);
 /// The parts of a run in which 30 Mbit/s, or 50 Mbit/s, are available: their start and end, in seconds.
 const AT_30: (f64, f64) = (40.0, 80.0);
 const AT_50: (f64, f64) = (80.0, 120.0);
-/// 90 % of the goodput at a rate of 50 Mbit/s, in Mbit/s. It assumes 1448 bytes of data in a packet of 1500 bytes.
-const NEARLY_50: f64 = 0.9 * 50.0 * 1448.0 / 1500.0;
+/// 90 % of the goodput at a rate of 50 Mbit/s, in Mbit/s.
+const NEARLY_50: f64 = 0.9 * 50.0 * DATA_SHARE;
+/// Share of the data in the packets of the simulator's TCP.
+pub(super) const DATA_SHARE: f64 = PAYLOAD as f64 / PACKET as f64;
 /// Mean available bandwidth in Mbit/s: 70, 30 and 50 Mbit/s are available for 40 s each.
 pub(super) const AVAILABLE_MBPS: f64 = 50.0;
 /// Share of the capacity that Reno uses at least, on a path without a buffer. Its window varies between half of the
@@ -282,10 +284,11 @@ fn figure(charts: Vec<Plot>, rows: &[Vec<Option<Estimate>>]) -> Figure {
     Figure {
         name: "Fig. 5".to_owned(),
         title: "Symbiosis and Reno where the available bandwidth changes".to_owned(),
-        text:
-            "100 Mbit/s with a queue of 50 packets, of which UDP leaves 70, 30 and 50 Mbit/s; of these, 48.3 Mbit/s on \
-               average are data."
-                .to_owned(),
+        text: format!(
+            "100 Mbit/s with a queue of 50 packets, of which UDP leaves 70, 30 and 50 Mbit/s; of these, {:.1} Mbit/s \
+             on average are data.",
+            AVAILABLE_MBPS * DATA_SHARE
+        ),
         charts,
         tables: vec![Table {
             caption: "Mean goodput in Mbit/s, with its 95 % interval, by the bottleneck's queue".to_owned(),

@@ -73,6 +73,25 @@ fn symbiosis_has_more_than_reno_over_the_long_path() {
     assert!(figure.charts.iter().all(|chart| chart.layers.len() == 3));
 }
 
+/// A connection that fills 20 Mbit/s shows what share of the simulator's packets is data. If it fails, Fig. 5 reckons
+/// with another share, so its times until 90 % of 50 Mbit/s are used are of another share than 90 %.
+#[test]
+fn the_share_of_data_in_fig_5_is_that_of_the_simulated_tcp() {
+    let mut overrides = vec![
+        fig5::delay(30),
+        Override::set("link.E0-E1.rate", "20 Mbit/s"),
+        Override::set("flow.background.source.rate", "1 bit/s"),
+        Override::remove("flow.background.source.steps"),
+        Override::set("duration", "20 s"),
+    ];
+    overrides.extend(fig5::other_law("reno"));
+    let options = Options { runs: None, quick: true, seed: 1, threads: Some(1) };
+    let lab = Lab::new(&options, 1, &|_| {});
+    let full = |run: &equipoise_lab::result::Run| series::goodput_mbps(run, 1, (10.0, 20.0));
+    let found = lab.runs(&parse_with(FIG5, &overrides), 1, full).expect("a scenario of the program");
+    assert!((found[0] / 20.0 - fig5::DATA_SHARE).abs() < 1e-3, "{found:?}, {}", fig5::DATA_SHARE);
+}
+
 /// With two connections, the queue contains 1 - γ times the bandwidth-delay product of 500 packets (from Eq. 9): 250
 /// packets with γ = 0.5, and 25 with γ = 0.95.
 /// If it fails, the queue under noise is not about ten times longer with γ = 0.5 than with γ = 0.95.

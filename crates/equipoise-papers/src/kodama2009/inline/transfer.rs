@@ -1,6 +1,6 @@
 //! Runs transfers of finite length, to count the packets that the inline measurement adds.
 
-use super::super::series::{samples, tcp};
+use super::super::series::{PAYLOAD, samples, tcp};
 use super::super::{Lab, Rule, Spec};
 use super::setting::{OWN, Own, SECTION, Setting, runs};
 use crate::Claim;
@@ -8,8 +8,6 @@ use equipoise_lab::scenario::Override;
 use equipoise_lab::sim::SimError;
 use equipoise_lab::statistics::Estimate;
 
-/// Number of data bytes in a packet of 1500 bytes, without IP and TCP headers.
-const PAYLOAD: u64 = 1460;
 /// Length of a transfer in segments. Our choice.
 const SEGMENTS: u64 = 5000;
 
