@@ -41,8 +41,8 @@ use crate::units::{Instant, Rate, SenderClock, Size, Span};
 /// ```text
 /// T = max(2 ms, k min(45 ms, 5 ms · 1 Mbit/s / r)) + min(12 ms, 3 (n - 1.5 ms)+)        target of the queue
 /// x = clamp(ln(p C/r), 0, 1.8)                                              ln(number of flows), by the rate
-/// s = 1.8 ms + 0.2 j + 0.6 (t - 7.5 ms)+                             addition to T per unit of x
-/// z follows clamp((dq - T)/s, -1, 2.8) within 3 s                           ln(number of flows), by the queue
+/// s = 1.8 ms + 0.2 jp + 0.6 (t - 7.5 ms)+                            addition to T per unit of x
+/// z follows clamp((dp - T)/s, -1, 2.8) within 3 s                           ln(number of flows), by the queue
 /// h = ln(R/B), moved towards 0 by min(0.3, 12 n/L)                          distance from B to R beyond R's error
 /// q = clamp(inflight / R - rtt_min, 0, dq + 0.1 s), dq while R is unknown   predicted queue
 /// e = T - q - T max(0, 2 m - 1)
@@ -59,6 +59,8 @@ use crate::units::{Instant, Rate, SenderClock, Size, Span};
 /// | --- | --- | --- |
 /// | `dq`, `dl` | smallest delay above the base in a report less `j`, at least 0; delay of its last packet | s |
 /// | `j` | jitter: idle delay ([`IdleDelay`](crate::measure::packets::IdleDelay)) less the base, on fast links | s |
+/// | `dp` | delay by pairs of packets ([`PairedDelay`](crate::measure::packets::PairedDelay)) less `jp`, at least 0 | s |
+/// | `jp` | jitter by pairs: their idle delay less the base, on fast links | s |
 /// | `D` | from a decision to the report on it: round trip, report interval and 30 ms | s |
 /// | `R` | service rate of a busy bottleneck ([`Recent::service`](crate::measure::packets::Recent::service)) | bit/s |
 /// | `L` | time over which `R` was measured | s |
@@ -135,7 +137,7 @@ pub struct EquipoiseConfig {
     pub priority: f64,
     /// The upper limit of the queueing delay target of a flow that is alone. If flows share a bottleneck, the target is
     /// longer by the product of two values. The first is the natural logarithm of the number of flows (at most 1.8).
-    /// The second is 1.8 ms plus a fifth of the jitter (this fifth is at most 8 ms). If the bottleneck takes longer
+    /// The second is 1.8 ms plus a fifth of the jitter `jp` (this fifth is at most 8 ms). If the bottleneck takes longer
     /// than 7.5 ms for a packet of 1200 bytes, 0.6 times the excess is added to the second value.
     pub most_queue: Span,
     /// Whether the law takes TCP's rate in competition with loss-based flows. Otherwise it only uses the capacity that

@@ -1,7 +1,9 @@
 use alloc::collections::VecDeque;
 
 use crate::control::{Ecn, Fate, PacketFeedback, PacketReport, SentPacket};
-use crate::measure::packets::{BaseDelay, IdleDelay, Recent, Roughness, Sample, SizeClass, TrainRates, Trains};
+use crate::measure::packets::{
+    BaseDelay, IdleDelay, PairedDelay, Recent, Roughness, Sample, SizeClass, TrainRates, Trains,
+};
 use crate::units::{Instant, ReceiverClock, SenderClock};
 
 /// The path's properties, measured from feedback on its packets.
@@ -16,8 +18,10 @@ pub(super) struct Path {
     trains: Trains,
     roughness: Roughness,
     idle: IdleDelay,
-    /// `j`, the part of the idle delay above the base that is subtracted from the queueing delay, in s.
-    jitter_s: f64,
+    paired: PairedDelay,
+    /// The newest delay by pairs of packets, in s above the base, and the idle delay of such delays.
+    paired_over_s: f64,
+    paired_idle: IdleDelay,
     /// The round trip `rtt` and the interval of reports `fb`, both smoothed, in s.
     round_trip_s: Option<f64>,
     feedback_s: f64,
@@ -57,6 +61,10 @@ pub(super) struct Seen {
     pub(super) least_over_s: f64,
     /// `j`, by how much the smallest delay of a report exceeds the base delay because of jitter.
     pub(super) jitter_s: f64,
+    /// `dp`: the queueing delay by pairs of packets less the jitter `jp`, at least 0. Flows of different rates measure
+    /// the same `dp` and `jp`.
+    pub(super) paired_s: f64,
+    pub(super) paired_jitter_s: f64,
     /// Whether `dl` rises by more than 0.3 s per second.
     pub(super) rises: bool,
     /// Whether `dl` is smaller than in the report before.
@@ -156,7 +164,9 @@ impl Path {
             trains: Trains::new(),
             roughness: Roughness::new(),
             idle: IdleDelay::new(),
-            jitter_s: 0.0,
+            paired: PairedDelay::new(),
+            paired_over_s: 0.0,
+            paired_idle: IdleDelay::new(),
             round_trip_s: None,
             feedback_s: 0.05,
             began_s: 0.0,
@@ -231,8 +241,12 @@ impl Path {
         self.base.come_to(now_s, held);
         self.least_round_trip.come_to(now_s, held);
         let news = self.take(now, feedback, origins);
+        let paired_s = self.paired.take();
+        self.paired_over_s = paired_s.unwrap_or(self.paired_over_s);
         self.idle.push(now_s, held, news.least_s + self.large_base_s());
-        self.jitter_s = self.idle_jitter_s(capacity_bps);
+        self.paired_idle.push(now_s, held, paired_s.unwrap_or(f64::INFINITY) + self.large_base_s());
+        let jitter_s = self.jitter_s(&self.idle, capacity_bps);
+        let paired_jitter_s = self.jitter_s(&self.paired_idle, capacity_bps);
         self.marked += (elapsed_s / MARKED_S).min(1.0) * (news.marked / news.arrived - self.marked);
         if news.free > 0.0 {
             let gain = (elapsed_s / MARKED_FREE_S).min(1.0);
@@ -259,10 +273,12 @@ impl Path {
             latest_round_trip_s: latest_round_trip_s.unwrap_or(round_trip_s),
             least_round_trip_s: self.least_round_trip_s(),
             // A report with less jitter than usual shows an empty queue, not a negative one.
-            least_s: (news.least_s - self.jitter_s).max(0.0),
+            least_s: (news.least_s - jitter_s).max(0.0),
             least_over_s: news.least_s,
             last_s: news.last_s,
-            jitter_s: self.jitter_s,
+            jitter_s,
+            paired_s: (self.paired_over_s - paired_jitter_s).max(0.0),
+            paired_jitter_s,
             rises: news.last_s - before_s > STEEP * elapsed_s,
             falls: news.last_s < before_s,
             received_bps,
@@ -315,6 +331,7 @@ impl Path {
             // A probe causes a short queue of its own, which says nothing about the queue of the path.
             if self.probed.is_none_or(|(first, last)| !(first..=last).contains(&sample.number)) {
                 news.last_s = sample.over_s;
+                self.paired.push(&sample);
             }
             (news.arrived, news.arrived_bits) = (news.arrived + 1.0, news.arrived_bits + sample.bits);
             let (mark, free) = (f64::from(ecn == Ecn::Ce), f64::from(sample.over_s < FREE_S));
@@ -324,10 +341,10 @@ impl Path {
         news
     }
 
-    /// `j`, the idle delay above the base delay, on a path whose bottleneck has the capacity `capacity_bps`; zero if
+    /// `j` or `jp`, the idle delay `idle` above the base delay, on a path whose bottleneck has the capacity `capacity_bps`; zero if
     /// the capacity is unknown.
-    fn idle_jitter_s(&self, capacity_bps: Option<f64>) -> f64 {
-        let Some((capacity_bps, idle_s)) = capacity_bps.zip(self.idle.delay_s()) else { return 0.0 };
+    fn jitter_s(&self, idle: &IdleDelay, capacity_bps: Option<f64>) -> f64 {
+        let Some((capacity_bps, idle_s)) = capacity_bps.zip(idle.delay_s()) else { return 0.0 };
         let packet_s = SizeClass::Large.usual_bits() / capacity_bps;
         let wide = ((NARROW_S - packet_s) / (NARROW_S - WIDE_S)).clamp(0.0, 1.0);
         wide * (idle_s - self.large_base_s()).clamp(0.0, MOST_JITTER_S)
@@ -386,6 +403,8 @@ impl Path {
     pub(super) fn shift(&mut self, by_s: f64) {
         self.base.shift(by_s);
         self.idle.shift(by_s);
+        (self.paired, self.paired_over_s) = (PairedDelay::new(), 0.0);
+        self.paired_idle.shift(by_s);
         self.least_round_trip.shift(by_s);
         self.recent.clear();
     }
@@ -394,6 +413,7 @@ impl Path {
     pub(super) fn slowed(&mut self, before_bps: f64, now_bps: f64) {
         self.base.slowed(before_bps, now_bps);
         self.idle.slowed(before_bps, now_bps);
+        self.paired_idle.slowed(before_bps, now_bps);
     }
 }
 
@@ -416,7 +436,10 @@ mod tests {
     /// packets of other flows for jitter.
     #[test]
     fn the_idle_delay_above_the_base_is_jitter_on_wide_paths_only() {
-        let jitter_s = |capacity_bps| rough_path().idle_jitter_s(capacity_bps);
+        let jitter_s = |capacity_bps| {
+            let path = rough_path();
+            path.jitter_s(&path.idle, capacity_bps)
+        };
         let all_s = jitter_s(Some(20e6));
         assert!((all_s - 0.006).abs() < 0.0015, "the mean of 2 and 10 ms: {all_s}");
         assert!(jitter_s(Some(6.4e6)) < 0.55 * all_s);

@@ -11,8 +11,8 @@ use super::standing::USUAL_PACKET_S;
 ///
 /// ```text
 /// x = clamp(ln(p C/r), 0, 1.8)                        by the own rate; ln N in equilibrium
-/// s = 1.8 ms + 0.2 j + 0.6 (t - 7.5 ms)+
-/// z ← z + dt/τ (clamp((dq - T)/s, -1, 2.8) - z)       by the queue
+/// s = 1.8 ms + 0.2 jp + 0.6 (t - 7.5 ms)+
+/// z ← z + dt/τ (clamp((dp - T)/s, -1, 2.8) - z)       by the queue
 /// B ← B exp(dt k u min(1, x/ln 2) (x - clamp(z, 0, 1.8)))
 ///                                                     and the queue's target becomes T + s x
 /// ```
@@ -40,7 +40,7 @@ pub(super) struct Share {
 /// `s` without jitter on a fast link, in seconds: for each factor of e in the number of flows, the queue is longer by
 /// this time. Three flows hold a queue that is 2 ms longer than without sharing. With 4 ms, queues exceed the limit of
 /// our test suite (34 ms instead of 30 ms at the 95th percentile). With a smaller value, the effect is lost in the
-/// noise of delays. With jitter this noise is larger, so `s` is longer by `BY_JITTER` times `j`. The jitter `j` is at
+/// noise of delays. With jitter this noise is larger, so `s` is longer by `BY_JITTER` times `jp`. The jitter `jp` is at
 /// most 40 ms.
 ///
 /// On a slow link, each packet of another flow lengthens the queue by its transmission time `t`. A single packet must
@@ -71,8 +71,8 @@ impl Sharing {
     /// Applies a report.
     pub(super) fn step(&mut self, seen: &Seen, situation: &Situation) -> Share {
         let Situation { target_s, rate_bps, packet_s, weighted_bps, .. } = *situation;
-        let longer_s = LONGER_S + BY_JITTER * seen.jitter_s + BY_PACKET * (packet_s - USUAL_PACKET_S).max(0.0);
-        let told = ((seen.least_s - target_s) / longer_s).clamp(-BEYOND, MOST + BEYOND);
+        let longer_s = LONGER_S + BY_JITTER * seen.paired_jitter_s + BY_PACKET * (packet_s - USUAL_PACKET_S).max(0.0);
+        let told = ((seen.paired_s - target_s) / longer_s).clamp(-BEYOND, MOST + BEYOND);
         self.others += (seen.elapsed_s / OTHERS_S).min(1.0) * (told - self.others);
         let Some(weighted_bps) = weighted_bps else { return Share::default() };
         let own = libm::log(weighted_bps / rate_bps.max(1.0)).clamp(0.0, MOST);
@@ -94,7 +94,7 @@ mod tests {
     }
 
     fn seen(queue_s: f64) -> Seen {
-        Seen { elapsed_s: 0.05, least_s: queue_s, usage: 1.0, received_bps: 10e6, ..Seen::default() }
+        Seen { elapsed_s: 0.05, paired_s: queue_s, usage: 1.0, received_bps: 10e6, ..Seen::default() }
     }
 
     /// If it fails, a flow that is alone holds a longer queue than it needs.
@@ -141,12 +141,15 @@ mod tests {
     /// If it fails, flows on a path with jitter take the noise of its delays for other flows and leave capacity unused.
     #[test]
     fn with_jitter_the_same_number_of_flows_holds_a_longer_queue() {
-        let others = |queue_s: f64, jitter_s: f64| {
+        let others = |queue_s: f64, paired_jitter_s: f64| {
             let mut sharing = Sharing::new();
             for _ in 0..2000 {
-                sharing.step(&Seen { jitter_s, ..seen(queue_s) }, &situation(Some(6e6), 3e6));
+                sharing.step(&Seen { paired_jitter_s, ..seen(queue_s) }, &situation(Some(6e6), 3e6));
             }
-            (sharing.others, sharing.step(&Seen { jitter_s, ..seen(queue_s) }, &situation(Some(6e6), 3e6)).longer_s)
+            (
+                sharing.others,
+                sharing.step(&Seen { paired_jitter_s, ..seen(queue_s) }, &situation(Some(6e6), 3e6)).longer_s,
+            )
         };
         let two = core::f64::consts::LN_2;
         let rough_s = LONGER_S + BY_JITTER * 0.006;

@@ -1,7 +1,7 @@
 //! Measures properties of the path from single packets that were sent and arrived.
 //!
 //! Each meter measures one property: the delay of the empty path, for packets ([`BaseDelay`]) and for whole reports
-//! ([`IdleDelay`]), the service rate of a busy bottleneck ([`Recent::service`]), its capacity ([`Capacity`]), the rate
+//! ([`IdleDelay`]), the queueing delay that flows of all rates measure alike ([`PairedDelay`]), the service rate of a busy bottleneck ([`Recent::service`]), its capacity ([`Capacity`]), the rate
 //! at which the path delivers packet trains ([`Trains`]), and the delay variation that is not queueing ([`Roughness`]).
 //! All are our own methods, based on the sources in their doc comments.
 //! The clocks of the sender and the receiver need not agree; they only have to run steadily.
@@ -9,6 +9,7 @@
 mod base;
 mod capacity;
 mod idle;
+mod paired;
 mod recent;
 mod roughness;
 mod trains;
@@ -16,6 +17,7 @@ mod trains;
 pub use base::{BaseDelay, SizeClass};
 pub use capacity::Capacity;
 pub use idle::IdleDelay;
+pub use paired::PairedDelay;
 pub use recent::{Recent, Service};
 pub use roughness::Roughness;
 pub use trains::{TrainRates, Trains};
