@@ -64,7 +64,7 @@ pub(crate) enum Error {
     NoPlace {
         /// The page.
         page: String,
-        /// The name of the results in the markers.
+        /// The name in the page's comment `<!-- results NAME -->`, after which generated results are inserted.
         name: String,
     },
     /// A folder contains no file that can be checked.
@@ -160,7 +160,7 @@ pub(crate) enum Error {
     /// The distributed command for one architecture prints different output than the one for this machine.
     #[error("the command in {} prints different output than those of other machines", tree.display())]
     OtherBytes {
-        /// The folder with the files of the command.
+        /// The folder with the distribution for that architecture.
         tree: PathBuf,
     },
     /// A tool is missing.

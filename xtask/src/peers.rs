@@ -19,7 +19,8 @@ const COLUMNS: &str = "peer,rate_mbps,seed,packets,mean_s,variance_s2,wall_s";
 
 /// File name of the peers' programs in `bench/peers/`, without the extension: `.tcl` for ns-2, `.cc` for ns-3.
 const SCENARIO: &str = "waki2013-fig7";
-/// Runs the peers with the options in `words`. Writes the CSV file, whose rows are sorted by peer, rate and seed.
+/// Runs other simulators (peers) with the options in `words`. Writes the CSV file, whose rows are sorted by peer, rate
+/// and seed.
 pub(crate) fn run(workspace: &Workspace, words: &[&str]) -> Result<(), Error> {
     if let ["tcp", words @ ..] = words {
         return tcp::run(workspace, words);

@@ -41,8 +41,8 @@ struct Departure {
 
 /// Number of packets that are remembered. Our choice: 0.8 s of packets of 1200 bytes at 100 Mbit/s.
 const REMEMBERED: u16 = 1 << 13;
-/// Maximum number of packets that `find` compares with a status, from the newest. The newest packet is not the right
-/// one if a queue between the element and `rtpsession` delays packets.
+/// Maximum number of packets, the newest first, that `find` compares with a status from feedback. An older packet
+/// matches if a queue between the element and `rtpsession` delays packets.
 const TRIED: usize = 256;
 /// The longest time that a packet may need from the element to `rtpsession`.
 const ON_THE_WAY: Span = Span::from_secs(1);
@@ -136,9 +136,9 @@ impl Departures {
         newest.checked_sub(u64::from((newest as u16).wrapping_sub(status.sequence.wrapping_sub(distance))))
     }
 
-    /// Whether `distance` can be the difference between both numbers of a packet. At least one packet in `statuses`
-    /// must still be remembered. Each remembered packet must have the size in its status, and must have left the
-    /// element less than [`ON_THE_WAY`] before `rtpsession` sent it.
+    /// Whether `distance` can be the sequence number of a packet minus this element's number of the packet. At least
+    /// one packet in `statuses` must still be remembered. Each remembered packet must have the size in its status, and
+    /// must have left the element less than [`ON_THE_WAY`] before `rtpsession` sent it.
     fn fits(&self, statuses: &[Status], distance: u16) -> bool {
         let oldest = self.next - self.packets.len() as u64;
         let mut known = 0;
@@ -154,8 +154,8 @@ impl Departures {
         all && known > 0
     }
 
-    /// Finds the difference between both numbers of a packet. Compares the first status with the packets that left the
-    /// element before the sending time in that status, the newest first.
+    /// Finds the difference between a packet's number from `rtpsession` and its number from this element. Compares the
+    /// first status with the packets that left the element before the sending time in that status, the newest first.
     fn find(&self, statuses: &[Status]) -> Option<u16> {
         let first = statuses.first()?;
         let left = time(first.left_ns);

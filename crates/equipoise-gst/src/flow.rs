@@ -79,7 +79,7 @@ const OVERHEAD: u64 = 28;
 /// unless the change is urgent, because each change reconfigures the encoder. Our choice.
 const NOTICED: u32 = 100;
 const TOLD_EVERY: Span = Span::from_millis(100);
-/// A decrease of the bitrate by more than 1/10 is urgent.
+/// The encoder is notified at once if its bitrate falls by more than 1/10.
 const URGENT: u32 = 10;
 
 impl Flow {

@@ -35,9 +35,9 @@ pub struct Flow {
     pub min_round_trip: Option<Duration>,
     /// Smoothed round-trip time; zero before the first measurement.
     pub smoothed_round_trip: Duration,
-    /// Number of trains of segments that were sent to measure K and A.
+    /// Number of trains of segments that were sent to measure the capacity and the available bandwidth.
     pub trains: u32,
-    /// Number of trains from which a new value of A was accepted.
+    /// Number of trains from which a new value of `available` was accepted.
     pub trains_judged: u32,
     /// Number of losses that halved the window.
     pub losses: u32,

@@ -20,7 +20,7 @@ const AVAILABLE: &str = "/proc/sys/net/ipv4/tcp_available_congestion_control";
 pub(crate) enum Hook {
     /// Four parameters: socket, acknowledgement, flags and rate sample. For Linux 6.10 and newer.
     Four,
-    /// Two parameters: socket and rate sample. For Linux before 6.10.
+    /// `cong_control` has two parameters: socket and rate sample. For Linux before 6.10.
     Two,
 }
 

@@ -14,15 +14,16 @@ use crate::scenario::Scenario;
 pub(crate) struct SharedPlayout(Arc<Mutex<FifoLink<ReceiverClock>>>);
 
 impl SharedPlayout {
-    /// Returns the playout buffer of each link of a scenario, in a run that begins at `origin`; `None` for a link that
-    /// is not a playout link.
+    /// Returns one entry for each link of a scenario, in a run that begins at `origin`: the playout buffer that the
+    /// link models, or `None` if the link is not a playout buffer.
     pub(crate) fn of(scenario: &Scenario, origin: Instant<ReceiverClock>) -> Vec<Result<Option<Self>, LinkError>> {
         let is_playout = |link| scenario.flows.iter().any(|flow| flow.playout() == Some(link));
         let buffer = |(number, link): (usize, &crate::scenario::Link)| {
             if !is_playout(number) {
                 return Ok(None);
             }
-            // A playout link has a fixed behaviour without random loss or jitter, so it can be a plain FIFO link.
+            // A link that models a playout buffer has a fixed behaviour without random loss or jitter, so it can be a
+            // plain FIFO link.
             let Some(config) = link.forward.as_link() else { return Ok(None) };
             let fifo = FifoLink::new(config, origin)?;
             Ok(Some(Self(Arc::new(Mutex::new(fifo)))))

@@ -309,9 +309,9 @@ pub struct PlayoutResult {
     pub packets_buffered: u64,
     /// Number of packets that were discarded because the buffer was full.
     pub packets_discarded: u64,
-    /// Time at which the last packet of the content reached the end of the path behind the playout buffer, in seconds
-    /// since the run's start. `null` if the content has no end, or if the buffer did not accept all packets of the
-    /// content before the run's end.
+    /// Time at which the last packet of the content reached the end of its path, in seconds since the run's start. The
+    /// path includes the playout buffer's link and any links after it. `null` if the content has no end, or if the
+    /// buffer did not accept all packets of the content before the run's end.
     pub finished_s: Option<f64>,
 }
 
@@ -414,7 +414,8 @@ pub struct TcpSample {
 }
 
 /// Excursions of the delay: time spans in which the intervals' mean delays were above twice the target. Intervals in
-/// the warm-up, intervals that contain a step, and the three intervals after each step do not count.
+/// the warm-up do not count. After a step (a change of capacity or load, or the loss or return of a path), the interval
+/// that contains it and the three following intervals do not count either.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct ExcursionResult {
     /// Total length of the excursions, in seconds.

@@ -9,8 +9,8 @@ use crate::result::{ExcursionResult, FlowResult, Run, World};
 const HELD_WITHIN: f64 = 0.15;
 /// A delay above this multiple of the target is an excursion. Our choice.
 pub(crate) const EXCURSION_FROM: f64 = 2.0;
-/// A session did not hold its target if an excursion lasted longer than this. Our choice, which is about
-/// the time of a few spoken words.
+/// A session did not hold its target delay if its delay was an excursion (above [`EXCURSION_FROM`] times the target)
+/// for longer than this. Our choice, which is about the time of a few spoken words.
 const LONGEST_EXCURSION: Span = Span::from_secs(2);
 /// A session counts as limited if the application or a rate limit set the rate in at least this share of the decisions.
 /// Our choice.
@@ -20,7 +20,7 @@ const LIMITED_FROM: f64 = 0.5;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Verdict {
-    /// The flow has no target, such as TCP or a session at a fixed rate, or is a flow pair.
+    /// The flow has no target delay, such as TCP or a session at a fixed rate, or is a flow pair.
     NoTarget,
     /// Nothing was measured after the warm-up.
     NotMeasured,
@@ -29,9 +29,9 @@ pub enum Verdict {
     /// The settled delay is below the target because the application or the maximum rate limits the session. In this
     /// case, a delay below the target is not a failure.
     Limited,
-    /// The settled delay is too far from the target.
+    /// The settled delay (the median delay outside of the warm-up and of steps) is too far from the target.
     Missed,
-    /// The settled delay is as in `Held` or `Limited`, but an excursion lasted too long.
+    /// The settled delay is as in `Held` or `Limited`, but the delay stayed above twice the target for longer than 2 s.
     Excursion,
 }
 
@@ -57,7 +57,7 @@ impl Verdict {
         }
     }
 
-    /// Whether the flow held its target; `None` if it has no target.
+    /// Whether the flow kept its target delay; `None` if it has no target.
     pub const fn is_held(self) -> Option<bool> {
         match self {
             Self::NoTarget => None,

@@ -114,7 +114,8 @@ impl PayloadSender {
     /// channel has space for it.
     pub(crate) const PART: usize = Self::MOST / 4;
     /// Waiting threads and tasks are woken when at most this many bytes are left in the channel. Our choice: then there
-    /// is space for two parts, and the sender's thread need not wake a waiting thread for every packet.
+    /// is space for two parts of [`PART`](Self::PART) bytes, and the sender's thread need not wake a waiting thread for
+    /// every packet.
     const LOW: usize = Self::MOST / 2;
 
     /// Passes payload to the sender, and blocks while the channel is full. The payload is either the next bytes of a

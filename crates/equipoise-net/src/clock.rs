@@ -159,8 +159,8 @@ impl Distance {
         })
     }
 
-    /// Returns the measured offset, or the earlier offset `known` if the difference is within the error of the
-    /// measurement. Therefore measurement errors do not shift times.
+    /// Returns the measured offset of the wall clock from the monotonic clock. If it differs from the earlier offset
+    /// `known` by at most the error of the measurement, returns `known`, so that measurement errors do not shift times.
     fn unless_within_error_of(self, known: i64) -> i64 {
         if self.nanos.abs_diff(known) <= self.error.unsigned_abs() { known } else { self.nanos }
     }

@@ -59,7 +59,7 @@ pub(crate) async fn blocking<R: Send + 'static>(
     spawn_blocking(work).await.unwrap_or_else(|_| Err(lost()))
 }
 
-/// The error if the work panicked, or if the runtime has dropped it.
+/// Returns the error of a task that panicked or that the tokio runtime dropped.
 fn lost() -> NetError {
     NetError::Panicked { name: "session".to_owned() }
 }

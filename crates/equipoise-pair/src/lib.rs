@@ -134,7 +134,8 @@ pub enum Event {
         /// TCP's rate in the interval, counting whole IP packets.
         rate: Rate,
     },
-    /// A period begins. There is no such event for the first period of the flow.
+    /// A probing period (TCP) or a running period (RTP) begins. There is no such event for the first period of the
+    /// flow.
     Began {
         /// The new period, whose transport carries the ADUs from now on.
         period: Period,

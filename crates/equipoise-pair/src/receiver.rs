@@ -65,7 +65,8 @@ enum Item {
 /// Assembles ADUs from parts that arrive in order.
 #[derive(Debug, Default)]
 struct Assembler {
-    /// The ADU that is being assembled, and the number of the first ADU of its running period.
+    /// The ADU that is being assembled, and the number of the first ADU after the last switch from TCP to RTP before
+    /// it.
     current: Option<(AduHeader, u64)>,
     data: Vec<u8>,
 }
@@ -84,7 +85,7 @@ struct Deframer {
 
 impl Assembler {
     /// Adds a part of an ADU; `missing` is the number of packets missing before it. If the part completes an ADU,
-    /// returns the ADU's header and the number of the first ADU of its running period.
+    /// returns the ADU's header and the number of the first ADU since the sender's last switch from TCP to RTP.
     fn push(&mut self, missing: u64, payload: &[u8]) -> Result<Option<(AduHeader, u64)>, DropReason> {
         if missing > 0 {
             self.current = None;

@@ -23,7 +23,8 @@ pub struct SenderConfig {
     pub rtp: rtp::SenderConfig,
     /// Parameters of the probing and running periods.
     pub tpba: TpbaConfig,
-    /// Creates the controller of a running period, with the measured rate as its upper limit.
+    /// Creates the controller of a running period, in which RTP carries the data. Its upper limit is the rate measured
+    /// over TCP.
     pub running: Box<dyn FnMut(Rate) -> BoxedController + Send>,
 }
 
@@ -472,7 +473,7 @@ impl Numbers {
         let header = RtpHeader {
             payload_type: stream.payload_type,
             ssrc: stream.ssrc,
-            // The number equals the first sequence number of the RTP part, which uses the same seed.
+            // The flow pair's RTP session uses the same seed, so it starts with the same sequence number.
             sequence: (random.next_u32() & 0x7FFF) as u16,
             ..RtpHeader::default()
         };

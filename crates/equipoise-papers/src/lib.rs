@@ -111,7 +111,7 @@ pub struct Reading {
 /// The verdict on a claim.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Verdict {
-    /// The rule holds in the whole confidence interval.
+    /// The claim's rule holds in the whole confidence interval of our number.
     #[serde(rename = "reproduced")]
     Reproduced,
     /// The rule holds nowhere in the confidence interval, or the event to measure occurred in no run.

@@ -95,7 +95,7 @@ pub enum Event {
         /// Share of marked packets among the ECN-capable packets that arrived since the previously applied report;
         /// `None` if no such packet arrived.
         fraction_marked: Option<f64>,
-        /// Number of packets that have not arrived, among all packets sent before the request.
+        /// Number of packets that have not arrived, among all packets sent before the request that this report answers.
         lost: u64,
     },
     /// The sender has applied a per-packet report.
@@ -166,7 +166,7 @@ pub enum Event {
         base: Span,
         /// The receiver's clock minus the sender's clock; `None` if it is not known.
         offset: Option<Offset>,
-        /// Rate of change of the offset; `None` until it is known precisely enough.
+        /// Rate of change of the offset between the clocks; `None` until it is known precisely enough.
         drift: Option<Drift>,
     },
     /// The congestion breaker reduced the rate to a tenth. If it trips again before the rate has recovered, media stops
@@ -187,7 +187,7 @@ pub enum Event {
         /// The TCP rate, counting whole IP packets.
         rate: Rate,
     },
-    /// A flow pair switched to its other transport.
+    /// A flow pair, which sends its data over either TCP or RTP, switched to the other transport.
     Switched {
         /// The transport that carries the data from now on.
         to: Transport,

@@ -235,7 +235,7 @@ impl Guest {
 /// Collects feedback until it proves a delivery rate.
 #[derive(Debug, Default)]
 struct Tally {
-    /// The last sending time and the last arrival time of the previous proof.
+    /// The last sending time and the last arrival time of the packets from which a delivery rate was last computed.
     before: Option<(Instant<SenderClock>, Instant<ReceiverClock>)>,
     latest: Option<(Instant<SenderClock>, Instant<ReceiverClock>)>,
     proof: Proof,
@@ -248,7 +248,8 @@ const PACKETS: u64 = 5;
 const TIME: Span = Span::from_millis(200);
 
 impl Tally {
-    /// Processes feedback that arrived at `now`. Returns a proof, if the feedback so far is enough for one.
+    /// Processes feedback that arrived at `now`. Returns a proof of the delivery rate, if the feedback so far covers
+    /// enough packets and time.
     fn take(&mut self, now: Instant<SenderClock>, feedback: &PacketFeedback<'_>) -> Option<Proof> {
         for packet in feedback.packets {
             // If an arrival time is not known, the time of its feedback is used.

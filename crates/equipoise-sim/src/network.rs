@@ -34,8 +34,8 @@ pub struct LinkId(pub(crate) usize);
 #[derive(Default)]
 pub(crate) struct Network {
     links: Vec<Link>,
-    /// For each feeder of each link, the packets that it has sent to the link, in time order. A stream's inbox stays
-    /// empty, because its packets are created only when the link processes them.
+    /// For each feeder of each link, the packets that it has sent to the link, in time order. If the feeder is a stream
+    /// of background traffic, there are none, because its packets are created only when the link processes them.
     inboxes: Vec<VecDeque<Packet>>,
     routes: Vec<Route>,
     streams: Vec<StreamState>,
@@ -61,8 +61,8 @@ struct Link {
     feeders: Vec<Feeder>,
     /// All arrivals before this time were processed; not used in networks with cycles of links.
     known: Time,
-    /// Whether the link is in a cycle of links, or after a cycle, and the cycle receives packets only from streams.
-    /// Such a link is not advanced beyond the network's `known`.
+    /// Whether the link is in a cycle of links, or behind one, and only streams send packets into the cycle. Such a
+    /// link only processes packets of the time for which all packets of sessions are known.
     is_adrift: bool,
     /// Whether the link counts the bytes of each route separately.
     counts_own: bool,
@@ -177,13 +177,14 @@ impl Network {
         self.known
     }
 
-    /// The time before which all arrivals must be known so that the next packet in the network can be processed; `None`
-    /// if there are no packets. Before this packet is processed, no packet arrives at a session.
+    /// Once all packets that sessions send before this time are known, the network can process its next packet. `None`
+    /// if the network has no packets. Before that packet is processed, no packet arrives at a session.
     pub(crate) fn next_known(&self) -> Option<Time> {
         (0..self.links.len()).filter_map(|link| self.next_known_at(link)).min()
     }
 
-    /// The time before which all arrivals must be known so that the next packet at or in this link can be processed.
+    /// Once all packets that arrive at this link before this time are known, the link can process its next packet.
+    /// `None` if the link has no packets.
     fn next_known_at(&self, link: usize) -> Option<Time> {
         let Link { carrier, feeders, .. } = &self.links[link];
         let heads = feeders.iter().filter_map(|feeder| match feeder.from {

@@ -273,7 +273,7 @@ impl Endpoint for PairNear {
 struct Arrivals {
     /// Data sizes of received segments that are not counted yet, by segment number.
     sizes: BTreeMap<u64, u64>,
-    /// Number of the first segment that is not counted yet.
+    /// Number of the first segment whose data is not counted in `come` yet.
     counted: u64,
     come: u64,
     /// Number of bytes that the flow pair has read.

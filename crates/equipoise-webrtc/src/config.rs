@@ -39,8 +39,8 @@ const OVERHEAD: Size = Size::from_bytes(38);
 const PACKET: Size = Size::from_bytes(1240);
 
 impl Config {
-    /// Creates the configuration for `controller`: transport-wide feedback, pacing at 1.5 times the rate, intervals of
-    /// 250 ms.
+    /// Creates the configuration for `controller`: transport-wide feedback, pacing at 1.5 times the rate, and intervals
+    /// of 250 ms for a controller that decides once per interval.
     pub fn new(controller: BoxedController) -> Self {
         let interval = Span::from_millis(250);
         Self { controller, format: Format::TransportWide, pacing: 1.5, interval, overhead: OVERHEAD }

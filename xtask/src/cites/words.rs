@@ -51,7 +51,7 @@ const PHRASES: &[(&str, &str)] = &[
     ("whereupon", "after which"),
 ];
 
-/// A phrase of the list that was found in a file.
+/// A phrase of `PHRASES` that was found in a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Found {
     /// Number of the file's line, counted from 1, on which the phrase begins.
@@ -66,8 +66,8 @@ impl fmt::Display for Found {
     }
 }
 
-/// Finds the phrases of the list in the prose of a file, in upper or lower case, as whole words. Returns them in the
-/// order of lines.
+/// Finds all [`PHRASES`] in the prose of a file, in upper or lower case, as whole words. Returns them in the order of
+/// lines.
 pub(super) fn find(prose: &Prose) -> Vec<Found> {
     // Offsets in the lower-case text are also offsets in the prose, because only ASCII letters change.
     let text = prose.text().to_ascii_lowercase();

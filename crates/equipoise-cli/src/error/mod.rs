@@ -71,7 +71,7 @@ pub(crate) enum CliError {
     /// An output that can record only one run was requested, but several scenario files are given.
     #[error("--trace, --log, --packets-csv, --qlog and --pcapng need a single run, but several files are given")]
     TraceOfSeveral,
-    /// `--check` was given, but no session of the scenario has a target.
+    /// `--check` was given, but no session of the scenario has a target delay.
     #[error("--check has nothing to check: no session of {} has a target", file.display())]
     NothingToCheck {
         /// The scenario's file.

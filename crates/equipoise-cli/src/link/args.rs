@@ -80,15 +80,15 @@ impl FromStr for RateLimit {
 pub(crate) enum Aqm {
     /// Packets that arrive when it is full
     Droptail,
-    /// Packets that arrive when it is full, and packets at its head while the delay stays high (RFC 8289)
+    /// Packets that arrive at a full queue, and packets at the head of the queue while the delay stays high (RFC 8289)
     Codel,
     /// As codel, with a separate queue for each flow (RFC 8290)
     #[value(name = "fq_codel")]
     FqCodel,
-    /// Arriving packets at random, more often the longer the delay is (RFC 8033)
+    /// Random arriving packets, and more of them the longer the delay is (RFC 8033)
     Pie,
-    /// Packets more often the longer the delay is, with a second queue of low latency for traffic marked ECT(1)
-    /// (RFC 9332)
+    /// Packets at random, more often the longer the delay is, with a second queue of low latency for traffic marked
+    /// ECT(1) (RFC 9332)
     Dualpi2,
 }
 
@@ -119,7 +119,7 @@ macro_rules! path_options {
             #[arg(long = concat!($prefix, "rate-burst"), id = concat!($prefix, "rate-burst"), value_name = "SIZE",
                 requires = concat!($prefix, "rate"))]
             pub(crate) rate_burst: Option<Size>,
-            /// Drop what exceeds this rate and its burst, without a queue (policer)
+            /// Drop traffic above this rate, except a permitted burst, without a queue (policer)
             #[arg(long = concat!($prefix, "police"), id = concat!($prefix, "police"), value_name = "RATE")]
             pub(crate) police: Option<Rate>,
             /// Burst that the policer lets pass [default: 100 ms of its rate]

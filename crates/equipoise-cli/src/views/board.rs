@@ -16,7 +16,7 @@ pub(crate) struct Board {
     pub(crate) open: BTreeMap<u64, Series>,
     /// The first series that ended, at most [`KEPT`], in the order in which they ended.
     pub(crate) ended: Vec<Series>,
-    /// Number of series that ended later and are not in `ended`.
+    /// Number of ended series that are not in `ended`, because it was full.
     pub(crate) more_ended: u64,
     /// Totals over all series of each direction, including series that have ended.
     pub(crate) sums: BTreeMap<Way, Total>,
@@ -28,7 +28,8 @@ pub(crate) struct Board {
     pub(crate) recent: Recent,
 }
 
-/// Maximum number of ended series that are kept. Our choice: the same number as in the results of `receive`.
+/// Maximum number of ended sessions, flows and directions of emulated paths that are kept. Our choice: the same number
+/// as in the results of `receive`.
 const KEPT: usize = 1000;
 /// Maximum number of series for which a history is kept, because a chart of more series is unreadable.
 pub(crate) const DRAWN: usize = 16;
@@ -57,7 +58,8 @@ pub(crate) struct Series {
 /// Totals of one series, or of all series of one direction.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
 pub(crate) struct Total {
-    /// Number of series that were opened. Only the totals of a direction count them.
+    /// Number of opened series: sessions, flows, or directions of emulated paths. Only the totals of a direction count
+    /// them.
     pub(crate) opened: u64,
     pub(crate) packets: u64,
     pub(crate) bytes: u64,

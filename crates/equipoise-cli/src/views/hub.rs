@@ -22,7 +22,7 @@ pub(crate) struct Hub {
     open: BTreeMap<u64, (Arc<str>, Option<Arc<str>>)>,
     /// For each of the last [`DRAWN`] series that ended: the line of its opening, and the line of its end.
     ended: VecDeque<[Arc<str>; 2]>,
-    /// The last lines of [`tell`](Self::tell), the oldest first.
+    /// The last lines that [`tell`](Self::tell) sent to the pages, the oldest first.
     kept: VecDeque<Arc<str>>,
     /// Total size of the lines in `kept`, in bytes.
     bytes: usize,

@@ -70,7 +70,7 @@ pub(crate) struct Views {
 /// The views' thread, and the servers.
 #[derive(Debug)]
 struct Watching {
-    /// The channel to the thread; `None` after the last event was sent.
+    /// Sends events to the views' thread; `None` after the last event was sent.
     post: Option<SyncSender<Told>>,
     shared: Shared,
     /// The handle of the thread; `None` after the thread was joined or abandoned.

@@ -16,7 +16,7 @@ pub(crate) enum Told {
     Open(Open),
     /// An interval of a series has ended.
     Interval(Box<Interval>),
-    /// A circuit breaker stopped the media of a series, or let it resume.
+    /// A circuit breaker stopped the media of a session or flow, or let it resume.
     Breaker {
         /// The number of the series.
         series: u64,

@@ -27,12 +27,13 @@ const ROUTED: [&str; 9] = [
     "ip netns exec MIDDLE sysctl --quiet --write net.ipv4.ip_forward=1",
 ];
 
-/// Returns the commands of the page's code blocks that are marked with `kind`, with the receiver's address filled in.
+/// Returns the commands in those code blocks of the book's camera page that are marked with `kind`, with the receiver's
+/// address filled in.
 fn commands(kind: &str) -> String {
     format!("export RECEIVER={RECEIVER}\n{}", page::blocks("camera", &format!("sh,{kind}")))
 }
 
-/// Opens a terminal on `host` that runs the page's code blocks marked with `kind`.
+/// Opens a terminal on `host` that runs those code blocks of the book's camera page that are marked with `kind`.
 fn terminal(host: &str, folder: &Folder, kind: &str) -> Terminal {
     Terminal::open(host, folder, kind, &commands(kind))
 }
@@ -61,7 +62,8 @@ fn number(value: &Value) -> f64 {
     value.as_f64().expect("a number")
 }
 
-/// If it fails, a reader who follows the page sees no video, or a video whose bitrate exceeds the path's capacity.
+/// If it fails, a reader who follows the book's camera page sees no video, or a video whose bitrate exceeds the path's
+/// capacity.
 #[test]
 #[ignore = "real time: 24 s"]
 fn the_commands_of_the_page_carry_a_picture_whose_bitrate_follows_the_path() {

@@ -49,7 +49,7 @@ impl Hosts {
         Some(hosts)
     }
 
-    /// Links both hosts to this process's namespace. Returns false if the number is already in use.
+    /// Links both hosts to this process's namespace. Returns false if links with this `number` already exist.
     fn link(&self) -> bool {
         let made = (0..2).take_while(|&side| {
             let (name, outer) = (&self.names[side as usize], self.outer(side));

@@ -34,8 +34,8 @@ fn numbers(news: &News) -> Vec<u64> {
     news.packets.iter().map(|packet| packet.number).collect()
 }
 
-/// If it fails, the numbers of `rtpsession` are not matched with the element's, and controllers get feedback about
-/// packets that were never sent.
+/// If it fails, the sequence numbers that `rtpsession` assigns are not matched with the element's packet numbers, and
+/// controllers get feedback about packets that were never sent.
 #[test]
 fn packets_are_found_by_time_and_size_whatever_the_other_count_is() {
     let mut departures = departures();
@@ -107,8 +107,8 @@ fn the_receivers_clock_wraps_and_goes_back_without_a_leap() {
     }
 }
 
-/// If it fails, packets are no longer matched after the number of `rtpsession`, or the low 16 bits of the element's
-/// number, have wrapped.
+/// If it fails, packets are no longer matched after the sequence numbers of `rtpsession`, or the low 16 bits of the
+/// element's own packet numbers, have wrapped.
 #[test]
 fn old_packets_are_forgotten_and_new_ones_are_found_after_wraps() {
     let mut departures = Departures::new();

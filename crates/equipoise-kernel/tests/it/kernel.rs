@@ -22,7 +22,8 @@ fn the_kernel_takes_the_program_once_and_its_parameters() {
     equipoise_kernel::set_parameters(other).expect("it is loaded");
     let read = equipoise_kernel::parameters().expect("it is loaded");
     assert!((read.gamma - 0.5).abs() < 1e-5 && (read.oscillation - 0.3).abs() < 1e-5, "{read:?}");
-    // The reader must also work while connections that used an earlier program are still closing.
+    // The BPF program that `sockets` loads must also work while connections that used an earlier congestion control
+    // program are still closing.
     equipoise_kernel::sockets().expect("the reader loads too");
     drop(loaded);
     // The kernel removes the congestion control shortly after `loaded` is dropped.

@@ -178,8 +178,8 @@ pub struct LinkDirection {
     pub longest_queue_packets: usize,
     /// Lateness of all packets that left, compared with the emulated path's departure times; `None` if no packet left.
     pub late: Option<Late>,
-    /// Like `late`, but only for packets that left in windows of 100 ms in which the machine did not stall. `None` if
-    /// there are no such packets.
+    /// Lateness of the packets that left in windows of 100 ms in which the machine did not stall, compared with the
+    /// emulated path's departure times. `None` if there are no such packets.
     pub late_without_stalls: Option<Late>,
 }
 

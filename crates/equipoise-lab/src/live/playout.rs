@@ -5,7 +5,7 @@ use crate::playout::SharedPlayout;
 use crate::record::LinkRecord;
 use crate::result::LinkResult;
 
-/// Samples the playout buffers, because the emulator does not run the links that are replaced by playout buffers.
+/// Samples the playout buffers that replace links. The emulator does not run these links, so it cannot sample them.
 pub(super) struct PlayoutWatch {
     /// For each link, the playout buffer that replaces the link, if any, and the buffer's samples.
     buffers: Vec<Option<(SharedPlayout, LinkRecord)>>,

@@ -51,7 +51,7 @@ pub(crate) struct Bottleneck {
     /// Capacity left to media and to TCP, in bit/s including IP headers: the link's mean rate in the phase minus the
     /// planned rate of background traffic.
     pub(crate) capacity_bps: f64,
-    /// The part of this capacity that the media on this link can use, in bit/s: at most the sum of the media's maximum
+    /// The part of `capacity_bps` that the media on this link can use, in bit/s: at most the sum of the media's maximum
     /// rates.
     pub(crate) usable_bps: f64,
     /// The routes of media that pass this link.

@@ -34,13 +34,13 @@ const LEAST_FAIR: f64 = 1.0 / 3.0;
 /// How steady a rate was in a phase.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(crate) struct Steadiness {
-    /// Mean rate in the settled part of the phase, in bit/s.
+    /// Mean rate in the last third of the phase, in bit/s.
     pub(crate) settled_bps: Option<f64>,
     /// Time from the start of the phase until the rate is stable, in seconds.
     pub(crate) convergence_s: Option<f64>,
     /// Coefficient of variation of the one-second mean rates in the settled part of the phase.
     pub(crate) cv: Option<f64>,
-    /// Number of times that the rate went from one watermark to the other within 500 ms.
+    /// Number of times that the rate went from at most half to at least twice the settled mean, or back, within 500 ms.
     pub(crate) oscillations: u64,
 }
 
@@ -66,8 +66,8 @@ impl Steadiness {
     }
 }
 
-/// Returns the earliest time, in seconds, after which all windows have a mean within the band. `None` if this time is
-/// later than the start of the settled part, or if the settled mean is zero.
+/// Returns the earliest time, in seconds, after which all means in `windows` differ from `centre` by at most the share
+/// `BAND`. `None` if this time is later than bin `settled_from`, or if `centre` is zero.
 fn convergence_s(windows: &[f64], centre: f64, settled_from: usize) -> Option<f64> {
     let is_outside = |mean: &f64| (mean - centre).abs() > BAND * centre;
     let first = windows.iter().rposition(is_outside).map_or(0, |last| last + 1);

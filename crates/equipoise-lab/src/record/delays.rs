@@ -62,7 +62,7 @@ impl Delays {
         let total = self.histogram.count();
         let rank = |step: u32| {
             let share = 10f64.powf(-f64::from(step) / f64::from(POINTS_A_DECADE));
-            // The number of packets that reach the delay. This number is rounded, and it is at least one.
+            // The number of packets whose delay is at least the one with this rank. It is rounded, and at least one.
             let reaching = ((share * total as f64).round() as u64).max(1);
             total - reaching.min(total)
         };
@@ -88,8 +88,8 @@ struct Moments {
     count: u64,
     /// The first number that was added. All other numbers are expected to be near it.
     from: i64,
-    /// The sum of the differences between the numbers and `from`, and the sum of the squares of these differences. The
-    /// sum of the squares saturates.
+    /// The sum of the differences between each added number and `from`, the first number, and the sum of the squares of
+    /// these differences. The sum of the squares saturates.
     sum: i128,
     squares: u128,
 }

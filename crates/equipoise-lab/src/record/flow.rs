@@ -345,8 +345,9 @@ impl FlowRecord {
         }
     }
 
-    /// Returns the total length of the settled intervals whose mean delay was far above the target, and the length of
-    /// the longest excursion, which is a series of such intervals. Intervals without a delay do not end an excursion.
+    /// Returns the total length of the intervals whose mean delay was far above the target, and the length of the
+    /// longest excursion, which is a series of such intervals. Intervals in the warm-up, or with or shortly after a
+    /// planned step, do not count. Intervals without a delay do not end an excursion.
     fn excursions(&self, intervals: &[IntervalResult], target_s: f64) -> ExcursionResult {
         let (mut found, mut stretch_s) = (ExcursionResult::default(), 0.0);
         for interval in intervals.iter().filter(|interval| interval.start_s >= self.warm_up.as_secs_f64()) {

@@ -17,8 +17,8 @@ pub(super) struct Histogram {
 /// cells, which are 512 ns wide, and a longer duration counts as the longest.
 const LEAST: u64 = 1_000;
 const MOST: u64 = 1_000_000_000_000;
-/// log2 of the number of cells per cell width: 1024 cells give three significant digits. Only the smallest width has
-/// twice as many cells.
+/// log2 of the number of cells that have the same width: 1024 cells give three significant digits. Only the smallest
+/// width has twice as many cells.
 const HALF_BITS: u32 = 10;
 /// log2 of the smallest cell width, in nanoseconds.
 const UNIT_BITS: u32 = LEAST.ilog2();

@@ -87,9 +87,9 @@ impl Recorder {
         self.phases.on_event(at, flow, path, event);
     }
 
-    /// Records that packets are about to arrive at the receiver of flow number `flow`, each with its time and its total
-    /// queueing delay. If the flow's endpoints report events, record one packet at a time, and then the event of its
-    /// arrival. Without these calls, queueing delays are unknown.
+    /// Records packets that are about to arrive at the receiver of flow number `flow`: for each, the time of its
+    /// arrival and its total queueing delay. If the flow's endpoints report events, record one packet at a time, and
+    /// then the event of its arrival. Without these calls, queueing delays are unknown.
     #[inline]
     pub fn on_waited(&mut self, flow: usize, waits: impl Lot<(Span, Span)>) {
         self.phases.on_waited(flow, waits);

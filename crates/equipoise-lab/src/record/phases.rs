@@ -26,7 +26,7 @@ pub(super) struct MediaState {
     pub(super) plan: Plan,
     /// The segments of all phases, in order of time.
     pub(super) segments: Vec<Segment>,
-    /// Queueing delays of the media packets that arrived in each segment.
+    /// Queueing delays of the media packets that arrived in each of the `segments`.
     pub(super) waits: Vec<Option<Waits>>,
 }
 
@@ -37,7 +37,7 @@ pub(super) struct Segment {
     pub(super) start: Span,
     pub(super) end: Span,
     pub(super) phase: usize,
-    /// Whether the segment starts at or after the end of the warm-up.
+    /// Whether this part of a phase starts at or after the end of the warm-up.
     pub(super) is_settled: bool,
     /// False if the capacity fell at the segment's start or less than [`UNREST`] before this start.
     pub(super) is_calm: bool,
@@ -61,11 +61,11 @@ pub(super) struct FlowState {
     pub(super) sent: Size,
     /// Bytes of the packets that arrived at the sender; `None` if no such packet was recorded.
     pub(super) returned: Option<Size>,
-    /// Bytes received in each segment over each path: first the bytes of each path in the first segment, then those in
-    /// the second segment, and so on.
+    /// Bytes received over each path in each segment (part of a phase): first the bytes of each path in the first
+    /// segment, then those in the second segment, and so on.
     pub(super) received: Vec<u64>,
     pub(super) paths: usize,
-    /// Index of the segment in which the last packet arrived.
+    /// Index of the part of a phase (segment) in which the last packet arrived.
     place: usize,
     pub(super) sent_bins: Bins,
     pub(super) received_bins: Bins,
@@ -74,7 +74,7 @@ pub(super) struct FlowState {
 /// How the packets of a flow are recorded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Role {
-    /// The endpoints report events, and all packets are media.
+    /// A media session: its endpoints report events, and all its packets are media.
     Media,
     /// The endpoints report events, and the packets belong to the RTP half of a flow pair.
     Half,
@@ -212,8 +212,8 @@ impl FlowState {
         self.role == Role::Media
     }
 
-    /// Counts bytes that arrived at the time `at` over a path. Returns the index of the segment; `None` after the
-    /// planned end of the run.
+    /// Counts bytes that arrived at the time `at` over a path. Returns the index of the segment, a part of a phase,
+    /// that contains `at`; `None` after the planned end of the run.
     fn count(&mut self, media: &MediaState, at: Span, path: usize, size: Size) -> Option<usize> {
         while media.segments.get(self.place)?.end <= at {
             self.place += 1;
@@ -228,7 +228,8 @@ impl FlowState {
         Some(self.place)
     }
 
-    /// Returns the number of bits received in a segment over one path, or over all paths if `path` is `None`.
+    /// Returns the number of bits received in one segment (a part of a phase) over one path, or over all paths if
+    /// `path` is `None`.
     pub(super) fn received_bits(&self, segment: usize, path: Option<usize>) -> f64 {
         let paths = path.map_or(0..self.paths, |path| path..path + 1);
         let bytes = paths.filter_map(|path| self.received.get(segment * self.paths + path));
@@ -236,7 +237,7 @@ impl FlowState {
     }
 }
 
-/// Divides the phases of a plan into segments.
+/// Divides each phase at the end of the warm-up, and when [`UNREST`] has passed since a fall of the capacity.
 fn segments(plan: &Plan, warm_up: Span) -> Vec<Segment> {
     let unrests = || plan.falls.iter().map(|&fall| (fall, fall + UNREST));
     let mut segments = Vec::new();

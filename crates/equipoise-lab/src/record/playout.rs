@@ -9,7 +9,7 @@ pub(super) struct PlayoutRecord {
     pub(super) result: PlayoutResult,
     /// Number of packets in the content of the session, if the content is finite and its length is known.
     content: Option<u64>,
-    /// Delay of a packet from the playout buffer to the end of the packet's path.
+    /// Propagation delay of the links that a packet crosses after the playout buffer.
     behind: Span,
 }
 

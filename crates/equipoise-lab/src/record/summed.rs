@@ -56,7 +56,8 @@ impl<'a> Sums<'a> {
         self.state.plan.phases.get(segment.phase)
     }
 
-    /// Returns the number of bits of media that passed a bottleneck in a segment.
+    /// Returns the number of bits of media that passed a bottleneck in a segment, which is a part of a phase of the
+    /// run.
     fn through(&self, bottleneck: &Bottleneck, segment: usize) -> f64 {
         let ways = bottleneck.ways.iter();
         ways.filter_map(|way| Some(self.flows.get(way.flow)?.received_bits(segment, Some(way.path)))).sum()

@@ -36,7 +36,7 @@ pub(super) fn of_worlds(name: &str, first: &str, worlds: &[InWorld<'_>]) -> Tabl
     if worlds.len() > 1 { table.column("world", Column::Text) } else { table }
 }
 
-/// Returns the first cells of a row in a table that [`of_worlds`] returned.
+/// Returns the first cells of a table row: the name and, if the table has simulated and live runs, the kind of runs.
 pub(super) fn of_world(name: String, world: &InWorld<'_>, worlds: &[InWorld<'_>]) -> Vec<String> {
     if worlds.len() > 1 { vec![name, world.name.to_owned()] } else { vec![name] }
 }

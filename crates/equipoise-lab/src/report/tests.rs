@@ -141,7 +141,7 @@ fn steps_are_labelled_within_the_run_and_stay_text() {
     assert!(page.contains("20 s: &lt;b&gt; to 9.5 Mbit/s") && !page.contains("60 s:") && !page.contains("<b>"));
 }
 
-/// If it fails, the mark of a phase that begins with the outage of a path says that a flow comes or goes.
+/// If it fails, the report says that a flow comes or goes where a phase begins with the outage of a path.
 #[test]
 fn a_phase_that_begins_with_an_outage_says_so() {
     let phase = |start_s: f64, end_s: f64| PhaseResult {

@@ -89,11 +89,11 @@ pub struct BottleneckResult {
 pub struct FairnessResult {
     /// Length of a window, in seconds.
     pub window_s: f64,
-    /// Number of whole windows of the phase in which media arrived.
+    /// Number of windows of `window_s` that lie wholly within the phase and in which media arrived.
     pub windows: u64,
     /// Mean of Jain's index over the windows.
     pub jain: f64,
-    /// Ratio of the lowest to the highest flow throughput, averaged over the windows.
+    /// Ratio of the lowest to the highest flow throughput in a window, averaged over the windows of the phase.
     pub ratio: f64,
     /// Share of the windows in which the lowest throughput is at least a third of the highest.
     pub fair_share: f64,
@@ -115,7 +115,8 @@ pub struct PhaseFlowResult {
     pub convergence_s: Option<f64>,
     /// Coefficient of variation of the one-second means of the sending rate in the last third of the phase.
     pub rate_cv: Option<f64>,
-    /// How often the sending rate rose from at most half to at least twice the settled rate within 500 ms, or fell from
-    /// at least twice to at most half the settled rate within 500 ms.
+    /// How often the sending rate rose from at most half to at least twice the settled rate
+    /// ([`settled_bps`](Self::settled_bps)) within 500 ms, or fell from at least twice to at most half of it within 500
+    /// ms.
     pub oscillations: u64,
 }

@@ -104,7 +104,8 @@ impl Fault<'_> {
     }
 }
 
-/// Formats a path like the path of an override.
+/// Formats a path of keys for an error message: with dots between the keys, and quotes around a key that contains a
+/// dot.
 fn shown(path: &[String]) -> String {
     let key = |key: &String| if key.contains('.') { format!("\"{key}\"") } else { key.clone() };
     path.iter().map(key).collect::<Vec<_>>().join(".")

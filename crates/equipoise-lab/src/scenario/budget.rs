@@ -87,8 +87,8 @@ pub(super) fn check(scenario: &Scenario) -> Result<(), OverBudget> {
 /// and at most 1000.
 pub(super) fn runs_with_series(scenario: &Scenario) -> u32 {
     const MOST_RUNS: u64 = 1000;
-    /// Maximum number of intervals, samples and points of distributions of all these runs together. Each of them needs
-    /// less than 200 bytes.
+    /// Maximum number of intervals, samples and points of distributions in all runs together. Each of them needs less
+    /// than 200 bytes.
     const MOST_POINTS: u64 = 1_000_000;
     const POINTS_OF_A_DISTRIBUTION: u64 = 61;
     let points = intervals(scenario).saturating_add(samples(scenario));

@@ -134,14 +134,14 @@ pub enum OverrideProblem {
     /// The path continues after a plain value, which has no keys.
     #[error("`{key}` is a plain value ({found}) and has no key `{next}`; the path must end there")]
     NotATable {
-        /// The key or the list entry of the plain value.
+        /// The key or the list entry at which the scenario has a plain value.
         key: String,
         /// The value's type in TOML.
         found: &'static str,
         /// The key that follows in the path.
         next: String,
     },
-    /// The path contains a key that no scenario can have at this position.
+    /// An override names a key that no scenario can have at this position.
     #[error("unknown field `{key}`{similar}; there are: {known}")]
     UnknownKey {
         /// The unknown key.

@@ -137,7 +137,7 @@ pub struct Rtcp {
 /// One direction of a session with media in both directions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum DuplexPart {
-    /// The media of the flow in the scenario file.
+    /// The forward media: those in the direction of the flow in the scenario file.
     There,
     /// The reverse media, which travel in the opposite direction in the same session.
     Back,

@@ -29,7 +29,7 @@ impl Path {
 pub struct Outage {
     /// Start of the time span, since the start of the run.
     pub at: Span,
-    /// End of the time span, since the start of the run; `None` if it does not end within the run.
+    /// When the outage or pause ends, since the start of the run; `None` if it does not end within the run.
     pub until: Option<Span>,
 }
 

@@ -21,7 +21,8 @@ pub struct PairFlow {
     pub report_interval: Span,
     /// Size of an IP packet that carries a full TCP segment.
     pub segment: Size,
-    /// The TCP half. It has no content and no end of its own, and keeps its congestion window while idle.
+    /// The flow pair's TCP connection. It has no content and no end of its own, and keeps its congestion window while
+    /// idle.
     pub tcp: TcpFlow,
 }
 
@@ -48,8 +49,8 @@ const AP_RESPONSE: f64 = 300.0;
 const AP_UNREST: f64 = 0.08;
 
 impl RunningLaw {
-    /// Returns a controller for a running period. `found` is the rate that TCP reached in the preceding probing
-    /// period, and `packet` is the packet size.
+    /// Returns a controller for a running period, in which RTP carries the data of the flow pair. `found` is the rate
+    /// that TCP reached in the preceding probing period, and `packet` is the packet size.
     pub fn controller(self, found: Rate, packet: Size) -> BoxedController {
         match self {
             Self::Loss(config) => Box::new(Running::new(config, found)),
@@ -82,7 +83,8 @@ impl PairFlow {
         }
     }
 
-    /// The target one-way delay in running periods; `None` if their control law has no target.
+    /// The target one-way delay in running periods, when the flow pair sends over RTP; `None` if the control law of
+    /// these periods has no target.
     pub const fn target(&self) -> Option<Span> {
         match self.law {
             RunningLaw::Loss(_) => None,

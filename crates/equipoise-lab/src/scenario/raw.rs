@@ -247,7 +247,7 @@ impl RawFlow {
         }
     }
 
-    /// Whether the flow is a TCP connection or has a TCP half.
+    /// Whether the flow is a TCP connection, or a flow pair, which sends over TCP and RTP in turn.
     pub(super) const fn is_tcp(&self) -> bool {
         self.window.is_some() || self.kernel.is_some()
     }

@@ -71,7 +71,7 @@ pub struct Item {
 pub struct Plan {
     /// Seed of the first run; each further run uses the next number.
     pub seed: u64,
-    /// Number of runs of each item under each controller.
+    /// Number of runs of each variant of a case under each controller.
     pub runs: u32,
     /// The queue discipline of all bottleneck links; `None` if each scenario keeps its own discipline.
     pub aqm: Option<Aqm>,

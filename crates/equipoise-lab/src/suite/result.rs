@@ -503,8 +503,8 @@ impl SuiteResult {
         text
     }
 
-    /// Returns the bars as a Markdown table with confidence intervals and verdicts. There is one row for each bar, and
-    /// one column for each control law.
+    /// Returns the bars (pass criteria) as a Markdown table with confidence intervals and verdicts. There is one row
+    /// for each bar, and one column for each control law.
     pub fn bars_to_markdown(&self) -> String {
         let controllers = self.controllers();
         let lines = "---|".repeat(controllers.len());

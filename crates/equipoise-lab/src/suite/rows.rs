@@ -42,7 +42,7 @@ impl Scope<'_> {
 }
 
 impl MetricRow<'_> {
-    /// Returns the flow's name, or the requirement of the bar; `None` for other scopes.
+    /// Returns the flow's name, or the requirement of the performance target (bar); `None` for other scopes.
     pub fn name(&self) -> Option<String> {
         match self.scope {
             Scope::Flow(flow) => Some(flow.name.clone()),

@@ -7,7 +7,7 @@ pub const JUDGED: &str = "equipoise";
 /// Smallest acceptable rate of the judged law, relative to the fastest other law. It is enough to meet this limit or
 /// `MOST_DELAY`.
 const LEAST_RATE: f64 = 0.9;
-/// Largest acceptable frame delay of the judged law, relative to the fastest other law.
+/// Largest acceptable frame delay of the judged law, relative to that of the other law with the highest rate.
 const MOST_DELAY: f64 = 0.5;
 
 /// The result of the control law [`JUDGED`] over a link, compared with the other law that has the highest mean rate.
@@ -15,7 +15,7 @@ const MOST_DELAY: f64 = 0.5;
 pub struct Verdict {
     /// The name of the other law.
     pub beside: String,
-    /// Mean delivered rate of the judged law, relative to the other law's rate.
+    /// Mean delivered rate with the controller [`JUDGED`], divided by that with the other controller.
     pub rate: Option<f64>,
     /// 95th percentile of the judged law's frame delay, relative to the other law's; `None` if one of the two laws
     /// completed no frame.
@@ -55,7 +55,8 @@ fn verdict(results: &[&CaseResult]) -> Option<Verdict> {
 }
 
 impl SuiteResult {
-    /// Returns the verdict over each link, with the link's name. Empty if the judged law or all other laws did not run.
+    /// Returns each link's name, and how [`JUDGED`] did over the link in comparison with the fastest other law. Empty
+    /// if the judged law or all other laws did not run.
     pub fn link_verdicts(&self) -> Vec<(String, Verdict)> {
         self.judged_rows().map(|(row, verdict)| (row.case, verdict)).collect()
     }

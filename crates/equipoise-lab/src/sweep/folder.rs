@@ -22,7 +22,7 @@ use crate::sim::Execution;
 
 /// Name of the manifest file, which contains the design of the folder's sweep.
 pub(super) const MANIFEST: &str = "sweep.json";
-/// Name of the subfolder that contains the parts.
+/// Name of the subfolder that contains the results, with one file for each completed part of the sweep.
 const PARTS: &str = "parts";
 /// Key of the metadata in Parquet files. In a part, the value identifies the sweep and the runs; in the merged file,
 /// the value is the manifest.
@@ -202,7 +202,8 @@ impl Folder {
         format!("{:016x} {}..{}", fingerprint(&self.manifest), runs.start, runs.end)
     }
 
-    /// Opens the file at `path` as a part; `None` if the file is missing, or is not a complete Parquet file.
+    /// Opens the file at `path` as part number `part` of the sweep. Returns `None` if the file is missing or is not a
+    /// complete Parquet file.
     fn opened(&self, part: u64, path: &Path) -> Result<Option<Reader>, SweepError> {
         let file = match File::open(path) {
             Ok(file) => file,

@@ -22,7 +22,7 @@ pub struct Design {
     /// Overrides for all scenarios, each `KEY=VALUE`. They are applied before the varied and drawn values.
     pub set: Vec<String>,
     /// Varied keys with their values, each `KEY=V1,V2,…`. A point of the sweep is a combination of a scenario, one
-    /// value of each varied key, and a random point.
+    /// value of each varied key, and one set of drawn values.
     pub vary: Vec<String>,
     /// Keys whose values are drawn, each `KEY=DISTRIBUTION(A, B)`.
     pub draw: Vec<String>,
@@ -86,7 +86,7 @@ const MOST_RUNS: u64 = 1 << 40;
 const PARTS: u64 = 500;
 /// Maximum number of runs in a part.
 const MOST_RUNS_PER_PART: u64 = 1000;
-/// Maximum number of rows in a part, which limits the memory for a part.
+/// Maximum number of rows in a part of a sweep. It limits the memory that a part needs.
 const MOST_ROWS_PER_PART: u64 = 5000;
 
 impl Plan {

@@ -268,7 +268,7 @@ fn a_part_from_elsewhere_is_taken_if_it_is_that_part() {
     }
     folders[0].put(0, &part(0)).expect("the right one");
     assert!(!folders[0].missing(Shard::ALL).expect("readable").contains(&0));
-    // Wrong bytes do not cost the part that is already there.
+    // If wrong bytes are stored as a part that already exists, they are refused, and the existing part stays.
     assert!(matches!(folders[0].put(0, &part(1)), Err(SweepError::StrangePart { part: 0, .. })));
     assert_eq!(files(here.path()), BTreeMap::from([("runs-000000000000.parquet".to_owned(), part(0))]));
 }

@@ -51,8 +51,8 @@ fn left(scenario: &Scenario, direction: Direction) -> Option<Vec<(i64, u64)>> {
     Some(times.into_iter().map(at).collect())
 }
 
-/// Returns a table of the RFC, in which each row is a start time in seconds and a rate in kbit/s. `rows` are start
-/// times and ratios, and `reference` is the reference capacity in kbit/s.
+/// Returns a capacity table of RFC 8867, in which each row is a start time in seconds and a rate in kbit/s. `rows` are
+/// start times and ratios, and `reference` is the reference capacity in kbit/s.
 fn table(rows: &[(i64, f64)], reference: f64) -> Vec<(i64, u64)> {
     rows.iter().map(|&(at, ratio)| (at, (ratio * reference).round() as u64)).collect()
 }
@@ -223,7 +223,7 @@ fn jitter_is_where_a_variant_is_named_after_it_and_nowhere_else() {
     }
 }
 
-/// Sec. 6.2: "running all the basic test cases with … ECN … enabled".
+/// RFC 8867, Sec. 6.2: "running all the basic test cases with … ECN … enabled".
 #[test]
 fn the_cases_with_ecn_are_the_basic_ones_with_another_queue() {
     let parsed = |text: &str| -> toml::Table { toml::from_str(text).expect("TOML") };
@@ -262,7 +262,7 @@ fn the_cases_with_ecn_are_the_basic_ones_with_another_queue() {
     }
 }
 
-/// Sec. 6.1: the flows of Sec. 5.4 have the priorities 2, 1 and 1.
+/// RFC 8867, Sec. 6.1: the flows of Sec. 5.4 have the priorities 2, 1 and 1.
 #[test]
 fn priorities_are_given_to_the_flows_of_section_5_4() {
     let table: toml::Table = toml::from_str(&item("6.1", "50ms").text).expect("TOML");

@@ -23,8 +23,8 @@ fn the_same_seeds_give_the_same_bytes_twice_and_on_any_number_of_threads() {
     assert!(simulated(&scenario, 1, 1)[0].flows[1] != alone.flows[1], "seeds do not show");
 }
 
-/// The main use case, simulated with many seeds. The robust law settles within 15 % of its target. The law as printed
-/// in the paper diverges in this scenario, which is why the robust law exists.
+/// Simulates the demo scenario with many seeds. The robust AP law settles within 15 % of its target delay. The law as
+/// printed in Waki 2013 diverges in this scenario, which is why the robust law exists.
 #[test]
 fn the_demos_delay_settles_under_the_robust_law_and_runs_away_under_the_printed() {
     let within = |run: &Run| {

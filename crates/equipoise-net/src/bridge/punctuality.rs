@@ -24,7 +24,7 @@ pub struct Punctuality {
     pub quiet: Option<Lateness>,
     /// Number of packets that left.
     pub packets: u64,
-    /// Number of packets that left in windows without a stall.
+    /// Number of packets that left in windows of 100 ms in which the machine did not stall.
     pub quiet_packets: u64,
 }
 

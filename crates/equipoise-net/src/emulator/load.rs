@@ -25,7 +25,7 @@ pub struct LoadProbe {
 }
 
 impl LoadProbe {
-    /// A probe of all `links`. The capacities and the counters start at `origin`.
+    /// Measures the load of all `links`. The capacities and the counters start at `origin`.
     pub(super) fn new(origin: Time, links: Vec<Capacity>) -> Self {
         let offered = links.iter().map(|_| AtomicU64::new(0)).collect();
         let seen = (0..links.len()).map(|link| (link, 0)).collect();

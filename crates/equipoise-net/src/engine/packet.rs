@@ -27,8 +27,8 @@ const OWN_KINDS: [u8; 2] = [4, 5];
 pub(crate) enum Traffic {
     /// All packets up to the MTU of the interfaces.
     Any,
-    /// Only the packets of these flows. For each flow: its number, and the size of its longest IP packets. Other
-    /// packets are counted as foreign.
+    /// Only the packets of these flows may use the path; others are counted as foreign. The value is the flow's number,
+    /// and the maximum size of its IP packets.
     Known(BTreeMap<Known, (u64, Size)>),
 }
 

@@ -173,7 +173,8 @@ impl Connection {
     pub(super) fn poll(&mut self, awaited: Option<u64>) -> PollFd<'_> {
         if awaited.is_some() && awaited != self.awaited {
             let least = u32::try_from(awaited.unwrap_or(0)).unwrap_or(u32::MAX).clamp(1, i32::MAX as u32);
-            // If this option cannot be set, the flow pair notices at its next periodic check.
+            // If this option cannot be set, the flow pair detects only at its next periodic check that few bytes are
+            // unsent.
             let _ = SockRef::from(&self.stream).set_tcp_notsent_lowat(least);
             self.awaited = awaited;
         }

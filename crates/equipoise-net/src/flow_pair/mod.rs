@@ -127,7 +127,7 @@ pub enum SendError {
     /// With this part, the ADU would exceed the maximum length. The ADU can still be ended without this part.
     #[error("an ADU of {found} bytes is too long; it may have {most}")]
     TooLong {
-        /// The length of the ADU with this part, in bytes.
+        /// The length that the ADU would have with the refused part, in bytes.
         found: usize,
         /// The maximum length of an ADU, in bytes.
         most: usize,

@@ -11,5 +11,5 @@ sockopt_impl!(
     u32
 );
 
-/// The value of the option for no limit.
+/// The value of the socket option `SO_MAX_PACING_RATE` for no limit.
 pub(super) const UNLIMITED: u32 = u32::MAX;

@@ -36,7 +36,7 @@ pub struct Measurement {
 pub struct Reception {
     /// Number of media packets received; duplicates count once.
     pub packets: u64,
-    /// Total size of these packets as IP packets, in bytes.
+    /// Total size of the received media packets as IP packets, in bytes.
     pub bytes: u64,
     /// Number of packets that were lost or arrived too late, so that their payload is missing.
     pub missing: u64,
@@ -53,7 +53,7 @@ pub struct Reception {
 pub struct Summary {
     /// Number of media packets sent, without retransmissions.
     pub packets: u64,
-    /// Total size of these packets as IP packets, in bytes.
+    /// Total size of the media packets sent, without retransmissions, in bytes of IP packets.
     pub bytes: u64,
     /// The last measurements of the path.
     pub measurement: Measurement,

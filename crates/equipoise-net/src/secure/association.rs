@@ -71,9 +71,9 @@ const LONGEST_PAUSE: Span = Span::from_millis(400);
 const RETRIES: usize = 30;
 /// A handshake that takes longer than this has failed.
 const PATIENCE: Span = Span::from_secs(10);
-/// The DTLS library's own time limit of a handshake: the longest that the library permits, so that only [`PATIENCE`]
-/// ends a handshake. In the library's time, each pause is twice as long as the one before. Therefore more than 24 hours
-/// of the library's time may pass within [`PATIENCE`].
+/// The time limit of a handshake in the DTLS library: the longest that the library permits, so that only [`PATIENCE`]
+/// ends a handshake. The library doubles each pause, but we advance its time after `LONGEST_PAUSE`. Therefore more than
+/// 24 hours of the library's time may pass within [`PATIENCE`].
 const WITHOUT_END: Duration = Duration::from_hours(24 * 3650);
 
 /// Returns the configuration of the DTLS library. The library tests its ciphers whenever a configuration is created,
@@ -152,8 +152,7 @@ impl Association {
         if !self.awaits_cookie {
             std += Duration::from_nanos(passed);
             if now >= self.wake {
-                // If the library's pause is longer than `LONGEST_PAUSE`, the library's time is advanced to the end of
-                // the pause.
+                // If the library would wait longer than `LONGEST_PAUSE`, its clock is advanced to the end of that wait.
                 std = self.alarm.map_or(std, |alarm| alarm.max(std));
             }
         }
@@ -235,7 +234,7 @@ impl Association {
     }
 
     fn set_alarm(&mut self, at: StdInstant) {
-        // A datagram or call during a pause must not lengthen the pause.
+        // If a datagram arrives or a call is made before the timer expires, this must not postpone the timer.
         if self.awaits_cookie {
             self.wake = self.began + PATIENCE;
         } else if self.alarm != Some(at) {

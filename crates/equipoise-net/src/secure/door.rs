@@ -81,7 +81,8 @@ const MOST_OF_SOURCE: usize = 8;
 const PATIENCE: Span = Span::from_secs(10);
 
 impl Door {
-    /// The receiver's part with this key. With `None`, sessions are not encrypted.
+    /// Creates the receiver's part of the exchange that opens sessions. `key` is the shared key; with `None`, sessions
+    /// are not encrypted.
     pub(crate) fn new(key: Option<Key>) -> Self {
         Self {
             key,

@@ -43,7 +43,7 @@ pub(crate) struct Opening {
     /// The handshake and the path that carries it; `None` before the handshake, and after the peer has proved that it
     /// has the keys.
     handshake: Option<(Association, PathId)>,
-    /// The fingerprint of the receiver's certificate; `None` until the first Down message arrives.
+    /// The fingerprint of the receiver's certificate; `None` until the first [`Message::Down`] arrives.
     receiver: Option<Fingerprint>,
     state: State,
     outbox: VecDeque<(PathId, Vec<u8>)>,

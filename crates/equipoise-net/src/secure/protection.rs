@@ -34,7 +34,7 @@ pub(crate) enum Protection {
 /// can choose or repeat it.
 pub(crate) struct Contexts {
     outward: Context,
-    /// The extended outer sequence number of the next media packet.
+    /// The extended sequence number of the next outer RTP packet, inside which the next media packet is encrypted.
     next: u64,
     /// Number of reports that were encrypted with the current key.
     reports: u32,
@@ -51,8 +51,7 @@ pub(crate) const MOST_MEDIA: u64 = 1 << 48;
 pub(crate) const MOST_REPORTS: u32 = 1 << 31;
 /// Length of the fixed header of an RTP packet, in bytes (RFC 3550, Sec. 5.1).
 const HEADER: usize = 12;
-/// Number of bytes from the media packet's header with which the encrypted part begins: the header's first byte and the
-/// sequence number.
+/// The encrypted part begins with this many bytes of the media packet's header: its first byte and the sequence number.
 const SEALED: usize = 3;
 /// The first byte of an RTP packet with version 2 and no other bits set.
 const VERSION: u8 = 0x80;
@@ -190,7 +189,7 @@ mod tests {
         report
     }
 
-    /// The outer sequence number of a datagram, from which the nonce is computed (RFC 7714, Sec. 8.1).
+    /// Returns the sequence number of the unencrypted header, from which the nonce is computed (RFC 7714, Sec. 8.1).
     fn number_of(wire: &[u8]) -> u16 {
         u16::from_be_bytes([wire[2], wire[3]])
     }

@@ -55,7 +55,7 @@ impl Caller {
         self.talk(state, now, 16)
     }
 
-    /// Prepares the first message of a new request.
+    /// Prepares the first message of a new request for a session.
     pub(super) fn begin(&mut self, now: Time) {
         self.is_open = false;
         self.said.clear();

@@ -115,8 +115,8 @@ async fn a_sender_of_megabytes_that_is_not_looked_after_for_a_while_loses_nothin
     a_busy_runtime_loses_nothing(4000, 1_000_000, Duration::from_millis(700)).await;
 }
 
-/// Sends `count` four-byte numbers, at a rate in kbit/s. For the time `away`, the sending task does not run. This time
-/// is long enough for the session to send a full channel.
+/// Sends `count` four-byte numbers, at a rate in kbit/s. For the time `away`, the sending task does not run. In this
+/// time, the session sends all data that a full channel holds.
 async fn a_busy_runtime_loses_nothing(kbps: u64, count: u32, away: Duration) {
     let mut receiver = receiver().await;
     let (sender, mut incoming) = open(&mut receiver, kbps).await;

@@ -50,7 +50,7 @@ pub enum ProbeInterval {
     BetweenReductions {
         /// Minimum length of the interval. If the window is reduced earlier, the interval ends when it has this length.
         at_least: Span,
-        /// The interval ends after this time even without a reduction.
+        /// The interval ends after this time even if TCP's window was not reduced.
         at_most: Span,
     },
 }
@@ -65,16 +65,16 @@ pub enum Tolerance {
     Share(f64),
 }
 
-/// When a running period ends early, because the path has changed.
+/// When a running period, in which RTP carries the data, ends early, because the path has changed.
 ///
 /// Our reading: the condition uses the rate that RTP is allowed to send, so it works with any controller. A report that
 /// leaves the rate unchanged does not interrupt a series of reductions. The halving after missing reports counts as a
 /// reduction.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct EarlyReturn {
-    /// The period ends after this number of consecutive reductions of the rate.
+    /// The running period, in which RTP sends, ends after this number of consecutive reductions of the rate.
     pub reductions: u32,
-    /// Each of the reductions must be by this share of the previous rate or more.
+    /// A reduction counts only if it is at least this share of the previous rate. A smaller one resets the count.
     pub share: f64,
 }
 
@@ -89,10 +89,10 @@ impl TpbaConfig {
 }
 
 impl Tolerance {
-    /// The paper's share: 5 % (Tobe 1999, Sec. 7).
+    /// The paper's relative tolerance: 5 % of the last rate (Tobe 1999, Sec. 7).
     pub const PROPORTIONAL: Self = Self::Share(0.05);
 
-    /// Whether `other` is close enough to `rate`, which is the last measured rate.
+    /// Whether an earlier rate `other` differs from the last measured rate, `rate`, by less than this tolerance.
     fn holds(self, other: Rate, rate: Rate) -> bool {
         let most_bps = match self {
             Self::Absolute(rate) => rate.as_bps_f64(),
@@ -103,8 +103,8 @@ impl Tolerance {
 }
 
 impl EarlyReturn {
-    /// The usual condition. Our choice: after two consecutive reductions by a quarter or more each, at most 56 % of the
-    /// rate is left, which is too little to continue with.
+    /// The usual condition to end a running period (RTP) early. Our choice: after two consecutive reductions by a
+    /// quarter or more each, at most 56 % of the rate is left, which is too little to continue with.
     pub const STANDARD: Self = Self { reductions: 2, share: 0.25 };
 }
 
@@ -167,7 +167,7 @@ enum State {
 /// State of a probing period.
 #[derive(Clone, Copy, Debug, Default)]
 struct Probing {
-    /// Start of the current interval; `None` before the first call of [`Tpba::on_progress`].
+    /// Start of the current measurement of TCP's rate; `None` before the first call of [`Tpba::on_progress`].
     since: Option<Mark>,
     /// The last three rates, newest first: `r[i]`, `r[i-1]`, `r[i-2]`.
     rates: [Option<Rate>; 3],

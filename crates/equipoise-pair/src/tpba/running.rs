@@ -24,9 +24,10 @@ impl RunningConfig {
 /// The control law of TPBA's running period: at every adaptation point, loss reduces the rate. The rate never
 /// increases.
 ///
-/// Source: Tobe 1999, Sec. 4: `r[i] = r[i-1] (1 - p R_f)` if loss was reported. Our reading: p is the mean loss in the
-/// reports since the last adaptation point; between these points the rate does not change. Three missing reports halve
-/// the rate, as for every controller that needs reports.
+/// Source: Tobe 1999, Sec. 4: `r[i] = r[i-1] (1 - p R_f)` if loss was reported, where `R_f` is
+/// [`RunningConfig::reduction_factor`]. Our reading: p is the mean loss in the reports since the last adaptation point;
+/// between these points the rate does not change. Three missing reports halve the rate, as for every controller that
+/// needs reports.
 #[derive(Clone, Debug)]
 pub struct Running {
     config: RunningConfig,

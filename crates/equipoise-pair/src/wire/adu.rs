@@ -16,13 +16,13 @@ pub struct AduHeader {
     pub length: u32,
 }
 
-/// Header of each part of an ADU in the RTP packets of a flow pair: 20 bytes.
+/// Header of each part of an application data unit (ADU) in the RTP packets of a flow pair: 20 bytes.
 ///
 /// | bits | content |
 /// | --- | --- |
 /// | 96 | the ADU's header |
 /// | 32 | offset of the part in the ADU |
-/// | 32 | number of ADUs sent before this ADU in the same running period |
+/// | 32 | number of ADUs that RTP sent before this ADU, since the last switch from TCP to RTP |
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct AduPart {
     /// The ADU that contains the part.

@@ -117,8 +117,9 @@ fn failures() -> [Failure; 3] {
     ]
 }
 
-/// Number of additional paths, and total rate of the session in Mbit/s. The total rate is about 86 % of the bandwidth
-/// that all paths leave to the session: 8.0 Mbit/s or 9.0 Mbit/s. This is the share of the highest rate in [`TOTALS`].
+/// Number of additional paths, and total rate of the session in Mbit/s. The total rate is about 86 % of the 8.0 or 9.0
+/// Mbit/s that all paths leave to the session. The highest rate in [`TOTALS`] is the same share of what the two
+/// original paths leave.
 const MANY: [(usize, &str); 2] = [(1, "6.9"), (2, "7.7")];
 const RIVALS: [Method; 4] = [AP, EQUAL, MIN_DELAY, WIMAX_ONLY];
 const VARIANTS: [Method; 6] = [

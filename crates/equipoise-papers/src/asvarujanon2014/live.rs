@@ -17,7 +17,7 @@ pub const LIVE: &[Part] = &[Part::Fig3, Part::Fig4];
 
 /// Number of live runs of each method at each total rate. The paper has five.
 const RUNS: u32 = 1;
-/// The total rates of the panels (a) and (c). Panel (b) is only simulated.
+/// The total rates of the panels (a) and (c) of Fig. 3 and 4. Panel (b) is only simulated.
 const LIVE_TOTALS: [&str; 2] = [TOTALS[0], TOTALS[2]];
 /// Length of a run: by default, and in a quick look. In 20 s, the scheduler divides the traffic four times.
 const DURATIONS: [&str; 2] = ["100 s", "20 s"];

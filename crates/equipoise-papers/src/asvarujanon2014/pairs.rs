@@ -28,7 +28,8 @@ const MOST_LINES: usize = 100_000;
 /// Number of pairs of paths that are used in a quick look.
 const FEW: usize = 2;
 
-/// Defines a claim that only shows a number, because the paper has no measured pairs to compare with.
+/// Defines a claim about pairs of measured Wi-Fi and cellular paths. The claim only shows a number, because the paper
+/// has no such pairs.
 const fn seen(id: &'static str, statement: &'static str) -> Spec {
     Spec::shown(id, "Pairs", statement).unit("ratio").ours()
 }

@@ -78,7 +78,7 @@ pub enum Side {
     Sender,
     /// At the receiver of the data: samples are only the receiver's acknowledgement delays.
     Receiver,
-    /// At a point between the ends, or unknown.
+    /// The capture was made at a point between the ends, or at an unknown point.
     Unknown,
 }
 

@@ -59,7 +59,7 @@ enum Judgement {
     Holds,
     /// The rule holds nowhere in the interval.
     Fails,
-    /// The rule holds in a part of the interval.
+    /// The rule holds in only a part of the confidence interval.
     Open,
 }
 

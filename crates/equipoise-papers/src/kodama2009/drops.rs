@@ -67,14 +67,14 @@ impl Outcome {
 }
 
 impl Cell {
-    /// Returns the share of runs with a timeout. Runs with losses before the drop are left out, because the cause of
-    /// their timeout is not known.
+    /// Returns the share of runs with a timeout after the drop of the available bandwidth. Runs with losses before this
+    /// drop are left out, because the cause of their timeout is not known.
     pub(super) fn timed_out(&self) -> Option<Estimate> {
         let sound = self.outcomes.iter().filter(|outcome| !outcome.early);
         share_95(sound.clone().filter(|outcome| outcome.timed_out).count(), sound.count())
     }
 
-    /// Returns the share of runs with losses before the drop.
+    /// Returns the share of runs with losses before the drop of the available bandwidth.
     pub(super) fn early(&self) -> Option<Estimate> {
         share_95(self.outcomes.iter().filter(|outcome| outcome.early).count(), self.outcomes.len())
     }
@@ -85,7 +85,7 @@ impl Cell {
     }
 
     /// Returns the mean utilisation over the runs with a timeout if `timed_out` is set, otherwise over the runs without
-    /// a timeout. Runs with losses before the drop are left out.
+    /// a timeout. Runs with losses before the available bandwidth dropped are left out.
     pub(super) fn utilisation_if(&self, timed_out: bool) -> Option<Estimate> {
         let are = self.outcomes.iter().filter(|outcome| !outcome.early && outcome.timed_out == timed_out);
         mean_95(&are.map(|outcome| outcome.utilisation).collect::<Vec<_>>())
@@ -99,9 +99,9 @@ pub(super) fn cell(cells: &[Cell], available_mbps: u32, m: f64, buffer: u32) -> 
     })
 }
 
-/// Runs each drop with each buffer size in `buffers`, and with each strength in `strengths` that the interpretation
-/// `way` allows. The buffer sizes must be in ascending order, because the result of a run without losses is reused for
-/// larger buffers.
+/// Runs each drop of the available bandwidth with each buffer size in `buffers`, and with each strength m of the
+/// oscillation in `strengths` that the interpretation `way` allows. The buffer sizes must be in ascending order,
+/// because the result of a run without losses is reused for larger buffers.
 pub(super) fn cells(
     lab: &Lab<'_>,
     way: Way,

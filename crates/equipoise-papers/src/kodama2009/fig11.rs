@@ -12,8 +12,8 @@ use equipoise_lab::statistics::{Estimate, mean_95};
 /// Number of runs of each kind: without and with oscillation. The thesis shows one run of each kind. A run needs half a
 /// minute of processor time.
 const RUNS: u32 = 4;
-/// Number of runs for each other interpretation and each strength of the oscillation. These runs end when all ten
-/// connections have been active for 200 s.
+/// Number of runs for each strength of the oscillation in each alternative interpretation of the thesis, and for
+/// `OTHER_STRENGTH` in the main one. These runs end when all ten connections have been active for 200 s.
 const RUNS_OF_READINGS: u32 = 2;
 const CONNECTIONS: usize = 10;
 /// Time between the starts of two connections, in seconds.
@@ -35,7 +35,8 @@ const WRONG_MS: f64 = 1.0;
 /// Strength m of the self-induced oscillation, in the runs that have it. The thesis does not state m for Fig. 17. This
 /// is the value of Fig. 14.
 const STRENGTH: f64 = 0.3;
-/// Another strength m that the thesis uses. It is tested as another interpretation of Fig. 17.
+/// Another strength m of the self-induced oscillation that the thesis uses. It is tested as another interpretation of
+/// Fig. 17.
 const OTHER_STRENGTH: f64 = 0.1;
 /// The interpretations of the thesis, other than the main one, that are tested here.
 const READINGS: [Way; 3] = [Way::Known, Way::RoundTrips, Way::KnownRoundTrips];

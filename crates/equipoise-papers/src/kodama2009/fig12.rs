@@ -11,7 +11,8 @@ use equipoise_lab::statistics::{Estimate, mean_95, share_95};
 
 /// Number of runs with each value of m. The thesis shows one run for each value.
 const RUNS: u32 = 40;
-/// Number of runs with each value of m, for the other interpretation, [`Way::Known`].
+/// Number of runs with each value of m (strength of the oscillation) in [`Way::Known`], an alternative interpretation
+/// of the thesis.
 const RUNS_OF_READINGS: u32 = 20;
 /// The part of a run that is evaluated, in seconds. The window has converged before this part.
 const CONVERGED: (f64, f64) = (10.0, 60.0);

@@ -9,11 +9,13 @@ use equipoise_lab::statistics::Estimate;
 
 /// Number of runs for each m, drop and buffer size. The thesis does not state its number of runs.
 const RUNS: u32 = 100;
-/// Number of runs for each m and drop, for other interpretations of the thesis.
+/// Number of runs for each strength m of the oscillation and each drop of the available bandwidth, for other
+/// interpretations of the thesis.
 const RUNS_OF_READINGS: u32 = 50;
-/// The values of m for other interpretations of the thesis.
+/// The strengths m of the oscillation for other interpretations of the thesis.
 const STRENGTHS_OF_READINGS: [f64; 4] = [0.0, 0.1, 0.3, 0.5];
-/// The m of Fig. 14. The results for this m are compared with those for m = 0.
+/// The strength m of the self-induced oscillation in Fig. 14 of the thesis. Its results are compared with those for m =
+/// 0.
 const STRENGTH: f64 = 0.3;
 
 pub(super) const CLAIMS: &[Spec] = &[PROBABILITY, COST, COST_FALLS, MEAN_UTILISATION, GAIN];
@@ -82,14 +84,15 @@ pub(super) fn run(lab: &Lab<'_>, found: &mut Found) -> Result<(), SimError> {
     Ok(())
 }
 
-/// Returns, for each drop, a value of the cell with `m`, minus the value with m = 0.
+/// Returns, for each drop of the bandwidth, a value at the oscillation strength `m`, minus the value without
+/// oscillation.
 fn against_none(cells: &[Cell], m: f64, of: impl Fn(&Cell) -> Option<Estimate>) -> Vec<Estimate> {
     let at = |drop, m| cell(cells, drop, m, BUFFER).and_then(&of);
     DROPS.iter().filter_map(|&drop| Some(difference(at(drop, m)?, at(drop, 0.0)?))).collect()
 }
 
-/// Returns, for each drop, the changes of a value from each m to the next larger m. The values of m before the index
-/// `first` are left out.
+/// Returns, for each drop of the bandwidth, the changes of a value from each oscillation strength m to the next larger
+/// one. The values of m before the index `first` are left out.
 fn steps(cells: &[Cell], first: usize, of: impl Fn(&Cell) -> Option<Estimate>) -> Vec<Estimate> {
     let of_drop = |&drop: &u32| {
         let here = cells.iter().filter(|cell| cell.place.available_mbps == drop && cell.place.buffer == BUFFER);
@@ -99,8 +102,8 @@ fn steps(cells: &[Cell], first: usize, of: impl Fn(&Cell) -> Option<Estimate>) -
     DROPS.iter().flat_map(of_drop).collect()
 }
 
-/// Returns, for each drop and each m above zero, the utilisation in the runs with this m and without a timeout, minus
-/// the utilisation in the runs with m = 0 and with a timeout.
+/// Returns, for each drop of the available bandwidth and each strength m of the oscillation above zero, the utilisation
+/// in the runs with this m and without a timeout, minus the utilisation in the runs with m = 0 and with a timeout.
 fn costs(cells: &[Cell]) -> Vec<Estimate> {
     let with_one = |drop| cell(cells, drop, 0.0, BUFFER)?.utilisation_if(true);
     let gained = |cell: &Cell| {
@@ -111,7 +114,7 @@ fn costs(cells: &[Cell]) -> Vec<Estimate> {
     cells.iter().filter_map(gained).collect()
 }
 
-/// Returns a text with a value at each drop, without and with oscillation.
+/// Returns a text with a value for each drop of the available bandwidth, without and with oscillation of the window.
 fn each(cells: &[Cell], of: impl Fn(&Cell) -> Option<Estimate>) -> String {
     let each = DROPS.map(|drop| {
         let of = |m| with_interval(cell(cells, drop, m, BUFFER).and_then(&of), 2);
@@ -138,7 +141,7 @@ fn claims(cells: &[Cell], runs: u32) -> Vec<Claim> {
     ]
 }
 
-/// A note that a claim shows: what decides whether a drop causes a timeout.
+/// A note for a claim: what decides whether a drop of the available bandwidth causes a timeout.
 const REASON: &str = "What decides is the window at the drop. With a buffer of 1000 packets (114 to 118 ms) a window above A · 0.235 s, which \
      is about 390, 590, 780 and 970 packets for 20, 30, 40 and 50 Mbit/s, overfills the queue unless it is let down in time. By Eq. 9 \
      it is 810 at each drop without oscillation.";

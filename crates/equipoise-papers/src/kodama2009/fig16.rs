@@ -9,7 +9,7 @@ use equipoise_lab::statistics::Estimate;
 
 /// Unit of the claims.
 const UNIT: &str = "difference of shares";
-/// The largest m in the thesis. Its results are compared with those of m = 0.
+/// The largest strength m of the oscillation in the thesis. Its results are compared with those of m = 0.
 const LARGEST: f64 = 0.5;
 /// Smallest rise of the share of timeouts that can be seen in the figure of the thesis. Our choice.
 const UNSEEN: f64 = 0.1;
@@ -17,7 +17,8 @@ const UNSEEN: f64 = 0.1;
 const SCALE: u32 = 2;
 /// Small buffers for a bandwidth-delay product of 2000 packets: a quarter and a half of it, in packets.
 const SMALL_BUFFERS: [u32; 2] = [500, 1000];
-/// The m of Fig. 14. With small buffers, the results for this m are compared with those for m = 0.
+/// The strength m of the oscillation in Fig. 14. With small buffers, the results for this m are compared with those for
+/// m = 0.
 const STRENGTH: f64 = 0.3;
 /// Number of runs for each drop, each m and each small buffer.
 const RUNS: u32 = 50;
@@ -82,13 +83,13 @@ fn share(cells: &[Cell], drop: u32, m: f64, buffer: u32) -> Option<Estimate> {
     cell(cells, drop, m, buffer)?.timed_out()
 }
 
-/// Returns the share of timeouts with `m`, minus the share without oscillation.
+/// Returns the share of runs with a timeout at the oscillation strength `m`, minus this share without oscillation.
 fn added(cells: &[Cell], m: f64, drop: u32, buffer: u32) -> Option<Estimate> {
     Some(difference(share(cells, drop, m, buffer)?, share(cells, drop, 0.0, buffer)?))
 }
 
-/// Returns the changes of the share of timeouts from each buffer size to the next larger one: drop, m, larger buffer
-/// size, and change.
+/// Returns the changes of the share of runs with a timeout from each buffer size to the next larger one: available
+/// bandwidth after the drop in Mbit/s, strength m of the oscillation, larger buffer size in packets, and change.
 fn rises(cells: &[Cell]) -> Vec<(u32, f64, u32, Estimate)> {
     let lines = DROPS.iter().flat_map(|&drop| STRENGTHS.map(|m| (drop, m)));
     let rises = lines.flat_map(|(drop, m)| {
@@ -117,8 +118,8 @@ fn falls(cells: &[Cell], runs: u32) -> Claim {
     FALLS.decide_cells(runs, &rises.into_iter().map(|(.., rise)| rise).collect::<Vec<_>>(), note)
 }
 
-/// Returns the combinations of drop and buffer size for which the share of timeouts without oscillation satisfies
-/// `are`.
+/// Returns the pairs of available bandwidth after the drop, in Mbit/s, and buffer size, in packets, for which the share
+/// of runs with a timeout satisfies `are`. These runs have no oscillation.
 fn places(cells: &[Cell], are: impl Fn(f64) -> bool) -> Vec<(u32, u32)> {
     let places = DROPS.iter().flat_map(|&drop| BUFFERS.map(|buffer| (drop, buffer)));
     places.filter(|&(drop, buffer)| share(cells, drop, 0.0, buffer).is_some_and(|without| are(without.value))).collect()

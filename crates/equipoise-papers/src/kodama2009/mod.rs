@@ -40,7 +40,7 @@ pub enum Part {
     Fig6,
     /// Fig. 10 and 14: the available bandwidth drops and rises again, without and with oscillation.
     Fig10,
-    /// Fig. 11 and 17: fairness of one to ten connections, without and with oscillation.
+    /// Fig. 11 and 17: fairness of one to ten connections, without and with self-induced oscillation of the window.
     Fig11,
     /// Fig. 12 and 13: the throughput that is lost because of oscillation.
     Fig12,

@@ -13,15 +13,16 @@ pub(super) enum Way {
     Main,
     /// The connection does not measure the bandwidth: the simulator reports it every 3.5 round-trip times (420 ms).
     Known,
-    /// The same as `Known`, but the simulator reports the bandwidth every 10.5 round-trip times (1260 ms).
+    /// The connection does not measure the bandwidth: the simulator reports it every 10.5 round-trip times (1260 ms).
     KnownSeldom,
-    /// The unit of time of ε and m is the round-trip time instead of the second.
+    /// The unit of time of ε (speed of convergence) and m (strength of the oscillation) is the round-trip time instead
+    /// of the second.
     RoundTrips,
     /// The changes of both `Known` and `RoundTrips`.
     KnownRoundTrips,
     /// The hosts use selective acknowledgements (SACK), as is usual today, and a minimum retransmission timeout of 1 s.
     Sack,
-    /// ε is three times as large as in the main interpretation.
+    /// ε, the speed of convergence, is three times as large as in the main interpretation.
     ThreeTimesEpsilon,
     /// The UDP packets have 1000 bytes.
     SmallUdp,
@@ -29,9 +30,9 @@ pub(super) enum Way {
 
 /// The round-trip time of the path without queueing, in seconds. It is the unit of time of [`Way::RoundTrips`].
 const ROUND_TRIP_S: f64 = 0.12;
-/// The value of ε in all scenarios, in 1/s.
+/// The value of ε, the speed of convergence of Symbiosis, in the main interpretation, in 1/s.
 const EPSILON: f64 = 1.95;
-/// Largest m that the control law accepts, in 1/√s.
+/// Largest strength of the oscillation (m) that the control law accepts, in 1/√s.
 const LARGEST_STRENGTH: f64 = 1.0;
 
 impl Way {
@@ -77,8 +78,8 @@ impl Way {
         }
     }
 
-    /// Returns the m of the scenario, in 1/√s, that corresponds to `m` in the thesis; `None` if the control law does
-    /// not accept it.
+    /// Returns the strength of the oscillation in the scenario, in 1/√s, that corresponds to the strength `m` in the
+    /// thesis; `None` if the control law does not accept it.
     pub(super) fn strength(self, m: f64) -> Option<f64> {
         let per_root_s = match self {
             // With the round-trip time (0.12 s) as the unit of time, a Brownian increment over 0.12 s has variance 1.

@@ -5,7 +5,7 @@ use equipoise_lab::report::chart::{Axis, Chart, Layer, Shape, Style};
 use equipoise_lab::report::table::{Column, Table};
 use equipoise_lab::report::{NOTHING, escape, head, millis};
 
-/// Maximum number of directions for which a chart is drawn.
+/// Maximum number of directions of TCP connections for which a chart is drawn.
 const DRAWN: usize = 6;
 /// Number of points with which the curve of a Gaussian fit is drawn.
 const CURVE: usize = 200;

@@ -12,7 +12,8 @@ pub(super) struct Printed {
     pub(super) values: [[f64; 3]; 2],
 }
 
-/// The claims about a table: packet loss ratio, transmission delay, and power, which is computed from the delay.
+/// The claims about a table: packet loss ratio, transmission delay, and power, which is the rate of the content divided
+/// by the delay.
 pub(super) type Compared = [Spec; 3];
 
 /// The paper states the loss in thousandths of a percent. Therefore a loss ratio counts as lower only if it is lower by

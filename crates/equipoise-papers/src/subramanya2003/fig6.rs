@@ -47,7 +47,7 @@ type Number = fn(&Row) -> Mean;
 /// A buffer size in packets, and the results of both methods with this buffer.
 type AtSize = (u32, [Row; 2]);
 
-/// Runs Fig. 6 to 8, which show the effect of the buffer size on both methods.
+/// Runs Fig. 6 to 8, which show the effect of the buffer size on TQ and on `NewReno`.
 pub(super) fn run(lab: &Lab<'_>, found: &mut Found) -> Result<(), SimError> {
     let runs = lab.options.runs(RUNS, 2);
     let (mut sizes, mut open) = (Vec::new(), Vec::new());

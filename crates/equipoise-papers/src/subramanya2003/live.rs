@@ -1,4 +1,5 @@
-//! Repeats the three cases in real time: TQ over real sockets, and the kernel's TCP with the same content.
+//! Repeats the three cases of Subramanya 2003 in real time: TQ over real sockets, and the kernel's TCP with the same
+//! content.
 
 use std::sync::atomic::AtomicBool;
 

@@ -1,4 +1,5 @@
-//! The scenarios of the three cases, the compared methods, and the names of interpretations.
+//! The scenarios of the three cases of the paper, the names of the compared methods, and the names of two
+//! interpretations of the paper.
 
 use equipoise_lab::scenario::Override;
 

@@ -53,7 +53,8 @@ pub(super) fn planned(options: &Options, _: Case) -> u32 {
     changes().len() as u32 * options.runs(RUNS, 2)
 }
 
-/// Runs a case with each change of TQ, and compares the results with those of `NewReno`, which is not changed.
+/// Runs a case of the paper with each change in `changes` to the control law TQ, and compares the results with those of
+/// `NewReno`, which is not changed.
 pub(super) fn run(lab: &Lab<'_>, case: Case, newreno: &Row, found: &mut Found) -> Result<(), SimError> {
     let runs = lab.options.runs(RUNS, 2);
     let mut rows = Vec::new();

@@ -17,7 +17,7 @@ pub(super) const PAPER: Printed =
 pub(super) const LEAST_DELAY: f64 = 1.5;
 /// Time at which the rate of the link is cut, in seconds.
 const CUT_S: f64 = 15.0;
-/// Length of the transient that follows the cut, in seconds.
+/// Length of the transient that follows the cut of the link's rate, in seconds.
 const TRANSIENT_S: f64 = 1.0;
 
 pub(super) const COMPARED: Compared = compared(["table1.plr", "table1.td", "table1.power"], PAPER.table, &PAPER);

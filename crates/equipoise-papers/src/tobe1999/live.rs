@@ -20,7 +20,7 @@ use equipoise_lab::sim;
 const CONTROLS: [&str; 2] = ["reno", "cubic"];
 /// Number of runs of each case. The paper shows one run.
 const RUNS: u32 = 1;
-/// Flow 2 is active from 10 s to 25 s (Tobe 1999, Sec. 6.1). In a quick look, the run is shorter.
+/// Flow 2 is active from 10 s to 25 s (Tobe 1999, Sec. 6.1). With the option `quick`, the run is shorter.
 const VISIT: Visit = Visit { second: (10.0, 25.0), duration_s: 40.0 };
 const QUICK: Visit = Visit { second: (10.0, 18.0), duration_s: 24.0 };
 const ASSUMPTIONS: &[&str] = &[
@@ -40,11 +40,11 @@ const ASSUMPTIONS: &[&str] = &[
 /// The path of a case, and the limit of TCP's windows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Setting {
-    /// Fig. 10 and 11: a round-trip time of 12 ms, and the paper's windows.
+    /// Fig. 10 and 11: a round-trip time of 12 ms, and TCP windows of 16 kB as in the paper.
     Short,
     /// A round-trip time of 12 ms and windows without a limit. The paper does not have this setting.
     Open,
-    /// Fig. 14 and 15: a round-trip time of 160 ms, and the paper's windows.
+    /// Fig. 14 and 15: a round-trip time of 160 ms, and TCP windows limited to 16 kB as in the paper.
     Long,
 }
 

@@ -42,7 +42,7 @@ pub(super) struct Gaps {
 }
 
 /// Computes the inter-arrival times of the ADUs that were delivered from `from` seconds on. If an ADU is the first of a
-/// period, its inter-arrival time belongs to `at_switches`.
+/// probing or running period, its inter-arrival time belongs to `at_switches`.
 pub(super) fn gaps(trace: &Trace, from: f64) -> Gaps {
     let firsts: std::collections::BTreeSet<u64> = trace.began.iter().map(|began| began.first_adu).collect();
     let mut gaps = Gaps::default();
@@ -58,7 +58,8 @@ pub(super) fn gaps(trace: &Trace, from: f64) -> Gaps {
     gaps
 }
 
-/// The three deviations of the paper, in bit/s (Tobe 1999, Sec. 6.2).
+/// The paper's three deviations of the flows' rates, in bit/s: one within a flow, two between flows (Tobe 1999, Sec.
+/// 6.2).
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Deviations {
     /// `δR_intra`: the range of a flow's rate in the steady state. The largest range of flows 1 to 3 counts.
@@ -75,7 +76,7 @@ pub(super) struct Deviations {
 const STEADY_BPS: f64 = 20_000.0;
 const STEADY_S: usize = 10;
 
-/// Computes the deviations from the rates of flows 1 to 4 (indices 0 to 3). Flow 4 starts at second `change`. Returns
+/// Computes the [`Deviations`] of the rates of flows 1 to 4 (indices 0 to 3). Flow 4 starts at second `change`. Returns
 /// `None` if there is no steady state, or if flow 4 never reaches the rate of flow 1 or 2.
 pub(super) fn deviations(rates: &[Vec<f64>], change: usize) -> Option<Deviations> {
     let [first, second, third, fourth] = rates else { return None };

@@ -192,12 +192,13 @@ pub(super) fn kept(outcomes: &[Outcome]) -> Vec<Outcome> {
     outcomes.iter().filter(|outcome| outcome.runs_away_at().is_none()).cloned().collect()
 }
 
-/// Returns the mean of a value over many runs, including runs with a runaway.
+/// Returns the mean of a value over all runs, including runaways: runs in which the delay exceeds twice the target in
+/// three consecutive intervals.
 pub(super) fn plain_mean(outcomes: &[Outcome], number: impl Fn(&Outcome) -> f64) -> f64 {
     mean(outcomes.iter().map(number))
 }
 
-/// Returns the number of runs with a runaway.
+/// Returns the number of runs with a runaway: three consecutive intervals with a delay above twice the target.
 pub(super) fn runaways(outcomes: &[Outcome]) -> usize {
     outcomes.iter().filter(|outcome| outcome.runs_away_at().is_some()).count()
 }

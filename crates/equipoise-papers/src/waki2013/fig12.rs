@@ -140,7 +140,7 @@ fn claims(rows: &[Row], runs: u32) -> Vec<Claim> {
 }
 
 /// Returns the claim about the largest jitter of 30 runs. The value of the claim is the median over ten sets of 30
-/// runs. Runs with a runaway are left out.
+/// runs. Runs in which the delay exceeds twice the target for 30 s are left out.
 fn largest_jitter(outcomes: &[Outcome], runs: u32) -> Claim {
     let largest = |lot: &[Outcome]| of_all(&kept(lot), Outcome::jitter_ms).into_iter().fold(f64::NAN, f64::max);
     let lots: Vec<_> = outcomes.chunks(runs.max(1) as usize).map(largest).collect();
@@ -164,7 +164,8 @@ impl Row {
         Self { name: self.name, outcomes: self.outcomes.iter().map(change).collect() }
     }
 
-    /// Returns a note with the number of runs that have a runaway, and the mean squared error averaged over all runs.
+    /// Returns a note with the mean squared error averaged over all runs, and with the number of runs that ran away:
+    /// their mean delay was above twice the target in three successive intervals.
     fn note(&self) -> String {
         let mean = plain_mean(&self.outcomes, Outcome::mse_ms2);
         let (away, all) = (runaways(&self.outcomes), self.outcomes.len());
@@ -205,7 +206,8 @@ fn figure(rows: &[Row]) -> Figure {
     }
 }
 
-/// Returns a table of the criteria and the rates. Each has its median with the confidence interval, and its mean.
+/// Returns a table of how steadily each controller holds its delay, and of the rates. Each value has its median with
+/// the confidence interval, and its mean.
 pub(super) fn table(caption: &str, rows: &[Row]) -> Table {
     type Column = (&'static str, fn(&Outcome) -> f64, usize);
     let columns: [Column; 5] = [

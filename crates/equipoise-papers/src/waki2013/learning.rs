@@ -24,7 +24,7 @@ const CAPACITIES: [f64; 5] = [2.0, 5.0, 15.0, 50.0, 100.0];
 const INTERVALS: [f64; 3] = [0.2, 1.0, 10.0];
 /// The right value of b, as stated in the paper.
 const PAPER: f64 = 300.0;
-/// Wrong values of b: a quarter of the right value, and four times the right value.
+/// Wrong values of the coefficient of response b: a quarter of the right value, and four times the right value.
 const WRONG: [f64; 2] = [75.0, 1200.0];
 /// The settings that the claims use: the report interval in seconds, and the value of b that is given to the session.
 const JUDGED: [(f64, f64); 2] = [(1.0, WRONG[0]), (1.0, WRONG[1])];
@@ -93,7 +93,7 @@ struct Outcome {
     rate: f64,
     /// Jain's index of the rates of all sessions.
     jain: f64,
-    /// The b of the first session at the end of the run.
+    /// The first session's estimate of b, the coefficient of response, at the end of the run.
     response: f64,
 }
 
@@ -176,7 +176,8 @@ pub(super) fn planned(options: &Options) -> u32 {
     (single + SESSIONS.len() as u32 * 2 * runs_at(options, 15.0)) * FORMS.len() as u32
 }
 
-/// Compares a constant b with a b that is learned, either in a probing phase or during the whole session.
+/// Compares a constant coefficient of response b of AP with a b that is learned, either in a probing phase or during
+/// the whole session.
 pub(super) fn run(lab: &Lab<'_>, found: &mut Found) -> Result<(), SimError> {
     let mut rows = Vec::new();
     for (interval_s, capacity_mbps, given) in grid() {
@@ -263,7 +264,8 @@ fn middle(outcomes: &[Outcome], number: impl Fn(&Outcome) -> f64) -> Option<Esti
     median_95(&outcomes.iter().map(number).collect::<Vec<_>>())
 }
 
-/// Returns the claims that a wrong b is corrected, and that this improves the delay.
+/// Returns the claims that a wrong coefficient of response b is corrected, and that this brings the delay closer to its
+/// target.
 fn claims(given: f64, never: &[Outcome], adapt: &[Outcome]) -> [Claim; 2] {
     let [found, gain] = if given < PAPER { [FROM_BELOW, GAIN_BELOW] } else { [FROM_ABOVE, GAIN_ABOVE] };
     let runs = adapt.len() as u32;

@@ -48,7 +48,7 @@ impl Other {
         }
     }
 
-    /// Returns the results with the rates converted to the unit of the session.
+    /// Returns the results with the rates, which are in Mbit/s on the link, converted to this interpretation's Mbit/s.
     pub(super) fn outcome(&self, outcome: &Outcome) -> Outcome {
         let unit_mbps = if let Change::Unit { mbps } = self.change { mbps } else { 1.0 };
         let rates_mbps = outcome.rates_mbps.iter().map(|mbps| mbps / unit_mbps).collect();
@@ -66,7 +66,7 @@ fn in_unit(text: &str, unit_mbps: f64) -> Scenario {
     match text {
         CBR_3 => parse_with(text, &[rate("rate", 3.0)]),
         CBR_08 => parse_with(text, &[rate("rate", 0.8)]),
-        // b(ρ) is computed from the load of the link, so it does not depend on the unit of the session.
+        // b(ρ) is computed from the load of the link, so it does not depend on the unit of the session's rates.
         AP_LOAD => parse_with(text, &limits),
         text => {
             let [min, max] = limits;
@@ -81,7 +81,8 @@ fn both_ways(text: &str) -> Scenario {
     const BACK: &str = "flow.media.media_back";
     let mut overrides = vec![Override::set(format!("{BACK}.report_interval"), "10 s")];
     if text == AP_LOAD {
-        // Only the sender in the forward direction knows the load of the link, so the other sender has a constant b.
+        // Only the sender in the forward direction can compute the coefficient of response b from the load of the link.
+        // The other sender has a constant b.
         overrides.push(Override::set(format!("{BACK}.controller.name"), "ap-printed"));
         overrides.push(Override::set(format!("{BACK}.controller.target"), "8.2 ms"));
         overrides.push(Override::set(format!("{BACK}.controller.b"), 300));

@@ -6,8 +6,8 @@ use crate::{Claim, Figure, Table};
 use equipoise_lab::sim::SimError;
 use equipoise_lab::statistics::{Estimate, share_95};
 
-/// Number of runs of the robust control law in the paper's setting. If no run has a runaway, the 95 % confidence
-/// interval of the probability of a runaway ends below 0.1 %.
+/// Number of runs of the robust control law in the paper's setting. If no run has a runaway (a delay that stays above
+/// twice the target), the 95 % confidence interval of the probability of a runaway ends below 0.1 %.
 const RUNS: u32 = 4000;
 /// Number of runs of the robust control law with a report every second.
 const EVERY_SECOND_RUNS: u32 = 300;
@@ -61,8 +61,8 @@ pub(super) fn planned(options: &Options) -> u32 {
     options.runs(RUNS, 60) + options.runs(EVERY_SECOND_RUNS, 20) + options.runs(PRINTED_EVERY_SECOND_RUNS, 20)
 }
 
-/// Compares the robust control law with the printed one. `printed` contains the results of the printed law in the
-/// paper's setting.
+/// Compares our robust control law with the law as printed in the paper. `printed` contains the results of the latter
+/// in the paper's setting.
 pub(super) fn run(lab: &Lab<'_>, printed: &[Outcome], found: &mut Found) -> Result<(), SimError> {
     let robust = lab.runs(&parse(AP_ROBUST), lab.options.runs(RUNS, 60), Outcome::of)?;
     let quick =

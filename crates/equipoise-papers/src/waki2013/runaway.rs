@@ -53,8 +53,8 @@ pub(super) fn planned(options: &Options) -> u32 {
     options.runs(RUNS, 60) + options.runs(VARIED, 20) * (variations().len() - 1) as u32
 }
 
-/// Runs the printed control law to find how often it has a runaway, and which parameters this depends on. Returns the
-/// results in the paper's setting.
+/// Runs the control law as printed in the paper, to find how often it has a runaway (the delay stays above twice the
+/// target), and which parameters this depends on. Returns the results in the paper's setting.
 pub(super) fn run(lab: &Lab<'_>, found: &mut Found) -> Result<Vec<Outcome>, SimError> {
     let runs = lab.options.runs(RUNS, 60);
     let printed = lab.runs(&parse(AP_300), runs, Outcome::of)?;

@@ -29,7 +29,7 @@ pub(super) struct RateService<C> {
     carry: u64,
     /// The period of constant rate in which the last service began.
     segment: Segment<C>,
-    /// Precomputed service time for packets of the last packet's size at the segment's rate.
+    /// Precomputed service time for packets with the size of the last packet, at the current constant rate.
     division: Division<C>,
 }
 
@@ -41,13 +41,13 @@ struct Segment<C> {
     until: Instant<C>,
 }
 
-/// Precomputed service time of packets of one size at the rate of the current segment.
+/// Precomputed service time of packets of one size, for the current period of constant rate.
 #[derive(Clone, Copy, Debug)]
 struct Division<C> {
     size: Size,
     nanos: u64,
-    /// `rest`: the work that remains after rounding `nanos` down, in bit·ns/s. `room`: the rate in bit/s minus `rest`;
-    /// if `carry` is `room` or more, the service takes one nanosecond more.
+    /// `rest`: the work that remains after rounding `nanos` down, in bit·ns/s. `room`: the rate in bit/s minus `rest`.
+    /// If the remainder of the last service is `room` or more, the service takes one nanosecond more.
     rest: u64,
     room: u64,
     /// The precomputed values are valid for services that end before this time.
@@ -100,7 +100,8 @@ impl<C> RateService<C> {
         let is_more = self.carry >= room;
         let carry = self.carry.wrapping_add(select_unpredictable(is_more, room.wrapping_neg(), rest));
         let end = Instant::from_nanos(start.as_nanos().saturating_add(nanos + u64::from(is_more)));
-        // A service that ends within the segment also begins within it.
+        // If the service ends before the next change of the rate, it also begins after the previous one, so the rate is
+        // constant.
         if size != divided || end >= until {
             return None;
         }

@@ -25,7 +25,7 @@ pub struct DeliveryTrace {
     /// Times of the opportunities since the start of a round, in order; at least one. A round is one pass through the
     /// trace. The last time is above zero and is the length of a round.
     at: Arc<[Span]>,
-    /// Position in the first round at which the trace starts.
+    /// How far into the trace the first round starts. Each later round is a whole pass through the trace.
     begins: Span,
 }
 
@@ -125,8 +125,8 @@ impl DeliveryTrace {
         self.at.last().copied().unwrap_or(Span::MAX)
     }
 
-    /// Returns the time of opportunity `number`, measured from the origin. Numbers start at 0 and continue through all
-    /// rounds.
+    /// Returns the time of delivery opportunity `number`, since the start of the link. Numbers start at 0, and continue
+    /// when the trace repeats.
     fn time(&self, number: u64) -> Span {
         let count = self.at.len() as u64;
         let round = i64::try_from(number / count).unwrap_or(i64::MAX);

@@ -197,8 +197,8 @@ fn rounded<C>(origin: Instant<C>, elapsed_ns: f64) -> Instant<C> {
 }
 
 impl Segment {
-    /// Returns the end of a gap of `work` bits that begins at `from_ns`, in ns since the origin. `None` if the rate
-    /// changes before this end, or if the gap never ends.
+    /// Returns the end of a gap that begins at `from_ns` and lasts as long as `work` bits take at the source's rate, in
+    /// ns since the origin. `None` if the rate changes before this end, or if the gap never ends.
     #[inline]
     fn due(&self, from_ns: f64, work: f64) -> Option<f64> {
         let due_ns = from_ns + work * self.ns_per_bit;

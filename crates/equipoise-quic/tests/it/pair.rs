@@ -95,8 +95,8 @@ impl Way {
     }
 }
 
-/// Defines a client and a server for one of the stacks. The stacks' interfaces are nearly equal, so one macro serves
-/// both.
+/// Defines a client and a server for one of two QUIC stacks, noq and quinn. The stacks' interfaces are nearly equal, so
+/// one macro serves both.
 macro_rules! stack {
     ($stack:ident, $proto:ident, $endpoint:expr, $handle:expr, $one:expr, $moved:expr, $at_server:expr) => {
         pub(crate) mod $stack {

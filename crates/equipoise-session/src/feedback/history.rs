@@ -78,7 +78,8 @@ pub struct FeedbackCounts {
     pub refused: u64,
     /// Packets that were first reported as lost, and later as received.
     pub repaired: u64,
-    /// Packets that became unknown; a later report may have covered some of them.
+    /// Packets given up as unreported: a report skipped them or was overdue, or the history was full. A later report
+    /// may have covered some of them.
     pub unknown: u64,
     /// Packet statuses that repeat an earlier report.
     pub repeated: u64,
@@ -87,7 +88,7 @@ pub struct FeedbackCounts {
     pub contradicted: u64,
     /// Packet statuses for numbers that the history no longer contains, or that are below the first packet's number.
     pub forgotten: u64,
-    /// Packet statuses that correctly state a skipped number as not received.
+    /// Packet statuses that correctly report as not received a number that the sender skipped on purpose.
     pub traps: u64,
 }
 
@@ -119,7 +120,7 @@ pub enum Refusal {
         /// The synchronisation source of the stream that this history records.
         expected: u32,
     },
-    /// The report acknowledges a packet before the first one sent.
+    /// The report acknowledges a packet before the first one sent, or no packet has been sent yet.
     #[error("a report that packet {sequence} arrived, which is before the first one")]
     NeverSent {
         /// The packet's sequence number.
@@ -150,7 +151,7 @@ pub struct Joined<'a> {
     pub round_trip: Option<Span>,
     /// Data in flight before the report arrived.
     pub in_flight: Size,
-    /// Number of packets that became unknown because of the report.
+    /// Number of packets that this report skips and no earlier report covers. It is not known whether they arrived.
     pub unknown: u64,
     /// Number of skipped numbers that the report correctly states as not received. This shows that the peer does not
     /// acknowledge blindly.
@@ -243,7 +244,8 @@ impl History {
         self.packets.get(place).map(|packet| packet.outcome)
     }
 
-    /// Returns the data in flight: packets that were sent and are neither reported nor unknown.
+    /// Returns the size of the packets in flight: not reported yet, and not given up because a report is lost or
+    /// overdue.
     pub const fn in_flight(&self) -> Size {
         self.in_flight
     }

@@ -66,7 +66,7 @@ pub enum PacedError {
     /// An RTCP datagram was passed to a guest that was created for lists of packet numbers.
     #[error("this controller was made for feedback in arrays, and not in RTCP")]
     NotRtcp,
-    /// A list of packet numbers was passed to a guest that was created for RTCP.
+    /// A list of packet numbers was passed to a controller that was created for feedback in RTCP.
     #[error("this controller was made for feedback in RTCP, and not in arrays")]
     NotArrays,
     /// The datagram is not valid RTCP, or its feedback is malformed.

@@ -1,4 +1,5 @@
-//! A guest in a minimal stack, which sends a packet whenever the pacer allows one and gets feedback every 50 ms.
+//! Tests a controller as a guest in a foreign protocol stack. The stack is minimal: it sends a packet whenever the
+//! pacer allows one, and gets feedback every 50 ms.
 
 use alloc::collections::{BTreeMap, VecDeque};
 use alloc::sync::Arc;

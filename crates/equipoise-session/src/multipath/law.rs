@@ -151,7 +151,8 @@ impl Law {
         self.by_packet.on_silence();
     }
 
-    /// Records that a request is made although the receiver is silent. Only every second request is skipped.
+    /// Records that a request is sent while the receiver is silent. In that time, every second request is skipped. The
+    /// rate is halved again, unless the controller has a fixed rate or must act exactly as in its paper.
     pub(super) fn on_further_silence(&mut self) {
         self.governor.on_further_silence();
     }

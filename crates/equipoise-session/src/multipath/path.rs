@@ -40,7 +40,8 @@ pub(super) struct Path {
     heard: Instant<SenderClock>,
     /// When measurements of the path last restarted. Answers to earlier requests are not used as measurements.
     begun: Instant<SenderClock>,
-    /// Whether a report on the path has arrived that was requested after the period ended.
+    /// Whether a report on the path has arrived that was requested when the last period ended, or later. After each
+    /// period, the total rate is divided again among the paths.
     pub(super) has_told: bool,
     /// The data sent on the path in this period, divided by the path's share of the total rate.
     served: Span,
@@ -177,7 +178,7 @@ impl Path {
         is_other
     }
 
-    /// Starts a period, in which the path has sent no data yet.
+    /// Starts a period between two divisions of the rate among the paths, in which this path has sent no data yet.
     pub(super) const fn begin_period(&mut self) {
         self.served = Span::ZERO;
     }
@@ -326,7 +327,7 @@ impl Path {
         proof: Proof,
         closing: Option<Instant<SenderClock>>,
     ) {
-        // The session's proof counts all packets that arrived, even those sent before the path's share changed.
+        // `told.proof` counts all packets that arrived, even those sent before the path's share of the rate changed.
         self.told.proof = self.told.proof.and(proof);
         if asked <= self.begun || !self.is_alive() {
             return;
@@ -365,7 +366,7 @@ impl Path {
         PathView { path: self.id, alive: self.is_alive(), rate: self.share, delay, most }
     }
 
-    /// Returns the totals of the path's reports on the period that ends, and resets them.
+    /// Returns the totals from all reports on the path since the last call, and resets them.
     pub(super) fn take_told(&mut self) -> Told {
         core::mem::take(&mut self.told)
     }

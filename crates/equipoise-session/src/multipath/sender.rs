@@ -64,9 +64,10 @@ pub struct Sender {
     scheduler: BoxedScheduler,
     paths: Paths,
     period_ends: Instant<SenderClock>,
-    /// The end of the last period, while the sender waits for the paths' reports on it.
+    /// When the sender began to wait for a report on each path, after which it divides the total rate again; `None` if
+    /// it does not wait.
     closing: Option<Instant<SenderClock>>,
-    /// When the total rate was last halved because no answer arrived.
+    /// When the total rate was last halved because reports on all paths were missing.
     halved: Option<Instant<SenderClock>>,
     compound: CompoundTimer<SenderClock>,
     breakers: Breakers,
@@ -85,8 +86,8 @@ impl Sender {
     pub const PROVIDES_PER_PATH: Needs = Law::PROVIDES;
     /// Time between two divisions of the total rate among the paths, as in the paper (Asvarujanon 2014, Sec. 4.3).
     pub const PERIOD: Span = Span::from_secs(5);
-    /// Time in seconds without a report on any path after which no media is sent (RFC 8083, Sec. 4.1). If the period is
-    /// longer than 5 s, the time is three periods.
+    /// If no path reports for this time in seconds, media stops (RFC 8083, Sec. 4.1). If the time between two divisions
+    /// of the rate is longer than 5 s, media stops after three such times instead.
     pub const CIRCUIT_S: i64 = Breakers::SECONDS;
 
     /// Creates a sender that has no paths yet and starts at `config.start`. `total` decides on the total rate. After
@@ -206,7 +207,8 @@ impl Sender {
         self.closing.is_some() && (have_told || self.closes_by().is_some_and(|by| now >= by))
     }
 
-    /// Returns the latest time at which an ended period is closed.
+    /// Returns the latest time until which the sender waits for the paths' reports on the period that has ended; `None`
+    /// if it does not wait.
     fn closes_by(&self) -> Option<Instant<SenderClock>> {
         self.closing.map(|closing| closing + self.config.report_interval)
     }
@@ -294,7 +296,8 @@ impl Sender {
         self.note(trip);
     }
 
-    /// Applies the trip of a circuit breaker, if any. If the trip cuts the rate to a tenth, divides the rate again.
+    /// Applies the trip of a circuit breaker, if any. If the trip cuts the rate to a tenth, shares the new rate out
+    /// among the paths.
     fn trips(&mut self, now: Instant<SenderClock>, trip: Option<Trip>) {
         self.note(trip);
         if trip == Some(Trip::Tenth) {
@@ -332,7 +335,7 @@ impl Sender {
         }
         self.outbox.about(None);
         if !self.has_payload() {
-            // The pacer waits for the application from the earliest time at which a path may send the next packet.
+            // From the earliest time at which a path may send the next packet, the pacers have nothing to send.
             if let Some(due) = self.paths.next_departure(now, now, true) {
                 self.application.waits(due);
             }

@@ -101,7 +101,7 @@ impl Control {
         }
     }
 
-    /// Returns what creates the laws of the paths, if each path has its own law.
+    /// Returns what creates the controllers of the paths; `None` if one controller serves all paths together.
     pub(super) const fn laws(&self) -> Option<&PathLaws> {
         match self {
             Self::Pooled(_) => None,

@@ -39,8 +39,8 @@ pub(crate) struct ByPacket {
 const REMEMBERED: u16 = 1 << 13;
 /// One transport-wide number is skipped per this many packets, on average ([`Traps`]).
 const TRAP_EVERY: u32 = 64;
-/// Numbers of the random streams that are derived from the session's seed: for the first transport-wide number, and for
-/// the skipped numbers.
+/// Numbers of the random streams that are derived from the session's seed. The first stream gives the first
+/// transport-wide number. The second one chooses the numbers that are skipped to detect false acknowledgements.
 const NUMBER_STREAM: u64 = 3;
 const TRAP_STREAM: u64 = 4;
 

@@ -35,8 +35,8 @@ fn both_ends_ask_and_answer_as_senders_with_a_block_on_the_other() {
         })
         .collect();
     assert_eq!(ends.exchange(0), expected);
-    // The samples are as in a one-way session: the packets that were sent more than 20 ms after the previous request
-    // and before the present request.
+    // As in a one-way session, a report has samples of the packets that were sent more than 20 ms after the previous
+    // request and before the present request.
     assert_eq!([applied(&ends, 0), applied(&ends, 1)], [vec![(97, 0.0), (97, 0.0)], vec![(97, 0.0), (97, 0.0)]]);
     assert_eq!(ends.ignored(), []);
 }

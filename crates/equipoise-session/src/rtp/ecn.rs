@@ -41,9 +41,10 @@ impl PathEcn {
         self.says
     }
 
-    /// Applies a report: its `marks` and the `proof` of the packets since the previous report. Returns the share of
-    /// marked packets among the packets that arrived with ECT or CE since the previous report. Returns `None` if there
-    /// is no such packet, if more packets are reported as marked than as arrived, or if packets are sent as Not-ECT.
+    /// Applies a report: its `marks`, and in `proof` how many packets were sent and arrived since the previous report.
+    /// Returns the share of marked packets among the packets that arrived with ECT or CE since the previous report.
+    /// Returns `None` if there is no such packet, if more packets are reported as marked than as arrived, or if packets
+    /// are sent as Not-ECT.
     pub(crate) fn on_report(&mut self, marks: Option<MarkReport>, proof: &Proof) -> Option<f64> {
         if self.says == Ecn::NotCapable {
             return None;

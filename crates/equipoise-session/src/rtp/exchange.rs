@@ -22,7 +22,7 @@ pub(crate) struct Exchange {
     next_number: u64,
     /// Start of the interval that the next request will state.
     interval_start: Instant<SenderClock>,
-    /// The latest requests, oldest first; at most [`Exchange::KEPT`].
+    /// The latest report requests that were sent, oldest first; at most [`Exchange::KEPT`].
     asked: VecDeque<Request>,
     /// When the last request was sent; the start of the session if no request was sent yet.
     asked_last: Instant<SenderClock>,
@@ -88,8 +88,8 @@ impl Exchange {
     /// Number of the latest requests for which an answer is accepted; an answer to an older request counts as stray.
     /// Our choice: enough for a round trip of 6 s and a request every 100 ms.
     const KEPT: usize = 64;
-    /// If this number of reports are stray and no report is applied in between, they are assumed to be guesses of an
-    /// attacker.
+    /// After this number of reports that answer no request, without an applied report in between, such reports are
+    /// assumed to be guesses of an attacker.
     const STRAYS: u32 = 64;
     /// Maximum factor by which the request interval is lengthened while media is stopped; the factor doubles with each
     /// unanswered request.

@@ -51,7 +51,7 @@ pub(super) struct FrameQueue {
 struct Waiting {
     medium: Medium,
     frames: VecDeque<Frame>,
-    /// Bytes of these frames that are not sent yet.
+    /// Bytes of the queued frames that are not sent yet.
     bytes: u64,
     /// Number of frames captured so far, including skipped ones.
     captured: u64,

@@ -8,7 +8,7 @@ use crate::DropReason;
 #[derive(Debug)]
 pub(crate) struct FurtherSource {
     pub(crate) queue: PayloadQueue,
-    /// The further source's SSRC, and when its last packet was queued.
+    /// SSRC of the session's additional source, such as audio, and when its last packet was queued.
     source: Option<(u32, Instant<SenderClock>)>,
 }
 
@@ -17,8 +17,8 @@ pub(crate) struct FurtherSource {
 const FORGOTTEN: Span = Span::from_secs(2);
 
 impl FurtherSource {
-    /// Creates the state, without a source so far. Packets that have been queued for longer than `patience` are
-    /// dropped.
+    /// Creates an empty queue for a further source, which is not known yet. Packets that have been queued for longer
+    /// than `patience` are dropped.
     pub(crate) fn new(patience: Span) -> Self {
         Self { queue: PayloadQueue::new(None, patience), source: None }
     }

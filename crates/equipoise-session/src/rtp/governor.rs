@@ -38,16 +38,16 @@ pub(crate) struct Governor {
 /// short interval is too noisy, because the delay of its report varies and affects the measured duration of the
 /// interval.
 const PROVED_OVER: Span = Span::from_millis(900);
-/// For per-packet laws, the delivery rate is also computed over this shorter time. The higher of both rates counts.
+/// Per-packet laws also use the delivery rate over this time, if it is higher than the rate over [`PROVED_OVER`].
 const PROVED_BY_PACKETS: Span = Span::from_millis(200);
 /// For per-packet laws: if at least this number of packets of an interval arrived, and fewer than a tenth were lost,
-/// the rate of these packets is proved even if the interval is short.
+/// the maximum rate may be as high as the rate of these packets, even if the interval is short.
 const PEAK_PACKETS: u64 = 5;
 /// If at least this share of the packets and at least `LOSSES` packets are lost, the rate is at most the delivery rate.
 const LOSSY: f64 = 0.1;
 const LOSSES: u64 = 3;
-/// If no report has proved an arrival, the initial rate is kept for this time; or for two report intervals and a usual
-/// round-trip time, if that is longer.
+/// As long as no report shows that a packet arrived, the initial rate is kept for this time, or for two report
+/// intervals and a usual round-trip time, if that is longer.
 const UNPROVED: Span = Span::from_secs(2);
 const USUAL_ROUND_TRIP: Span = Span::from_millis(250);
 
@@ -288,7 +288,7 @@ impl Governor {
         }
         self.is_proved |= proof.arrived > 0;
         self.proofs.push_back(proof);
-        // Drop the oldest proof while the others together cover at least `PROVED_OVER`.
+        // Drop the packet counts of the oldest report while those of the later ones cover at least `PROVED_OVER`.
         while self.proofs.iter().skip(1).fold(Span::ZERO, |time, it| time + it.arriving) >= PROVED_OVER {
             self.proofs.pop_front();
         }
@@ -303,8 +303,8 @@ impl Governor {
     }
 
     /// For per-packet laws, returns the delivery rate over the last `PROVED_BY_PACKETS`, or zero if it is not known.
-    /// The time must be short, because such laws may double their rate within a few round trips. A short time is
-    /// enough, because proofs cover many packets.
+    /// The time must be short, because such laws may double their rate within a few round trips. It may be short,
+    /// because the reports cover many packets.
     fn lately(&self) -> Rate {
         if !self.controller.needs().contains(Needs::PACKETS) {
             return Rate::ZERO;
@@ -369,7 +369,7 @@ mod tests {
         Governor::new(Box::new(Deaf(Rate::from_bps(8_000_000))), Needs::INTERVALS).expect("its needs are met")
     }
 
-    /// Returns the proof of one second in which media was sent at `rate` and `share` of it arrived.
+    /// Returns a [`Proof`] that in one second media was sent at `rate` and `share` of it arrived.
     fn second(rate: Rate, share: f64) -> Proof {
         let sent = rate.as_bps() / 8000;
         let arrived = (sent as f64 * share) as u64;

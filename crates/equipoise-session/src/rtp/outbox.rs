@@ -49,7 +49,8 @@ impl Outbox {
         self.push(Item::Media { header, media, ecn: self.ecn });
     }
 
-    /// Adds a datagram without generated media, which `write` encodes into an empty buffer.
+    /// Adds a datagram that `write` encodes completely into an empty buffer. Packets of generated payload are added by
+    /// [`media`](Self::media) instead.
     pub(crate) fn whole(&mut self, write: impl FnOnce(&mut Vec<u8>)) {
         let mut bytes = self.spare.pop().unwrap_or_else(|| Vec::with_capacity(Transmit::MAX_HEAD));
         bytes.clear();

@@ -25,8 +25,8 @@ pub enum Payload {
 #[derive(Debug)]
 pub(crate) struct PayloadQueue {
     bytes: VecDeque<u8>,
-    /// The packets in `bytes`, or the parts of a stream. The bytes of a part were queued within `GRAIN`, and are all
-    /// sent on one path or all on two paths.
+    /// One piece for each packet in `bytes`. For a stream, one piece for the bytes that were queued within 1 ms
+    /// (`GRAIN`). A piece is sent on one path, or all of it on two paths.
     pieces: VecDeque<Piece>,
     /// Set if packets are sent with a sub-flow number in addition to their sending time.
     subflow: Option<Subflow>,
@@ -36,7 +36,7 @@ pub(crate) struct PayloadQueue {
     /// Number of packets that were dropped since the last call of `take_expired`, because they waited too long or the
     /// queue was full.
     expired: u64,
-    /// Sequence numbers that the other program has used.
+    /// Sequence numbers of the RTP packets that the other program has passed to this queue.
     numbers: ReplayWindow,
     /// Buffer for the check that the header of a packet has room for our extensions.
     scratch: Vec<u8>,

@@ -31,7 +31,7 @@ impl Proof {
         }
     }
 
-    /// Returns the sum of the proofs of two paths over the same time. Each duration of the sum, `sending` and
+    /// Returns the sum of what two paths sent and delivered over the same time. Each duration of the sum, `sending` and
     /// `arriving`, is the longer one of the two paths.
     #[must_use]
     pub(crate) fn beside(self, other: Self) -> Self {
@@ -129,8 +129,9 @@ impl Arrivals {
         core::mem::replace(&mut self.news, 0)
     }
 
-    /// Returns the proof for the packets sent between the last answered request and the request at `departed`. `block`
-    /// and `receipt` are from the answer to the request at `departed`, whose round-trip time is `round_trip`.
+    /// Counts the packets sent between the last answered request and the request at `departed`, and how many of them
+    /// arrived. `block` and `receipt` are from the answer to the request at `departed`, whose round-trip time is
+    /// `round_trip`.
     pub(crate) fn prove(
         &mut self,
         departed: Departed,

@@ -69,8 +69,9 @@ impl Receipts {
     /// share plus this value. So random deviations do not accumulate. But losses that exceed the reported losses by
     /// less than this share of the packets are not detected.
     const BENEFIT: f64 = 0.2;
-    /// If `doubt` exceeds this number of missing packets, the reports are false. If half of the packets are lost and
-    /// the reports state this loss, chance alone exceeds the limit less than once in 10⁷ receipts.
+    /// The reports are false if `doubt`, the number of queried packets that are missing beyond the reported losses,
+    /// exceeds this limit. If half of the packets are lost and the reports state this loss, chance alone exceeds the
+    /// limit less than once in 10⁷ receipts.
     const LIMIT: f64 = 10.0;
 
     /// Creates the state. Its nonces are random numbers that depend on `seed`.

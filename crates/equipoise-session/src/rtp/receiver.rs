@@ -213,7 +213,7 @@ impl Receiver {
         debug_assert!(written.is_ok(), "a report has room for many packets");
     }
 
-    /// Delivers the packets whose playout is complete by `now`.
+    /// Delivers the packets whose time in the playout buffer has ended by `now`.
     fn release_held(&mut self, now: Instant<ReceiverClock>) {
         while self.held.front().is_some_and(|(at, ..)| *at <= now) {
             let Some((at, sequence, datagram)) = self.held.pop_front() else { return };

@@ -139,7 +139,7 @@ pub struct Sender {
     packetiser: Packetiser,
     payload: Payload,
     queue: PayloadQueue,
-    /// The further source; `None` if the session carries only its main source.
+    /// The queue of a second RTP source, for example of audio; `None` if the session carries only its main source.
     further: Option<FurtherSource>,
     /// The packets for retransmission; `None` if nothing is retransmitted.
     repeats: Option<RepeatQueue>,
@@ -340,7 +340,7 @@ impl Sender {
     }
 
     /// Retransmits a requested packet and returns its size. Returns `None` if no packet must be retransmitted, or if a
-    /// packet of the further source is queued.
+    /// packet of the session's second source, such as audio, is queued.
     ///
     /// A retransmission is sent before other media, because the receiver waits for it. No measurement includes a
     /// retransmission: the receiver recognises it by its mark, and the sender does not count it as media.

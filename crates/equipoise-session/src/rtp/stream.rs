@@ -146,7 +146,8 @@ pub(crate) struct Counts {
 /// The numbers that a packet carries in addition to its sequence number in the stream.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Numbers {
-    /// Sub-flow and number on the path, in a session over several paths.
+    /// In a session over several paths: the sub-flow, which is the part of the stream that one path carries, and the
+    /// packet's number in it.
     pub(crate) subflow: Option<Subflow>,
     /// Transport-wide sequence number.
     pub(crate) transport: Option<u16>,

@@ -26,14 +26,14 @@ use equipoise::units::{Rate, Span};
 /// | 32 | when the interval began: the middle 32 bits of the NTP time, 1/65 536 s |
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ReportRequest {
-    /// Start of the interval, as [`NtpTime::middle`]: the time of the previous request (t with index i − 1 in the
-    /// paper), of a request that was due but was not sent, or of the sender's last rate decision.
+    /// Start of the interval, as [`NtpTime::middle`]: the time of the previous request (t with index i − 1 in Waki
+    /// 2013), of a request that was due but was not sent, or of the sender's last rate decision.
     pub interval_start: u32,
     /// The receipt request, if any.
     pub receipt: Option<ReceiptRequest>,
 }
 
-/// This bit is set in all our element types. Other formats use small types.
+/// This bit is set in the types of all our elements of RTCP report extensions. Other formats use small types.
 pub(super) const OURS: u16 = 0x8000;
 const REQUEST_TYPE: u16 = OURS | 1;
 const REQUEST_LEN: u16 = 8;
@@ -189,7 +189,7 @@ pub struct DelayOrigin {
     /// The origin, which was subtracted from the reported delays. A delay before the subtraction is the receiver's
     /// clock at arrival minus the sender's clock at sending.
     pub origin: Span,
-    /// The interval's minimum delay, minus the origin; `None` if no packet arrived.
+    /// The interval's minimum delay minus [`origin`](Self::origin); `None` if no packet arrived.
     pub least: Option<Span>,
 }
 

@@ -58,7 +58,7 @@ const ONE_BYTE_ELEMENTS: u16 = 0xBEDE;
 /// Profile of a header extension whose elements have two-byte heads. The profile's lowest four bits, which may have any
 /// value, are zero here (RFC 8285, Sec. 4.3).
 const TWO_BYTE_ELEMENTS: u16 = 0x1000;
-/// In the element with a packet's sub-flow, the first byte after the head: type 0, length 4 bytes.
+/// In a header extension element with a packet's sub-flow, the first byte of the data: type 0, length 4 bytes.
 const SUBFLOW_HEAD: u8 = 0x04;
 /// In the one-byte form, element identifier after which no further element is read (RFC 8285, Sec. 4.2).
 const STOP: u8 = 15;

@@ -114,8 +114,8 @@ impl Network {
 
     /// Returns the minimum of the values of a link's feeders. Sessions have the value `sessions`, and a feeding link
     /// has the value that `of_link` returns. Streams do not count, because their sending times depend on no other
-    /// packets. If only streams feed the link, the result is `sessions`. Otherwise the link would be advanced without
-    /// limit.
+    /// packets. If only streams feed the link, directly or through a cycle of links, the result is at most `sessions`,
+    /// so that the link is not advanced without limit.
     fn feeders_at<T: Ord + Copy>(&self, link: usize, sessions: T, of_link: impl Fn(usize) -> T) -> T {
         let Link { feeders, is_adrift, .. } = &self.links[link];
         let least = feeders.iter().filter_map(|feeder| match feeder.from {
@@ -126,8 +126,8 @@ impl Network {
         least.chain(is_adrift.then_some(sessions)).min().unwrap_or(sessions)
     }
 
-    /// For networks without cycles of links: the time up to which all arrivals at a link are known. The feeders of the
-    /// link must already be computed.
+    /// For networks without cycles of links: the time up to which all arrivals at a link are known. This time must
+    /// already be known for the links that feed the link.
     pub(super) fn feeders_known(&self, link: usize) -> Time {
         self.feeders_at(link, self.known, |feeding| self.links[feeding].known + self.least_delay(feeding))
     }

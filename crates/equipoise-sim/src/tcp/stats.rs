@@ -8,7 +8,8 @@ use crate::Time;
 pub struct SenderStats {
     /// Congestion window, in segments; if a controller sets no window, the number of segments in flight.
     pub window: f64,
-    /// Slow start threshold, in segments; `None` until slow start ends for the first time, and for a controller.
+    /// Slow start threshold, in segments; `None` until slow start ends for the first time, and always if a controller
+    /// and not a window law controls the sender.
     pub slow_start_threshold: Option<f64>,
     /// Number of segments that were sent and are not cumulatively acknowledged.
     pub in_flight: u64,

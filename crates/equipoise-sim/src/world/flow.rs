@@ -69,7 +69,7 @@ pub(super) struct FlowState {
     pub(super) wakes: [Option<Time>; 2],
     /// The number of the flow with the media that the far endpoint sends; `None` if only the near endpoint sends media.
     pub(super) back: Option<usize>,
-    /// The index of the flow's load oracle, if it has one.
+    /// Index in `World::oracles` of the entry that measures the load of the flow's first path, if there is one.
     pub(super) oracle: Option<usize>,
     /// The index of the flow's bandwidth oracle, if it has one.
     pub(super) bandwidth: Option<usize>,

@@ -84,8 +84,8 @@ pub struct World {
     /// before the time t + `look_ahead`. `None` if there are no sessions.
     look_ahead: Option<Span>,
     network: Network,
-    /// The state of each flow. `None` for a stream, and for the second flow of a duplex session, which directly follows
-    /// the first.
+    /// The state of each flow. `None` for a [`Stream`], which has no feedback, and for the second flow of a duplex
+    /// session, which directly follows the first.
     flows: Vec<Option<FlowState>>,
     oracles: Vec<Oracle>,
     events: EventQueue,

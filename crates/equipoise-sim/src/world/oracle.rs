@@ -38,7 +38,8 @@ pub(super) enum Oracle {
 pub(super) struct Load {
     flow: usize,
     cell: PathLoad,
-    /// When the load was last written; `offered` has the bytes that had arrived at each forward link by this time.
+    /// When the path's load was last written to `cell`; `offered` has the bytes that had arrived at each forward link
+    /// by this time.
     since: Time,
     offered: Vec<Size>,
 }
@@ -119,7 +120,8 @@ impl World {
         self.advance_to(self.network.known(), observer);
     }
 
-    /// Handles a report request that a flow's near endpoint has sent: writes the load of the flow's path.
+    /// Called when a flow's near endpoint has sent a report request: writes the load of the flow's path to the cell
+    /// that the flow's controller reads.
     pub(super) fn write_load(&mut self, oracle: usize, observer: &mut impl Observer) {
         self.advance_to(self.now, observer);
         let Self { oracles, flows, network, now, .. } = self;
@@ -137,7 +139,7 @@ impl World {
         }
     }
 
-    /// Restarts the measurement if the near endpoint has discarded the measurements.
+    /// Restarts the measurement of a path's bandwidth if the near endpoint has discarded its results.
     pub(super) fn restart_measuring(&mut self, oracle: usize, observer: &mut impl Observer) {
         let Some(Oracle::Bandwidth(bandwidth)) = self.oracles.get_mut(oracle) else { return };
         if !bandwidth.config.told.take_discarded() {

@@ -31,8 +31,8 @@ impl BaseDelay {
         Self { minutes: [Span::MAX; BASE_HISTORY], began: Instant::ZERO, least: Span::MAX }
     }
 
-    /// Records `shown`, a delay as shown by the two clocks. Returns the part of it above the base delay, which is never
-    /// negative.
+    /// Records `shown`, the receiver's clock at arrival minus the sender's clock at departure. Returns the part of it
+    /// above the base delay, which is never negative.
     pub(super) fn queueing(&mut self, now: Instant<SenderClock>, shown: Span) -> Span {
         self.turn(now);
         self.minutes[0] = self.minutes[0].min(shown);

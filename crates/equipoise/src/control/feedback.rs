@@ -196,7 +196,7 @@ pub enum Feedback<'a> {
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct IntervalSummary {
-    /// Statistics of the one-way delay; also `None` if there were too few samples.
+    /// Statistics of the one-way delay; `None` if it was not measured or if there were too few samples.
     pub delay: Option<DelaySummary>,
     /// Share of the packets that were lost, 0 to 1.
     pub fraction_lost: Option<f64>,

@@ -26,7 +26,7 @@ pub struct LdaConfig {
 pub enum Increase {
     /// LDA: the next increase is the last one, reduced again: `AIR (1 - r/b)`.
     Shrinking,
-    /// LDAF: the next increase is the first one, reduced once: `AIR_0 (1 - r/b)` (Tobe 1999, Sec. 6.2).
+    /// LDAF: each increase is computed anew from the first one, `AIR_0`, as `AIR_0 (1 - r/b)` (Tobe 1999, Sec. 6.2).
     Fixed,
 }
 
@@ -224,7 +224,8 @@ mod tests {
         assert!((lda.increase_bps - 10_000.0).abs() < 1e-9, "loss sets it back");
     }
 
-    /// LDAF adds `AIR_0 (1 - r/b)` each time. LDA multiplies its last increase by `1 - r/b` each time.
+    /// LDAF adds `AIR_0 (1 - r/b)` each time. LDA multiplies its last increase by `1 - r/b` each time. `AIR_0` is the
+    /// first increase, r the rate, and b the bottleneck's rate.
     #[test]
     fn the_increase_of_lda_dies_out_and_that_of_ldaf_does_not() {
         let [lda, ldaf] = [Increase::Shrinking, Increase::Fixed].map(|increase| {

@@ -26,8 +26,8 @@ pub struct TqLaw {
 }
 
 impl TqLaw {
-    /// Returns the rate change u in packets/s, after an interval with the measurements `traffic` and the accumulation
-    /// f.
+    /// Returns the rate change u in packets/s, after an interval with the measurements `traffic`. `accumulation` is f,
+    /// the number of packets in the network and the playout buffer.
     ///
     /// Returns NaN or ±∞ for an interval of zero or for non-finite input; the caller must check.
     pub fn change(&self, traffic: &Traffic, accumulation: f64) -> f64 {
@@ -271,7 +271,7 @@ mod tests {
             prop_assert!(bound <= first.max(1.0) * size + largest / (1.0 - gain.abs()) + 1e-9);
         }
 
-        /// The changes of several sources on one buffer add up to the change for their sum.
+        /// The rate changes that the law computes for several sources on one buffer add up to the change for their sum.
         #[test]
         fn changes_of_sources_on_one_buffer_add_up(
             sources in proptest::collection::vec((0.0f64..500.0, 0.0f64..500.0, 0.0f64..500.0, 0.0f64..50.0, 0.0f64..20.0), 1..8),
@@ -308,9 +308,9 @@ mod tests {
         }
     }
 
-    /// Subramanya 2003, Eq. 5 and 6: with a gain of 0.5 and a disturbance of 3 packets in each interval, the error
-    /// settles at 3 / (1 - 0.5) = 6 packets with [`TrafficAccumulation::printed`], and at zero with
-    /// [`TrafficAccumulation::adaptive`].
+    /// Subramanya 2003, Eq. 5 and 6: with a gain of 0.5 and a disturbance of 3 packets in each interval, the queue
+    /// settles above its desired length by 3 / (1 - 0.5) = 6 packets with [`TrafficAccumulation::printed`], and by none
+    /// with [`TrafficAccumulation::adaptive`].
     #[test]
     fn the_adaptive_estimator_removes_what_a_constant_disturbance_leaves() {
         let rest = |mut accumulation: TrafficAccumulation| {

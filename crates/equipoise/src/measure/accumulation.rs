@@ -63,7 +63,7 @@ enum Queue {
     /// The bottleneck's queue q is the number of all queued packets; `least_s` is the least delay so far, in seconds.
     Standing { least_s: f64 },
     /// The bottleneck's queue q is the number of packets that the last interval added, plus a bias learned from the
-    /// occupancy.
+    /// occupancy of the playout buffer.
     Adaptive {
         /// The learned bias of q, in packets.
         bias: f64,
@@ -74,14 +74,14 @@ enum Queue {
     },
 }
 
-/// Share of the prediction error by which the bias of the adaptive estimator moves. The value is our choice: with
-/// intervals of 100 ms the bias adapts with a time constant of about a second. With a larger share, rounding the
-/// occupancy to whole packets would disturb the bias.
+/// Share of the error in the predicted occupancy of the playout buffer by which the bias of the adaptive estimator
+/// moves. The value is our choice: with intervals of 100 ms the bias adapts with a time constant of about a second.
+/// With a larger share, rounding the occupancy to whole packets would disturb the bias.
 const LEARNING: f64 = 0.1;
 
 impl TrafficAccumulation {
-    /// Creates an estimator with q by the paper's formula: the packets that the last interval added to the bottleneck's
-    /// queue.
+    /// Creates an estimator in which the bottleneck's queue q is the number of packets that the last interval added to
+    /// it, by the formula of Subramanya 2003, Sec. 2.
     pub const fn printed() -> Self {
         Self(Queue::Printed)
     }
@@ -92,14 +92,16 @@ impl TrafficAccumulation {
         Self(Queue::Standing { least_s: f64::INFINITY })
     }
 
-    /// Creates an estimator with q by the paper's formula, plus a learned bias (Subramanya 2003, Eq. 6).
+    /// Creates an estimator in which the bottleneck's queue q is the number of packets that the last interval added,
+    /// plus a learned bias (Subramanya 2003, Eq. 6).
     pub const fn adaptive() -> Self {
         Self(Queue::Adaptive { bias: 0.0, carried: None })
     }
 
     /// Processes an interval and returns the accumulation f at the end of the interval, in packets.
     ///
-    /// NaN and infinite inputs propagate, except in `delay_s`: without a valid delay, q is that of the paper.
+    /// NaN and infinite inputs propagate, except in `delay_s`: without a valid delay, the bottleneck's queue is
+    /// computed by the paper's formula.
     pub fn after(&mut self, traffic: &Traffic) -> f64 {
         let Traffic { interval_s, ingress, arrival, service, occupancy, delay_s } = *traffic;
         let added = (ingress - arrival) * interval_s;
@@ -178,7 +180,8 @@ mod tests {
         gives(TrafficAccumulation::adaptive(), &cases);
     }
 
-    /// The bias does not change if a negative occupancy was predicted and the buffer is empty, or if an input is NaN.
+    /// The bias that the adaptive estimator learns does not change if a negative occupancy was predicted and the buffer
+    /// is empty, or if an input is NaN.
     #[test]
     fn an_empty_buffer_and_nonsense_teach_nothing() {
         let idle = Traffic { ingress: 50.0, arrival: 50.0, service: 125.0, occupancy: 0.0, ..GROWING };

@@ -15,7 +15,7 @@ use crate::units::{Instant, SenderClock, Span};
 #[derive(Clone, Debug, Default)]
 pub struct DelayMeter {
     runs: VecDeque<Run>,
-    /// Number of packets in a full run. After that many, the next packet opens a new run.
+    /// Number of packets in a full run of consecutive packets. After a full run, the next packet begins a new run.
     run_length: u64,
 }
 
@@ -28,7 +28,8 @@ struct Run {
 }
 
 impl DelayMeter {
-    /// Maximum number of runs. At 15 Mbit/s and 1000 bytes per packet, the packets of two seconds need no merging.
+    /// Maximum number of runs of consecutive packets that the meter keeps. At 15 Mbit/s and 1000 bytes per packet, the
+    /// packets of two seconds need no merging of runs.
     pub const RUNS: usize = 4096;
 
     /// Creates a meter without packets.
@@ -58,14 +59,16 @@ impl DelayMeter {
         }
     }
 
-    /// Returns the summary of all packets that left after `cut`; `None` if there are fewer than two.
+    /// Returns the summary of the packets that left after `cut`, without packets that are merged with one that left at
+    /// `cut` or before; `None` if there are fewer than two.
     pub fn summary_after(&self, cut: Instant<SenderClock>) -> Option<DelaySummary> {
         let mut all = Moments::EMPTY;
         self.runs.iter().filter(|run| run.earliest > cut).for_each(|run| all.merge(&run.delay_s));
         Some(DelaySummary { mean_s: all.mean()?, variance_s2: all.variance()?, samples: all.count() })
     }
 
-    /// Returns the minimum delay of all packets that left after `cut`; `None` if there are none.
+    /// Returns the minimum delay of the packets that left after `cut`; `None` if there are none. If runs of packets
+    /// were merged, only runs that lie entirely after `cut` count.
     pub fn least_after(&self, cut: Instant<SenderClock>) -> Option<Span> {
         self.runs.iter().filter(|run| run.earliest > cut).map(|run| run.least).min()
     }
@@ -76,7 +79,7 @@ impl DelayMeter {
         self.runs.clear();
     }
 
-    /// Removes the runs whose packets all left at or before `cut`.
+    /// Removes each run of consecutive packets of which all packets left at or before `cut`.
     pub fn forget_until(&mut self, cut: Instant<SenderClock>) {
         self.runs.retain(|run| run.latest > cut);
         if self.runs.len() < Self::RUNS / 4 {

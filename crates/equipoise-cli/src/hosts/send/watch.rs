@@ -59,7 +59,7 @@ struct StreamLine {
 }
 
 impl Watch {
-    /// Creates the sums for sessions with the directions `directions`, and announces the sessions to the views. If
+    /// Creates empty totals for sessions with the directions `directions`, and announces the sessions to the views. If
     /// `start` lists paths, there is only one session, and it uses them.
     pub(super) fn new(directions: &[Direction], start: &Start, interval: Span, outputs: Outputs) -> Self {
         let paths = &start.paths;

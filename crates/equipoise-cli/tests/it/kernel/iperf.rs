@@ -100,8 +100,8 @@ fn unrest() -> f64 {
     (windows.iter().map(|window| (window - mean).powi(2)).sum::<f64>() / count).sqrt() / mean
 }
 
-/// Tests self-induced oscillation (Kodama 2009, Eq. 18). With the strength m = 1/√s, the window varies by tens of per
-/// cent within a second.
+/// Tests self-induced oscillation (Kodama 2009, Eq. 18). With a strength m of 1, in the unit 1/√s, the window varies by
+/// tens of per cent within a second.
 #[test]
 #[ignore = "real time: 18 s, alone on the machine"]
 fn a_window_that_oscillates_wanders_and_the_connection_still_gets_its_link() {

@@ -13,7 +13,7 @@ const DOT_WIDTH: f64 = 5.0;
 /// Radius of a symbol in a layer of many points, and radius of a symbol for a single estimate, in pixels.
 const RADIUS: f64 = 2.6;
 const LARGE_RADIUS: f64 = 4.6;
-/// Width of the line that shows an interval, in pixels.
+/// Width of the line that shows the confidence interval of an estimate, in pixels.
 const INTERVAL_WIDTH: f64 = 1.2;
 /// Half the width of a box, and half the width of the bar at the end of a whisker, in units of the horizontal axis.
 const HALF_BOX: f64 = 0.25;

@@ -70,7 +70,7 @@ impl Check<'_> {
         Ok(LiveChoice { video: None, audio: None, pacing, skip_after, deadline })
     }
 
-    /// Checks a live medium. Returns `None` if the source is content that is sent without adaptation.
+    /// Checks a source of real-time media. Returns `None` if the source is content that is sent without adaptation.
     fn medium(&self, raw: &RawSource) -> Result<Option<Medium>, ScenarioError> {
         Ok(match raw.kind.get_ref().as_str() {
             "encoder" => Some(Medium::Video(VideoChoice::Modelled(Box::new(self.encoder(raw)?)))),

@@ -533,7 +533,7 @@ impl Check<'_> {
     }
 }
 
-/// Returns what a flow with a controller provides to the controller.
+/// Returns the kinds of feedback that a flow's session provides to its controller.
 const fn provided(raw: &RawFlow) -> Needs {
     if raw.paths.is_some() {
         multipath::Sender::PROVIDES.and(multipath::Sender::PROVIDES_PER_PATH)

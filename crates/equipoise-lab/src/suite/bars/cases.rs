@@ -18,7 +18,7 @@ pub struct Case {
     pub variants: Vec<Variant>,
 }
 
-/// A variant of a case with its bars.
+/// A variant of a case with its bars (pass criteria).
 #[derive(Clone, Debug)]
 pub struct Variant {
     /// The scenario of the variant, as an item of the suite.
@@ -28,8 +28,8 @@ pub struct Variant {
 }
 
 impl Variant {
-    /// Returns the variant of the same case with which the bars compare this variant; `None` if no bar compares
-    /// variants.
+    /// Returns the variant of the same case with which the bars (pass criteria) compare this variant; `None` if no bar
+    /// compares variants.
     pub(super) fn reference(&self) -> Option<&'static str> {
         self.bars.iter().find_map(|bar| match bar.of {
             Of::Less(_, variant) | Of::Lower(_, variant) => Some(variant),
@@ -82,8 +82,9 @@ const MEDIA_BPS: f64 = 1.5e6;
 /// Length of the windows in which a rate must be reached, in seconds. Our choice: a window contains several video
 /// frames, because a single frame does not determine a rate.
 const WINDOW_S: f64 = 0.5;
-/// Length of the windows in which a rate must be reached in the case `start`, in seconds. The bars of this case allow
-/// 1 s plus ten round trips. The window is not longer than these ten round trips, which take at least 0.2 s.
+/// Length of the windows in which a rate must be reached in the case `start`, in seconds. To reach it, the pass
+/// criteria (bars) of this case allow 1 s plus ten round trips. The window is not longer than these ten round trips,
+/// which take at least 0.2 s.
 const START_WINDOW_S: f64 = 0.2;
 
 /// Returns all cases.
@@ -113,9 +114,9 @@ fn of_rfc8867(case: &'static rfc8867::Case) -> Case {
     Case { name: case.number, title: case.title, variants: case.variants.iter().map(variant).collect() }
 }
 
-/// Returns the bars of a variant of RFC 8867. Three kinds of variants have no bars here, and are only compared between
-/// control laws: variants with jitter, variants whose capacity is changed by UDP traffic instead of steps of the link
-/// rate, and the cases of Sec. 6.
+/// Returns the bars, which are the requirements on a control law, for a variant of a case of RFC 8867. Three kinds of
+/// variants have no bars here, and are only compared between control laws: variants with jitter, variants whose
+/// capacity is changed by UDP traffic instead of steps of the link rate, and the cases of Sec. 6.
 fn asked(case: &str, variant: &str) -> Vec<Bar> {
     match (case, variant) {
         ("5.1", "50ms-link") => one_flow(0.030),
@@ -189,8 +190,8 @@ fn one_flow(p95_s: f64) -> Vec<Bar> {
     bars
 }
 
-/// Returns the bars for a flow that starts or resumes at second `at` of the run: the flow soon reaches its share, and
-/// from 10 to 20 s after `at` the shares of all flows are fair.
+/// Returns the bars (pass criteria) for a flow that starts or resumes at second `at` of the run: the flow soon reaches
+/// its share, and from 10 to 20 s after `at` the shares of all flows are fair.
 fn come(flow: usize, at: u32, share_bps: f64, flows: &'static [usize]) -> Vec<Bar> {
     let (at_s, key, jain_key) = match at {
         20 => (20.0, "share_from_20_s", "jain_from_30_s"),
@@ -218,7 +219,7 @@ fn equal_share((least, most): (f64, f64)) -> Bar {
     bar("equal_share", "of an equal share", Unit::Ratio, Limit::Within(least, most), measure)
 }
 
-/// Bars of case 5.7, in which two media flows and web traffic share 2 Mbit/s.
+/// Performance targets of case 5.7 (RFC 8867), in which two media flows and web traffic share 2 Mbit/s.
 fn beside_web(has_bars: bool) -> Vec<Bar> {
     let rest = Measure::BesideWeb { from_s: 5.0, until_s: 299.0, capacity_bps: 2e6 };
     let longer = Bar {

@@ -29,13 +29,13 @@ pub(super) struct Compared {
 
 /// Another law counts as equally fast if its rate is at least this share of our law's rate.
 const AS_FAST: f64 = 0.95;
-/// Another law is ahead of ours if its value exceeds ours by more than this number, unless its queue is much longer
-/// (see [`QUEUE_RATIO`]).
+/// For `Limit::NotBehindOthers`: another law is ahead of ours if its value (a share) exceeds ours by more than this
+/// number, unless its queue is much longer (see [`QUEUE_RATIO`]).
 const AHEAD: f64 = 0.05;
 /// A law whose 95th percentile of queueing delays is at least this multiple of ours does not count as ahead.
 const QUEUE_RATIO: f64 = 2.0;
 
-/// Returns the results of all bars of the variants that ran, in order.
+/// Returns the results of all bars (pass criteria) of the variants that ran, in order.
 pub(super) fn all(variants: &[Variant], found: &[Found<'_>]) -> Vec<BarResult> {
     let of_variant = |variant: &Variant| {
         let (case, name) = (variant.item.case.clone(), variant.item.variant.clone());
@@ -63,8 +63,8 @@ fn one(case: &str, variant: &str, bar: &Bar, found: &[Found<'_>]) -> BarResult {
     }
 }
 
-/// Returns whether our law meets a bar (`None` if there is no verdict), and the names of the other laws that make our
-/// law fail.
+/// Returns whether the Equipoise law meets a bar (pass criterion), or `None` if there is no verdict. Also returns the
+/// names of the other laws that make it fail.
 fn verdict(limit: Limit, laws: &[LawValue], ran: &[&Found<'_>]) -> (Option<bool>, Vec<String>) {
     let mean = |name: &str| laws.iter().find(|law| law.controller == name)?.value.map(|value| value.mean);
     let compared = |name: &str| ran.iter().find(|law| law.controller == name).map(|law| law.compared);
@@ -95,7 +95,7 @@ fn verdict(limit: Limit, laws: &[LawValue], ran: &[&Found<'_>]) -> (Option<bool>
     }
 }
 
-/// Returns the mean of a law for the quantity that a bar limits.
+/// Returns the mean of a control law for the quantity that the pass criterion `bar` limits.
 fn estimate(bar: &Bar, law: &Found<'_>, found: &[Found<'_>]) -> Option<Estimate> {
     let other = |variant: &str, controller: &str| {
         found.iter().find(|other| other.case == law.case && other.variant == variant && other.controller == controller)

@@ -57,7 +57,8 @@ pub(super) enum Measure {
 /// Time at the start of each phase in which the share of the capacity is not yet measured, so that the control law can
 /// adapt to the new capacity, in seconds.
 pub(super) const SETTLING_S: f64 = 3.0;
-/// Shortest part of a phase after the settling time for which a share is computed, in seconds.
+/// Minimum length of a phase after its settling time, in seconds. In shorter phases, no share of the capacity is
+/// computed.
 const LEAST_S: f64 = 1.0;
 /// Resolution of the time until a rate is reached, in seconds.
 const STEP_S: f64 = 0.01;

@@ -35,9 +35,9 @@ pub const JUDGED: &str = "equipoise";
 pub const CONTROLLERS: [&str; 4] = [JUDGED, "gcc", "nada", "scream"];
 /// Number of seeds for each variant in a full run.
 pub const RUNS: u32 = 10;
-/// Number of seeds for each variant in a quick run, in which each run has its full length.
+/// Number of seeds for each variant with `--quick`, which does not shorten the runs.
 pub const QUICK_RUNS: u32 = 3;
-/// The default seed of the first run. The law was designed with the seeds 1 to 100 and 1001 to 1010, so the default
+/// The default seed of the first run. Equipoise was designed with the seeds 1 to 100 and 1001 to 1010, so the default
 /// seeds are different.
 pub const SEED: u64 = 2001;
 

@@ -26,7 +26,7 @@ pub struct BarResult {
     /// Whether the mean of our law meets the bar; `null` if our law has no value, if there is no requirement, or if the
     /// bar compares laws and no other law ran.
     pub met: Option<bool>,
-    /// For a bar that compares laws: the names of the laws because of which our law fails the bar.
+    /// For a requirement that compares laws: the names of the laws because of which our law fails it.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub behind: Vec<String>,
 }
@@ -85,7 +85,7 @@ impl Limit {
     }
 }
 
-/// Formats the requirement in the units of JSON: "at least 0.95".
+/// Formats the requirement with numbers as in the JSON results: "at least 0.95", not 95 %.
 impl fmt::Display for Limit {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {

@@ -27,7 +27,8 @@ fn with(found: Found<'_>, rate_bps: f64, queueing_p95_s: f64) -> Found<'_> {
     Found { compared, ..found }
 }
 
-/// Returns the means of the laws for a bar, the verdict, and the laws because of which our law fails.
+/// Judges one bar (pass criterion). Returns the mean of each control law, whether our law meets the bar, and the laws
+/// because of which our law fails.
 fn judged(bar: Bar, found: &[Found<'_>]) -> (Vec<Option<f64>>, Option<bool>, Vec<String>) {
     let item = Item { case: "c".into(), variant: "v".into(), ..cases()[0].variants[0].item.clone() };
     let mut all = judge::all(&[Variant { item, bars: vec![bar] }], found);

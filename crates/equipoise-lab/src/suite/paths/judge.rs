@@ -16,7 +16,7 @@ pub enum Fault {
     OutsideLimits {
         /// The name of the flow.
         flow: String,
-        /// Time of the first such decision, in seconds since the run's start.
+        /// Time of the first decision outside the limits, in seconds since the run's start.
         at_s: f64,
         /// The chosen rate, in bit/s.
         rate_bps: u64,
@@ -28,11 +28,13 @@ pub enum Fault {
     Overload {
         /// The name of the flow.
         flow: String,
-        /// End of the first such window, in seconds since the run's start.
+        /// End of the first window of 2 s in which the flow sent at more than twice its delivered rate, in seconds
+        /// since the run's start.
         at_s: f64,
-        /// Rate that the flow sent in the worst window, in bit/s.
+        /// Rate at which the flow sent in the window with the largest overload, in bit/s.
         sent_bps: f64,
-        /// The flow's rate that was delivered in the worst window, in bit/s.
+        /// The flow's delivered rate in bit/s, in the window of 2 s in which its sent rate exceeded its delivered rate
+        /// most.
         delivered_bps: f64,
     },
     /// For at least 5 s, the minimum queueing delay over the preceding 5 s was above the target.
@@ -137,7 +139,7 @@ pub(super) fn target_s(path: &Path, at: Span) -> f64 {
     Equipoise::most_queue(share, at - youngest).as_secs_f64()
 }
 
-/// Returns the fault if a flow sent too much in some window since its start.
+/// Returns the fault if a flow sent more than twice of what was delivered, in any window of 2 s after its start.
 fn overload(flow: String, watched: &Watched, start: Span) -> Option<Fault> {
     let length = usize::try_from((COMPARED / BIN)?).ok()?;
     let skipped = usize::try_from((start / BIN)?).ok()?;
@@ -158,8 +160,8 @@ fn seconds(bins: usize) -> f64 {
     Span::from_nanos(bins as i64 * BIN.as_nanos()).as_secs_f64()
 }
 
-/// Returns the fault if there was a standing queue: the delays of all packets within 10 s exceeded the target. Then the
-/// minimum over the preceding 5 s exceeded the target for 5 s.
+/// Returns the fault if there was a standing queue: for at least 10 s, the delays of all packets exceeded the target.
+/// This is the same as a minimum over the preceding 5 s that exceeds the target for 5 s.
 fn standing_queue(waits: &[Option<f64>], targets: &[f64]) -> Option<Fault> {
     let least = usize::try_from((STANDING / BIN)?).ok()? * 2;
     let above: Vec<_> =

@@ -30,7 +30,7 @@ use watch::Watch;
 pub const NAME: &str = "paths";
 /// The control law that is judged by default.
 pub const CONTROLLER: &str = "equipoise";
-/// Largest acceptable share of bad runs, 0 to 1.
+/// Largest acceptable share of runs with a [`Fault`], 0 to 1.
 pub const MOST_BAD: f64 = 0.005;
 
 /// Settings of a run of this suite.

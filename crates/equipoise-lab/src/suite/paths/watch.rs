@@ -7,7 +7,7 @@ use equipoise_session::Event;
 use super::draw::{DURATION, MIN_RATE};
 use crate::sim::RunObserver;
 
-/// Length of the bins in which the numbers are recorded.
+/// Length of the bins in which sent bytes, delivered bytes and queueing delays are recorded.
 pub(super) const BIN: Span = Span::from_millis(100);
 
 /// Observes a run over a random path.

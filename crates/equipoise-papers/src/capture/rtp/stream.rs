@@ -86,7 +86,7 @@ pub struct Second {
     pub at_s: f64,
     /// Number of packets received in the second.
     pub packets: u64,
-    /// Rate of IP packets in the second, in bit/s.
+    /// Rate of IP packets in this second of the capture, in bit/s.
     pub rate_bps: f64,
     /// The last jitter estimate in the second, in seconds; `null` if there is none.
     pub jitter_s: Option<f64>,

@@ -35,8 +35,8 @@ impl Capacity {
         }
     }
 
-    /// The number of bits that the bottleneck can transmit from `from` to `to`, both since the origin; `None` if
-    /// unlimited.
+    /// The number of bits that the bottleneck can transmit from `from` to `to`, both measured from the start of the
+    /// rate schedule or of the trace; `None` if unlimited.
     ///
     /// The bursts that a shaper sends above its rate are not included.
     pub fn bits(&self, from: Span, to: Span) -> Option<f64> {
@@ -54,8 +54,8 @@ impl Capacity {
         self.bits(from, to).filter(|bits| *bits > 0.0).map(|bits| offered.as_bits() as f64 / bits)
     }
 
-    /// Transmission time of a packet of `size` at the time `elapsed` since the origin. For a trace, its mean rate is
-    /// used. Zero if the capacity is unlimited or the rate is zero.
+    /// Transmission time of a packet of `size` at the rate that the capacity has `elapsed` after the start of its
+    /// schedule. For a trace, its mean rate is used. Zero if the capacity is unlimited or the rate is zero.
     pub(super) fn serialisation(&self, elapsed: Span, size: Size) -> Span {
         let rate = match self {
             Self::Unlimited => return Span::ZERO,

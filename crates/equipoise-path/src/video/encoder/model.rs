@@ -159,7 +159,8 @@ pub(super) struct ModelledVideo {
     interval: Span,
     random: Generator,
     next: Span,
-    /// The last accepted rate, and when it was accepted; `None` before the first frame.
+    /// The rate that the encoder follows now, and the time since which it follows this rate; `None` before the first
+    /// frame.
     taken: Option<(Rate, Span)>,
     /// Number of remaining frames of the current transient, and the size of each of these frames.
     transient: (u32, Size),

@@ -61,8 +61,8 @@ pub(super) fn scheduler(name: &str, given: &[(&str, &str)]) -> BoxedScheduler {
 }
 
 impl Bench {
-    /// Creates a session with a total rate of 4 Mbit/s over `paths` paths, with a report every 200 ms and a period of 1
-    /// s.
+    /// Creates a session with a total rate of 4 Mbit/s over `paths` paths. A report comes every 200 ms. Every second,
+    /// the total rate is divided among the paths again.
     pub(super) fn new(payload: Payload, paths: u16, scheduler: BoxedScheduler, mut network: Network) -> Self {
         let stream = StreamConfig::new(SSRC, 96, Size::from_bytes(1000), "sender@test");
         let start = Instant::from_nanos(EPOCH);

@@ -7,9 +7,9 @@ use super::{Consecutive, FeedbackError, PacketStatus};
 
 /// The status of a packet, as encoded in a chunk.
 ///
-/// Our reading: the draft reserves the value 3 in its table, but calls it "received, without delta" in its example; we
-/// follow the example. The draft's text on vectors of one-bit symbols swaps the meanings of 0 and 1. In its example,
-/// and in other implementations, 1 means received.
+/// Our reading: draft-holmer-rmcat-transport-wide-cc-extensions-01 reserves the value 3 in its table, but calls it
+/// "received, without delta" in its example; we follow the example. The draft's text on vectors of one-bit symbols
+/// swaps the meanings of 0 and 1. In its example, and in other implementations, 1 means received.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Symbol {
     /// Not received.
@@ -110,7 +110,8 @@ impl Iterator for Symbols {
     }
 }
 
-/// The symbol of a packet, and its delta in units of 250 µs; zero if the symbol has no delta.
+/// The status symbol of a packet in a transport-wide report, and its arrival time delta in units of 250 µs; zero if the
+/// symbol has no delta.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Mark {
     pub(super) symbol: Symbol,
@@ -167,7 +168,7 @@ pub(super) struct Chunk {
     pub(super) word: u16,
     /// Number of packets that the chunk covers.
     pub(super) symbols: usize,
-    /// Total length of these packets' deltas in bytes.
+    /// Total length of the arrival time deltas of the chunk's packets, in bytes.
     pub(super) deltas: usize,
     /// Whether the chunk is a vector that is not full, so that no chunk can follow it.
     pub(super) is_last: bool,

@@ -128,7 +128,7 @@ pub enum FeedbackError {
     Gap {
         /// Sequence number of the previous packet.
         before: u16,
-        /// Sequence number of the packet that follows it in the report.
+        /// Sequence number of the packet that follows packet `before` in the report.
         found: u16,
     },
     /// The limit has no room for a single packet's status.

@@ -238,8 +238,8 @@ where
     count
 }
 
-/// Appends the chunks of as many marks as fit into a packet of `limit` bytes, and leaves room for their deltas. Returns
-/// the number of these marks.
+/// Appends the status chunks of as many packets as fit into a feedback packet of `limit` bytes, and leaves room for
+/// their deltas. Returns the number of these packets.
 fn write_chunks<I>(marks: &Marks<I>, limit: usize, out: &mut Vec<u8>) -> Result<usize, FeedbackError>
 where
     I: Iterator<Item = PacketStatus> + Clone,

@@ -136,8 +136,8 @@ fn for_want_of_new_data_doubtful_segments_are_sent_again() {
     let mut talk = Talk::new(transfer(10), Fixed::new(10.0, 10.0));
     talk.sends(0..10).after(100);
     talk.sack(0, &[(1, 2)]).sack(0, &[(1, 3)]).is_quiet();
-    // Below the highest received segment, only segment 0 is missing, and it was just retransmitted. Rule 3 therefore
-    // selects no segment, and rule 4 applies.
+    // Below the highest received segment, only segment 0 is missing, and it was just retransmitted. Rule 3 of `NextSeg`
+    // (RFC 6675, Sec. 4) therefore selects no segment, and rule 4 applies.
     talk.sack(0, &[(1, 4)]).sends([0, 9]);
     talk.sack(0, &[(5, 6), (1, 4)]).sends([4]);
     talk.sack(0, &[(7, 8), (5, 6), (1, 4)]).sends([6]);

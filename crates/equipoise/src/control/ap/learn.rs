@@ -4,10 +4,11 @@
 pub enum Learning {
     /// The configured b is used without change.
     Fixed,
-    /// A short probing phase at the start of the session determines b. After that, b stays fixed.
+    /// A short probing phase at the start of the session determines the coefficient of response b. After that, b stays
+    /// fixed.
     Probed,
-    /// A probing phase determines b, as with `Probed`. After that, the rate is changed slightly and at random for the
-    /// whole session, so that the estimate follows a changing b. Old responses are forgotten.
+    /// A probing phase determines b, the coefficient of response, as with `Probed`. After that, small random changes of
+    /// the rate for the whole session keep the estimate of b up to date. Old responses are forgotten.
     Adapted,
 }
 
@@ -25,10 +26,12 @@ pub enum Learning {
 pub(in crate::control) struct Learner {
     learning: Learning,
     given: f64,
-    /// Sum over the reports of p·σ²·d/s², in the unit of 1/b. p is the push, and σ² the variance of the delay. d is a
-    /// report's mean delay minus the mean expected without the push. s² is the variance of the noise in d.
+    /// Sum over the reports of p·σ²·d/s², in the unit of 1/b, the inverse coefficient of response. p is a small random
+    /// change of the rate, and σ² the variance of the delay. d is a report's mean delay minus the mean expected without
+    /// this change. s² is the variance of the noise in d.
     answers: f64,
-    /// Sum over the reports of (p·σ²)²/s², in the unit of 1/b², with the symbols of `answers`.
+    /// Sum over the reports of (p·σ²)²/s², in the unit of 1/b². p is the push (a random change of the rate), σ² the
+    /// variance of the delay, and s² the variance of the noise in a report's mean delay.
     information: f64,
     reports: u32,
     probed: bool,
@@ -42,7 +45,7 @@ const GIVEN_WITHIN: f64 = 0.5;
 /// Lower and upper bound of the learned b, as multiples of the configured b. The lower bound is stricter, because a b
 /// that is too small makes steps too long, while a b that is too large only makes steps short.
 const BOUNDS: (f64, f64) = (0.25, 8.0);
-/// Size of a push in the probing phase, as a share of the headroom (the free capacity).
+/// Size of a push (a small random rate change) in the probing phase, as a share of the headroom (the free capacity).
 const PROBE: f64 = 0.25;
 /// The probing phase ends when the standard deviation of the estimate of b is below this share of b.
 const KNOWN_WITHIN: f64 = 0.25;
@@ -59,7 +62,8 @@ impl Learner {
         Self { learning, given, answers: 0.0, information: 0.0, reports: 0, probed, push_mbps: 0.0 }
     }
 
-    /// Returns the current estimate of b, in 1/(s·Mbit/s).
+    /// Returns the current estimate of b, in 1/(s·Mbit/s): the change of the mean delay per change of the rate, divided
+    /// by the variance of the delay.
     pub(in crate::control) fn response(&self) -> f64 {
         let known = self.known_before();
         let learned = (known * self.given + self.answers) / (known + self.information);
@@ -72,8 +76,8 @@ impl Learner {
     }
 
     /// Records a report. `surprise_s` is the report's mean delay minus the expected mean. The expected mean includes
-    /// the effect of the push, as predicted with [`Self::response`]. `variance_s2` is the variance of the delay, and
-    /// `noise_s2` the variance of `surprise_s`.
+    /// the effect of the last push (a small random change of the rate), as predicted with [`Self::response`].
+    /// `variance_s2` is the variance of the delay, and `noise_s2` the variance of `surprise_s`.
     pub(in crate::control) fn observe(&mut self, surprise_s: f64, variance_s2: f64, noise_s2: f64) {
         let pushed = self.push_mbps * variance_s2;
         let (answer, information) =
@@ -90,14 +94,15 @@ impl Learner {
         self.probed |= known || self.reports >= MOST_REPORTS;
     }
 
-    /// Chooses the next push at random. Its sign follows from `coin`, which is any number that is independent of the
-    /// pushes. Its size is a share of `headroom_mbps`: `PROBE` in the probing phase, and at most `unrest` after it.
+    /// Chooses the next push (a small change of the rate, from which b is learned) at random. Its sign follows from
+    /// `coin`, which is any number that is independent of the pushes. Its size is a share of `headroom_mbps`: `PROBE`
+    /// in the probing phase, and at most `unrest` after it.
     pub(in crate::control) fn toss(&mut self, headroom_mbps: f64, unrest: f64, coin: f64) {
         let push = self.length_mbps(headroom_mbps, unrest);
         self.push(if heads(coin) { push } else { -push });
     }
 
-    /// Returns the allowed size of the next push, in Mbit/s.
+    /// Returns the allowed size of the next push (small random change of the rate), in Mbit/s.
     pub(in crate::control) fn length_mbps(&self, headroom_mbps: f64, unrest: f64) -> f64 {
         let share = match (self.probed, self.learning) {
             (false, _) => PROBE,
@@ -107,12 +112,12 @@ impl Learner {
         if headroom_mbps.is_finite() { share * headroom_mbps } else { 0.0 }
     }
 
-    /// Sets the current push, in Mbit/s. The caller chose its sign at random.
+    /// Sets the current push, a small random change of the rate, in Mbit/s. The caller chose its sign at random.
     pub(in crate::control) const fn push(&mut self, mbps: f64) {
         self.push_mbps = mbps;
     }
 
-    /// Sets the push to zero, for a time when nothing can be learned from a push.
+    /// Sets the push (a small random change of the rate) to zero, for a time when nothing can be learned from a push.
     pub(in crate::control) const fn rest(&mut self) {
         self.push_mbps = 0.0;
     }
@@ -154,8 +159,9 @@ mod tests {
         sum
     }
 
-    /// Returns a learner after `reports` reports from a path whose b is `truth`. The sign of each push depends on the
-    /// noise of the previous report. This dependence must not bias the estimate.
+    /// Returns a learner after `reports` reports from a path whose coefficient of response b is `truth`. The sign of
+    /// each push (a random change of the rate) depends on the noise of the previous report. This dependence must not
+    /// bias the estimate.
     fn taught(learning: Learning, given: f64, truth: f64, reports: u32, seed: u64) -> Learner {
         let (mut learner, mut state) = (Learner::new(learning, given), seed);
         for _ in 0..reports {

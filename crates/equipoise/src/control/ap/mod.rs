@@ -126,7 +126,8 @@ mod tests {
     }
 
     proptest! {
-        /// For small errors the step along the curve equals the step along the tangent, the printed law.
+        /// For small errors of the mean delay, the step along the delay curve equals the step along the tangent (Waki
+        /// 2013, Eq. 15).
         #[test]
         fn small_errors_give_the_printed_step(variance in 1e-8f64..1e-4, share in -1e-4f64..1e-4) {
             let headroom = md1::headroom_mbps(300.0, variance, PACKET);

@@ -29,8 +29,8 @@ pub struct ApConfig {
 #[derive(Clone, Debug)]
 pub struct Ap {
     config: ApConfig,
-    /// The rate that the law decided. The allowed rate is this rate plus the push, a small random change from which b
-    /// is learned.
+    /// The rate that the law decided. The allowed rate is this rate plus a small random change, from which the
+    /// coefficient of response b is learned.
     rate: Rate,
     path: Option<Path>,
     learner: Learner,
@@ -169,7 +169,8 @@ impl Ap {
         delay
     }
 
-    /// Cancels a push that a rate limit would cut, because nothing could be learned from it.
+    /// Sets a push (a small random change of the rate) to zero if a rate limit would cut it, because nothing could be
+    /// learned from it.
     fn push_within_limits(&mut self) {
         let pushed = (self.rate.as_mbps_f64() + self.learner.push_mbps()) * 1e6;
         if self.config.limits.clamp(pushed).1 {

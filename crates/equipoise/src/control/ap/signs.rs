@@ -70,7 +70,7 @@ impl Signs {
         self.round_trip
     }
 
-    /// Returns the minimum round-trip time of the last 30 s to 60 s.
+    /// Returns the minimum round-trip time in a window that ends now and is 30 s to 60 s long.
     pub(super) fn least_round_trip(&self) -> Option<Span> {
         self.least.0.into_iter().chain(self.least.1).min()
     }

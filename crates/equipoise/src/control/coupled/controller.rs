@@ -32,7 +32,7 @@ pub struct Coupled {
     /// The share of the group's rate that was last applied to the inner controller.
     given: Option<Rate>,
     round_trip: Option<Span>,
-    /// Whether only updates of other flows changed this flow's rate at its last packet, report or timer.
+    /// Whether this flow's rate changed at its last packet, report or timer only because of updates of other flows.
     is_others: bool,
     /// Whether the flow is the first active flow of the group.
     is_first: bool,

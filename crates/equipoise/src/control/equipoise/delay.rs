@@ -8,15 +8,15 @@ use crate::measure::packets::Service;
 pub(super) struct DelayMode {
     /// `B`, the base rate, in bit/s.
     pub(super) base_bps: f64,
-    /// The highest recent `B` at which the queue was short, in bit/s. It decays with time.
+    /// The highest recent base rate (`base_bps`) at which the queue was short, in bit/s. It decays with time.
     known_bps: f64,
-    /// `calm_s` is the time when the queue was last shorter than twice the target, in s, and `calm_bps` is `B` at that
-    /// time, in bit/s.
+    /// `calm_s` is the time when the queue was last shorter than twice the target, in s, and `calm_bps` is the base
+    /// rate `B` at that time, in bit/s.
     pub(super) calm_bps: f64,
     pub(super) calm_s: f64,
     /// Whether a queue has been seen since the start.
     has_queued: bool,
-    /// Whether the queue was so long at the last report that the minima of the base delay must not age.
+    /// Whether the last report showed a queue so long that old minima must stay in the time window of the base delay.
     is_queued: bool,
     /// `busy_s` is the time when the queue was last longer than 0.7 times the target. After this time, the path counts
     /// as clear. `empty_s` is the time when the queue was last empty or a dip ended. Both are in s.
@@ -49,15 +49,16 @@ pub(super) struct Situation {
     pub(super) loop_s: f64,
     pub(super) service: Option<Service>,
     /// `weighted_bps` is `p C`, the capacity of the bottleneck times the priority, in bit/s. `is_gauged` tells whether
-    /// gauges have measured the capacity. Otherwise the capacity follows from the time that a packet takes on a slow
-    /// link.
+    /// the capacity was measured by gauges (short bursts at three times the capacity). Otherwise it follows from the
+    /// time that a packet takes on a slow link.
     pub(super) weighted_bps: Option<f64>,
     pub(super) is_gauged: bool,
     /// The current rate, and the limits of the rate, in bit/s.
     pub(super) rate_bps: f64,
     pub(super) min_bps: f64,
     pub(super) max_bps: f64,
-    /// Whether a rival fills the queue. If so, the flow neither dips nor is pulled to an equal share.
+    /// Whether a competing flow fills the queue. If so, this flow neither lowers its rate to see the empty queue nor is
+    /// pulled to an equal share.
     pub(super) has_rival: bool,
     /// The time since the first report, and the time that the bottleneck takes to transmit a large packet, both in s.
     pub(super) age_s: f64,
@@ -67,8 +68,9 @@ pub(super) struct Situation {
 /// The integrator's gain is `INTEGRAL / D²`, where `D` is the loop delay. The value is ours: with this value and the
 /// proportional part, the loop is stable if the part of its delay that is not predicted is below 0.70 `D`.
 const INTEGRAL: f64 = 1.0 / 0.9;
-/// The proportional part multiplies the base rate by `exp(PROPORTIONAL min(f, T)/D)`, where `f` is the error of the
-/// queue and `T` its target, but by no more than `MOST_PROPORTIONAL`.
+/// The proportional part multiplies the base rate by `exp(PROPORTIONAL min(f, T)/D)`, but by no more than
+/// `MOST_PROPORTIONAL`. `f` is the error of the queueing delay, `T` the target delay, and `D` the time from a decision
+/// to the report on it.
 const PROPORTIONAL: f64 = 1.4;
 const MOST_PROPORTIONAL: f64 = 1.1;
 /// `GROWTH` is the logistic growth towards the rate of packet trains, and `BLIND_GROWTH` the growth while no trains are
@@ -76,33 +78,35 @@ const MOST_PROPORTIONAL: f64 = 1.1;
 const GROWTH: f64 = 5.0;
 const BLIND_GROWTH: f64 = 0.6;
 const STARTING: f64 = 1.2;
-/// A flow whose base rate is below `RETURNS_BELOW` of its known rate is in recovery to that rate. In recovery it grows
-/// by `RETURN_GROWTH`, in 1/s, and its packets are paced at `RETURN_PACE` times the known rate.
+/// The base rate is in recovery if it is below `RETURNS_BELOW` times the known rate, which is the highest recent base
+/// rate with a short queue. In recovery, `RETURN_GROWTH`, in 1/s, replaces `GROWTH`, and packets are paced at
+/// `RETURN_PACE` times the known rate.
 const RETURN_GROWTH: f64 = 10.0;
 const RETURN_PACE: f64 = 1.0;
 const RETURNS_BELOW: f64 = 0.8;
-/// Upper limit of the growth towards the rate of trains, per loop delay, while no gauge has measured the capacity. In
-/// this case, trains have few packets. The traffic of other senders hardly spreads such short trains, so the rate of
-/// trains may be too high.
+/// Upper limit of the growth towards the rate of packet trains, per loop delay, until trains that are sent for this
+/// purpose (gauges) have measured the capacity. Before that, trains have few packets. The traffic of other senders
+/// hardly spreads such short trains, so the rate of trains may be too high.
 const GROWTH_BY_FEW: f64 = 0.6;
-/// The known rate decays with the time constant `KNOWN_S`, in s. Trains that arrive at less than `SPREAD` of their
-/// sending rate were spread out by the path.
+/// The known rate is the highest recent base rate at which the queue was short. It decays with the time constant
+/// `KNOWN_S`, in s. Trains that arrive at less than `SPREAD` of their sending rate were spread out by the path.
 const KNOWN_S: f64 = 10.0;
 const SPREAD: f64 = 0.85;
-/// Upper limit of the headroom, which is the share of the rate of trains that is not used yet.
+/// Upper limit of the headroom, which is the share of the arrival rate of packet trains that the flow does not use yet.
 const MOST_HEADROOM: f64 = 0.5;
 /// Time constant with which the base rate follows the rate of service, in s.
 const ANCHOR_S: f64 = 0.12;
-/// The relative error of a measured rate of service is assumed to be `UNCERTAIN` times the roughness of the delays
-/// divided by the duration of the measurement, but no more than `MOST_UNCERTAIN`. The base rate follows the rate of
-/// service only as far as their difference exceeds this error, because flows would otherwise drift apart by chance.
+/// The relative error of the bottleneck's measured service rate is assumed to be `UNCERTAIN` times the roughness of the
+/// delays (their variation without queueing) divided by the duration of the measurement, but no more than
+/// `MOST_UNCERTAIN`. The base rate of the controller follows the service rate only as far as their difference exceeds
+/// this error, because flows would otherwise drift apart by chance.
 const UNCERTAIN: f64 = 12.0;
 const MOST_UNCERTAIN: f64 = 0.3;
 /// A queue that exceeds the target by more than `OVERSHOOT_S`, in s, is an overshoot. To drain it, the rate is lowered
 /// below the rate of service in proportion to the excess, but not below `LEAST_SHARE` of the rate of service.
 const OVERSHOOT_S: f64 = 0.040;
 const LEAST_SHARE: f64 = 0.3;
-/// The time in which an overshoot is drained, in s.
+/// A queue above its target drains within this time, in s, unless `LEAST_SHARE` limits the reduction of the rate.
 const DRAINED_S: f64 = 0.7;
 /// If the queue was not seen empty for `EMPTY_EVERY_S`, in s, the flow dips: for a short time its rate is multiplied by
 /// `DIP`. A queueing delay of at most `EMPTY_S`, in s, counts as empty.
@@ -112,25 +116,27 @@ const DIP: f64 = 0.7;
 /// A flow that starts on a slow link may count the queue that it finds as a part of the path's delay. Then it does not
 /// give way, and the other flows take it for a loss-based flow. So if the transmission of a large packet takes longer
 /// than `SLOW_PACKET_S`, in s, and a queue has been seen, the flow clears the queue `CLEARS` times, every
-/// `CLEARS_EVERY_S`, in s. Each time it multiplies its rate by `CLEARED` for the time of a dip plus `CLEARS_FOR_S`,
-/// in s. The values were chosen by two criteria: the number of flows with unequal rates on random paths, and the
-/// requirements (bars) of `docs/src/equipoise.md`. A flow also clears the queue once when a rival has left, and once
-/// before it takes a queue on a slow link for that of a rival.
+/// `CLEARS_EVERY_S`, in s. Each time it multiplies its rate by `CLEARED` for a loop delay (at least `LEAST_DIP_S`) plus
+/// `CLEARS_FOR_S`, in s. The values were chosen by two criteria: the number of flows with unequal rates on random
+/// paths, and the requirements (bars) of `docs/src/equipoise.md`. A flow also clears the queue once when a rival has
+/// left, and once before it takes a queue on a slow link for that of a rival.
 const CLEARS: u32 = 3;
 const CLEARS_EVERY_S: f64 = 2.0;
 const CLEARS_FOR_S: f64 = 0.3;
 const CLEARED: f64 = 0.3;
-/// The shortest dip, in s. A dip lasts for a loop delay if that is longer.
+/// Minimum duration, in s, of a dip, in which a flow lowers its rate so that all flows measure the empty path. A dip
+/// lasts for the time from a decision to the report on it if that is longer.
 const LEAST_DIP_S: f64 = 0.2;
-/// A smoothed share of marks above this lowers the target.
+/// A smoothed share of ECN-marked packets above this lowers the target of the queueing delay.
 const MARKED: f64 = 0.5;
 /// The bottleneck has become slower if its rate of service during an overshoot is below `SLOWER` times the base rate at
-/// the time when the queue was last short. [`DelayMode::take_slower`] returns the fall `SLOWER_SETTLES_S`, in s, after
-/// it was noticed, because the queue that it caused has usually drained by then.
+/// the time when the queue was last short. [`DelayMode::take_slower`] reports this `SLOWER_SETTLES_S` seconds after it
+/// was noticed, because the queue that it caused has usually drained by then.
 const SLOWER_SETTLES_S: f64 = 3.0;
 const SLOWER: f64 = 0.75;
 
-/// How long the rate is lowered to clear the queue, in s; `loop_s` is `D`.
+/// How long the rate is lowered to empty the queue, in s. `loop_s` is the time from a decision to the report on it, in
+/// s.
 pub(super) fn clearing_s(loop_s: f64) -> f64 {
     loop_s.max(LEAST_DIP_S) + CLEARS_FOR_S
 }
@@ -184,8 +190,9 @@ impl DelayMode {
         now_s - self.busy_s
     }
 
-    /// Lets the known rate decay. If packet trains arrive spread out, the known rate falls at once to their arrival
-    /// rate. It never falls below the base rate at the time when the queue was last short.
+    /// Lets `known_bps`, the highest recent base rate at which the queue was short, decay. If packet trains arrive
+    /// spread out, it falls at once to their arrival rate. It never falls below the base rate at the time when the
+    /// queue was last short.
     fn recall(&mut self, seen: &Seen) {
         self.known_bps *= libm::exp(-seen.elapsed_s / KNOWN_S);
         if let Some(trains) = seen.trains
@@ -270,9 +277,9 @@ impl DelayMode {
         if dips { (rate_bps * DIP, Reason::Other("dip")) } else { (rate_bps, reason) }
     }
 
-    /// Integrates the error of the queue, and lets the base rate grow. `error_s` includes the addition to the target by
-    /// sharing, `own_error_s` does not. Growth towards the rate of trains uses `own_error_s`, because a target that is
-    /// longer by sharing does not mean that the path is clear.
+    /// Changes the base rate by the error of the queue (target minus queueing delay). In `error_s` the target includes
+    /// the addition for sharing with other flows, in `own_error_s` it does not. Growth towards the rate of packet
+    /// trains uses `own_error_s`, because a target that sharing lengthened does not mean that the path is clear.
     fn integrate(&mut self, seen: &Seen, situation: &Situation, (own_error_s, error_s): (f64, f64)) -> Reason {
         let Situation { target_s, loop_s, rate_bps, .. } = *situation;
         let gain = INTEGRAL / (loop_s * loop_s);
@@ -296,7 +303,8 @@ impl DelayMode {
         Reason::Law
     }
 
-    /// Moves the base rate towards the rate of service.
+    /// Moves the base rate (the rate without the proportional part) towards the rate at which the bottleneck serves the
+    /// flow.
     fn follow(&mut self, seen: &Seen, service: Service) {
         let mut distance = libm::log(service.served_bps / self.base_bps);
         if distance < 0.0 && service.sent_bps < self.base_bps {
@@ -430,8 +438,8 @@ mod tests {
         assert!(cleared_s(0.005, true) < 1e-12 && cleared_s(0.020, false) < 1e-12);
     }
 
-    /// If it fails, jitter moves the base rate of each flow by chance, or the base rate does not fall when a link with
-    /// rough delays becomes slower.
+    /// If it fails, jitter changes the base rate of each flow at random, or the base rate does not fall when a link
+    /// with strong jitter becomes slower.
     #[test]
     fn a_rate_of_service_is_followed_as_far_as_it_is_certain() {
         let base_after = |roughness_s: f64, served_bps: f64| {
@@ -462,8 +470,8 @@ mod tests {
         assert!(unknown < 1.1e6 && known > 1.2e6, "{unknown} {known}");
     }
 
-    /// With time in units of `D`, the loop's gain is 1 at the frequency ω with `ω⁴ = PROPORTIONAL² ω² + INTEGRAL²`. By
-    /// the phase margin at ω, the loop is stable if the part of its delay that is not predicted is below
+    /// With the loop's delay as the unit of time, the loop's gain is 1 at the frequency ω with `ω⁴ = PROPORTIONAL² ω² +
+    /// INTEGRAL²`. By the phase margin at ω, the loop is stable if the part of its delay that is not predicted is below
     /// atan(PROPORTIONAL ω / INTEGRAL)/ω.
     #[test]
     fn the_loop_is_stable_as_long_as_seven_tenths_of_it_are_unseen_at_the_most() {

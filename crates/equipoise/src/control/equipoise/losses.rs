@@ -36,9 +36,9 @@ enum State {
     Policed { since_s: f64, share: f64, received_bps: f64, cap_bps: f64 },
 }
 
-/// The share of all losses is measured over the last `ALL_S`, and the share of losses that no queue explains over the
-/// last `UNQUEUED_S`, both in s. The second share starts a test for a policer, or lowers a policer's limit on the rate,
-/// only if at least `LEAST_PACKETS` packets were counted.
+/// The share of lost packets is measured over the last `ALL_S`, and the share of packets whose loss no queue explains
+/// over the last `UNQUEUED_S`, both in s. The second share starts a test for a policer, or lowers a policer's limit on
+/// the rate, only if at least `LEAST_PACKETS` packets were counted.
 const ALL_S: f64 = 1.2;
 const UNQUEUED_S: f64 = 1.5;
 const LEAST_PACKETS: f64 = 50.0;
@@ -46,8 +46,8 @@ const LEAST_PACKETS: f64 = 50.0;
 /// within the last 1.5 s it was above the larger of the target and `HOT_S`, in s.
 const LONG_S: f64 = 0.015;
 const HOT_S: f64 = 0.040;
-/// Losses must last this long, in s, before a test begins. By then a policer's token bucket is usually empty, so that
-/// the arrival rate is the policer's rate.
+/// Losses must last this long, in s, before a lower rate tests whether a policer causes them. By then a policer's token
+/// bucket is usually empty, so that the arrival rate is the policer's rate.
 const LOSSY_S: f64 = 0.7;
 /// A test lowers the rate to `TEST` times the arrival rate. It counts the packets that are sent later than
 /// `TEST_COUNTS_S` after it began, in s. It ends when a lossy link would have lost `EXPECTED` of these packets, after
@@ -72,7 +72,7 @@ const RELEASED: f64 = 1.3;
 /// The highest share of losses that counts as the link's inherent losses. A link that loses more is overloaded, even if
 /// the losses look random. Random losses that media can tolerate are below this share.
 const MOST_INHERENT: f64 = 0.12;
-/// Time constant of the slow mean of the losses without a queue, and of the decay of `inherent`, in s.
+/// Time constant of the slow mean of the losses without a queue, and of the decay of the link's inherent loss, in s.
 const SLOW_S: f64 = 10.0;
 /// With a queue, a share of losses above `OVERLOAD` plus 1.5 times the link's inherent share is an overload.
 const OVERLOAD: f64 = 0.1;
@@ -211,7 +211,8 @@ impl Losses {
         }
     }
 
-    /// Raises the link's inherent losses to `share`, but at most to `MOST_INHERENT`, and ends a test or a limit.
+    /// Raises the link's inherent losses to `share`, but at most to `MOST_INHERENT`. Ends a test for a policer, or a
+    /// policer's limit on the rate.
     fn bear(&mut self, share: f64) {
         self.inherent = self.inherent.max(share).min(MOST_INHERENT);
         self.state = State::Free;
@@ -240,9 +241,9 @@ fn shares(window: &VecDeque<(f64, f64, f64)>) -> (f64, f64) {
 mod tests {
     use super::*;
 
-    /// Simulates a sender at 1.2 Mbit/s, or at the limit if it is lower, for `seconds`, with a report every 50 ms.
-    /// `lost` maps the sender's rate in bit/s to the share of its packets that is lost. Returns the state and the rate
-    /// at the end.
+    /// Simulates a sender at 1.2 Mbit/s, or at the limit that [`Losses`] sets if it is lower, for `seconds`, with a
+    /// report every 50 ms. `lost` maps the sender's rate in bit/s to the share of its packets that is lost. Returns the
+    /// state and the rate at the end.
     fn after(seconds: u32, lost: fn(f64) -> f64) -> (Losses, f64) {
         let mut losses = Losses::new();
         let (mut rate_bps, mut received_bps) = (1.2e6, 1.2e6);

@@ -13,14 +13,16 @@ pub(super) struct MediaRate {
     /// Smoothed time between frames, and the time of the last frame, in s.
     frame_s: f64,
     framed_s: Option<f64>,
-    /// The last requested rate, in bit/s, and its time, in s.
+    /// The last rate requested of the encoder, in bit/s, and the time of the request, in s.
     asked: Option<(f64, f64)>,
 }
 
-/// Media get `SHARE` of the rate; after the backlog is subtracted, they still get at least `LEAST_SHARE` of the rate.
+/// `SHARE` of the rate is for media. To drain a backlog at the sender, the media rate is lowered further, but not below
+/// `LEAST_SHARE` of the rate.
 const SHARE: f64 = 0.99;
 const LEAST_SHARE: f64 = 0.7;
-/// The part of a backlog that exceeds `FRAMES`, in frames, drains within `GONE_S`, in s.
+/// The media rate is lowered so that the part of the sender's backlog above `FRAMES`, in frames, drains within
+/// `GONE_S`, in s.
 const FRAMES: f64 = 0.5;
 const GONE_S: f64 = 0.25;
 /// The logarithm of the media rate changes by at most `SLOPE` per second. The media rate jumps instead if the ratio of

@@ -145,15 +145,15 @@ pub struct EquipoiseConfig {
     pub competes: bool,
 }
 
-/// Ratio of pace to rate: `PACE` while the path is not clear. On a clear path the ratio rises to `CLEAR_PACE`, or to
-/// `POLICED_PACE` while losses limit the rate (a policer, or the test for one).
+/// Ratio of pace to rate: `PACE` while the queue is long. After the queue has been short for a while (a clear path),
+/// the ratio rises to `CLEAR_PACE`, or to `POLICED_PACE` while losses limit the rate (a policer, or the test for one).
 const PACE: f64 = 1.02;
 const CLEAR_PACE: f64 = 1.35;
 const POLICED_PACE: f64 = 1.1;
 /// The highest ratio of pace to rate while the rate recovers to an earlier rate that the path carried.
 const MOST_PACE: f64 = 2.5;
-/// The pace starts to rise when the path has been clear for `CLEAR_S`, and has its full ratio `CLEAR_WIDTH_S` later,
-/// in s.
+/// The ratio of pace to rate starts to rise when the queueing delay has been at most 0.7 times the target for
+/// `CLEAR_S`. It reaches its maximum `CLEAR_WIDTH_S` later. Both are in s.
 const CLEAR_S: f64 = 0.15;
 const CLEAR_WIDTH_S: f64 = 0.3;
 /// Without a rival, the window is the larger of rate and base rate, multiplied by the sum of four durations: the
@@ -180,12 +180,13 @@ const LEAST_ROUND_TRIP_S: f64 = 0.025;
 /// times the jitter `j` is added to the delay from which a bottleneck counts as busy.
 const LEAST_QUEUE_S: f64 = 0.006;
 const BUSY_ABOVE: f64 = 2.0;
-/// Gauges are sent while the queueing delay is below this, in s.
+/// Gauges (short bursts that measure the capacity) are sent while the queueing delay is below this, in s.
 const MOST_GAUGED_S: f64 = 0.020;
-/// The measured capacity is not used for this time after a rival has left, in s. The base delay may still contain a
-/// part of the rival's queue, so the queue does not indicate the number of flows.
+/// The measured capacity is not used for this time after a competing loss-based flow (rival) has left, in s. The base
+/// delay may still contain a part of the rival's queue, so the queue does not indicate the number of flows.
 const AFTER_RIVAL_S: f64 = 3.0;
-/// The base delay is held, so that it does not age, for at most this time after the queue was last short, in s.
+/// While a queue stays, the minima of the base delay do not age for up to this time after the queue was last shorter
+/// than twice the target, in s.
 const HELD_S: f64 = 20.0;
 
 impl Equipoise {
@@ -335,14 +336,15 @@ impl Equipoise {
         (rate_bps, reason)
     }
 
-    /// The capacity that gauges have measured, in bit/s. It is not used while the bottleneck may have become slower,
-    /// while a rival fills the queue, and for `AFTER_RIVAL_S` after the rival has left.
+    /// The capacity in bit/s, as measured by packet trains that are faster than the capacity (gauges). It is not used
+    /// while the bottleneck may have become slower, while a competing flow (rival) fills the queue, and for
+    /// `AFTER_RIVAL_S` after the rival has left.
     fn gauged_bps(&self, now_s: f64) -> Option<f64> {
         let has_rival = self.rival.is_some() || self.since_rival_s(now_s) < AFTER_RIVAL_S;
         self.probing.capacity_bps().filter(|_| !has_rival && !self.delay.has_slowed())
     }
 
-    /// The time since the last rival left, in s.
+    /// The time since the last competing loss-based flow (rival) left, in s; infinite if none has left.
     fn since_rival_s(&self, now_s: f64) -> f64 {
         self.left.as_ref().map_or(f64::INFINITY, |(left_s, _)| now_s - left_s)
     }
@@ -393,8 +395,9 @@ impl Equipoise {
         self.ask_media(seen.now_s);
     }
 
-    /// Sets the media rate. A backlog never lowers it below the lowest rate. When a rival has just left, the media rate
-    /// jumps to the new rate, because until then it followed the virtual window and may be far above the capacity.
+    /// Sets the media rate. A backlog never lowers it below the lowest rate. When a competing loss-based flow (rival)
+    /// has just left, the media rate jumps to the new rate, because until then it followed a virtual TCP window and may
+    /// be far above the capacity.
     fn ask_media(&mut self, now_s: f64) {
         let has_left = self.left.as_ref().is_some_and(|(left_s, _)| now_s <= *left_s);
         let is_free = self.rival.is_some() || has_left || !self.delay.has_queued();
@@ -461,7 +464,7 @@ impl Controller for Equipoise {
         let Some(now_s) = self.path.seconds(now) else { return };
         self.media.on_frame(now_s, frame, self.pace_bps);
         if !self.silent {
-            // In a long queue, the burst of a gauge would lengthen the queue further.
+            // In a long queue, the burst that measures the capacity would lengthen the queue further.
             if self.path.last_over_s() < MOST_GAUGED_S {
                 self.probing.on_frame(now_s, frame.size.as_bits() as f64, self.rate_bps);
             }

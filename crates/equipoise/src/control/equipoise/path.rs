@@ -56,8 +56,9 @@ pub(super) struct Seen {
     /// the base of the last reported packet that is not part of a probe.
     pub(super) least_s: f64,
     pub(super) last_s: f64,
-    /// The smallest delay above the base in this report, in s. If the queue is never empty for as long as 0.6 s, the
-    /// jitter `j` includes a part of the queue, which `dq` then lacks. So a rival is looked for in this value.
+    /// The smallest delay above the base delay in this report, in s. If the queue never stays empty for 0.6 s, the
+    /// estimated jitter includes a part of the queue, which `least_s` then lacks. So a rival's queue is looked for in
+    /// this value.
     pub(super) least_over_s: f64,
     /// `j`, by how much the smallest delay of a report exceeds the base delay because of jitter.
     pub(super) jitter_s: f64,
@@ -65,9 +66,10 @@ pub(super) struct Seen {
     /// the same `dp` and `jp`.
     pub(super) paired_s: f64,
     pub(super) paired_jitter_s: f64,
-    /// Whether `dl` rises by more than 0.3 s per second.
+    /// Whether the delay of the last reported packet that is not part of a probe rises by more than 0.3 s per second.
     pub(super) rises: bool,
-    /// Whether `dl` is smaller than in the report before.
+    /// Whether `dl`, the delay above the base of the last reported packet that is not part of a probe, is smaller than
+    /// in the previous report.
     pub(super) falls: bool,
     /// `R_del`, the recent arrival rate.
     pub(super) received_bps: f64,
@@ -95,8 +97,8 @@ impl Seen {
     }
 }
 
-/// A report has the weight `ROUND_TRIP_GAIN` in `rtt` and `FEEDBACK_GAIN` in `fb`. `MARKED_S` is the time constant of
-/// `m`, in s.
+/// Weights of a report: `ROUND_TRIP_GAIN` in the smoothed round-trip time, `FEEDBACK_GAIN` in the smoothed interval of
+/// reports. `MARKED_S` is the time constant of the smoothed share of packets with an ECN mark, in s.
 const ROUND_TRIP_GAIN: f64 = 0.2;
 const FEEDBACK_GAIN: f64 = 0.1;
 const MARKED_S: f64 = 0.1;
@@ -106,7 +108,7 @@ const MARKED_S: f64 = 0.1;
 /// constant, in s, of `m0`, the share of marked packets among those that did not wait.
 const FREE_S: f64 = 0.003;
 const MARKED_FREE_S: f64 = 0.3;
-/// The time over which `R_del` is measured, in s.
+/// The time over which the recent arrival rate `R_del` is measured, in s.
 const RECEIVED_S: f64 = 0.3;
 /// The granted rate counts as not used if at most the share `LEAST_USE` of it arrives, as partly used above this share,
 /// and as fully used from the share `LEAST_USE + USE_WIDTH` on.
@@ -120,9 +122,10 @@ const HELD_ABOVE_S: f64 = 0.050;
 const GAPS: f64 = 2.5;
 const GAP_S: f64 = 0.3;
 const MOST_GRANTED: usize = 512;
-/// The idle delay above the base delay, but no more than `MOST_JITTER_S` of it, counts as jitter. It counts in full if
-/// the bottleneck transmits a large packet within `WIDE_S`, and not at all if that takes `NARROW_S` or longer. All
-/// values are in s. On a slower link, the packets of other flows lengthen the delays of reports as much as jitter does.
+/// On an empty path, the mean of the smallest delays in reports exceeds the base delay, which is the minimum over all
+/// packets. This excess counts as jitter, but at most `MOST_JITTER_S` of it. It counts in full if the bottleneck
+/// transmits a large packet within `WIDE_S`, and not at all if that takes `NARROW_S` or longer. All values are in s. On
+/// a slower link, the packets of other flows lengthen the delays of reports as much as jitter does.
 const MOST_JITTER_S: f64 = 0.040;
 const WIDE_S: f64 = 0.001;
 const NARROW_S: f64 = 0.002;
@@ -137,7 +140,8 @@ struct News {
     last_s: f64,
     arrived: f64,
     marked: f64,
-    /// The number of packets that did not wait, and of those among them that were marked.
+    /// Number of reported packets that arrived without queueing (less than [`FREE_S`] of queueing delay), and number of
+    /// those that had an ECN mark.
     free: f64,
     free_marked: f64,
     arrived_bits: f64,
@@ -211,7 +215,8 @@ impl Path {
             let first = self.probed.filter(|(_, last)| last + 1 == packet.number).map_or(packet.number, |it| it.0);
             self.probed = Some((first, packet.number));
         }
-        // A probe or a gauge is sent faster than the pace, so its packets should not count as a train.
+        // A probe or a gauge (a short burst that measures the capacity) is sent faster than the pace, so its packets
+        // should not count as a train.
         let pace_bps = if packet.probe.is_some() { f64::INFINITY } else { pace_bps };
         self.trains.on_sent(packet.number, (now - origin).as_secs_f64(), packet.size.as_bits() as f64, pace_bps);
     }
@@ -370,7 +375,7 @@ impl Path {
         ((received_bps / granted_bps.max(1.0) - LEAST_USE) / USE_WIDTH).clamp(0.0, 1.0)
     }
 
-    /// Whether a report with this queueing delay requires that the base be held.
+    /// Whether the queueing delay of a report, in s, is so long that the base delay must not age.
     pub(super) fn holds_base(least_s: f64) -> bool {
         least_s >= HELD_ABOVE_S
     }

@@ -20,9 +20,10 @@ pub(super) struct Probing {
     under_way: Option<UnderWay>,
     max_bps: f64,
     count: u64,
-    /// The highest rate that a probe has proved at the start, in bit/s.
+    /// The highest rate at which a probe at the start was both sent and received, in bit/s.
     proved_bps: f64,
-    /// The time of the last gauge, in s, and whether the probe that is wanted or in flight is a gauge.
+    /// A gauge is a probe that measures the capacity. These are the time of the last gauge, in s, and whether the probe
+    /// that is wanted or in flight is a gauge.
     gauged_s: f64,
     is_gauge: bool,
     capacity: Capacity,
@@ -39,7 +40,8 @@ struct UnderWay {
     began_s: f64,
 }
 
-/// Ratio of a probe's rate to the proved rate, and of a gauge's rate to the capacity.
+/// Ratio of a probe's rate to the rate at which the previous probe arrived (to the start rate for the first probe).
+/// Also the ratio of a gauge's rate to the capacity; a gauge is a burst that measures the capacity.
 const FURTHER: f64 = 3.0;
 /// Minimum number of packets of a probe, and its minimum length, in s. Both are enough for timestamps with a
 /// granularity of 0.25 ms.
@@ -47,35 +49,37 @@ const PACKETS: u32 = 5;
 const LENGTH_S: f64 = 0.008;
 /// A probe that arrives at more than this share of its sending rate was not slowed down by the path.
 const WHOLE: f64 = 0.85;
-/// The share of the proved rate that the flow takes. It is below 1, because cross traffic uses a part of the proved
-/// rate.
+/// The share that the flow uses of the rate that a probe showed the path can carry. It is below 1, because cross
+/// traffic uses a part of that rate.
 const USED: f64 = 0.9;
 /// The share of a probe's packets that must arrive.
 const ENOUGH: f64 = 0.9;
 /// The longest time to wait for a probe's packets, in s.
 const PATIENCE_S: f64 = 1.0;
-/// No gauge is sent within this time after the first packet, in s, because at the start probes measure the path, and
-/// the link may be slow.
+/// A gauge is a burst that measures the capacity. None is sent within this time after the first packet, in s, because
+/// at the start probes measure the path, and the link may be slow.
 const FIRST_GAUGE_S: f64 = 3.0;
-/// The interval of gauges, in s, is `GAUGE_EVERY_S` until there are enough readings, and `KNOWN_EVERY_S` after that. It
-/// is `ALONE_EVERY_S` if the capacity is at most `ALONE` times the flow's rate, because the flow then has nearly all of
-/// the capacity.
+/// Interval between measurements of the capacity (gauges), in s: `GAUGE_EVERY_S` until the capacity is known well, then
+/// `KNOWN_EVERY_S`. It is `ALONE_EVERY_S` if the known capacity is at most `ALONE` times the flow's rate, because the
+/// flow then has nearly all of the capacity.
 const GAUGE_EVERY_S: f64 = 0.3;
 const KNOWN_EVERY_S: f64 = 1.0;
 const ALONE_EVERY_S: f64 = 10.0;
 const ALONE: f64 = 1.3;
-/// If the frame is large enough, a gauge has as much data as the bottleneck serves within `GAUGE_S`, in s, so that
-/// timestamps with a granularity of 1 ms show its duration. A gauge has at least two packets of `PACKET_BITS`. If the
-/// bottleneck takes longer than `LONGEST_PAIR_S`, in s, for two such packets, a gauge never includes padding.
+/// A gauge is a short packet train that measures the capacity. If the frame is large enough, the gauge has as much data
+/// as the bottleneck serves within `GAUGE_S`, in s: enough for timestamps with a granularity of 1 ms. A gauge has at
+/// least two packets of `PACKET_BITS`. If the bottleneck takes longer than `LONGEST_PAIR_S`, in s, for two such
+/// packets, a gauge includes no padding.
 const GAUGE_S: f64 = 0.006;
 const PACKET_BITS: f64 = 9600.0;
 const HALF_PACKET_BITS: f64 = PACKET_BITS / 2.0;
 const LEAST_GAUGE_BITS: f64 = 2.0 * PACKET_BITS;
 const LONGEST_PAIR_S: f64 = 0.02;
-/// The highest share of padding in what is sent, if frames are smaller than a gauge.
+/// A gauge (a packet train that measures the capacity) includes padding if the frame is too small for it. This padding
+/// is at most this share of the data that the flow could send at its rate since the last gauge.
 const PADDING: f64 = 0.03;
-/// The minimum size of a gauge assumes packets of `SMALLER` times `PACKET_BITS`, because the packets of a frame may be
-/// smaller than `PACKET_BITS`.
+/// The minimum size of a gauge, a burst that measures the capacity, assumes packets of `SMALLER` times `PACKET_BITS`,
+/// because the packets of a frame may be smaller than `PACKET_BITS`.
 const SMALLER: f64 = 0.95;
 
 impl Probing {
@@ -114,12 +118,13 @@ impl Probing {
         }
     }
 
-    /// Notes that the bottleneck may have become slower, so that the next gauge checks the measured capacity.
+    /// Notes that the bottleneck may have become slower, so that the next measurement checks the known capacity.
     pub(super) fn doubt(&mut self) {
         self.capacity.doubt();
     }
 
-    /// The capacity of the bottleneck in bit/s, if gauges have measured it.
+    /// The capacity of the bottleneck in bit/s, if it has been measured by gauges (packets that were sent faster than
+    /// the capacity for this purpose).
     pub(super) fn capacity_bps(&self) -> Option<f64> {
         self.capacity.bps()
     }
@@ -133,7 +138,8 @@ impl Probing {
         }
     }
 
-    /// Requests a gauge if one is due and a frame of `frame_bits` can carry it; the flow has the rate `own_bps`.
+    /// Requests a burst that measures the capacity (a gauge) if one is due and a frame of `frame_bits` can carry it;
+    /// the flow has the rate `own_bps`.
     pub(super) fn on_frame(&mut self, now_s: f64, frame_bits: f64, own_bps: f64) {
         let since_s = now_s - self.gauged_s;
         let is_due = now_s >= FIRST_GAUGE_S && since_s >= self.gauge_every_s(own_bps);
@@ -151,14 +157,15 @@ impl Probing {
         let Some(rate) = Rate::from_bps_f64(FURTHER * capacity_bps) else { return };
         (self.gauged_s, self.is_gauge) = (now_s, true);
         self.count += 1;
-        // A gauge ends when both its number of packets and its minimum size are reached. The minimum size is a little
-        // less than that of as many full packets, so that slightly smaller packets do not lengthen the gauge.
+        // A gauge (a burst that measures the capacity) ends when it has enough packets and enough bytes. The minimum
+        // size is a little less than that of `packets` full packets, so that slightly smaller packets do not lengthen
+        // the gauge.
         let size = Size::from_bytes((f64::from(packets) * SMALLER * PACKET_BITS / 8.0) as u64);
         self.wanted = Some(Probe::new(self.count, rate, packets, size));
     }
 
-    /// Applies a report, in a flow of the rate `own_bps`. If the report ends a probe of the start, returns the rate, in
-    /// bit/s, that the flow may use because of the probe.
+    /// Applies a report. `own_bps` is the flow's rate. If the report ends a probe that was sent to raise the rate at
+    /// the flow's start, returns the rate, in bit/s, that the flow may now use.
     pub(super) fn on_report(&mut self, now_s: f64, path: &Path, has_queued: bool, own_bps: f64) -> Option<f64> {
         let under_way = self.under_way.filter(|_| self.wanted.is_none())?;
         let newest = path.recent.newest_first().next()?.number;
@@ -242,8 +249,8 @@ mod tests {
         }
     }
 
-    /// If it fails, a receiver that reports impossible times can make the sender send a gauge that is longer than a
-    /// frame.
+    /// If it fails, a receiver that reports impossible times can make the burst that measures the capacity (the gauge)
+    /// longer than a frame.
     #[test]
     fn a_gauge_is_no_longer_than_the_frame_whatever_the_reports_say() {
         let mut probing = started();

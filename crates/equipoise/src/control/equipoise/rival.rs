@@ -16,16 +16,16 @@ pub(super) struct RivalMode {
     queue_before_s: f64,
     /// The time when a loss last reduced the window, in s.
     reduced_s: f64,
-    /// `reference_s` is the time when the last test began or the queue last fell without a test, and `tested_s` is the
-    /// time when the last test began, in s.
+    /// `reference_s` is the time when the last test for a rival began or the queue last fell without a test, and
+    /// `tested_s` is the time when the last test began, in s.
     reference_s: f64,
     tested_s: f64,
     test: Option<DipTest>,
-    /// The flow's arrival rate, smoothed, and its arrival rate before the last test, both in bit/s. The latter is
-    /// `None` while it is unknown.
+    /// The flow's smoothed arrival rate, and its arrival rate before the last test for a rival, both in bit/s. The
+    /// latter is `None` while it is unknown.
     arriving_bps: f64,
     tested_bps: Option<f64>,
-    /// The number of tests in this mode that found the rival.
+    /// Number of tests in this mode that found a competing flow.
     confirmed: u32,
     short_since_s: Option<f64>,
 }
@@ -48,52 +48,58 @@ struct DipTest {
 pub(super) enum Verdict {
     /// The mode continues with this rate, in bit/s.
     Stays(f64),
-    /// The mode ends, because there is no rival any more; the flow continues with this rate, in bit/s.
+    /// The competition with a loss-based flow ends, because that flow is gone. The control law continues with this
+    /// rate, in bit/s.
     Leaves(f64),
 }
 
-/// Size of a segment of the virtual window, in bits.
+/// Size of a segment of the virtual TCP window that sets the rate, in bits.
 const SEGMENT_BITS: f64 = 12_000.0;
 const LEAST_SEGMENTS: f64 = 2.0;
-/// If another competition ended recently, the mode starts with at least this share of the window of that competition.
+/// If an earlier competition with a loss-based flow ended recently, the new one starts with at least this share of the
+/// earlier window.
 const KEPT: f64 = 1.0;
-/// In slow start, the window grows by `SLOW_START` times the bits that arrive. Slow start ends when the queue is more
-/// than `QUEUE_GREW` times as long as before the mode began, or with the first loss.
+/// In the slow start of [`RivalMode`], the window grows by `SLOW_START` times the bits that arrive. Slow start ends
+/// when the queue is more than `QUEUE_GREW` times as long as before the mode began, or with the first loss.
 const SLOW_START: f64 = 1.0;
 const QUEUE_GREW: f64 = 1.5;
-/// The rate is `ABOVE_WINDOW` times the window per round trip, to compensate for the tests, which lower the mean rate.
+/// The rate is `ABOVE_WINDOW` times the window per round trip. This compensates for the short times of a lower rate
+/// that show whether the rival is still present.
 const ABOVE_WINDOW: f64 = 1.05;
-/// Upper limit of the window, as a share of the product of the highest rate and the round trip.
+/// Upper limit of the virtual window, as a share of the controller's maximum rate times the round-trip time.
 const ABOVE_MAX: f64 = 0.95;
-/// A test multiplies the rate by `TEST_DIP` for one round trip (1 s at most) plus `TEST_S`, in s.
+/// A test for a competing flow multiplies the rate by `TEST_DIP` for one round trip (1 s at most) plus `TEST_S`, in s.
 const TEST_DIP: f64 = 0.6;
 const TEST_S: f64 = 0.45;
-/// The arrival rate of the packets sent in the last `JUDGED_S` of the test is compared with that of the packets sent in
-/// the `COMPARED_S` before the test, both in s.
+/// A short fall of the flow's rate tests whether another flow holds the queue. The arrival rate of the packets sent in
+/// the last `JUDGED_S` of the test is compared with that of the packets sent in the `COMPARED_S` before it, both in s.
 const JUDGED_S: f64 = 0.4;
 const COMPARED_S: f64 = 0.6;
-/// If the arrival rate in the test is above this share of the rate before the test, the flow is alone.
+/// A test lowers the rate. If the flow's arrival rate then stays above this share of its value before, the flow is
+/// alone.
 const ALONE: f64 = 0.92;
-/// The basic interval between tests is the larger of `TEST_EVERY_S`, in s, and `TEST_EVERY_ROUND_TRIPS`, in round
-/// trips. If the queue falls without a test, the next test may begin after the share `TEST_SOONER` of the current
-/// interval.
+/// A test checks whether a competing loss-based flow is still present. The basic interval between tests is the larger
+/// of `TEST_EVERY_S`, in s, and `TEST_EVERY_ROUND_TRIPS`, in round trips. If the queue falls without a test, the next
+/// test may begin earlier: `TEST_SOONER` times the current interval after the last test.
 const TEST_EVERY_S: f64 = 3.0;
 const TEST_EVERY_ROUND_TRIPS: f64 = 4.0;
 const TEST_SOONER: f64 = 0.6;
-/// Each test that finds the rival adds `RARER` basic intervals to the interval. All tests together add at most
-/// `MOST_RARER` basic intervals.
+/// The interval between two tests for a competing flow starts at a basic length. Each test that finds one adds `RARER`
+/// basic lengths to it, and all tests together add at most `MOST_RARER`.
 const RARER: f64 = 1.5;
 const MOST_RARER: f64 = 6.0;
 /// If the flow's arrival rate, smoothed with the time constant `ARRIVING_S`, in s, exceeds `ROSE` times the arrival
-/// rate before the last test, the rival may have left. Then the next test begins after one basic interval.
+/// rate before the last test for a competing flow, that flow may have left. Then the next test begins after the basic
+/// interval of `TEST_EVERY_S` or `TEST_EVERY_ROUND_TRIPS`, without the usual extension.
 const ARRIVING_S: f64 = 1.0;
 const ROSE: f64 = 1.3;
 /// If the queue stays below the target for this time, in s, there is no rival.
 const SHORT_S: f64 = 1.2;
 
 impl RivalMode {
-    /// Starts with the window that corresponds to `rate_bps`, or with the window of `left`, the mode of a recent
-    /// competition, if that window is larger. If the slow start of `left` had ended, the new mode has no slow start.
+    /// Starts the competition with a loss-based flow with the window that corresponds to `rate_bps`. If `left`, the
+    /// state of a recent competition, had a larger window, that window is used. If the slow start of `left` had ended,
+    /// there is no slow start now.
     pub(super) fn new(seen: &Seen, rate_bps: f64, queue_before_s: f64, left: Option<&Self>) -> Self {
         let own = (rate_bps * seen.latest_round_trip_s).max(LEAST_SEGMENTS * SEGMENT_BITS);
         let window_bits = left.map_or(own, |left| own.max(KEPT * left.window_bits));
@@ -127,7 +133,8 @@ impl RivalMode {
         }
     }
 
-    /// Applies a report. `target_s` is the target of the mode that holds the delay, and `max_bps` the highest rate.
+    /// Applies a report. `target_s` is the target of the queueing delay without a rival, in s, and `max_bps` the
+    /// highest rate, in bit/s.
     pub(super) fn step(
         &mut self,
         seen: &Seen,
@@ -177,8 +184,9 @@ impl RivalMode {
         self.window_bits = self.window_bits.min(most_bits).max(LEAST_SEGMENTS * SEGMENT_BITS);
     }
 
-    /// Starts a test if one is due, and evaluates a finished test. If the finished test shows that no rival is present,
-    /// returns the arrival rate before the test, in bit/s. If that rate is unknown, returns the rate of the window.
+    /// Starts a test for a rival (a short reduction of the rate) if one is due, and evaluates a finished test. If no
+    /// rival is present, returns the arrival rate before the test, in bit/s. If that rate is unknown, returns the
+    /// virtual window per round trip.
     fn test(&mut self, seen: &Seen, (path, standing): (&Path, &StandingQueue), target_s: f64) -> Option<f64> {
         let fell = standing.fell(seen);
         if fell && seen.now_s - self.reference_s > 1.0 && self.test.is_none() {
@@ -212,7 +220,8 @@ impl RivalMode {
         (is_alone || is_empty).then(|| before_bps.unwrap_or(self.window_bits / seen.round_trip_s))
     }
 
-    /// Whether a test must begin now. `fell` tells whether the queue fell without a test.
+    /// Whether the next test must begin now; a test lowers the rate to detect whether the rival is still present.
+    /// `fell` tells whether the queue fell without a test.
     fn is_due(&self, seen: &Seen, fell: bool) -> bool {
         let basic_s = TEST_EVERY_S.max(TEST_EVERY_ROUND_TRIPS * seen.round_trip_s);
         let every_s = basic_s * (1.0 + (RARER * f64::from(self.confirmed)).min(MOST_RARER));

@@ -33,7 +33,7 @@ pub(super) struct Sharing {
 pub(super) struct Share {
     /// The addition to the queue's target, in s.
     pub(super) longer_s: f64,
-    /// The addition to the logarithm of the base rate.
+    /// The addition to the logarithm of the base rate, which is the law's rate without its short-term corrections.
     pub(super) pull: f64,
 }
 
@@ -48,19 +48,21 @@ pub(super) struct Share {
 const LONGER_S: f64 = 1.8e-3;
 const BY_JITTER: f64 = 0.2;
 const BY_PACKET: f64 = 0.6;
-/// Upper limit of `x` and of `z` in the pull. It is ln 6, so that more than six flows count as six.
+/// Upper limit of `x` and of `z`, the two estimates of the logarithm of the number of flows. It is ln 6, so that more
+/// than six flows count as six.
 const MOST: f64 = 1.8;
-/// `k`, in 1/s: the gain of the pull for two or more equal flows. With 1, the queues of several flows exceed the limit
-/// of our test suite.
+/// `k`, in 1/s: how fast two or more flows that share a bottleneck are pulled towards equal rates. With 1, the queues
+/// of several flows exceed the limit of our test suite.
 const PULL: f64 = 0.6;
-/// Time constant of `z`, in s. It is longer than usual loop delays, so that the pull and the control of the queue do
-/// not oscillate together.
+/// Time constant, in s, of `z`, the logarithm of the number of flows as estimated from the queue. It is longer than
+/// usual loop delays, so that the pull to equal rates and the control of the queue do not oscillate together.
 const OTHERS_S: f64 = 3.0;
-/// The estimate of `z` from a single report may lie outside of the range of `x` by this much. If the estimate were
-/// limited to that range, the mean for a queue that varies would be too near to the middle of the range, and the rates
-/// of flows of unequal round trips would differ more.
+/// A single report's estimate of the logarithm of the number of flows, from the length of the queue, may be outside of
+/// 0 to `MOST` by this much. If it were limited to that range, the mean for a queue that varies would be too near to
+/// the middle of the range, and the rates of flows of unequal round trips would differ more.
 const BEYOND: f64 = 1.0;
-/// Limit of the absolute value of `x - z` in the pull.
+/// Largest difference that counts between the two estimates of the logarithm of the number of flows: `x` from the
+/// flow's own rate, and `z` from the queue.
 const MOST_APART: f64 = 1.5;
 
 impl Sharing {

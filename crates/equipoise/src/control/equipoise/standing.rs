@@ -22,9 +22,8 @@ pub(super) struct StandingQueue {
 /// Detects a loss-based flow by the losses at a full queue. If the bottleneck's buffer is small, a loss-based flow does
 /// not cause a standing delay, so only the losses show it.
 ///
-/// A flow that holds a delay does not fill a queue twice within seconds, so two episodes of losses indicate a
-/// loss-based flow. If losses are not much more frequent in a long queue than in a short one, the link itself causes
-/// them.
+/// A delay-based flow does not fill a queue twice within seconds, so two episodes of losses indicate a loss-based flow.
+/// If losses are not much more frequent in a long queue than in a short one, the link itself causes them.
 #[derive(Clone, Copy, Debug, Default)]
 struct FullQueue {
     /// The times when the last two episodes of losses at a full queue began, latest first, in s.
@@ -61,28 +60,29 @@ pub(super) struct Recently {
 pub(super) enum Standing {
     /// There is no standing queue that indicates a rival or a longer path.
     Nothing,
-    /// The path became longer by this time, in s.
+    /// The path's delay increased by this value, in s.
     LongerPath(f64),
-    /// On a slow link, flows of this law alone can cause such a queue. The flow must lower its rate for a short time;
-    /// if the queue then empties, there is no rival.
+    /// On a slow link, flows of this law alone can cause a standing queue. The flow must lower its rate for a short
+    /// time; if the queue then empties, there is no rival.
     Unsure,
     /// Another flow holds the queue. The value is the longest recent queueing delay, in s.
     Rival(f64),
 }
 
-/// A queue counts as standing after it has persisted for `STANDS_S`. After a fall of the rate of service, the required
-/// time is `STANDS_BEHIND_FALL_S`, because UDP traffic at a fixed rate may have filled the queue. Such traffic does not
-/// send more when the flow's own rate is low, so its queue drains before `STANDS_BEHIND_FALL_S` has passed. If the last
-/// rival left less than `AGAIN_S` ago, the required time is `STANDS_AGAIN_S`, or a round trip if that is longer. All
-/// times are in s.
+/// A queue counts as standing after it has persisted for `STANDS_S`. After a fall of the rate of service,
+/// `STANDS_BEHIND_FALL_S` are required, because UDP traffic at a fixed rate may have filled the queue. When this flow
+/// lowers its own rate, such UDP traffic does not send more, so the queue drains earlier. If the last rival (a flow
+/// that held the queue) left less than `AGAIN_S` ago, `STANDS_AGAIN_S` are required, or a round trip if that is longer.
+/// All times are in s.
 const STANDS_S: f64 = 1.8;
 const STANDS_BEHIND_FALL_S: f64 = 3.5;
 const STANDS_AGAIN_S: f64 = 0.5;
 pub(super) const AGAIN_S: f64 = 8.0;
-/// Flows that hold a delay drain their queue packet by packet. On a slow link this takes so long that the flows would
-/// take each other for rivals. So if the transmission of a large packet takes longer than `USUAL_PACKET_S`, the time
-/// for which a queue must stand is longer in the same ratio, up to `MOST_STANDS_S`. This limit is enough: a flow of
-/// this law that has not seen the queue empty for 4 s lowers its rate so that the queue empties. Both are in s.
+/// Delay-based flows drain their queue packet by packet. On a slow link this takes so long that each would take the
+/// queue for that of a rival, which never drains it. So if the transmission of a large packet takes longer than
+/// `USUAL_PACKET_S`, the time after which a queue counts as a rival's is longer in the same ratio, up to
+/// `MOST_STANDS_S`. This limit is enough: a flow with this control law that has not seen the queue empty for 4 s lowers
+/// its rate so that the queue empties. Both values are in s.
 pub(super) const USUAL_PACKET_S: f64 = 0.0075;
 const MOST_STANDS_S: f64 = 5.0;
 /// On a slow link, the flow clears the queue before the queue counts as that of a rival. The flow then waits until
@@ -94,19 +94,21 @@ const CLEARED_FOR_S: f64 = 15.0;
 /// `ABOVE_TARGET_S`, both in s.
 const LEAST_STANDING_S: f64 = 0.035;
 const ABOVE_TARGET_S: f64 = 0.010;
-/// At the end of the time for which a queue must stand, more than this share of its initial length must be left.
+/// A queue counts as standing only if more than this share of its initial length is left at the end of the required
+/// time.
 const STILL_THERE: f64 = 0.7;
 /// A queue drains, even if it is still long, if it is shorter than this share of its maximum within the last second.
 const DRAINS: f64 = 0.8;
-/// A delay is constant, as on a longer path, if the delays of single packets differ by less than `EVEN_S`. On a path
-/// whose roughness is below `SMOOTH_S`, `EVEN_IF_SMOOTH_S` takes the place of `EVEN_S`. A delay is also constant if the
-/// minima of the last three half seconds differ by less than `EVEN_MINIMA_S`. All values are in s.
+/// A delay is constant, as on a longer path, if the delays of single packets differ by less than `EVEN_S`. If the
+/// roughness (the variation that is not caused by queueing) is below `SMOOTH_S`, `EVEN_IF_SMOOTH_S` takes the place of
+/// `EVEN_S`. A delay is also constant if the minima of the last three half seconds differ by less than `EVEN_MINIMA_S`.
+/// All values are in s.
 const EVEN_S: f64 = 0.006;
 const EVEN_IF_SMOOTH_S: f64 = 0.012;
 const SMOOTH_S: f64 = 0.001;
 const EVEN_MINIMA_S: f64 = 0.005;
-/// The delays of the packets of the last `EVEN_OVER_S` are compared. A loss counts as recent for `LOSSES_S`. Reports
-/// are kept for `HISTORY_S`. All times are in s.
+/// To detect a constant delay, the delays of the packets of the last `EVEN_OVER_S` are compared. A loss counts as
+/// recent for `LOSSES_S`. Reports are kept for `HISTORY_S`. All times are in s.
 const EVEN_OVER_S: f64 = 0.8;
 const LOSSES_S: f64 = 1.2;
 const HISTORY_S: f64 = 5.5;
@@ -228,8 +230,8 @@ impl StandingQueue {
 const FULL_S: f64 = 0.020;
 const FULL_TARGETS: f64 = 1.5;
 const NEARLY_MOST: f64 = 0.92;
-/// Losses within `EPISODE_S` after the first one belong to the same episode. The episode before counts until
-/// `FULL_AGAIN_S` after its start. `FULL_AGAIN_S` is also the time constant with which the numbers of packets and
+/// Losses within `EPISODE_S` after the first one belong to the same episode. An earlier episode is ignored from
+/// `FULL_AGAIN_S` after its start on. `FULL_AGAIN_S` is also the time constant with which the numbers of packets and
 /// losses decay. Both are in s.
 const EPISODE_S: f64 = 1.0;
 const FULL_AGAIN_S: f64 = 10.0;
@@ -275,8 +277,8 @@ mod tests {
         (1..100).map(f64::from).find_map(|report| {
             let now_s = 0.1 * report;
             let is_empty = is_cleared && (unsure_s..unsure_s + 0.5).contains(&now_s);
-            // The losses show that the path did not become longer. They occur while the queue is not longest, so they
-            // do not count as losses at a full queue.
+            // Every fifth report has losses, which show that the path did not become longer. The queue is then 10 ms
+            // below its longest, so these losses do not count as losses at a full queue.
             let is_lossy = report % 5.0 == 0.0;
             let least_over_s = if is_empty { 0.0 } else { 0.060 - 0.010 * f64::from(is_lossy) };
             let seen = Seen { now_s, elapsed_s: 0.1, least_over_s, lost: f64::from(is_lossy), ..Seen::default() };
@@ -294,7 +296,8 @@ mod tests {
         })
     }
 
-    /// If it fails, flows that hold a delay on a slow link take each other for rivals, or a rival is never found there.
+    /// If it fails, flows of this control law on a slow link take each other for loss-based flows, or a loss-based flow
+    /// is never found there.
     #[test]
     fn a_queue_must_stand_for_longer_on_a_slow_link() {
         for (packet_s, since_rival_s, expected_s) in [
@@ -308,13 +311,13 @@ mod tests {
         }
     }
 
-    /// If it fails, flows of this law on a slow link that caused a queue together compete with each other like TCP, or
-    /// a loss-based flow is never found on such a link.
+    /// If it fails, flows of this law that together caused a queue on a slow link take each other for TCP flows, or a
+    /// loss-based flow is never found on such a link.
     #[test]
     fn on_a_slow_link_a_queue_is_a_rivals_only_if_it_stands_after_a_clearing() {
         let rival_s = rival_after_s(0.015, f64::INFINITY, false).expect("the queue stands all the time");
-        // `Seen::default` has a round trip of zero, so the loop delay is its minimum, 0.1 s. Therefore the clearing and
-        // the wait take 0.7 s.
+        // `Seen::default` has a round trip of zero, so the loop delay is its minimum, 0.1 s. Therefore the flow clears
+        // the queue for 0.5 s and then waits for 0.2 s.
         assert!((2.0 * STANDS_S + 0.7..2.0 * STANDS_S + 1.0).contains(&rival_s), "{rival_s}");
         let after_clearing_s = rival_after_s(0.015, f64::INFINITY, true).expect("the queue stands again");
         assert!(after_clearing_s > rival_s + 2.0 * STANDS_S - 0.3, "{after_clearing_s}");

@@ -16,17 +16,20 @@ pub(super) struct DelayTarget {
     pub(super) most_s: f64,
 }
 
-/// The target at 1 Mbit/s, in s: about half of the 9.6 ms that a packet of 1200 bytes takes at this rate. A larger
-/// value causes longer queues; a smaller one cannot be distinguished from the delay variation that frames cause.
+/// Target of the queueing delay at 1 Mbit/s, in s: about half of the 9.6 ms that a packet of 1200 bytes takes at this
+/// rate. A larger value causes longer queues; a smaller one cannot be distinguished from the delay variation that
+/// frames cause.
 const AT_1_MBPS_S: f64 = 0.005;
-/// The lowest target, in s. It must be above the granularity of timestamps, which is 0.25 to 1 ms.
+/// Lower limit of the target of the queueing delay, in s. It must be above the granularity of timestamps, which is 0.25
+/// to 1 ms.
 const LEAST_S: f64 = 0.002;
-/// The highest target, in s, of a flow of priority 1 that is no newcomer, on a path without roughness. It is reached
-/// below 0.11 Mbit/s. This limit prevents many slow flows from filling the queue that they share.
+/// The highest target of the queueing delay, in s, of a flow of priority 1 that started long ago, if the delay hardly
+/// fluctuates. The flow has this target if its rate is below 0.11 Mbit/s. This limit prevents many slow flows from
+/// filling the queue that they share.
 const MOST_S: f64 = 0.045;
-/// Roughness above `USUAL_ROUGHNESS_S`, in s, adds `ROUGHNESS` times the excess to the target, but no more than
-/// `MOST_ROUGHNESS_S`, in s. Less roughness adds nothing: flows of one queue cause each other a roughness of up to
-/// `USUAL_ROUGHNESS_S`, which would make their targets unequal.
+/// Roughness is the variation of the delays that queueing does not cause. Roughness above `USUAL_ROUGHNESS_S`, in s,
+/// adds `ROUGHNESS` times the excess to the target of the queueing delay, at most `MOST_ROUGHNESS_S`, in s. Flows in
+/// one queue cause each other a roughness of up to `USUAL_ROUGHNESS_S`, which must not make their targets unequal.
 const ROUGHNESS: f64 = 3.0;
 const USUAL_ROUGHNESS_S: f64 = 0.0015;
 const MOST_ROUGHNESS_S: f64 = 0.012;
@@ -50,8 +53,8 @@ impl DelayTarget {
 }
 
 impl Equipoise {
-    /// The highest target of a flow of priority 1 with the given rate and age, which is the target at the highest
-    /// roughness.
+    /// The highest target of the queueing delay for a flow of priority 1 with the given rate and age. If the delay of
+    /// the path varies less, the target may be lower.
     pub fn most_queue(rate: Rate, age: Span) -> Span {
         let target = DelayTarget { priority: 1.0, most_s: f64::INFINITY };
         let queue_s = target.queue_s(rate.as_bps_f64(), age.as_secs_f64(), f64::INFINITY);

@@ -57,7 +57,7 @@ const LONGEST_STEP_S: f64 = 1.0;
 const LEAST_STEP: f64 = 1000.0;
 /// The minimum growth near the capacity in libwebrtc's form, in bit/s per second (libwebrtc, `aimd_rate_control`).
 const LEAST_SLOPE: f64 = 4000.0;
-/// Upper limit of an increase, as a multiple of the delivery rate (draft-ietf-rmcat-gcc-02, Sec. 5.5).
+/// An increase raises the rate to at most this multiple of the delivery rate (draft-ietf-rmcat-gcc-02, Sec. 5.5).
 const HEADROOM: f64 = 1.5;
 /// Added to the upper limit of an increase, in bit/s, so that an encoder with an uneven rate does not keep the estimate
 /// low (libwebrtc, `aimd_rate_control`).

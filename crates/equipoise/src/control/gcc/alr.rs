@@ -19,9 +19,11 @@ pub(super) struct AppLimit {
 /// The budget grows at this share of the estimated rate. An application that uses more is not app-limited (libwebrtc,
 /// `alr_detector`).
 const USED: f64 = 0.65;
-/// Maximum absolute value of the budget, in seconds of growth (libwebrtc, `interval_budget`).
+/// The absolute value of the budget of data is at most its growth within this time, in s (libwebrtc,
+/// `interval_budget`).
 const WINDOW_S: f64 = 0.5;
-/// If more than this share of the maximum budget is left, the flow becomes app-limited (libwebrtc, `alr_detector`).
+/// The flow becomes app-limited if more than this share of its maximum budget of data to send is left (libwebrtc,
+/// `alr_detector`).
 const BEGINS: f64 = 0.8;
 /// If less than this share of the maximum budget is left, the flow is no longer app-limited (libwebrtc,
 /// `alr_detector`).

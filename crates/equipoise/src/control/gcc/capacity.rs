@@ -17,14 +17,17 @@ pub(super) struct LinkCapacity {
     spread_kbps: f64,
 }
 
-/// Weight of a new delivery rate in C and v. With a larger value, old rates are forgotten sooner
-/// (draft-ietf-rmcat-gcc-02, Sec. 5.5).
+/// Weight of a new delivery rate in the estimates of the capacity and of the delivery rate's variance. With a larger
+/// value, old rates are forgotten sooner (draft-ietf-rmcat-gcc-02, Sec. 5.5).
 const NEW: f64 = 0.05;
-/// The minimum of v. The band around a C of 500 kbit/s is then ±42 kbit/s (libwebrtc, `link_capacity_estimator`).
+/// The minimum of v, the variance of the delivery rate divided by the estimated capacity C, in kbit/s. The band around
+/// a C of 500 kbit/s is then ±42 kbit/s (libwebrtc, `link_capacity_estimator`).
 const LEAST_SPREAD: f64 = 0.4;
-/// The maximum of v. The band around a C of 500 kbit/s is then ±106 kbit/s (libwebrtc, `link_capacity_estimator`).
+/// The maximum of v, the variance of the delivery rate divided by the estimated capacity C, in kbit/s. The band around
+/// a C of 500 kbit/s is then ±106 kbit/s (libwebrtc, `link_capacity_estimator`).
 const LARGEST_SPREAD: f64 = 2.5;
-/// Half-width of the band around C, in standard deviations (draft-ietf-rmcat-gcc-02, Sec. 5.5).
+/// Half-width of the band around C, the estimated capacity, in standard deviations of the delivery rate
+/// (draft-ietf-rmcat-gcc-02, Sec. 5.5).
 const BAND: f64 = 3.0;
 
 impl LinkCapacity {
@@ -59,12 +62,13 @@ impl LinkCapacity {
         BAND * libm::sqrt(self.spread_kbps * kbps.max(0.0))
     }
 
-    /// Whether a rate in bit/s is above the band around C; false if there is no estimate.
+    /// Whether a rate in bit/s is above the estimated capacity by more than `BAND` standard deviations; false if there
+    /// is no estimate.
     pub(super) fn is_above(&self, bps: f64) -> bool {
         self.kbps.is_some_and(|kbps| bps > 1e3 * (kbps + self.half_band_kbps(kbps)))
     }
 
-    /// Whether a rate in bit/s is below the band around C; false if there is no estimate.
+    /// Whether a rate in bit/s is below the band around the estimated capacity; false if there is no estimate.
     pub(super) fn is_below(&self, bps: f64) -> bool {
         self.kbps.is_some_and(|kbps| bps < 1e3 * (kbps - self.half_band_kbps(kbps)).max(0.0))
     }

@@ -33,7 +33,7 @@ pub(super) struct Detector {
 /// the queues of other flows. With a larger gain downwards, it detects smaller overloads.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Gains {
-    /// `k_u`, the gain upwards, for an estimate above the threshold.
+    /// `k_u`: how fast the threshold rises towards an estimate above it.
     pub up: f64,
     /// `k_d`, the gain downwards, for an estimate below the threshold.
     pub down: f64,

@@ -114,7 +114,8 @@ mod tests {
         assert!((found.trend - 1.0).abs() < 1e-3 && (found.compared_ms - 60.0 * found.trend).abs() < 1e-9);
     }
 
-    /// A spike of a second moves the estimate no more than a spike of three standard deviations.
+    /// A delay 1000 ms above the expected one moves the estimate no more than a delay three standard deviations (3 ms)
+    /// above it.
     #[test]
     fn an_outlier_is_cut() {
         let (calm, _) = run(0.0, 100);

@@ -35,7 +35,8 @@ const GAIN: f64 = 4.0;
 /// The estimate is multiplied by the number of groups, but by no more than this (libwebrtc, `trendline_estimator`;
 /// implementations of the draft, such as pion).
 pub(super) const TRUSTED: usize = 60;
-/// The count of groups stops at this number. Any number above [`TRUSTED`] is enough, because the factor stops there.
+/// The count of groups stops at this number. Any number above [`TRUSTED`] is enough, because the estimate is multiplied
+/// by no more than that.
 const MOST: usize = 1000;
 
 #[derive(Clone, Copy, Debug, Default)]
@@ -49,7 +50,8 @@ struct Point {
 pub(super) struct Estimate {
     /// The value to compare with the threshold, in ms.
     pub compared_ms: f64,
-    /// The trend of the delay, without a factor. The detector compares it with the previous trend.
+    /// The trend of the delay; `compared_ms` is this trend times a factor. The detector compares this trend with the
+    /// previous one.
     pub trend: f64,
 }
 

@@ -41,7 +41,7 @@ struct Sent {
     lost: u64,
     marked: u64,
     delivered_bytes: u64,
-    /// The longest queueing delay of these packets; `None` without a sample.
+    /// The longest queueing delay of the packets that left within the bin; `None` without a sample.
     longest: Option<Span>,
 }
 
@@ -69,7 +69,8 @@ const QEPS: Span = Span::from_millis(10);
 const ALPHA: f64 = 0.1;
 /// MULTILOSS: the number of mean loss intervals for which a loss is remembered (RFC 8698, Table 2).
 const MULTILOSS: f64 = 7.0;
-/// While the round-trip time is unknown, losses within this time are one loss event. The value is our choice: DELTA.
+/// While the round-trip time is unknown, losses within this time are one loss event. Our choice: NADA's feedback
+/// interval DELTA (RFC 8698, Table 2).
 const UNKNOWN_ROUND_TRIP: Span = Span::from_millis(100);
 
 impl Receiver {
@@ -217,9 +218,10 @@ impl Receiver {
     }
 }
 
-/// Returns the warped queueing delay in s until `loss_exp` packets after the last loss event. Over the next `loss_int`
-/// packets, the result returns linearly to `queueing_s` (RFC 8698, Sec. 4.2). `loss_int` is the mean interval between
-/// loss events. Before the second loss event, returns `queueing_s`.
+/// Returns the queueing delay for the congestion signal, in s: warped until `MULTILOSS` times `loss_int` packets after
+/// the last loss event. `loss_int` is the mean interval between loss events. Over the next `loss_int` packets, the
+/// result returns linearly to `queueing_s`, the unwarped delay (RFC 8698, Sec. 4.2). Before the second loss event,
+/// returns `queueing_s`.
 pub(super) fn warped_while_losing(law: &NadaLaw, queueing_s: f64, losses: &LossIntervals) -> f64 {
     let Some(loss_int) = losses.mean_closed() else { return queueing_s };
     let loss_exp = MULTILOSS * loss_int;

@@ -15,9 +15,9 @@ pub struct ApSchedulerConfig {
     /// Coefficient of response b, in 1/(s·Mbit/s): the growth of the mean delay with the rate, divided by the variance
     /// of the delay. If b is learned, this is the initial estimate.
     pub response: f64,
-    /// How b is determined, separately for each path.
+    /// How the coefficient of response b is determined, separately for each path.
     pub learning: Learning,
-    /// The longest step of a path per period, as a share of the total rate; above 0.
+    /// Maximum change of a path's rate in one period, as a share of the total rate; above 0.
     pub longest_step: f64,
     /// Minimum rate on every path that is alive, so that the path's delay can be measured.
     pub probe: Rate,
@@ -50,7 +50,8 @@ pub struct ApScheduler {
 #[derive(Clone, Debug)]
 struct Model {
     learner: Learner,
-    /// The expected mean delay of the next report, in seconds, without the effect of the push.
+    /// The expected mean delay of the next report, in seconds, without the effect of the push (small deliberate change
+    /// of the rate).
     expected_s: Option<f64>,
     /// Variance of the reports' deviations from the expected mean delay, in s².
     surprise_s2: Option<f64>,
@@ -62,8 +63,8 @@ const FIRST_SURPRISE: f64 = 0.1;
 /// Weight of a report in the variance of the deviations from the expected mean. It is low because the deviations have
 /// long tails.
 const SURPRISE_WEIGHT: f64 = 1.0 / 16.0;
-/// Maximum size of a push with `Learning::Adapted` after the probing phase, as a share of the headroom (the free
-/// capacity); as in the single-path controller.
+/// Maximum size of a push (a small random change of the rate) with `Learning::Adapted` after the probing phase, as a
+/// share of the headroom (the free capacity); as in the single-path controller.
 const UNREST: f64 = 0.08;
 
 impl ApScheduler {
@@ -108,7 +109,8 @@ impl ApScheduler {
         Term { mean_s, growth: self.response(view.path) * variance_s2, rate, min, max, cap }
     }
 
-    /// Changes the rates of two paths in opposite directions, if b can be learned from these changes.
+    /// Changes the rates of two paths in opposite directions, if the coefficient of response b (how strongly the delay
+    /// grows with the rate) can be learned from these changes.
     fn push(&mut self, paths: &[PathView], terms: &[Term], rates: &mut [f64]) {
         for (view, (term, rate)) in paths.iter().zip(terms.iter().zip(rates.iter())) {
             let Some(model) = self.models.get_mut(&view.path) else { continue };
@@ -285,7 +287,8 @@ mod tests {
             let views = [view(0, first, Some(900.0)), view(1, second.0, second.1)];
             scheduler.split(TOTAL, &views).iter().map(|share| share.rate.as_bps()).collect()
         };
-        // The delay of the path that takes over the rate has no influence.
+        // The first path takes over rate from the second path, although it has a long delay, because the delay of the
+        // second path is unknown.
         assert_eq!(bps(2_000_000, (2_000_000, None)), [2_400_000, 1_600_000]);
         assert_eq!(bps(3_800_000, (200_000, None)), [3_936_000, 64_000]);
         assert_eq!(bps(3_936_000, (64_000, None)), [3_936_000, 64_000]);

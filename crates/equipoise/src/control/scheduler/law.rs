@@ -51,7 +51,7 @@ pub struct Term {
 /// Delays, growths and rates are clamped to this value, so that their sums stay finite. The value is our choice.
 const LARGEST: f64 = 1e15;
 
-/// Returns the rate of each path in Mbit/s after the step, in the order of `terms`.
+/// Distributes the rate `total` among the paths. Returns the new rate of each path in Mbit/s, in the order of `terms`.
 ///
 /// The rates sum to `total`, or to the sum of the upper limits if that is lower.
 pub fn rates(terms: &[Term], total: f64) -> Vec<f64> {
@@ -103,7 +103,7 @@ impl Term {
         (self.rate + self.cap).clamp(self.min, self.max)
     }
 
-    /// Returns the path's rate as a function of the slope λ.
+    /// Returns the path's rate as a function of λ, the derivative of the path's delay times rate by the rate.
     fn ramp(&self) -> Ramp {
         let (low, high) = (self.low(), self.high());
         // With a step of Δa = rate - a, the slope x + c a + 2 c Δa is x + c (2 rate - a).
@@ -158,7 +158,7 @@ fn fill(ramps: &[Ramp], target: f64) -> Vec<f64> {
     corners.sort_unstable_by(f64::total_cmp);
     let values = |at: f64, from_above: bool| ramps.iter().map(move |ramp| ramp.value(at, from_above));
     let sum = |at: f64, from_above: bool| values(at, from_above).sum::<f64>();
-    // The first corner at which the sum, as a limit from above, reaches the target.
+    // The first corner (start or end of a ramp's slope) just after which the ramps sum to at least the target.
     let index = corners.partition_point(|&at| sum(at, true) < target);
     let Some(&at) = corners.get(index).or(corners.last()) else { return Vec::new() };
     // The sum reaches the target on the vertical step at this corner, or on the slope before this corner.

@@ -68,7 +68,7 @@ pub struct Growth {
     pub round_trip_s: f64,
     /// `scl`, the result of [`ScreamLaw::nearness`]: 0.1 near the window at which congestion last began, 1 far from it.
     pub nearness: f64,
-    /// `ref_wnd_delay_scale`: 1 without jitter, 0 with much jitter.
+    /// `ref_wnd_delay_scale`, a factor for the growth of the window: 1 without jitter, 0 with much jitter.
     pub calm: f64,
     /// `post_congestion_scale`: 0 at congestion, 1 long after congestion.
     pub recovered: f64,
@@ -101,8 +101,8 @@ impl ScreamLaw {
     /// Returns the new `l4s_alpha`, 0 to 1, from the old value `alpha` and the fraction `marked` of the packets that
     /// were marked.
     ///
-    /// Source: Sec. 4.2.1.3: if `marked` is at least `alpha`, `alpha` rises by an eighth of the difference; otherwise
-    /// `alpha` falls by 1/128 of its value.
+    /// Source: draft-ietf-ccwg-rfc8298bis-screamv2-01, Sec. 4.2.1.3: if `marked` is at least `alpha`, `alpha` rises by
+    /// an eighth of the difference; otherwise `alpha` falls by 1/128 of its value.
     pub fn alpha(alpha: f64, marked: f64) -> f64 {
         let next =
             if marked >= alpha { ALPHA_UP * marked + (1.0 - ALPHA_UP) * alpha } else { (1.0 - ALPHA_DOWN) * alpha };
@@ -181,11 +181,11 @@ impl ScreamLaw {
         OVERHEAD.0 + (OVERHEAD.1 - OVERHEAD.0) * unit(calm)
     }
 
-    /// Returns `pace_bitrate`, the pacing rate for a target bitrate: `pacing` times the target, or `pacing` times
-    /// 50 kbit/s if the target is lower. If the target is above 80 % of `max`, the factor grows, up to four times
+    /// Returns `pace_bitrate`, the pacing rate for a target bitrate: `pacing` times the target, or `pacing` times 50
+    /// kbit/s if the target is lower. If the target is above 80 % of `max`, the factor grows, up to four times
     /// `pacing`.
     ///
-    /// Source: Sec. 4.3.2.
+    /// Source: draft-ietf-ccwg-rfc8298bis-screamv2-01, Sec. 4.3.2.
     pub fn pacing_rate(&self, target: Rate, max: Rate) -> Rate {
         let bps = target.as_bps_f64().max(LEAST_PACE_BPS) * self.pacing;
         let nominal = target.as_bps_f64() / max.as_bps_f64();

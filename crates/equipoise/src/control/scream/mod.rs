@@ -96,7 +96,7 @@ pub struct Scream {
     /// the time when this limit last grew.
     policed: f64,
     policed_at: Option<Instant<SenderClock>>,
-    /// End of the time in which the target is halved because the base delay is measured again.
+    /// Until this time, the target rate is halved, because the base delay is measured again.
     halved_until: Option<Instant<SenderClock>>,
     target: Rate,
     snapshot: Snapshot,
@@ -153,8 +153,9 @@ const POLICED_GROWTH: f64 = 1.001;
 /// `LOW_TARGET_BACKOFF` (`BACKOFF_SCALE_LOW_TARGET_RATE`; Sec. 4.5.3).
 const LOW_TARGET: f64 = 0.8;
 const LOW_TARGET_BACKOFF: f64 = 0.25;
-/// The target is reduced for waiting frames and for oversized frames (Sec. 4.4). In this order: the gains of the two
-/// reductions (`RATE_ADJUST_GAIN`, `FRAME_SIZE_DEV_ALPHA`), `frame_period` in s, and the maximum of each reduction.
+/// The target bitrate is reduced for waiting frames and for oversized frames (Sec. 4.4). In this order: the gains of
+/// the two reductions (`RATE_ADJUST_GAIN`, `FRAME_SIZE_DEV_ALPHA`), `frame_period` in s, and the maximum of each
+/// reduction.
 const WAITING_GAIN: f64 = 1.0 / 16.0;
 const EXCESS_GAIN: f64 = 1.0 / 64.0;
 const FRAME_S: f64 = 0.02;
@@ -260,7 +261,7 @@ impl Scream {
             return None;
         }
         let cause = self.cause();
-        // In the full form, `cause` ignores a loss if losses are rare and the queue is short. An ignored loss must not
+        // With `Form::Full`, `cause` ignores a loss if losses are rare and the queue is short. An ignored loss must not
         // count later.
         self.path.news.is_lost = false;
         let cause = cause?;
@@ -362,7 +363,8 @@ impl Controller for Scream {
         Allowance::paced_window(self.target, window).with_pace(pace)
     }
 
-    /// Updates the reductions of the target for waiting and for oversized frames (Sec. 4.4).
+    /// Updates by how much waiting frames and oversized frames reduce the target bitrate
+    /// (draft-ietf-ccwg-rfc8298bis-screamv2-01, Sec. 4.4).
     fn on_frame(&mut self, _now: Instant<SenderClock>, frame: &QueuedFrame) {
         let error = (frame.waited.as_secs_f64() - FRAME_S / 4.0) / FRAME_S;
         self.media.waiting = (self.media.waiting + error * WAITING_GAIN).clamp(0.0, MOST_WAITING);

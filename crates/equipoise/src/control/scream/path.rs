@@ -39,7 +39,8 @@ pub(super) struct News {
     pub(super) is_lost: bool,
     /// Whether a packet was marked since the last reaction.
     pub(super) is_marked: bool,
-    /// Like `is_marked`, but packets that left before `Path::answered` do not count.
+    /// Whether a packet was marked since the last reaction, and left no earlier than `Path::answered`, the time of the
+    /// last reaction to a loss or a classic ECN mark.
     pub(super) is_marked_anew: bool,
 }
 

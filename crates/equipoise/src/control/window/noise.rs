@@ -45,7 +45,8 @@ const DEVIATION_GAIN: f64 = 0.25;
 const LARGEST_SAMPLE: f64 = 1e300;
 
 impl NoiseAwareness {
-    /// Creates a weighting with l = `weight`. If `weight` is zero, negative, infinite or NaN, noise is ignored.
+    /// Creates an instance with `weight` as l, the weight of the noise in `1 / (1 + l C_v)` (Kodama 2009, Eq. 15). If
+    /// `weight` is zero, negative, infinite or NaN, noise is ignored.
     pub const fn new(weight: f64) -> Self {
         let weight = if weight.is_finite() && weight > 0.0 { weight } else { 0.0 };
         Self { weight, moments: None }
@@ -71,7 +72,7 @@ impl NoiseAwareness {
         Some(deviation / mean).filter(|variation| variation.is_finite())
     }
 
-    /// Returns the weight of the measured quantity, which is above zero and at most one.
+    /// Returns the factor of Eq. 15, by which a control law multiplies the noisy quantity: above zero and at most one.
     pub fn factor(&self) -> f64 {
         // Kodama 2009, Eq. 15.
         let factor = 1.0 / (1.0 + self.weight * self.variation().unwrap_or(0.0));

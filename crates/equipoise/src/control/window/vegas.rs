@@ -53,7 +53,7 @@ pub struct VegasConfig {
     pub lower: f64,
     /// β, the upper threshold of the flow's segments in the queue.
     pub upper: f64,
-    /// l, the weight of noise; zero for Vegas as in the paper.
+    /// l, how strongly noise of the queueing delay lowers `diff`; zero for Vegas as in the paper.
     pub noise_weight: f64,
     /// Initial window, in segments.
     pub initial_window: f64,

@@ -21,26 +21,27 @@ pub(super) struct Gaps {
     longer: u32,
 }
 
-/// Number of gaps kept (our choice): about five bursts of eight segments, or eleven if every second segment is
-/// acknowledged. With more gaps, the capacity is steadier; with fewer gaps, it follows a new path sooner.
+/// Number of stored gaps between the acknowledgements of bursts (our choice): those of about five bursts of eight
+/// segments, or of eleven if every second segment is acknowledged. With more gaps, the capacity is steadier; with fewer
+/// gaps, it follows a new path sooner.
 const KEPT: usize = 32;
 /// Minimum number of gaps for a capacity (our choice): two bursts of eight segments suffice, even if each
 /// acknowledgement covers two segments.
 const LEAST: usize = 5;
-/// A cluster contains at least 1/`CROWD_SHARE` of the gaps, rounded down. Our choice: assume that segments reach the
-/// link back to back, all packets are equally large, and each segment is acknowledged. Then cross traffic at 70 % of
-/// the link's rate adds 0.7 packets per gap on average. So at least 30 % of the gaps contain none, which is more than
-/// a fifth.
+/// A cluster contains at least 1/`CROWD_SHARE` of the gaps between acknowledgements, rounded down. Our choice: assume
+/// that segments reach the link back to back, all packets are equally large, and each segment is acknowledged. Then
+/// cross traffic at 70 % of the link's rate adds 0.7 packets per gap on average. So at least 30 % of the gaps, which is
+/// more than a fifth, contain no cross traffic.
 const CROWD_SHARE: usize = 5;
-/// Minimum number of gaps in a cluster, so that two stray gaps do not form a cluster (our choice).
+/// Minimum number of gaps between acknowledgements in a cluster, so that two stray gaps do not form one (our choice).
 const LEAST_CROWD: usize = 3;
 /// Gaps in a cluster exceed the cluster's shortest gap by at most 1/`CROWD_WIDTH` of that gap (our choice). At 1 Gbit/s
 /// and segments of 1500 bytes, this is 1.2 µs: more than the rounding of a microsecond clock, and less than the service
 /// time of a packet of 200 bytes.
 const CROWD_WIDTH: u64 = 10;
-/// After more consecutive longer gaps than this the link is assumed to have changed (our choice): twice the number of
-/// gaps kept. With a larger value, evenly spaced cross traffic is tolerated for longer; with a smaller value, a slower
-/// link is found sooner.
+/// If more consecutive gaps than this are longer than the link's service time, the link is assumed to have changed. Our
+/// choice: twice `KEPT`. With a larger value, evenly spaced cross traffic is tolerated for longer; with a smaller
+/// value, a slower link is found sooner.
 const PATIENCE: u32 = 64;
 
 impl Gaps {

@@ -73,11 +73,11 @@ pub struct InlineMeasurement {
     timed: Option<(u64, Instant<SenderClock>)>,
     round_trip: Option<Span>,
     held: Held,
-    /// Extra segments that are gathered before a stream, in quarters of a segment, because earlier streams ran out of
-    /// segments.
+    /// Extra segments that are gathered before a measurement stream, in quarters of a segment, because earlier streams
+    /// ran out of segments.
     margin: u64,
-    /// Where the next hold begins within the first 1/`PLACES` of a window: zero is the start of this part, and 2^32
-    /// would be its end.
+    /// Position in the first 1/`PLACES` of a window at which new segments are next held back to send a stream: zero is
+    /// the start of this part, and 2^32 would be its end.
     place: u32,
     gaps: Gaps,
     capacity: Recent,
@@ -96,8 +96,9 @@ pub struct InlineConfig {
 }
 
 impl InlineConfig {
-    /// Default of `most_held`: a hundredth of the window (our choice). With a thousandth the rate falls by at most 1 %
-    /// in nearly all cases, but a result takes about twenty round trips in windows of a hundred segments.
+    /// Default of `most_held`, the largest average part of the window that is held back: a hundredth (our choice). With
+    /// a thousandth the rate falls by at most 1 % in nearly all cases, but a result takes about twenty round trips in
+    /// windows of a hundred segments.
     pub const MOST_HELD: f64 = 0.01;
 
     /// Returns a configuration for segments of this size, with the default [`MOST_HELD`](Self::MOST_HELD).
@@ -113,17 +114,17 @@ impl InlineConfig {
 /// What the next new segment waits for.
 #[derive(Clone, Copy, Debug)]
 enum Phase {
-    /// The next new segment need not wait. The next hold starts when all segments below `until` are acknowledged, but
-    /// not before `not_before`.
+    /// The next new segment need not wait. New segments are held back for the next stream once all segments below
+    /// `until` are acknowledged, but not before `not_before`.
     Resting { until: u64, not_before: Instant<SenderClock> },
-    /// The next new segment waits for more segments, until a stream can be sent.
+    /// New segments are held back until there are enough of them to send a measurement stream without a break.
     Holding { plan: Plan, since: Instant<SenderClock>, acknowledged_then: u64 },
     /// The next new segment waits for its departure time in the stream. `slipped` is the total lateness of the earlier
     /// segments.
     Sending { due: Instant<SenderClock>, slipped: Span },
 }
 
-/// The cost of a hold, and of the stream after it: how long segments were held back.
+/// How long segments were held back to form a measuring stream, and then to leave at the rates of this stream.
 #[derive(Clone, Copy, Debug, Default)]
 struct Held {
     began: Instant<SenderClock>,
@@ -135,30 +136,34 @@ struct Held {
     waits_ns: f64,
 }
 
-/// Maximum length of a hold, as a part of the round trip (our choice). A stream is at most three quarters of the
-/// window, and this many segments become available in three quarters of a round trip.
+/// Maximum time for which segments are held back to gather a measurement stream, as a part of the round trip (our
+/// choice). A stream is at most three quarters of the window, and this many segments become available in three quarters
+/// of a round trip.
 const HOLD_SHARE: (i64, i64) = (3, 4);
-/// Maximum total lateness of a stream's segments, in planned intervals at the end of the stream (our choice). A later
-/// stream ends early, because the rate of forty segments would be wrong by a tenth or more.
+/// If the segments of a stream are late by more than this in total, the stream ends early, because the rate of its
+/// forty segments would be wrong by a tenth or more. The unit is the planned interval between segments at the end of
+/// the stream. Our choice.
 const MOST_SLIPPED: i64 = 4;
 /// A stream that ended early still counts if at least this part of its segments was sent (our choice).
 const ENOUGH: (u64, u64) = (3, 4);
 /// The margin is the number of extra segments gathered before a stream, in units of 1/`MARGIN_PARTS` of a segment. It
 /// shrinks by one unit with each stream that did not run out of segments (our choice).
 const MARGIN_PARTS: u64 = 4;
-/// Growth of the margin when a stream ran out of segments, in units of 1/`MARGIN_PARTS` of a segment: four segments
-/// (our choice).
+/// By how much the number of extra segments gathered before a stream grows when a stream ran out of segments, in units
+/// of 1/`MARGIN_PARTS` of a segment: four segments (our choice).
 const MARGIN_UP: u64 = 16;
-/// Maximum pause after a costly hold, counted from the start of this hold, in round trips (our choice).
+/// Maximum pause after segments were held back, counted from the time when this began, in round trips (our choice).
 const MOST_PAUSE: i64 = 8;
-/// Maximum pause before the first result and after a lower bound or an outlier, counted from the start of the last
-/// hold, in round trips (our choice). In these cases a result is worth more than the cost of a hold.
+/// Maximum time from the start of one hold, which keeps segments back for a measurement, to the next, in round trips
+/// (our choice). It applies while there is no result, or the last one is only a lower bound or an outlier. A result is
+/// then worth more than the cost of a hold.
 const SEARCH_PAUSE: i64 = 1;
-/// A hold begins within the first 1/`PLACES` of a window (our choice). With a larger value, other measuring connections
-/// are sampled less evenly; with a smaller value, a result takes longer.
+/// The sender begins to hold segments back within the first 1/`PLACES` of a window (our choice). With a larger value,
+/// the streams sample the windows of other measuring connections less evenly; with a smaller value, a result takes
+/// longer.
 const PLACES: u64 = 4;
-/// Step from the position of one hold to that of the next (our choice): the golden section of 2^32, whose multiples
-/// spread evenly.
+/// Step between the positions in successive windows at which segments begin to be held back (our choice): the golden
+/// section of 2^32, whose multiples spread evenly.
 const PLACE_STEP: u32 = 0x9E37_79B9;
 /// Inverse weight of a new sample in the smoothed round-trip time (RFC 6298, Sec. 2).
 const ROUND_TRIP_GAIN: i64 = 8;
@@ -234,8 +239,8 @@ impl InlineMeasurement {
         }
     }
 
-    /// Whether a stream is being sent. The segments of a stream have their own departure times, independent of any
-    /// pacing.
+    /// Whether the segments of a measurement stream are being sent. They have their own departure times, independent of
+    /// any pacing.
     pub const fn is_streaming(&self) -> bool {
         matches!(self.phase, Phase::Sending { .. })
     }
@@ -279,7 +284,8 @@ impl InlineMeasurement {
         }
     }
 
-    /// Records that a segment was lost and recovery begins: the streams in flight are discarded.
+    /// Records that a segment was lost and recovery begins. Measurement streams that are not fully acknowledged are
+    /// discarded.
     pub fn on_loss(&mut self) {
         self.forget_streams();
     }
@@ -372,8 +378,8 @@ impl InlineMeasurement {
         self.rest(self.next_number);
     }
 
-    /// Prevents holds until all segments below `until` are acknowledged. Also prevents them until the average share of
-    /// held segments is within [`InlineConfig::most_held`] again, but at most for the maximum pause.
+    /// Holds no segments back until all segments below `until` are acknowledged, and the average share of held segments
+    /// is within [`InlineConfig::most_held`] again. The second condition lasts at most for the maximum pause.
     fn rest(&mut self, until: u64) {
         let window = self.next_number.saturating_sub(self.acknowledged).saturating_add(self.held.now).max(1);
         let pause = Span::from_nanos((self.held.waits_ns / (window as f64 * self.config.most_held.max(0.0))) as i64);

@@ -14,10 +14,11 @@ pub(super) struct Plan {
 /// Maximum number of segments in a stream (our choice): longer streams average out more noise of the cross traffic, but
 /// hold back more of the window.
 pub(super) const MOST_SEGMENTS: usize = 40;
-/// Minimum number of segments in a stream (our choice): a burst, and two acknowledgements of two segments each after
-/// the burst.
+/// Minimum number of segments in a measurement stream (our choice): a burst of four, and after it four segments, which
+/// yield at least two acknowledgements.
 const LEAST_SEGMENTS: usize = 8;
-/// Part of the window that a stream takes (our choice): a larger part is more precise, but delays the connection more.
+/// Part of the window that a measurement stream takes (our choice): a larger part is more precise, but delays the
+/// connection more.
 const WINDOW_SHARE: (u64, u64) = (2, 5);
 /// A stream of at most sixteen segments may take this part of the window (our choice), so that small windows can
 /// measure at all.
@@ -28,10 +29,11 @@ const SMALL_SEGMENTS: u64 = 16;
 /// send ten segments at once.
 const LEAST_BURST: usize = 4;
 const MOST_BURST: usize = 8;
-/// The burst has 1/`BURST_SHARE` of the stream's segments, within the limits above (our choice).
+/// The burst has 1/`BURST_SHARE` of the stream's segments, but at least `LEAST_BURST` and at most `MOST_BURST` (our
+/// choice).
 const BURST_SHARE: usize = 5;
-/// Minimum number of segments that are acknowledged during a hold before the rate of these acknowledgements is used
-/// (our choice).
+/// Segments are held back before a measurement stream. The rate of the acknowledgements that arrive meanwhile is used
+/// only if they cover at least this number of segments (our choice).
 const LEAST_ARRIVED: u64 = 4;
 
 impl Plan {
@@ -69,9 +71,9 @@ impl Plan {
         Span::from_nanos(from - (from - to) / steps as i64 * step.min(steps) as i64)
     }
 
-    /// Whether the stream can be sent to its end. `room` segments are gathered; the missing segments must become
-    /// available while the stream is sent, at the rate seen during the hold: `arrived` acknowledged segments in the
-    /// time `held`.
+    /// Whether all segments of the stream can be sent as planned. The window allows `room` segments now. The others
+    /// must become available while the stream is sent, at the rate seen while sending was on hold: `arrived`
+    /// acknowledged segments in the time `held`.
     pub(super) fn suffices(&self, room: u64, arrived: u64, held: Span) -> bool {
         let lack = (self.total as u64).saturating_sub(room);
         if lack == 0 {
@@ -85,7 +87,7 @@ impl Plan {
     }
 }
 
-/// Returns the length of a stream in a window of `window` segments.
+/// Returns the number of segments of a measurement stream if the window has `window` segments.
 fn segments(window: u64) -> usize {
     let share = |(part, whole): (u64, u64)| window.saturating_mul(part) / whole;
     let small = share(SMALL_SHARE).min(SMALL_SEGMENTS);

@@ -25,7 +25,7 @@ const LEAST: usize = 3;
 const T_QUANTILES: [f64; KEPT + 1 - LEAST] = [4.303, 3.182, 2.776, 2.571, 2.447, 2.365];
 
 impl Recent {
-    /// Adds a result. A result within `least` of the mean never counts as far from the other results.
+    /// Adds a result. A result within `least` of the mean is never set aside as a possible outlier.
     pub(super) fn push(&mut self, result: f64, least: f64) {
         let moments = self.moments();
         let distance = moments.mean().map_or(0.0, |mean| result - mean);
@@ -45,7 +45,7 @@ impl Recent {
         }
     }
 
-    /// Returns the result set aside last, if the next result may confirm it.
+    /// Returns the last result, if it is a possible outlier.
     pub(super) const fn set_aside(&self) -> Option<f64> {
         self.set_aside
     }

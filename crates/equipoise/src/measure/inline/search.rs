@@ -45,11 +45,12 @@ const MOST_LOW: f64 = 0.95;
 const LEAST_AVAILABLE: f64 = 0.01;
 
 impl Search {
-    /// Returns the rates that the next stream must cover, from the lowest to the highest.
+    /// Returns the lowest and the highest rate of the next stream of segments, which covers one of [`SUB_RANGES`] equal
+    /// parts of the search range.
     ///
-    /// The first range is between the connection's own rate and the capacity. No stream is slower than the connection,
-    /// because the segments after a slower stream would have to wait. The exception is a connection that uses more than
-    /// [`MOST_LOW`] of the capacity.
+    /// The first search range is between the connection's own rate and the capacity. No stream is slower than the
+    /// connection, because the segments after a slower stream would have to wait. The exception is a connection that
+    /// uses more than [`MOST_LOW`] of the capacity.
     pub(super) fn sub_range(&self, capacity: f64, own_rate: f64) -> (f64, f64) {
         let (low, high) = self.range.unwrap_or((own_rate.min(capacity / 2.0), capacity));
         let low = low.max(own_rate).clamp(capacity * LEAST_RATE, capacity * MOST_LOW);

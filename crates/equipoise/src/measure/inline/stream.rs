@@ -26,7 +26,7 @@ struct Ack {
 /// The measured sending rate and delay growth of a stream.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Outcome {
-    /// Sending rate of the stream in segments per nanosecond, including its burst.
+    /// Mean sending rate of the stream, including the burst at its start, in segments per nanosecond.
     pub(super) rate: f64,
     /// Growth of the delay over the sending time, in seconds per second.
     pub(super) growth: f64,
@@ -36,11 +36,12 @@ pub(super) struct Outcome {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Gap {
     pub(super) nanos: u64,
-    /// Difference of the numbers of the two segments.
+    /// The number of the later of the two acknowledged segments minus that of the earlier one.
     pub(super) segments: u64,
 }
 
-/// Minimum number of acknowledgements of segments after the burst for an [`Outcome`] (our choice).
+/// An [`Outcome`] needs at least this many acknowledgements of segments after the burst at the stream's start (our
+/// choice).
 const LEAST_ACKS: usize = 2;
 /// The delay at the end of a stream is the mean over the last 1/`END_SHARE` of the acknowledgements of segments after
 /// the burst, but over at least one (our choice). A larger part is less precise with random cross traffic. With a

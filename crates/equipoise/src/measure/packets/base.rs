@@ -79,7 +79,7 @@ impl BaseDelay {
             let seconds = (self.elapsed_s as usize).min(SECONDS);
             self.elapsed_s -= libm::floor(self.elapsed_s);
             for class in &mut self.classes {
-                // A class without a recent sample keeps its last minimum.
+                // A class of packet sizes without a recent sample keeps its last minimum.
                 let least = least(class);
                 class.rotate_right(seconds);
                 class[..seconds].fill(f64::INFINITY);
@@ -110,8 +110,8 @@ impl BaseDelay {
         [small.min(middling), middling, large]
     }
 
-    /// Returns the time that the bottleneck takes for a packet of 1200 bytes, in s, computed from the bases of large
-    /// packets and of small or medium packets. Returns `None` if one of these two bases is not known.
+    /// Returns the time that the bottleneck takes for a packet of 1200 bytes, in s, computed from the minimum delays of
+    /// large packets and of small or medium packets. Returns `None` if one of these two minima is not known.
     pub fn packet_s(&self) -> Option<f64> {
         let [small, middling, large] = self.classes.each_ref().map(|class| least(class));
         let (smaller, class) =

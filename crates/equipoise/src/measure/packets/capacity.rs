@@ -35,9 +35,11 @@ impl Capacity {
     /// If a train takes at most this many times as long to arrive as to leave, the bottleneck did not spread it. Its
     /// arrival rate is only a lower bound of the capacity.
     const SPREAD: f64 = 1.1;
-    /// Lower limit of `(b - r s) / b`, so that a reading stays positive if the flow's rate is high.
+    /// Lower limit of `(b - r s) / b` for a train of `b` bits that leaves the sender within the time `s`. It keeps a
+    /// reading positive if the flow's rate `r` is high.
     const LEAST_PART: f64 = 0.3;
-    /// In doubt, a reading below this share of the capacity shows that the bottleneck became slower.
+    /// After [`doubt`](Self::doubt), a reading below this share of the capacity shows that the bottleneck became
+    /// slower.
     const SLOWER: f64 = 0.75;
 
     /// Creates a measurement without readings.

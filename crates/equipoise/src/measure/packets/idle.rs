@@ -16,13 +16,14 @@ use super::{BaseDelay, SizeClass};
 pub struct IdleDelay {
     /// The newest reports: the time of each one and the smallest delay in it, both in s.
     reports: VecDeque<(f64, f64)>,
-    /// The smallest mean, over the same window as the base delay.
+    /// The smallest mean of the reports' smallest delays, within the window of the base delay.
     least: BaseDelay,
 }
 
 impl IdleDelay {
-    /// A mean is over the reports of about `MEAN_S`, in s, and over at least `LEAST_REPORTS` reports. With a shorter
-    /// time, the smallest mean is smaller by chance; with a longer time, the queue is rarely empty for long enough.
+    /// The idle delay is the smallest mean of the reports' smallest delays. Each mean is over about `MEAN_S`, in s, and
+    /// at least `LEAST_REPORTS` reports. With a shorter time, the smallest mean is smaller by chance; with a longer
+    /// time, the queue is rarely empty for long enough.
     const MEAN_S: f64 = 0.6;
     const LEAST_REPORTS: usize = 3;
     /// Maximum number of reports that are kept, whatever the receiver sends.
@@ -36,7 +37,8 @@ impl IdleDelay {
     }
 
     /// Records a report at `now_s`, in s. `least_s` is the smallest delay in the report, converted to the delay of a
-    /// large packet, in s. While `held`, earlier means do not age. A delay that is not finite is ignored.
+    /// large packet, in s. If `held` is set, the time since the previous report does not age the earlier results. A
+    /// delay that is not finite is ignored.
     pub fn push(&mut self, now_s: f64, held: bool, least_s: f64) {
         self.least.come_to(now_s, held);
         if !least_s.is_finite() {
@@ -54,7 +56,7 @@ impl IdleDelay {
         }
     }
 
-    /// Returns the delay, in s; `None` before the third report.
+    /// Returns the delay that reports show while the path is empty, in s; `None` before the third report.
     pub fn delay_s(&self) -> Option<f64> {
         Some(self.least.of(Self::BITS)).filter(|delay_s| delay_s.is_finite())
     }
@@ -113,8 +115,8 @@ mod tests {
         assert!((measured(5, 0.0, queue).0 - 0.050).abs() < 1e-9);
     }
 
-    /// If it fails, the idle delay follows a longer path or a slower link later than the base delay does, and until
-    /// then the added delay counts as a queue.
+    /// If it fails, the idle delay (the delay without a queue, jitter included) follows a longer path or a slower link
+    /// later than the base delay does, and until then the added delay counts as a queue.
     #[test]
     fn it_moves_with_the_base_delay() {
         let mut idle = IdleDelay::new();

@@ -13,14 +13,15 @@ pub struct Drift {
     pub uncertainty_ppm: f64,
 }
 
-/// Estimates the drift from the windows' points, in one buffer of fixed size.
+/// Estimates the drift of the clocks from points, in one buffer of fixed size. Each window of successive reports gives
+/// one point: the time and the delay of its report with the minimum delay.
 ///
 /// The estimate is the median of the slopes of all [comparable](Window::compares_with) pairs of points (Sen 1968). The
-/// interval follows from the variance of `S`: the number of slopes above the true drift minus the number below it. The
-/// noise is assumed to have the same distribution at all points. Two pairs that share a point then contribute to `S`
-/// with a correlation of ±1/3. Therefore `Var S = (pairs + sum of (a - b)²) / 3`. The sum is over all points, and a
-/// point is the later one in `a` pairs and the earlier one in `b` pairs. If all pairs of the `n` points are comparable,
-/// this is Sen's `n (n - 1) (2n + 5) / 18`.
+/// confidence interval follows from the variance of `S`: the number of slopes above the true drift minus the number
+/// below it. The noise is assumed to have the same distribution at all points. Two pairs that share a point then
+/// contribute to `S` with a correlation of ±1/3. Therefore `Var S = (pairs + sum of (a - b)²) / 3`. The sum is over all
+/// points, and a point is the later one in `a` pairs and the earlier one in `b` pairs. If all pairs of the `n` points
+/// are comparable, this is Sen's `n (n - 1) (2n + 5) / 18`.
 #[derive(Clone, Debug)]
 pub(super) struct DriftFinder {
     slopes: Vec<f64>,
@@ -44,7 +45,8 @@ impl DriftFinder {
         self.slopes.capacity()
     }
 
-    /// Returns the drift and its interval; `None` for too few pairs.
+    /// Returns the drift and its uncertainty; `None` if too few pairs of the windows' points are comparable to
+    /// determine them.
     pub(super) fn drift(&mut self, windows: &Windows) -> Option<Drift> {
         self.slopes.clear();
         let mut squares = 0.0;

@@ -51,18 +51,19 @@ use crate::units::{Instant, SenderClock, Span};
 pub struct PathClock {
     windows: Windows,
     finder: DriftFinder,
-    /// The point through which the base line goes.
+    /// A point on the line that the delay of the empty path, including the clocks' offset, follows over time.
     lowest: Option<Window>,
     slope: Slope,
     drift: Option<Drift>,
-    /// Median distance of the stored points above the base line.
+    /// Median distance of the stored window minima above the base line, on which the delays of the empty path would
+    /// lie.
     spread: Span,
-    /// Mean square of the noise, in ns²: the part of a report's distance from the base that its round trip does not
-    /// explain.
+    /// Mean square of the noise, in ns². The noise is the distance of a report's minimum delay from the base line,
+    /// without the part that a change of the round trip explains.
     noise_ns2: f64,
     reports: u32,
     last: Instant<SenderClock>,
-    /// The step detected at the last report, if a late round trip may still explain it.
+    /// The clock step detected at the last report, if the next report's round trip may still show that it was a queue.
     suspect: Option<Span>,
 }
 
@@ -90,8 +91,8 @@ pub enum Notice {
 pub struct Offset {
     /// The receiver's clock minus the sender's clock at the same moment; negative if the receiver's clock is behind.
     pub receiver_ahead: Span,
-    /// Estimate of the maximum error: the sum of half of the least round trip, the median distance of the minima from
-    /// the base, and the effect of the drift's uncertainty.
+    /// Estimate of the maximum error. It is the sum of half of the shortest round-trip time, the median distance of the
+    /// stored minimum delays from the line that an empty path would show, and the effect of the drift's uncertainty.
     pub uncertainty: Span,
 }
 
@@ -99,12 +100,12 @@ impl PathClock {
     /// Minimum step that is detected (our choice): above the granularity and wake-up jitter of timestamps on ordinary
     /// hosts.
     pub const LEAST_STEP: Span = Span::from_millis(5);
-    /// A step must exceed this multiple of the root mean square of the noise (our choice). Noise with an exponential
-    /// distribution exceeds it once in 10¹² reports. If round trips explain all noise of two in three reports, the mean
-    /// square is smaller, and noise exceeds the limit once in 10⁷ reports.
+    /// A clock step must exceed this multiple of the root mean square of the noise in the delay (our choice). Noise
+    /// with an exponential distribution exceeds it once in 10¹² reports. If two of three reports have no noise, the
+    /// root mean square is smaller, and noise exceeds the limit once in 10⁷ reports.
     const STEP_NOISES: f64 = 20.0;
-    /// `SETTLED` is the number of reports before the noise is known. Until then, the minimum step is
-    /// `LEAST_EARLY_STEP`, which is longer than most queueing delays (both our choice).
+    /// `SETTLED` is the number of reports after which the noise of the delays is known. Before, only a change above
+    /// `LEAST_EARLY_STEP`, which is longer than most queueing delays, counts as a step of a clock (both our choice).
     const SETTLED: u32 = 16;
     const LEAST_EARLY_STEP: Span = Span::from_secs(1);
     /// Weight of one report in the mean square of the noise (our choice). With a smaller value old noise counts for
@@ -154,8 +155,8 @@ impl PathClock {
         notice
     }
 
-    /// Returns the shown delay of an empty path at `now`, which is the zero of the queueing delay; `None` before the
-    /// first report.
+    /// Returns the one-way delay of an empty path at `now`, including the offset of the two clocks. It is the zero of
+    /// the queueing delay; `None` before the first report.
     pub fn base(&self, now: Instant<SenderClock>) -> Option<Span> {
         self.lowest.map(|lowest| lowest.shown + self.slope.over(now - lowest.at))
     }
@@ -175,7 +176,7 @@ impl PathClock {
         self.drift
     }
 
-    /// Decides whether a clock stepped, and if so moves the points.
+    /// Decides whether a clock stepped, and if so moves the stored delay measurements by the step.
     fn judge(&mut self, now: Instant<SenderClock>, shown: Span, round_trip: Span) -> Notice {
         let Some(base) = self.base(now) else { return Notice::Consistent };
         let excess = shown - base;
@@ -203,14 +204,16 @@ impl PathClock {
         Notice::ClockStepped { by: excess }
     }
 
-    /// Returns how far a report may be from the base at `now` without being a step.
+    /// Returns the largest difference between a report's delay and the base delay at `now` that does not count as a
+    /// step of a clock.
     fn step_limit(&self, now: Instant<SenderClock>) -> Span {
         let noise = Span::from_nanos((Self::STEP_NOISES * libm::sqrt(self.noise_ns2)) as i64);
         let limit = Self::LEAST_STEP + noise + self.unseen_drift(now);
         if self.reports < Self::SETTLED { limit.max(Self::LEAST_EARLY_STEP) } else { limit }
     }
 
-    /// Returns the effect of the drift's uncertainty between the point on the base line and `now`.
+    /// Returns the error that the uncertainty of the clock drift may cause in the base delay at `now`. It grows with
+    /// the time since the report that determined the base delay.
     fn unseen_drift(&self, now: Instant<SenderClock>) -> Span {
         let slack = self.drift.map_or(Slope::STEEPEST, |drift| Slope::from_ppm(drift.uncertainty_ppm));
         self.lowest.map_or(Span::ZERO, |lowest| slack.over((now - lowest.at).abs()))
@@ -223,7 +226,8 @@ impl PathClock {
         self.noise_ns2 += (nanos * nanos - self.noise_ns2) * gain;
     }
 
-    /// Moves the points along the base line by `by`, because the sender's own clock was set.
+    /// Moves the stored delays by `by` in time, along the line of the empty path's delay, because the sender's own
+    /// clock was set.
     fn move_times(&mut self, by: Span) {
         self.windows.move_times(by, self.slope);
         if let Some(lowest) = &mut self.lowest {
@@ -256,10 +260,11 @@ impl Default for PathClock {
     }
 }
 
-/// Returns the part of a distance from the base, up or down, that the change of the round trip does not explain.
+/// Returns the part of `distance` (a report's one-way delay minus the delay of the empty path) that `rise` (the
+/// round-trip time minus its minimum) does not explain.
 ///
-/// A queue or a path that adds `x` in one direction adds at least `x` to the round trip. Half of that is enough here,
-/// because the report's minimum and the round trip are not measured at the same moment.
+/// A queue or a path that adds `x` in one direction adds at least `x` to the round trip. A rise of `x / 2` is enough
+/// here, because the report's minimum delay and the round trip are not measured at the same moment.
 fn unexplained(distance: Span, rise: Span) -> Span {
     if distance >= Span::ZERO {
         (distance - rise.max(Span::ZERO) * 2).max(Span::ZERO)

@@ -1,6 +1,7 @@
 use crate::units::Span;
 
-/// How fast the shown delay of an empty path changes: seconds per second, within ±[`Slope::STEEPEST`].
+/// Drift of the receiver's clock against the sender's clock, in seconds per second, within ±[`Slope::STEEPEST`]; above
+/// zero if the receiver's clock is faster.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(super) struct Slope(f64);
 

@@ -39,7 +39,8 @@ impl Link {
         StandardUniform.sample(&mut self.random)
     }
 
-    /// Returns the wait of a packet that arrives at `t` seconds, later than the previous packet.
+    /// Returns how long a packet that arrives at `t` seconds waits in the queue. `t` must exceed the time of the
+    /// previous packet.
     fn wait(&mut self, t: f64) -> f64 {
         while self.next_arrival_s <= t {
             self.backlog_s = (self.backlog_s - (self.next_arrival_s - self.seen_s)).max(0.0) + Self::SERVICE_S;

@@ -15,12 +15,13 @@ pub(super) struct Window {
     pub(super) shown: Span,
     /// Minimum round-trip time of the window's reports; `None` if no report had a valid one.
     pub(super) round_trip: Option<Span>,
-    /// Number of clock steps before the report with the minimum.
+    /// Number of times that a clock was set before the report with the minimum delay.
     epoch: u32,
 }
 
 impl Window {
-    /// Returns how far this window's point is above the line with slope `slope` through `other`'s point.
+    /// Returns how far this window's minimum delay is above the line with slope `slope` through `other`'s minimum
+    /// delay, in a plot of delay over time.
     pub(super) fn above(&self, other: &Self, slope: Slope) -> Span {
         self.shown - other.shown - slope.over(self.at - other.at)
     }
@@ -66,17 +67,18 @@ pub(super) struct Windows {
 }
 
 impl Windows {
-    /// Maximum number of windows (our choice). Twice as many windows would be half as long, and the fit four times as
-    /// expensive.
+    /// Maximum number of windows (our choice). With twice as many windows of half the length, the estimate of the
+    /// clocks' drift would be four times as expensive.
     pub(super) const MOST: usize = 64;
     /// Age at which a minimum is dropped (our choice): a path that became longer is followed within this time. With a
     /// larger value the drift is more precise; with a smaller value old minima are forgotten sooner.
     pub(super) const HORIZON: Span = Span::from_secs(600);
-    /// Maximum duration of a window (our choice). If reports become rarer, but still come every few seconds, this limit
-    /// keeps about thirty windows in the horizon.
+    /// Maximum duration of a window of reports (our choice). The minimum delay of each window is kept for 600 s. If
+    /// reports become rarer, but still come every few seconds, about thirty minima are kept.
     const LONGEST: Span = Span::from_secs(20);
-    /// Maximum difference between the round trips of two windows that may be compared. Our choice: more than the jitter
-    /// of most wired paths. An undetected change of the path by 5 ms is an error of 8 ppm over the whole horizon.
+    /// Maximum difference between the round trips of two windows (groups of reports) whose minimum delays may be
+    /// compared. Our choice: more than the jitter of most wired paths. An undetected change of the path by 5 ms is an
+    /// error of 8 ppm over `HORIZON`.
     const SAME_ROUND_TRIP: Span = Span::from_millis(5);
 
     pub(super) fn new() -> Self {
@@ -100,7 +102,7 @@ impl Windows {
         }
     }
 
-    /// Returns the minimum round-trip time within the horizon.
+    /// Returns the minimum round-trip time in the reports of all kept windows.
     pub(super) fn least_round_trip(&self) -> Option<Span> {
         self.kept.iter().filter_map(|window| window.round_trip).min()
     }

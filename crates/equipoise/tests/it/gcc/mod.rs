@@ -22,7 +22,8 @@ use equipoise::units::Span;
 use self::libwebrtc::GoogCc;
 use self::path::{Conditions, Leader, Path, Point};
 
-/// Runs the path. Returns both rates after each report, from 5 s after the start on.
+/// Runs the path. Returns the rates of our controller and of the other implementation after each report, from 5 s after
+/// the start on.
 fn run(path: Path, seconds: i64) -> Vec<Point> {
     path.run(Span::from_secs(seconds)).into_iter().filter(|point| point.at_s >= 5.0).collect()
 }
@@ -35,8 +36,8 @@ fn distance(points: &[Point]) -> (f64, f64) {
     (mean, points.iter().filter(|point| apart(point) > 0.1).count() as f64 / count)
 }
 
-/// Bounds of [`distance`] without random losses, when only rounding differs. The measured mean is at most 0.000 3, and
-/// no point differs by more than a tenth.
+/// Limits of [`distance`] without random losses, when the rates of the two controllers differ only by rounding. The
+/// measured mean of |ln(ours/theirs)| is at most 0.000 3, and the rates never differ by more than a tenth.
 const ROUNDING: (f64, f64) = (0.001, 0.0);
 /// Bounds of [`distance`] with random losses. Two candidate rates of nearly equal likelihood may rank differently in
 /// the loss-based estimates of the two controllers. After the next decrease, the rates of the controllers are equal

@@ -86,7 +86,7 @@ impl Peer for Pion {
     }
 }
 
-/// The recorded output of the program, from `tests/it/gcc/pion.txt`.
+/// The rates of pion's estimator on the test paths, recorded in `tests/it/gcc/pion.txt`.
 pub(super) struct Recorded {
     targets: std::vec::IntoIter<u64>,
 }

@@ -72,7 +72,7 @@ const FORGIVEN_BALANCE: f64 = 100.0;
 const PREFERENCE: f64 = 0.2;
 /// Width of the transition from the preference for higher rates to that for lower rates, as a loss ratio.
 const PREFERENCE_WIDTH: f64 = 0.002;
-/// Weight of the bandwidth in the preference for a higher bandwidth, per kbit/s.
+/// Preference for a higher bandwidth: the part that is proportional to the bandwidth, per kbit/s.
 const BIAS: f64 = 0.0002;
 /// Weight of the logarithm of the bandwidth in the preference for a higher bandwidth.
 const LOG_BIAS: f64 = 0.02;
@@ -88,11 +88,13 @@ const RAMP_FACTOR: f64 = 1.3;
 const RAMP: Span = Span::from_millis(300);
 /// Upper limit when a loss-limited rate rises, as a multiple of the delivery rate.
 const HEADROOM: f64 = 1.5;
-/// Replaces [`HEADROOM`] while the delivery rate is near the rate of the last hold.
+/// Replaces [`HEADROOM`] while the delivery rate is below [`NEAR_HOLD`] times the limit set after the last decrease
+/// ([`Hold`]).
 const HEADROOM_IN_HOLD: f64 = 1.2;
-/// The delivery rate counts as near the rate of the last hold if it is below this multiple of the hold's rate.
+/// The delivery rate counts as near the last hold (the limit of the rate for some time after losses lowered it) if it
+/// is below this multiple of that limit.
 const NEAR_HOLD: f64 = 1.3;
-/// Duration of the first hold after a decrease.
+/// How long the first decrease of the rate limits later increases.
 const FIRST_HOLD: Span = Span::from_millis(300);
 /// Maximum duration of a hold after a decrease.
 const LONGEST_HOLD: Span = Span::from_secs(60);
@@ -114,7 +116,7 @@ impl Channel {
         Self { inherent: self.inherent.max(LEAST_INHERENT).min(most), ..self }
     }
 
-    /// Returns the path model after one step of Newton's method towards the most likely q.
+    /// Returns the path model after one step of Newton's method towards the most likely inherent loss, q.
     fn stepped(self, observations: &Observations) -> Self {
         let (mut first, mut second) = (0.0, 0.0);
         for (weight, one) in observations.weighted() {
@@ -138,7 +140,7 @@ impl Channel {
     }
 }
 
-/// Returns the largest allowed q for a bandwidth in bit/s.
+/// Returns the largest allowed q, the inherent loss ratio, for a bandwidth in bit/s.
 pub(super) fn most_inherent(bps: f64) -> f64 {
     if bps > 0.0 { (FORGIVEN + FORGIVEN_BALANCE / (bps / 1e3)).min(1.0) } else { 1.0 }
 }

@@ -49,8 +49,8 @@ fn without_variance_the_cheapest_paths_are_filled_first_and_equally_cheap_ones_a
     let flat = |mean, rate, max| Term { max, ..term(mean, 0.0, rate) };
     close(&rates(&[flat(30.0, 1.0, 2.0), flat(10.0, 1.0, 1.5), flat(20.0, 1.0, 9.0)], 3.0), &[0.0, 1.5, 1.5]);
     close(&rates(&[flat(10.0, 1.0, 4.0), flat(10.0, 2.0, 2.0), flat(50.0, 0.0, 9.0)], 3.0), &[2.0, 1.0, 0.0]);
-    // The path without variance has a slope of x = 10 ms at any rate. The other path reaches this slope at 1 Mbit/s, so
-    // the path without variance carries the rest of the total.
+    // On the path without variance, delay times rate rises by 10 ms per unit of rate, at any rate. On the other path it
+    // rises as fast at 1 Mbit/s, so the path without variance carries the rest of the total.
     close(&rates(&[term(5.0, 5.0, 1.0), flat(10.0, 1.0, 9.0)], 2.0), &[1.0, 1.0]);
 }
 

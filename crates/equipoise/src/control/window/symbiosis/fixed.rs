@@ -94,7 +94,7 @@ pub struct FixedLaw {
 pub struct FixedPath {
     /// K, the capacity, in segments/s, as a Q10 fixed-point number.
     pub capacity: u64,
-    /// A, the available bandwidth, in segments/s, as a Q10 fixed-point number; limited to K.
+    /// A, the available bandwidth, in segments/s, as a Q10 fixed-point number; limited to the capacity K.
     pub available: u64,
     /// τ, the minimum round-trip time, in µs.
     pub min_round_trip_us: u64,

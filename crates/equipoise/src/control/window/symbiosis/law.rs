@@ -201,8 +201,8 @@ mod tests {
             // The rate of each flow at the equilibrium of Kodama 2009, Eq. 7 is K / (1 + γ (n - 1)).
             let each = 12_500.0 / (1.0 + gamma * (n - 1.0));
             let path = Path { available: 12_500.0 - (n - 1.0) * each, ..PATH };
-            // Not compared if the other flows alone take more than K: nothing is available, and the flows fill the
-            // buffer.
+            // If the other flows alone take more than the capacity K, nothing is compared, because nothing is available
+            // and the flows fill the buffer.
             if path.available >= 0.0 {
                 prop_assert!((law.converged(&path).unwrap() / (each * 0.12) - 1.0).abs() < 1e-9);
             }

@@ -70,7 +70,8 @@ fn before_the_first_measurement_it_is_reno() {
     assert_eq!(symbiosis.snapshot().bandwidth, None);
 }
 
-/// If it fails, Eq. 10 is not applied to the time between acknowledgements, or rates are not converted to packets.
+/// If it fails, the window law (Kodama 2009, Eq. 10) is not applied to the time between acknowledgements, or rates are
+/// not converted to packets.
 #[test]
 fn golden_window_whatever_the_acknowledgements_between() {
     for steps in [1, 10, 120] {
@@ -161,8 +162,9 @@ fn join(noise_weight: f64, seconds: u64) -> [f64; 2] {
     flows.map(|flow| flow.window())
 }
 
-/// The newer flow grows and the older flow yields until their windows are equal. The difference shrinks at a rate of
-/// `ε (1 - γ) N / K` = 0.05 per second. N is the rate of each flow; the other symbols are those of `Law`.
+/// The newer flow grows and the older flow yields until their windows are equal. The difference shrinks at a rate of `ε
+/// (1 - γ) N / K` = 0.05 per second. ε is the speed of convergence, γ the weight of cross traffic, N the rate of each
+/// flow, and K the capacity.
 #[test]
 fn a_second_flow_takes_its_half_without_a_loss() {
     for window in join(0.0, 300) {
