@@ -251,7 +251,7 @@ impl Reception {
     fn interval(&self, request: ReportRequest, times: SrTimes, cut: Cut) -> (Option<DelaySummary>, Option<Span>) {
         let start = NtpTime::from_middle_near(request.interval_start, times.ntp).to_instant_near(times.sent);
         let cut = if cut == Cut::ByWay {
-            // Waki 2013: Eq. 13 applies if the request at the start of the interval arrived, otherwise Eq. 14.
+            // If the request at the start of the interval arrived, Waki 2013, Eq. 13 applies; otherwise Eq. 14.
             let previous = self.last_request.filter(|previous| previous.ntp.middle() == request.interval_start);
             let way = previous.map_or(times.way, |previous| previous.way).max(Span::ZERO);
             start + way + way

@@ -26,7 +26,7 @@ pub struct LdaConfig {
 pub enum Increase {
     /// LDA: the next increase is the last one, reduced again: `AIR (1 - r/b)`.
     Shrinking,
-    /// LDAF: each increase is computed anew from the first one, `AIR_0`, as `AIR_0 (1 - r/b)` (Tobe 1999, Sec. 6.2).
+    /// LDAF: each increase is computed from the first one, `AIR_0`, as `AIR_0 (1 - r/b)` (Tobe 1999, Sec. 6.2).
     Fixed,
 }
 

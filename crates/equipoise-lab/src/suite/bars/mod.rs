@@ -37,7 +37,7 @@ pub const CONTROLLERS: [&str; 4] = [JUDGED, "gcc", "nada", "scream"];
 pub const RUNS: u32 = 10;
 /// Number of seeds for each variant with `--quick`, which does not shorten the runs.
 pub const QUICK_RUNS: u32 = 3;
-/// The default seed of the first run. Equipoise was designed with the seeds 1 to 100 and 1001 to 1010, so the default
+/// The default seed of the first run. `equipoise` was designed with the seeds 1 to 100 and 1001 to 1010, so the default
 /// seeds are different.
 pub const SEED: u64 = 2001;
 

@@ -139,7 +139,7 @@ pub(super) fn target_s(path: &Path, at: Span) -> f64 {
     Equipoise::most_queue(share, at - youngest).as_secs_f64()
 }
 
-/// Returns the fault if a flow sent more than twice of what was delivered, in any window of 2 s after its start.
+/// Returns the fault if a flow sent more than twice what was delivered, in any window of 2 s after its start.
 fn overload(flow: String, watched: &Watched, start: Span) -> Option<Fault> {
     let length = usize::try_from((COMPARED / BIN)?).ok()?;
     let skipped = usize::try_from((start / BIN)?).ok()?;

@@ -64,7 +64,7 @@ use crate::units::{Instant, Rate, SenderClock, Size, Span};
 /// | `D` | from a decision to the report on it: round trip, report interval and 30 ms | s |
 /// | `R` | service rate of a busy bottleneck ([`Recent::service`](crate::measure::packets::Recent::service)) | bit/s |
 /// | `L` | time over which `R` was measured | s |
-/// | `G` | growth: 5, and 10 back to a known rate; at most 0.6/D without gauges | 1/s |
+/// | `G` | growth: 5, or 10 while the rate returns to a known rate; at most 0.6/D without gauges | 1/s |
 /// | `C` | capacity of the bottleneck ([`Capacity`](crate::measure::packets::Capacity)), or 1200 bytes/t | bit/s |
 /// | `t` | time that the bottleneck takes for a packet of 1200 bytes; `C` follows from it if it is above 10 ms | s |
 /// | `A` | rate of packet trains ([`Trains`](crate::measure::packets::Trains)) | bit/s |
@@ -72,7 +72,7 @@ use crate::units::{Instant, Rate, SenderClock, Size, Span};
 /// | `m` | smoothed share of ECN marks | |
 /// | `B`, `r` | base rate, and rate | bit/s |
 /// | `p` | priority | |
-/// | `k`, `w` | factor of priority and newcomer; 1.2 before the first queue, 1 after it | |
+/// | `k`, `w` | `k`: factor of the priority, larger for a new flow; `w`: 1.2 before the first queue, 1 after it | |
 ///
 /// **Why flows are equal**: all flows of a bottleneck share one queue, and between its limits the target strictly
 /// decreases with a flow's own rate. In equilibrium all flows therefore have one rate, whatever their round trips, and

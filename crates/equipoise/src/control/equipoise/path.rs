@@ -346,8 +346,8 @@ impl Path {
         news
     }
 
-    /// `j` or `jp`, the idle delay `idle` above the base delay, on a path whose bottleneck has the capacity `capacity_bps`; zero if
-    /// the capacity is unknown.
+    /// `j` or `jp`: by how much `idle` exceeds the base delay, in s. The result is smaller on a slow bottleneck, and
+    /// zero if the bottleneck's capacity `capacity_bps` is unknown.
     fn jitter_s(&self, idle: &IdleDelay, capacity_bps: Option<f64>) -> f64 {
         let Some((capacity_bps, idle_s)) = capacity_bps.zip(idle.delay_s()) else { return 0.0 };
         let packet_s = SizeClass::Large.usual_bits() / capacity_bps;
