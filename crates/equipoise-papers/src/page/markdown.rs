@@ -1,6 +1,6 @@
 //! Writes the results section of a chapter of the book, in Markdown.
 
-use super::readings_table;
+use super::{readings_table, rule_words};
 use crate::{Claim, Results, Table, four_digits};
 
 /// Returns the results in Markdown, without a heading. They consist of a summary, a table of the claims, the
@@ -14,7 +14,8 @@ pub fn paper_markdown(results: &Results) -> String {
     text.push('\n');
     for claim in &results.claims {
         let Claim { id, figure, statement, rule, note, .. } = claim;
-        let words: Vec<_> = [statement, rule, note].into_iter().filter(|words| !words.is_empty()).cloned().collect();
+        let rule = rule_words(rule);
+        let words: Vec<_> = [statement, &rule, note].into_iter().filter(|words| !words.is_empty()).cloned().collect();
         text.push_str(&format!("- `{id}` ({figure}): {}\n", words.join(" ")));
     }
     if let Some(readings) = readings_table(&results.readings) {
@@ -52,7 +53,7 @@ mod tests {
             "| claim | paper | ours | 95 % | unit | runs | verdict |",
             "| --- | --- | --- | --- | --- | --- | --- |",
             "| `fig1.x` | – | 1234 | 1200 to 1300 | ms | 30 | undecided |",
-            "- `fig1.x` (Fig. 1): a < b The whole interval lies above 1. because & so on",
+            "- `fig1.x` (Fig. 1): a < b Rule: The whole interval lies above 1. because & so on",
             "| reading | fig1.x |",
             "| read <otherwise> | 1234, undecided |",
         ];

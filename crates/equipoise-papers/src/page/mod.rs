@@ -86,7 +86,8 @@ fn claim(claim: &Claim) -> Vec<String> {
     };
     let interval = claim.ci95.map_or(NOTHING.to_owned(), |[low, high]| format!("{} to {}", number(low), number(high)));
     let [id, figure, statement, rule, note, unit] =
-        [&claim.id, &claim.figure, &claim.statement, &claim.rule, &claim.note, &claim.unit].map(|text| escape(text));
+        [&claim.id, &claim.figure, &claim.statement, &rule_words(&claim.rule), &claim.note, &claim.unit]
+            .map(|text| escape(text));
     vec![
         format!(
             "<code>{id}</code> ({figure})<br><span>{statement} {rule}</span><br><span class=\"note\">{note}</span>"
@@ -100,6 +101,12 @@ fn claim(claim: &Claim) -> Vec<String> {
     ]
 }
 
+/// Returns the rule of a claim, marked as a rule, so that nobody takes it for the result. Returns an empty text for a
+/// claim without a rule.
+fn rule_words(rule: &str) -> String {
+    if rule.is_empty() { String::new() } else { format!("Rule: {rule}") }
+}
+
 fn readings(readings: &[Reading]) -> String {
     let text = readings_table(readings).as_ref().map(table);
     text.map_or_else(String::new, |text| format!("<h2>Readings</h2>\n{text}"))
@@ -107,6 +114,9 @@ fn readings(readings: &[Reading]) -> String {
 
 /// Returns a table with our number and verdict for each claim under each interpretation; `None` if `readings` is empty.
 fn readings_table(readings: &[Reading]) -> Option<Table> {
+    if readings.is_empty() {
+        return None;
+    }
     let mut ids: Vec<&str> =
         readings.iter().flat_map(|reading| &reading.claims).map(|claim| claim.id.as_str()).collect();
     let mut seen = BTreeSet::new();
@@ -119,10 +129,8 @@ fn readings_table(readings: &[Reading]) -> Option<Table> {
         std::iter::once(reading.name.clone()).chain(ids.iter().map(|id| cell(reading, id))).collect()
     };
     Some(Table {
-        caption: format!(
-            "What becomes of claims by other readings than the main one, which is: {}",
-            readings.first()?.name
-        ),
+        caption: "Value and verdict of each claim under the main reading (first row) and under the other readings"
+            .to_owned(),
         columns: std::iter::once("reading").chain(ids.iter().copied()).map(str::to_owned).collect(),
         rows: readings.iter().map(row).collect(),
     })
