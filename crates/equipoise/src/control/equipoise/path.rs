@@ -127,8 +127,8 @@ const MOST_GRANTED: usize = 512;
 /// transmits a large packet within `WIDE_S`, and not at all if that takes `NARROW_S` or longer. All values are in s. On
 /// a slower link, the packets of other flows lengthen the delays of reports as much as jitter does.
 const MOST_JITTER_S: f64 = 0.040;
-const WIDE_S: f64 = 0.001;
-const NARROW_S: f64 = 0.002;
+const WIDE_S: f64 = 0.0015;
+const NARROW_S: f64 = 0.003;
 /// A bottleneck is slow if it takes longer than this to transmit a large packet, in s. The value was chosen by the
 /// number of flows with unequal rates on random paths, and by the requirements (bars) of `docs/src/equipoise.md`.
 pub(super) const SLOW_PACKET_S: f64 = 0.010;
@@ -447,8 +447,9 @@ mod tests {
         };
         let all_s = jitter_s(Some(20e6));
         assert!((all_s - 0.006).abs() < 0.0015, "the mean of 2 and 10 ms: {all_s}");
-        assert!(jitter_s(Some(6.4e6)) < 0.55 * all_s);
-        for capacity_bps in [Some(4e6), None] {
+        assert!((jitter_s(Some(6.5e6)) - all_s).abs() < 1e-12);
+        assert!(jitter_s(Some(4.2e6)) < 0.55 * all_s);
+        for capacity_bps in [Some(3e6), None] {
             assert!(jitter_s(capacity_bps) < 1e-12, "{capacity_bps:?}");
         }
     }
