@@ -182,8 +182,9 @@ const LEAST_QUEUE_S: f64 = 0.006;
 const BUSY_ABOVE: f64 = 2.0;
 /// Gauges (short bursts that measure the capacity) are sent while the queueing delay is below this, in s.
 const MOST_GAUGED_S: f64 = 0.020;
-/// The measured capacity is not used for this time after a competing loss-based flow (rival) has left, in s. The base
-/// delay may still contain a part of the rival's queue, so the queue does not indicate the number of flows.
+/// For this time after a competing loss-based flow (rival) has left, in s, the flow is not pulled to an equal share of
+/// the measured capacity. The pull would count flows by the length of the queue, and the base delay may still contain a
+/// part of the rival's queue.
 const AFTER_RIVAL_S: f64 = 3.0;
 /// While a queue stays, the minima of the base delay do not age for up to this time after the queue was last shorter
 /// than twice the target, in s.
