@@ -414,8 +414,8 @@ pub struct TcpSample {
 }
 
 /// Excursions of the delay: time spans in which the intervals' mean delays were above twice the target. Intervals in
-/// the warm-up do not count. After a step (a change of capacity or load, or the loss or return of a path), the interval
-/// that contains it and the three following intervals do not count either.
+/// the warm-up do not count. If a step (a change of capacity or load, or the loss or return of a path) is in an interval,
+/// or less than three interval lengths before its start, the interval does not count either.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct ExcursionResult {
     /// Total length of the excursions, in seconds.

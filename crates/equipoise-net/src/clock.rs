@@ -36,8 +36,8 @@ pub struct Clock {
     shared: Arc<Shared>,
 }
 
-/// All times are in nanoseconds. A thread may read one atomic before an update and another after it. This only causes
-/// another measurement.
+/// All times are in nanoseconds. A thread that reads a new `measured` also reads the new `current`. A thread that reads
+/// only the new `current` measures once more than necessary.
 #[derive(Debug)]
 struct Shared {
     /// `CLOCK_REALTIME` minus `CLOCK_MONOTONIC` when the clock was created.
@@ -77,7 +77,7 @@ impl Clock {
     pub fn from_realtime(&self, nanos: u64) -> Time {
         let stamp = i64::try_from(nanos).unwrap_or(i64::MAX);
         let monotonic = read(ClockId::CLOCK_MONOTONIC);
-        let age = monotonic.saturating_sub(self.shared.measured.load(Ordering::Relaxed));
+        let age = monotonic.saturating_sub(self.shared.measured.load(Ordering::Acquire));
         let mut distance = self.shared.current.load(Ordering::Relaxed);
         let shown_age = monotonic.saturating_sub(stamp.saturating_sub(distance));
         if age > TRUST.as_nanos() || !(0..=DOUBTFUL_AGE.as_nanos()).contains(&shown_age) {
@@ -101,7 +101,7 @@ impl Clock {
         let distance = measured.unless_within_error_of(known);
         // If several threads detect the same step, only one of them counts it.
         let was = self.shared.current.swap(distance, Ordering::Relaxed);
-        self.shared.measured.store(measured.monotonic, Ordering::Relaxed);
+        self.shared.measured.store(measured.monotonic, Ordering::Release);
         let slewed = LEAST_STEP.as_nanos().unsigned_abs().saturating_add(age.unsigned_abs() / 1000);
         if distance.abs_diff(was) > slewed.saturating_add(measured.error.unsigned_abs()) {
             self.shared.steps.fetch_add(1, Ordering::Relaxed);

@@ -71,8 +71,8 @@ pub(super) struct FlowRecord {
 /// An interval is returned as a row this long after its end, or one interval length after its end if that is shorter.
 /// This wait gives the last packets of the interval time to arrive.
 const SHOWN_AFTER: Span = Span::from_secs(1);
-/// Number of intervals after each of [`FlowRecord::steps`] that do not count as settled. The interval that contains the
-/// step does not count as settled either.
+/// An interval does not count as settled if it contains one of [`FlowRecord::steps`], or begins less than this many
+/// interval lengths after it.
 const SETTLING: i64 = 3;
 
 impl FlowRecord {
