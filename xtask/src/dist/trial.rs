@@ -30,7 +30,7 @@ pub(super) fn run(dist: &Dist<'_>) -> Result<(), Error> {
         println!("{}: --version, check and sim say the same as here", machine.name());
     }
     if !Process::new("id").argument("-u").output()?.trim().eq("0") {
-        println!("skipped: the trial on a bare Debian needs root");
+        println!("skipped: the test of the container image and the trial on a bare Debian need root");
         return Ok(());
     }
     container::runs(dist, dist.here)?;
