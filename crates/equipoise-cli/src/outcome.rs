@@ -17,7 +17,8 @@ use crate::error::CliError;
 pub(crate) enum Outcome {
     /// The command has done all of its work.
     Complete,
-    /// With `--check`: a session did not reach its target, or too many runs of `equipoise suite paths` were bad.
+    /// With `--check`: a session did not hold its target delay, or too many runs of `equipoise suite paths` did not
+    /// meet its criteria.
     NotHeld,
     /// Ctrl-C interrupted the command. The results up to the interruption are written.
     #[cfg(feature = "live")]

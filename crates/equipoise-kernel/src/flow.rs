@@ -37,7 +37,7 @@ pub struct Flow {
     pub smoothed_round_trip: Duration,
     /// Number of trains of segments that were sent to measure the capacity and the available bandwidth.
     pub trains: u32,
-    /// Number of trains from which a new value of `available` was accepted.
+    /// Number of trains of segments from which a new value of `available` was accepted.
     pub trains_judged: u32,
     /// Number of losses that halved the window.
     pub losses: u32,

@@ -11,7 +11,7 @@ use crate::support::{Hook, hook, is_bpf_file_system, is_registered, leave_out, o
 
 /// The compiled BPF program with the congestion control.
 const PROGRAM: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/symbiosis.o"));
-/// Path at which the BPF file system, which contains the pin, is usually mounted.
+/// Usual mount point of the BPF file system. It contains the file (pin) that keeps the congestion control registered.
 const FILE_SYSTEM: &str = "/sys/fs/bpf";
 /// File name of the pin, which keeps the congestion control registered.
 const PIN: &str = "equipoise-symbiosis";

@@ -62,7 +62,7 @@ pub struct Step {
     /// Time of the change, in seconds since the run's start. For an initial rate, this is 0 (link) or the start of the
     /// flow (background source).
     pub at_s: f64,
-    /// Name of the link or of the flow that has the rate.
+    /// Name of the link whose capacity changes or begins at this time, or of the flow whose load does.
     pub name: String,
     /// Whether the rate is that of a link (a capacity) or of a flow (a load).
     pub kind: StepKind,

@@ -24,7 +24,8 @@ pub enum Verdict {
     NoTarget,
     /// Nothing was measured after the warm-up.
     NotMeasured,
-    /// The settled delay is near the target, and no excursion was too long.
+    /// The settled delay (the median delay outside of the warm-up and of steps) is near the target, and the delay never
+    /// stayed above twice the target for longer than 2 s.
     Held,
     /// The settled delay is below the target because the application or the maximum rate limits the session. In this
     /// case, a delay below the target is not a failure.

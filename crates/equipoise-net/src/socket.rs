@@ -108,7 +108,8 @@ pub struct Socket {
     /// If set, each attempt to send fails with this error, as if the kernel had returned it.
     #[cfg(any(test, feature = "fuzz"))]
     pub(crate) kernel_says: Option<Errno>,
-    /// All answers, sent or refused by the kernel, with their destinations; `None` unless a test records them.
+    /// All messages passed to `answer`, sent or refused by the kernel, with their destinations; `None` unless a test
+    /// records them.
     #[cfg(any(test, feature = "fuzz"))]
     pub(crate) overheard: Option<Box<Overheard>>,
 }

@@ -16,7 +16,7 @@ pub(super) struct Order {
     /// Maximum time that an ADU from TCP waits for earlier ADUs from RTP.
     hold: Span,
     most: usize,
-    /// The lowest number that can be delivered next.
+    /// The lowest ADU number that can be delivered next.
     next: u64,
     /// Waiting ADUs from RTP, in order.
     early: VecDeque<Early>,

@@ -65,8 +65,7 @@ enum Item {
 /// Assembles ADUs from parts that arrive in order.
 #[derive(Debug, Default)]
 struct Assembler {
-    /// The ADU that is being assembled, and the number of the first ADU after the last switch from TCP to RTP before
-    /// it.
+    /// The ADU that is being assembled, and the number of the first ADU since the sender's last switch from TCP to RTP.
     current: Option<(AduHeader, u64)>,
     data: Vec<u8>,
 }

@@ -97,7 +97,7 @@ enum Item {
 enum Stage {
     /// TCP.
     Tcp,
-    /// TCP sends its last bytes. New ADUs wait.
+    /// TCP sends its last bytes before RTP takes over. New ADUs wait.
     TcpDrains,
     /// RTP, which carries the ADUs from number `since` on.
     Rtp { since: u64 },
@@ -345,8 +345,8 @@ impl Sender {
         if self.stage == Stage::TcpDrains && self.is_written() && self.tcp.unsent == 0 {
             self.begin_running(now);
         }
-        // A stopped flow normally ends in this running period. But if a circuit breaker has stopped RTP, TCP sends the
-        // waiting data.
+        // A stopped flow normally ends while RTP sends. But if a circuit breaker has stopped RTP, TCP sends the waiting
+        // data.
         let ends_running = if self.stopping { self.rtp.is_circuit_broken() } else { self.tpba.is_over(now) };
         if let Stage::Rtp { since } = self.stage
             && ends_running

@@ -144,7 +144,7 @@ fn the_transport_changes_at_the_end_of_an_adu_once_all_is_sent() {
     // header.
     assert_eq!((data.len(), data), (500, &content(5, 1000)[..500]));
     assert!(!packet.header.marker && sender.period() == Period::Running);
-    // No new period may begin before the second part is sent.
+    // No new period may begin before the second part of the ADU is sent.
     sender.handle(at(34), Input::Timer);
     let mut later = Vec::new();
     let mut millis = 34;

@@ -26,8 +26,8 @@ pub(crate) struct SentPackets {
 }
 
 impl SentPackets {
-    /// Maximum number of batches: about two seconds of packets at 100 Mbit/s. Older packets are forgotten without a
-    /// report.
+    /// Maximum number of batches (packets that were sent at the same time). At 100 Mbit/s, batches of one packet reach
+    /// it in about two seconds. Older packets are forgotten without a report.
     const MOST: usize = 1 << 14;
 
     /// Records that `count` packets, at least one, were sent at `now`. Returns this module's number of the first

@@ -177,7 +177,8 @@ impl Guest {
             summary.app_limited = feedback.app_limited;
             self.governor.on_interval(now, summary, proof);
         }
-        // A law whose rate is not used because of the limit must not raise it, as in our own sessions.
+        // While the session limits the rate to less than the law allows, the law's rate is not used. Then the law must
+        // not raise it, as in our own sessions.
         feedback.app_limited |= was_held;
         self.governor.on_packets(now, &feedback);
     }

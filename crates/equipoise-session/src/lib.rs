@@ -178,7 +178,7 @@ pub enum Carrier {
     /// UDP, for all sessions.
     #[default]
     Udp,
-    /// TCP, for hosts of the simulator: the head is the TCP header.
+    /// TCP, for hosts of the simulator: [`Transmit::head`] is the TCP header.
     Tcp,
 }
 

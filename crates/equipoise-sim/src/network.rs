@@ -61,8 +61,9 @@ struct Link {
     feeders: Vec<Feeder>,
     /// All arrivals before this time were processed; not used in networks with cycles of links.
     known: Time,
-    /// Whether the link is in a cycle of links, or behind one, and only streams send packets into the cycle. Such a
-    /// link only processes packets of the time for which all packets of sessions are known.
+    /// Whether the link is in a cycle of links, or behind one, and no session sends packets into the cycle or to the
+    /// link: only streams do, which have no feedback. Such a link is computed only up to the time before which all
+    /// packets of sessions are known.
     is_adrift: bool,
     /// Whether the link counts the bytes of each route separately.
     counts_own: bool,
@@ -134,8 +135,8 @@ impl Network {
         self.links.len()
     }
 
-    /// Adds a route for a session's packets over existing links. `thing` is the number of the event of an arrival at
-    /// the end of the route.
+    /// Adds a route for a session's packets over existing links. `thing` is the number of the event that an arrival at
+    /// the end of the route triggers.
     pub(crate) fn add_route(&mut self, path: &[LinkId], flow: FlowId, thing: usize) -> usize {
         self.lay(path, flow, From::Sessions, Some(thing))
     }
@@ -177,8 +178,9 @@ impl Network {
         self.known
     }
 
-    /// Once all packets that sessions send before this time are known, the network can process its next packet. `None`
-    /// if the network has no packets. Before that packet is processed, no packet arrives at a session.
+    /// Returns the time up to which all packets that sessions send must be known before the network can process its
+    /// next packet; `None` if the network has no packets. Before that packet is processed, no packet arrives at a
+    /// session.
     pub(crate) fn next_known(&self) -> Option<Time> {
         (0..self.links.len()).filter_map(|link| self.next_known_at(link)).min()
     }

@@ -36,7 +36,7 @@ pub struct Request {
 pub struct Played {
     /// Name of the observed flow.
     pub flow: String,
-    /// Name of the bottleneck link, which the user can change by hand.
+    /// Name of the bottleneck link. The user can change the properties of this link by hand.
     pub link: String,
     /// The link's capacity over time: pairs of a start time in seconds and a value in bit/s. Empty if the capacity is
     /// unlimited. If the capacity varies over time as recorded in a trace file, this is the mean capacity.

@@ -15,7 +15,7 @@ const COLUMNS: &str = "tool,variant,rate_mbps,rtt_ms,queue_packets,flows,seed,se
     fast_retransmits,retransmitted,mean_queue_packets,jain,delayed_acks,steady_goodput_mbps,steady_loss_ratio,\
     steady_timeouts,steady_fast_retransmits,steady_retransmitted,steady_mean_queue_packets,steady_jain,wall_s";
 
-/// File name of the peers' programs in `bench/peers/`, without the extension.
+/// Name, without the extension, of the programs in `bench/peers/` for the other simulators (ns-2 and ns-3).
 const SCENARIO: &str = "tcp";
 
 /// The network settings: rate in Mbit/s, round-trip propagation time in ms, queue length in packets, simulated time in

@@ -78,17 +78,17 @@ impl FromStr for RateLimit {
 /// them, unless the queue is full or (with PIE and DualPI2) the probability of marks is high.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Aqm {
-    /// Packets that arrive when it is full
+    /// Drops packets that arrive at a full queue
     Droptail,
-    /// Packets that arrive at a full queue, and packets at the head of the queue while the delay stays high (RFC 8289)
+    /// Drops packets that arrive at a full queue, and packets at its head while the delay stays high (RFC 8289)
     Codel,
     /// As codel, with a separate queue for each flow (RFC 8290)
     #[value(name = "fq_codel")]
     FqCodel,
-    /// Random arriving packets, and more of them the longer the delay is (RFC 8033)
+    /// Drops arriving packets at random, more often the longer the delay is (RFC 8033)
     Pie,
-    /// Packets at random, more often the longer the delay is, with a second queue of low latency for traffic marked
-    /// ECT(1) (RFC 9332)
+    /// Drops packets at random, more often the longer the delay is, and has a second queue of low latency for traffic
+    /// marked ECT(1) (RFC 9332)
     Dualpi2,
 }
 

@@ -166,7 +166,7 @@ pub(crate) enum KodamaPart {
     /// The cost of oscillation, with Fig. 13
     #[value(alias = "fig13")]
     Fig12,
-    /// How often a drop ends in a timeout, with Fig. 16
+    /// How often a drop of the available bandwidth ends in a timeout, with Fig. 16
     #[value(alias = "fig16")]
     Fig15,
     /// Bandwidth measured with the connection's own segments, with Fig. 3

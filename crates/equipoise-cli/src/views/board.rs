@@ -55,11 +55,11 @@ pub(crate) struct Series {
     pub(crate) end: Option<(f64, &'static str)>,
 }
 
-/// Totals of one series, or of all series of one direction.
+/// Totals of one series (a session, a flow, or one direction of an emulated path), or of all series of one direction.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
 pub(crate) struct Total {
-    /// Number of opened series: sessions, flows, or directions of emulated paths. Only the totals of a direction count
-    /// them.
+    /// Number of series (sessions, flows, or directions of emulated paths) that were opened in this direction; 0 in the
+    /// totals of a single series.
     pub(crate) opened: u64,
     pub(crate) packets: u64,
     pub(crate) bytes: u64,
@@ -168,7 +168,8 @@ impl Board {
         self.at_s = self.at_s.max(at_s);
     }
 
-    /// Returns the sum of the rates of all open series of a direction, in bit/s; `None` if there is no open series.
+    /// Returns the sum of the rates of all open series (each a session, a flow or one direction of an emulated path)
+    /// with the direction `way`, in bit/s; `None` if there is no open series.
     pub(crate) fn rate_bps(&self, way: Way) -> Option<f64> {
         let rates = self.open.values().filter(|series| series.open.direction == way).map(|series| series.now.rate_bps);
         rates.reduce(|sum, rate| sum + rate)

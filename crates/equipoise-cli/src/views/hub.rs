@@ -14,13 +14,14 @@ const MOST_WAITING: usize = 256;
 /// minutes, if each of 16 series has one event per second.
 const MOST_KEPT: usize = 1 << 20;
 
-/// The lines that are sent to pages, and the queues of the pages.
+/// The queues of the connected browser pages, and the past events (as JSON lines) that a new page receives first.
 #[derive(Debug, Default)]
 pub(crate) struct Hub {
     start: Option<Arc<str>>,
     /// For each open series: the line of its opening, and the line of the last event of its circuit breaker.
     open: BTreeMap<u64, (Arc<str>, Option<Arc<str>>)>,
-    /// For each of the last [`DRAWN`] series that ended: the line of its opening, and the line of its end.
+    /// For each of the last [`DRAWN`] series (sessions, flows or path directions) that ended: its `Open` event and its
+    /// `End` event, each as a line of JSON.
     ended: VecDeque<[Arc<str>; 2]>,
     /// The last lines that [`tell`](Self::tell) sent to the pages, the oldest first.
     kept: VecDeque<Arc<str>>,

@@ -85,7 +85,7 @@ impl Trail {
         self.points.iter().copied().chain(self.open.map(|(point, _)| point))
     }
 
-    /// Returns the number of intervals that a complete point covers.
+    /// Returns the number of measurement intervals that a complete point of the history covers.
     pub(crate) const fn intervals_a_point(&self) -> u64 {
         1 << self.thinned
     }

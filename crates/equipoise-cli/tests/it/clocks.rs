@@ -25,8 +25,8 @@ pub(crate) struct Clocks {
     files: [String; 2],
 }
 
-/// `AT` is the byte offset, in a host's file, of the time at which a clock was last set. `NUMBERS` is the number of
-/// 64-bit values in the file.
+/// Layout of the file that contains a host's clocks: `AT` is the byte offset of the time at which a clock was last set,
+/// and `NUMBERS` is the number of 64-bit values.
 const AT: u64 = 0;
 const NUMBERS: usize = 5;
 

@@ -62,7 +62,7 @@ impl Delays {
         let total = self.histogram.count();
         let rank = |step: u32| {
             let share = 10f64.powf(-f64::from(step) / f64::from(POINTS_A_DECADE));
-            // The number of packets whose delay is at least the one with this rank. It is rounded, and at least one.
+            // The number of packets in this share, rounded, and at least one.
             let reaching = ((share * total as f64).round() as u64).max(1);
             total - reaching.min(total)
         };
@@ -140,8 +140,8 @@ impl Moments {
     fn variance_s2(&self) -> Option<f64> {
         let (whole, rest) = self.division();
         // The deviations are measured from the mean rounded down. The sum of their squares is an integer, so two large
-        // floating-point numbers are never subtracted from each other.
-        // The subtracted number is negative if the mean lies less than half a nanosecond below the first number.
+        // floating-point numbers are never subtracted from each other. `less` is negative if the mean lies less than
+        // half a nanosecond below `self.from`, the number relative to which the sums are stored.
         let less = whole.saturating_mul(self.sum.saturating_add(rest));
         let around = self.squares.saturating_sub_signed(less);
         let squares = around as f64 - rest as f64 * rest as f64 / self.count as f64;

@@ -95,7 +95,7 @@ pub struct FairnessResult {
     pub jain: f64,
     /// Ratio of the lowest to the highest flow throughput in a window, averaged over the windows of the phase.
     pub ratio: f64,
-    /// Share of the windows in which the lowest throughput is at least a third of the highest.
+    /// Share of the time windows in which the slowest flow has at least a third of the throughput of the fastest flow.
     pub fair_share: f64,
 }
 

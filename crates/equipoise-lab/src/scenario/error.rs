@@ -415,7 +415,8 @@ pub enum Problem {
     /// The flow cannot have a playout buffer, because it is not a session with a controller.
     #[error("only a flow with a `controller` has a playout")]
     PlayoutOfWhat,
-    /// The playout link is not on the flow's path, or is the first link of the path.
+    /// The link that `playout` names, whose queue is the receiver's playout buffer, is not on the flow's path, or is
+    /// the first link of the path.
     #[error("must be a link of the path, and not its first, as the packets have to come there")]
     PlayoutOffPath,
     /// A TCP connection has both a source and another specification of its data.

@@ -28,7 +28,7 @@ pub struct PairFlow {
 
 /// The control law of the rate in a running period. The maximum rate is the rate that TCP reached in the preceding
 /// probing period, but at least the minimum rate. `Loss` starts at the maximum rate, and `Ap` at the minimum rate. A
-/// scenario gives no other start rate, and the results of Tobe 1999 in the book are with these.
+/// scenario cannot set another start rate. Our results for Tobe 1999 are with these start rates.
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[non_exhaustive]
 pub enum RunningLaw {

@@ -42,7 +42,7 @@ impl Scope<'_> {
 }
 
 impl MetricRow<'_> {
-    /// Returns the flow's name, or the requirement of the performance target (bar); `None` for other scopes.
+    /// Returns the flow's name, or the text of the limit of a pass criterion (bar); `None` for other scopes.
     pub fn name(&self) -> Option<String> {
         match self.scope {
             Scope::Flow(flow) => Some(flow.name.clone()),
@@ -51,8 +51,9 @@ impl MetricRow<'_> {
         }
     }
 
-    /// For a flow, returns its kind. For a bar in a row of the judged control law, returns `met` or `not met`. Returns
-    /// `None` for a bar that was not judged, for a bar in a row of another law, and for other scopes.
+    /// For a flow, returns its kind. For a pass criterion (bar) in a row of the judged control law, returns `met` or
+    /// `not met`. Returns `None` for a bar that was not judged, for a bar in a row of another law, and for other
+    /// scopes.
     pub fn kind(&self) -> Option<&'static str> {
         match self.scope {
             Scope::Flow(flow) => Some(flow.kind.name()),

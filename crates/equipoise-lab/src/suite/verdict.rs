@@ -44,7 +44,8 @@ fn frame_delay(found: &CaseResult) -> Option<f64> {
     found.flow_mean(FlowKind::Media, "frame_delay_p95_s")
 }
 
-/// Returns the verdict over one link; `None` if the judged law has no result, or if no other law has one.
+/// Returns the comparison of [`JUDGED`] with the fastest other law over one link; `None` if [`JUDGED`] or all other
+/// laws have no result.
 fn verdict(results: &[&CaseResult]) -> Option<Verdict> {
     let (judged, others): (Vec<_>, Vec<_>) = results.iter().partition(|found| found.controller == JUDGED);
     let own = judged.first()?;

@@ -19,7 +19,7 @@ pub enum SweepError {
     /// The number of runs of a point, or the number of points, is zero.
     #[error("each point takes a run or more, and there must be a point or more")]
     NoRuns,
-    /// The design has random points, but draws no key.
+    /// The sweep has random points, but no key whose value is drawn at random.
     #[error("random points take a key whose value is drawn, and there is none")]
     NothingDrawn,
     /// The design has too many runs.

@@ -1,4 +1,5 @@
-//! Values of keys as numbers with units. The unit determines the end of the column's name.
+//! Values of scenario keys as numbers with units. The unit determines the end of the name of the key's column in the
+//! table.
 
 use equipoise::units::{Rate, Share, Size, Span};
 use toml::Value;

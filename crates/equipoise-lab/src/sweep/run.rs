@@ -62,7 +62,7 @@ impl FromStr for Shard {
     }
 }
 
-/// A part of which some runs have been completed.
+/// A part of a sweep (a range of its runs) of which some runs have been completed.
 struct Open {
     /// The rows of each run; `None` for a run that is not complete.
     runs: Vec<Option<Vec<Row>>>,

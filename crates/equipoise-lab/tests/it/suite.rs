@@ -57,8 +57,8 @@ fn table(rows: &[(i64, f64)], reference: f64) -> Vec<(i64, u64)> {
     rows.iter().map(|&(at, ratio)| (at, (ratio * reference).round() as u64)).collect()
 }
 
-/// Checks the capacities of tables 1 to 4. A variant either changes the rate of the link, or sends UDP traffic over a
-/// link of 4 Mbit/s that leaves the capacity in the table to the media.
+/// Checks the capacities of RFC 8867, Tables 1 to 4. A variant either changes the rate of the link, or sends UDP
+/// traffic over a link of 4 Mbit/s that leaves the capacity in the table to the media.
 #[test]
 fn capacities_vary_as_tables_1_to_4_say_by_the_link_and_by_udp() {
     let one = Some(table(&[(0, 1.0), (40, 2.5), (60, 0.6), (80, 1.0)], 1000.0));
@@ -455,8 +455,8 @@ fn live_results_stand_beside_the_simulated_ones_of_the_same_variant_and_controll
     assert_eq!(read.not_run, result.not_run);
 }
 
-/// Runs 12 s of case 5.6 in network namespaces, with a TCP connection of the kernel. If the test fails, live results
-/// have different metrics than simulated results, or wrong values.
+/// Runs 12 s of case 5.6 of RFC 8867 in network namespaces, with a TCP connection of the kernel. If the test fails,
+/// live results have different metrics than simulated results, or wrong values.
 #[test]
 #[ignore = "real time: 14 s"]
 fn a_case_runs_live_beside_its_simulation_with_the_waits_of_the_emulated_queue() {

@@ -59,10 +59,10 @@ pub struct Route {
     pub backward: Vec<usize>,
     /// Protocol of the flow. On the loopback interface, only UDP is possible.
     pub protocol: Protocol,
-    /// The sender's address. Only packets from this address may use the entrance. In a test bed, port 0 in `sender` or
-    /// in `receiver` means any port.
+    /// The sender's address. On the loopback interface, the forward links carry only packets from this address. In a
+    /// test bed, only its port counts, and port 0 in `sender` or in `receiver` means any port.
     pub sender: SocketAddr,
-    /// The receiver's address. Only packets from this address may use the exit.
+    /// The receiver's address. On the loopback interface, the reverse links carry only packets from this address.
     pub receiver: SocketAddr,
 }
 

@@ -61,7 +61,7 @@ pub(crate) struct Packet {
 pub(crate) enum Header {
     /// The header is in the packet's bytes, at this offset.
     Inside(usize),
-    /// The header is not in the bytes: the kernel creates it, with this ECN field.
+    /// The IP header is not in the packet's bytes: the kernel creates it, with this ECN field.
     Apart(Ecn),
 }
 
@@ -111,8 +111,8 @@ impl Queued for Packet {
 pub(crate) enum Manner {
     /// As IP traffic: the packet has this length and uses the path's capacity.
     Ip(Size),
-    /// Not as IP traffic, for example ARP and neighbour discovery: the packet uses no capacity. A bridge delays it by
-    /// the path's delay, an emulator does not delay it.
+    /// The packet does not count as IP traffic and uses no capacity, for example ARP and neighbour discovery. A bridge
+    /// delays it by the path's delay, an emulator does not delay it.
     Beside,
 }
 

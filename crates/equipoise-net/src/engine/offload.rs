@@ -8,7 +8,8 @@ use super::frame::{IPV6_HEADER, Ip, u16_at};
 pub(crate) const TCP: u8 = 6;
 pub(crate) const UDP: u8 = 17;
 
-/// Lengths and offsets in the headers of TCP (RFC 9293, Sec. 3.1) and IPv4 (RFC 791, Sec. 3.1), in bytes.
+/// Lengths and offsets in the headers of TCP (RFC 9293, Sec. 3.1), UDP (RFC 768), IPv4 (RFC 791, Sec. 3.1) and IPv6
+/// (RFC 8200, Sec. 3), in bytes.
 const TCP_HEADER: usize = 20;
 const TCP_SEQUENCE: usize = 4;
 const TCP_OFFSET: usize = 12;

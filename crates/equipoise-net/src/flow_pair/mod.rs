@@ -65,7 +65,7 @@ use crate::Closed;
 pub struct PairConfig {
     /// When the probing periods (TCP) and the running periods (RTP) end.
     pub tpba: TpbaConfig,
-    /// The control law of the rate in running periods.
+    /// The control law of the rate in running periods, in which RTP sends.
     pub running: RunningConfig,
     /// Maximum size of RTP's IP packets, including headers.
     pub packet_size: Size,

@@ -33,7 +33,7 @@ pub(crate) struct Association {
 /// The kind of implementation that the peer is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum With {
-    /// Equipoise, at an address that was already verified: DTLS 1.3 (RFC 9147) and AES-GCM.
+    /// Equipoise, at an address that was already verified. The association uses DTLS 1.3 (RFC 9147) and AES-GCM.
     Ours,
     /// Any implementation: DTLS 1.2 (RFC 6347) or DTLS 1.3.
     Foreign,

@@ -114,7 +114,8 @@ impl Client {
         self.peer_ssrc
     }
 
-    /// Must be called if the server sends. The session fails if the server sends nothing for `idle`.
+    /// Must be called if the server, and not this client, sends the media. The session then fails if nothing arrives
+    /// from the server for `idle`.
     pub(crate) fn listen(&mut self, idle: Span) {
         let now = self.links.clock().now();
         self.listening = Some(Listening { heard: now, asked: now, idle });

@@ -74,7 +74,8 @@ pub enum Tolerance {
 pub struct EarlyReturn {
     /// The running period, in which RTP sends, ends after this number of consecutive reductions of the rate.
     pub reductions: u32,
-    /// A reduction counts only if it is at least this share of the previous rate. A smaller one resets the count.
+    /// A reduction counts towards `reductions` only if it is at least this share of the previous rate. A smaller
+    /// reduction sets the count to zero.
     pub share: f64,
 }
 
@@ -129,7 +130,7 @@ pub enum TpbaError {
         /// The given length.
         found: Span,
     },
-    /// The condition for an early end would be met immediately, or by reductions of any size, or never.
+    /// The condition to end a running period (RTP) early would be met at once, by reductions of any size, or never.
     #[error("an early return needs at least one reduction, each by a share above 0 and below 1")]
     EarlyReturn,
 }
@@ -303,8 +304,8 @@ impl Tpba {
         }
     }
 
-    /// Returns `r_s`, which is the last rate, if the two previous rates are close enough to it. A flow without data has
-    /// rates of zero and no `r_s`.
+    /// Returns `r_s`, the initial rate of the running period: the last measured rate, if the two rates before it are
+    /// close enough to it. A flow without data has rates of zero and no `r_s`.
     fn settled(&self, probing: &Probing) -> Option<Rate> {
         let [Some(last), Some(before), Some(first)] = probing.rates else { return None };
         let near = |other| self.config.tolerance.holds(other, last);

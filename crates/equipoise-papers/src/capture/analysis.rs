@@ -12,7 +12,8 @@ pub enum AckRule {
     /// caused by the delayed-ACK timer (Waki 2013, Sec. 2.1).
     #[default]
     Pair,
-    /// Every acknowledgement of new data, if it ends at the end of a segment and covers no retransmitted segment.
+    /// Every acknowledgement of new data is a sample, if it ends at the end of a segment and covers no retransmitted
+    /// segment.
     Every,
 }
 
@@ -54,7 +55,7 @@ pub struct Direction {
     pub from: String,
     /// Address and port of the receiver of the data.
     pub to: String,
-    /// The end at which the capture was made, as seen from this direction.
+    /// Where the capture was made: at the sender or the receiver of this direction's data, or elsewhere.
     pub side: Side,
     /// Number of segments with data that were sent on the wire. A large segment that hardware offload splits counts as
     /// several segments.

@@ -197,7 +197,7 @@ fn expect_parsed(parsed: Result<Scenario, ScenarioError>) -> Scenario {
 /// A mean over runs, or a number that is computed from such means.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Mean {
-    /// The number; `None` if there are no runs to compute it from.
+    /// The mean, or the number computed from means; `None` if there are no runs to compute it from.
     pub(crate) value: Option<f64>,
     /// The number with its confidence interval; `None` if there are too few runs for an interval.
     pub(crate) estimate: Option<Estimate>,

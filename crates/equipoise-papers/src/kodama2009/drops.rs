@@ -34,7 +34,7 @@ pub(super) struct Outcome {
     utilisation: f64,
 }
 
-/// The parameters that all runs of a cell have in common.
+/// The parameters of a run. All runs of a [`Cell`] have the same parameters.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Place {
     /// Available bandwidth after the drop, in Mbit/s, before multiplication by `scale`.

@@ -141,7 +141,8 @@ fn joining(count: usize) -> (f64, f64) {
     (end - SETTLED_S, end)
 }
 
-/// Returns the same as [`joining`], for the stage in which `count` connections are active because others have left.
+/// Returns the start and the end, in seconds, of the part of a run that is evaluated for one stage: `count` connections
+/// are active, and the others have left.
 fn leaving(count: usize) -> (f64, f64) {
     joining(2 * CONNECTIONS - count)
 }

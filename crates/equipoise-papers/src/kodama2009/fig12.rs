@@ -9,7 +9,7 @@ use equipoise_lab::scenario::Override;
 use equipoise_lab::sim::SimError;
 use equipoise_lab::statistics::{Estimate, mean_95, share_95};
 
-/// Number of runs with each value of m. The thesis shows one run for each value.
+/// Number of runs with each strength m of the oscillation. The thesis shows one run for each m.
 const RUNS: u32 = 40;
 /// Number of runs with each value of m (strength of the oscillation) in [`Way::Known`], an alternative interpretation
 /// of the thesis.
@@ -109,7 +109,8 @@ impl Row {
     }
 }
 
-/// Runs Fig. 12 and 13, with values of m from 0 to 0.5, on a path whose available bandwidth is constant.
+/// Runs Fig. 12 and 13, with an oscillation of strength m from 0 to 0.5, on a path whose available bandwidth is
+/// constant.
 pub(super) fn run(lab: &Lab<'_>, found: &mut Found) -> Result<(), SimError> {
     let runs = lab.options.runs(RUNS, 2);
     let main = rows(lab, Way::Main, runs)?;

@@ -7,7 +7,8 @@ use crate::{Claim, Figure, Plot, PlotData, PlotLayer, Table};
 use equipoise_lab::sim::SimError;
 use equipoise_lab::statistics::Estimate;
 
-/// Number of runs for each m, drop and buffer size. The thesis does not state its number of runs.
+/// Number of runs for each strength m of the oscillation, each drop of the available bandwidth and each buffer size.
+/// The thesis does not state its number of runs.
 const RUNS: u32 = 100;
 /// Number of runs for each strength m of the oscillation and each drop of the available bandwidth, for other
 /// interpretations of the thesis.
@@ -102,8 +103,8 @@ fn steps(cells: &[Cell], first: usize, of: impl Fn(&Cell) -> Option<Estimate>) -
     DROPS.iter().flat_map(of_drop).collect()
 }
 
-/// Returns, for each drop of the available bandwidth and each strength m of the oscillation above zero, the utilisation
-/// in the runs with this m and without a timeout, minus the utilisation in the runs with m = 0 and with a timeout.
+/// Returns one value for each drop of the available bandwidth and each oscillation strength m > 0: the utilisation in
+/// the runs with this m that have no timeout, minus the utilisation in the runs with m = 0 that have one.
 fn costs(cells: &[Cell]) -> Vec<Estimate> {
     let with_one = |drop| cell(cells, drop, 0.0, BUFFER)?.utilisation_if(true);
     let gained = |cell: &Cell| {

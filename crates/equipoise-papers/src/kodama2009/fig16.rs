@@ -11,7 +11,7 @@ use equipoise_lab::statistics::Estimate;
 const UNIT: &str = "difference of shares";
 /// The largest strength m of the oscillation in the thesis. Its results are compared with those of m = 0.
 const LARGEST: f64 = 0.5;
-/// Smallest rise of the share of timeouts that can be seen in the figure of the thesis. Our choice.
+/// Smallest rise of the share of runs with a timeout that can be seen in the figure of the thesis. Our choice.
 const UNSEEN: f64 = 0.1;
 /// The rates are those of the thesis, multiplied by this factor. So the bandwidth-delay product is 2000 packets.
 const SCALE: u32 = 2;
@@ -20,7 +20,7 @@ const SMALL_BUFFERS: [u32; 2] = [500, 1000];
 /// The strength m of the oscillation in Fig. 14. With small buffers, the results for this m are compared with those for
 /// m = 0.
 const STRENGTH: f64 = 0.3;
-/// Number of runs for each drop, each m and each small buffer.
+/// Number of runs for each drop of the available bandwidth, each strength m of the oscillation and each small buffer.
 const RUNS: u32 = 50;
 
 pub(super) const CLAIMS: &[Spec] = &[FALLS, SMALL, LARGE, CROSSING, LARGE_BDP];

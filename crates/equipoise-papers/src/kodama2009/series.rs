@@ -6,7 +6,7 @@ use equipoise_sim::tcp::HEADER;
 
 /// Size of an IP packet that carries a full TCP segment, in bytes.
 pub(super) const PACKET: u64 = 1500;
-/// Number of data bytes in such a packet of the simulator, without IP and TCP headers.
+/// Number of data bytes in a full TCP segment of the simulator, without IP and TCP headers.
 pub(super) const PAYLOAD: u64 = PACKET - HEADER.as_bytes();
 
 /// A part of a run: its start (excluded) and its end (included), in seconds.

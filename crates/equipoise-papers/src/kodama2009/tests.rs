@@ -73,8 +73,8 @@ fn symbiosis_has_more_than_reno_over_the_long_path() {
     assert!(figure.charts.iter().all(|chart| chart.layers.len() == 3));
 }
 
-/// A connection that fills 20 Mbit/s shows what share of the simulator's packets is data. If it fails, Fig. 5 reckons
-/// with another share, so its times until 90 % of 50 Mbit/s are used are of another share than 90 %.
+/// A connection that fills 20 Mbit/s shows what share of the simulator's packets is data. If it fails, Fig. 5 uses a
+/// wrong share, so it does not measure the time until 90 % of 50 Mbit/s are used, but until another percentage is used.
 #[test]
 fn the_share_of_data_in_fig_5_is_that_of_the_simulated_tcp() {
     let mut overrides = vec![

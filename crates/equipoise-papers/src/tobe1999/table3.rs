@@ -90,7 +90,8 @@ impl Response {
     }
 }
 
-/// Returns the time until the rate of flow 3 is stable by the rule of TPBA, in seconds.
+/// Returns the time from the change at 10 s until TPBA's rule finds the rate of flow 3 stable, in seconds; `NaN` if it
+/// never does.
 fn response_of_tcp_s(trace: &Trace, tolerance: Rate) -> f64 {
     let interval = Span::from_millis(400);
     let config = TpbaConfig {

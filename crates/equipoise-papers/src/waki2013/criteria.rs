@@ -82,7 +82,8 @@ impl Outcome {
         largest_error_ms(self.counted())
     }
 
-    /// Returns the mean squared error of the delay in the intervals after the load step, in ms².
+    /// Returns the mean squared difference between the delay and its target, in the intervals after the load step, in
+    /// ms².
     pub(super) fn mse_after_ms2(&self) -> f64 {
         mean(self.after().map(squared_error_ms2))
     }
@@ -186,8 +187,8 @@ pub(super) fn medians_ratio(over: &[Outcome], under: &[Outcome], number: fn(&Out
     median(over, number).zip(median(under, number)).and_then(|(over, under)| ratio(over, under))
 }
 
-/// Returns the runs without a runaway. The other runs are left out, because even their values before the runaway are
-/// not typical.
+/// Returns the runs without a runaway: three consecutive intervals with a delay above twice the target. The other runs
+/// are left out, because even their values before the runaway are not typical.
 pub(super) fn kept(outcomes: &[Outcome]) -> Vec<Outcome> {
     outcomes.iter().filter(|outcome| outcome.runs_away_at().is_none()).cloned().collect()
 }

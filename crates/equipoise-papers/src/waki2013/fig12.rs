@@ -66,7 +66,7 @@ pub(super) fn planned(options: &Options) -> u32 {
     options.runs(RUNS, 8) * (curves().len() as u32 + LOTS - 1 + 3 * 5)
 }
 
-/// Runs Fig. 12, which shows the criteria of AP and of constant rates.
+/// Runs Fig. 12, which compares AP with constant rates by the error, the variation and the jitter of the delay.
 pub(super) fn run(lab: &Lab<'_>, found: &mut Found) -> Result<(), SimError> {
     let runs = lab.options.runs(RUNS, 8);
     let mut rows = Vec::new();

@@ -26,8 +26,8 @@ const LINEAR: Spec = Spec::new(
     Rule::above(0.7),
 )
 .unit("correlation");
-// The bounds are 2 % below and above the paper's number. The slopes of our ten patterns vary by about 2 %, so the
-// paper's slope may as well.
+// The bounds are 2 % below and above the paper's number. Our slopes for ten random traffic patterns vary by about 2 %,
+// so the paper's slope may as well.
 const SLOPE: Spec = Spec::new("fig7.slope", "Fig. 7", "The slope of the line is 407.63.", Rule::within(399.5, 415.8))
     .paper(407.63)
     .unit(UNIT);

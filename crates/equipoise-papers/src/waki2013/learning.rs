@@ -26,7 +26,8 @@ const INTERVALS: [f64; 3] = [0.2, 1.0, 10.0];
 const PAPER: f64 = 300.0;
 /// Wrong values of the coefficient of response b: a quarter of the right value, and four times the right value.
 const WRONG: [f64; 2] = [75.0, 1200.0];
-/// The settings that the claims use: the report interval in seconds, and the value of b that is given to the session.
+/// The settings that the claims use: the report interval in seconds, and the coefficient of response b that is given to
+/// the session.
 const JUDGED: [(f64, f64); 2] = [(1.0, WRONG[0]), (1.0, WRONG[1])];
 /// Numbers of sessions that share the bottleneck.
 const SESSIONS: [u32; 4] = [1, 2, 4, 8];
@@ -250,8 +251,8 @@ fn shared(lab: &Lab<'_>) -> Result<Vec<Vec<String>>, SimError> {
     Ok(rows)
 }
 
-/// Returns the column headings: those in `first`, then those in `each` once for every way to determine b. Headings in
-/// `learned` are left out where b is not learned.
+/// Returns the column headings: those in `first`, then those in `each` once for every way to determine the coefficient
+/// of response b. Headings in `learned` are left out where b is not learned.
 fn heads(first: &[&str], each: &[&str], learned: &[&str]) -> Vec<String> {
     let forms = FORMS.iter().flat_map(|form| {
         let heads = each.iter().filter(move |head| *form != FORMS[0] || !learned.contains(head));

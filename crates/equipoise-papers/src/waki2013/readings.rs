@@ -66,7 +66,8 @@ fn in_unit(text: &str, unit_mbps: f64) -> Scenario {
     match text {
         CBR_3 => parse_with(text, &[rate("rate", 3.0)]),
         CBR_08 => parse_with(text, &[rate("rate", 0.8)]),
-        // b(ρ) is computed from the load of the link, so it does not depend on the unit of the session's rates.
+        // AP's coefficient of response b(ρ) is computed from the load ρ of the link, so it does not depend on the unit
+        // of the session's rates.
         AP_LOAD => parse_with(text, &limits),
         text => {
             let [min, max] = limits;

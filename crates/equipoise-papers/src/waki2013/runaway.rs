@@ -15,8 +15,8 @@ const PRINTED: Spec = Spec::shown(
 
 pub(super) const CLAIMS: &[Spec] = &[PRINTED];
 
-/// Number of runs in the paper's setting. If the probability of a runaway is 3 %, the half-width of its 95 % confidence
-/// interval is below 1 percentage point.
+/// Number of runs in the paper's setting. If 3 % of the runs have a runaway (the delay stays above twice the target),
+/// the half-width of the 95 % confidence interval of this share is below 1 percentage point.
 const RUNS: u32 = 1500;
 /// Number of runs of each variation of the setting.
 const VARIED: u32 = 150;
@@ -30,7 +30,8 @@ pub(super) struct Variation {
     pub(super) change: Option<Override>,
 }
 
-/// Returns the variations of the setting. They show which parameters the runaways depend on.
+/// Returns the variations of the setting. They show on which parameters runaways (delays that stay above twice the
+/// target) depend.
 pub(super) fn variations() -> [Variation; 8] {
     let variation = |name, change| Variation { name, change: Some(change) };
     [

@@ -134,7 +134,7 @@ impl DeliveryTrace {
         self.length() * round + within - self.begins
     }
 
-    /// The number of the first opportunity later than `elapsed` after the origin.
+    /// The number of the trace's first delivery opportunity later than `elapsed` after the origin.
     fn first_after(&self, elapsed: Span) -> u64 {
         let elapsed = elapsed + self.begins;
         if elapsed < Span::ZERO {
@@ -207,7 +207,7 @@ pub(super) struct TraceService<C> {
     origin: Instant<C>,
     /// Number of the current or next opportunity.
     current: u64,
-    /// Number of bytes that opportunity `current` can still deliver.
+    /// Number of bytes that the delivery opportunity with the number `current` can still transmit.
     left: u64,
 }
 

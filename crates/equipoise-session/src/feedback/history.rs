@@ -88,7 +88,7 @@ pub struct FeedbackCounts {
     pub contradicted: u64,
     /// Packet statuses for numbers that the history no longer contains, or that are below the first packet's number.
     pub forgotten: u64,
-    /// Packet statuses that correctly report as not received a number that the sender skipped on purpose.
+    /// Packet statuses of "not received" for numbers that the sender skipped on purpose. These statuses are correct.
     pub traps: u64,
 }
 
@@ -153,8 +153,8 @@ pub struct Joined<'a> {
     pub in_flight: Size,
     /// Number of packets that this report skips and no earlier report covers. It is not known whether they arrived.
     pub unknown: u64,
-    /// Number of skipped numbers that the report correctly states as not received. This shows that the peer does not
-    /// acknowledge blindly.
+    /// Number of sequence numbers that the sender skipped on purpose and the report correctly states as not received.
+    /// This shows that the peer does not acknowledge blindly.
     pub traps: u64,
 }
 
@@ -222,7 +222,7 @@ impl History {
         self.packets.push_back(packet);
     }
 
-    /// Removes the oldest number. Returns false if the history was empty.
+    /// Removes the oldest packet number from the history. Returns false if the history was empty.
     fn forget_oldest(&mut self) -> bool {
         let Some(packet) = self.packets.pop_front() else { return false };
         self.base += 1;

@@ -43,7 +43,7 @@ pub(super) struct Path {
     /// Whether a report on the path has arrived that was requested when the last period ended, or later. After each
     /// period, the total rate is divided again among the paths.
     pub(super) has_told: bool,
-    /// The data sent on the path in this period, divided by the path's share of the total rate.
+    /// How long the data sent on the path in this period takes at the path's share of the total rate.
     served: Span,
     /// Number of the next packet on the path; the packet's header carries the lower 16 bits of this number.
     next_number: u64,
@@ -382,8 +382,8 @@ impl Path {
         if self.is_up && !is_full { self.pacer.poll(now) } else { Readiness::Never }
     }
 
-    /// Returns the data sent on the path in this period, divided by the path's share of the total rate. Of the paths
-    /// that may send, the one with the lowest value sends next.
+    /// Returns the time that the data sent on the path in this scheduler period takes at the path's assigned rate. Of
+    /// the paths that may send, the one with the shortest time sends next.
     pub(super) const fn served(&self) -> Span {
         self.served
     }

@@ -305,7 +305,7 @@ impl Sender {
         }
     }
 
-    /// Applies the trip of a circuit breaker, if any, but does not divide the rate again.
+    /// Applies the trip of a circuit breaker, if any, but does not share a reduced rate out among the paths.
     fn note(&mut self, trip: Option<Trip>) {
         self.outbox.about(None);
         match trip {

@@ -109,7 +109,7 @@ impl Control {
         }
     }
 
-    /// Returns the law of all paths together, if there is one.
+    /// Returns the controller of all paths together, with its limits; `None` if each path has its own controller.
     pub(super) const fn pooled_mut(&mut self) -> Option<&mut Governor> {
         match self {
             Self::Pooled(governor) => Some(governor),

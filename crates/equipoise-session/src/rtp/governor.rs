@@ -38,10 +38,12 @@ pub(crate) struct Governor {
 /// short interval is too noisy, because the delay of its report varies and affects the measured duration of the
 /// interval.
 const PROVED_OVER: Span = Span::from_millis(900);
-/// Per-packet laws also use the delivery rate over this time, if it is higher than the rate over [`PROVED_OVER`].
+/// For controllers with per-packet feedback, the delivery rate over this time counts instead, if it is higher than the
+/// rate over [`PROVED_OVER`].
 const PROVED_BY_PACKETS: Span = Span::from_millis(200);
-/// For per-packet laws: if at least this number of packets of an interval arrived, and fewer than a tenth were lost,
-/// the maximum rate may be as high as the rate of these packets, even if the interval is short.
+/// For controllers with per-packet feedback: if at least this number of packets of one report arrived, and fewer than a
+/// tenth were lost, the maximum rate may be as high as the rate of these packets, even if the report covers a short
+/// time.
 const PEAK_PACKETS: u64 = 5;
 /// If at least this share of the packets and at least `LOSSES` packets are lost, the rate is at most the delivery rate.
 const LOSSY: f64 = 0.1;
@@ -161,8 +163,8 @@ impl Governor {
         self.controller.beliefs()
     }
 
-    /// Whether the limit reduces the controller's rate by more than a tenth, which is the same threshold as in
-    /// `Application::LIMITED`.
+    /// Whether the session's rate is lower than the controller's rate by more than a tenth. `Application::LIMITED` has
+    /// the same threshold.
     pub(crate) fn is_held(&self) -> bool {
         self.allowed().as_bps() / 10 * 9 > self.rate.as_bps()
     }
@@ -178,7 +180,7 @@ impl Governor {
         self.decide();
     }
 
-    /// Processes a per-packet report. Such a report proves no delivery rate; the next answer to a request does.
+    /// Processes a per-packet report. It proves no delivery rate; only a report that answers a report request does.
     pub(crate) fn on_packets(&mut self, now: Instant<SenderClock>, feedback: &PacketFeedback<'_>) {
         self.probes.come_to(now);
         self.controller.on_feedback(now, &Feedback::Packets(feedback));

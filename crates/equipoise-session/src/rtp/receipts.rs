@@ -45,8 +45,8 @@ impl Stamps {
 pub(crate) struct Receipts {
     random: ChaCha12Rng,
     stamps: Stamps,
-    /// How many more of the queried packets are missing than the reported losses explain, accumulated over all
-    /// receipts.
+    /// Number of packets named in receipt requests that are missing beyond the reported losses. Each receipt also
+    /// subtracts [`BENEFIT`](Self::BENEFIT). The value is never below zero.
     doubt: f64,
     /// Share of lost packets in the last report.
     lost: f64,

@@ -31,8 +31,8 @@ const TIMES: u8 = 3;
 /// Minimum time between two transmissions of the same packet. Our choice: a request that the network duplicated should
 /// not cause a second retransmission.
 const APART: Span = Span::from_millis(10);
-/// Initial and maximum value of `credit`, in bytes. Our choice: enough for a burst of about 20 lost packets of 1000
-/// bytes.
+/// Initial and maximum value of `credit`, the number of bytes that may be retransmitted now. Our choice: enough for a
+/// burst of about 20 lost packets of 1000 bytes.
 const SAVED: f64 = 20_000.0;
 /// The recent packets of a sender, and which of them must be retransmitted.
 #[derive(Debug)]

@@ -139,7 +139,7 @@ impl ReportRequest {
 pub struct DelayReport {
     /// The interval's delay statistics; `None` if there are too few samples.
     pub delay: Option<DelaySummary>,
-    /// The origin of the delays; `None` if sender and receiver know the relation of their clocks.
+    /// What was subtracted from the delays; `None` if sender and receiver know the relation of their clocks.
     pub origin: Option<DelayOrigin>,
     /// The state of the playout buffer; `None` if the receiver has no such buffer.
     pub playout: Option<PlayoutReport>,
@@ -183,7 +183,7 @@ pub struct PlayoutReport {
     pub discarded: u32,
 }
 
-/// The origin of the delays in a report, if the relation of the clocks is not known.
+/// What was subtracted from the delays in a report, because the relation of the clocks is not known.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct DelayOrigin {
     /// The origin, which was subtracted from the reported delays. A delay before the subtraction is the receiver's

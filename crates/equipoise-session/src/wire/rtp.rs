@@ -247,7 +247,8 @@ impl<'a> Elements<'a> {
         element.try_into().ok().map(u16::from_be_bytes)
     }
 
-    /// Returns the identifier and the length of the first element, and the data after its head.
+    /// Returns the identifier and the length of the first element of the header extension, and the data after the
+    /// element's head.
     fn head(&self) -> Option<(u8, usize, &'a [u8])> {
         let (&first, rest) = self.data.split_first()?;
         match self.form {
@@ -350,8 +351,9 @@ impl OwnElements {
         padding.get(..self.padded_len().saturating_sub(self.length)).unwrap_or_default()
     }
 
-    /// Returns the length in bytes, including the padding. If there are elements, there is at least one byte of
-    /// padding. If the original packet had an empty extension, the padding is put before the elements to show this.
+    /// Returns the length of our extension elements in bytes, including the padding; 0 if there are none. Otherwise
+    /// there is at least one byte of padding. If the original packet had an empty extension, the padding is put before
+    /// the elements to show this.
     pub(super) const fn padded_len(&self) -> usize {
         if self.length == 0 { 0 } else { self.length.saturating_add(1).next_multiple_of(4) }
     }

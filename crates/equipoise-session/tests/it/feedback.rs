@@ -187,7 +187,7 @@ fn their_chunks() -> impl Strategy<Value = (PacketStatusChunk, Vec<SymbolTypeTcc
     prop_oneof![run, ones, twos]
 }
 
-/// Returns the symbols of chunks in the other implementation's type.
+/// Returns the packet status symbols of chunks from the library rtc-rtcp.
 fn symbols(chunks: &[PacketStatusChunk]) -> impl Iterator<Item = SymbolTypeTcc> + '_ {
     chunks.iter().flat_map(|chunk| match chunk {
         PacketStatusChunk::RunLengthChunk(run) => vec![run.packet_status_symbol; usize::from(run.run_length)],

@@ -2,8 +2,8 @@ use std::hint::select_unpredictable;
 
 use super::Packet;
 
-/// A batch of packets for a link. At first the batch has one run per feeder; a run is a sequence in time order. Then
-/// the runs are merged.
+/// A batch of packets for a link. At first the batch consists of runs, each a sequence in time order from one source:
+/// the sessions, a stream, or another link. Then the runs are merged.
 #[derive(Debug, Default)]
 pub(super) struct Lot {
     pub(super) packets: Vec<Packet>,

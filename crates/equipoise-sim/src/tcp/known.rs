@@ -32,7 +32,7 @@ impl KnownBandwidth {
         self.0.discarded.store(true, Ordering::Relaxed);
     }
 
-    /// Whether the sender discarded the bandwidth since the last call.
+    /// Whether [`discard`](Self::discard) was called since the last call of this method.
     pub fn take_discarded(&self) -> bool {
         // The flag is loaded first and swapped only if it is set: this runs after each action of the sender, and the
         // flag is rarely set.

@@ -20,7 +20,7 @@ pub struct WebNear {
     connections: Vec<Option<Box<Connection>>>,
     /// The numbers of the paths with an open connection.
     open: Vec<usize>,
-    /// The paths of connections that may have a segment to send.
+    /// Indices, in `connections`, of the connections that may have a segment to send.
     pending: VecDeque<usize>,
     opened: u64,
     /// Total counters of all closed connections.

@@ -209,7 +209,7 @@ pub struct IntervalSummary {
     pub delivered: Option<Rate>,
     /// Round-trip time, for example from a report request to the report.
     pub round_trip: Option<Span>,
-    /// Rate of the bottleneck, from packet pairs; also `None` if there were too few pairs.
+    /// Rate of the bottleneck, from packet pairs; `None` if it was not measured or if there were too few pairs.
     pub bottleneck: Option<Rate>,
     /// Whether the application sent less than the allowed rate, or the session's own limits lowered the rate by more
     /// than a tenth. If so, a short delay does not show that the path carries a higher rate.

@@ -30,7 +30,7 @@ pub struct Tfrc {
 
 /// Weight of the old smoothed round-trip time in the new one (RFC 5348, Sec. 4.3).
 const OLD_ROUND_TRIP: f64 = 0.9;
-/// The least rate that the first interval stands for, in packets per round trip (RFC 5348, Sec. 6.3.1).
+/// Minimum rate that the first loss interval corresponds to, in packets per round trip (RFC 5348, Sec. 6.3.1).
 const LEAST_FIRST: f64 = 0.5;
 /// The longest loss interval considered in the search for the first interval, in packets. Our choice.
 const LONGEST_INTERVAL: f64 = 1e9;
@@ -254,8 +254,9 @@ mod tests {
         assert!(after.abs_diff(1_600_000) <= 80_000, "{after}");
     }
 
-    /// The loss comes when only 5 packets come through, and the rate is at most twice that. Then the rate is again what
-    /// came through before. If it fails, a rival that comes at the time of the first loss leaves the flow a low rate.
+    /// At the first loss only 5 packets arrive, so the rate is at most twice that. Afterwards, the rate is again the
+    /// highest rate received before. If it fails, a flow that starts at the time of the first loss leaves this flow a
+    /// low rate.
     #[test]
     fn the_first_interval_is_of_the_maximum_receive_rate() {
         let mut tfrc = started();

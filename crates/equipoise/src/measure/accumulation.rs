@@ -67,16 +67,16 @@ enum Queue {
     Adaptive {
         /// The learned bias of q, in packets.
         bias: f64,
-        /// Occupancy plus the packets that the last interval added to the queue, minus the packets served in the last
-        /// interval, in packets. The sum of this value, the bias and the packets that enter in the next interval
-        /// predicts the next occupancy.
+        /// The occupancy of the playout buffer, plus the packets that the last interval added to the bottleneck's
+        /// queue, minus the packets that the buffer delivered in that interval; all in packets. The sum of this value,
+        /// the bias and the packets that enter the network in the next interval predicts the next occupancy.
         carried: Option<f64>,
     },
 }
 
-/// Share of the error in the predicted occupancy of the playout buffer by which the bias of the adaptive estimator
-/// moves. The value is our choice: with intervals of 100 ms the bias adapts with a time constant of about a second.
-/// With a larger share, rounding the occupancy to whole packets would disturb the bias.
+/// In each interval, the bias of the adaptive estimator moves by this share of the error in the predicted occupancy of
+/// the playout buffer. The value is our choice: with intervals of 100 ms the bias adapts with a time constant of about
+/// a second. With a larger share, rounding the occupancy to whole packets would disturb the bias.
 const LEARNING: f64 = 0.1;
 
 impl TrafficAccumulation {
@@ -86,8 +86,8 @@ impl TrafficAccumulation {
         Self(Queue::Printed)
     }
 
-    /// Creates an estimator with q as the number of all packets in the bottleneck's queue, computed from the queueing
-    /// delay.
+    /// Creates an estimator in which the bottleneck's queue q is the number of all packets in it, computed from the
+    /// queueing delay.
     pub const fn accumulated() -> Self {
         Self(Queue::Standing { least_s: f64::INFINITY })
     }

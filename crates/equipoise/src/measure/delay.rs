@@ -59,8 +59,8 @@ impl DelayMeter {
         }
     }
 
-    /// Returns the summary of the packets that left after `cut`, without packets that are merged with one that left at
-    /// `cut` or before; `None` if there are fewer than two.
+    /// Returns the summary of the packets that left after `cut`; `None` if there are fewer than two. If runs of packets
+    /// were merged, only runs that lie entirely after `cut` count.
     pub fn summary_after(&self, cut: Instant<SenderClock>) -> Option<DelaySummary> {
         let mut all = Moments::EMPTY;
         self.runs.iter().filter(|run| run.earliest > cut).for_each(|run| all.merge(&run.delay_s));

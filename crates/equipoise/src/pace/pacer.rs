@@ -18,7 +18,7 @@ pub struct Pacer<C> {
     /// Time when the next packet is due, and its [`Departure::carry`]; `None` before the first packet and while the
     /// rate is zero.
     next: Option<(Instant<C>, u64)>,
-    /// Time that was lost when schedules restarted, and that is not recovered yet.
+    /// Lateness of packets that restarted the schedule, which shorter gaps have not made up for yet.
     debt: Span,
     /// Part of the lost time by which the gap after the last packet is shorter. It is no longer in `debt`.
     repaid: Span,
@@ -128,8 +128,8 @@ impl<C> Pacer<C> {
         self.rest();
     }
 
-    /// Moves the due time of the next packet to the time until which there was nothing to send. If this makes it later,
-    /// there is no lost time to recover.
+    /// If the next packet was due before the time until which there was nothing to send, moves its due time to that
+    /// time. Then there is no lost time to recover.
     fn rest(&mut self) {
         if let (Some(rested), Some(next)) = (self.rested, &mut self.next)
             && next.0 < rested
@@ -256,8 +256,9 @@ mod tests {
         assert_eq!(run(&mut pacer, raised, 5), raised + Span::from_micros(500));
     }
 
-    /// As in the test on lost time, 80 gaps are each an eighth of 1 ms shorter. If it fails, a session whose rate
-    /// changes often sends less than its rate allows, because each change forgets the lost time of the current gap.
+    /// After a stall, 80 gaps of 1 ms are each an eighth shorter, to recover 10 ms of lost time. If it fails, a session
+    /// whose rate changes often sends less than its rate allows, because each change forgets the lost time of the
+    /// current gap.
     #[test]
     fn a_new_rate_does_not_forget_the_lost_time() {
         let mut pacer = Pacer::new(Rate::from_bps(8_000_000));
@@ -294,9 +295,9 @@ mod tests {
     }
 
     proptest! {
-        /// For rates of 1 to 19 Mbit/s and rests below 20 ms, of which gaps are 0.4 to 8 ms: a packet leaves one gap at
-        /// the current rate after the previous packet, or at the end of the rest if that is later. If it fails, what
-        /// happens first, the end of a rest or a change of the rate, decides when packets leave.
+        /// At rates of 1 to 19 Mbit/s, a gap lasts 8 to 0.4 ms. After each packet there is nothing to send for up to 20
+        /// ms (a rest). The next packet leaves one gap at the current rate after the previous packet, or at the end of
+        /// the rest if that is later. If it fails, it matters whether the rest or a new rate is recorded first.
         #[test]
         fn packets_leave_by_the_current_rate_and_by_the_rest(
             moves in proptest::collection::vec((1u64..20, 1u64..20, 0u64..20_000_000, any::<bool>()), 1..200),

@@ -225,8 +225,8 @@ fn far_end(file: &str) {
     fs::write(file, format!("[{alone}, {first}, {second}]")).expect("writable");
 }
 
-/// Returns the received rates of a connection in bit/s: in the 5 s before the second connection starts, and in the
-/// measured time.
+/// Returns the received rates of a connection in bit/s: in the 5 s before the second connection starts, and in the last
+/// 8 s before both connections end.
 fn received(mut stream: TcpStream, begin: Instant) -> (f64, f64) {
     let (mut buffer, mut alone, mut together) = (vec![0; 65536], 0, 0);
     while let Ok(length @ 1..) = stream.read(&mut buffer) {

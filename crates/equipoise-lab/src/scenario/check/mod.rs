@@ -37,8 +37,8 @@ const MOST_NAME: usize = 40;
 /// Minimum packet size of all flows except background traffic. In a session over one path, the IP, UDP and RTP headers
 /// with the sending time take 56 bytes, so at least 44 bytes of each full packet are media.
 const SMALLEST_PACKET: Size = Size::from_bytes(100);
-/// Minimum packet size of background traffic. It can be smaller, because only the headers with the sending time (56
-/// bytes) must fit into a packet. The rest of the packet is padding without media.
+/// Minimum packet size of background traffic. It is below [`SMALLEST_PACKET`], because only the headers with the
+/// sending time (56 bytes) must fit into a packet. The rest of the packet is padding without media.
 const SMALLEST_BACKGROUND_PACKET: Size = Size::from_bytes(64);
 /// Maximum packet size: the payload of an Ethernet frame, so that no packet is fragmented.
 const LARGEST_PACKET: Size = Size::from_bytes(1500);

@@ -13,8 +13,8 @@ pub struct Case {
     pub name: &'static str,
     /// The title of the case.
     pub title: &'static str,
-    /// The variants of the case. A quick run uses only the first variant, and any variant with which its bars compare
-    /// the first variant.
+    /// The variants of the case. A quick run uses only the first variant, and the variants with which a bar (pass
+    /// criterion) compares it.
     pub variants: Vec<Variant>,
 }
 
@@ -369,8 +369,8 @@ fn idle() -> Case {
     Case { name: "idle", title, variants: [0.5, 1.0, 2.0, 5.0, 10.0, 20.0, 50.0, 100.0].map(variant).into() }
 }
 
-/// Returns the bars that compare our law with the other laws. Every case has such bars, except the case `start`, which
-/// is too short.
+/// Returns the bars (pass criteria) that compare our law with the other laws. Every case has such bars, except the case
+/// `start`, which is too short.
 fn beside_others(case: &str) -> Vec<Bar> {
     if case == "start" {
         return Vec::new();

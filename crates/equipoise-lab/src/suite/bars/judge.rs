@@ -32,7 +32,8 @@ const AS_FAST: f64 = 0.95;
 /// For `Limit::NotBehindOthers`: another law is ahead of ours if its value (a share) exceeds ours by more than this
 /// number, unless its queue is much longer (see [`QUEUE_RATIO`]).
 const AHEAD: f64 = 0.05;
-/// A law whose 95th percentile of queueing delays is at least this multiple of ours does not count as ahead.
+/// For `Limit::NotBehindOthers`: another law does not count as ahead of ours if its 95th percentile of queueing delays
+/// is at least this multiple of ours.
 const QUEUE_RATIO: f64 = 2.0;
 
 /// Returns the results of all bars (pass criteria) of the variants that ran, in order.

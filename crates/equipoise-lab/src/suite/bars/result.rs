@@ -1,4 +1,4 @@
-//! The results of bars, as stored in JSON and as written in tables.
+//! The results of bars (pass criteria), as stored in JSON and as written in tables.
 
 use std::fmt;
 

@@ -49,7 +49,8 @@ fn a_bar_is_met_by_the_mean_and_its_own_value_counts_as_met() {
     assert_eq!(judged(bar(Limit::AtLeast(0.1), Of::Run(MEASURE)), &own[1..]).1, None, "another law is not judged");
 }
 
-/// If a measure has several values, the minimum counts for a lower limit and the maximum for an upper limit.
+/// If a measure has several values in each run, each of them is averaged over the runs. The smallest mean counts for a
+/// lower limit, the largest for an upper limit.
 #[test]
 fn of_several_values_the_worst_in_the_mean_counts() {
     let own = [found("v", JUDGED, &[&[0.9, 0.99, 1.0], &[1.0, 0.93, 1.0]])];

@@ -53,7 +53,7 @@ fn what_is_missing_or_of_no_use_is_named() {
         let lines = format!("{line}a=fingerprint:{PRINT}\r\n");
         assert_eq!(of(&media(&lines)), PeerError::Address { found: found.to_owned() });
     }
-    // If it was taken as passive, and the other end took it as the default of an answer, both ends would wait forever.
+    // If both ends became passive because `a=setup` is missing, both would wait for the handshake forever.
     assert_eq!(of(&media(&full)), PeerError::NoSetup);
     assert_eq!(of(&media(&format!("{full}a=setup:holdconn\r\n"))), PeerError::Setup { found: "holdconn".to_owned() });
     let zero = format!("m=video 0 UDP/TLS/RTP/SAVPF 96\r\n{full}a=setup:passive\r\n");

@@ -9,7 +9,8 @@ use super::super::error::CaptureError;
 
 /// The magic number of a file: the first bytes of its first line.
 pub(in super::super) const MAGIC: &[u8] = b"#!rtpplay1.0 ";
-/// Maximum length of the rest of the first line, in bytes. The rest contains an address and a port.
+/// Maximum length of the rest of a file's first line, after the magic number, in bytes. The rest contains an address
+/// and a port.
 const MOST_LINE: usize = 100;
 /// Length of the file's header in bytes: start time in seconds and microseconds, source address and port, two bytes of
 /// padding.

@@ -123,7 +123,7 @@ fn a_path_that_is_down_lowers_no_other_but_after_no_path_the_rate_is_low() {
         bench.events.iter().filter_map(of).collect::<Vec<_>>()
     };
     let before = rates(&bench, 0, 9000);
-    // The other path had half of the rate. Twice what arrives on it is allowed.
+    // The remaining path carried half of the rate. A session may send twice what arrives, so its rate stays the same.
     assert!(before.iter().all(|rate| *rate > 3_900_000), "{before:?}");
     assert!(bench.sent_on(0, 4000, 9000).abs_diff(5 * 500) <= 3, "it carries all");
     bench.change(0, PathChange::Down);

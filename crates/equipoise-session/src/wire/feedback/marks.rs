@@ -126,7 +126,8 @@ pub(super) const fn tick(at: Instant<ReceiverClock>) -> i64 {
     (at.as_nanos().saturating_add(TICK_NS / 2) / TICK_NS).cast_signed()
 }
 
-/// An iterator over the marks of packets. It ends before the first packet whose delta cannot be represented.
+/// An iterator over the status symbols and arrival time deltas of packets in a transport-wide report. It ends before
+/// the first packet whose delta cannot be represented.
 #[derive(Clone, Debug)]
 pub(super) struct Marks<I> {
     packets: I,

@@ -33,8 +33,8 @@ pub fn response(rho: f64, packet: Size) -> f64 {
     6.0 / (rho * (4.0 - rho)) * packets_per_s_per_mbps(packet)
 }
 
-/// The minimum load for [`response`]. The value is our choice: at a load of 0.05, b is thirteen times its value at 0.8,
-/// so steps are small but do not vanish.
+/// The minimum load for [`response`]. The value is our choice: at a load of 0.05, the coefficient of response is
+/// thirteen times its value at 0.8, so steps are small but do not vanish.
 pub const LEAST_LOAD: f64 = 0.05;
 
 /// Returns the headroom (the free capacity) of the bottleneck, in Mbit/s, that follows from a delay variance in s².

@@ -23,7 +23,7 @@ pub enum Response {
     /// b(ρ) of an M/D/1 queue, where ρ is the load of the bottleneck in the last interval (Waki 2013, Eq. 11). Only a
     /// simulator or a link emulator knows this load. Until the load is known, `fallback` applies.
     OfLoad {
-        /// Value of b while the load is unknown, in 1/(s·Mbit/s).
+        /// Value of the coefficient of response b while the load is unknown, in 1/(s·Mbit/s).
         fallback: f64,
         /// The shared cell in which the simulator or link emulator writes the load.
         load: PathLoad,

@@ -65,9 +65,9 @@ const FAR_ABOVE: f64 = 2.0;
 /// If a report's mean deviates from the expected mean by more than this many standard deviations, the path has changed:
 /// the deviation is not noise.
 const SURPRISING: f64 = 4.0;
-/// Initial variance of the reports' deviations from the expected mean, as a share of the delay's variance.
+/// Initial variance of the reports' deviations from the expected mean delay, as a share of the delay's variance.
 const FIRST_SURPRISE: f64 = 0.1;
-/// Weight of a report in the mean and variance of the deviations from the expected mean. It is low because the
+/// Weight of a report in the mean and variance of the deviations from the expected mean delay. It is low because the
 /// deviations have long tails.
 const SURPRISE_WEIGHT: f64 = 1.0 / 16.0;
 /// Minimum weight of a report in the variance estimate while the estimate falls. As long as there are few samples, the
@@ -253,8 +253,8 @@ impl Ap {
     }
 
     /// Limits an increase of the rate by the ceiling and, if `blind`, by the report interval. Allows no increase until
-    /// feedback can show the effect of the last increase. `blind` means that there is no sign of cross traffic, and
-    /// that the exception for [`FEW`] packets does not apply.
+    /// feedback can show the effect of the last increase. `blind` means that the delay shows no cross traffic, or that
+    /// delay statistics are missing although more than [`FEW`] packets were sent.
     fn raised_with_care(
         &mut self,
         now: Instant<SenderClock>,

@@ -46,7 +46,7 @@ impl Context for () {
     fn trial() -> Self {}
 }
 
-/// A scheduler needs only the size of the session's IP packets.
+/// A scheduler needs, in addition to its parameters, only the size of the session's IP packets.
 impl Context for Size {
     fn trial() -> Self {
         Self::from_bytes(1000)

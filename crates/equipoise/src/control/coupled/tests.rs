@@ -51,8 +51,9 @@ fn golden_values_of_the_active_exchange() {
     assert_eq!(shares(&group, &flows), [300_000, 300_000, 600_000].map(Some));
 }
 
-/// In kbit/s: the first update changes `S_CR` to 1200 · 300 / 600 = 600. After that, rates are ignored for two
-/// round-trip times of 50 ms. The last update changes `S_CR` to 600 + 250 - 150 = 700.
+/// In kbit/s: the first update changes `S_CR`, the sum of the calculated rates (RFC 8699), to 1200 · 300 / 600 = 600.
+/// After that, rates are ignored for two round-trip times of 50 ms. The last update changes `S_CR` to 600 + 250 - 150 =
+/// 700.
 #[test]
 fn golden_values_of_the_conservative_exchange() {
     let (mut group, flows) = group(Coupling::Conservative, &[1.0, 1.0, 2.0]);

@@ -18,8 +18,9 @@ pub(super) struct DelayMode {
     has_queued: bool,
     /// Whether the last report showed a queue so long that old minima must stay in the time window of the base delay.
     is_queued: bool,
-    /// `busy_s` is the time when the queue was last longer than 0.7 times the target. After this time, the path counts
-    /// as clear. `empty_s` is the time when the queue was last empty or a dip ended. Both are in s.
+    /// `busy_s` is the time when the queue was last longer than 0.7 times the target; since then, the path counts as
+    /// clear. `empty_s` is the time when the queue was last empty, or when a dip (a short fall of the rate to empty it)
+    /// last ended. Both are in s.
     busy_s: f64,
     empty_s: f64,
     /// During a dip, the time until which the rate is lowered so that all flows measure the empty path, in s.
@@ -69,8 +70,8 @@ pub(super) struct Situation {
 /// proportional part, the loop is stable if the part of its delay that is not predicted is below 0.70 `D`.
 const INTEGRAL: f64 = 1.0 / 0.9;
 /// The proportional part multiplies the base rate by `exp(PROPORTIONAL min(f, T)/D)`, but by no more than
-/// `MOST_PROPORTIONAL`. `f` is the error of the queueing delay, `T` the target delay, and `D` the time from a decision
-/// to the report on it.
+/// `MOST_PROPORTIONAL`. `f` is the error of the queueing delay (target minus delay), `T` the target delay, and `D` the
+/// time from a decision to the report on it.
 const PROPORTIONAL: f64 = 1.4;
 const MOST_PROPORTIONAL: f64 = 1.1;
 /// `GROWTH` is the logistic growth towards the rate of packet trains, and `BLIND_GROWTH` the growth while no trains are
@@ -84,9 +85,9 @@ const STARTING: f64 = 1.2;
 const RETURN_GROWTH: f64 = 10.0;
 const RETURN_PACE: f64 = 1.0;
 const RETURNS_BELOW: f64 = 0.8;
-/// Upper limit of the growth towards the rate of packet trains, per loop delay, until trains that are sent for this
-/// purpose (gauges) have measured the capacity. Before that, trains have few packets. The traffic of other senders
-/// hardly spreads such short trains, so the rate of trains may be too high.
+/// Upper limit of the growth towards the rate of packet trains, per time from a decision to the report on it. It
+/// applies until bursts sent for this purpose (gauges) have measured the capacity. Before that, trains have few
+/// packets. The traffic of other senders hardly spreads such short trains, so their rate may be too high.
 const GROWTH_BY_FEW: f64 = 0.6;
 /// The known rate is the highest recent base rate at which the queue was short. It decays with the time constant
 /// `KNOWN_S`, in s. Trains that arrive at less than `SPREAD` of their sending rate were spread out by the path.
@@ -277,9 +278,10 @@ impl DelayMode {
         if dips { (rate_bps * DIP, Reason::Other("dip")) } else { (rate_bps, reason) }
     }
 
-    /// Changes the base rate by the error of the queue (target minus queueing delay). In `error_s` the target includes
-    /// the addition for sharing with other flows, in `own_error_s` it does not. Growth towards the rate of packet
-    /// trains uses `own_error_s`, because a target that sharing lengthened does not mean that the path is clear.
+    /// Changes the base rate by the error of the queue: target minus queueing delay, in s. The target in `error_s`
+    /// includes the addition for sharing with other flows, the target in `own_error_s` does not. The part of the growth
+    /// that depends on the arrival rate of packet trains uses `own_error_s`, because a queue below a target that
+    /// sharing lengthened does not show that the path is clear.
     fn integrate(&mut self, seen: &Seen, situation: &Situation, (own_error_s, error_s): (f64, f64)) -> Reason {
         let Situation { target_s, loop_s, rate_bps, .. } = *situation;
         let gain = INTEGRAL / (loop_s * loop_s);
@@ -383,10 +385,10 @@ mod tests {
     use super::*;
     use crate::measure::packets::TrainRates;
 
-    /// Simulates the control loop, linearised around its equilibrium, with time in units of `D`:
-    /// `b' = -INTEGRAL q(t - θ)`, `q' = b - PROPORTIONAL q(t - θ)`. `b` and `q` are the deviations of the base rate and
-    /// the queue from the equilibrium. θ is `unseen`, the part of the loop delay that is not predicted. Returns the
-    /// largest absolute value of `q` in the time from 50 to 60 `D`, divided by the largest one from 0 to 50 `D`.
+    /// Simulates the control loop, linearised around its equilibrium, with time in units of the loop delay `D`: `b' =
+    /// -INTEGRAL q(t - θ)`, `q' = b - PROPORTIONAL q(t - θ)`. `b` and `q` are the deviations of the base rate and the
+    /// queue from the equilibrium. θ is `unseen`, the part of the loop delay that is not predicted. Returns the largest
+    /// absolute value of `q` in the time from 50 to 60 `D`, divided by the largest one from 0 to 50 `D`.
     fn swing_left(unseen: f64) -> f64 {
         let step = 1e-3;
         let late = (unseen / step) as usize;

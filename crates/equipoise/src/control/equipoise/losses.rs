@@ -9,8 +9,8 @@ use alloc::collections::VecDeque;
 /// the rate is limited to slightly less than the policer's rate, and the limit rises slowly to try higher rates.
 #[derive(Clone, Debug)]
 pub(super) struct Losses {
-    /// The time of each report, in s, and the number of packets lost and arrived. `all` counts all losses except those
-    /// reported after a gap, `unqueued` only those without a queue.
+    /// The time of each report, in s, and its numbers of lost and of arrived packets. Losses in the first report after
+    /// a gap in the reports do not count. `unqueued` also omits losses that a queue may have caused.
     all: VecDeque<(f64, f64, f64)>,
     unqueued: VecDeque<(f64, f64, f64)>,
     /// `inherent` is the share of packets that the link loses at any rate. `mean` is the slow mean of the share that is
@@ -56,8 +56,9 @@ const TEST: f64 = 0.9;
 const TEST_COUNTS_S: f64 = 0.3;
 const EXPECTED: f64 = 6.0;
 const TEST_S: f64 = 4.0;
-/// A test that expects at least `EXPECTED` losses finds a policer if at most the share `POLICED` of them occurs. This
-/// finding was wrong if later more than the share `NOT_POLICED` of the expected losses occurs below the policer's rate.
+/// A test at a lower rate finds a policer if at least `EXPECTED` losses were expected from a lossy link and at most the
+/// share `POLICED` of the expected losses occurred. The finding was wrong if later, below the policer's rate, more than
+/// the share `NOT_POLICED` of the expected losses occurs.
 const POLICED: f64 = 0.3;
 const NOT_POLICED: f64 = 0.7;
 /// A policer's limit on the rate starts at `CAP` times the arrival rate. After `HOLD_S`, in s, the limit rises by the
@@ -103,8 +104,8 @@ impl Losses {
         }
     }
 
-    /// The highest rate, in bit/s, if a queue is present and the losses far exceed the link's inherent ones; otherwise
-    /// `None`.
+    /// The upper limit of the rate, in bit/s, if a queue is present and the losses far exceed the link's inherent ones;
+    /// otherwise `None`.
     pub(super) fn overload_bps(&self, seen: &Seen, target_s: f64) -> Option<f64> {
         let (share, _) = shares(&self.all);
         (share > OVERLOAD + 1.5 * self.inherent && seen.least_s > target_s)

@@ -111,7 +111,7 @@ pub struct Equipoise {
     probing: Probing,
     standing: StandingQueue,
     rival: Option<RivalMode>,
-    /// The time when the last rival left, in s, and the state of the mode that competed with it.
+    /// The time when the last competing loss-based flow left, in s, and the state of the mode that competed with it.
     left: Option<(f64, RivalMode)>,
     media: MediaRate,
     rate_bps: f64,
@@ -156,13 +156,14 @@ const MOST_PACE: f64 = 2.5;
 /// `CLEAR_S`. It reaches its maximum `CLEAR_WIDTH_S` later. Both are in s.
 const CLEAR_S: f64 = 0.15;
 const CLEAR_WIDTH_S: f64 = 0.3;
-/// Without a rival, the window is the larger of rate and base rate, multiplied by the sum of four durations: the
-/// smallest round trip, the target delay, 1.5 feedback intervals and `WINDOW_S`, in s. The window is never below
-/// `LEAST_WINDOW_BITS`, in bits.
+/// Without a competing loss-based flow (rival), the window is the larger of rate and base rate, multiplied by the sum
+/// of four durations: the smallest round trip, the target delay, 1.5 feedback intervals and `WINDOW_S`, in s. The
+/// window is never below `LEAST_WINDOW_BITS`, in bits.
 const WINDOW_S: f64 = 0.060;
 const LEAST_WINDOW_BITS: f64 = 36_000.0;
-/// In silence, the rate falls with the time constant `SILENCE_S`, in s, and is updated once per `TICK`. It never falls
-/// below `SILENT_SHARE` of the lowest rate. The base rate is multiplied by `AFTER_SILENCE` once, when silence begins.
+/// While reports are missing, the rate falls with the time constant `SILENCE_S`, in s, and is updated once per `TICK`.
+/// It never falls below `SILENT_SHARE` of the lowest rate. When this silence begins, the base rate is multiplied by
+/// `AFTER_SILENCE` once.
 const SILENCE_S: f64 = 0.3;
 const TICK: Span = Span::from_millis(20);
 const SILENT_SHARE: f64 = 0.2;
@@ -183,11 +184,11 @@ const BUSY_ABOVE: f64 = 2.0;
 /// Gauges (short bursts that measure the capacity) are sent while the queueing delay is below this, in s.
 const MOST_GAUGED_S: f64 = 0.020;
 /// For this time after a competing loss-based flow (rival) has left, in s, the flow is not pulled to an equal share of
-/// the measured capacity. The pull would count flows by the length of the queue, and the base delay may still contain a
-/// part of the rival's queue.
+/// the measured capacity. The pull estimates the number of flows from the length of the queue. This estimate may be
+/// wrong, because the base delay may still contain a part of the rival's queue.
 const AFTER_RIVAL_S: f64 = 3.0;
-/// While a queue stays, the minima of the base delay do not age for up to this time after the queue was last shorter
-/// than twice the target, in s.
+/// While a long queue or a competing loss-based flow is present, the stored minima of the base delay do not age. This
+/// lasts for at most this time, in s, after the queueing delay was last below twice its target.
 const HELD_S: f64 = 20.0;
 
 impl Equipoise {
@@ -426,7 +427,7 @@ impl Equipoise {
     }
 }
 
-/// The highest rate, in bit/s, if the share `m0` of marked packets among those that did not wait is above
+/// The upper limit of the rate, in bit/s, if `m0`, the share of marked packets among those that did not wait, is above
 /// `LEAST_MARKED`; otherwise `None`.
 ///
 /// An L4S queue also marks packets because of the queue of the classic flows next to it (RFC 9332, Sec. 2.1: the

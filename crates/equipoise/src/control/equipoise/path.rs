@@ -19,7 +19,8 @@ pub(super) struct Path {
     roughness: Roughness,
     idle: IdleDelay,
     paired: PairedDelay,
-    /// The newest delay by pairs of packets, in s above the base, and the idle delay of such delays.
+    /// `paired_over_s` is the newest delay measured with pairs of packets ([`PairedDelay`]), in s above the base delay.
+    /// `paired_idle` is this delay while the path is empty.
     paired_over_s: f64,
     paired_idle: IdleDelay,
     /// The round trip `rtt` and the interval of reports `fb`, both smoothed, in s.
@@ -56,9 +57,9 @@ pub(super) struct Seen {
     /// the base of the last reported packet that is not part of a probe.
     pub(super) least_s: f64,
     pub(super) last_s: f64,
-    /// The smallest delay above the base delay in this report, in s. If the queue never stays empty for 0.6 s, the
-    /// estimated jitter includes a part of the queue, which `least_s` then lacks. So a rival's queue is looked for in
-    /// this value.
+    /// The smallest delay above the base delay in this report, in s, without subtraction of the jitter. If the queue
+    /// never stays empty for 0.6 s, the estimated jitter includes a part of the queue. So a competing flow's queue is
+    /// looked for in this value.
     pub(super) least_over_s: f64,
     /// `j`, by how much the smallest delay of a report exceeds the base delay because of jitter.
     pub(super) jitter_s: f64,
@@ -68,8 +69,8 @@ pub(super) struct Seen {
     pub(super) paired_jitter_s: f64,
     /// Whether the delay of the last reported packet that is not part of a probe rises by more than 0.3 s per second.
     pub(super) rises: bool,
-    /// Whether `dl`, the delay above the base of the last reported packet that is not part of a probe, is smaller than
-    /// in the previous report.
+    /// Whether `dl` is smaller than in the previous report. `dl` is by how much the delay of the last reported packet
+    /// that is not part of a probe exceeds the base delay.
     pub(super) falls: bool,
     /// `R_del`, the recent arrival rate.
     pub(super) received_bps: f64,
@@ -129,8 +130,8 @@ const MOST_GRANTED: usize = 512;
 const MOST_JITTER_S: f64 = 0.040;
 const WIDE_S: f64 = 0.0015;
 const NARROW_S: f64 = 0.003;
-/// A bottleneck is slow if it takes longer than this to transmit a large packet, in s. The value was chosen by the
-/// number of flows with unequal rates on random paths, and by the requirements (bars) of `docs/src/equipoise.md`.
+/// A bottleneck is slow if it takes longer than this to transmit a large packet, in s. Two results led to this value:
+/// how many flows on random paths have unequal rates, and which requirements (bars) of `docs/src/equipoise.md` are met.
 pub(super) const SLOW_PACKET_S: f64 = 0.010;
 
 /// The contents of one report.

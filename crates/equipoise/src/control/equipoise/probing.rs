@@ -222,7 +222,7 @@ mod tests {
         probing
     }
 
-    /// If it fails, every frame is sent as a burst, or gauges are sent too early.
+    /// If it fails, every frame is sent as a burst, or bursts that measure the capacity (gauges) are sent too early.
     #[test]
     fn a_gauge_is_due_after_the_start_and_not_with_every_frame() {
         let mut probing = started();

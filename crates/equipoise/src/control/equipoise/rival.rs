@@ -12,7 +12,7 @@ pub(super) struct RivalMode {
     window_bits: f64,
     /// Bits that have arrived and do not fill a whole segment yet.
     left_bits: f64,
-    /// The longest queueing delay shortly before this mode began, in s.
+    /// The longest queueing delay shortly before the competition with a loss-based flow began, in s.
     queue_before_s: f64,
     /// The time when a loss last reduced the window, in s.
     reduced_s: f64,
@@ -25,7 +25,7 @@ pub(super) struct RivalMode {
     /// latter is `None` while it is unknown.
     arriving_bps: f64,
     tested_bps: Option<f64>,
-    /// Number of tests in this mode that found a competing flow.
+    /// Number of tests since the competition with a loss-based flow began that found this flow still present.
     confirmed: u32,
     short_since_s: Option<f64>,
 }
@@ -46,7 +46,7 @@ struct DipTest {
 /// How the mode continues.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum Verdict {
-    /// The mode continues with this rate, in bit/s.
+    /// The competition with a loss-based flow continues. The control law continues with this rate, in bit/s.
     Stays(f64),
     /// The competition with a loss-based flow ends, because that flow is gone. The control law continues with this
     /// rate, in bit/s.
@@ -63,8 +63,8 @@ const KEPT: f64 = 1.0;
 /// when the queue is more than `QUEUE_GREW` times as long as before the mode began, or with the first loss.
 const SLOW_START: f64 = 1.0;
 const QUEUE_GREW: f64 = 1.5;
-/// The rate is `ABOVE_WINDOW` times the window per round trip. This compensates for the short times of a lower rate
-/// that show whether the rival is still present.
+/// The rate is `ABOVE_WINDOW` times the virtual TCP window per round trip. This compensates for the tests, which lower
+/// the rate for a short time to detect whether the competing flow is still present.
 const ABOVE_WINDOW: f64 = 1.05;
 /// Upper limit of the virtual window, as a share of the controller's maximum rate times the round-trip time.
 const ABOVE_MAX: f64 = 0.95;
@@ -72,7 +72,8 @@ const ABOVE_MAX: f64 = 0.95;
 const TEST_DIP: f64 = 0.6;
 const TEST_S: f64 = 0.45;
 /// A short fall of the flow's rate tests whether another flow holds the queue. The arrival rate of the packets sent in
-/// the last `JUDGED_S` of the test is compared with that of the packets sent in the `COMPARED_S` before it, both in s.
+/// the last `JUDGED_S` of the test is compared with that of the packets sent in the `COMPARED_S` before the test, both
+/// in s.
 const JUDGED_S: f64 = 0.4;
 const COMPARED_S: f64 = 0.6;
 /// A test lowers the rate. If the flow's arrival rate then stays above this share of its value before, the flow is
@@ -184,9 +185,9 @@ impl RivalMode {
         self.window_bits = self.window_bits.min(most_bits).max(LEAST_SEGMENTS * SEGMENT_BITS);
     }
 
-    /// Starts a test for a rival (a short reduction of the rate) if one is due, and evaluates a finished test. If no
-    /// rival is present, returns the arrival rate before the test, in bit/s. If that rate is unknown, returns the
-    /// virtual window per round trip.
+    /// Starts a test for a competing loss-based flow (a short reduction of the rate) if one is due, and evaluates a
+    /// finished test. If the finished test found no such flow, returns the arrival rate before the test, in bit/s. If
+    /// that rate is unknown, returns the virtual TCP window per round trip.
     fn test(&mut self, seen: &Seen, (path, standing): (&Path, &StandingQueue), target_s: f64) -> Option<f64> {
         let fell = standing.fell(seen);
         if fell && seen.now_s - self.reference_s > 1.0 && self.test.is_none() {

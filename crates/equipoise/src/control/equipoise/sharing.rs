@@ -37,14 +37,14 @@ pub(super) struct Share {
     pub(super) pull: f64,
 }
 
-/// `s` without jitter on a fast link, in seconds: for each factor of e in the number of flows, the queue is longer by
-/// this time. Three flows hold a queue that is 2 ms longer than without sharing. With 4 ms, queues exceed the limit of
-/// our test suite (34 ms instead of 30 ms at the 95th percentile). With a smaller value, the effect is lost in the
-/// noise of delays. With jitter this noise is larger, so `s` is longer by `BY_JITTER` times `jp`. The jitter `jp` is at
-/// most 40 ms.
+/// For each factor of e in the number of flows, the queue is longer by the time `s`, in seconds. On a fast link without
+/// jitter, `s` is `LONGER_S`, so three flows hold a queue that is 2 ms longer than without sharing. If `LONGER_S` is 4
+/// ms, queues exceed the limit of our test suite (34 ms instead of 30 ms at the 95th percentile). If it is smaller than
+/// now, the effect is lost in the noise of delays. Jitter makes this noise larger, so `s` is longer by `BY_JITTER`
+/// times the jitter, which is at most 40 ms.
 ///
-/// On a slow link, each packet of another flow lengthens the queue by its transmission time `t`. A single packet must
-/// not count as a further flow, so `s` is longer by `BY_PACKET` times the part of `t` above [`USUAL_PACKET_S`].
+/// On a slow link, each packet of another flow lengthens the queue by its transmission time. A single packet must not
+/// count as a further flow, so `s` is longer by `BY_PACKET` times the part of this time above [`USUAL_PACKET_S`].
 const LONGER_S: f64 = 1.8e-3;
 const BY_JITTER: f64 = 0.2;
 const BY_PACKET: f64 = 0.6;

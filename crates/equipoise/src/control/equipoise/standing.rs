@@ -38,7 +38,7 @@ struct FullQueue {
 #[derive(Clone, Copy, Debug)]
 struct Noted {
     at: f64,
-    /// The smallest delay above the base, and the target of the queue.
+    /// The minimum delay in the report less the base delay, and the target of the queueing delay.
     least: f64,
     target: f64,
 }
@@ -85,17 +85,18 @@ pub(super) const AGAIN_S: f64 = 8.0;
 /// its rate so that the queue empties. Both values are in s.
 pub(super) const USUAL_PACKET_S: f64 = 0.0075;
 const MOST_STANDS_S: f64 = 5.0;
-/// On a slow link, the flow clears the queue before the queue counts as that of a rival. The flow then waits until
-/// `CLEARED_LOOPS` loop delays after the end of the clearing. If the queue stands at that time, or within the next
-/// `CLEARED_FOR_S`, in s, it belongs to a rival.
+/// On a slow link, the flow lowers its rate to empty the queue (a clearing) before the queue counts as that of a
+/// competing loss-based flow (rival). If the queue stands `CLEARED_LOOPS` loop delays after the end of the clearing, or
+/// within the next `CLEARED_FOR_S`, in s, it belongs to a rival. A loop delay is the time from a decision to the report
+/// on it.
 const CLEARED_LOOPS: f64 = 2.0;
 const CLEARED_FOR_S: f64 = 15.0;
 /// A standing queue must be longer than `LEAST_STANDING_S`, and longer than the smallest recent target by
 /// `ABOVE_TARGET_S`, both in s.
 const LEAST_STANDING_S: f64 = 0.035;
 const ABOVE_TARGET_S: f64 = 0.010;
-/// A queue counts as standing only if more than this share of its initial length is left at the end of the required
-/// time.
+/// A queue that has persisted for long enough counts as standing only if it is still longer than this share of its
+/// length at the beginning of that time.
 const STILL_THERE: f64 = 0.7;
 /// A queue drains, even if it is still long, if it is shorter than this share of its maximum within the last second.
 const DRAINS: f64 = 0.8;
@@ -235,7 +236,8 @@ const NEARLY_MOST: f64 = 0.92;
 /// losses decay. Both are in s.
 const EPISODE_S: f64 = 1.0;
 const FULL_AGAIN_S: f64 = 10.0;
-/// Losses indicate a rival only if they are more than this many times as frequent in a long queue as in a short one.
+/// Losses indicate a competing loss-based flow only if they are more than this many times as frequent in a long queue
+/// as in a short one.
 const MORE_OFTEN: f64 = 4.0;
 
 impl FullQueue {

@@ -33,8 +33,9 @@ const MOST_S: f64 = 0.045;
 const ROUGHNESS: f64 = 3.0;
 const USUAL_ROUGHNESS_S: f64 = 0.0015;
 const MOST_ROUGHNESS_S: f64 = 0.012;
-/// With this exponent, a flow of twice the priority has twice the rate. The exponent is not 1, because a larger flow
-/// has more packets in a report and thus measures a lower minimum delay.
+/// The target of the queueing delay grows with this power of the priority, so that a flow of twice the priority has
+/// twice the rate. The exponent is not 1, because a flow with a higher rate has more packets in a report and thus
+/// measures a lower minimum delay.
 const PRIORITY_EXPONENT: f64 = 0.66;
 /// At first, a newcomer's target is higher by the share `NEWCOMER`, so that it reaches its share of the rate sooner.
 /// This addition decays with the time constant `NEWCOMER_S`, in s.

@@ -59,7 +59,7 @@ const LEAST_STEP: f64 = 1000.0;
 const LEAST_SLOPE: f64 = 4000.0;
 /// An increase raises the rate to at most this multiple of the delivery rate (draft-ietf-rmcat-gcc-02, Sec. 5.5).
 const HEADROOM: f64 = 1.5;
-/// Added to the upper limit of an increase, in bit/s, so that an encoder with an uneven rate does not keep the estimate
+/// Added to the limit of the rate after an increase (`HEADROOM`), in bit/s, so that an encoder with an uneven rate does not keep the estimate
 /// low (libwebrtc, `aimd_rate_control`).
 const HEADROOM_OFFSET: f64 = 10_000.0;
 /// Subtracted from the reduced rate at a decrease, in bit/s, so that the queue also drains at low rates (libwebrtc,

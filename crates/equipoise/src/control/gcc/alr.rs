@@ -85,8 +85,9 @@ mod tests {
         assert_eq!(limit.since(), None);
         send(&mut limit, 570, 600, 0.2);
         assert!(limit.since().is_some());
-        // If the application sends at the full estimated rate, the budget shrinks at 35 % of this rate. To fall from
-        // 80 % to 50 % of the maximum, it needs 0.3 · 0.5 s · 65/35 = 0.28 s.
+        // If the application sends at the full estimated rate, the budget shrinks at 100 % - 65 % = 35 % of this rate.
+        // Its maximum is half a second at 65 %, so it falls from 80 % to 50 % of the maximum in 0.3 · 0.5 s · 65/35 =
+        // 0.28 s.
         send(&mut limit, 600, 700, 1.0);
         assert!(limit.since().is_some());
         send(&mut limit, 700, 1200, 1.0);

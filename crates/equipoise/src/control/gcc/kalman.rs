@@ -69,7 +69,8 @@ impl Kalman {
         Estimate { compared_ms: self.count as f64 * self.trend_ms, trend: self.trend_ms }
     }
 
-    /// Returns α. At a higher frequency of groups α is closer to 1, so that the variance is averaged over more groups.
+    /// Returns α, the weight of the old variance in the new one. If groups arrive more often, α is closer to 1, so that
+    /// the variance is averaged over more groups.
     fn forgetting(&self) -> f64 {
         let shortest_ms = self.gaps_ms.iter().copied().filter(|gap| *gap > 0.0).fold(f64::INFINITY, f64::min);
         if shortest_ms.is_finite() { libm::pow(1.0 - CHI, 30.0 * shortest_ms / 1000.0) } else { 1.0 - CHI }

@@ -22,7 +22,7 @@ pub(super) struct Probing {
     max_bps: f64,
     bps: f64,
     state: State,
-    /// A further probe follows if the rate after a probe, in bit/s, exceeds this.
+    /// If the allowed rate, in bit/s, exceeds this value after a probe, a further probe follows.
     further_bps: f64,
     limit: ProbeLimit,
     began: Option<Instant<SenderClock>>,

@@ -33,7 +33,7 @@ pub(super) struct Throughput {
     dropped: Option<Instant<SenderClock>>,
 }
 
-/// A window longer than [`USUAL`] keeps at least this number of packets, as long as it is not longer than [`LONGEST`]
+/// A window with at most this number of packets may be longer than [`USUAL`], but not longer than [`LONGEST`]
 /// (libwebrtc, `robust_throughput_estimator`).
 const FEW: usize = 20;
 /// Maximum number of packets in the window (libwebrtc, `robust_throughput_estimator`).

@@ -32,8 +32,8 @@ const SMOOTHING: f64 = 0.9;
 /// Gain of the slope. With a larger value, smaller overloads are detected, and more noise is mistaken for an overload
 /// (libwebrtc, `trendline_estimator`).
 const GAIN: f64 = 4.0;
-/// The estimate is multiplied by the number of groups, but by no more than this (libwebrtc, `trendline_estimator`;
-/// implementations of the draft, such as pion).
+/// The delay trend is multiplied by the number of packet groups so far, but by no more than this, before it is compared
+/// with the threshold (libwebrtc, `trendline_estimator`; implementations of the draft, such as pion).
 pub(super) const TRUSTED: usize = 60;
 /// The count of groups stops at this number. Any number above [`TRUSTED`] is enough, because the estimate is multiplied
 /// by no more than that.

@@ -57,11 +57,11 @@ struct Model {
     surprise_s2: Option<f64>,
 }
 
-/// Initial variance of the reports' deviations from the expected mean, as a share of the delay's variance; as in the
+/// Initial variance of the reports' deviations from the expected mean delay, as a share of the delay's variance; as in the
 /// single-path controller.
 const FIRST_SURPRISE: f64 = 0.1;
-/// Weight of a report in the variance of the deviations from the expected mean. It is low because the deviations have
-/// long tails.
+/// Weight of a report in the variance of the deviations from the expected mean delay. It is low because the deviations
+/// have long tails.
 const SURPRISE_WEIGHT: f64 = 1.0 / 16.0;
 /// Maximum size of a push (a small random change of the rate) with `Learning::Adapted` after the probing phase, as a
 /// share of the headroom (the free capacity); as in the single-path controller.

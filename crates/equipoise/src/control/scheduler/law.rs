@@ -103,7 +103,8 @@ impl Term {
         (self.rate + self.cap).clamp(self.min, self.max)
     }
 
-    /// Returns the path's rate as a function of λ, the derivative of the path's delay times rate by the rate.
+    /// Returns the path's rate as a function of λ, the derivative of `delay · rate` of the path with respect to its
+    /// rate.
     fn ramp(&self) -> Ramp {
         let (low, high) = (self.low(), self.high());
         // With a step of Δa = rate - a, the slope x + c a + 2 c Δa is x + c (2 rate - a).

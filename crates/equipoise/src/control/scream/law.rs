@@ -52,8 +52,8 @@ const PACKET_OVERHEAD: f64 = 20.0;
 const TARGET_DIVISOR: f64 = 1.2;
 /// `RATE_PACE_MIN`, in bit/s: a lower target is paced as if it were this rate (Sec. 4.3.2).
 const LEAST_PACE_BPS: f64 = 50_000.0;
-/// `MAX_RELAXED_PACING_FACTOR`, the largest factor by which pacing is faster for a high target, and
-/// `RELAXED_PACING_LIMIT_LOW`, the share of the highest target above which a target is high (Sec. 4.3.2).
+/// `MAX_RELAXED_PACING_FACTOR`, the largest factor by which pacing is faster for a high target bitrate, and
+/// `RELAXED_PACING_LIMIT_LOW`, the share of the maximum bitrate above which a target bitrate is high (Sec. 4.3.2).
 const RELAXED_PACING: f64 = 4.0;
 const RELAXED_FROM: f64 = 0.8;
 

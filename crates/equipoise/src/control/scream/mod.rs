@@ -161,8 +161,8 @@ const EXCESS_GAIN: f64 = 1.0 / 64.0;
 const FRAME_S: f64 = 0.02;
 const MOST_WAITING: f64 = 0.5;
 const MOST_EXCESS: f64 = 0.2;
-/// How long the target is halved while the base delay is measured again: in round trips, and the minimum in seconds
-/// (Sec. 4.5.1).
+/// How long the target bitrate is halved while the base delay is measured again: in round trips, and the minimum in
+/// seconds (Sec. 4.5.1).
 const HALVED_ROUND_TRIPS: f64 = 5.0;
 const HALVED_S: f64 = 0.2;
 
@@ -308,7 +308,7 @@ impl Scream {
         if self.config.form == Form::Full { self.path.calm() } else { 1.0 }
     }
 
-    /// Lets the window grow (Sec. 4.2.2.2). Returns whether the window grew.
+    /// Lets the window grow (draft-ietf-ccwg-rfc8298bis-screamv2-01, Sec. 4.2.2.2). Returns whether the window grew.
     fn grow(&mut self, now: Instant<SenderClock>, round_trip_s: f64, nearness: f64) -> bool {
         let law = self.config.law;
         let careful_s = CAREFUL_ROUND_TRIPS * round_trip_s.max(VIRTUAL_ROUND_TRIP_S);

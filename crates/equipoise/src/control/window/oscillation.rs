@@ -64,8 +64,8 @@ impl<L> Oscillating<L> {
         &self.law
     }
 
-    /// Returns `m dB` for the time since the last acknowledgement: the random change of the window, as a share of the
-    /// window.
+    /// Returns the random change of the window since the last acknowledgement, as a share of the window: the strength m
+    /// times the step dB of a Brownian motion.
     fn step(&mut self, now: Instant<SenderClock>) -> f64 {
         let elapsed_s = self.last_ack.map_or(0.0, |last| (now - last).as_secs_f64()).clamp(0.0, LONGEST_STEP_S);
         let normal: f64 = StandardNormal.sample(&mut self.random);

@@ -15,7 +15,7 @@ pub(super) struct Gaps {
     ns_per_segment: [u64; KEPT],
     count: usize,
     next: usize,
-    /// The link's service time per segment, in ns; `None` while there are too few gaps.
+    /// The link's service time per segment, in ns; `None` while too few gaps between acknowledgements are known.
     service_ns: Option<f64>,
     /// Number of gaps since the last gap that was about as short as `service_ns`.
     longer: u32,

@@ -76,8 +76,8 @@ pub struct InlineMeasurement {
     /// Extra segments that are gathered before a measurement stream, in quarters of a segment, because earlier streams
     /// ran out of segments.
     margin: u64,
-    /// Position in the first 1/`PLACES` of a window at which new segments are next held back to send a stream: zero is
-    /// the start of this part, and 2^32 would be its end.
+    /// The position in the first 1/`PLACES` of a window at which the sender next begins to hold segments back for a
+    /// measurement stream. Zero is the start of this part, and 2^32 would be its end.
     place: u32,
     gaps: Gaps,
     capacity: Recent,
@@ -114,8 +114,8 @@ impl InlineConfig {
 /// What the next new segment waits for.
 #[derive(Clone, Copy, Debug)]
 enum Phase {
-    /// The next new segment need not wait. New segments are held back for the next stream once all segments below
-    /// `until` are acknowledged, but not before `not_before`.
+    /// The next new segment may leave at once. New segments are held back for the next measurement stream once all
+    /// segments below `until` are acknowledged, but not before `not_before`.
     Resting { until: u64, not_before: Instant<SenderClock> },
     /// New segments are held back until there are enough of them to send a measurement stream without a break.
     Holding { plan: Plan, since: Instant<SenderClock>, acknowledged_then: u64 },
@@ -149,8 +149,8 @@ const ENOUGH: (u64, u64) = (3, 4);
 /// The margin is the number of extra segments gathered before a stream, in units of 1/`MARGIN_PARTS` of a segment. It
 /// shrinks by one unit with each stream that did not run out of segments (our choice).
 const MARGIN_PARTS: u64 = 4;
-/// By how much the number of extra segments gathered before a stream grows when a stream ran out of segments, in units
-/// of 1/`MARGIN_PARTS` of a segment: four segments (our choice).
+/// The margin, the number of extra segments gathered before a stream, increases by this when a stream ran out of
+/// segments. In units of 1/`MARGIN_PARTS` of a segment: four segments (our choice).
 const MARGIN_UP: u64 = 16;
 /// Maximum pause after segments were held back, counted from the time when this began, in round trips (our choice).
 const MOST_PAUSE: i64 = 8;
@@ -158,9 +158,9 @@ const MOST_PAUSE: i64 = 8;
 /// (our choice). It applies while there is no result, or the last one is only a lower bound or an outlier. A result is
 /// then worth more than the cost of a hold.
 const SEARCH_PAUSE: i64 = 1;
-/// The sender begins to hold segments back within the first 1/`PLACES` of a window (our choice). With a larger value,
-/// the streams sample the windows of other measuring connections less evenly; with a smaller value, a result takes
-/// longer.
+/// The sender begins to hold segments back at a varying position within the first 1/`PLACES` of a window (our choice).
+/// With a larger value, the positions vary too little to sample the windows of other measuring connections evenly. With
+/// a smaller value, a result takes longer.
 const PLACES: u64 = 4;
 /// Step between the positions in successive windows at which segments begin to be held back (our choice): the golden
 /// section of 2^32, whose multiples spread evenly.
@@ -209,7 +209,8 @@ impl InlineMeasurement {
                     (self.held.began, self.held.waits_ns) = (now, 0.0);
                     Phase::Holding { plan, since: now, acknowledged_then: self.acknowledged }
                 }
-                // No stream is possible yet: the next attempt follows when the next new segment is acknowledged.
+                // No measurement stream is possible yet: the next attempt follows when the next new segment is
+                // acknowledged.
                 None => Phase::Resting { until: self.next_number.saturating_add(1), not_before },
             };
         }

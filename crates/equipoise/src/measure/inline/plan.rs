@@ -11,8 +11,8 @@ pub(super) struct Plan {
     pub(super) intervals: (Span, Span),
 }
 
-/// Maximum number of segments in a stream (our choice): longer streams average out more noise of the cross traffic, but
-/// hold back more of the window.
+/// Maximum number of segments in a measurement stream (our choice). Longer streams average out more noise of the cross
+/// traffic, but more segments must be held back for them.
 pub(super) const MOST_SEGMENTS: usize = 40;
 /// Minimum number of segments in a measurement stream (our choice): a burst of four, and after it four segments, which
 /// yield at least two acknowledgements.

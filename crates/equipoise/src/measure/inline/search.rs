@@ -31,8 +31,8 @@ const SUB_RANGES: usize = 3;
 const LEAST_WIDTH: (f64, f64) = (0.1, 0.3);
 /// A result within this distance of the other results, as a part of the capacity, never counts as a jump (our choice).
 const FAR: f64 = 0.15;
-/// A lower bound is a new result if it exceeds the mean of the recent results by more than this part of the capacity
-/// (our choice). Two streams confirm each lower bound.
+/// A lower bound of the available bandwidth is a new result if it exceeds the mean of the recent results by more than
+/// this part of the capacity (our choice). Two streams confirm each lower bound.
 const NEWS: f64 = 0.05;
 /// A queue does not count as growing if its delay grows by less than this part of the duration of the stream (our
 /// choice).

@@ -122,7 +122,7 @@ impl BaseDelay {
     }
 
     /// Raises the base delays by `by_s`, in s, because the path became longer. If the path became shorter, `by_s` is
-    /// negative. A class without a sample still has none.
+    /// negative. A size class of packets without a sample still has none.
     pub fn shift(&mut self, by_s: f64) {
         let bases = self.bases();
         for (class, base) in self.classes.iter_mut().zip(bases) {

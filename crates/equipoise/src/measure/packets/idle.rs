@@ -16,7 +16,7 @@ use super::{BaseDelay, SizeClass};
 pub struct IdleDelay {
     /// The newest reports: the time of each one and the smallest delay in it, both in s.
     reports: VecDeque<(f64, f64)>,
-    /// The smallest mean of the reports' smallest delays, within the window of the base delay.
+    /// The minimum, over the last [`BaseDelay::WINDOW_S`] seconds, of the mean of the delays in `reports`.
     least: BaseDelay,
 }
 

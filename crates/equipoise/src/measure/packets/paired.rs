@@ -43,8 +43,8 @@ impl PairedDelay {
         }
     }
 
-    /// Returns the mean over the pairs that were completed since the last call, in s above the base delay; `None` if
-    /// there are none.
+    /// Returns the mean of the smaller delays of the pairs completed since the last call, in s above the base delay;
+    /// `None` if no pair was completed.
     pub fn take(&mut self) -> Option<f64> {
         let (sum_s, pairs) = (core::mem::take(&mut self.sum_s), core::mem::take(&mut self.pairs));
         (pairs > 0.0).then(|| sum_s / pairs)
@@ -62,8 +62,9 @@ mod tests {
     use super::*;
     use crate::random::stream_seed;
 
-    /// Returns two means over reports every 0.1 s for 60 s: that of the smallest delays in the reports, and that by
-    /// pairs, both in s. A packet leaves every `every_ms` and is delayed by a uniform jitter of at most 15 ms.
+    /// Returns two means over 60 s with a report every 0.1 s, both in s: the mean of the smallest delay in each report,
+    /// and the mean of the values of [`PairedDelay`]. A packet leaves every `every_ms` and is delayed by a uniform
+    /// jitter of at most 15 ms.
     fn measured(every_ms: u32) -> (f64, f64) {
         let (mut paired, mut sums, mut reports) = (PairedDelay::new(), (0.0, 0.0), 0.0);
         for report in 0..600u32 {

@@ -58,8 +58,8 @@ pub struct PathClock {
     /// Median distance of the stored window minima above the base line, on which the delays of the empty path would
     /// lie.
     spread: Span,
-    /// Mean square of the noise, in ns². The noise is the distance of a report's minimum delay from the base line,
-    /// without the part that a change of the round trip explains.
+    /// Mean square of the noise, in ns². The noise is the distance of a report's minimum delay from the estimated delay
+    /// of the empty path, without the part that a change of the round trip explains.
     noise_ns2: f64,
     reports: u32,
     last: Instant<SenderClock>,
@@ -226,8 +226,8 @@ impl PathClock {
         self.noise_ns2 += (nanos * nanos - self.noise_ns2) * gain;
     }
 
-    /// Moves the stored delays by `by` in time, along the line of the empty path's delay, because the sender's own
-    /// clock was set.
+    /// Applies a step of the sender's own clock by `by`: moves the times of the stored delays by `by`, and the delays
+    /// by the drift of the clocks over this span.
     fn move_times(&mut self, by: Span) {
         self.windows.move_times(by, self.slope);
         if let Some(lowest) = &mut self.lowest {

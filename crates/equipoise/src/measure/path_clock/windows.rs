@@ -8,7 +8,7 @@ use crate::units::{Instant, SenderClock, Span};
 pub(super) struct Window {
     /// Time when the first report of the window arrived.
     opened: Instant<SenderClock>,
-    /// Time when the report with the minimum arrived.
+    /// Time when the report with the window's minimum delay arrived.
     pub(super) at: Instant<SenderClock>,
     /// The minimum delay, as the clocks showed it: the drift is not subtracted. Each later clock step changes this
     /// value.
@@ -51,7 +51,7 @@ impl Window {
     }
 }
 
-/// The minima of successive windows, the oldest first.
+/// The minimum delays of successive windows of reports, the oldest first.
 ///
 /// At first, a window holds one report. When all windows are in use, neighbours are merged in pairs, and a new window
 /// holds twice as many reports as before. Therefore memory is fixed. Minima older than [`Windows::HORIZON`] are

@@ -110,7 +110,7 @@ impl Channel {
         (self.inherent + beyond).clamp(LEAST_PROBABILITY, 1.0 - LEAST_PROBABILITY)
     }
 
-    /// Returns the path model with q clamped to its bounds.
+    /// Returns the path model with the inherent loss clamped to its bounds.
     fn feasible(self) -> Self {
         let most = most_inherent(self.bps);
         Self { inherent: self.inherent.max(LEAST_INHERENT).min(most), ..self }

@@ -30,7 +30,8 @@ fn two_paths_away_from_their_limits_follow_the_closed_form() {
     let paths = [term(40.0, 10.0, 3.0), term(60.0, 30.0, 3.0)];
     // λ = (4 + 3 + 2 + 3)/(100 + 100/3) = 0.09; Δa = (0.09 - 0.04 - 0.03)/0.02 = 1, and -1 for the other path.
     close(&rates(&paths, 6.0), &[4.0, 2.0]);
-    // With a total that grows by D = 2, λ grows by 2·2/(133.33) = 0.03: the rates are 1.5 and 0.5 higher.
+    // If the total grows by D = 2, the Lagrange multiplier λ grows by 2 D/Σ(1/c) = 2·2/133.33 = 0.03, where c is the
+    // growth of a path's delay. Each rate grows by 0.03/(2c): by 1.5 and by 0.5.
     close(&rates(&paths, 8.0), &[5.5, 2.5]);
 }
 

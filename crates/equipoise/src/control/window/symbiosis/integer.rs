@@ -187,7 +187,7 @@ mod tests {
             fixed.on_ack(now, &ack());
             float.on_ack(now, &ack());
             let (integer, exact) = (fixed.window(), float.window());
-            // A step of 500 µs may be pending, and a fraction of a segment is not sent.
+            // The integer form changes its window at most every 500 µs, and it does not send a fraction of a segment.
             let near = integer <= exact * 1.001 + 0.1 && integer >= exact * 0.999 - 1.1;
             assert!(near, "{integer} {exact} at {tick}");
         }

@@ -24,8 +24,9 @@
 /// The code computes this form, because f overflows for a large t, but e is between 0 and 1 for any t.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Law {
-    /// γ, the weight of cross traffic, from 0 to below 1. The converged window puts `(1 - γ) (K - A) τ` segments into
-    /// the queue. With a larger γ, the queue is shorter, and the window depends more on the measurement of A.
+    /// γ, the weight of cross traffic, from 0 to below 1. With the capacity K, the available bandwidth A and the
+    /// minimum round-trip time τ, the converged window puts `(1 - γ) (K - A) τ` segments into the queue. With a larger
+    /// γ, the queue is shorter, and the window depends more on the measurement of A.
     pub gamma: f64,
     /// ε, the speed of convergence, in 1/s. With a larger value, the window converges sooner, in larger bursts.
     pub epsilon_per_s: f64,

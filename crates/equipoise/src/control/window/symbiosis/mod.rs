@@ -79,7 +79,8 @@ impl Symbiosis {
         self.law.gamma * self.noise.factor()
     }
 
-    /// Returns the path in segments; `None` if the bandwidth or the round-trip time is unknown.
+    /// Returns the properties of the path, with rates in segments/s; `None` if the bandwidth or the round-trip time is
+    /// unknown.
     fn path(&self, ack: &Acknowledged) -> Option<Path> {
         let (measured, min_round_trip) = (self.measured?, ack.min_round_trip?);
         let bits = self.packet.as_bits() as f64;

@@ -64,8 +64,8 @@ fn steady_samples_leave_gamma_and_golden_noise_lowers_it() {
     assert_eq!(noise.gamma(996_147, 4 << 20), 996_147);
 }
 
-/// The steps must have a mean of zero, and a standard deviation of the strength times the root of the time times the
-/// window. The random bits come from a generator that is independent of the code.
+/// The steps of the window must have a mean of zero, and a standard deviation of `m w √t`, where m is the strength, w
+/// the window, and t the elapsed time in s. The random bits come from a generator that is independent of the code.
 #[test]
 fn the_oscillation_has_the_deviation_of_the_time_that_passed() {
     let (mut state, mut sum, mut squares) = (1_u64, 0.0, 0.0);
@@ -99,8 +99,9 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 4000, max_global_rejects: 40_000, ..ProptestConfig::default() })]
 
     /// The window of the integer form differs from that of the float form by at most a thousandth plus 10^-4 segments.
-    /// This holds for all A, τ and γ, if K is at least 1 segment/s, w at least 1 segment, w* from 1/64 to 2^20
-    /// segments, ε at least 0.01/s, and t from 512 µs to 134 s.
+    /// This holds for any available bandwidth, round-trip time and γ, if the capacity is at least 1 segment/s, the
+    /// window at least 1 segment, the converged window from 1/64 to 2^20 segments, ε at least 0.01/s, and the elapsed
+    /// time from 512 µs to 134 s.
     #[test]
     fn it_stays_close_to_the_float_form(path in paths(), window in 20u32..40, low in any::<u64>(), time in 9u32..27, rest in any::<u32>(), gamma in 0u64..PARAMETER_ONE, epsilon in 10_486..=LARGEST_PARAMETER) {
         let fixed = FixedLaw { gamma, epsilon_per_s: epsilon };
