@@ -55,8 +55,8 @@ pub struct Stamp {
 ///
 /// # Errors
 /// [`WireError`] if `packet` is not an RTP packet, or if no element can be added to its header extension: its profile
-/// is not one of RFC 8285, its elements do not fill it, it already uses the identifier of an element to be added,
-/// or it would be too long. After an error, nothing is appended.
+/// is not one of RFC 8285, its elements and padding do not end where it ends, it already uses the identifier of an
+/// element to be added, or it would be too long. After an error, nothing is appended.
 pub fn stamp(packet: &[u8], stamp: Stamp, out: &mut Vec<u8>) -> Result<(), WireError> {
     let Stamp { ssrc, number, time, subflow, is_repetition } = stamp;
     let parts = Parts::of(packet)?;
