@@ -13,8 +13,8 @@ use crate::workspace::Workspace;
 use peer::{Peer, peers};
 use sheet::{Run, Sheet, prepared};
 
-/// The columns of the CSV file. A peer prints all columns except the last, the wall-clock time of the peer's process,
-/// which this program measures.
+/// The columns of the CSV file. Each simulator (peer) prints all columns except the last. The last is the wall-clock
+/// time of the simulator's process, which this program measures.
 const COLUMNS: &str = "peer,rate_mbps,seed,packets,mean_s,variance_s2,wall_s";
 
 /// File name of the peers' programs in `bench/peers/`, without the extension: `.tcl` for ns-2, `.cc` for ns-3.

@@ -215,7 +215,7 @@ The book's chapter on sweeps describes the columns. If the command is killed, co
     #[command(after_help = "Example:
   equipoise man ~/.local/share/man/man1; man equipoise-send")]
     Man {
-        /// The folder; it is created if it does not exist
+        /// The folder for the manual pages; it is created if it does not exist
         folder: PathBuf,
     },
 }

@@ -175,7 +175,8 @@ pub struct FlowResult {
     /// Number of media packets sent in the whole run. For background traffic, all packets count; for TCP, all segments,
     /// including retransmissions.
     pub packets_sent: u64,
-    /// Number of distinct media packets received; for TCP, the number of segments sent, without retransmissions.
+    /// Number of distinct media packets received. For TCP, the number of segments sent without retransmissions is used
+    /// instead.
     pub packets_received: u64,
     /// Number of media packets sent and not received; for TCP, the number of retransmissions.
     pub packets_lost: u64,
@@ -198,8 +199,9 @@ pub struct FlowResult {
     pub cv: Option<f64>,
     /// Largest distance of an interval's mean delay from the target, in seconds (Waki 2013, Eq. 22).
     pub jitter_s: Option<f64>,
-    /// Median of the intervals' mean delays, in seconds. Intervals in the warm-up, intervals that contain a step, and
-    /// the three intervals after each step do not count.
+    /// Median of the intervals' mean delays, in seconds. The intervals in the warm-up do not count. Neither does an
+    /// interval with a step (a change of capacity or load, or the loss or return of a path), nor the three intervals
+    /// after it.
     pub settled_delay_s: Option<f64>,
     /// Time spans in which the flow's delay was far above the target; `null` if the flow has no target.
     #[serde(default)]
@@ -307,7 +309,7 @@ pub struct PathResult {
 pub struct PlayoutResult {
     /// Number of packets that the buffer accepted.
     pub packets_buffered: u64,
-    /// Number of packets that were discarded because the buffer was full.
+    /// Number of packets that were discarded because the playout buffer was full.
     pub packets_discarded: u64,
     /// Time at which the last packet of the content reached the end of its path, in seconds since the run's start. The
     /// path includes the playout buffer's link and any links after it. `null` if the content has no end, or if the
@@ -414,8 +416,8 @@ pub struct TcpSample {
 }
 
 /// Excursions of the delay: time spans in which the intervals' mean delays were above twice the target. Intervals in
-/// the warm-up do not count. If a step (a change of capacity or load, or the loss or return of a path) is in an interval,
-/// or less than three interval lengths before its start, the interval does not count either.
+/// the warm-up do not count. If a step (a change of capacity or load, or the loss or return of a path) is in an
+/// interval, or less than three interval lengths before its start, the interval does not count either.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct ExcursionResult {
     /// Total length of the excursions, in seconds.

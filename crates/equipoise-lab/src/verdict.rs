@@ -27,12 +27,12 @@ pub enum Verdict {
     /// The settled delay (the median delay outside of the warm-up and of steps) is near the target, and the delay never
     /// stayed above twice the target for longer than 2 s.
     Held,
-    /// The settled delay is below the target because the application or the maximum rate limits the session. In this
-    /// case, a delay below the target is not a failure.
+    /// The settled delay (the median delay outside of the warm-up and of steps) is further below the target than `Held`
+    /// allows, because the application or the maximum rate limits the session. This is not a failure.
     Limited,
     /// The settled delay (the median delay outside of the warm-up and of steps) is too far from the target.
     Missed,
-    /// The settled delay is as in `Held` or `Limited`, but the delay stayed above twice the target for longer than 2 s.
+    /// The flow would count as `Held` or `Limited`, but the delay stayed above twice the target for longer than 2 s.
     Excursion,
 }
 

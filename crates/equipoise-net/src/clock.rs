@@ -36,8 +36,9 @@ pub struct Clock {
     shared: Arc<Shared>,
 }
 
-/// All times are in nanoseconds. A thread that reads a new `measured` also reads the new `current`. A thread that reads
-/// only the new `current` measures once more than necessary.
+/// The state that all clones of a clock share; all times are in nanoseconds. `current` is written before `measured`. So
+/// a thread that reads a new `measured` also reads the new `current`. A thread that reads only the new `current`
+/// measures the offset once more than necessary.
 #[derive(Debug)]
 struct Shared {
     /// `CLOCK_REALTIME` minus `CLOCK_MONOTONIC` when the clock was created.

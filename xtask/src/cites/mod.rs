@@ -17,7 +17,7 @@ use prose::{Form, Prose};
 const CITING: [&str; 3] = ["rs", "md", "toml"];
 
 /// Extensions of the files that are checked for phrases that are hard to read. Scenarios (`toml`) are excluded, because
-/// their descriptions are recorded with results.
+/// recorded results contain their descriptions, which may change only with the results.
 const WRITTEN: [&str; 7] = ["rs", "md", "py", "pyi", "js", "mjs", "ts"];
 
 /// The crate whose strings are recorded with results in `docs/results`. The strings are not checked for phrases,

@@ -6,7 +6,7 @@
 pub(super) enum Form {
     /// Rust: comments and string literals.
     Rust,
-    /// Rust, but only comments, because the strings are recorded with results.
+    /// Rust, but only comments, because recorded results contain the strings, which may change only with the results.
     RustComments,
     /// Markdown, except fenced code blocks and generated results.
     Markdown,

@@ -518,7 +518,8 @@ pub enum Problem {
     /// The control law for running periods is unknown.
     #[error("there is no such running law; use loss or ap")]
     UnknownRunningLaw,
-    /// The control law for running periods lacks a parameter, or has a parameter of another law.
+    /// The control law for RTP in a flow pair (for its running periods) lacks a parameter, or has a parameter of
+    /// another law.
     #[error("loss has `adapt`, `reduction_factor` and `min_rate`; ap has a `target`, and `min_rate`")]
     RunningParameters,
     /// The key is about RTCP, but the flow is not sent over RTP and so has no RTCP.

@@ -27,7 +27,7 @@ pub struct SuiteResult {
     pub live_runs: Option<u32>,
     /// Queue discipline of all bottleneck links; `null` if each scenario keeps its own discipline.
     pub aqm: Option<String>,
-    /// The bars, which are the limits that our control law must meet; omitted in other suites.
+    /// The bars, which are the limits that our control law must meet; omitted if the suite is not `bars`.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub bars: Vec<BarResult>,
     /// The results, in the order of case, variant and controller. A simulated result precedes the live result.
@@ -130,8 +130,8 @@ impl NotRun {
         self.case == other.case && self.variant == other.variant && self.controller == other.controller
     }
 
-    /// Returns the name of the variant in tables: "5.6/300ms-reno under gcc, live" if only live runs are missing,
-    /// otherwise without ", live".
+    /// Returns the name in tables of a variant that was not run: "5.6/300ms-reno under gcc, live" if only its live runs
+    /// are missing, otherwise without ", live".
     pub fn name(&self) -> String {
         let Self { case, variant, .. } = self;
         format!("{case}/{variant} under {}", self.controller_in_words())
@@ -459,7 +459,7 @@ impl SuiteResult {
     }
 
     /// Returns all measured values and the planned capacities. There is one row for each metric of a whole run, a flow,
-    /// a phase or a bar.
+    /// a phase or a bar (pass criterion).
     pub fn measured(&self) -> Vec<MetricRow<'_>> {
         super::rows::of(self)
     }

@@ -8,7 +8,7 @@ use super::result::{CAPACITY, CaseFlow, CaseResult, Estimate, Metrics, PhaseResu
 pub struct MetricRow<'a> {
     /// The result of the variant under the controller, either simulated or live.
     pub case: &'a CaseResult,
-    /// What the metric describes: the whole run, a flow, a phase or a bar.
+    /// What the metric describes: the whole run, a flow, a phase or a bar (pass criterion).
     pub scope: Scope<'a>,
     /// The metric's key.
     pub metric: &'a str,

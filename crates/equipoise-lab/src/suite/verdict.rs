@@ -109,7 +109,7 @@ mod tests {
     use super::*;
     use crate::result::World;
 
-    /// Returns a result over a link: a law with a mean delivered rate.
+    /// Returns the result of the law `controller` on `link`. The mean delivered rate is `mean`, in bit/s.
     fn found(link: &str, controller: &str, mean: f64) -> CaseResult {
         let rate = Estimate { mean, lo: None, hi: None, runs: 1 };
         let metrics = BTreeMap::from([("delivered_rate_bps".to_owned(), Some(rate))]);

@@ -146,7 +146,7 @@ impl Incoming {
     }
 
     /// Measurements of the session, updated with every report to the sender. The channel is closed when the session is
-    /// over, or when payload arrives after this value was dropped.
+    /// over, or when payload arrives after this [`Incoming`] was dropped.
     pub fn measurements(&self) -> watch::Receiver<Reception> {
         self.measurements.clone()
     }

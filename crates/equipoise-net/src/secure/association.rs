@@ -33,7 +33,8 @@ pub(crate) struct Association {
 /// The kind of implementation that the peer is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum With {
-    /// Equipoise, at an address that was already verified. The association uses DTLS 1.3 (RFC 9147) and AES-GCM.
+    /// The peer is another host with Equipoise, whose address was already verified. The association uses DTLS 1.3 (RFC
+    /// 9147) and AES-GCM.
     Ours,
     /// Any implementation: DTLS 1.2 (RFC 6347) or DTLS 1.3.
     Foreign,
@@ -72,8 +73,9 @@ const RETRIES: usize = 30;
 /// A handshake that takes longer than this has failed.
 const PATIENCE: Span = Span::from_secs(10);
 /// The time limit of a handshake in the DTLS library: the longest that the library permits, so that only [`PATIENCE`]
-/// ends a handshake. The library doubles each pause, but we advance its time after `LONGEST_PAUSE`. Therefore more than
-/// 24 hours of the library's time may pass within [`PATIENCE`].
+/// ends a handshake. The library doubles its pause before each retransmission. We wait at most `LONGEST_PAUSE`, and
+/// then advance the library's time to the end of its pause. Therefore more than 24 hours of the library's time may pass
+/// within [`PATIENCE`].
 const WITHOUT_END: Duration = Duration::from_hours(24 * 3650);
 
 /// Returns the configuration of the DTLS library. The library tests its ciphers whenever a configuration is created,

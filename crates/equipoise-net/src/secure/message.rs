@@ -9,7 +9,8 @@ use subtle::ConstantTimeEq as _;
 use super::identity::Fingerprint;
 use super::{Nonce, Wanted};
 
-/// A message, with the DTLS records in it. The sender is the host that requests the session.
+/// A message that opens a session, with the DTLS records in it. Here, the sender is always the host that requests the
+/// session, and the receiver is its peer, whichever of them sends the message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Message<'a> {
     /// Requests a session. Contains DTLS records only if the sender already has a cookie.

@@ -188,7 +188,7 @@ async fn a_sender_that_is_dropped_says_goodbye() {
     while soon(rate.changed()).await.is_ok() {}
 }
 
-/// If it fails, an application that limits the time of closing has a session that never ends.
+/// If it fails, a session never ends if the application stops waiting for the session to close.
 #[tokio::test]
 async fn closing_that_is_given_up_ends_the_session() {
     let mut receiver = receiver().await;

@@ -263,7 +263,7 @@ impl Tpba {
         }
     }
 
-    /// Updates TCP's progress. Returns the rate of the interval if the interval ends now.
+    /// Updates TCP's progress. If a probing interval ends now, returns TCP's rate in this interval.
     pub fn on_progress(&mut self, now: Instant<SenderClock>, progress: Progress) -> Option<Rate> {
         let State::Probing(probing) = &mut self.state else { return None };
         let mark = Mark { at: now, acknowledged: progress.acknowledged, reductions: progress.reductions };
@@ -332,7 +332,7 @@ impl Tpba {
 }
 
 impl ProbeInterval {
-    /// Returns the minimum and the maximum length of an interval.
+    /// Returns the minimum and the maximum length of a probing interval.
     const fn bounds(self) -> (Span, Span) {
         match self {
             Self::Fixed(interval) => (interval, interval),

@@ -77,7 +77,8 @@ pub struct Direction {
 pub enum Side {
     /// At the sender of the data: samples are round-trip times of the path.
     Sender,
-    /// At the receiver of the data: samples are only the receiver's acknowledgement delays.
+    /// The capture was made at the receiver of the data: each sample is only the delay of the receiver's
+    /// acknowledgement, not the round-trip time of the path.
     Receiver,
     /// The capture was made at a point between the ends, or at an unknown point.
     Unknown,

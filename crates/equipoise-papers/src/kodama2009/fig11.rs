@@ -180,7 +180,7 @@ impl Outcome {
     }
 }
 
-/// Returns the share of the late connections whose minimum round-trip time is wrong.
+/// Returns the share of connections with a wrong minimum round-trip time among the fourth to the tenth connection.
 fn late_wrong(excess_ms: &[f64]) -> f64 {
     excess_ms[LATE].iter().filter(|&&excess| excess > WRONG_MS).count() as f64 / LATE.len() as f64
 }
@@ -361,7 +361,7 @@ mod tests {
     use super::*;
 
     /// The third connection joins at 400 s, the tenth at 1800 s. After 2000 s nine are left, and after 2200 s eight. If
-    /// it fails, the indices are computed over the wrong part of a stage.
+    /// it fails, Jain's indices are computed over the wrong part of a stage.
     #[test]
     fn the_last_half_of_each_number_of_connections_counts() {
         assert_eq!([joining(3), joining(10)], [(500.0, 600.0), (1900.0, 2000.0)]);

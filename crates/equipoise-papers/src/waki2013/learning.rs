@@ -22,7 +22,7 @@ const FORMS: [&str; 3] = ["never", "probe", "adapt"];
 const CAPACITIES: [f64; 5] = [2.0, 5.0, 15.0, 50.0, 100.0];
 /// Report intervals, in seconds.
 const INTERVALS: [f64; 3] = [0.2, 1.0, 10.0];
-/// The right value of b, as stated in the paper.
+/// The right value of the coefficient of response b, as stated in Waki 2013.
 const PAPER: f64 = 300.0;
 /// Wrong values of the coefficient of response b: a quarter of the right value, and four times the right value.
 const WRONG: [f64; 2] = [75.0, 1200.0];
@@ -88,7 +88,8 @@ struct Setting {
 struct Outcome {
     /// `settled_delay_s` of the first session minus the target, divided by the queueing delay at the target.
     error: f64,
-    /// Root mean squared error of the first session's interval delays, divided by the queueing delay at the target.
+    /// Root mean squared error of the first session's interval delays against the target, divided by the queueing delay
+    /// at the target.
     deviation: f64,
     /// Rate of all sessions together, divided by the capacity of the bottleneck.
     rate: f64,

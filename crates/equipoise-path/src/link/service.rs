@@ -100,8 +100,8 @@ impl<C> RateService<C> {
         let is_more = self.carry >= room;
         let carry = self.carry.wrapping_add(select_unpredictable(is_more, room.wrapping_neg(), rest));
         let end = Instant::from_nanos(start.as_nanos().saturating_add(nanos + u64::from(is_more)));
-        // If the service ends before the next change of the rate, it also begins after the previous one, so the rate is
-        // constant.
+        // Packets are served in time order, so this service begins after the previous change of the rate. If it also
+        // ends before the next change, the rate is constant.
         if size != divided || end >= until {
             return None;
         }

@@ -330,7 +330,7 @@ impl History {
     /// Applies the fates of single packets, which another protocol reported at `now`. Each packet is identified by its
     /// full number, and the order does not matter.
     ///
-    /// This call makes no packet unknown: packets that are not listed stay in flight.
+    /// Packets that are not listed stay in flight. This call gives no packet the outcome `Outcome::Unknown`.
     ///
     /// # Errors
     /// [`Refusal`] if `fates` reports the arrival of a packet that was never sent. Then none of `fates` takes effect.

@@ -39,7 +39,7 @@ impl<C> CompoundTimer<C> {
         self.due = None;
     }
 
-    /// When the next compound is due; `None` while the timer is not running.
+    /// When the next compound RTCP packet is due; `None` while the timer is not running.
     pub(crate) const fn due(&self) -> Option<Instant<C>> {
         self.due
     }

@@ -38,8 +38,8 @@ pub(crate) struct Governor {
 /// short interval is too noisy, because the delay of its report varies and affects the measured duration of the
 /// interval.
 const PROVED_OVER: Span = Span::from_millis(900);
-/// For controllers with per-packet feedback, the delivery rate over this time counts instead, if it is higher than the
-/// rate over [`PROVED_OVER`].
+/// For controllers with per-packet feedback, the delivery rate that limits the sending rate is computed over this time
+/// instead, if this gives a higher rate than [`PROVED_OVER`].
 const PROVED_BY_PACKETS: Span = Span::from_millis(200);
 /// For controllers with per-packet feedback: if at least this number of packets of one report arrived, and fewer than a
 /// tenth were lost, the maximum rate may be as high as the rate of these packets, even if the report covers a short

@@ -75,9 +75,9 @@ impl PayloadQueue {
         }
     }
 
-    /// Returns the number of bytes that the queue would accept now. A stream may queue as much as `rate` sends within
-    /// the patience; then the application has to wait. RTP packets are always accepted, because they replace the oldest
-    /// packets.
+    /// Returns the number of bytes that the queue would accept now. A stream may queue about as much as `rate` sends in
+    /// the time `self.patience`; then the application has to wait. RTP packets are always accepted, because they
+    /// replace the oldest packets.
     pub(crate) fn room(&self, payload: Payload, rate: Rate) -> usize {
         if payload == Payload::Rtp {
             return Self::MOST;

@@ -410,7 +410,7 @@ impl Endpoint for Receiver {
         let missing = self.missing.as_ref().filter(|_| goodbye.is_none()).and_then(MissingPackets::due);
         let wanted = [self.key_frames.due(), missing].into_iter().flatten().min();
         let at = [self.compound.due(), report, self.reorder.due(), goodbye, served, wanted].into_iter().flatten().min();
-        // Everything that was due by the time `handled` is done, so the wake-up time is later.
+        // Everything that was due up to `handled` has been done, so the wake-up time must be later than `handled`.
         let at = at.filter(|_| !self.ended)?.max(self.handled + Span::from_nanos(1));
         Some(Wake { at, reason: WakeReason::Report })
     }

@@ -203,8 +203,9 @@ fn every_request_is_answered_and_applied() {
 
 #[test]
 fn a_lost_report_leaves_the_cut_of_eq_13() {
-    // The interval of report 1 begins at 1000 ms with request 0, which takes 10 ms. So report 1 covers packets sent
-    // after 1020 ms. Request 1 takes 40 ms, so the last packet that arrives before it is sent at 2020 ms.
+    // The interval of report 1 begins at 1000 ms with request 0, which takes 10 ms. The report covers packets sent more
+    // than twice this time later: after 1020 ms. Request 1 arrives at 2040 ms, and a packet takes 10 ms. So the last
+    // packet that arrives before request 1 is sent at 2020 ms.
     transcript(
         2500,
         |kind| match kind {

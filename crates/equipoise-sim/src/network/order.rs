@@ -83,9 +83,9 @@ impl Network {
     }
 
     /// For networks with cycles of links: computes the time before which all arrivals at each link are known. The next
-    /// packet that leaves a link already waits at the link or has not arrived yet. It takes at least the link's
-    /// minimum delay. The times are computed as shortest paths. If instead each round advanced the times of the
-    /// previous round, it would gain only the delay of a cycle, which may be 1 ns.
+    /// packet that leaves a link either waits there already or arrives after this time. It reaches the next link at
+    /// least the first link's minimum delay later. The times are computed as shortest paths. A computation in rounds,
+    /// each from the times of the previous round, would gain only the delay of a cycle per round, which may be 1 ns.
     pub(super) fn all_known(&self, known: &mut Vec<Time>) {
         known.clear();
         known.resize(self.links.len(), Time::MAX);

@@ -117,8 +117,8 @@ impl Scoreboard {
         (sent.at, sent.resent, sent.ambiguous) = (at, true, true);
     }
 
-    /// Records a retransmission of segment `number` as the last segment (RFC 6675, Sec. 4, `NextSeg`, rule 4). The
-    /// segment does not count as retransmitted: this rule does not update `HighRxt`.
+    /// Records the rescue retransmission of segment `number`, the last segment (RFC 6675, Sec. 4, `NextSeg`, rule 4).
+    /// It does not update `HighRxt`, so recovery may still retransmit the segment by another rule.
     pub(super) fn push_rescue(&mut self, number: u64, at: Time) {
         if let Some(sent) = Self::sent(&mut self.flight, self.first, number) {
             (sent.at, sent.ambiguous) = (at, true);

@@ -37,8 +37,8 @@ fn reports_are_asked_for_answered_and_applied_over_the_links() {
     assert_eq!(ended, 2, "the goodbye ends both sides");
 }
 
-/// The simulator must write the load of the most loaded link on the route: the load by background traffic and media
-/// together.
+/// At each request for a report, the simulator must write into the flow's `PathLoad` the load of the most loaded link
+/// on the route: that of background traffic and media together.
 #[test]
 fn the_path_load_is_written_at_each_request() {
     let mut world = World::new();

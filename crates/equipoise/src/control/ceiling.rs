@@ -18,13 +18,14 @@ pub struct Ceiling {
 }
 
 impl Ceiling {
-    /// A rate between `NEAR` and `BEYOND` times the ceiling is near the ceiling.
+    /// The ceiling is the rate at which the path was last full. A rate between `NEAR` and `BEYOND` times the ceiling is
+    /// near the ceiling.
     const NEAR: f64 = 0.95;
     const BEYOND: f64 = 1.05;
     /// If the path is found full again, the ceiling falls to no less than this share of its previous value.
     const KEPT: f64 = 0.7;
-    /// Size of a step near the ceiling, as a share of the rate. Above `BEYOND` times the ceiling, each step is twice as
-    /// large as the previous one.
+    /// Size of a step near the ceiling (the rate at which the path was last full), as a share of the current rate.
+    /// Above `BEYOND` times the ceiling, each step is twice as large as the previous one.
     const STEP: f64 = 0.01;
     /// Maximum number of times that the size of a step is doubled, up to 32 % of the rate. Steps of this size double
     /// the rate within three reports, and the overshoot is small.

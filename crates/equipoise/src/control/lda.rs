@@ -212,8 +212,8 @@ mod tests {
         lda.rate.as_bps_f64() / 1e3
     }
 
-    /// The expected values are those of the paper: an AIR of 5 kbit/s raises 600 kbit/s to 605 kbit/s, and a loss of
-    /// 2 % reduces 600 kbit/s to 564 kbit/s.
+    /// The expected values are those of the paper: an increase of 5 kbit/s raises 600 kbit/s to 605 kbit/s, and a loss
+    /// of 2 % reduces 600 kbit/s to 564 kbit/s.
     #[test]
     fn one_step_up_and_one_down_are_those_of_the_paper() {
         let mut lda = controller(Increase::Shrinking);

@@ -11,9 +11,10 @@ use crate::units::{Instant, Rate, SenderClock, Size, Span};
 /// allows this): a report with loss is one event, unless the last event began within a round trip. An event is assumed
 /// to be in the middle of the packets of its report. Reports should arrive about once per round trip. If they are
 /// further apart, several events count as one and the rate is too high. In the maximum receive rate of Sec. 6.3.1, a
-/// receive rate counts up to the allowed rate, because it looks higher if two reports arrive together. In the equation,
-/// the retransmission timeout `t_RTO` is four round trips, and the number of packets per acknowledgement, `b`, is 1.
-/// There is no restart after an idle period and no oscillation prevention (Sec. 4.5).
+/// receive rate above the allowed rate counts as the allowed rate, because the receive rate looks too high if two
+/// reports arrive together. In the equation, the retransmission timeout `t_RTO` is four round trips, and the number of
+/// packets per acknowledgement, `b`, is 1. There is no restart after an idle period and no oscillation prevention (Sec.
+/// 4.5).
 #[derive(Clone, Debug)]
 pub struct Tfrc {
     limits: RateLimits,
@@ -279,8 +280,9 @@ mod tests {
         assert!(rates[3] <= 840_000, "{rates:?}");
     }
 
-    /// By RFC 5348, Sec. 6.3.1, the first interval stands for at least half a packet per round trip. The equation
-    /// yields this rate at p = 0.2064, where the terms of its denominator are 0.371 and 1.629 round trips.
+    /// By RFC 5348, Sec. 6.3.1, the first loss interval is at least so long that the equation yields half a packet per
+    /// round trip. It yields this rate at p = 0.2064, where the terms of its denominator are 0.371 and 1.629 round
+    /// trips.
     #[test]
     fn a_first_packet_that_is_lost_is_half_a_packet_per_round_trip() {
         let mut tfrc = started();

@@ -18,13 +18,14 @@ pub struct Pacer<C> {
     /// Time when the next packet is due, and its [`Departure::carry`]; `None` before the first packet and while the
     /// rate is zero.
     next: Option<(Instant<C>, u64)>,
-    /// Lateness of packets that restarted the schedule, which shorter gaps have not made up for yet.
+    /// Lost time, which is the lateness of packets that restarted the schedule, less the part that shorter gaps have
+    /// already recovered.
     debt: Span,
-    /// Part of the lost time by which the gap after the last packet is shorter. It is no longer in `debt`.
+    /// Part of the lost time: it shortens the gap after the last packet, and is no longer in `debt`.
     repaid: Span,
     /// Time until which there was nothing to send after the last packet. The next packet is not due earlier.
     rested: Option<Instant<C>>,
-    /// Whether the rate has changed since the last departure, and moved the due time.
+    /// Whether the rate has changed since the last departure. Such a change moves the due time.
     rate_is_new: bool,
 }
 
@@ -53,8 +54,8 @@ impl<C> Pacer<C> {
     /// send the packets of 200 µs after one wake-up, and threads wake about 50 µs late, or later on a busy machine. At
     /// 300 Mbit/s, a lateness of 400 µs causes a burst of up to thirteen packets of 1200 bytes.
     pub const TOLERANCE: Span = Span::from_micros(400);
-    /// Maximum lost time that is recovered. Our choice: a virtual machine is typically preempted for some milliseconds.
-    /// After a longer outage, the rate from before the outage no longer applies.
+    /// Maximum lateness of departures that shorter gaps make up for. Our choice: a virtual machine is typically
+    /// preempted for some milliseconds. After a longer outage, the rate from before the outage no longer applies.
     pub const DEBT: Span = Span::from_millis(10);
     /// While lost time is recovered, each gap is shortened by 1/`REPAID` of its length. Our choice: this hardly builds
     /// a queue.
@@ -276,8 +277,8 @@ mod tests {
         assert_eq!(run(&mut pacer, now, 100), now + Span::from_millis(100));
     }
 
-    /// The rest ends 1.9 ms after the last packet, and gaps are 0.8 ms. If it fails, two packets leave nearly together
-    /// after a rest, or a packet after a rest counts as late.
+    /// There is nothing to send until 1.9 ms after the last packet, and gaps are 0.8 ms. If it fails, two packets leave
+    /// nearly together after such a rest, or a packet after a rest counts as late.
     #[test]
     fn a_new_rate_does_not_forget_a_rest() {
         for rates in [[10_000_000, 10_000_000], [0, 10_000_000]] {

@@ -115,7 +115,7 @@ pub(crate) struct Sum {
     pub(crate) packets_lost: Option<u64>,
 }
 
-/// The sums of both directions; a direction without a session is omitted.
+/// The sums of each direction over its sessions; a direction without a session is omitted.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
 pub(crate) struct Sums {
     #[serde(skip_serializing_if = "Option::is_none")]

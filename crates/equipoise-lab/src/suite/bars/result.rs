@@ -54,7 +54,7 @@ pub enum Unit {
     Ratio,
 }
 
-/// The requirement that a bar's value must meet.
+/// The requirement that the value of a bar (pass criterion) must meet.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Limit {

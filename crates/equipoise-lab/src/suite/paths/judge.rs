@@ -268,8 +268,8 @@ mod tests {
         assert_eq!(unequal(&early), None, "what was before 30 s does not count");
     }
 
-    /// The target is the sum of two parts. The first is 5 ms at 1 Mbit/s, and inversely proportional to the rate. For a
-    /// new flow, it is multiplied by 1.8. The second is 12 ms for noisy delays.
+    /// The expected target of the queueing delay is the sum of two parts. The first is 5 ms at 1 Mbit/s, and inversely
+    /// proportional to the rate. For a new flow, this part is multiplied by 1.8. The second is 12 ms for noisy delays.
     #[test]
     fn the_target_is_that_of_an_equal_share() {
         let path =

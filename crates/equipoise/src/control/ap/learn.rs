@@ -42,8 +42,8 @@ pub(in crate::control) struct Learner {
 /// Standard deviation of the prior for b, as a share of the configured b or of the b that the reports indicate,
 /// whichever is larger.
 const GIVEN_WITHIN: f64 = 0.5;
-/// Lower and upper bound of the learned b, as multiples of the configured b. The lower bound is stricter, because a b
-/// that is too small makes steps too long, while a b that is too large only makes steps short.
+/// Lower and upper bound of the learned coefficient of response b, as multiples of the configured b. The lower bound is
+/// stricter, because a b that is too small makes steps too long, while a b that is too large only makes steps short.
 const BOUNDS: (f64, f64) = (0.25, 8.0);
 /// Size of a push (a small random rate change) in the probing phase, as a share of the headroom (the free capacity).
 const PROBE: f64 = 0.25;
@@ -122,8 +122,8 @@ impl Learner {
         self.push_mbps = 0.0;
     }
 
-    /// Returns the inverse of the variance of the prior for b. If the reports indicate a larger b than the configured
-    /// one, this variance is larger, so that the configured b counts less.
+    /// Returns the inverse of the variance of the prior for b, the coefficient of response. If the reports indicate a
+    /// larger b than the configured one, this variance is larger, so that the configured b counts less.
     fn known_before(&self) -> f64 {
         let heard = (self.answers / self.information).min(self.given * BOUNDS.1);
         let deviation = GIVEN_WITHIN * heard.max(self.given);

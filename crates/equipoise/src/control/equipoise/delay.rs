@@ -89,8 +89,8 @@ const RETURNS_BELOW: f64 = 0.8;
 /// applies until bursts sent for this purpose (gauges) have measured the capacity. Before that, trains have few
 /// packets. The traffic of other senders hardly spreads such short trains, so their rate may be too high.
 const GROWTH_BY_FEW: f64 = 0.6;
-/// The known rate is the highest recent base rate at which the queue was short. It decays with the time constant
-/// `KNOWN_S`, in s. Trains that arrive at less than `SPREAD` of their sending rate were spread out by the path.
+/// The highest recent base rate (`base_bps`) at which the queue was short decays with the time constant `KNOWN_S`, in
+/// s. Packet trains that arrive at less than `SPREAD` times their sending rate were spread out by the path.
 const KNOWN_S: f64 = 10.0;
 const SPREAD: f64 = 0.85;
 /// Upper limit of the headroom, which is the share of the arrival rate of packet trains that the flow does not use yet.
@@ -204,7 +204,8 @@ impl DelayMode {
         self.known_bps = self.known_bps.max(self.calm_bps);
     }
 
-    /// Whether the rate is far below its earlier value and recovers to it, as after a burst of cross traffic.
+    /// Whether the base rate is below `RETURNS_BELOW` times the highest recent base rate with a short queue, as after a
+    /// burst of cross traffic. Then the rate is in recovery.
     fn returns(&self) -> bool {
         self.base_bps < RETURNS_BELOW * self.known_bps
     }

@@ -49,9 +49,9 @@ const HOT_S: f64 = 0.040;
 /// Losses must last this long, in s, before a lower rate tests whether a policer causes them. By then a policer's token
 /// bucket is usually empty, so that the arrival rate is the policer's rate.
 const LOSSY_S: f64 = 0.7;
-/// A test lowers the rate to `TEST` times the arrival rate. It counts the packets that are sent later than
-/// `TEST_COUNTS_S` after it began, in s. It ends when a lossy link would have lost `EXPECTED` of these packets, after
-/// `TEST_S`, in s, or when a long queue or a gap in the reports explains the losses.
+/// A test for a policer lowers the rate to `TEST` times the arrival rate. It counts the packets that are sent later
+/// than `TEST_COUNTS_S` after it began, in s. It ends when a lossy link would have lost at least `EXPECTED` of the
+/// counted packets, after `TEST_S`, in s, or when a long queue or a gap in the reports explains the losses.
 const TEST: f64 = 0.9;
 const TEST_COUNTS_S: f64 = 0.3;
 const EXPECTED: f64 = 6.0;
@@ -95,7 +95,7 @@ impl Losses {
         }
     }
 
-    /// The highest rate, in bit/s, while a test or a policer limits the rate; otherwise `None`.
+    /// The upper limit of the rate, in bit/s, while a policer, or the test for one, limits the rate; otherwise `None`.
     pub(super) const fn cap_bps(&self) -> Option<f64> {
         match self.state {
             State::Free => None,

@@ -430,9 +430,9 @@ impl Equipoise {
 /// The upper limit of the rate, in bit/s, if `m0`, the share of marked packets among those that did not wait, is above
 /// `LEAST_MARKED`; otherwise `None`.
 ///
-/// An L4S queue also marks packets because of the queue of the classic flows next to it (RFC 9332, Sec. 2.1: the
-/// coupling). A scalable flow with two marks per round trip (RFC 9331, Sec. 4.3), which sends `2/m0` segments per round
-/// trip, thus has about the rate of a classic flow.
+/// An L4S queue also marks packets because of the queue of the classic flows next to it. The share of these marks gives
+/// a scalable flow about the rate of a classic flow (RFC 9332, Sec. 2.1: the coupling). With two marks per round trip
+/// (RFC 9331, Sec. 4.3), a scalable flow sends `2/m0` segments per round trip, which is the limit.
 fn marks_bps(seen: &Seen) -> Option<f64> {
     (seen.marked_free > LEAST_MARKED).then(|| {
         MARKS_A_ROUND_TRIP / seen.marked_free * MARKED_SEGMENT_BITS / seen.round_trip_s.max(LEAST_ROUND_TRIP_S)

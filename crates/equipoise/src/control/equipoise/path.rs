@@ -216,8 +216,9 @@ impl Path {
             let first = self.probed.filter(|(_, last)| last + 1 == packet.number).map_or(packet.number, |it| it.0);
             self.probed = Some((first, packet.number));
         }
-        // A probe or a gauge (a short burst that measures the capacity) is sent faster than the pace, so its packets
-        // should not count as a train.
+        // Packets of a probe or a gauge (a short burst that measures the capacity) leave faster than the pace and
+        // should not count as a train. With an infinite pace, a packet continues a train only if it leaves within
+        // `Trains::LATE_S` of the previous packet.
         let pace_bps = if packet.probe.is_some() { f64::INFINITY } else { pace_bps };
         self.trains.on_sent(packet.number, (now - origin).as_secs_f64(), packet.size.as_bits() as f64, pace_bps);
     }

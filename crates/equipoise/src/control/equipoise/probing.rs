@@ -52,7 +52,7 @@ const WHOLE: f64 = 0.85;
 /// The share that the flow uses of the rate that a probe showed the path can carry. It is below 1, because cross
 /// traffic uses a part of that rate.
 const USED: f64 = 0.9;
-/// The share of a probe's packets that must arrive.
+/// A probe gives a result only if at least this share of its packets has arrived.
 const ENOUGH: f64 = 0.9;
 /// The longest time to wait for a probe's packets, in s.
 const PATIENCE_S: f64 = 1.0;
@@ -66,10 +66,10 @@ const GAUGE_EVERY_S: f64 = 0.3;
 const KNOWN_EVERY_S: f64 = 1.0;
 const ALONE_EVERY_S: f64 = 10.0;
 const ALONE: f64 = 1.3;
-/// A gauge is a short packet train that measures the capacity. If the frame is large enough, the gauge has as much data
-/// as the bottleneck serves within `GAUGE_S`, in s: enough for timestamps with a granularity of 1 ms. A gauge has at
-/// least two packets of `PACKET_BITS`. If the bottleneck takes longer than `LONGEST_PAIR_S`, in s, for two such
-/// packets, a gauge includes no padding.
+/// A gauge is a packet train that measures the capacity: the first packets of a media frame, and padding if the frame
+/// is too small. If the frame is large enough, the gauge has as much data as the bottleneck serves within `GAUGE_S`, in
+/// s: enough for timestamps with a granularity of 1 ms. A gauge has at least two packets of `PACKET_BITS`. If the
+/// bottleneck takes longer than `LONGEST_PAIR_S`, in s, for two such packets, a gauge includes no padding.
 const GAUGE_S: f64 = 0.006;
 const PACKET_BITS: f64 = 9600.0;
 const HALF_PACKET_BITS: f64 = PACKET_BITS / 2.0;

@@ -7,7 +7,8 @@ use crate::units::{Instant, SenderClock, Span};
 /// whether the rival is still present.
 #[derive(Clone, Debug)]
 pub(super) struct RivalMode {
-    /// TCP's congestion avoidance, in segments; `None` during this mode's own slow start.
+    /// CUBIC's congestion avoidance, with its window in segments; `None` during slow start in competition with a rival,
+    /// a loss-based flow.
     cubic: Option<Cubic>,
     window_bits: f64,
     /// Bits that have arrived and do not fill a whole segment yet.
@@ -187,7 +188,8 @@ impl RivalMode {
 
     /// Starts a test for a competing loss-based flow (a short reduction of the rate) if one is due, and evaluates a
     /// finished test. If the finished test found no such flow, returns the arrival rate before the test, in bit/s. If
-    /// that rate is unknown, returns the virtual TCP window per round trip.
+    /// that rate is unknown, returns the window of the simulated TCP connection, which sets the rate in this mode, per
+    /// round trip.
     fn test(&mut self, seen: &Seen, (path, standing): (&Path, &StandingQueue), target_s: f64) -> Option<f64> {
         let fell = standing.fell(seen);
         if fell && seen.now_s - self.reference_s > 1.0 && self.test.is_none() {

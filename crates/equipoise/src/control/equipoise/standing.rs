@@ -46,7 +46,7 @@ struct Noted {
 /// What [`StandingQueue::judge`] needs to know in addition to the reports.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Recently {
-    /// The time since the last rival left, in s.
+    /// The time since the last competing loss-based flow (rival) left, in s.
     pub(super) since_rival_s: f64,
     /// Whether the rate of service of the bottleneck fell a short time ago.
     pub(super) has_slowed: bool,
@@ -79,8 +79,8 @@ const STANDS_BEHIND_FALL_S: f64 = 3.5;
 const STANDS_AGAIN_S: f64 = 0.5;
 pub(super) const AGAIN_S: f64 = 8.0;
 /// Delay-based flows drain their queue packet by packet. On a slow link this takes so long that each would take the
-/// queue for that of a rival, which never drains it. So if the transmission of a large packet takes longer than
-/// `USUAL_PACKET_S`, the time after which a queue counts as a rival's is longer in the same ratio, up to
+/// queue for that of a loss-based flow (rival), which never drains it. So if the transmission of a large packet takes
+/// longer than `USUAL_PACKET_S`, the time after which a queue counts as a rival's is longer in the same ratio, up to
 /// `MOST_STANDS_S`. This limit is enough: a flow with this control law that has not seen the queue empty for 4 s lowers
 /// its rate so that the queue empties. Both values are in s.
 pub(super) const USUAL_PACKET_S: f64 = 0.0075;
@@ -258,7 +258,8 @@ impl FullQueue {
         }
     }
 
-    /// Whether another flow fills the queue. `since_rival_s` is the time since the last rival left, in s.
+    /// Whether another flow fills the queue. `since_rival_s` is the time since the last competing loss-based flow
+    /// (rival) left, in s.
     fn is_filled(&self, now_s: f64, since_rival_s: f64) -> bool {
         let within = |at: Option<f64>, span_s: f64| at.is_some_and(|at| now_s - at < span_s);
         let is_again = since_rival_s < AGAIN_S && within(self.episodes_s[0], since_rival_s);

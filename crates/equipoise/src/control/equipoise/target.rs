@@ -27,8 +27,8 @@ const LEAST_S: f64 = 0.002;
 /// fluctuates. The flow has this target if its rate is below 0.11 Mbit/s. This limit prevents many slow flows from
 /// filling the queue that they share.
 const MOST_S: f64 = 0.045;
-/// Roughness is the variation of the delays that queueing does not cause. Roughness above `USUAL_ROUGHNESS_S`, in s,
-/// adds `ROUGHNESS` times the excess to the target of the queueing delay, at most `MOST_ROUGHNESS_S`, in s. Flows in
+/// Roughness is the part of the delays' variation that queueing does not cause. Roughness above `USUAL_ROUGHNESS_S`, in
+/// s, adds `ROUGHNESS` times the excess to the target of the queueing delay, at most `MOST_ROUGHNESS_S`, in s. Flows in
 /// one queue cause each other a roughness of up to `USUAL_ROUGHNESS_S`, which must not make their targets unequal.
 const ROUGHNESS: f64 = 3.0;
 const USUAL_ROUGHNESS_S: f64 = 0.0015;
@@ -43,8 +43,8 @@ const NEWCOMER: f64 = 0.8;
 const NEWCOMER_S: f64 = 8.0;
 
 impl DelayTarget {
-    /// The target, in s, of a flow with the rate `rate_bps` and the age `age_s`, on a path with the roughness
-    /// `roughness_s`.
+    /// The target of the queueing delay, in s, for a flow with the rate `rate_bps` and the age `age_s`, on a path with
+    /// the roughness `roughness_s`.
     pub(super) fn queue_s(self, rate_bps: f64, age_s: f64, roughness_s: f64) -> f64 {
         let weight = libm::pow(self.priority, PRIORITY_EXPONENT) * (1.0 + NEWCOMER * libm::exp(-age_s / NEWCOMER_S));
         let own = weight * (AT_1_MBPS_S * 1e6 / rate_bps.max(1.0)).min(MOST_S);

@@ -59,8 +59,8 @@ const LEAST_STEP: f64 = 1000.0;
 const LEAST_SLOPE: f64 = 4000.0;
 /// An increase raises the rate to at most this multiple of the delivery rate (draft-ietf-rmcat-gcc-02, Sec. 5.5).
 const HEADROOM: f64 = 1.5;
-/// Added to the limit of the rate after an increase (`HEADROOM`), in bit/s, so that an encoder with an uneven rate does not keep the estimate
-/// low (libwebrtc, `aimd_rate_control`).
+/// Added, in bit/s, to the maximum rate after an increase (`HEADROOM` times the delivery rate), so that an encoder with
+/// an uneven rate does not keep the estimate low (libwebrtc, `aimd_rate_control`).
 const HEADROOM_OFFSET: f64 = 10_000.0;
 /// Subtracted from the reduced rate at a decrease, in bit/s, so that the queue also drains at low rates (libwebrtc,
 /// `aimd_rate_control`).
@@ -76,8 +76,8 @@ const PACKET: f64 = 1200.0 * 8.0;
 /// A decrease must wait for a round-trip time after the last update. These are the lower and the upper bound of this
 /// wait (libwebrtc, `aimd_rate_control`).
 const SOONEST_DECREASE: (Span, Span) = (Span::from_millis(10), Span::from_millis(200));
-/// The minimum interval before a decrease does not apply if the delivery rate is below this share of the rate
-/// (libwebrtc, `aimd_rate_control`).
+/// If the delivery rate is below this share of the rate, a decrease need not wait for the minimum time since the last
+/// change of the rate (libwebrtc, `aimd_rate_control`).
 const COLLAPSE: f64 = 0.5;
 
 impl Aimd {
@@ -272,8 +272,8 @@ mod tests {
         }
     }
 
-    /// At a constant 20.8 kbit/s per second, a rise of 150 kbit/s takes 7.2 s. The rise in this test takes longer: the
-    /// decrease is 155 kbit/s, and packets are smaller from 864 kbit/s to 1 Mbit/s.
+    /// At a constant 20.8 kbit/s per second, a rise of 150 kbit/s takes 7.2 s. This rise of 155 kbit/s takes longer:
+    /// above 864 kbit/s, a frame is divided into four packets instead of three, so packets and steps are smaller.
     #[test]
     fn what_a_decrease_took_is_back_after_seven_seconds() {
         let mut aimd = near_capacity(GccForm::Libwebrtc, 1000, 100);

@@ -16,8 +16,8 @@ pub(super) struct AppLimit {
     since: Option<Instant<SenderClock>>,
 }
 
-/// The budget grows at this share of the estimated rate. An application that uses more is not app-limited (libwebrtc,
-/// `alr_detector`).
+/// The budget of data to send grows at this share of the estimated rate. A flow that always sends more than this share
+/// is not app-limited (libwebrtc, `alr_detector`).
 const USED: f64 = 0.65;
 /// The absolute value of the budget of data is at most its growth within this time, in s (libwebrtc,
 /// `interval_budget`).

@@ -13,7 +13,7 @@
 #[derive(Clone, Copy, Debug)]
 pub(super) struct LinkCapacity {
     kbps: Option<f64>,
-    /// v, the variance divided by the mean, in kbit/s.
+    /// v, the variance of the delivery rate divided by the estimated capacity C, in kbit/s.
     spread_kbps: f64,
 }
 

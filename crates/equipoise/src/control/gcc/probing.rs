@@ -80,7 +80,8 @@ const LARGE_DROP: f64 = 0.66;
 const DROP_REMEMBERED: Span = Span::from_secs(5);
 /// Rate of a probe after a drop, as a share of the rate before the drop.
 const AFTER_DROP: f64 = 0.85;
-/// A probe after a drop is useful only if its rate, reduced by this share, exceeds the current rate.
+/// A probe after a drop of the rate is useful only if the probe's rate, reduced by this share, exceeds the current
+/// rate.
 const UNCERTAINTY: f64 = 0.05;
 /// Minimum time between two probes after drops of the rate.
 const DROP_PROBES: Span = Span::from_secs(5);

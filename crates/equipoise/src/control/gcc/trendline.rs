@@ -36,7 +36,7 @@ const GAIN: f64 = 4.0;
 /// with the threshold (libwebrtc, `trendline_estimator`; implementations of the draft, such as pion).
 pub(super) const TRUSTED: usize = 60;
 /// The count of groups stops at this number. Any number above [`TRUSTED`] is enough, because the estimate is multiplied
-/// by no more than that.
+/// by at most `TRUSTED`.
 const MOST: usize = 1000;
 
 #[derive(Clone, Copy, Debug, Default)]

@@ -152,7 +152,8 @@ const MARGIN_PARTS: u64 = 4;
 /// The margin, the number of extra segments gathered before a stream, increases by this when a stream ran out of
 /// segments. In units of 1/`MARGIN_PARTS` of a segment: four segments (our choice).
 const MARGIN_UP: u64 = 16;
-/// Maximum pause after segments were held back, counted from the time when this began, in round trips (our choice).
+/// Maximum time from the start of one hold, which keeps segments back for a measurement, to the next, in round trips,
+/// if the search has a settled result (our choice).
 const MOST_PAUSE: i64 = 8;
 /// Maximum time from the start of one hold, which keeps segments back for a measurement, to the next, in round trips
 /// (our choice). It applies while there is no result, or the last one is only a lower bound or an outlier. A result is

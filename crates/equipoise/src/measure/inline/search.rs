@@ -78,7 +78,7 @@ impl Search {
         self.conclude(capacity)
     }
 
-    /// Whether there is a result that is more than a lower bound, and that the last measurement did not contradict.
+    /// Whether there is a result that is not merely a lower bound, and that the last measurement did not contradict.
     pub(super) fn is_settled(&self) -> bool {
         self.available.mean().is_some() && self.available.set_aside().is_none() && !self.bound
     }

@@ -61,7 +61,7 @@ impl IdleDelay {
         Some(self.least.of(Self::BITS)).filter(|delay_s| delay_s.is_finite())
     }
 
-    /// Raises the delay by `by_s`, in s, as [`BaseDelay::shift`] does.
+    /// Raises the idle delay by `by_s`, in s, as [`BaseDelay::shift`] does, and forgets the reports so far.
     pub fn shift(&mut self, by_s: f64) {
         self.least.shift(by_s);
         self.reports.clear();

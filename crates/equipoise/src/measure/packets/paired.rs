@@ -19,8 +19,8 @@ pub struct PairedDelay {
 
 impl PairedDelay {
     /// Minimum time between the departures of two samples, in s. At 1.2 Mbit/s, packets of 1200 bytes leave this far
-    /// apart. With 16 ms, more flows of our test suite of random paths have unequal rates, with 4 ms slow and fast flows
-    /// measure different values.
+    /// apart. With 16 ms, more flows of our test suite of random paths have unequal rates, with 4 ms slow and fast
+    /// flows measure different values.
     const APART_S: f64 = 0.008;
 
     /// Creates a meter without packets.

@@ -13,7 +13,7 @@ pub struct Recent {
 pub struct Service {
     /// The rate at which packets left the bottleneck, in bit/s.
     pub served_bps: f64,
-    /// The rate at which the packets of `served_bps` left the sender, in bit/s.
+    /// The rate at which the packets that `served_bps` counts had left the sender, in bit/s.
     pub sent_bps: f64,
     /// The duration of the measurement: the time within which its packets arrived, in s.
     pub lasted_s: f64,
@@ -31,8 +31,8 @@ impl Recent {
     const LEAST_RUN_S: f64 = 0.025;
     const LEAST_PACKETS: usize = 4;
     /// If the longest gap between arrivals is more than this many times the second longest gap, it is a pause of a
-    /// radio link, and counts only with the length of the second longest gap (our choice). On a slower link, all gaps
-    /// are longer.
+    /// radio link, and counts only with the length of the second longest gap (our choice). A slower link would lengthen
+    /// all gaps, not only one.
     const PAUSE: f64 = 2.0;
 
     /// Creates a record without packets.

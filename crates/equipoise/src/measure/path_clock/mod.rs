@@ -79,7 +79,8 @@ pub enum Notice {
         /// direction.
         by: Span,
     },
-    /// The step detected at the last report was not a step, because the round trip also rose, one report later.
+    /// The clock step detected at the last report was really a longer delay: one report later, the round trip rose,
+    /// too.
     StepTakenBack {
         /// The step that had been detected.
         by: Span,

@@ -53,7 +53,7 @@ pub struct SymbiosisConfig {
     pub gamma: f64,
     /// ε, the speed of convergence, in 1/s. The thesis does not state its value.
     pub epsilon_per_s: f64,
-    /// l, the weight of noise in γ (Kodama 2009, Eq. 15); zero for a constant γ.
+    /// l, how strongly noise reduces γ, the weight of cross traffic (Kodama 2009, Eq. 15); zero for a constant γ.
     pub noise_weight: f64,
     /// Initial window, in segments.
     pub initial_window: f64,
@@ -74,7 +74,7 @@ impl Symbiosis {
         }
     }
 
-    /// Returns γ, reduced by the measured noise (Kodama 2009, Eq. 15).
+    /// Returns γ, the weight of cross traffic, reduced by the measured noise (Kodama 2009, Eq. 15).
     fn gamma(&self) -> f64 {
         self.law.gamma * self.noise.factor()
     }
