@@ -220,10 +220,10 @@ impl Ap {
     }
 
     /// Returns the weight of a report in the filtered mean, from 0 to 1. With this weight, the noise of the reports
-    /// moves the rate by the configured `unrest`.
+    /// moves the rate by the configured `unrest`, which is a share of the headroom.
     ///
-    /// A mean filtered with weight w has w / (2 - w) of the variance of a single report. A small error of E seconds
-    /// moves the rate by 2hE times the headroom, where h is the headroom in packets/s.
+    /// A mean filtered with weight w has w / (2 - w) of the variance of a single report. If the headroom is h packets/s,
+    /// a small error of E seconds in the mean delay moves the rate by the share 2hE of the headroom.
     fn weight(&self, path: &Path) -> f64 {
         let headroom = self.headroom_mbps(path);
         let noise = 2.0 * headroom * md1::packets_per_s_per_mbps(self.config.packet) * libm::sqrt(path.surprise_s2);
