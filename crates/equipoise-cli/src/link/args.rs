@@ -153,7 +153,7 @@ macro_rules! path_options {
             /// Size of the queue: "1000 packets", "64 kB" or "50 ms" [default: 1000 packets]
             #[arg(long = concat!($prefix, "queue"), id = concat!($prefix, "queue"), value_name = "LIMIT")]
             pub(crate) queue: Option<QueueLimit>,
-            /// Packets that the queue drops [default: droptail]
+            /// How the queue drops packets [default: droptail]
             #[arg(long = concat!($prefix, "aqm"), id = concat!($prefix, "aqm"), value_enum, value_name = "NAME")]
             pub(crate) aqm: Option<Aqm>,
         }
