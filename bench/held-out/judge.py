@@ -71,8 +71,8 @@ def bps(rate: str) -> float:
 
 
 def changed(text: str, draw: dict[str, float], law: str) -> dict[str, Any]:
-    """Return the scenario of a case with the drawn conditions and a control law. Minimum rates are not multiplied,
-    because the minimum rate of an encoder does not depend on the path.
+    """Return the scenario of a case with the drawn conditions and a control law. The drawn factor does not change
+    minimum rates, because the minimum rate of an encoder does not depend on the path.
     """
     plain = tomllib.loads(text)
     scenario: dict[str, Any] = scaled(plain, draw["factor"])
@@ -135,8 +135,8 @@ def longest(flows: list[dict[str, Any]]) -> float | None:
 
 
 def verdicts(laws: dict[str, dict[str, Any]]) -> dict[str, list[str]]:
-    """Return two lists of control laws: those in comparison with which `equipoise` misses the requirement (bar) (a) of
-    the book, and those in comparison with which it misses the requirement (b).
+    """Return the control laws because of which `equipoise` misses a requirement (bar) of the book. The list
+    `frames_behind` is for bar (a), on the frame delay. The list `use_behind` is for bar (b), on the utilisation.
     """
     ours = laws["equipoise"]
 

@@ -1,6 +1,6 @@
-// What mdbook's pages lack for those who use them by keys or by ear.
+// Adds what mdbook's pages lack for users of a keyboard or a screen reader.
 
-// The button of the contents is a label, which no key reaches.
+// The button that shows the table of contents is a <label>, which the keyboard cannot focus.
 const toggle = document.getElementById("mdbook-sidebar-toggle");
 toggle.setAttribute("role", "button");
 toggle.tabIndex = 0;
@@ -10,7 +10,7 @@ toggle.addEventListener("keydown", (event) => {
   toggle.click();
 });
 
-// What is wider than the page is scrolled by keys once it has the focus.
+// Lets the focus reach every box that is wider than the page, so that the arrow keys can scroll the box.
 const boxes = new ResizeObserver((entries) => {
   for (const { target } of entries) {
     if (target.scrollWidth > target.clientWidth) target.tabIndex = 0;

@@ -41,8 +41,8 @@ struct Departure {
 
 /// Number of packets that are remembered. Our choice: 0.8 s of packets of 1200 bytes at 100 Mbit/s.
 const REMEMBERED: u16 = 1 << 13;
-/// Maximum number of packets, the newest first, that `find` compares with a status from feedback. An older packet
-/// matches if a queue between the element and `rtpsession` delays packets.
+/// `find` compares a status from feedback with at most this number of packets, the newest first. If a queue between the
+/// element and `rtpsession` delays packets, the packet that matches is not the newest one.
 const TRIED: usize = 256;
 /// The longest time that a packet may need from the element to `rtpsession`.
 const ON_THE_WAY: Span = Span::from_secs(1);
@@ -136,7 +136,7 @@ impl Departures {
         newest.checked_sub(u64::from((newest as u16).wrapping_sub(status.sequence.wrapping_sub(distance))))
     }
 
-    /// Whether `distance` can be the sequence number of a packet minus this element's number of the packet. At least
+    /// Whether `distance` can be the sequence numbers in `statuses` minus this element's own packet numbers. At least
     /// one packet in `statuses` must still be remembered. Each remembered packet must have the size in its status, and
     /// must have left the element less than [`ON_THE_WAY`] before `rtpsession` sent it.
     fn fits(&self, statuses: &[Status], distance: u16) -> bool {

@@ -199,9 +199,8 @@ pub struct FlowResult {
     pub cv: Option<f64>,
     /// Largest distance of an interval's mean delay from the target, in seconds (Waki 2013, Eq. 22).
     pub jitter_s: Option<f64>,
-    /// Median of the intervals' mean delays, in seconds. The intervals in the warm-up do not count. Neither does an
-    /// interval with a step (a change of capacity or load, or the loss or return of a path), nor the three intervals
-    /// after it.
+    /// Median of the intervals' mean delays, in seconds. These intervals do not count: those in the warm-up, those with
+    /// a step (a change of capacity or load, or the loss or return of a path), and the three intervals after a step.
     pub settled_delay_s: Option<f64>,
     /// Time spans in which the flow's delay was far above the target; `null` if the flow has no target.
     #[serde(default)]
@@ -371,8 +370,8 @@ pub struct TcpResult {
     pub recoveries: Option<u64>,
     /// Number of retransmission timeouts; `null` if the kernel does not report this number (before Linux 6.7).
     pub timeouts: Option<u64>,
-    /// Minimum round-trip time, in seconds: in simulated runs of the whole connection, in live runs of the connection's
-    /// last minutes, as measured by the kernel.
+    /// Minimum round-trip time, in seconds. In simulated runs, it is the minimum over the whole connection. In live
+    /// runs, it is the minimum over the connection's last minutes, as measured by the kernel.
     pub min_round_trip_s: Option<f64>,
     /// When the last data of a finite transfer was acknowledged, in seconds since the run's start.
     pub finished_s: Option<f64>,

@@ -26,8 +26,8 @@ const DOUBTFUL_AGE: Span = Span::from_millis(10);
 /// to 500 ppm (adjtimex(2)).
 const LEAST_STEP: Span = Span::from_millis(1);
 
-/// The host's time: `CLOCK_MONOTONIC` plus a constant, which was measured when the clock was created: `CLOCK_REALTIME`
-/// minus `CLOCK_MONOTONIC`.
+/// The host's time: `CLOCK_MONOTONIC` plus a constant. The constant is `CLOCK_REALTIME` minus `CLOCK_MONOTONIC`,
+/// measured when the clock was created.
 ///
 /// The clock shows about the same time as the wall clock, but never steps. All clones of a clock show the same time.
 /// Clocks that are created separately may differ.

@@ -401,7 +401,8 @@ fn tcp_that_overtakes_rtp_waits_for_as_long_as_rtp_may_be_reordered() {
 fn a_whole_run_that_was_lost_is_missing() {
     let mut ear = Ear::new();
     ear.tcp(0);
-    // ADUs 1 to 4 were sent over RTP and lost, ADUs 5 and 6 over TCP. ADU 7, over RTP, arrives before ADUs 5 and 6.
+    // ADUs 1 to 4 were sent over RTP and are lost. ADUs 5 and 6 were sent over TCP. ADU 7, which was sent over RTP,
+    // arrives before ADUs 5 and 6.
     ear.rtp(7, 0);
     ear.tcp(5);
     assert_eq!(ear.hears(), [(0, 0), (5, 4)], "RTP has gone on, so nothing is waited for");

@@ -48,8 +48,8 @@ fn the_committed_results_are_of_the_claims_rules_and_figures_of_the_program() {
     }
 }
 
-/// The chapter on inline measurement quotes numbers of some claims. If it fails, the numbers have changed, but the
-/// chapter has not.
+/// The chapter on inline measurement quotes numbers of some claims. If the test fails, the numbers have changed, but
+/// the chapter has not.
 #[test]
 fn the_chapter_on_inline_measurement_quotes_the_committed_numbers() {
     let chapter = include_str!("../../../docs/src/inline.md");

@@ -56,8 +56,8 @@ def test_seeds_count_on_and_threads_change_nothing() -> None:
 
 
 def flat(row: dict[str, Any], before: str = "") -> Iterator[tuple[str, Any]]:
-    """Return the keys of a JSON object as names of columns, with their values. Lists and counts by word have no
-    columns.
+    """Return the keys of a JSON object as names of columns, with their values. Lists, and the objects named in the code
+    below, have no columns.
     """
     for key, value in row.items():
         if isinstance(value, dict) and key not in {"ignored", "decisions", "circuit_broken", "pair"}:

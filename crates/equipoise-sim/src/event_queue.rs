@@ -1,6 +1,7 @@
 use crate::Time;
 
-/// A priority queue of numbered events. Each event has at most one time; at the same time, lower numbers come first.
+/// A priority queue of numbered events. Each event has at most one time. Of several events with the same time, the one
+/// with the lowest number comes first.
 ///
 /// The queue is a tournament tree: the leaves are the events, and each inner node has the earlier of its two children.
 /// A change takes one comparison per level, without a branch. If the time of an event changes, the old time is

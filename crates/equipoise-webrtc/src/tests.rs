@@ -136,7 +136,7 @@ impl Call {
         }
     }
 
-    /// Sends the packets that the sender's chain of interceptors puts out over the link.
+    /// Takes the packets that leave the sender's chain of interceptors, and sends them over the link.
     fn send(&mut self) {
         while let Some(mut message) = self.sender.poll_write() {
             let Packet::Rtp(packet) = &message.message.packet else { continue };

@@ -43,7 +43,7 @@ impl Prose {
         &self.text
     }
 
-    /// Returns the number of the file's line, counted from 1, with the character at `offset` in the prose.
+    /// Returns the line number in the file, counted from 1, of the character at `offset` in the prose.
     pub(super) fn line(&self, offset: usize) -> usize {
         1 + self.lines.partition_point(|begin| *begin <= offset)
     }

@@ -57,7 +57,8 @@ impl Sheet {
     }
 }
 
-/// Runs all simulations and writes their rows in order. If a run fails, no row is missing between the written rows.
+/// Runs all simulations and writes their rows in order. If a run fails, the written rows are those of the first runs,
+/// without a gap.
 fn write_rows(path: &Path, head: &str, runs: &[Run], jobs: u32) -> Result<(), Error> {
     let unwritable = |source| Error::File { verb: "write", path: path.to_path_buf(), source };
     let mut file = File::create(path).map_err(unwritable)?;

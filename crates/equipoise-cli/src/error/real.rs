@@ -54,7 +54,7 @@ pub(crate) enum RealError {
     Host {
         /// The host name that the user gave.
         host: String,
-        /// The error of the name lookup, or `AddrNotAvailable` if all addresses are of the other family.
+        /// The error of the name lookup, or `AddrNotAvailable` if no address is of the requested family.
         source: io::Error,
     },
     /// The configuration of the controller is invalid.

@@ -227,8 +227,8 @@ pub(crate) struct Receive {
     /// Time to wait for a missing packet before the next one is delivered
     #[arg(long, value_name = "TIME", default_value = "100 ms")]
     pub(crate) hold: Span,
-    /// Let the sender retransmit missing packets that can still arrive within --hold; not if it sends zeros or over
-    /// several paths
+    /// Let the sender retransmit missing packets that can still arrive within --hold; not possible if it sends zeros or
+    /// uses several paths
     #[arg(long)]
     pub(crate) repair: bool,
     /// Seconds without a packet after which a session ends

@@ -169,7 +169,7 @@ pub(crate) enum KodamaPart {
     /// How often a drop of the available bandwidth ends in a timeout, with Fig. 16
     #[value(alias = "fig16")]
     Fig15,
-    /// Bandwidth measured with the connection's own segments, with Fig. 3
+    /// Errors and cost of the bandwidth measurement with the connection's own segments
     Inline,
     /// Beyond the thesis: the mechanisms of Symbiosis in other laws, other laws in the thesis's scenarios, and other
     /// laws next to Symbiosis

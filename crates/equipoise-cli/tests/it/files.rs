@@ -128,8 +128,8 @@ fn a_closed_pipe_ends_every_printing_quietly() {
     assert_eq!(folder.names(), ["report.html"], "other results are written all the same");
 }
 
-/// Writes to `/dev/full`, a device that can be opened but not written. If it fails, the message says that nothing was
-/// run, although the run took place.
+/// Writes to `/dev/full`, a device that can be opened but not written. If the test fails, the message says that nothing
+/// was run, although the run took place.
 #[test]
 fn results_that_are_lost_after_the_run_are_not_said_to_be_those_of_no_run() {
     let lost = run(&["sim", &scenario("demo-short"), "--json", "/dev/full"]);

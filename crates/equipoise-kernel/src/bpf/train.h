@@ -46,13 +46,22 @@ enum {
  * little cross traffic. Our choice.
  */
 #define BURST_CLOSE 16
-/* A train's rate was below A if the delay grew by less than 1/32 of the train's sending time. Our choice. */
+/*
+ * A train's rate was below the available bandwidth (A) if the delay grew by less than 1/32 of the train's sending time.
+ * Our choice.
+ */
 #define CLEAR_PART 32
 /* A train that was sent at less than 1/2 of its planned rate has no result. Our choice. */
 #define PLANNED_PART 2
-/* A result that differs from the present A by more than 1/6 of K must be confirmed by the next train. Our choice. */
+/*
+ * If a result differs from the present available bandwidth (A) by more than 1/6 of the capacity (K), the next train
+ * must confirm it. Our choice.
+ */
 #define FAR_PART 6
-/* The rates of successive trains exceed the present A by 1/10 of K and by 1/4 of K alternately. Our choice. */
+/*
+ * The rates of successive trains exceed the present available bandwidth (A) by 1/10 and by 1/4 of the capacity (K)
+ * alternately. Our choice.
+ */
 #define ABOVE_PART(turn) ((turn) & 1 ? 4 : 10)
 /*
  * Number of round trips between a train with a result and the next train. Our choice: frequent trains cost throughput,
@@ -105,7 +114,7 @@ static __always_inline u64 median_gap(const struct flow *flow)
 			no_larger += there & ((other - gap - 1) >> 63);
 		}
 		chosen = ((i - count) >> 63) & ((smaller - count / 2 - 1) >> 63) & ((count / 2 - no_larger) >> 63);
-		/* If several gaps equal the median, the last of them is used. */
+		/* Several gaps may be chosen, but they are all equal. */
 		median = chosen ? gap : median;
 	}
 	return median;

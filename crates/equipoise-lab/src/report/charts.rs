@@ -103,7 +103,8 @@ fn top_of(delays: &mut Vec<f64>, target: Option<f64>) -> (f64, bool) {
     (top, highest > top)
 }
 
-/// Returns the note below a chart of delays, which explains why the axis ends below some delays; empty if it does not.
+/// Returns the note below a chart of delays, which explains why the axis ends below some delays; empty if the axis
+/// shows all delays.
 fn note_of(top: f64, cut: bool, target: Option<f64>) -> String {
     match target {
         _ if !cut => String::new(),

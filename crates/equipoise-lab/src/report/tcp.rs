@@ -91,7 +91,7 @@ pub(super) fn queues(report: &Report, worlds: &[InWorld<'_>]) -> Vec<Figure> {
     let links = worlds.first().and_then(|world| world.runs.first()).map(|run| run.links.as_slice()).unwrap_or_default();
     let figure = |(index, link): (usize, &LinkResult)| {
         let samples = worlds.iter().flat_map(|world| sampled(world, index)).flat_map(|link| &link.samples);
-        // For other links, the row in the table of links is enough.
+        // If no sample has a mean queue of one packet or more, the link's row in the table of links is enough.
         if !samples.filter_map(|sample| sample.queue_packets).any(|packets| packets >= 1.0) {
             return None;
         }

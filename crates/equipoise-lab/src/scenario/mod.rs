@@ -335,8 +335,8 @@ impl Scenario {
         })
     }
 
-    /// Whether the states of connections and links are sampled. They are if the scenario has TCP flows, flow pairs or
-    /// playout buffers, or if it requests the rates at the receivers.
+    /// Whether the states of connections and links are sampled. This is the case if the scenario has TCP flows, flow
+    /// pairs or playout buffers, or if it requests the rates at the receivers.
     pub fn is_sampled(&self) -> bool {
         let is_sampled =
             |flow: &Flow| matches!(flow.kind, FlowKind::Tcp(_) | FlowKind::Pair(_)) || flow.playout().is_some();

@@ -273,8 +273,8 @@ fn a_part_from_elsewhere_is_taken_if_it_is_that_part() {
     assert_eq!(files(here.path()), BTreeMap::from([("runs-000000000000.parquet".to_owned(), part(0))]));
 }
 
-/// If it fails, a folder that cannot be written is reported as a broken part. Neither obstacle depends on permissions,
-/// so the test also works as root.
+/// If it fails, a folder that cannot be written is reported as a broken part. The test does not use permissions
+/// to prevent writing, so it also works as root.
 #[test]
 fn a_part_that_cannot_be_stored_is_a_file_error() {
     let (here, there) = (tempfile::tempdir().expect("a folder"), tempfile::tempdir().expect("a folder"));

@@ -10,7 +10,7 @@ use crate::{Lateness, Time};
 /// Our choice: long compared with a stall, short compared with a run.
 const WINDOW: Span = Span::from_millis(100);
 
-/// The packets that a stall delayed leave within this time after the stall. Our choice: the bridge can send several
+/// Packets that were delayed by a stall leave within this time after the stall. Our choice: the bridge can send several
 /// hundred packets in this time.
 const SETTLING: Span = Span::from_millis(5);
 

@@ -67,7 +67,7 @@ enum State {
     Open(Option<hmac::Key>),
 }
 
-/// New keys with which the receiver has not answered yet.
+/// New keys. The receiver has not yet sent an Accept message that is authenticated with them.
 struct Agreed {
     keys: Keys,
     join: hmac::Key,

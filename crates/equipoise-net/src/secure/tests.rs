@@ -404,7 +404,7 @@ fn a_flood_of_first_words_leaves_nothing_and_no_answer_is_longer_than_its_questi
     assert_eq!((door.half_open(), door.wake()), (0, None));
 }
 
-/// If it fails, two hosts that answer each other at once never stop.
+/// If it fails, two hosts that answer every message immediately exchange messages without end.
 #[test]
 fn nothing_is_said_again_without_a_pause() {
     // A path that changes the sender's address with every datagram, so that no cookie is ever valid.

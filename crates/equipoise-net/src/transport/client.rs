@@ -58,8 +58,8 @@ struct Listening {
 /// interval.
 const SILENT: Span = Span::from_secs(2);
 
-/// How often the BYE is sent at the end of a session; `FAREWELL_PAUSE` is the time from one BYE to the next. Our
-/// choice: the last BYE follows 60 ms after the first, so a short burst of losses does not affect all of them.
+/// Number of times that the BYE is sent at the end of a session; `FAREWELL_PAUSE` is the time from one BYE to the next.
+/// Our choice: the last BYE follows 60 ms after the first, so a short burst of losses does not affect all of them.
 const FAREWELLS: u32 = 3;
 const FAREWELL_PAUSE: Span = Span::from_millis(30);
 

@@ -104,7 +104,8 @@ fn thousands_of_adus_come_whole_and_in_order_over_many_switches() {
     assert!(state.rate.is_some() && !state.congestion_control.is_empty(), "{state:?}");
 }
 
-/// If it fails, TCP's window is not set on a host that permits this, or TCP is not paced on a host that does not.
+/// If it fails, TCP's window is not set on a host that permits this, or TCP is not paced on a host on which the window
+/// cannot be set.
 #[test]
 fn windows_go_to_whom_can_set_them() {
     let Ok(host) = fs::read_to_string("/proc/sys/net/ipv4/tcp_congestion_control") else {

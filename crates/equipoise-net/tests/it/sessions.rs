@@ -248,7 +248,7 @@ fn strangers_get_no_more_than_they_send_and_nothing_is_kept_of_them() {
     stranger.set_read_timeout(Some(Duration::from_millis(200))).expect("a timeout");
     let mut open = vec![b'e', b'q', 3, 1, 1, 0, 0, 0];
     open.resize(96, 7);
-    // These bytes of the request mean no per-packet feedback.
+    // With zeros in these bytes, the request asks for no per-packet feedback.
     open[44..48].fill(0);
     let mut report = vec![0x80, 200, 0, 6];
     report.resize(28, 1);

@@ -149,7 +149,7 @@ impl<'a> Lab<'a> {
     /// Runs `runs` scenarios, each with its own seed. `scenario` creates each scenario from its position: 0 for the
     /// first scenario, 1/`runs` for the second, and so on.
     ///
-    /// If a scenario has little or no randomness, runs that differ only in their seeds would be nearly equal.
+    /// This is for scenarios with little or no randomness: their runs would be nearly equal if only the seeds differed.
     pub(crate) fn spread<T: Send>(
         &self,
         runs: u32,

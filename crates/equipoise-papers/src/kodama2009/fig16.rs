@@ -88,8 +88,9 @@ fn added(cells: &[Cell], m: f64, drop: u32, buffer: u32) -> Option<Estimate> {
     Some(difference(share(cells, drop, m, buffer)?, share(cells, drop, 0.0, buffer)?))
 }
 
-/// Returns the changes of the share of runs with a timeout from each buffer size to the next larger one: available
-/// bandwidth after the drop in Mbit/s, strength m of the oscillation, larger buffer size in packets, and change.
+/// Compares each buffer size with the next larger one: returns how the share of runs with a timeout changes. Each item
+/// contains the available bandwidth after the drop in Mbit/s, the strength m of the oscillation, the larger buffer size
+/// in packets, and the change.
 fn rises(cells: &[Cell]) -> Vec<(u32, f64, u32, Estimate)> {
     let lines = DROPS.iter().flat_map(|&drop| STRENGTHS.map(|m| (drop, m)));
     let rises = lines.flat_map(|(drop, m)| {

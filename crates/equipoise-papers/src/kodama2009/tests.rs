@@ -73,8 +73,8 @@ fn symbiosis_has_more_than_reno_over_the_long_path() {
     assert!(figure.charts.iter().all(|chart| chart.layers.len() == 3));
 }
 
-/// A connection that fills 20 Mbit/s shows what share of the simulator's packets is data. If it fails, Fig. 5 uses a
-/// wrong share, so it does not measure the time until 90 % of 50 Mbit/s are used, but until another percentage is used.
+/// A connection that fills 20 Mbit/s shows what share of the simulator's packets is data. If the test fails, Fig. 5
+/// uses a wrong share, and measures the time until a percentage other than 90 % of 50 Mbit/s is used.
 #[test]
 fn the_share_of_data_in_fig_5_is_that_of_the_simulated_tcp() {
     let mut overrides = vec![
@@ -92,7 +92,7 @@ fn the_share_of_data_in_fig_5_is_that_of_the_simulated_tcp() {
     assert!((found[0] / 20.0 - fig5::DATA_SHARE).abs() < 1e-3, "{found:?}, {}", fig5::DATA_SHARE);
 }
 
-/// With two connections, the queue contains 1 - γ times the bandwidth-delay product of 500 packets (from Eq. 9): 250
+/// With two connections, the queue contains (1 - γ) times the bandwidth-delay product of 500 packets (from Eq. 9): 250
 /// packets with γ = 0.5, and 25 with γ = 0.95.
 /// If it fails, the queue under noise is not about ten times longer with γ = 0.5 than with γ = 0.95.
 #[test]

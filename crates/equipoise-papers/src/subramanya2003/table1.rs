@@ -49,7 +49,7 @@ const OTHER_TD: Spec =
 #[cfg(test)]
 pub(super) const CLAIMS: [Spec; 4] = [EXCESS, TRANSIENT, OTHER_PLR, OTHER_TD];
 
-/// An additional source, which replaces the source of case I.
+/// A source that replaces the source of case I in additional runs.
 struct Other {
     name: &'static str,
     source: &'static [(&'static str, &'static str)],

@@ -8,8 +8,8 @@ use equipoise_lab::sim::SimError;
 
 const RUNS: u32 = 20;
 pub(super) const PAPER: Printed = Printed { table: "Table 6", values: [[0.0, 0.6587, 6.9984], [0.42, 0.6643, 6.968]] };
-/// Minimum transmission delay with the routing in our scenarios, as a share of the 30 s of the contents. It was
-/// computed with a fluid model.
+/// Minimum transmission delay (Eq. 7) with the routing in our scenarios, as a share of the contents' duration of 30 s.
+/// It was computed with a fluid model.
 #[cfg(feature = "live")]
 pub(super) const LEAST_DELAY: f64 = 0.987;
 

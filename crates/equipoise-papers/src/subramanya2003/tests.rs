@@ -67,7 +67,8 @@ fn every_claim_of_the_tables_comes_with_a_number() {
     assert!(results.claims.iter().all(|claim| claim.ours.is_some_and(f64::is_finite)));
     let tables = results.figures.iter().flat_map(|figure| &figure.tables);
     assert!(tables.flat_map(|table| table.rows.iter().map(|row| row.len() == table.columns.len())).all(|fits| fits));
-    // The interpretations are the main one, one with another window, and one for each change of TQ's parameters.
+    // The interpretations are the main one, one with another window, and one for each entry of `changes` except the
+    // first, which changes nothing.
     assert_eq!(results.readings.len(), 2 + sensitivity::changes().len() - 1);
 }
 

@@ -33,7 +33,7 @@ pub(super) const CLAIMS: [Spec; 2] = [T_PR, T_PI];
 enum Response {
     /// A flow pair, whose rate is stable when a running period begins. The text is the length of a probing interval.
     Pair(&'static str),
-    /// A TCP flow without RTP. Its rate is stable when a flow pair with this tolerance ε would end its probing period.
+    /// A TCP flow without RTP. Its rate counts as stable when TPBA with this tolerance ε would end a probing period.
     Tcp(Rate),
 }
 

@@ -187,7 +187,7 @@ impl LossProcess {
         Self { loss, bad: false, chance }
     }
 
-    /// Whether the next packet, which arrives `elapsed` after the origin of the path, is lost.
+    /// Whether the next packet is lost. The packet arrives `elapsed` after the start of the path's schedules.
     pub(super) fn next(&mut self, elapsed: Span) -> bool {
         match self.loss.at(elapsed) {
             Loss::None => false,

@@ -443,7 +443,7 @@ class Interval:
 
     @property
     def fraction_marked(self) -> float | None:
-        """Share of the ECN-capable packets that arrived with a congestion mark (RFC 3168), from 0 to 1."""
+        """Share of packets with a congestion mark (RFC 3168) among ECN-capable packets that arrived, from 0 to 1."""
 
     @property
     def packets(self) -> int | None:

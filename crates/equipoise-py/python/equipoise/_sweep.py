@@ -114,8 +114,8 @@ def _spread(
 
 
 def _register_ray() -> None:
-    """Register ray as a backend of joblib. The cluster is that to which the caller or ``RAY_ADDRESS`` connects,
-    otherwise a new one on this machine.
+    """Register ray as a backend of joblib. If the caller has not initialised ray, ray uses the cluster in
+    ``RAY_ADDRESS`` or, if this is not set, a cluster on this machine.
     """
     import ray
     from ray.util.joblib import register_ray

@@ -30,8 +30,8 @@ pub struct History {
     /// All packets below this number have been reported or are unknown.
     covered: u64,
     in_flight: Size,
-    /// When the last report that newly acknowledged a packet was made. If the report does not state this time: when the
-    /// newest of these packets arrived.
+    /// When the receiver made the last report that newly acknowledged packets. If the report does not state this time:
+    /// when the newest of these packets arrived.
     heard: Option<Instant<ReceiverClock>>,
     counts: FeedbackCounts,
     changes: Vec<PacketReport>,

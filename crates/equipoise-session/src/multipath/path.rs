@@ -32,8 +32,8 @@ pub(super) struct Path {
     divided_at: Rate,
     /// Whether the driver announced the path as usable.
     pub(super) is_up: bool,
-    /// Whether no report about the path has arrived on any path for three report intervals. Becomes true only while the
-    /// path is up.
+    /// Whether three report intervals have passed without a report about the path, on this path or on another. Becomes
+    /// true only while the path is up.
     is_silent: bool,
     breakers: Breakers,
     /// When the last report about the path arrived, on this path or on another. Also set when the path becomes usable.
@@ -43,7 +43,7 @@ pub(super) struct Path {
     /// Whether a report on the path has arrived that was requested when the last period ended, or later. After each
     /// period, the total rate is divided again among the paths.
     pub(super) has_told: bool,
-    /// How long the data sent on the path in this period takes at the path's share of the total rate.
+    /// Time to send this period's data of the path at the path's share of the total rate.
     served: Span,
     /// Number of the next packet on the path; the packet's header carries the lower 16 bits of this number.
     next_number: u64,

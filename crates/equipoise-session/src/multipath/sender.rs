@@ -64,8 +64,8 @@ pub struct Sender {
     scheduler: BoxedScheduler,
     paths: Paths,
     period_ends: Instant<SenderClock>,
-    /// When the sender began to wait for a report on each path, after which it divides the total rate again; `None` if
-    /// it does not wait.
+    /// When the sender began to wait for a report on each path. It divides the total rate again after these reports, or
+    /// after one report interval. `None` if it does not wait.
     closing: Option<Instant<SenderClock>>,
     /// When the total rate was last halved because reports on all paths were missing.
     halved: Option<Instant<SenderClock>>,
@@ -335,7 +335,7 @@ impl Sender {
         }
         self.outbox.about(None);
         if !self.has_payload() {
-            // From the earliest time at which a path may send the next packet, the pacers have nothing to send.
+            // A path may send the next packet at `due`. From then on, the session waits for payload.
             if let Some(due) = self.paths.next_departure(now, now, true) {
                 self.application.waits(due);
             }

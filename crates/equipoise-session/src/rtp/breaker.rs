@@ -110,7 +110,7 @@ impl Breakers {
         }
     }
 
-    /// Changes the breakers to those of one of several paths, in a session whose controller decides once per `period`.
+    /// Adapts the breakers to one path of a session over several paths. The controller decides once per `period`.
     /// Congestion stops the path without first reducing the rate to a tenth, because the other paths continue.
     pub(crate) fn of_path(self, period: Span) -> Self {
         Self { warn: false, period, ..self }

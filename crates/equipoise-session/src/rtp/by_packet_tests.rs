@@ -201,8 +201,8 @@ fn what_cannot_be_is_refused_with_what_would_be_right() {
 }
 
 /// The controller's window is four packets, the delay is 100 ms for media and 10 ms for RTCP, and all RTCP packets are
-/// lost from 2 s to 8 s. If it fails, the window of a law has no effect, or a session stops sending forever after its
-/// reports were lost.
+/// lost from 2 s to 8 s. If the test fails, the window of a law has no effect, or a session stops sending forever after
+/// its reports were lost.
 #[test]
 fn no_more_is_under_way_than_the_window_and_silence_empties_it() {
     for format in FORMATS {

@@ -372,8 +372,8 @@ impl<C> Endpoint for Duplex<C> {
         if self.receiver.has_output() {
             return self.receiver.poll();
         }
-        // Requests are sent before media that is due at the same time, because a request covers only the packets sent
-        // before it.
+        // A request was made before the media that is due at the same time, and does not count this media. So the
+        // request is also sent before it.
         if !self.outbox.is_empty() {
             return self.outbox.poll();
         }

@@ -22,7 +22,8 @@ pub(crate) struct PathEcn {
     marks: MarkReport,
     /// Whether any packet has arrived with ECT or CE.
     has_passed: bool,
-    /// Number of packets that count towards a failure since a report last showed new arrivals with ECT or CE.
+    /// Number of packets that count towards a failure. It returns to 0 when a report shows new arrivals with ECT or
+    /// CE.
     without: u64,
 }
 

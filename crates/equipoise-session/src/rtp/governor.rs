@@ -48,8 +48,8 @@ const PEAK_PACKETS: u64 = 5;
 /// If at least this share of the packets and at least `LOSSES` packets are lost, the rate is at most the delivery rate.
 const LOSSY: f64 = 0.1;
 const LOSSES: u64 = 3;
-/// As long as no report shows that a packet arrived, the initial rate is kept for this time, or for two report
-/// intervals and a usual round-trip time, if that is longer.
+/// If no report shows that a packet arrived, the rate falls to the lowest rate after this time. If two report intervals
+/// plus `USUAL_ROUND_TRIP` are longer, that time counts instead.
 const UNPROVED: Span = Span::from_secs(2);
 const USUAL_ROUND_TRIP: Span = Span::from_millis(250);
 
@@ -305,8 +305,8 @@ impl Governor {
     }
 
     /// For per-packet laws, returns the delivery rate over the last `PROVED_BY_PACKETS`, or zero if it is not known.
-    /// The time must be short, because such laws may double their rate within a few round trips. It may be short,
-    /// because the reports cover many packets.
+    /// A short time is necessary, because such laws may double their rate within a few round trips. A short time is
+    /// enough, because the reports cover many packets.
     fn lately(&self) -> Rate {
         if !self.controller.needs().contains(Needs::PACKETS) {
             return Rate::ZERO;

@@ -45,8 +45,8 @@ impl Stamps {
 pub(crate) struct Receipts {
     random: ChaCha12Rng,
     stamps: Stamps,
-    /// Number of packets named in receipt requests that are missing beyond the reported losses. Each receipt also
-    /// subtracts [`BENEFIT`](Self::BENEFIT). The value is never below zero.
+    /// Number of missing packets among those that receipt requests queried, minus the number that the reported losses
+    /// explain. Each receipt also subtracts [`BENEFIT`](Self::BENEFIT). The value is never below zero.
     doubt: f64,
     /// Share of lost packets in the last report.
     lost: f64,

@@ -113,7 +113,7 @@ pub(crate) struct Answer {
 /// Which packets an answer covers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Cut {
-    /// Packets sent after the sender's current rate took effect. The receiver estimates when this was from the one-way
+    /// Packets sent after the sender's current rate took effect. The receiver estimates this time from the one-way
     /// delay (Waki 2013, Eq. 13, 14).
     ByWay,
     /// Packets sent after the time that the request states. The sender chooses this time, because only the sender knows

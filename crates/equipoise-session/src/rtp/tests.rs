@@ -203,9 +203,9 @@ fn every_request_is_answered_and_applied() {
 
 #[test]
 fn a_lost_report_leaves_the_cut_of_eq_13() {
-    // The interval of report 1 begins at 1000 ms with request 0, which takes 10 ms. The report covers packets sent more
-    // than twice this time later: after 1020 ms. Request 1 arrives at 2040 ms, and a packet takes 10 ms. So the last
-    // packet that arrives before request 1 is sent at 2020 ms.
+    // A packet is sent every 10 ms, and takes 10 ms. The interval of report 1 begins at 1000 ms with request 0, which
+    // also takes 10 ms. The report covers packets sent more than 20 ms (twice this time) after the interval begins, so
+    // from 1030 ms on. Request 1 arrives at 2040 ms, so the last packet that arrives before it is sent at 2020 ms.
     transcript(
         2500,
         |kind| match kind {
@@ -246,8 +246,8 @@ fn a_lost_request_makes_the_cut_that_of_eq_14() {
 #[test]
 fn three_missing_reports_halve_skip_and_then_ask_about_the_lower_rate_alone() {
     // At 4000 ms three reports are missing. From then on packets are sent every 20 ms: at 4010 ms, 4030 ms and so on.
-    // The request at 5000 ms states that its interval begins at 4000 ms, so the report covers packets sent after
-    // 4020 ms.
+    // The request at 5000 ms states that its interval begins at 4000 ms. Its report covers packets sent more than 20 ms
+    // (twice the one-way delay) later: those from 4030 to 4990 ms.
     transcript(
         5500,
         |kind| match kind {

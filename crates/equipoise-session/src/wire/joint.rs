@@ -8,8 +8,8 @@ use super::reader::Reader;
 /// [`DelayReport`](super::DelayReport) on received media, followed by a [`ReportRequest`](super::ReportRequest) on sent
 /// media. Each part may be missing.
 ///
-/// Our reading: the report is the first part, because a parser can find where it ends: no element of a report has both
-/// the type and the length of a request's first element.
+/// Our reading: the report is the first part. A parser can find its end, because no element of a report has both the
+/// type and the length of a request's first element.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct JointExtension<'a> {
     /// The bytes of the report; empty if there is no report.

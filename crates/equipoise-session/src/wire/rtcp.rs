@@ -314,8 +314,7 @@ impl<'a> SubflowReports<'a> {
     /// Returns the packets, each with the number of its sub-flow.
     pub fn packets(&self) -> impl Iterator<Item = (u16, RtcpPacket<'a>)> + 'a {
         let mut reader = self.blocks;
-        // All blocks were validated when the datagram was parsed, so an error can only mean that there is no further
-        // block.
+        // All blocks were validated when the datagram was parsed, so no error can occur here.
         core::iter::from_fn(move || next_subflow(&mut reader).ok().flatten())
             .filter_map(|(id, packet)| packet.map(|packet| (id, packet)))
     }

@@ -83,9 +83,10 @@ impl Network {
     }
 
     /// For networks with cycles of links: computes the time before which all arrivals at each link are known. The next
-    /// packet that leaves a link either waits there already or arrives after this time. It reaches the next link at
-    /// least the first link's minimum delay later. The times are computed as shortest paths. A computation in rounds,
-    /// each from the times of the previous round, would gain only the delay of a cycle per round, which may be 1 ns.
+    /// packet that leaves a link either waits there already or arrives there after this time. From there, it takes at
+    /// least the link's minimum delay to the following link. Therefore the times are computed as shortest paths. If
+    /// they were computed in rounds from the previous times, each round would raise them only by the delay of a cycle,
+    /// which may be 1 ns.
     pub(super) fn all_known(&self, known: &mut Vec<Time>) {
         known.clear();
         known.resize(self.links.len(), Time::MAX);

@@ -236,7 +236,7 @@ impl Scoreboard {
         }
     }
 
-    /// Marks all segments that are not selectively acknowledged as lost, including retransmitted segments.
+    /// Marks as lost all segments that are not selectively acknowledged, including retransmitted segments.
     ///
     /// If the first segment in flight is selectively acknowledged, the receiver has reneged, and all selective
     /// acknowledgements are discarded (RFC 2018, Sec. 8; detection by RFC 6675, Sec. 5.1). Otherwise they stay valid.

@@ -145,8 +145,8 @@ fn a_warm_world_allocates_for_reports_alone_and_does_not_grow() {
     assert!(growth <= 0, "{growth} bytes more after 80 s than before them");
 }
 
-/// The first congestion windows are larger than all later ones and fill all buffers, so later recoveries and timeouts
-/// must not allocate.
+/// The first congestion windows are larger than all later ones, so all buffers in memory reach their maximum size at
+/// the start. Later recoveries and timeouts must not allocate.
 #[test]
 fn warm_connections_allocate_nothing_and_do_not_grow() {
     let law = || tcp::Law::Window(Box::new(Reno::new(100.0)));

@@ -239,8 +239,8 @@ mod tests {
         assert!(ldaf[3] - ldaf[2] > lda[3] - lda[2]);
     }
 
-    /// By line C of Tobe 1999, Fig. 2, TCP would add 4096 / 6 · 2 = 1365 bit/s, with packets of 512 bytes, τ = 3 s and
-    /// `T_adapt` = 3 s.
+    /// By line C of Tobe 1999, Fig. 2, TCP would add 4096 bit / (2 τ) · (`T_adapt` / τ + 1) = 1365 bit/s, with packets
+    /// of 512 bytes, τ = 3 s and `T_adapt` = 3 s.
     #[test]
     fn the_increase_is_not_above_what_tcp_would_add() {
         let point = Point { rate: 6e5, bottleneck: 1.2e6, packet_bits: 4096.0, adapt_s: 3.0, round_trip_s: Some(3.0) };

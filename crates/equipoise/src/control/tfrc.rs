@@ -255,9 +255,9 @@ mod tests {
         assert!(after.abs_diff(1_600_000) <= 80_000, "{after}");
     }
 
-    /// At the first loss only 5 packets arrive, so the rate is at most twice that. Afterwards, the rate is again the
-    /// highest rate received before. If it fails, a flow that starts at the time of the first loss leaves this flow a
-    /// low rate.
+    /// In the report with the first loss only 5 packets arrive, so the rate is at most twice the rate of these packets.
+    /// Afterwards, the rate is the highest receive rate before the loss. If the test fails, a flow that starts at the
+    /// time of the first loss leaves this flow a low rate.
     #[test]
     fn the_first_interval_is_of_the_maximum_receive_rate() {
         let mut tfrc = started();

@@ -54,8 +54,8 @@ impl<C> Pacer<C> {
     /// send the packets of 200 µs after one wake-up, and threads wake about 50 µs late, or later on a busy machine. At
     /// 300 Mbit/s, a lateness of 400 µs causes a burst of up to thirteen packets of 1200 bytes.
     pub const TOLERANCE: Span = Span::from_micros(400);
-    /// Maximum lateness of departures that shorter gaps make up for. Our choice: a virtual machine is typically
-    /// preempted for some milliseconds. After a longer outage, the rate from before the outage no longer applies.
+    /// Maximum lost time that shorter gaps recover. Our choice: a virtual machine is typically preempted for some
+    /// milliseconds. After a longer outage, the rate from before the outage no longer applies.
     pub const DEBT: Span = Span::from_millis(10);
     /// While lost time is recovered, each gap is shortened by 1/`REPAID` of its length. Our choice: this hardly builds
     /// a queue.
@@ -257,9 +257,9 @@ mod tests {
         assert_eq!(run(&mut pacer, raised, 5), raised + Span::from_micros(500));
     }
 
-    /// After a stall, 80 gaps of 1 ms are each an eighth shorter, to recover 10 ms of lost time. If it fails, a session
-    /// whose rate changes often sends less than its rate allows, because each change forgets the lost time of the
-    /// current gap.
+    /// After a stall, 80 gaps of 1 ms are each an eighth shorter, to recover 10 ms of lost time. If the test fails, a
+    /// session whose rate changes often sends less than its rate allows, because each change forgets the lost time of
+    /// the current gap.
     #[test]
     fn a_new_rate_does_not_forget_the_lost_time() {
         let mut pacer = Pacer::new(Rate::from_bps(8_000_000));
@@ -277,8 +277,8 @@ mod tests {
         assert_eq!(run(&mut pacer, now, 100), now + Span::from_millis(100));
     }
 
-    /// There is nothing to send until 1.9 ms after the last packet, and gaps are 0.8 ms. If it fails, two packets leave
-    /// nearly together after such a rest, or a packet after a rest counts as late.
+    /// There is nothing to send until 1.9 ms after the last packet (a rest), and gaps are 0.8 ms. If the test fails,
+    /// two packets leave nearly together after a rest, or a packet after a rest counts as late.
     #[test]
     fn a_new_rate_does_not_forget_a_rest() {
         for rates in [[10_000_000, 10_000_000], [0, 10_000_000]] {

@@ -158,8 +158,8 @@ pub(super) fn unsigned(text: &str, kind: Kind) -> Result<u64, UnitError> {
     u64::try_from(signed(text, kind)?).map_err(|_| UnitError::OutOfRange { text: text.to_string(), kind: kind.name })
 }
 
-/// Prints `value` base units exactly and without trailing zeros, in the largest unit that is not above `value`; zero in
-/// `zero_unit`.
+/// Prints the quantity `value`, which is in base units. It is printed exactly, without trailing zeros, in the largest
+/// unit that is not above `value`. Zero is printed in `zero_unit`.
 pub(super) fn write_scaled(
     f: &mut fmt::Formatter<'_>,
     value: u64,

@@ -169,7 +169,8 @@ fn queue_p95(most_s: f64) -> Bar {
     bar("queueing_p95_s", "queues, p95", Unit::Millis, Limit::AtMost(most_s), Measure::QueueP95)
 }
 
-/// Returns the bars for a steady run: the link is well used, the queue is short, and few packets are lost.
+/// Returns the bars (pass criteria) for a steady run: the link is well used, the queue is short, and few packets are
+/// lost.
 fn steady(used: f64, p95_s: f64) -> Vec<Bar> {
     vec![
         bar("used_worst_phase", "used, worst phase", Unit::Percent(1), Limit::AtLeast(used), Measure::ByPhase),

@@ -105,7 +105,7 @@ impl Listener {
         }
     }
 
-    /// Puts the datagrams that the server has just sent into flight to the peer.
+    /// Takes the datagrams that the server has just sent, and puts them into flight to the peer.
     fn take_up(&mut self, state: &mut State<Nobody>) {
         let Overheard(said) = *state.socket.overheard.take().unwrap_or_default();
         for (to, bytes) in said {

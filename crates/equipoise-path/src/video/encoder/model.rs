@@ -13,9 +13,10 @@ use equipoise::units::{Rate, Size, Span};
 /// sizes vary independently around the mean size for the rate (Sec. 5.3), or follow recorded traces (Sec. 6). Traces
 /// together with transients are the hybrid model of Sec. 7.
 ///
-/// Readings: the first frame begins a transient, because it cannot be predicted from another frame. The mean rate during
-/// a transient is the requested rate. If the frames after the burst frame would have to be smaller than
-/// [`SMALLEST`](Self::SMALLEST) to achieve this, the burst frame is made smaller than [`Transient::burst`].
+/// What the RFC leaves open is our choice. The first frame begins a transient, because it cannot be predicted from
+/// another frame. The mean rate during a transient is the requested rate. If the frames after the burst frame would
+/// have to be smaller than [`SMALLEST`](Self::SMALLEST) to achieve this, the burst frame is made smaller than
+/// [`Transient::burst`].
 #[derive(Clone, Debug, PartialEq)]
 pub struct VideoModel {
     /// Frames per second; above zero.

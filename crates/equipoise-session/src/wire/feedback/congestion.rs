@@ -218,8 +218,8 @@ fn moment(timestamp: u32, near: Instant<ReceiverClock>) -> Instant<ReceiverClock
 /// made.
 fn timestamp(at: Instant<ReceiverClock>) -> (u32, Instant<ReceiverClock>) {
     let second = u128::from(NANOS_PER_S);
-    // The time of a timestamp is rounded to nanoseconds, so it may be up to half a nanosecond too late. Half a
-    // nanosecond is subtracted, so that this time is converted back to the same timestamp.
+    // A time that was computed from a timestamp is rounded to nanoseconds, so it may be up to half a nanosecond too
+    // late. Half a nanosecond is subtracted first, so that such a time gives the same timestamp again.
     let halves = u128::from(at.as_nanos()).saturating_mul(2).saturating_sub(1);
     let ticks = halves.saturating_mul(TIMESTAMPS_PER_S).div_ceil(second.saturating_mul(2));
     let nanos = ticks.saturating_mul(second).saturating_add(TIMESTAMPS_PER_S / 2) / TIMESTAMPS_PER_S;

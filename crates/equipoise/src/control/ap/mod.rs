@@ -36,8 +36,8 @@
 //! 3. **The variance of noise alone.** If the mean moved between two reports, this movement adds to the variance. The
 //!    added part is subtracted. The variance estimate rises at once and falls slowly.
 //! 4. **A standing queue is drained.** A mean above twice the target halves the rate until the queue falls fast enough.
-//!    If an interval has no statistics, a round-trip time well above its minimum also halves the rate. No step more
-//!    than doubles the rate.
+//!    If an interval has no statistics, a round-trip time well above its minimum also halves the rate. A step at most
+//!    doubles the rate.
 //! 5. **A full path is remembered** ([`Ceiling`](crate::control::Ceiling)), because below its capacity a path without
 //!    cross traffic has a constant delay with zero variance, which does not reveal the capacity. More losses than
 //!    chance explains reduce the rate to below the delivery rate. The rate is not raised again before the effect of the

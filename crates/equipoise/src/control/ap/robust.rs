@@ -252,10 +252,12 @@ impl Ap {
         (next.clamp(least, most), reason)
     }
 
-    /// Limits an increase of the rate by the ceiling (the rate at which the path was last found full, near which steps
-    /// are small) and, if `blind`, by the report interval. Allows no increase until feedback can show the effect of the
-    /// last increase. `blind` means that the delay shows no cross traffic, or that delay statistics are missing
-    /// although more than [`FEW`] packets were sent.
+    /// Limits an increase of the rate. Steps are small near the ceiling, which is the rate at which the path was last
+    /// found full. If `blind` is set, a longer report interval makes the largest step smaller. No increase is allowed
+    /// until feedback can show the effect of the last increase.
+    ///
+    /// `blind` means that the delay shows no cross traffic, or that delay statistics are missing although more than
+    /// [`FEW`] packets were sent.
     fn raised_with_care(
         &mut self,
         now: Instant<SenderClock>,

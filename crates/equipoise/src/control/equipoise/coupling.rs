@@ -3,7 +3,7 @@ use crate::units::{Instant, Rate, SenderClock, Size};
 
 impl Equipoise {
     /// Continues from `rate`, which was decided for all flows of a bottleneck together. The law's own rates and windows
-    /// are scaled by the same factor, so that the next report does not undo the change.
+    /// are scaled by the ratio of the new rate to the old rate, so that the next report does not undo the change.
     pub(super) fn go_on_from(&mut self, now: Instant<SenderClock>, rate: Rate) {
         let before_bps = self.rate_bps.max(1.0);
         self.rate_bps = self.limits.clamp(rate.as_bps_f64()).0.as_bps_f64();

@@ -58,8 +58,8 @@ pub(super) struct Situation {
     pub(super) rate_bps: f64,
     pub(super) min_bps: f64,
     pub(super) max_bps: f64,
-    /// Whether a competing flow fills the queue. If so, this flow neither lowers its rate to see the empty queue nor is
-    /// pulled to an equal share.
+    /// Whether a competing flow fills the queue. If so, this flow does not lower its rate to empty the queue, and its
+    /// rate is not pulled towards an equal share.
     pub(super) has_rival: bool,
     /// The time since the first report, and the time that the bottleneck takes to transmit a large packet, both in s.
     pub(super) age_s: f64,
@@ -86,8 +86,8 @@ const RETURN_GROWTH: f64 = 10.0;
 const RETURN_PACE: f64 = 1.0;
 const RETURNS_BELOW: f64 = 0.8;
 /// Upper limit of the growth towards the rate of packet trains, per time from a decision to the report on it. It
-/// applies until bursts sent for this purpose (gauges) have measured the capacity. Before that, trains have few
-/// packets. The traffic of other senders hardly spreads such short trains, so their rate may be too high.
+/// applies until gauges (short bursts at three times the capacity) have measured the capacity. Before that, trains have
+/// few packets. The traffic of other senders hardly spreads such short trains, so their rate may be too high.
 const GROWTH_BY_FEW: f64 = 0.6;
 /// The highest recent base rate (`base_bps`) at which the queue was short decays with the time constant `KNOWN_S`, in
 /// s. Packet trains that arrive at less than `SPREAD` times their sending rate were spread out by the path.
@@ -125,8 +125,8 @@ const CLEARS: u32 = 3;
 const CLEARS_EVERY_S: f64 = 2.0;
 const CLEARS_FOR_S: f64 = 0.3;
 const CLEARED: f64 = 0.3;
-/// Minimum duration, in s, of a dip, in which a flow lowers its rate so that all flows measure the empty path. A dip
-/// lasts for the time from a decision to the report on it if that is longer.
+/// In a dip, a flow lowers its rate so that all flows measure the empty path. A dip lasts for the time from a decision
+/// to the report on this decision, but at least for `LEAST_DIP_S`, in s.
 const LEAST_DIP_S: f64 = 0.2;
 /// A smoothed share of ECN-marked packets above this lowers the target of the queueing delay.
 const MARKED: f64 = 0.5;

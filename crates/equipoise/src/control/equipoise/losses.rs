@@ -49,9 +49,9 @@ const HOT_S: f64 = 0.040;
 /// Losses must last this long, in s, before a lower rate tests whether a policer causes them. By then a policer's token
 /// bucket is usually empty, so that the arrival rate is the policer's rate.
 const LOSSY_S: f64 = 0.7;
-/// A test for a policer lowers the rate to `TEST` times the arrival rate. It counts the packets that are sent later
-/// than `TEST_COUNTS_S` after it began, in s. It ends when a lossy link would have lost at least `EXPECTED` of the
-/// counted packets, after `TEST_S`, in s, or when a long queue or a gap in the reports explains the losses.
+/// A test for a policer lowers the rate to `TEST` times the arrival rate. It counts the packets that are sent more than
+/// `TEST_COUNTS_S`, in s, after its start. It ends when a lossy link would have lost at least `EXPECTED` of the counted
+/// packets, when `TEST_S`, in s, has passed, or when a long queue or a gap in the reports explains the losses.
 const TEST: f64 = 0.9;
 const TEST_COUNTS_S: f64 = 0.3;
 const EXPECTED: f64 = 6.0;

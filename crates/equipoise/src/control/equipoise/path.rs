@@ -53,8 +53,8 @@ pub(super) struct Seen {
     pub(super) round_trip_s: f64,
     pub(super) latest_round_trip_s: f64,
     pub(super) least_round_trip_s: f64,
-    /// `dq`: the smallest delay above the base in this report less the jitter `j`, at least 0. `dl`: the delay above
-    /// the base of the last reported packet that is not part of a probe.
+    /// `least_s` is `dq`: the smallest delay in this report, minus the base delay and the jitter `j`, at least 0.
+    /// `last_s` is `dl`: the delay of the last reported packet that is not part of a probe, minus the base delay.
     pub(super) least_s: f64,
     pub(super) last_s: f64,
     /// The smallest delay above the base delay in this report, in s, without subtraction of the jitter. If the queue
@@ -63,8 +63,8 @@ pub(super) struct Seen {
     pub(super) least_over_s: f64,
     /// `j`, by how much the smallest delay of a report exceeds the base delay because of jitter.
     pub(super) jitter_s: f64,
-    /// `dp`: the queueing delay by pairs of packets less the jitter `jp`, at least 0. Flows of different rates measure
-    /// the same `dp` and `jp`.
+    /// `dp`: the queueing delay measured with pairs of packets, minus the jitter `jp`, but at least 0. Flows of
+    /// different rates measure the same `dp` and `jp`.
     pub(super) paired_s: f64,
     pub(super) paired_jitter_s: f64,
     /// Whether the delay of the last reported packet that is not part of a probe rises by more than 0.3 s per second.
@@ -223,8 +223,9 @@ impl Path {
         self.trains.on_sent(packet.number, (now - origin).as_secs_f64(), packet.size.as_bits() as f64, pace_bps);
     }
 
-    /// Applies a report on packets; returns `None` if none of them arrived. `held` says that a queue is known not to
-    /// empty, so that the base delay must not age. `capacity_bps` is the measured capacity of the bottleneck.
+    /// Applies a report on packets; returns `None` if none of them arrived. If `held`, the queue does not become empty
+    /// at present, so the minima in the base delay must not expire. `capacity_bps` is the measured capacity of the
+    /// bottleneck.
     pub(super) fn observe(
         &mut self,
         now: Instant<SenderClock>,
@@ -377,7 +378,7 @@ impl Path {
         ((received_bps / granted_bps.max(1.0) - LEAST_USE) / USE_WIDTH).clamp(0.0, 1.0)
     }
 
-    /// Whether the queueing delay of a report, in s, is so long that the base delay must not age.
+    /// Whether the queueing delay of a report, in s, is so long that the minima in the base delay must not expire.
     pub(super) fn holds_base(least_s: f64) -> bool {
         least_s >= HELD_ABOVE_S
     }

@@ -22,8 +22,8 @@ pub(super) struct Probing {
     count: u64,
     /// The highest rate at which a probe at the start was both sent and received, in bit/s.
     proved_bps: f64,
-    /// A gauge is a probe that measures the capacity. These are the time of the last gauge, in s, and whether the probe
-    /// that is wanted or in flight is a gauge.
+    /// A gauge is a probe that measures the capacity. `gauged_s` is the time of the last gauge, in s. `is_gauge` says
+    /// whether the probe that is wanted or in flight is a gauge.
     gauged_s: f64,
     is_gauge: bool,
     capacity: Capacity,
@@ -241,8 +241,8 @@ mod tests {
     fn a_frame_that_is_too_small_becomes_a_gauge_when_its_padding_is_a_small_share() {
         let mut probing = started();
         probing.gauged_s = FIRST_GAUGE_S;
-        // The padding is two and a half packets of 9.6 kbit less the frame of 10 kbit, which is 14 kbit. That is 3 % of
-        // the data of 0.47 s at 1 Mbit/s.
+        // The padding is 14 kbit: two and a half packets of 9.6 kbit, minus the frame of 10 kbit. At 1 Mbit/s, this is
+        // 3 % of the data of 0.47 s.
         for (after_s, is_sent) in [(0.4, false), (0.5, true)] {
             probing.on_frame(FIRST_GAUGE_S + after_s, 10_000.0, 1e6);
             assert_eq!(probing.wanted().is_some(), is_sent, "{after_s}");

@@ -17,8 +17,8 @@ pub(super) struct RivalMode {
     queue_before_s: f64,
     /// The time when a loss last reduced the window, in s.
     reduced_s: f64,
-    /// `reference_s` is the time when the last test for a rival began or the queue last fell without a test, and
-    /// `tested_s` is the time when the last test began, in s.
+    /// `tested_s` is the time when the last test for a rival began, in s. `reference_s` is the later of two times:
+    /// `tested_s`, and the time when the queue last fell without a test.
     reference_s: f64,
     tested_s: f64,
     test: Option<DipTest>,
@@ -26,7 +26,7 @@ pub(super) struct RivalMode {
     /// latter is `None` while it is unknown.
     arriving_bps: f64,
     tested_bps: Option<f64>,
-    /// Number of tests since the competition with a loss-based flow began that found this flow still present.
+    /// Number of tests that found the competing loss-based flow still present, since the competition began.
     confirmed: u32,
     short_since_s: Option<f64>,
 }
@@ -188,8 +188,8 @@ impl RivalMode {
 
     /// Starts a test for a competing loss-based flow (a short reduction of the rate) if one is due, and evaluates a
     /// finished test. If the finished test found no such flow, returns the arrival rate before the test, in bit/s. If
-    /// that rate is unknown, returns the window of the simulated TCP connection, which sets the rate in this mode, per
-    /// round trip.
+    /// that rate is unknown, returns the window of the simulated TCP connection, divided by the round-trip time. This
+    /// window sets the rate in this mode.
     fn test(&mut self, seen: &Seen, (path, standing): (&Path, &StandingQueue), target_s: f64) -> Option<f64> {
         let fell = standing.fell(seen);
         if fell && seen.now_s - self.reference_s > 1.0 && self.test.is_none() {
@@ -205,8 +205,8 @@ impl RivalMode {
         };
         let newest_s = path.recent.newest_first().next()?.departed_s;
         if newest_s > test.began_s && test.before_bps.is_none() {
-            // The rate before the test is measured now, because on long paths `recent` no longer has the packets sent
-            // before the test when the test ends.
+            // The rate before the test is measured now. On long paths, when the test ends, `recent` no longer has the
+            // packets that were sent before the test.
             test.before_bps = arriving_bps(path, test.began_s - COMPARED_S, test.began_s);
         }
         if newest_s <= test.ends_s {

@@ -80,7 +80,7 @@ impl Sharing {
         let own = libm::log(weighted_bps / rate_bps.max(1.0)).clamp(0.0, MOST);
         let shared = (own / core::f64::consts::LN_2).min(1.0);
         let apart = (own - self.others.clamp(0.0, MOST)).clamp(-MOST_APART, MOST_APART);
-        // If the flow does not use its rate, that rate is not the share of the capacity that it takes.
+        // If the flow does not use its rate, the rate does not show which share of the capacity the flow takes.
         let is_used = rate_bps <= 1.5 * seen.received_bps + 20e3;
         let pull = if is_used { seen.elapsed_s * PULL * shared * seen.usage * apart } else { 0.0 };
         Share { longer_s: longer_s * own, pull }
@@ -160,8 +160,8 @@ mod tests {
         assert!((rough.1 - even.1 - BY_JITTER * 0.006 * two).abs() < 1e-9, "{even:?} {rough:?}");
     }
 
-    /// If it fails, flows on a slow link take a single packet of another flow, which is a long queue there, for further
-    /// flows.
+    /// A single packet of another flow is a long queue on a slow link. If the test fails, a flow counts this packet as
+    /// a further flow.
     #[test]
     fn on_a_slow_link_the_same_number_of_flows_holds_a_longer_queue() {
         let longer_s = |packet_s: f64| {

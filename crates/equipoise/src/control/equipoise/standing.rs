@@ -98,7 +98,8 @@ const ABOVE_TARGET_S: f64 = 0.010;
 /// A queue that has persisted for long enough counts as standing only if it is still longer than this share of its
 /// length at the beginning of that time.
 const STILL_THERE: f64 = 0.7;
-/// A queue drains, even if it is still long, if it is shorter than this share of its maximum within the last second.
+/// A queue that is shorter than this share of its maximum within the last second counts as draining, even if it is
+/// still long.
 const DRAINS: f64 = 0.8;
 /// A delay is constant, as on a longer path, if the delays of single packets differ by less than `EVEN_S`. If the
 /// roughness (the variation that is not caused by queueing) is below `SMOOTH_S`, `EVEN_IF_SMOOTH_S` takes the place of
@@ -231,8 +232,8 @@ impl StandingQueue {
 const FULL_S: f64 = 0.020;
 const FULL_TARGETS: f64 = 1.5;
 const NEARLY_MOST: f64 = 0.92;
-/// Losses within `EPISODE_S` after the first one belong to the same episode. An earlier episode is ignored from
-/// `FULL_AGAIN_S` after its start on. `FULL_AGAIN_S` is also the time constant with which the numbers of packets and
+/// Losses within `EPISODE_S` after the first one belong to the same episode. An earlier episode counts only if it
+/// started less than `FULL_AGAIN_S` ago. `FULL_AGAIN_S` is also the time constant with which the numbers of packets and
 /// losses decay. Both are in s.
 const EPISODE_S: f64 = 1.0;
 const FULL_AGAIN_S: f64 = 10.0;
@@ -241,7 +242,8 @@ const FULL_AGAIN_S: f64 = 10.0;
 const MORE_OFTEN: f64 = 4.0;
 
 impl FullQueue {
-    /// Records a report. `longest_s` is the longest queueing delay of the last seconds, if the report has losses.
+    /// Records a report. Each report has a smallest queueing delay, and `longest_s` is the maximum of these delays over
+    /// the last `HISTORY_S`, in s. It is used only if the report has losses.
     fn push(&mut self, seen: &Seen, target_s: f64, longest_s: f64) {
         let fades = libm::exp(-seen.elapsed_s / FULL_AGAIN_S);
         for counted in [&mut self.short, &mut self.long] {
@@ -345,7 +347,8 @@ mod tests {
         assert!(is_found(1.9) && !is_found(0.5));
     }
 
-    /// If it fails, the law takes the draining queue of UDP for that of TCP, and then fills it itself.
+    /// If it fails, the law mistakes a draining queue of UDP traffic for a queue that TCP holds. The law then fills the
+    /// queue itself.
     #[test]
     fn a_queue_that_drains_is_no_rivals() {
         let stands = |falls_per_s: f64| {

@@ -4,9 +4,9 @@ use crate::units::{Rate, Span};
 /// The law's target of the queueing delay, in s.
 ///
 /// `T = max(2 ms, k min(45 ms, 5 ms · (1 Mbit/s) / r)) + min(12 ms, 3 (n - 1.5 ms)+)`, limited by the application's
-/// maximum. `x+` is `max(x, 0)`. `k` is a factor that is larger for a higher priority and for a newcomer, and `C` is
-/// the capacity. Between its limits, `T` strictly decreases with the flow's own rate `r`. So flows that share a queue,
-/// and therefore one delay, have one rate, and N of them hold a queue of 5 ms · N / C\[Mbit/s\]. The roughness `n` of
+/// maximum. `x+` is `max(x, 0)`. `k` is a factor that is larger for a higher priority and for a newcomer. Between its
+/// limits, `T` strictly decreases with the flow's own rate `r`. So flows that share a queue, and therefore one delay,
+/// have one rate, and N of them hold a queue of 5 ms · N / C, where C is the capacity in Mbit/s. The roughness `n` of
 /// the delay is not queueing, so it raises the target.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct DelayTarget {
@@ -54,8 +54,8 @@ impl DelayTarget {
 }
 
 impl Equipoise {
-    /// The highest target of the queueing delay for a flow of priority 1 with the given rate and age. If the delay of
-    /// the path varies less, the target may be lower.
+    /// The highest target of the queueing delay for a flow of priority 1 with the given rate and age. It is the target
+    /// on a path with large delay variation that queueing does not cause. On other paths, the target is lower.
     pub fn most_queue(rate: Rate, age: Span) -> Span {
         let target = DelayTarget { priority: 1.0, most_s: f64::INFINITY };
         let queue_s = target.queue_s(rate.as_bps_f64(), age.as_secs_f64(), f64::INFINITY);

@@ -305,7 +305,7 @@ mod tests {
             let mut aimd = aimd(form, 250);
             (0..1000).for_each(|step| aimd.update(at(100 * step), Usage::Normal, Some(200e3)));
             assert!((aimd.bps - most).abs() < 1e-6, "{}", aimd.bps);
-            // If the delivery rate falls, and the upper limit of an increase with it, the current rate is kept.
+            // If the delivery rate falls, the upper limit of an increase falls, too, but the current rate is kept.
             aimd.update(at(100_100), Usage::Normal, Some(100e3));
             assert!((aimd.bps - most).abs() < 1e-6);
         }

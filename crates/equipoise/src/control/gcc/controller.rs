@@ -55,7 +55,7 @@ pub struct GccConfig {
 }
 
 impl GccConfig {
-    /// Default of β, in both forms (draft-ietf-rmcat-gcc-02, Sec. 5.5).
+    /// Default of β, in libwebrtc's form and in the draft's form of the law (draft-ietf-rmcat-gcc-02, Sec. 5.5).
     pub const DECREASE: f64 = 0.85;
     /// Default of the pacing rate, as a multiple of the allowed rate (libwebrtc, `goog_cc_network_control`).
     pub const PACING: f64 = 1.1;

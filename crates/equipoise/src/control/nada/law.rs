@@ -18,8 +18,8 @@ pub struct NadaLaw {
     /// ETA, weight of the signal's change relative to the signal's offset from equilibrium. With a larger value, the
     /// rate reacts sooner when a queue begins to grow.
     pub eta: f64,
-    /// TAU in s, the longest round-trip time for which the gains are designed. With a larger value, the rate is
-    /// steadier and slower.
+    /// TAU in s, the longest round-trip time for which the gains are designed. With a larger value, the rate reacts
+    /// more slowly and varies less.
     pub tau_s: f64,
     /// QBOUND in s, the queue that a ramp-up may build. With a larger value, the flow finds free capacity faster, but
     /// overshoots it further.

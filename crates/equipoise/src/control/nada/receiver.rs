@@ -15,7 +15,8 @@ pub(super) struct Receiver {
     samples: usize,
     /// Packets by departure time, on the sender's clock.
     sent: Window<Sent>,
-    /// Bytes by arrival time, on the receiver's clock; on the sender's clock if there are no arrival times.
+    /// Bytes by arrival time, on the receiver's clock. A packet without an arrival time counts when its feedback
+    /// arrives, on the sender's clock.
     arrived: Window<u64>,
     highest_number: u64,
     round_trip: Option<Span>,

@@ -172,8 +172,8 @@ fn classic_marks_reduce_by_a_factor_and_those_of_l4s_by_their_fraction() {
         let mut scream = Scream::new(ScreamConfig { marking, ..config(50.0) });
         tell(&mut scream, 1000, 0, 0, 0);
         scream.window = 30_000.0;
-        // The queue is at least a quarter of its target. Only with a shorter queue is the reduction smaller near the
-        // window of the last congestion.
+        // The queue is at least a quarter of its target. With a shorter queue, the reduction for L4S marks would be
+        // smaller near the window of the last congestion.
         tell(&mut scream, 1100, 10, 0, 15);
         close(scream.window, 30_000.0 * expected, 1e-6);
     }

@@ -76,7 +76,7 @@ impl NoiseAwareness {
     pub fn factor(&self) -> f64 {
         // Kodama 2009, Eq. 15.
         let factor = 1.0 / (1.0 + self.weight * self.variation().unwrap_or(0.0));
-        // For a huge variation the quotient is zero, but the weight must be above zero.
+        // For a huge variation the quotient is zero, but the factor must be above zero.
         if factor > 0.0 { factor } else { f64::MIN_POSITIVE }
     }
 

@@ -76,8 +76,8 @@ pub struct InlineMeasurement {
     /// Extra segments that are gathered before a measurement stream, in quarters of a segment, because earlier streams
     /// ran out of segments.
     margin: u64,
-    /// The position in the first 1/`PLACES` of a window at which the sender next begins to hold segments back for a
-    /// measurement stream. Zero is the start of this part, and 2^32 would be its end.
+    /// Where in the first 1/`PLACES` of a window the sender next begins to hold segments back for a measurement stream:
+    /// zero is the start of this part, and 2^32 would be its end.
     place: u32,
     gaps: Gaps,
     capacity: Recent,

@@ -20,8 +20,8 @@ const LEAST_SEGMENTS: usize = 8;
 /// Part of the window that a measurement stream takes (our choice): a larger part is more precise, but delays the
 /// connection more.
 const WINDOW_SHARE: (u64, u64) = (2, 5);
-/// A stream of at most sixteen segments may take this part of the window (our choice), so that small windows can
-/// measure at all.
+/// A stream of at most sixteen segments may take this part of the window (our choice). Otherwise a connection with a
+/// small window could not measure at all.
 const SMALL_SHARE: (u64, u64) = (3, 4);
 const SMALL_SEGMENTS: u64 = 16;
 /// Minimum and maximum number of segments in the burst (our choice). Four segments are enough for an interval between
@@ -71,9 +71,9 @@ impl Plan {
         Span::from_nanos(from - (from - to) / steps as i64 * step.min(steps) as i64)
     }
 
-    /// Whether all segments of the stream can be sent as planned. The window allows `room` segments now. The others
-    /// must become available while the stream is sent, at the rate seen while sending was on hold: `arrived`
-    /// acknowledged segments in the time `held`.
+    /// Whether all segments of the stream can be sent as planned. The window has room for `room` segments now.
+    /// Acknowledgements must make room for the others while the stream is sent. They are assumed to arrive at the rate
+    /// seen while sending was on hold: `arrived` acknowledged segments in the time `held`.
     pub(super) fn suffices(&self, room: u64, arrived: u64, held: Span) -> bool {
         let lack = (self.total as u64).saturating_sub(room);
         if lack == 0 {

@@ -188,7 +188,7 @@ mod tests {
     fn streams_that_were_too_slow_say_nothing_new() {
         let mut search = Search::default();
         (0..10).for_each(|_| _ = measure(&mut search, 70.0));
-        // The application had so little to send that the streams were sent at a rate of 20.
+        // The application had so little to send that the streams were sent at only 20 bit/s.
         assert!(!(0..SUB_RANGES).any(|_| search.push(20.0, 0.0, K)));
         assert!((found(&search) - 70.0).abs() <= 1.0);
     }

@@ -15,8 +15,8 @@
 ///   are still accepted.
 #[derive(Clone, Debug)]
 pub struct BaseDelay {
-    /// The minimum delay in each second, for each size class, the current second first. A second without a sample is
-    /// infinite, unless an older minimum was moved to this second.
+    /// The minimum delay in each second, for each size class, the current second first. The value is infinite for a
+    /// second without a sample, unless an older minimum was moved to this second.
     classes: [[f64; SECONDS]; 3],
     /// `elapsed_s` is how long the current second has lasted, and `now_s` is the time of the last update, in s.
     elapsed_s: f64,
@@ -122,7 +122,7 @@ impl BaseDelay {
     }
 
     /// Raises the base delays by `by_s`, in s, because the path became longer. If the path became shorter, `by_s` is
-    /// negative. A size class of packets without a sample still has none.
+    /// negative. Size classes without a sample are not changed.
     pub fn shift(&mut self, by_s: f64) {
         let bases = self.bases();
         for (class, base) in self.classes.iter_mut().zip(bases) {
@@ -238,8 +238,9 @@ mod tests {
         assert!((base.of(VIDEO) - 0.100).abs() < 1e-12 && (base.of(AUDIO) - 0.092).abs() < 1e-12);
     }
 
-    /// On the longer path, an audio packet takes 92 ms and a video packet 100 ms. If it fails, the 8 ms between them
-    /// look like a queue until the window has passed, or `packet_s` is computed from a class without samples.
+    /// On the longer path, an audio packet takes 92 ms and a video packet 100 ms. If the test fails, the difference of
+    /// 8 ms looks like a queue until the window of 12 s has passed, or `packet_s` is computed from a class without
+    /// samples.
     #[test]
     fn a_shift_gives_no_base_to_a_class_without_samples() {
         let mut base = BaseDelay::new();

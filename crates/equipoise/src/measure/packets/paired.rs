@@ -19,7 +19,7 @@ pub struct PairedDelay {
 
 impl PairedDelay {
     /// Minimum time between the departures of two samples, in s. At 1.2 Mbit/s, packets of 1200 bytes leave this far
-    /// apart. With 16 ms, more flows of our test suite of random paths have unequal rates, with 4 ms slow and fast
+    /// apart. With 16 ms, more flows on the random paths of our test suite have unequal rates. With 4 ms, slow and fast
     /// flows measure different values.
     const APART_S: f64 = 0.008;
 
@@ -43,8 +43,8 @@ impl PairedDelay {
         }
     }
 
-    /// Returns the mean of the smaller delays of the pairs completed since the last call, in s above the base delay;
-    /// `None` if no pair was completed.
+    /// Returns the mean, over the pairs completed since the last call, of the smaller delay of each pair. The result is
+    /// in s above the base delay; `None` if no pair was completed.
     pub fn take(&mut self) -> Option<f64> {
         let (sum_s, pairs) = (core::mem::take(&mut self.sum_s), core::mem::take(&mut self.pairs));
         (pairs > 0.0).then(|| sum_s / pairs)

@@ -13,7 +13,7 @@ pub struct Recent {
 pub struct Service {
     /// The rate at which packets left the bottleneck, in bit/s.
     pub served_bps: f64,
-    /// The rate at which the packets that `served_bps` counts had left the sender, in bit/s.
+    /// The rate at which the packets measured in `served_bps` left the sender, in bit/s.
     pub sent_bps: f64,
     /// The duration of the measurement: the time within which its packets arrived, in s.
     pub lasted_s: f64,

@@ -19,10 +19,10 @@ use crate::units::{Instant, SenderClock, Span};
 /// clocks' offset. Successive reports form a window, which keeps its minimum shown delay. Queues only add to the delay,
 /// so all minima are on or above the line that an empty path would show. The slope of this line is the drift.
 ///
-/// - **Drift**: the median slope of all pairs of window minima (Sen 1968). A pair is skipped if its round trips differ
-///   by more than 5 ms, because one of them was queued or took another path, or if a step is between its minima. An
-///   estimate is accepted if its 95 % interval extends at most 50 ppm from it and the minima cover 20 s. The drift is
-///   zero before the first accepted estimate.
+/// - **Drift**: the median slope of all pairs of window minima (Sen 1968). A pair is skipped if a step is between its
+///   minima. A pair is also skipped if its round trips differ by more than 5 ms, because one of them was queued or took
+///   another path. An estimate is accepted if its 95 % interval extends at most 50 ppm from it and the minima cover
+///   20 s. The drift is zero before the first accepted estimate.
 /// - **Base**: the highest line with the slope of the drift and no minimum below it (the lower hull of Moon 1999).
 /// - **Offset**: base minus half of the least round trip. How the round trip divides into its two directions cannot be
 ///   known.
@@ -51,7 +51,7 @@ use crate::units::{Instant, SenderClock, Span};
 pub struct PathClock {
     windows: Windows,
     finder: DriftFinder,
-    /// A point on the line that the delay of the empty path, including the clocks' offset, follows over time.
+    /// A point on the base line, which is the delay of the empty path plus the clocks' offset, as a function of time.
     lowest: Option<Window>,
     slope: Slope,
     drift: Option<Drift>,

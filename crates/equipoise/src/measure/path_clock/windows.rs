@@ -10,8 +10,7 @@ pub(super) struct Window {
     opened: Instant<SenderClock>,
     /// Time when the report with the window's minimum delay arrived.
     pub(super) at: Instant<SenderClock>,
-    /// The minimum delay, as the clocks showed it: the drift is not subtracted. Each later clock step changes this
-    /// value.
+    /// The minimum delay by the two clocks; the drift is not subtracted. Later clock steps are added to this value.
     pub(super) shown: Span,
     /// Minimum round-trip time of the window's reports; `None` if no report had a valid one.
     pub(super) round_trip: Option<Span>,

@@ -51,15 +51,16 @@ fn without_variance_the_cheapest_paths_are_filled_first_and_equally_cheap_ones_a
     let flat = |mean, rate, max| Term { max, ..term(mean, 0.0, rate) };
     close(&rates(&[flat(30.0, 1.0, 2.0), flat(10.0, 1.0, 1.5), flat(20.0, 1.0, 9.0)], 3.0), &[0.0, 1.5, 1.5]);
     close(&rates(&[flat(10.0, 1.0, 4.0), flat(10.0, 2.0, 2.0), flat(50.0, 0.0, 9.0)], 3.0), &[2.0, 1.0, 0.0]);
-    // On the path without variance, delay times rate rises by 10 ms per unit of rate, at any rate. On the other path it
-    // rises as fast at 1 Mbit/s, so the path without variance carries the rest of the total.
+    // On the path without variance, the derivative of delay · rate with respect to the rate is 10 ms at any rate. On
+    // the other path, this derivative is 10 ms at 1 Mbit/s. So the path without variance carries the rest of the total.
     close(&rates(&[term(5.0, 5.0, 1.0), flat(10.0, 1.0, 9.0)], 2.0), &[1.0, 1.0]);
 }
 
 #[test]
 fn a_cap_that_cannot_hold_gives_way_by_the_least_that_will_do() {
     let path = |rate, cap, max| Term { max, cap, ..term(10.0, 1.0, rate) };
-    // The third path died with 3 Mbit/s, so the other two take over 1.5 Mbit/s each, whatever their delay.
+    // The third path, which had 3 Mbit/s, is dead. Each of the other two paths gets 1.5 Mbit/s of this rate, whatever
+    // its delay.
     close(&rates(&[path(1.0, 0.5, 9.0), path(2.0, 0.5, 9.0), path(3.0, 0.5, 0.0)], 6.0), &[2.5, 3.5, 0.0]);
     // The first of the two remaining paths is limited to 2 Mbit/s, so the second takes over the rest.
     close(&rates(&[path(1.0, 0.5, 2.0), path(2.0, 0.5, 9.0), path(3.0, 0.5, 0.0)], 6.0), &[2.0, 4.0, 0.0]);
