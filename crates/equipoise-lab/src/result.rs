@@ -62,7 +62,7 @@ pub struct Step {
     /// Time of the change, in seconds since the run's start. For an initial rate, this is 0 (link) or the start of the
     /// flow (background source).
     pub at_s: f64,
-    /// Name of the link whose capacity changes or begins at this time, or of the flow whose load does.
+    /// Name of the link or of the flow.
     pub name: String,
     /// Whether the rate is that of a link (a capacity) or of a flow (a load).
     pub kind: StepKind,
@@ -175,8 +175,8 @@ pub struct FlowResult {
     /// Number of media packets sent in the whole run. For background traffic, all packets count; for TCP, all segments,
     /// including retransmissions.
     pub packets_sent: u64,
-    /// Number of distinct media packets received. For TCP, the number of segments sent without retransmissions is used
-    /// instead.
+    /// Number of distinct media packets received. For TCP, the number of segments sent minus the number of
+    /// retransmissions.
     pub packets_received: u64,
     /// Number of media packets sent and not received; for TCP, the number of retransmissions.
     pub packets_lost: u64,

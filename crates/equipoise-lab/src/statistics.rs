@@ -207,7 +207,8 @@ mod tests {
         assert_eq!(share_95(0, 0), None);
     }
 
-    /// By type 7, the quartiles of 1 to 5 are 2, 3 and 4; the quartiles of 1 to 4 are 1.75, 2.5 and 3.25.
+    /// By type 7 of Hyndman 1996, the quartiles of 1 to 5 are 2, 3 and 4; the quartiles of 1 to 4 are 1.75, 2.5 and
+    /// 3.25.
     #[test]
     fn quantiles_between_neighbours() {
         let cases = [([5.0, 3.0, 1.0, 2.0, 4.0], [2.0, 3.0, 4.0]), ([4.0, 3.0, 1.0, 2.0, f64::NAN], [1.75, 2.5, 3.25])];

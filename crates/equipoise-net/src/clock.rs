@@ -87,7 +87,7 @@ impl Clock {
         self.at_monotonic(stamp.saturating_sub(distance).min(monotonic))
     }
 
-    /// Number of detected steps of the wall clock, by a millisecond or more, since this clock was created.
+    /// Number of steps of the wall clock, each longer than 1 ms, that were detected since this clock was created.
     ///
     /// Only [`from_realtime`](Self::from_realtime) detects steps, so a step is not counted before a datagram is read.
     /// Steps do not change the times of this clock.

@@ -99,7 +99,7 @@ enum Stage {
     Tcp,
     /// TCP sends its last bytes before RTP takes over. New ADUs wait.
     TcpDrains,
-    /// RTP, which carries the ADUs from number `since` on.
+    /// RTP carries the ADUs from number `since` on.
     Rtp { since: u64 },
     /// RTP sends its last packets. New ADUs wait.
     RtpDrains { since: u64 },
@@ -393,7 +393,8 @@ impl Sender {
         self.outbox.push_back(Item::Event(Event::Began { period, adu: self.next_adu, rate }));
     }
 
-    /// Drops the rest of the ADU that is being sent over RTP. There is one only if a circuit breaker has stopped RTP.
+    /// Drops the rest of an ADU of which RTP has sent only a part. This happens only if a circuit breaker has stopped
+    /// RTP.
     fn drop_rest(&mut self) {
         if let Some(part) = self.parting.take() {
             self.packet.clear();

@@ -177,8 +177,8 @@ impl Guest {
             summary.app_limited = feedback.app_limited;
             self.governor.on_interval(now, summary, proof);
         }
-        // While the session limits the rate to less than the law allows, the law's rate is not used. Then the law must
-        // not raise it, as in our own sessions.
+        // While the session limits the rate to less than the law allows, the law's rate is not used. During this time,
+        // the law must not raise its own rate, as in our own sessions.
         feedback.app_limited |= was_held;
         self.governor.on_packets(now, &feedback);
     }

@@ -178,9 +178,8 @@ impl Network {
         self.known
     }
 
-    /// Returns the time up to which all packets that sessions send must be known before the network can process its
-    /// next packet; `None` if the network has no packets. Before that packet is processed, no packet arrives at a
-    /// session.
+    /// When all packets that sessions send before the returned time are known, the network can process its next packet.
+    /// Until then, no packet arrives at a session. `None` if the network has no packets.
     pub(crate) fn next_known(&self) -> Option<Time> {
         (0..self.links.len()).filter_map(|link| self.next_known_at(link)).min()
     }

@@ -352,8 +352,8 @@ fn headers_are_taken_off_the_rate_of_media() {
     assert!((0.90..0.97).contains(&share), "{share}");
 }
 
-/// A packet of forward error correction follows each frame. Together, these packets take 0.2 Mbit/s of 1 Mbit/s. If it
-/// fails, the media rate includes forward error correction.
+/// A packet of forward error correction follows each frame. Together, these packets take 0.2 Mbit/s of 1 Mbit/s. If the
+/// test fails, the media rate includes forward error correction.
 #[test]
 fn forward_error_correction_is_taken_off_the_rate_of_media() {
     let mut call = Call::new(Format::TransportWide, "cbr", &[("rate", "1 Mbit/s")], 100_000_000);

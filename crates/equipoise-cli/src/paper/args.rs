@@ -72,7 +72,7 @@ pub(crate) enum AsvarujanonPart {
     All,
 }
 
-/// What to run of a paper that also has live experiments.
+/// What to run of a paper, if some of its experiments can also run live.
 #[derive(Debug, Args)]
 pub(crate) struct EitherWorld<P: ValueEnum + std::marker::Send + Sync + 'static> {
     #[command(flatten)]

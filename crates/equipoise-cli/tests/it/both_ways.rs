@@ -167,8 +167,8 @@ fn a_receiver_sends_no_more_than_it_may_and_nothing_without_a_key_unless_it_is_t
     assert_eq!(receiver.results()["sessions"][0]["direction"], "sent");
 }
 
-/// Simulates a receiver of an older version, which cannot send on request. If it fails, the user gets no explanation
-/// and suspects a firewall.
+/// Simulates a receiver of an older version, which cannot send on request. If the test fails, the user gets no
+/// explanation and suspects a firewall.
 #[test]
 fn a_receiver_of_an_older_version_is_named() {
     let old = UdpSocket::bind("127.0.0.1:0").expect("a port");
@@ -223,8 +223,8 @@ fn media_finds_a_listener_whose_address_has_changed() {
     let packets = |line: &Value| (line["end_s"].as_f64(), number(&line["streams"][0]["packets"]));
     let all: Vec<_> = here["intervals"].as_array().expect("intervals").iter().map(packets).collect();
     let silent = all.iter().filter(|(_, packets)| *packets == 0).count();
-    // No media arrives until the session is requested again, after two seconds, and is open. Some later intervals may
-    // be empty, because the control law restarts at a low rate.
+    // No media arrives for two seconds. Then the session is requested again, and media arrives once the session is
+    // open. Some later intervals may be empty, because the control law restarts at a low rate.
     assert!((3..=9).contains(&silent), "{all:?}");
     let last: u64 = all.iter().rev().take(4).map(|(_, packets)| packets).sum();
     assert!(last > 100, "{all:?}");

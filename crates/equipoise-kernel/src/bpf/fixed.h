@@ -122,8 +122,8 @@ static inline __attribute__((always_inline)) u64 decay_series(u64 x)
 }
 
 /*
- * Eq. 10: returns the window `elapsed_us` after it was `window`. Windows are in Q20 segments. Returns 0 if the path is
- * invalid or `window` is 0.
+ * Eq. 10: returns the window that `window` becomes after `elapsed_us`. Windows are in Q20 segments. Returns 0 if the
+ * path is invalid or `window` is 0.
  */
 static inline __attribute__((always_inline)) u64 law_window(const struct law *law, struct path path, u64 window,
 							    u32 elapsed_us)
@@ -196,8 +196,8 @@ static inline __attribute__((always_inline)) u64 square_root(u64 rest)
 }
 
 /*
- * Eq. 18: returns w + m w dB. The normally distributed dB is computed from `sum`, the sum of twelve random numbers of
- * 16 bits.
+ * Eq. 18: returns w + m w dB. Here dB is a step of a Brownian motion, not decibels. It is computed from `sum`, the sum
+ * of twelve random numbers of 16 bits.
  */
 static inline __attribute__((always_inline)) u64 oscillated(u64 window, u64 strength, u64 elapsed_us, u64 sum)
 {

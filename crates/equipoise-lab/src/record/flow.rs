@@ -72,7 +72,7 @@ pub(super) struct FlowRecord {
 /// This wait gives the last packets of the interval time to arrive.
 const SHOWN_AFTER: Span = Span::from_secs(1);
 /// An interval does not count as settled if it contains one of [`FlowRecord::steps`], or begins less than this many
-/// interval lengths after it.
+/// interval lengths after such a step.
 const SETTLING: i64 = 3;
 
 impl FlowRecord {
@@ -346,8 +346,9 @@ impl FlowRecord {
     }
 
     /// Returns the total length of the intervals whose mean delay was far above the target, and the length of the
-    /// longest excursion, which is a series of such intervals. Intervals in the warm-up, or with or shortly after a
-    /// planned step, do not count. Intervals without a delay do not end an excursion.
+    /// longest excursion, which is a series of such intervals. These intervals do not count: those in the warm-up,
+    /// those with a planned step, and the three intervals after a step. Intervals without a delay do not end an
+    /// excursion.
     fn excursions(&self, intervals: &[IntervalResult], target_s: f64) -> ExcursionResult {
         let (mut found, mut stretch_s) = (ExcursionResult::default(), 0.0);
         for interval in intervals.iter().filter(|interval| interval.start_s >= self.warm_up.as_secs_f64()) {

@@ -29,8 +29,8 @@ pub struct TcpReading {
     pub recoveries: Option<u64>,
     /// Number of retransmission timeouts; `None` if unknown.
     pub timeouts: Option<u64>,
-    /// Amount of data that has arrived at the receiver; in a live run, that the receiving application has read. Each
-    /// byte counts once.
+    /// Amount of data that has arrived at the receiver. In a live run, the amount that the receiving application has
+    /// read. Each byte counts once.
     pub delivered: Size,
     /// When the last data of a finite transfer was acknowledged, since the run's start.
     pub finished: Option<Span>,

@@ -83,7 +83,7 @@ struct Fault<'a> {
 
 impl Fault<'_> {
     /// Whether the error is in the value that an override sets, or points to a table that contains this value. An error
-    /// that points to a section, or to a table of sections, counts only if the key is unknown.
+    /// that points to a section, or to a table of sections, counts only if it reports an unknown key.
     fn is_at(&self, change: &Override) -> bool {
         let keys = keys(change.path()).unwrap_or_default();
         let common = self.common(&keys);

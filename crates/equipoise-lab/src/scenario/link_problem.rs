@@ -63,7 +63,8 @@ pub enum LinkProblem {
         /// The interval of CoDel.
         interval: Span,
     },
-    /// The value is not a number without a unit. The key `flows` of `fq_codel` needs a whole number from 0 to 2³² − 1.
+    /// The value must be a number without a unit. The value of the key `flows` of `fq_codel` must also be whole and fit
+    /// into 32 bits.
     #[error("must be a plain number above zero")]
     NotACount,
 }

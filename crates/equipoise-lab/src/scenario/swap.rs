@@ -170,7 +170,7 @@ impl<'a> Swap<'a> {
         let controller = format!("flow.{}.controller", quoted(&self.flow));
         let is_kept = |given: &&String| {
             let (old, new) = (kind(self.old, given), kind(new, given));
-            // A parameter that the old controller does not have was given for one of the new controllers.
+            // If the old controller does not have a parameter, the parameter was set for one of the new controllers.
             new.is_some() && (old.is_none() || old == new)
         };
         let kept: Vec<_> = self.given.iter().filter(is_kept).collect();

@@ -33,7 +33,7 @@ const BATCH: usize = 64;
 
 /// Observes an endpoint, on the endpoint's thread. If the observer is slow, packets are sent late.
 ///
-/// Any closure over a time and an event is an observer.
+/// Any closure that takes a time and an event is an observer.
 pub trait Observer {
     /// Called when the endpoint has emitted an event, at the time `now`. Also called with [`Event::Ignored`] for a
     /// datagram that the transport dropped.

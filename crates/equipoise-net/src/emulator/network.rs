@@ -396,7 +396,8 @@ mod tests {
         let beside = Arrival { at: micros(1), manner: Manner::Beside, client: 0, header: HEADER };
         network.stage(FORWARD, beside, &PACKET);
         assert_eq!(drain(&mut network).len(), 4);
-        // Packets arrive at the second link 1 ms apart. Their transmission there also takes 1 ms, so they do not wait.
+        // At the first link, the packets wait for 0, 1 and 2 ms. They arrive at the second link 1 ms apart. Their
+        // transmission there also takes 1 ms, so they do not wait again.
         let found: Vec<_> = heard.try_iter().collect();
         let expected = [(12_000, 0, 1), (13_000, 1000, 2), (14_000, 2000, 3)];
         let size = Size::from_bytes(1000);

@@ -244,8 +244,9 @@ impl<P: Ports, M: Medium> Engine<P, M> {
         (self.ports.stamped() && sleep > Span::ZERO).then_some(sleep)
     }
 
-    /// Waits until the next packet is due or arrives. If packets are in flight and `sleep` is set, waits until the next
-    /// packet is due or until `horizon + sleep`. All packets that arrived no later than `horizon` have been read.
+    /// Waits until the next packet is due or arrives. If packets are in flight and `sleep` is set, sleeps until the
+    /// next packet is due or until `horizon + sleep`, and does not wake for arrivals. May return earlier, for example
+    /// to check the stop flag. The caller must have read all packets that arrived by `horizon`.
     fn rest(&mut self, horizon: Time, sleep: Option<Span>) -> Result<(), NetError> {
         let now = self.clock.now();
         let next = self.medium.next();

@@ -199,7 +199,8 @@ impl Door {
         }
     }
 
-    /// Starts a handshake. Returns its index. If there are too many handshakes, the oldest handshake is removed.
+    /// Starts a handshake. Returns its index. If the SSRC has too many handshakes, the oldest handshake of this SSRC is
+    /// removed. If there are too many handshakes in total, the oldest of all is removed.
     fn admit(&mut self, now: Time, from: SocketAddr, open: Open) -> usize {
         self.expire(now);
         let is_same = |half: &Half| half.open.ssrc == open.ssrc;

@@ -58,7 +58,7 @@ const VERSION: u8 = 0x80;
 
 impl Protection {
     /// Number of bytes that encryption adds to an RTP packet: the AES-GCM tag of 16 bytes (RFC 7714, Sec. 13.2), and
-    /// the `SEALED` bytes of the media packet's header with which the encrypted part begins.
+    /// the `SEALED` bytes at the start of the encrypted part.
     pub(crate) const OVERHEAD: u64 = 16 + SEALED as u64;
 
     /// The protection for the endpoint with this role, with these keys.

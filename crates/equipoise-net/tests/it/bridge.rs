@@ -103,8 +103,8 @@ fn a_burst_leaves_at_the_rate_and_in_order_and_what_exceeds_the_queue_is_dropped
         server.recv(&mut buffer).unwrap();
         numbers.push(buffer[0]);
     }
-    // One packet in transmission and 50 waiting packets leave: this takes 51 transmission times after the rate is above
-    // zero.
+    // 51 packets leave: one in transmission and 50 that waited. The transmission of each takes 1 ms, and the first one
+    // starts when the rate rises, after 500 ms.
     assert!(begin.elapsed() >= Duration::from_millis(550), "{:?}", begin.elapsed());
     // On a busy machine, a few timestamps may be out of order. Then some of the first 51 packets are dropped, and later
     // packets leave instead.

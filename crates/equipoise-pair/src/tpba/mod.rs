@@ -65,7 +65,8 @@ pub enum Tolerance {
     Share(f64),
 }
 
-/// When a running period, in which RTP carries the data, ends early, because the path has changed.
+/// The condition under which a running period, in which RTP carries the data, ends early: several reductions of the
+/// rate show that the path has changed.
 ///
 /// Our reading: the condition uses the rate that RTP is allowed to send, so it works with any controller. A report that
 /// leaves the rate unchanged does not interrupt a series of reductions. The halving after missing reports counts as a

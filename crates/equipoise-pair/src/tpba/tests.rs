@@ -137,8 +137,8 @@ fn the_running_law_steps_every_adaptation_interval_and_only_down() {
 }
 
 proptest! {
-    /// If it fails, the window is not the scaled old window rounded up to whole segments, is below one segment, or is
-    /// above the old window rounded up to whole segments.
+    /// The window must be the scaled old window, rounded up to whole segments. It must be at least one segment, and at
+    /// most the old window rounded up to whole segments.
     #[test]
     fn the_window_is_scaled_in_whole_segments(old in 0u64..1 << 40, r_f in 0u64..1 << 33, r_s in 0u64..1 << 33, seg in 0u64..100_000) {
         let window = window_after(Size::from_bytes(old), Rate::from_bps(r_f), Rate::from_bps(r_s), Size::from_bytes(seg));

@@ -14,8 +14,8 @@ fn start_s(run: u32, runs: u32) -> f64 {
     (SPREAD_MS * f64::from(run) / f64::from(runs)).round() / 1e3
 }
 
-/// Runs case I of Subramanya 2003: one source, whose bottleneck is cut to a quarter. The start times of the runs are
-/// spread over one report interval.
+/// Runs case I of Subramanya 2003: one source, whose bottleneck is cut to a quarter. In each run, the source starts at
+/// a different time. These times are spread over one report interval.
 pub(super) fn case1(lab: &Lab<'_>, name: &str, text: &str, overrides: &[Override], runs: u32) -> Result<Row, SimError> {
     let scenario = |run: u32| {
         let start = Override::set("flow.cbr-2.start", format!("{} ms", 1e3 * start_s(run, runs)));

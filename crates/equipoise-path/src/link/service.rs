@@ -46,8 +46,9 @@ struct Segment<C> {
 struct Division<C> {
     size: Size,
     nanos: u64,
-    /// `rest`: the work that remains after rounding `nanos` down, in bit·ns/s. `room`: the rate in bit/s minus `rest`.
-    /// If the remainder of the last service is `room` or more, the service takes one nanosecond more.
+    /// `rest`: the work that remains after rounding `nanos` down, in bit·ns/s. `room`: the work of one nanosecond minus
+    /// `rest`, in the same unit. If the work that the last service left (`RateService::carry`) is `room` or more, the
+    /// service takes one nanosecond more.
     rest: u64,
     room: u64,
     /// The precomputed values are valid for services that end before this time.

@@ -43,7 +43,7 @@ fn second_of_day(text: &str) -> Option<i64> {
 /// ignored. Each line's rate applies until the next line. Zero rates at the end are ignored, so that the last rate
 /// above zero stays.
 ///
-/// Readings: the download rate is taken as the capacity of the link, because a download uses all available capacity.
+/// Our interpretation: the download rate is the capacity of the link, because a download uses all available capacity.
 /// Lines that are not part of a download (`State` other than `D`) are ignored, so the previous rate continues. If two
 /// lines have the same second, the later line applies. If the time of day decreases from one line to the next, midnight
 /// has passed.

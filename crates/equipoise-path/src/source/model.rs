@@ -23,8 +23,8 @@ pub trait TrafficModel: Send + Sync + fmt::Debug {
         gaps.fill_with(|| self.gap(packet, random));
     }
 
-    /// Returns when a packet leaves that is due at `due_ns`. A model with silences may return a later time. If the
-    /// returned time is earlier, or `NaN`, the packet leaves at `due_ns`.
+    /// Returns the departure time of the packet that is due at `due_ns`. A model with silences may return a later time.
+    /// If the returned time is earlier, or `NaN`, the packet leaves at `due_ns`.
     fn departure_ns(&mut self, due_ns: f64, _random: &mut Generator) -> f64 {
         due_ns
     }

@@ -27,7 +27,7 @@ pub struct History {
     base: u64,
     /// The number of the first packet that was sent; `None` if no packet was sent yet.
     first: Option<u64>,
-    /// All packets below this number have been reported or are unknown.
+    /// Each packet below this number is covered by a report, or its outcome is [`Outcome::Unknown`].
     covered: u64,
     in_flight: Size,
     /// When the receiver made the last report that newly acknowledged packets. If the report does not state this time:
@@ -233,7 +233,7 @@ impl History {
         true
     }
 
-    /// Returns the number after that of the last recorded packet.
+    /// Returns the number of the last recorded packet, plus 1.
     fn next(&self) -> u64 {
         self.base + self.packets.len() as u64
     }
@@ -266,8 +266,8 @@ impl History {
         self.heard.unwrap_or(now.assume_clock())
     }
 
-    /// Treats packets sent before `departed` that are still in flight as unknown: they have arrived or were lost by
-    /// now, and a report on them is overdue.
+    /// Treats packets as unknown if they were sent before `departed` and no report covers them. Such a report is
+    /// overdue, so the packets have arrived or were lost by now.
     pub fn give_up_before(&mut self, departed: Instant<SenderClock>) {
         let from = self.covered.max(self.base);
         let older =

@@ -32,8 +32,8 @@ pub(super) struct Path {
     divided_at: Rate,
     /// Whether the driver announced the path as usable.
     pub(super) is_up: bool,
-    /// Whether three report intervals have passed without a report about the path, on this path or on another. Becomes
-    /// true only while the path is up.
+    /// Whether three report intervals have passed without a report about the path. The report may arrive on any path.
+    /// Becomes true only while the path is up.
     is_silent: bool,
     breakers: Breakers,
     /// When the last report about the path arrived, on this path or on another. Also set when the path becomes usable.

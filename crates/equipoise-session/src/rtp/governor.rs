@@ -38,8 +38,8 @@ pub(crate) struct Governor {
 /// short interval is too noisy, because the delay of its report varies and affects the measured duration of the
 /// interval.
 const PROVED_OVER: Span = Span::from_millis(900);
-/// For controllers with per-packet feedback, the delivery rate that limits the sending rate is computed over this time
-/// instead, if this gives a higher rate than [`PROVED_OVER`].
+/// For controllers with per-packet feedback, the delivery rate is computed over [`PROVED_OVER`] and over this time. The
+/// higher result limits the sending rate.
 const PROVED_BY_PACKETS: Span = Span::from_millis(200);
 /// For controllers with per-packet feedback: if at least this number of packets of one report arrived, and fewer than a
 /// tenth were lost, the maximum rate may be as high as the rate of these packets, even if the report covers a short

@@ -303,8 +303,8 @@ impl Packetiser {
         let is_audio = fragment.is_some_and(|it| it.medium == Medium::Audio);
         let header = RtpHeader {
             marker: fragment.is_some_and(|it| it.is_last),
-            // For audio, the lowest bit of the payload type is inverted. The result is not in the range 64 to 95, which
-            // collides with RTCP, because `payload_type` is not in this range.
+            // For audio, the lowest bit of the payload type is inverted. The types 64 to 95 collide with RTCP.
+            // `payload_type` is not one of them, so the result is not one of them either.
             payload_type: self.config.payload_type ^ u8::from(is_audio),
             send_time: Some(NtpTime::from_instant(now)),
             subflow: numbers.subflow,

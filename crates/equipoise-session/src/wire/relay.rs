@@ -54,9 +54,9 @@ pub struct Stamp {
 /// retransmission, a further element contains the original number and, if it differs, the original source.
 ///
 /// # Errors
-/// [`WireError`] if `packet` is not an RTP packet, or if no element can be added to its header extension: its profile
-/// is not one of RFC 8285, its elements and padding do not end where it ends, it already uses the identifier of an
-/// element to be added, or it would be too long. After an error, nothing is appended.
+/// [`WireError`] if `packet` is not an RTP packet, or if its header extension cannot take the new elements: the profile
+/// is not one of RFC 8285, the present elements and padding do not fill the extension exactly, the identifier of a new
+/// element is already in use, or the extension would be too long. After an error, nothing is appended.
 pub fn stamp(packet: &[u8], stamp: Stamp, out: &mut Vec<u8>) -> Result<(), WireError> {
     let Stamp { ssrc, number, time, subflow, is_repetition } = stamp;
     let parts = Parts::of(packet)?;

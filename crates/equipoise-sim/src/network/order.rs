@@ -61,12 +61,12 @@ impl Network {
         self.links[link].carrier.least_delay()
     }
 
-    /// If all packets that sessions send before a time t are known, all arrivals at sessions before t plus the returned
-    /// span are known. `None` if there are no sessions.
+    /// Returns a span d: if all packets that sessions send before a time t are known, then all arrivals at sessions
+    /// before the time t + d are known. `None` if there are no sessions.
     ///
-    /// The span is at most the minimum time from the sending to the arrival of a session's packet. It may be less: some
-    /// sessions may send directly into a link in the middle of another session's route. Then all arrivals at this link
-    /// are known only before t.
+    /// The span d is at most the minimum time from the sending to the arrival of a session's packet. It may be less:
+    /// some sessions may send directly into a link in the middle of another session's route. Then all arrivals at this
+    /// link are known only before t.
     pub(crate) fn look_ahead(&self) -> Option<Span> {
         let sessions = self.routes.iter().filter(|route| route.thing.is_some());
         let last = sessions.filter_map(|route| route.hops.last()).map(|hop| hop.link);

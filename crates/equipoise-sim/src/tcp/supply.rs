@@ -95,7 +95,7 @@ impl Application {
         }
     }
 
-    /// Whether segment `next` and all later segments will never exist.
+    /// Whether the data ends before segment `next`.
     pub(super) fn ends_at(&self, next: u64) -> bool {
         self.end.is_some_and(|end| end <= next)
     }

@@ -248,7 +248,7 @@ mod tests {
         assert!((increase - 4096.0 / 3.0).abs() < 1e-9 && (rate - 6e5 - increase).abs() < 1e-9);
     }
 
-    /// By line A of Tobe 1999, Fig. 2, a bottleneck that becomes slower than the rate lowers the rate without a loss.
+    /// By line A of Tobe 1999, Fig. 2, the rate falls to the bottleneck's rate, even without a loss.
     #[test]
     fn the_rate_is_not_above_the_bottleneck() {
         let point = Point { rate: 1.3e6, bottleneck: 1.2e6, packet_bits: 4096.0, adapt_s: 3.0, round_trip_s: None };

@@ -31,7 +31,8 @@ pub struct Tfrc {
 
 /// Weight of the old smoothed round-trip time in the new one (RFC 5348, Sec. 4.3).
 const OLD_ROUND_TRIP: f64 = 0.9;
-/// Minimum rate that the first loss interval corresponds to, in packets per round trip (RFC 5348, Sec. 6.3.1).
+/// Minimum of the receive rate from which the first loss interval is computed, in packets per round trip (RFC 5348,
+/// Sec. 6.3.1).
 const LEAST_FIRST: f64 = 0.5;
 /// The longest loss interval considered in the search for the first interval, in packets. Our choice.
 const LONGEST_INTERVAL: f64 = 1e9;
@@ -256,8 +257,8 @@ mod tests {
     }
 
     /// In the report with the first loss only 5 packets arrive, so the rate is at most twice the rate of these packets.
-    /// Afterwards, the rate is the highest receive rate before the loss. If the test fails, a flow that starts at the
-    /// time of the first loss leaves this flow a low rate.
+    /// Afterwards, the rate is the highest receive rate before the loss. If the test fails, this flow keeps a low rate
+    /// when another flow starts at the time of the first loss.
     #[test]
     fn the_first_interval_is_of_the_maximum_receive_rate() {
         let mut tfrc = started();

@@ -131,8 +131,8 @@ impl TrafficAccumulation {
 mod tests {
     use super::*;
 
-    /// 25 packets/s more enter than leave, which adds 5 packets to the queue per interval of 0.2 s. At 100 packets/s, 5
-    /// packets cause 50 ms of delay.
+    /// Per second, 125 packets enter and 100 leave, so the queue grows by 5 packets per interval of 0.2 s. At 100
+    /// packets/s, 5 packets cause 50 ms of delay.
     const GROWING: Traffic =
         Traffic { interval_s: 0.2, ingress: 125.0, arrival: 100.0, service: 125.0, occupancy: 3.0, delay_s: None };
     const STANDING: Traffic = Traffic { ingress: 100.0, service: 100.0, ..GROWING };

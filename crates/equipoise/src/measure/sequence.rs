@@ -49,7 +49,7 @@ pub enum Arrival {
 /// Losses since the previous report and over the whole stream (RFC 3550, Sec. 6.4.1).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LossInterval {
-    /// Share of the packets expected since the last report that did not arrive, in 1/256; never negative.
+    /// Of the packets expected since the last report, the share that did not arrive, in 1/256; never negative.
     pub fraction_lost: u8,
     /// Packets expected less packets received since the start; negative if duplicates outnumber losses.
     pub cumulative_lost: i32,

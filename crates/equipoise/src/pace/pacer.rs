@@ -129,8 +129,8 @@ impl<C> Pacer<C> {
         self.rest();
     }
 
-    /// If the next packet was due before the time until which there was nothing to send, moves its due time to that
-    /// time. Then there is no lost time to recover.
+    /// If the next packet was due before `rested`, when there was nothing to send, moves its due time to `rested`. Then
+    /// there is no lost time to recover.
     fn rest(&mut self) {
         if let (Some(rested), Some(next)) = (self.rested, &mut self.next)
             && next.0 < rested

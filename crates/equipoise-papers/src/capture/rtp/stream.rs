@@ -256,8 +256,8 @@ impl Stream {
         Some(jitters.last_s)
     }
 
-    /// Adds the delay of a packet that the interface `from` captured at `seen_ns`, and this stream's interface at
-    /// `at_ns`. Without `seen_ns`, nothing is added.
+    /// Adds the delay of a packet: the interface `from` captured it at `seen_ns`, and this stream's interface captured
+    /// it at `at_ns`. Without `seen_ns`, nothing is added.
     pub(super) fn push_delay(&mut self, from: u32, at_ns: i64, seen_ns: Option<i64>, room: &mut Room) {
         let delays = self.delays.get_or_insert_with(|| (from, Vec::new()));
         let Some(seen_ns) = seen_ns.filter(|_| delays.0 == from && room.take()) else { return };

@@ -99,8 +99,8 @@ fn what_two_interfaces_saw_has_delays() {
     assert!(close(delay.mean_s, (25.0 * 5.0 + 20.0 * 7.0) / 45.0 * 1e-3), "{delay:?}");
 }
 
-/// A packet is sent twice, and the network delivers its first copy before the second copy is sent. If it fails, the
-/// interface at the sender has a delay from the interface at the receiver.
+/// A packet is sent twice, and the network delivers its first copy before the second copy is sent. If the test fails,
+/// the analysis gives the interface at the sender a delay from the interface at the receiver.
 #[test]
 fn the_interface_that_saw_a_stream_first_has_no_delay_even_if_a_packet_comes_again() {
     let packet = |at_ms: i64, interface, sequence| Packet {

@@ -163,8 +163,8 @@ fn a_gap_or_no_room_is_refused_and_leaves_nothing_behind() {
     assert_eq!(out.len(), 1);
 }
 
-/// Packets at 1000 per second without losses need one run, and one byte per packet. With one loss in a hundred, the
-/// feedback is only slightly longer.
+/// If 1000 packets arrive at 1000 per second without losses, the feedback needs one run length chunk, and one byte per
+/// packet for the delta. With one loss in a hundred, the feedback is only slightly longer.
 #[test]
 fn ordinary_feedback_is_short() {
     let all: Vec<_> = (0..1000).map(|number| Some(ticks(1000 + 4 * number))).collect();

@@ -79,9 +79,9 @@ impl Path {
         }
     }
 
-    /// Sends all segments that the sender has to send. Checks that at most one window of segments is then on the path.
-    /// One more segment than before is also allowed, because the first lost segment may be retransmitted although the
-    /// window is full.
+    /// Sends all segments that the sender has to send. Checks how many segments are then on the path: at most one
+    /// window, or at most one segment more than before the call. This one segment is allowed, because the first lost
+    /// segment may be retransmitted although the window is full.
     fn pump(&mut self) {
         let before = self.data_under_way();
         let mut bursts = 0;

@@ -155,8 +155,9 @@ fn a_new_recovery_sends_again_what_an_earlier_one_had_sent_in_doubt() {
     let mut talk = Talk::new(SenderConfig { min_rto: Span::from_secs(9), ..config }, Fixed::new(10.0, 10.0));
     // Ten segments are available per second, the first after 100 ms. Segment 0 is lost.
     talk.after(450).sends(0..4).sack(0, &[(1, 2)]).sack(0, &[(1, 3)]).sack(0, &[(1, 4)]).sends([0]);
-    // Segment 4 is sent as new data, and retransmitted as the last segment. Both copies are lost. When segment 5
-    // arrives, segment 4 is possibly lost. It is retransmitted and lost again.
+    // Segment 4 is sent as new data. It is the highest segment sent, so it is also retransmitted (RFC 6675, Sec. 4,
+    // `NextSeg`, rule 4). Both copies are lost. When segment 5 arrives, segment 4 is retransmitted again (rule 3). This
+    // copy is also lost.
     talk.after(200).sends([4, 4, 5]).sack(0, &[(5, 6), (1, 4)]).sends([4]);
     talk.sack(4, &[(5, 6)]);
     assert_eq!(talk.stats().recoveries, 1);
@@ -173,8 +174,8 @@ fn a_pacer_does_not_swallow_the_rescue() {
     let law = Fixed { pacing: Some(Rate::from_bps(12_000 * 100)), ..Fixed::new(10.0, 10.0) };
     let mut talk = Talk::new(transfer(5), law);
     talk.after(100).sends(0..5);
-    // Segments 0 and 4 are lost. The retransmission of segment 0 does not wait for the pacer. The next segment waits
-    // for 10 ms.
+    // Segments 0 and 4 are lost. The retransmission of segment 0 does not wait for the pacer. The retransmission of
+    // segment 4, the last segment, waits for 10 ms.
     talk.sack(0, &[(1, 2)]).sack(0, &[(1, 3)]).is_quiet().sack(0, &[(1, 4)]).sends([0]);
     talk.after(9).is_quiet().after(1).sends([4]);
 }

@@ -236,8 +236,8 @@ impl Ap {
         let now = self.rate.as_mbps_f64();
         let (least, most) = (now / 2.0, now * 2.0);
         let Some(step) = step else {
-            // There is no step if the variance is zero, or if no headroom, however large, would bring the delay to the
-            // target.
+            // The step is `None` if the variance is zero, or if the delay would exceed the target even with unlimited
+            // headroom.
             let reason = if headroom.is_finite() { Reason::StepGuard } else { Reason::NoVariance };
             return (if mean_s < self.target_s() { most } else { least }, reason);
         };

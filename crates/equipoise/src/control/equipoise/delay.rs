@@ -85,8 +85,8 @@ const STARTING: f64 = 1.2;
 const RETURN_GROWTH: f64 = 10.0;
 const RETURN_PACE: f64 = 1.0;
 const RETURNS_BELOW: f64 = 0.8;
-/// Upper limit of the growth towards the rate of packet trains, per time from a decision to the report on it. It
-/// applies until gauges (short bursts at three times the capacity) have measured the capacity. Before that, trains have
+/// Until gauges (short bursts at three times the capacity) have measured the capacity, `GROWTH` and `RETURN_GROWTH` are
+/// limited to `GROWTH_BY_FEW / D`. `D` is the time from a decision to the report on it. Before the gauges, trains have
 /// few packets. The traffic of other senders hardly spreads such short trains, so their rate may be too high.
 const GROWTH_BY_FEW: f64 = 0.6;
 /// The highest recent base rate (`base_bps`) at which the queue was short decays with the time constant `KNOWN_S`, in

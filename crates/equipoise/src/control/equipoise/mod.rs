@@ -177,8 +177,9 @@ const LEAST_MARKED: f64 = 0.02;
 const MARKS_A_ROUND_TRIP: f64 = 2.0;
 const MARKED_SEGMENT_BITS: f64 = 12_000.0;
 const LEAST_ROUND_TRIP_S: f64 = 0.025;
-/// A delay shorter than `LEAST_QUEUE_S`, in s, may be a packet's own transmission time instead of a queue. `BUSY_ABOVE`
-/// times the jitter `j` is added to the delay from which a bottleneck counts as busy.
+/// A bottleneck counts as busy if the newest packets all waited longer than a threshold: the larger of half the target
+/// and `LEAST_QUEUE_S`, in s, plus `BUSY_ABOVE` times the jitter `j`. A delay shorter than `LEAST_QUEUE_S` may be a
+/// packet's own transmission time instead of a queue.
 const LEAST_QUEUE_S: f64 = 0.006;
 const BUSY_ABOVE: f64 = 2.0;
 /// Gauges (short bursts that measure the capacity) are sent while the queueing delay is below this, in s.

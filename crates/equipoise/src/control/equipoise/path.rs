@@ -57,9 +57,9 @@ pub(super) struct Seen {
     /// `last_s` is `dl`: the delay of the last reported packet that is not part of a probe, minus the base delay.
     pub(super) least_s: f64,
     pub(super) last_s: f64,
-    /// The smallest delay above the base delay in this report, in s, without subtraction of the jitter. If the queue
-    /// never stays empty for 0.6 s, the estimated jitter includes a part of the queue. So a competing flow's queue is
-    /// looked for in this value.
+    /// By how much the smallest delay in this report exceeds the base delay, in s; the jitter is not subtracted. If the
+    /// queue is never empty for as long as 0.6 s, the estimated jitter includes a part of the queue. Therefore this
+    /// value is used to detect the queue of a competing flow.
     pub(super) least_over_s: f64,
     /// `j`, by how much the smallest delay of a report exceeds the base delay because of jitter.
     pub(super) jitter_s: f64,
@@ -458,7 +458,7 @@ mod tests {
     }
 
     /// If it fails, the law sees a negative queue after a report without jitter, and raises the rate by a multiple of
-    /// what an empty queue permits; or it takes a part of a rival's queue for jitter.
+    /// what an empty queue permits. Or the law mistakes a part of the queue of a competing loss-based flow for jitter.
     #[test]
     fn a_report_with_less_jitter_than_usual_shows_an_empty_queue() {
         let mut path = rough_path();

@@ -49,8 +49,8 @@ const PACKETS: u32 = 5;
 const LENGTH_S: f64 = 0.008;
 /// A probe that arrives at more than this share of its sending rate was not slowed down by the path.
 const WHOLE: f64 = 0.85;
-/// The share that the flow uses of the rate that a probe showed the path can carry. It is below 1, because cross
-/// traffic uses a part of that rate.
+/// A probe proves a rate that the path can carry. The flow uses only this share of the proved rate, because cross
+/// traffic uses a part of it.
 const USED: f64 = 0.9;
 /// A probe gives a result only if at least this share of its packets has arrived.
 const ENOUGH: f64 = 0.9;

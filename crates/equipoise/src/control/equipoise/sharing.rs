@@ -39,9 +39,9 @@ pub(super) struct Share {
 
 /// For each factor of e in the number of flows, the queue is longer by the time `s`, in seconds. On a fast link without
 /// jitter, `s` is `LONGER_S`, so three flows hold a queue that is 2 ms longer than without sharing. If `LONGER_S` is 4
-/// ms, queues exceed the limit of our test suite (34 ms instead of 30 ms at the 95th percentile). If it is smaller than
-/// now, the effect is lost in the noise of delays. Jitter makes this noise larger, so `s` is longer by `BY_JITTER`
-/// times the jitter, which is at most 40 ms.
+/// ms, queues exceed the limit of our test suite (34 ms instead of 30 ms at the 95th percentile). If `LONGER_S` is less
+/// than 1.8 ms, the effect is lost in the noise of delays. Jitter makes this noise larger, so `s` is longer by
+/// `BY_JITTER` times the jitter, which is at most 40 ms.
 ///
 /// On a slow link, each packet of another flow lengthens the queue by its transmission time. A single packet must not
 /// count as a further flow, so `s` is longer by `BY_PACKET` times the part of this time above [`USUAL_PACKET_S`].
@@ -140,7 +140,8 @@ mod tests {
         assert!((sharing.others - 1.6).abs() < 0.02, "{}", sharing.others);
     }
 
-    /// If it fails, flows on a path with jitter take the noise of its delays for other flows and leave capacity unused.
+    /// If it fails, flows on a path with jitter mistake the noise of the delays for further flows, and leave capacity
+    /// unused.
     #[test]
     fn with_jitter_the_same_number_of_flows_holds_a_longer_queue() {
         let others = |queue_s: f64, paired_jitter_s: f64| {

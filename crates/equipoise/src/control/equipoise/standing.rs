@@ -78,17 +78,17 @@ const STANDS_S: f64 = 1.8;
 const STANDS_BEHIND_FALL_S: f64 = 3.5;
 const STANDS_AGAIN_S: f64 = 0.5;
 pub(super) const AGAIN_S: f64 = 8.0;
-/// Delay-based flows drain their queue packet by packet. On a slow link this takes so long that each would take the
-/// queue for that of a loss-based flow (rival), which never drains it. So if the transmission of a large packet takes
-/// longer than `USUAL_PACKET_S`, the time after which a queue counts as a rival's is longer in the same ratio, up to
+/// Delay-based flows drain their queue packet by packet. On a slow link this lasts long, and each flow could wrongly
+/// conclude that a loss-based flow (rival) fills the queue. So if the transmission of a large packet takes longer than
+/// `USUAL_PACKET_S`, the time after which a queue counts as a rival's is longer in the same ratio, up to
 /// `MOST_STANDS_S`. This limit is enough: a flow with this control law that has not seen the queue empty for 4 s lowers
 /// its rate so that the queue empties. Both values are in s.
 pub(super) const USUAL_PACKET_S: f64 = 0.0075;
 const MOST_STANDS_S: f64 = 5.0;
 /// On a slow link, the flow lowers its rate to empty the queue (a clearing) before the queue counts as that of a
-/// competing loss-based flow (rival). If the queue stands `CLEARED_LOOPS` loop delays after the end of the clearing, or
-/// within the next `CLEARED_FOR_S`, in s, it belongs to a rival. A loop delay is the time from a decision to the report
-/// on it.
+/// competing loss-based flow (rival). After the end of the clearing, the flow waits for `CLEARED_LOOPS` loop delays. If
+/// there is a standing queue then, or within the next `CLEARED_FOR_S`, in s, the queue belongs to a rival. A loop delay
+/// is the time from a decision to the report on it.
 const CLEARED_LOOPS: f64 = 2.0;
 const CLEARED_FOR_S: f64 = 15.0;
 /// A standing queue must be longer than `LEAST_STANDING_S`, and longer than the smallest recent target by
@@ -282,8 +282,8 @@ mod tests {
         (1..100).map(f64::from).find_map(|report| {
             let now_s = 0.1 * report;
             let is_empty = is_cleared && (unsure_s..unsure_s + 0.5).contains(&now_s);
-            // Every fifth report has losses, which show that the path did not become longer. The queue is then 10 ms
-            // below its longest, so these losses do not count as losses at a full queue.
+            // Every fifth report has losses. Recent losses rule out `Standing::LongerPath`. In a report with losses,
+            // the delay is 10 ms shorter, so that its losses do not count as losses at a full queue.
             let is_lossy = report % 5.0 == 0.0;
             let least_over_s = if is_empty { 0.0 } else { 0.060 - 0.010 * f64::from(is_lossy) };
             let seen = Seen { now_s, elapsed_s: 0.1, least_over_s, lost: f64::from(is_lossy), ..Seen::default() };
@@ -316,8 +316,8 @@ mod tests {
         }
     }
 
-    /// If it fails, flows of this law that together caused a queue on a slow link take each other for TCP flows, or a
-    /// loss-based flow is never found on such a link.
+    /// If it fails, flows of this law on a slow link take each other for TCP flows when they together cause a queue, or
+    /// a loss-based flow is never found on such a link.
     #[test]
     fn on_a_slow_link_a_queue_is_a_rivals_only_if_it_stands_after_a_clearing() {
         let rival_s = rival_after_s(0.015, f64::INFINITY, false).expect("the queue stands all the time");

@@ -119,7 +119,7 @@ fn silence_on_what_left_lowers_the_rate_tick_by_tick_and_the_first_report_ends_i
     report(&mut law, 20, 4000);
     assert!(law.allowance().window.is_some(), "in silence there is none");
     assert!(law.allowance().rate.expect("a rate") >= law.lowest_rate().halved());
-    // If it fails, an encoder that pauses after the loss of its last packet must restart at the lowest rate.
+    // An encoder that pauses after the loss of its last packet must not restart at the lowest rate.
     let before = law.allowance().rate.expect("a rate");
     send(&mut law, Instant::ZERO + Span::from_secs(5));
     law.on_timer(law.next_timer().expect("it waits for a report") + Span::from_millis(50));

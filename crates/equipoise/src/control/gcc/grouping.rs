@@ -78,9 +78,9 @@ impl Grouping {
     /// Processes a packet that arrived, from feedback at `now`. If the packet starts a new group and there are two
     /// complete groups, returns the difference between these two groups.
     ///
-    /// A packet that left before the first packet of the current group is ignored. If the current group is reordered, a
-    /// packet that would start the next group is dropped. After three such packets, or if the receiver's clock was set,
-    /// the state is discarded.
+    /// A packet that left before the first packet of the current group is ignored. If the last packet of the current
+    /// group arrived before that of the previous group, a packet that would start the next group is dropped. After
+    /// three such packets, or if the receiver's clock was set, the state is discarded.
     pub(super) fn push(
         &mut self,
         departed: Instant<SenderClock>,

@@ -287,8 +287,8 @@ mod tests {
             let views = [view(0, first, Some(900.0)), view(1, second.0, second.1)];
             scheduler.split(TOTAL, &views).iter().map(|share| share.rate.as_bps()).collect()
         };
-        // The first path takes over rate from the second path, although it has a long delay, because the delay of the
-        // second path is unknown.
+        // The delay of the second path is unknown. Therefore the first path takes over rate from the second path, even
+        // though the first path has a long delay.
         assert_eq!(bps(2_000_000, (2_000_000, None)), [2_400_000, 1_600_000]);
         assert_eq!(bps(3_800_000, (200_000, None)), [3_936_000, 64_000]);
         assert_eq!(bps(3_936_000, (64_000, None)), [3_936_000, 64_000]);

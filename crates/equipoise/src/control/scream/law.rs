@@ -141,7 +141,7 @@ impl ScreamLaw {
     /// Returns the growth of the window in bytes, which is never negative.
     ///
     /// Source: Sec. 4.2.2.2: the window grows by one segment per round trip. It grows by less on short paths, under
-    /// jitter, and near the window at which congestion last began. It grows by more far from that window, if congestion
+    /// jitter, and near the window at which congestion last began. Far from that window, it grows by more if congestion
     /// was long ago.
     pub fn increase(&self, growth: Growth) -> f64 {
         let Growth { window, unmarked, round_trip_s, nearness, calm, recovered } = growth;

@@ -166,7 +166,7 @@ impl WindowController for Cubic {
 
     fn reset_to(&mut self, window: f64) {
         if let Some(stage) = &mut self.stage {
-            // The window that Reno would have changes by as much as the window.
+            // `W_est`, the window that Reno would have, changes by the same amount as the window.
             stage.reno = (stage.reno + (window - self.reno.window())).max(1.0);
         }
         self.reno.reset_to(window);

@@ -97,8 +97,8 @@ pub struct InlineConfig {
 
 impl InlineConfig {
     /// Default of `most_held`, the largest average part of the window that is held back: a hundredth (our choice). With
-    /// a thousandth the rate falls by at most 1 % in nearly all cases, but a result takes about twenty round trips in
-    /// windows of a hundred segments.
+    /// a thousandth, the connection loses at most 1 % of its rate in nearly all cases. But with a window of a hundred
+    /// segments, a result then takes about twenty round trips.
     pub const MOST_HELD: f64 = 0.01;
 
     /// Returns a configuration for segments of this size, with the default [`MOST_HELD`](Self::MOST_HELD).

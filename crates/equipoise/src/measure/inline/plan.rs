@@ -51,8 +51,8 @@ impl Plan {
             return None;
         }
         let burst = (total / BURST_SHARE).clamp(LEAST_BURST, MOST_BURST);
-        // The burst takes no time, so the intervals after the burst are longer to make the stream's mean rate the
-        // planned one.
+        // The burst takes no time. Longer intervals after the burst compensate for this, so that the mean rate of the
+        // stream is as planned.
         let stretch = (total - 1) as f64 / (total - burst) as f64;
         let interval = |rate: f64| Span::from_nanos((stretch / rate) as i64);
         Some(Self { burst, total, intervals: (interval(low), interval(high)) })

@@ -115,8 +115,8 @@ impl PathClock {
     /// The drift is known if its uncertainty is at most this, in ppm (our choice): the difference of two ordinary
     /// crystals.
     const KNOWN_WITHIN_PPM: f64 = 50.0;
-    /// Minimum time span for a drift (our choice): a queue that rises by 1 ms undetected causes an error of at most
-    /// 50 ppm.
+    /// Minimum time between the first and the last window from which a drift is estimated (our choice). If a queue
+    /// rises undetected by 1 ms in this time, the drift is wrong by 50 ppm at most.
     const LEAST_HORIZON: Span = Span::from_secs(20);
 
     /// Creates a path clock without reports.

@@ -25,13 +25,14 @@ impl Window {
         self.shown - other.shown - slope.over(self.at - other.at)
     }
 
-    /// Whether the two points can show the drift: the same clock epoch, different times, and similar round trips.
+    /// Whether this window and `other` can show the drift: the same clock epoch, different times, and similar round
+    /// trips.
     pub(super) fn compares_with(&self, other: &Self) -> bool {
         let (Some(mine), Some(others)) = (self.round_trip, other.round_trip) else { return false };
         self.epoch == other.epoch && self.at != other.at && (mine - others).abs() <= Windows::SAME_ROUND_TRIP
     }
 
-    /// Moves the point by `by` in time, along a line with slope `slope`.
+    /// Moves this window by `by` in time. Its minimum delay then changes as along a line with slope `slope`.
     pub(super) fn move_along(&mut self, by: Span, slope: Slope) {
         self.opened = self.opened + by;
         self.at = self.at + by;
@@ -160,7 +161,7 @@ impl Windows {
         self.epoch = before;
     }
 
-    /// Applies a step of the sender's own clock by `by` to the times of all points.
+    /// Applies a step of the sender's own clock by `by` to the times of all windows.
     pub(super) fn move_times(&mut self, by: Span, slope: Slope) {
         self.kept.iter_mut().for_each(|window| window.move_along(by, slope));
     }

@@ -191,7 +191,8 @@ proptest! {
         prop_assert!(ap.path.is_some_and(|path| path.mean_s.is_finite() && path.variance_s2.is_finite()));
     }
 
-    /// The pushes from which b is learned keep the rate within its limits.
+    /// Pushes (small random changes of the rate), from which the coefficient of response b is learned, keep the rate
+    /// within its limits.
     #[test]
     fn pushes_keep_the_rate_within_limits(rate in 0.1f64..15.0, reports in proptest::collection::vec((7.0f64..9.0, 0.1f64..3.0), 1..80)) {
         let mut ap = controller(rate);

@@ -183,7 +183,8 @@ fn noise_lowers_gamma_and_raises_the_window_where_it_rests() {
     let mut symbiosis = of(10.0);
     symbiosis.on_bandwidth(At::ZERO, &estimate(100_000_000, 50_000_000));
     close(symbiosis.snapshot().gamma.unwrap(), 0.95);
-    // Computed by hand: cross traffic of 50 Mbit/s, followed by 90 Mbit/s, has a mean of 55 and a deviation of 10.
+    // The cross traffic is 50 Mbit/s, then 90 Mbit/s. With the gains 1/8 and 1/4, the smoothed mean is 55 Mbit/s, and
+    // the smoothed mean deviation is 10 Mbit/s.
     symbiosis.on_bandwidth(At::ZERO, &estimate(100_000_000, 10_000_000));
     close(symbiosis.snapshot().gamma.unwrap(), 0.95 / (1.0 + 4.0 * 10.0 / 55.0));
     let mut deaf = Symbiosis::new(SymbiosisConfig { noise_weight: 0.0, ..CONFIG });
