@@ -69,6 +69,8 @@ mod supply;
 mod tests;
 #[cfg(test)]
 mod two_ends;
+#[cfg(test)]
+mod whole_frames_tests;
 
 pub use background::Background;
 pub use breaker::Breaker;

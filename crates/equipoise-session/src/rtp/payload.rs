@@ -5,8 +5,9 @@ use crate::DropReason;
 use crate::wire::relay::Stamp;
 use crate::wire::rtp::Subflow;
 use crate::wire::{NtpTime, relay};
+use equipoise::control::QueuedFrame;
 use equipoise::measure::{Novelty, ReplayWindow};
-use equipoise::units::{Instant, Rate, SenderClock, Span};
+use equipoise::units::{Instant, Rate, SenderClock, Size, Span};
 
 /// The kind of payload that a session carries.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -125,8 +126,29 @@ impl PayloadQueue {
     /// meaning.
     pub(crate) fn next_timestamp(&self) -> Option<u32> {
         self.pieces.front()?;
-        let byte = |at: usize| u32::from(self.bytes.get(at).copied().unwrap_or(0));
-        Some((4..8).fold(0, |word, at| word << 8 | byte(at)))
+        Some(self.timestamp_at(0))
+    }
+
+    /// Returns the RTP timestamp of the packet that begins at byte `start` of the queue.
+    fn timestamp_at(&self, start: usize) -> u32 {
+        let byte = |at: usize| u32::from(self.bytes.get(start + at).copied().unwrap_or(0));
+        (4..8).fold(0, |word, at| word << 8 | byte(at))
+    }
+
+    /// Returns the description of the frame that ends with the last queued RTP packet: the queued packets at the end of
+    /// the queue that have its timestamp. `further` is the number of bytes in other queues, which are sent earlier.
+    pub(crate) fn last_frame(&self, now: Instant<SenderClock>, further: usize) -> QueuedFrame {
+        let (mut start, mut count, mut timestamp) = (self.bytes.len(), 0, None);
+        for piece in self.pieces.iter().rev() {
+            let begins = start.saturating_sub(piece.length);
+            if *timestamp.get_or_insert(self.timestamp_at(begins)) != self.timestamp_at(begins) {
+                break;
+            }
+            (start, count) = (begins, count + 1);
+        }
+        let waited = if self.pieces.len() > count { self.waited(now) } else { Span::ZERO };
+        let bytes = |count: usize| Size::from_bytes(count as u64);
+        QueuedFrame::new(bytes(self.bytes.len() - start), bytes(start.saturating_add(further)), waited)
     }
 
     /// Queues payload from the application: bytes of its stream, or an RTP packet of the source `ssrc`.

@@ -11,7 +11,7 @@ use super::compound::CompoundTimer;
 use super::delays::Delays;
 use super::exchange::Exchange;
 use super::frames::Room;
-use super::further::{FurtherSource, source_of};
+use super::further::{FurtherSource, ends_frame, source_of};
 use super::governor::Governor;
 use super::key_frames::KeyFrameTaker;
 use super::outbox::Outbox;
@@ -436,12 +436,26 @@ impl Sender {
 
     pub(super) fn on_payload(&mut self, now: Instant<SenderClock>, payload: &[u8]) -> Result<(), DropReason> {
         let (own, rate) = (self.packetiser.config().ssrc, self.governor.rate());
-        match (&mut self.further, source_of(payload).filter(|source| *source != own)) {
-            (Some(further), Some(source)) => further.offer(now, payload, (source, rate))?,
-            _ => self.queue.offer(now, (payload, false), self.payload, (own, rate))?,
+        let source = source_of(payload).filter(|source| *source != own);
+        if let (Some(further), Some(source)) = (&mut self.further, source) {
+            further.offer(now, payload, (source, rate))?;
+        } else {
+            self.queue.offer(now, (payload, false), self.payload, (own, rate))?;
+            self.on_queued(now, payload);
         }
         self.on_supply(now);
         Ok(())
+    }
+
+    /// Passes a frame to the controller if the packet that was just queued is the frame's last one. The data queued
+    /// before the frame includes packets of the further source, such as audio.
+    fn on_queued(&mut self, now: Instant<SenderClock>, packet: &[u8]) {
+        if self.payload != Payload::Rtp || !ends_frame(packet) {
+            return;
+        }
+        let further = self.further.as_ref().map_or(0, |further| further.queue.waiting());
+        let frame = self.queue.last_frame(now, further);
+        self.governor.on_frame(now, &frame);
     }
 
     /// Records that there is a packet to send from `now` on.
@@ -457,7 +471,7 @@ impl Sender {
             let (packet, media) = (self.packetiser.config().packet_size, self.packetiser.media());
             let room = Room { rate: self.governor.rate(), packet, media };
             let Self { stock, governor, outbox, .. } = self;
-            stock.advance(now, room, &mut |queued| governor.on_frame(now, &queued), outbox);
+            stock.advance(now, room, &mut |queued| governor.on_frame(now, &queued.with_padding()), outbox);
             if self.stock.has(now) {
                 self.on_supply(now);
             }

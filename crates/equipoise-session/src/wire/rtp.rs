@@ -52,7 +52,7 @@ const VERSION: u8 = 0x80;
 const PADDING: u8 = 0x20;
 const EXTENSION: u8 = 0x10;
 const CSRC_COUNT: u8 = 0x0F;
-const MARKER: u8 = 0x80;
+pub(crate) const MARKER: u8 = 0x80;
 /// Profile of a header extension whose elements have one-byte heads (RFC 8285, Sec. 4.2).
 const ONE_BYTE_ELEMENTS: u16 = 0xBEDE;
 /// Profile of a header extension whose elements have two-byte heads. The profile's lowest four bits, which may have any

@@ -354,13 +354,21 @@ pub struct QueuedFrame {
     pub waiting: Size,
     /// How long the oldest queued data has waited; zero if nothing is queued.
     pub waited: Span,
+    /// Whether the sender sends padding if a [`Probe`] needs more data than is queued.
+    pub can_pad: bool,
 }
 
 impl QueuedFrame {
     /// Creates the record of a frame with `waiting` bytes queued before it, the oldest of which have waited for
-    /// `waited`.
+    /// `waited`. The sender sends no padding.
     pub const fn new(size: Size, waiting: Size, waited: Span) -> Self {
-        Self { size, waiting, waited }
+        Self { size, waiting, waited, can_pad: false }
+    }
+
+    /// Returns the record for a sender that sends padding if a [`Probe`] needs more data than is queued.
+    #[must_use]
+    pub const fn with_padding(self) -> Self {
+        Self { can_pad: true, ..self }
     }
 }
 

@@ -469,7 +469,7 @@ impl Controller for Equipoise {
         if !self.silent {
             // In a long queue, the burst that measures the capacity would lengthen the queue further.
             if self.path.last_over_s() < MOST_GAUGED_S {
-                self.probing.on_frame(now_s, frame.size.as_bits() as f64, self.rate_bps);
+                self.probing.on_frame(now_s, frame, self.rate_bps);
             }
             self.ask_media(now_s);
         }

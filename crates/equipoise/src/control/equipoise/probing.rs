@@ -1,5 +1,5 @@
 use super::path::Path;
-use crate::control::{Probe, RateLimits, SentPacket};
+use crate::control::{Probe, QueuedFrame, RateLimits, SentPacket};
 use crate::measure::packets::Capacity;
 use crate::units::{Rate, Size};
 
@@ -78,6 +78,10 @@ const LONGEST_PAIR_S: f64 = 0.02;
 /// A gauge (a packet train that measures the capacity) includes padding if the frame is too small for it. This padding
 /// is at most this share of the data that the flow could send at its rate since the last gauge.
 const PADDING: f64 = 0.03;
+/// A gauge (a burst that measures the capacity) is abandoned if its packets leave within more than `STRETCH` times the
+/// planned time plus `PAUSE_S`, in s: then the sender had too little data, or a timer was late.
+const STRETCH: f64 = 1.5;
+const PAUSE_S: f64 = 0.01;
 /// The minimum size of a gauge, a burst that measures the capacity, assumes packets of `SMALLER` times `PACKET_BITS`,
 /// because the packets of a frame may be smaller than `PACKET_BITS`.
 const SMALLER: f64 = 0.95;
@@ -107,6 +111,12 @@ impl Probing {
     /// Records a packet that leaves.
     pub(super) fn on_sent(&mut self, now_s: f64, packet: &SentPacket) {
         let Some(wanted) = self.wanted.filter(|wanted| packet.probe == Some(wanted.number)) else { return };
+        let lasted_s = self.under_way.map_or(0.0, |under_way| now_s - under_way.began_s);
+        let planned_s = wanted.size.as_bits() as f64 / wanted.rate.as_bps_f64().max(1.0);
+        if self.is_gauge && lasted_s > STRETCH * planned_s + PAUSE_S {
+            (self.wanted, self.under_way, self.is_gauge) = (None, None, false);
+            return;
+        }
         let (first, began_s) = (packet.number, now_s);
         let under_way =
             self.under_way.get_or_insert(UnderWay { first, last: first, packets: 0, size: Size::ZERO, began_s });
@@ -138,9 +148,10 @@ impl Probing {
         }
     }
 
-    /// Requests a burst that measures the capacity (a gauge) if one is due and a frame of `frame_bits` can carry it;
-    /// the flow has the rate `own_bps`.
-    pub(super) fn on_frame(&mut self, now_s: f64, frame_bits: f64, own_bps: f64) {
+    /// Requests a burst that measures the capacity (a gauge) if one is due and the frame can carry it; the flow has the
+    /// rate `own_bps`.
+    pub(super) fn on_frame(&mut self, now_s: f64, frame: &QueuedFrame, own_bps: f64) {
+        let frame_bits = frame.size.as_bits() as f64;
         let since_s = now_s - self.gauged_s;
         let is_due = now_s >= FIRST_GAUGE_S && since_s >= self.gauge_every_s(own_bps);
         if !is_due || self.wanted.is_some() || self.under_way.is_some() {
@@ -150,7 +161,8 @@ impl Probing {
         let bits = (GAUGE_S * capacity_bps).min(frame_bits - HALF_PACKET_BITS).max(LEAST_GAUGE_BITS);
         let padding_bits = (bits + HALF_PACKET_BITS - frame_bits).max(0.0);
         let is_long = self.capacity.bps().is_some_and(|bps| LEAST_GAUGE_BITS > LONGEST_PAIR_S * bps);
-        if padding_bits > 0.0 && (is_long || padding_bits > PADDING * own_bps * since_s) {
+        let can_pad = frame.can_pad && !is_long && padding_bits <= PADDING * own_bps * since_s;
+        if padding_bits > 0.0 && !can_pad {
             return;
         }
         let packets = (bits / PACKET_BITS) as u32;
@@ -213,6 +225,7 @@ impl Probing {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::units::Span;
 
     /// The state after the probes of the start, in a flow of 1 Mbit/s.
     fn started() -> Probing {
@@ -222,17 +235,22 @@ mod tests {
         probing
     }
 
+    /// A frame of this many bytes, without data queued before it.
+    fn frame(bytes: u64) -> QueuedFrame {
+        QueuedFrame::new(Size::from_bytes(bytes), Size::ZERO, Span::ZERO)
+    }
+
     /// If it fails, every frame is sent as a burst, or bursts that measure the capacity (gauges) are sent too early.
     #[test]
     fn a_gauge_is_due_after_the_start_and_not_with_every_frame() {
         let mut probing = started();
-        probing.on_frame(FIRST_GAUGE_S - 0.1, 40_000.0, 1e6);
+        probing.on_frame(FIRST_GAUGE_S - 0.1, &frame(5000), 1e6);
         assert_eq!(probing.wanted(), None);
-        probing.on_frame(FIRST_GAUGE_S, 40_000.0, 1e6);
+        probing.on_frame(FIRST_GAUGE_S, &frame(5000), 1e6);
         let gauge = probing.wanted().expect("a gauge");
         assert_eq!((gauge.rate, gauge.packets), (Rate::from_bps(3_000_000), 2));
         probing.wanted = None;
-        probing.on_frame(FIRST_GAUGE_S + 0.9 * GAUGE_EVERY_S, 40_000.0, 1e6);
+        probing.on_frame(FIRST_GAUGE_S + 0.9 * GAUGE_EVERY_S, &frame(5000), 1e6);
         assert_eq!(probing.wanted(), None);
     }
 
@@ -244,8 +262,26 @@ mod tests {
         // The padding is 14 kbit: two and a half packets of 9.6 kbit, minus the frame of 10 kbit. At 1 Mbit/s, this is
         // 3 % of the data of 0.47 s.
         for (after_s, is_sent) in [(0.4, false), (0.5, true)] {
-            probing.on_frame(FIRST_GAUGE_S + after_s, 10_000.0, 1e6);
+            probing.on_frame(FIRST_GAUGE_S + after_s, &frame(1250), 1e6);
+            assert_eq!(probing.wanted(), None, "a sender without padding, {after_s}");
+            probing.on_frame(FIRST_GAUGE_S + after_s, &frame(1250).with_padding(), 1e6);
             assert_eq!(probing.wanted().is_some(), is_sent, "{after_s}");
+        }
+    }
+
+    /// If it fails, a burst that began with one frame and ended with the next counts as a measurement. Its arrival shows
+    /// the time between the frames instead of the capacity.
+    #[test]
+    fn a_gauge_that_a_pause_interrupts_is_abandoned() {
+        for (gap_s, is_kept) in [(0.01, true), (0.033, false)] {
+            let mut probing = started();
+            probing.on_frame(FIRST_GAUGE_S, &frame(5000), 1e6);
+            let gauge = probing.wanted().expect("a gauge");
+            for number in 0..2 {
+                let packet = SentPacket::new(number, Size::from_bytes(1200), Size::ZERO).of_probe(gauge.number);
+                probing.on_sent(FIRST_GAUGE_S + gap_s * number as f64, &packet);
+            }
+            assert_eq!((probing.wanted(), probing.under_way.is_some()), (None, is_kept), "{gap_s}");
         }
     }
 
@@ -258,7 +294,7 @@ mod tests {
             probing.capacity.push(f64::from(train), 1e9, (1e-6, 0.0), 1e6);
         }
         assert!(probing.capacity_bps().expect("eight trains") > 1e12);
-        probing.on_frame(100.0, 48_000.0, 1e6);
+        probing.on_frame(100.0, &frame(6000), 1e6);
         assert!(probing.wanted().is_some_and(|gauge| gauge.packets <= 5 && gauge.size.as_bits() <= 48_000));
     }
 }
