@@ -27,7 +27,7 @@ let now = 0;
 let playing = false;
 /**
  * The number of the latest request while a run is calculated, otherwise 0. During the calculation the clock of the page
- * stops, because the effect of the change is not known yet.
+ * stops, because the results are not known yet.
  */
 let calculating = 0;
 

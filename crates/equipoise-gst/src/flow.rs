@@ -70,8 +70,8 @@ const MOST: usize = 4096;
 /// The encoder's bitrate is not lowered while the queue can be sent within this time, in s. The queue is needed because
 /// the packets of a frame are spread over time. Our choice.
 const SPREAD_S: f64 = 0.1;
-/// If the queue is longer than [`SPREAD_S`], the encoder's bitrate is lowered so that the excess is sent within this
-/// time, in s. Otherwise the excess would stay in the queue. Our choice.
+/// If the queue is longer than [`SPREAD_S`], the encoder's bitrate is lowered so that the excess is sent within
+/// `DRAINED_S`, in s. Otherwise the excess would stay in the queue. Our choice.
 const DRAINED_S: f64 = 0.5;
 /// Bytes of the IPv4 and UDP headers of an RTP packet.
 const OVERHEAD: u64 = 28;

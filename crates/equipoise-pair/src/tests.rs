@@ -249,8 +249,8 @@ impl Controller for Terse {
     }
 }
 
-/// If it fails, the early end of a running period depends on the explanations of a controller, or on whether the caller
-/// polls the outputs.
+/// If it fails, the early end of a running period depends on whether the controller explains its decisions, or on
+/// whether the caller polls the outputs.
 #[test]
 fn two_halvings_end_a_running_period_whatever_the_law_says_of_itself() {
     let at = |millis: u64| Instant::from_nanos(millis * MILLI);

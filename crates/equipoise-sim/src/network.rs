@@ -61,8 +61,8 @@ struct Link {
     feeders: Vec<Feeder>,
     /// All arrivals before this time were processed; not used in networks with cycles of links.
     known: Time,
-    /// Whether the link is in a cycle of links, or behind one, and no session sends packets into the cycle or to the
-    /// link: only streams do, which have no feedback. Such a link is computed only up to the time before which all
+    /// Whether the link is in a cycle of links, or behind one, and is reached only by packets of streams, not by
+    /// packets of sessions. Streams have no feedback. Such a link is computed only up to the time before which all
     /// packets of sessions are known.
     is_adrift: bool,
     /// Whether the link counts the bytes of each route separately.
@@ -178,14 +178,14 @@ impl Network {
         self.known
     }
 
-    /// When all packets that sessions send before the returned time are known, the network can process its next packet.
-    /// Until then, no packet arrives at a session. `None` if the network has no packets.
+    /// Returns a time. As soon as all packets that sessions send before this time are known, the network can process
+    /// its next packet. Until then, no packet arrives at a session. `None` if the network has no packets.
     pub(crate) fn next_known(&self) -> Option<Time> {
         (0..self.links.len()).filter_map(|link| self.next_known_at(link)).min()
     }
 
-    /// When all packets that arrive at this link before the returned time are known, the link can process its next
-    /// packet. `None` if the link has no packets.
+    /// Returns a time. As soon as all packets that arrive at this link before this time are known, the link can process
+    /// its next packet. `None` if the link has no packets.
     fn next_known_at(&self, link: usize) -> Option<Time> {
         let Link { carrier, feeders, .. } = &self.links[link];
         let heads = feeders.iter().filter_map(|feeder| match feeder.from {

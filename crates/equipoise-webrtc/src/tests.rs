@@ -273,8 +273,8 @@ fn every_law_that_feedback_on_packets_can_feed_adapts() {
     }
 }
 
-/// The frame has 20 packets, the rate is 1 Mbit/s, and packets are paced at 1.5 Mbit/s. If it fails, the sender itself
-/// causes the queue that it measures.
+/// The frame has 20 packets, the rate is 1 Mbit/s, and packets are paced at 1.5 Mbit/s. If the test fails, the sender
+/// itself causes the queue that it measures.
 #[test]
 fn packets_of_a_frame_leave_one_by_one() {
     let mut call = Call::new(Format::TransportWide, "cbr", &[("rate", "1 Mbit/s")], 100_000_000);

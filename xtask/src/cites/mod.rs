@@ -20,8 +20,8 @@ const CITING: [&str; 3] = ["rs", "md", "toml"];
 /// recorded results contain their descriptions, which may change only with the results.
 const WRITTEN: [&str; 7] = ["rs", "md", "py", "pyi", "js", "mjs", "ts"];
 
-/// The crate whose strings are recorded with results in `docs/results`. The strings are not checked for phrases,
-/// because they may only change when all experiments are run again.
+/// The crate whose strings are recorded with results in `docs/results`. Its strings are not checked for phrases that
+/// are hard to read, because they may change only when all experiments are run again.
 const RECORDED: &str = "crates/equipoise-papers";
 
 /// Checks all files of the project, and prints each error with its file and line.

@@ -22,7 +22,7 @@ Examples:
     Rtt(Rtt),
     /// Measure RTP streams: loss, jitter, rate, one-way delay between two interfaces, round-trip times
     #[command(
-        after_help = "Reads pcap, pcapng and rtpdump, also compressed by gzip. Finds streams without their signalling.
+        after_help = "Reads pcap, pcapng and rtpdump, also compressed by gzip. Needs no signalling (such as SDP).
 
 Examples:
   equipoise capture rtp call.pcap.gz
@@ -37,7 +37,7 @@ Examples:
 pub(crate) struct Rtp {
     /// Capture file; - for standard input
     pub(crate) file: PathBuf,
-    /// Clock rate of dynamic payload types in Hz, such as 90000 for video; their jitter needs it
+    /// Clock rate of dynamic payload types in Hz, such as 90000 for video; without it, their jitter is unknown
     #[arg(long, value_name = "HZ", value_parser = clap::value_parser!(u32).range(1..))]
     pub(crate) clock_rate: Option<u32>,
     /// Write all results, with the values of each second, as JSON; - for standard output

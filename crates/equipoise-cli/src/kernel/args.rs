@@ -51,16 +51,16 @@ pub(crate) struct Status {
 #[derive(Debug, Args)]
 pub(crate) struct Parameters {
     /// Weight of the other connections, 0.01 to 0.99; a smaller value is steadier, with a longer queue
-    /// [when loaded: 0.95]
+    /// [initial value: 0.95]
     #[arg(long, value_name = "NUMBER")]
     pub(crate) gamma: Option<f64>,
-    /// Speed of convergence in 1/s, 0.01 to 100 [when loaded: 1.95]
+    /// Speed of convergence in 1/s, 0.01 to 100 [initial value: 1.95]
     #[arg(long, value_name = "NUMBER")]
     pub(crate) epsilon: Option<f64>,
-    /// How strongly measurement noise lowers gamma, 0 to 100 [when loaded: 4]
+    /// How strongly measurement noise lowers gamma, 0 to 100 [initial value: 4]
     #[arg(long, value_name = "NUMBER")]
     pub(crate) noise_weight: Option<f64>,
-    /// Strength of the added noise that keeps the window moving, in 1/√s, 0 to 1 [when loaded: 0]
+    /// Strength of the added noise that keeps the window moving, in 1/√s, 0 to 1 [initial value: 0]
     #[arg(long, value_name = "NUMBER")]
     pub(crate) oscillation: Option<f64>,
 }

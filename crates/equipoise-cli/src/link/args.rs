@@ -115,7 +115,7 @@ macro_rules! path_options {
             #[arg(long = concat!($prefix, "rate-offset"), id = concat!($prefix, "rate-offset"), value_name = "TIME",
                 requires = concat!($prefix, "rate-file"))]
             pub(crate) rate_offset: Option<Span>,
-            /// Burst that may pass above --rate, such as "15 kB": a token bucket (shaper)
+            /// Burst that may pass above the rate of the bottleneck, such as "15 kB": a token bucket (shaper)
             #[arg(long = concat!($prefix, "rate-burst"), id = concat!($prefix, "rate-burst"), value_name = "SIZE",
                 requires = concat!($prefix, "rate"))]
             pub(crate) rate_burst: Option<Size>,
@@ -166,7 +166,7 @@ path_options! {
 }
 path_options! {
     /// The reverse direction, if it differs.
-    Back, "back-", "The reverse direction, if it differs"
+    Back, "back-", "The reverse direction, if it differs; an option that is not given here has its value from above"
 }
 
 impl Back {

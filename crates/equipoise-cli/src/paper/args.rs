@@ -89,7 +89,7 @@ pub(crate) struct PaperRun<P: ValueEnum + std::marker::Send + Sync + 'static> {
     /// Figures and other parts to run
     #[arg(value_name = "PART", default_value = "all")]
     pub(crate) parts: Vec<P>,
-    /// Number of runs of every experiment [default: as in the paper, and up to 4000 for rare events]
+    /// Number of runs of every experiment [default: its own number for each experiment, up to 4000 for rare events]
     #[arg(long, value_parser = clap::value_parser!(u32).range(1..=100_000), conflicts_with = "quick")]
     pub(crate) runs: Option<u32>,
     /// Do only a few runs, to test that the experiment works; they are too few for a verdict, so no verdict is given
@@ -110,13 +110,13 @@ pub(crate) struct PaperRun<P: ValueEnum + std::marker::Send + Sync + 'static> {
 pub(crate) enum WakiPart {
     /// b as a function of the load
     Fig5,
-    /// The linear relation of variance and response
+    /// The increase of the mean delay with the rate, as a function of the variance of the delay
     Fig7,
     /// Delay and rate over time, with Fig. 11
     Fig10,
-    /// Criteria of AP and CBR
+    /// Squared error, coefficient of variation and jitter with AP and CBR
     Fig12,
-    /// Criteria of AP and AIMD
+    /// Squared error, coefficient of variation and jitter with AP and AIMD
     Fig13,
     /// Sending rates of AP and AIMD
     Fig14,

@@ -210,7 +210,10 @@ static __always_inline void step(struct flow *flow, const struct parameters *set
 		}
 		next = oscillated(next, set->oscillation, elapsed, sum);
 	}
-	/* A small window has no space for a train, so A is old. If Reno's growth is faster than Eq. 10, use Reno's growth. */
+	/*
+	 * A small window has no space for a train, so the available bandwidth A is not measured again. If Reno's
+	 * growth is faster than that of Eq. 10, use Reno's growth.
+	 */
 	if (limited && next > flow->window && flow->window < LEAST_TRAIN_WINDOW * WINDOW_ONE && path_checked(&path)) {
 		u64 reno = flow->window + elapsed * WINDOW_ONE / (round_trip | 1);
 

@@ -127,7 +127,7 @@ fn chance_loses_copies_and_delays_as_much_as_was_said() {
     assert!((126..=266).contains(&link.packets_duplicated), "{link:?}");
     assert!((delay - 10.0).abs() < 1e-6, "{delay}");
     // Half-normal jitter, limited to three standard deviations, has a mean of 0.797 standard deviations. The jitter is
-    // at most 0.6 ms, so no packet reaches the previous packet, which was sent 1 ms earlier.
+    // at most 0.6 ms, so no packet catches up with the previous packet, which was sent 1 ms earlier.
     let jitter = "rate = \"unlimited\"\ndelay = \"10 ms\"\njitter = \"0.2 ms half-normal\"";
     let (_, delay) = link_and_delay(&over(jitter));
     assert!((delay - 10.0 - 0.2 * 0.7971).abs() < 0.005, "{delay}");

@@ -425,8 +425,8 @@ fn nothing_is_said_again_without_a_pause() {
         now = now + Span::from_millis(1);
     }
     assert!(said < 60, "{said} messages in 10 s");
-    // Of the receiver's messages, only those without records arrive, which have `LENGTH` bytes. Thus no handshake can
-    // be completed.
+    // Of the receiver's messages, only those of `LENGTH` bytes arrive. They contain no records, so no handshake can be
+    // completed.
     let mut ends = Ends::new(asked(Some(key()), false), Some(key()), 1, |is_up: bool, bytes: &[u8]| {
         if is_up || bytes.len() == LENGTH { straight(is_up, bytes) } else { Vec::new() }
     });

@@ -116,8 +116,8 @@ fn what_would_never_end_or_never_begin_is_refused() {
     }
 }
 
-/// Tobe 1999, Sec. 4: at an adaptation point, the rate decreases by the loss times `R_f`, the reduction factor. If it
-/// fails, the rate is wrong, or increases.
+/// Tobe 1999, Sec. 4: at an adaptation point, the rate decreases by the loss times `R_f`, the reduction factor. If the
+/// test fails, the rate is wrong, or increases.
 #[test]
 fn the_running_law_steps_every_adaptation_interval_and_only_down() {
     let mut running = Running::new(RunningConfig::PAPER, kbit(600));

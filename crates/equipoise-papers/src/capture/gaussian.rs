@@ -181,7 +181,7 @@ fn inverse(matrix: &Matrix) -> Option<Matrix> {
 mod tests {
     use super::*;
 
-    /// The counts are the rounded values of a Gaussian. If it fails, the fit does not find the parameters of this
+    /// The counts are the rounded values of a Gaussian. If the test fails, the fit does not find the parameters of this
     /// Gaussian.
     #[test]
     fn counts_of_a_gaussian_give_its_parameters() {

@@ -284,7 +284,7 @@ fn of_fig17(without: &[Outcome], with: &[Outcome], runs: u32) -> Vec<Claim> {
     ]
 }
 
-/// A note that a claim shows: by how much oscillation makes the windows unequal.
+/// The note of a claim. It states how unequal the windows become due to oscillation.
 const WANDER: &str = "n equal connections that fill the link rest at a queue of (n - 1) (1 - γ) K τ packets, as A_i is what the others' rates \
      leave (Eq. 8 with rates of w / (τ + queueing delay)). There a difference of two windows dies out at a rate of ε (1 - γ), 1 / 10 s \
      with ε = 1.95 / s, whatever n is; noise of strength m keeps windows apart by m / √(2 ε (1 - γ)) = 0.68 of their mean. Where \

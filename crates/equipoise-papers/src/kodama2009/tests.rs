@@ -93,8 +93,8 @@ fn the_share_of_data_in_fig_5_is_that_of_the_simulated_tcp() {
 }
 
 /// With two connections, the queue contains (1 - γ) times the bandwidth-delay product of 500 packets (from Eq. 9): 250
-/// packets with γ = 0.5, and 25 with γ = 0.95.
-/// If it fails, the queue under noise is not about ten times longer with γ = 0.5 than with γ = 0.95.
+/// packets with γ = 0.5, and 25 with γ = 0.95. If the test fails, the queue under noise is not about ten times longer
+/// with γ = 0.5 than with γ = 0.95.
 #[test]
 #[ignore = "long simulations"]
 fn the_queue_under_noise_is_that_of_the_equation() {

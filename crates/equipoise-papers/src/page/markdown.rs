@@ -6,7 +6,7 @@ use crate::{Claim, Results, Table, four_digits};
 /// Returns the results in Markdown, without a heading. They consist of a summary, a table of the claims, the
 /// statement, rule and note of each claim, and a table of the claims under each interpretation.
 pub fn paper_markdown(results: &Results) -> String {
-    let runs = results.runs.map_or("the paper's numbers of runs".to_owned(), |runs| format!("{runs} runs each"));
+    let runs = results.runs.map_or("default numbers of runs".to_owned(), |runs| format!("{runs} runs each"));
     let mut text = format!("Version {}, seed {}, {runs}: {}.\n\n", results.version, results.seed, results.counts());
     let columns = ["claim", "paper", "ours", "95 %", "unit", "runs", "verdict"].map(str::to_owned).to_vec();
     let rows = results.claims.iter().map(row).collect();
@@ -49,7 +49,7 @@ mod tests {
     fn a_chapter_has_each_claim_its_rule_and_each_reading() {
         let text = paper_markdown(&results(Verdict::Undecided, PlotData::Line(Vec::new())));
         let lines = [
-            "Version 0.0.0, seed 1, the paper's numbers of runs: 0 reproduced, 1 undecided, 0 not reproduced.",
+            "Version 0.0.0, seed 1, default numbers of runs: 0 reproduced, 1 undecided, 0 not reproduced.",
             "| claim | paper | ours | 95 % | unit | runs | verdict |",
             "| --- | --- | --- | --- | --- | --- | --- |",
             "| `fig1.x` | – | 1234 | 1200 to 1300 | ms | 30 | undecided |",

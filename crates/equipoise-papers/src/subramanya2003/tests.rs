@@ -82,8 +82,8 @@ fn case_three_has_the_papers_claims_and_its_readings_beside() {
     assert!(fitted.flat_map(|reading| &reading.claims).all(|claim| claim.verdict != crate::Verdict::Reproduced));
 }
 
-/// In Table 4, TQ and `NewReno` have a packet loss of 0.087 % and 0.443 %, and a transmission delay of 0.2783 and
-/// 0.4110. The claims use TQ's value minus `NewReno`'s.
+/// In Table 4, TQ and `NewReno` have a packet loss of 0.087 % and 0.443 %, and a transmission delay (Eq. 7, without a
+/// unit) of 0.2783 and 0.4110. The claims use TQ's value minus `NewReno`'s.
 #[test]
 fn the_papers_differences_are_those_of_its_tables() {
     let paper = table4::COMPARED.map(|spec| spec.paper.expect("a number"));

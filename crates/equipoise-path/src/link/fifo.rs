@@ -63,7 +63,7 @@ struct Totals {
     longest_queue: usize,
 }
 
-/// When a packet arrives at the end of a link, and how long it waits before.
+/// When a packet arrives at the end of a link, and how long it waits in the link's queue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Passage<C> {
     /// When the packet arrives at the receiving end of the link.

@@ -224,8 +224,8 @@ mod tests {
         assert_eq!(told(&mut recorder, 0), (8, [true, false, true].to_vec()));
     }
 
-    /// RFC 8888, Sec. 3.1: if it fails, a mark on the second copy is lost, or a retransmission makes the path look
-    /// slow.
+    /// RFC 8888, Sec. 3.1. If the test fails, a mark on the second copy is lost, or a retransmission makes the path
+    /// look slow.
     #[test]
     fn of_copies_the_first_arrival_and_any_mark_are_reported() {
         let mut recorder = Recorder::new(1024);

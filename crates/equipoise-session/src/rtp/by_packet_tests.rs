@@ -336,7 +336,7 @@ fn invented_feedback_is_counted_and_changes_nothing() {
     }
 }
 
-/// RFC 9000, Sec. 21.4. If it fails, a peer that acknowledges all numbers, without receiving packets, raises the
+/// RFC 9000, Sec. 21.4. If the test fails, a peer that acknowledges all numbers, without receiving packets, raises the
 /// sender's rate to the maximum of its law.
 #[test]
 fn who_acknowledges_numbers_that_were_left_out_stops_the_media() {

@@ -15,7 +15,7 @@ use crate::units::{Instant, Rate, SenderClock, Size};
 /// | `k_v` | `gain` | 1, between 0 and 1 |
 /// | T | [`Traffic::interval_s`] | s |
 /// | x | [`Traffic::occupancy`] | packets |
-/// | f | `accumulation`, the packets in the network and the buffer by [`TrafficAccumulation`] | packets |
+/// | f | `accumulation`, the packets in the network and the buffer, estimated by [`TrafficAccumulation`] | packets |
 /// | u | the result | packets/s |
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct TqLaw {

@@ -179,8 +179,8 @@ mod tests {
         );
     }
 
-    /// The test counts the values in each quarter of a range. The range of the capacity is logarithmic. The bounds are
-    /// about five standard deviations.
+    /// The test counts the values in each quarter of a range. For the capacity, it divides the range of the logarithm.
+    /// Each count may differ from its expected value by about five standard deviations.
     #[test]
     fn paths_fill_their_ranges() {
         let paths: Vec<_> = (0..4000).map(Path::draw).collect();

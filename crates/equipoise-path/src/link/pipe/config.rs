@@ -162,7 +162,7 @@ pub enum PipeError {
         /// The configured value.
         found: String,
     },
-    /// A parameter of a queue discipline is too small or too large.
+    /// A parameter of a queue discipline is below its minimum, above its maximum, or not finite.
     #[error("the {what} {found} of {discipline} is not allowed; it must be at least {least}")]
     Discipline {
         /// The name of the discipline.

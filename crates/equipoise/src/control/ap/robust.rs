@@ -150,7 +150,8 @@ impl Ap {
         self.push_within_limits();
     }
 
-    /// Returns the headroom at the bottleneck, in Mbit/s, that follows from the variance in the path model.
+    /// Returns the headroom (the free capacity) of the bottleneck, in Mbit/s. It follows from the delay variance in the
+    /// path model.
     fn headroom_mbps(&self, path: &Path) -> f64 {
         md1::headroom_mbps(self.learner.response(), path.variance_s2, self.config.packet)
     }

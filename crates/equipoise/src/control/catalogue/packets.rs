@@ -101,7 +101,7 @@ const KAPPA: Parameter = Parameter {
     kind: Kind::Number { unit: "" },
     default: Some("0.5"),
     range: Some(("0.01", "10")),
-    meaning: "KAPPA, gain of the gradual update; more reacts faster, and swings more",
+    meaning: "KAPPA, gain of the gradual update; with a larger value the rate reacts faster, but oscillates more",
     source: "RFC 8698, Table 2",
 };
 const ETA: Parameter = Parameter {
@@ -109,7 +109,7 @@ const ETA: Parameter = Parameter {
     kind: Kind::Number { unit: "" },
     default: Some("2"),
     range: Some(("0", "100")),
-    meaning: "ETA, weight of the signal's change beside its offset; more brakes sooner",
+    meaning: "ETA, weight of the signal's change relative to its offset; with a larger value the rate falls sooner when a queue begins to grow",
     source: "RFC 8698, Table 2",
 };
 const TAU: Parameter = Parameter {
@@ -125,7 +125,7 @@ const RAMP_BOUND: Parameter = Parameter {
     kind: Kind::Span,
     default: Some("50 ms"),
     range: Some(("1 ms", "1 s")),
-    meaning: "QBOUND, queue that a ramp-up may make; more finds free capacity faster, and overshoots it further",
+    meaning: "QBOUND, queue that a ramp-up may make; with a larger value the rate finds free capacity faster, but overshoots it further",
     source: "RFC 8698, Table 2",
 };
 const WARP_ABOVE: Parameter = Parameter {
@@ -231,7 +231,7 @@ const GROWTH: Parameter = Parameter {
     kind: Kind::Number { unit: "" },
     default: Some("0.02"),
     range: Some(("0", "1")),
-    meaning: "MUL_INCREASE_FACTOR, share of the window added in a round trip far from congestion; more finds capacity sooner",
+    meaning: "MUL_INCREASE_FACTOR, share of the window added in a round trip far from congestion; with a larger value the flow finds capacity sooner",
     source: "draft-ietf-ccwg-rfc8298bis-screamv2-01, Sec. 4.2.2",
 };
 const HEAD_ROOM: Parameter = Parameter {
@@ -319,7 +319,7 @@ const MOST_QUEUE: Parameter = Parameter {
     kind: Kind::Span,
     default: Some("57 ms"),
     range: Some(("2 ms", "1 s")),
-    meaning: "largest queueing delay at which a flow that is alone aims, which it does on slow links and where the delay varies much from packet to packet; with a smaller value, more of such links is left unused",
+    meaning: "upper limit of the target queueing delay of a flow that is alone; it matters on slow links, and where the delay varies much from packet to packet: there, a smaller value leaves more of the capacity unused",
     source: "ours",
 };
 const BESIDE_LOSSES: Parameter = Parameter {

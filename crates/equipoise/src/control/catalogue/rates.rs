@@ -98,7 +98,7 @@ const UNREST: Parameter = Parameter {
     kind: Kind::Number { unit: "" },
     default: Some("0.08"),
     range: Some(("0.001", "1")),
-    meaning: "highest share of the headroom by which noise may change the rate; with a smaller value the rate is steadier, but finds free capacity later",
+    meaning: "noise of the reports may change the rate by this share of the free capacity (root mean square); with a smaller value the rate is steadier, but finds free capacity later",
     source: "ours",
 };
 pub(super) const RESPONSE: Parameter = Parameter {
@@ -234,7 +234,7 @@ pub(super) static ENTRIES: &[Entry] = &[
     },
     Entry {
         name: "ap-printed",
-        summary: "attractor perturbation as printed: step the rate by the delay's error over b times its variance",
+        summary: "attractor perturbation as printed: a step of the rate is the target minus the mean delay, divided by b times the variance of the delay",
         source: "Waki 2013, Eq. 15, 16",
         parameters: &[TARGET, RESPONSE, MIN_RATE, MAX_RATE],
         make: |given, context| given.printed(Response::Constant(given.number(&RESPONSE)?), context.packet),
@@ -268,7 +268,7 @@ pub(super) static ENTRIES: &[Entry] = &[
     },
     Entry {
         name: "lda",
-        summary: "loss-delay based adjustment: an increase that shrinks towards the bottleneck's rate, a decrease by the loss",
+        summary: "loss-delay based adjustment: an increase that becomes smaller as the rate comes near the bottleneck's rate, and a decrease in proportion to the loss",
         source: "Tobe 1999, Fig. 2; Sisalem 1998",
         parameters: LDA,
         make: |given, context| given.lda(Increase::Shrinking, context.packet),

@@ -38,7 +38,7 @@ const PATH: Parameter = Parameter {
 pub(super) static ENTRIES: &[SchedulerEntry] = &[
     Entry {
         name: "ap",
-        summary: "attractor perturbation: moves rate between the paths in the steps that most reduce the mean delay of all packets, by the variance of each path's delay",
+        summary: "attractor perturbation: moves rate between the paths in the steps that most reduce the mean delay of all packets; the variance of each path's delay predicts the effect of a step",
         source: "Asvarujanon 2014, Eq. 2, Alg. 1",
         parameters: &[RESPONSE, LEARN, LONGEST_STEP, PROBE],
         make: |given, packet| {

@@ -59,7 +59,7 @@ const OSCILLATION: Parameter = Parameter {
     kind: Kind::Number { unit: "1/√s" },
     default: Some("0"),
     range: Some(("0", "1")),
-    meaning: "m, strength of the noise that keeps the window moving; more finds changes sooner, and wanders further",
+    meaning: "m, strength of the noise that keeps the window moving; with a larger value changes of the path are found sooner, but the window varies more",
     source: "Kodama 2009, Eq. 17; off is ours",
 };
 const LOWER: Parameter = Parameter {
@@ -146,7 +146,7 @@ pub(super) static ENTRIES: &[WindowEntry] = &[
     },
     Entry {
         name: "vegas",
-        summary: "a few segments of its own in the queue, by the round-trip time",
+        summary: "keeps a few segments of its own in the queue; calculates their number from the round-trip time",
         source: "Brakmo 1995, Sec. 3",
         parameters: &[LOWER, UPPER, NOISE_AWARE_VEGAS, NOISE_WEIGHT, INITIAL_WINDOW, OSCILLATION],
         make: |given, context| {

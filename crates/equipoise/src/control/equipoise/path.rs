@@ -58,8 +58,8 @@ pub(super) struct Seen {
     pub(super) least_s: f64,
     pub(super) last_s: f64,
     /// By how much the smallest delay in this report exceeds the base delay, in s; the jitter is not subtracted. If the
-    /// queue is never empty for as long as 0.6 s, the estimated jitter includes a part of the queue. Therefore this
-    /// value is used to detect the queue of a competing flow.
+    /// queue never stays empty for 0.6 s, the estimated jitter includes a part of the queue. Therefore this value is
+    /// used to detect the queue of a competing flow.
     pub(super) least_over_s: f64,
     /// `j`, by how much the smallest delay of a report exceeds the base delay because of jitter.
     pub(super) jitter_s: f64,

@@ -71,9 +71,9 @@ pub(super) enum Standing {
 
 /// A queue counts as standing after it has persisted for `STANDS_S`. After a fall of the rate of service,
 /// `STANDS_BEHIND_FALL_S` are required, because UDP traffic at a fixed rate may have filled the queue. When this flow
-/// lowers its own rate, such UDP traffic does not send more, so the queue drains earlier. If the last rival (a flow
-/// that held the queue) left less than `AGAIN_S` ago, `STANDS_AGAIN_S` are required, or a round trip if that is longer.
-/// All times are in s.
+/// lowers its own rate, such UDP traffic does not send more, so the queue drains before this time has passed. If the
+/// last rival (a flow that held the queue) left less than `AGAIN_S` ago, `STANDS_AGAIN_S` are required, or a round trip
+/// if that is longer. All times are in s.
 const STANDS_S: f64 = 1.8;
 const STANDS_BEHIND_FALL_S: f64 = 3.5;
 const STANDS_AGAIN_S: f64 = 0.5;

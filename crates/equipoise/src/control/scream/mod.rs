@@ -363,7 +363,7 @@ impl Controller for Scream {
         Allowance::paced_window(self.target, window).with_pace(pace)
     }
 
-    /// Updates by how much waiting frames and oversized frames reduce the target bitrate
+    /// Updates two terms, one for waiting frames and one for oversized frames. Both reduce the target bitrate
     /// (draft-ietf-ccwg-rfc8298bis-screamv2-01, Sec. 4.4).
     fn on_frame(&mut self, _now: Instant<SenderClock>, frame: &QueuedFrame) {
         let error = (frame.waited.as_secs_f64() - FRAME_S / 4.0) / FRAME_S;

@@ -101,9 +101,9 @@ fn told(ap: &mut Ap, millis: i64, (packets, lost): (u64, u64), round_trip: i64) 
     (ap.rate.as_mbps_f64(), ap.snapshot().reason)
 }
 
-/// A report on a hundred packets has no delay statistics if all packets were lost, or if all were sent before the
-/// interval because the delay exceeds its length (Waki 2013, Eq. 13). If the test fails, such a report counts as a
-/// report on too few packets, and the rate is doubled.
+/// A report on a hundred packets has no delay statistics if all packets were lost. It also has none if the delay is
+/// longer than the interval, because all received packets were then sent before the interval (Waki 2013, Eq. 13). If
+/// the test fails, such a report counts as a report on too few packets, and the rate is doubled.
 #[test]
 fn without_statistics_an_empty_path_is_tried_and_a_full_one_is_left() {
     let mut ap = controller(4.0);

@@ -104,7 +104,7 @@ const LEAST_RISE: f64 = 1.0;
 const NO_HOLD: Hold = Hold { until: None, length: FIRST_HOLD, bps: f64::INFINITY };
 
 impl Channel {
-    /// Returns p(r), the probability that a packet sent at a rate in bit/s is lost.
+    /// Returns p(r), the probability that a packet is lost if the sending rate r is `bps`, in bit/s.
     pub(super) fn loss_at(&self, bps: f64) -> f64 {
         let beyond = if bps > self.bps { (1.0 - self.inherent) * (bps - self.bps) / bps } else { 0.0 };
         (self.inherent + beyond).clamp(LEAST_PROBABILITY, 1.0 - LEAST_PROBABILITY)

@@ -171,8 +171,8 @@ fn a_second_flow_takes_its_half_without_a_loss() {
         // Kodama 2009, Eq. 7 in equilibrium: N = K / (1 + γ) = 8333 / 1.95 packets/s. In 120 ms, this is 512.8 packets.
         assert!((window / 512.8 - 1.0).abs() < 0.001, "{window}");
     }
-    // With noise awareness, the growth of the other flow counts as noise at first, and the last few percent take
-    // longer.
+    // With noise awareness, the changes of the other flow's rate count as noise at first. Therefore the windows take
+    // longer to cover the last few percent of the way to 512.8 packets.
     for window in join(4.0, 300) {
         assert!((window / 512.8 - 1.0).abs() < 0.1, "{window}");
     }
