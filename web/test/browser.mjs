@@ -40,7 +40,8 @@ export async function isAccessible(tab) {
   assert.deepEqual(serious.map(({ id, nodes }) => `${id}: ${nodes[0].html}`), []);
 }
 
-/** Shows the page on each display, calls `look`, and takes a screenshot. */
+/** Shows the page on each display, checks that it is not wider than the display, calls `look`, and takes a
+ * screenshot. */
 export async function photographs(tab, folder, name, look = async () => {}) {
   for (const { width, height, scheme } of SHOTS) {
     await tab.setViewport({ width, height });

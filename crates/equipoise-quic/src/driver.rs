@@ -129,6 +129,9 @@ impl Driver {
             self.join();
         }
         let now = self.time(now);
+        // Before the packet is recorded: after an idle time, the controller's timer must not take this time for one
+        // without feedback on a packet.
+        self.pass_time(now);
         let count = if number_of_stack.is_some() { 1 } else { bytes.div_ceil(u64::from(self.mtu.max(1))).max(1) };
         let first = self.sent.push(now, count, number_of_stack);
         for number in first..first + count {
@@ -140,7 +143,6 @@ impl Driver {
                 Core::Window(controller) => controller.on_sent(now, &packet),
             }
         }
-        self.pass_time(now);
     }
 
     /// Records the acknowledgement of a packet that was sent at `sent`. `trips` contains the smoothed and the minimum

@@ -74,6 +74,8 @@ impl Controller for Driver {
 
 #[cfg(test)]
 mod tests {
+    use std::time::Duration;
+
     use super::*;
 
     /// If it fails, a monitor shows a window that quinn does not use.
@@ -87,5 +89,28 @@ mod tests {
         let shown = monitor.paths().first().expect("a path").window;
         assert_eq!(shown.as_bytes(), controller.window());
         assert!(controller.window() > 50_000, "333 ms at 2 Mbit/s are 83 kB, headers included");
+    }
+
+    /// The last packet before an idle time is lost, so no feedback arrives during the idle time. If the test fails, the
+    /// first packet after this time halves the rate.
+    #[test]
+    fn an_idle_time_after_a_loss_does_not_lower_the_rate() {
+        let config =
+            Config::named("aimd", &[("target", "50 ms"), ("initial_rate", "1 Mbit/s"), ("max_rate", "1 Mbit/s")])
+                .expect("right");
+        let (start, round_trip) = (Instant::now(), Duration::from_millis(20));
+        let at = |millis| start + Duration::from_millis(millis);
+        let mut driver = config.driver(Limit::Window, start, 1200);
+        for millis in (0..2000).step_by(10) {
+            driver.on_sent(at(millis), 1200, None);
+            driver.on_ack(at(millis), 1200, None, (round_trip, round_trip));
+            driver.tell(at(millis + 9), Some(0), false);
+        }
+        let before = driver.rate();
+        driver.on_sent(at(2000), 1200, None);
+        driver.on_sent(at(20_000), 1200, None);
+        assert_eq!(driver.rate(), before);
+        (20_010..22_000).step_by(10).for_each(|millis| driver.on_sent(at(millis), 1200, None));
+        assert!(driver.rate() < before, "packets without feedback lower the rate");
     }
 }

@@ -1,5 +1,5 @@
-//! Runs a request of the web page: one scenario with changes made by hand, with one or more controllers and the same
-//! seed.
+//! Runs a request of the web page: a scenario, which the user may have changed, once for each of the chosen
+//! controllers. All runs have the same seed.
 
 use equipoise::control;
 use equipoise::units::Span;

@@ -115,8 +115,7 @@ pub struct PhaseFlowResult {
     pub convergence_s: Option<f64>,
     /// Coefficient of variation of the one-second means of the sending rate in the last third of the phase.
     pub rate_cv: Option<f64>,
-    /// How often the sending rate rose from at most half to at least twice the settled rate
-    /// ([`settled_bps`](Self::settled_bps)) within 500 ms, or fell from at least twice to at most half of it within 500
-    /// ms.
+    /// Number of large swings of the sending rate within 500 ms: from at most half of
+    /// [`settled_bps`](Self::settled_bps) to at least twice this rate, or in the other direction.
     pub oscillations: u64,
 }

@@ -50,7 +50,7 @@ pub(super) fn variations() -> [Variation; 8] {
 }
 
 pub(super) fn planned(options: &Options) -> u32 {
-    // The setting without a change is not run again, because its runs are the first `VARIED` of the `RUNS` runs.
+    // All `RUNS` runs have the setting without a change, so this setting is not run again for the variations.
     options.runs(RUNS, 60) + options.runs(VARIED, 20) * (variations().len() - 1) as u32
 }
 

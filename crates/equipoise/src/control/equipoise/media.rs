@@ -68,7 +68,8 @@ mod tests {
     use super::*;
     use crate::units::{Size, Span};
 
-    /// An application may pass any size. If the test fails, the largest possible size causes a panic.
+    /// An application may pass any size. If the test fails, the largest possible size causes a panic, or a media rate
+    /// below its lower limit.
     #[test]
     fn frames_of_any_size_are_taken() {
         let mut media = MediaRate::new();

@@ -78,10 +78,6 @@ const LONGEST_PAIR_S: f64 = 0.02;
 /// A gauge (a packet train that measures the capacity) includes padding if the frame is too small for it. This padding
 /// is at most this share of the data that the flow could send at its rate since the last gauge.
 const PADDING: f64 = 0.03;
-/// A gauge (a burst that measures the capacity) is abandoned if its packets leave within more than `STRETCH` times the
-/// planned time plus `PAUSE_S`, in s: then the sender had too little data, or a timer was late.
-const STRETCH: f64 = 1.5;
-const PAUSE_S: f64 = 0.01;
 /// The minimum size of a gauge, a burst that measures the capacity, assumes packets of `SMALLER` times `PACKET_BITS`,
 /// because the packets of a frame may be smaller than `PACKET_BITS`.
 const SMALLER: f64 = 0.95;
@@ -111,12 +107,6 @@ impl Probing {
     /// Records a packet that leaves.
     pub(super) fn on_sent(&mut self, now_s: f64, packet: &SentPacket) {
         let Some(wanted) = self.wanted.filter(|wanted| packet.probe == Some(wanted.number)) else { return };
-        let lasted_s = self.under_way.map_or(0.0, |under_way| now_s - under_way.began_s);
-        let planned_s = wanted.size.as_bits() as f64 / wanted.rate.as_bps_f64().max(1.0);
-        if self.is_gauge && lasted_s > STRETCH * planned_s + PAUSE_S {
-            (self.wanted, self.under_way, self.is_gauge) = (None, None, false);
-            return;
-        }
         let (first, began_s) = (packet.number, now_s);
         let under_way =
             self.under_way.get_or_insert(UnderWay { first, last: first, packets: 0, size: Size::ZERO, began_s });
@@ -266,22 +256,6 @@ mod tests {
             assert_eq!(probing.wanted(), None, "a sender without padding, {after_s}");
             probing.on_frame(FIRST_GAUGE_S + after_s, &frame(1250).with_padding(), 1e6);
             assert_eq!(probing.wanted().is_some(), is_sent, "{after_s}");
-        }
-    }
-
-    /// If it fails, a burst that began with one frame and ended with the next counts as a measurement. Its arrival shows
-    /// the time between the frames instead of the capacity.
-    #[test]
-    fn a_gauge_that_a_pause_interrupts_is_abandoned() {
-        for (gap_s, is_kept) in [(0.01, true), (0.033, false)] {
-            let mut probing = started();
-            probing.on_frame(FIRST_GAUGE_S, &frame(5000), 1e6);
-            let gauge = probing.wanted().expect("a gauge");
-            for number in 0..2 {
-                let packet = SentPacket::new(number, Size::from_bytes(1200), Size::ZERO).of_probe(gauge.number);
-                probing.on_sent(FIRST_GAUGE_S + gap_s * number as f64, &packet);
-            }
-            assert_eq!((probing.wanted(), probing.under_way.is_some()), (None, is_kept), "{gap_s}");
         }
     }
 

@@ -28,8 +28,8 @@ use crate::units::{Instant, SenderClock, Size};
 /// - Loss recovery belongs to the transport, which passes no acknowledgements to the law during recovery. After
 ///   recovery, as after an idle time, t restarts: the first acknowledgement only sets the start time, so that a long
 ///   interval does not cause a jump.
-/// - While the sender is limited by the application or the receiver, Eq. 10 may lower the window but not raise it (as
-///   in RFC 9438, Sec. 5.8 for other laws).
+/// - While the sender is limited by the application or the receiver, Eq. 10 may lower the window but not raise it.
+///   CUBIC has the same rule (RFC 9438, Sec. 5.8).
 /// - "Half the window" is half of the data in flight, at least two segments (RFC 5681, Eq. 4). Eq. 10 continues from
 ///   there.
 /// - A capacity of zero is ignored. Without a round-trip time Reno continues.
