@@ -61,7 +61,7 @@ Exit codes:
   3    an input (scenario, capture, file of rates, folder of a sweep) cannot be read, is invalid or needs too many resources
   4    the network, the kernel's congestion control, or a required permission is missing
   5    an output file cannot be written
-  6    with --check: a session did not hold its target, or too many paths were bad
+  6    with --check: a session did not hold its target, or too many runs of `suite paths` were bad
   130  interrupted; the report on the completed part is written
   141  standard output was closed before the results were written"
 );

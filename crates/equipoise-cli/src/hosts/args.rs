@@ -70,11 +70,11 @@ pub(crate) struct Send {
     pub(crate) host: String,
     #[command(flatten)]
     pub(crate) ends: Ends,
-    /// Seconds to send for; 0 to send until the payload ends [default: 10 for zeros, otherwise until the payload ends]
+    /// Seconds to send for; 0 to send until the file ends or until Ctrl-C [default: 10; 0 with --file or --rtp]
     #[arg(short, long, value_name = "SECONDS", value_parser = seconds)]
     pub(crate) time: Option<Span>,
-    /// Controller; with per-packet feedback, each path has its own controller; `equipoise controllers` lists all
-    /// controllers [default: equipoise; ap with --target or --path]
+    /// Controller; in a multipath session with per-packet feedback, each path has its own; `equipoise controllers`
+    /// lists all controllers [default: equipoise; ap with --target or --path]
     #[arg(long, value_name = "NAME")]
     pub(crate) controller: Option<String>,
     /// Target delay, for controllers that have one [default: 20 ms]

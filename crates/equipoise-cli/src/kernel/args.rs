@@ -7,7 +7,7 @@ use clap::{Args, Subcommand};
 /// What to do with the kernel's congestion control.
 #[derive(Debug, Subcommand)]
 pub(crate) enum Kernel {
-    /// Register `symbiosis` with the kernel; without --pin until Ctrl-C
+    /// Register `symbiosis` with the kernel until Ctrl-C or, with --pin, until `unload` or the next boot
     #[command(after_help = "Examples:
   equipoise kernel load --pin; iperf3 -c 192.0.2.7 -C symbiosis
   sysctl net.ipv4.tcp_congestion_control=symbiosis        # for all new connections of this network namespace")]

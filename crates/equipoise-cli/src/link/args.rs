@@ -166,7 +166,7 @@ path_options! {
 }
 path_options! {
     /// The reverse direction, if it differs.
-    Back, "back-", "The reverse direction, if it differs; an option that is not given here has its value from above"
+    Back, "back-", "The reverse direction, if it differs; an option not given here has its value or default from above"
 }
 
 impl Back {

@@ -120,7 +120,7 @@ pub(crate) enum WakiPart {
     Fig13,
     /// Sending rates of AP and AIMD
     Fig14,
-    /// Beyond the paper: how often the printed law diverges, compared with the robust law
+    /// Beyond the paper: how often the law as printed in the paper diverges, compared with our robust form of it
     Runaway,
     /// The paper's future work: the coefficient b learned instead of given
     Learning,
@@ -191,7 +191,7 @@ pub(crate) enum TobePart {
     Fig12,
     /// Fairness as a function of the number of TCP connections
     Fig19,
-    /// Response to a change
+    /// Time until the rate of a flow pair is stable after another flow starts or ends
     Table3,
     /// Rates of TPBA, LDAF and LDA, with Fig. 20 and 23 to 28
     #[value(aliases = ["fig20", "fig23", "fig24", "fig25", "fig26", "fig27"])]

@@ -31,7 +31,8 @@ pub(crate) enum Suite {
   equipoise suite traces traces/ --report traces.html
   equipoise suite traces traces/ --duration 120s --max-rate 8M --controllers ap,tfrc")]
     Traces(Traces),
-    /// Run one controller over random paths, one for each seed: which runs are bad, and why
+    /// Run one controller over random paths, one for each seed, and list the bad runs: overload, a standing queue,
+    /// unequal shares, or a rate outside its limits
     #[command(after_help = "Examples:
   equipoise suite paths --runs 10000 --check --json paths.json
   equipoise suite paths --first-seed 4711 --runs 1
@@ -149,8 +150,9 @@ pub(crate) struct Common {
 
 /// The part of the help about `--live`: its duration, and its requirements.
 #[cfg(feature = "live")]
-const LIVE_HELP: &str = "\nA live run takes a few seconds longer than the case, which takes 100 to 300 s. --live first prints the total time: \
-about 2 hours for --quick with four controllers, 8 hours for all variants. The kernel must have reno and cubic.\n";
+const LIVE_HELP: &str = "\nA case lasts 100 to 300 s, and its live run a few seconds longer. --live first prints the \
+total time of all live runs: with four controllers, about 2 hours for --quick, and 8 hours for all variants. The \
+kernel must have reno and cubic.\n";
 #[cfg(not(feature = "live"))]
 const LIVE_HELP: &str = "";
 

@@ -41,7 +41,7 @@ const GCC_PROBING: Parameter = Parameter {
     kind: Kind::Choice(&["off", "on", "periodic"]),
     default: Some("on"),
     range: None,
-    meaning: "whether probes are wanted: none; at the beginning and after drops; or also each 5 s while the application limits the rate. The draft describes no probes",
+    meaning: "whether probes are wanted: none; at the beginning, and after large drops of the rate if the application limits the rate; or also every 5 s while it does so. The draft describes no probes",
     source: "libwebrtc, probe_controller",
 };
 const GCC_DECREASE: Parameter = Parameter {
@@ -74,7 +74,7 @@ const GCC_INITIAL_RATE: Parameter = Parameter {
 
 pub(super) const GCC: Entry = Entry {
     name: "gcc",
-    summary: "Google congestion control: below the rate at which the delay begins to rise, by feedback on single packets",
+    summary: "Google congestion control: keeps the rate below that at which the delay begins to rise; needs feedback on single packets",
     source: "draft-ietf-rmcat-gcc-02; Carlucci 2016; libwebrtc, goog_cc",
     parameters: &[GCC_FORM, GCC_PROBING, GCC_DECREASE, GCC_PACING, GCC_INITIAL_RATE, GCC_MIN_RATE, MAX_RATE],
     make: |given, _| Ok(Box::new(Gcc::new(given.gcc()?))),
@@ -168,7 +168,7 @@ const NADA_MAX: Parameter = Parameter {
 
 pub(super) const NADA: Entry = Entry {
     name: "nada",
-    summary: "delay, marks and losses as one signal, to which the rate is in inverse proportion; by feedback on single packets",
+    summary: "delay, marks and losses as one signal, to which the rate is in inverse proportion; needs feedback on single packets",
     source: "RFC 8698, Sec. 4, 5",
     parameters: &[
         PRIORITY,
@@ -207,7 +207,7 @@ const QUEUE_TARGET: Parameter = Parameter {
     kind: Kind::Span,
     default: Some("60 ms"),
     range: Some(("1 ms", "400 ms")),
-    meaning: "QDELAY_TARGET_LO: the window is reduced from half of this queueing delay on, and fully at this delay; with a larger value, more of a link with varying capacity is used",
+    meaning: "QDELAY_TARGET_LO: the window is reduced if the queueing delay is above half of this value; at this value the reduction is at its maximum; with a larger value, more of a link with varying capacity is used",
     source: "draft-ietf-ccwg-rfc8298bis-screamv2-01, Sec. 4.2.2",
 };
 const LOSS_FACTOR: Parameter = Parameter {

@@ -162,7 +162,7 @@ const GAIN: Parameter = Parameter {
     kind: Kind::Number { unit: "" },
     default: Some("0.5"),
     range: Some(("0", "0.99")),
-    meaning: "k_v, share of the buffer's error that is left after an interval; near 0 rings where reports are late, near 1 is slow",
+    meaning: "k_v, share of the buffer's error that is left after an interval; near 0 the rate oscillates if reports are late, and near 1 it reacts slowly",
     source: "ours: the middle of what Subramanya 2003, Eq. 5 allows",
 };
 const QUEUE: Parameter = Parameter {
@@ -189,7 +189,7 @@ pub(super) const INITIAL_RATE: Parameter = Parameter {
 };
 pub(super) const START_RATE: Parameter = Parameter {
     default: Some("1 kbit/s"),
-    meaning: "rate at which the session starts, limited to `min_rate` ... `max_rate`; the rate falls to `min_rate` if no report proves an arrival within 2 s, or within two report intervals and 0.25 s if that is longer",
+    meaning: "rate at which the session starts, limited to `min_rate` ... `max_rate`; the rate falls to `min_rate` if no report proves an arrival within 2 s, or within two report intervals plus 0.25 s if that is longer",
     source: "ours",
     ..INITIAL_RATE
 };
@@ -275,7 +275,7 @@ pub(super) static ENTRIES: &[Entry] = &[
     },
     Entry {
         name: "ldaf",
-        summary: "`lda` with an increase that does not die out",
+        summary: "`lda`, but each increase is calculated from AIR_0 and not from the last increase",
         source: "Tobe 1999, Sec. 6.2",
         parameters: LDA,
         make: |given, context| given.lda(Increase::Fixed, context.packet),

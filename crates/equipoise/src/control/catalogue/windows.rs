@@ -59,8 +59,8 @@ const OSCILLATION: Parameter = Parameter {
     kind: Kind::Number { unit: "1/√s" },
     default: Some("0"),
     range: Some(("0", "1")),
-    meaning: "m, strength of the noise that keeps the window moving; with a larger value changes of the path are found sooner, but the window varies more",
-    source: "Kodama 2009, Eq. 17; off is ours",
+    meaning: "m, strength of the noise that keeps the window moving; with a larger value, changes of the path are found sooner, but the window varies more",
+    source: "Kodama 2009, Eq. 17; the default value is ours",
 };
 const LOWER: Parameter = Parameter {
     name: "alpha",
@@ -92,7 +92,7 @@ const EPSILON: Parameter = Parameter {
     default: Some("1.95"),
     range: Some(("0.01", "100")),
     meaning: "ε, speed of convergence; more is faster, in larger bursts",
-    source: "ours; the thesis does not say its own",
+    source: "ours; the thesis does not state a value",
 };
 const NOISE_AWARE: Parameter = Parameter {
     name: "noise_aware",
