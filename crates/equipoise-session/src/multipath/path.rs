@@ -301,6 +301,9 @@ impl Path {
             return None;
         }
         let trip = self.breakers.on_report(now, proof, round_trip);
+        if self.law.as_ref().is_none_or(Law::is_whole) {
+            self.breakers.on_whole();
+        }
         self.stopped_by(now, trip)
     }
 

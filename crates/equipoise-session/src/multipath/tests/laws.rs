@@ -257,6 +257,29 @@ fn a_stopped_path_does_not_come_back_at_its_old_rate_because_the_other_one_is_si
     assert!(after.is_some_and(|after| after * 5 < before), "{before} and then {after:?} packets a second");
 }
 
+/// Path 0 drops all media for 3 s, and again 50 s later. If the test fails, the second pause is longer than the first,
+/// although the path worked well between the pauses.
+#[test]
+fn a_path_that_worked_again_has_the_first_pause_at_its_next_stop() {
+    let swallows = |passing: &Passing| {
+        passing.path == 0
+            && !passing.is_rtcp
+            && [10_000, 60_000].iter().any(|at| (*at..at + 3000).contains(&passing.millis))
+    };
+    for controller in [fixed(3_000_000), of("equipoise", None)] {
+        let mut bench = over(controller, "ap", &TWO, swallows);
+        bench.run_until(90_000);
+        let times = |is: fn(&Event) -> bool| {
+            let all = bench.events.iter().filter(|(_, path, event)| *path == Some(PathId(0)) && is(event));
+            all.map(|(at, ..)| *at).collect::<Vec<_>>()
+        };
+        let stopped = times(|event| matches!(event, Event::CircuitBroken(_)));
+        let closed = times(|event| *event == Event::CircuitClosed);
+        let pauses: Vec<_> = stopped.iter().zip(&closed).map(|(from, to)| to - from).collect();
+        assert!(pauses.len() == 2 && pauses.iter().all(|pause| (5000..8000).contains(pause)), "{pauses:?}");
+    }
+}
+
 /// If it fails, packets that arrived before a path became unusable prove a delivery rate when the path is usable again,
 /// although the path now drops all media.
 #[test]
