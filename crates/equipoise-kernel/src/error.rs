@@ -8,7 +8,10 @@ use thiserror::Error;
 #[non_exhaustive]
 pub enum KernelError {
     /// The process lacks a privilege that BPF requires.
-    #[error("{what} needs the rights CAP_BPF, CAP_PERFMON and CAP_NET_ADMIN; run it as root")]
+    #[error(
+        "{what} needs the rights CAP_BPF, CAP_PERFMON and CAP_NET_ADMIN and, to find loaded programs, CAP_SYS_ADMIN; \
+         run it as root"
+    )]
     Rights {
         /// The operation.
         what: &'static str,

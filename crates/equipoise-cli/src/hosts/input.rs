@@ -4,8 +4,8 @@ use std::fs::File;
 use std::io::{self, Read, Write as _};
 use std::net::{SocketAddr, UdpSocket};
 use std::path::Path;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::Duration;
 
@@ -24,6 +24,8 @@ const TICK: Duration = Duration::from_millis(20);
 pub(super) struct Given {
     /// Number of packets that were dropped because the queue was full.
     pub(super) dropped: AtomicU64,
+    /// Number of packets at the port of the encoder that were dropped because they have another SSRC.
+    pub(super) foreign: AtomicU64,
     /// Number of audio packets that were queued for sending, and their number of bytes.
     pub(super) audio_packets: AtomicU64,
     pub(super) audio_bytes: AtomicU64,
@@ -61,7 +63,7 @@ impl Input {
     /// Returns the encoder to which key-frame requests are sent; `None` if the payload is not RTP.
     pub(super) fn encoder(&self) -> Result<Option<ToEncoder>, CliError> {
         let Self::Packets(relay) = self else { return Ok(None) };
-        let to = ToEncoder::new(&relay.socket, relay.ssrc, relay.encoder.clone());
+        let to = ToEncoder::new(&relay.socket, relay.encoder.clone());
         let failed = |source| RealError::Input { what: "the RTP socket".to_owned(), source };
         Ok(Some(to.map_err(failed)?))
     }
@@ -111,7 +113,7 @@ fn feed(mut input: Box<dyn Read + std::marker::Send>, payloads: PayloadSender) {
 pub(super) struct Relay {
     socket: UdpSocket,
     audio: Option<UdpSocket>,
-    /// The SSRC of the first RTP packet.
+    /// The SSRC of the first RTP packet, which is the session's.
     ssrc: u32,
     first: Vec<u8>,
     encoder: Encoder,
@@ -127,9 +129,8 @@ impl Relay {
             match socket.recv_from(&mut buffer) {
                 // Other datagrams, such as the program's RTCP packets, are ignored.
                 Ok((length, from)) if is_rtp(&buffer[..length]) => {
-                    let ssrc = u32::from_be_bytes([buffer[8], buffer[9], buffer[10], buffer[11]]);
-                    let at_source = || Encoder::Source(Arc::new(Mutex::new(from)));
-                    let encoder = options.rtcp.map_or_else(at_source, Encoder::At);
+                    let ssrc = source_of(&buffer[..length]);
+                    let encoder = Encoder::new(from, ssrc, options.rtcp);
                     return Ok(Some(Self { socket, ssrc, first: buffer[..length].to_vec(), encoder, audio }));
                 }
                 Ok(_) => {}
@@ -144,7 +145,6 @@ impl Relay {
     /// late media are useless.
     fn forward(self, payloads: PayloadSender, stop: &Arc<AtomicBool>, given: &Arc<Given>) {
         let Self { socket, audio, ssrc, first, encoder } = self;
-        let has_audio = audio.is_some();
         if let Some(audio) = audio {
             let (payloads, stop, given) = (payloads.clone(), stop.clone(), given.clone());
             thread::spawn(move || forward_audio(&audio, ssrc, &payloads, &stop, &given));
@@ -157,13 +157,16 @@ impl Relay {
                 given.dropped.fetch_add(u64::from(!taken), Ordering::Relaxed);
                 next = match socket.recv_from(&mut buffer) {
                     Ok((length, from)) if is_rtp(&buffer[..length]) => {
-                        let is_own = buffer[8..12] == ssrc.to_be_bytes();
-                        if is_own {
-                            encoder.sends_from(from);
+                        let packet = &mut buffer[..length];
+                        if encoder.sends(from, source_of(packet)) {
+                            // The session keeps its SSRC if the encoder restarts with another one: the decoder then
+                            // sees a jump of the sequence number and of the timestamp, instead of an unknown source.
+                            packet[8..12].copy_from_slice(&ssrc.to_be_bytes());
+                            payloads.try_push(packet)
+                        } else {
+                            given.foreign.fetch_add(1, Ordering::Relaxed);
+                            Ok(true)
                         }
-                        // The receiver treats every SSRC except the video's as audio. So if there is an audio port,
-                        // the video port accepts only the video's SSRC.
-                        if is_own || !has_audio { payloads.try_push(&buffer[..length]) } else { Ok(true) }
                     }
                     _ => Ok(true),
                 };
@@ -209,4 +212,9 @@ fn bind(local: SocketAddr) -> Result<UdpSocket, RealError> {
         Ok(socket)
     };
     open().map_err(|source| RealError::Input { what: format!("RTP at {local}"), source })
+}
+
+/// Returns the SSRC of an RTP packet.
+fn source_of(packet: &[u8]) -> u32 {
+    u32::from_be_bytes([packet[8], packet[9], packet[10], packet[11]])
 }

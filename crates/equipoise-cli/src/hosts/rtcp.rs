@@ -6,6 +6,7 @@ use std::net::{SocketAddr, UdpSocket};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
+use std::time::{Duration, Instant};
 
 use equipoise_net::KeyFrames;
 use equipoise_session::wire::is_rtcp;
@@ -42,53 +43,73 @@ fn ask(datagram: &[u8], key_frames: &KeyFrames) {
 pub(super) struct ToEncoder {
     /// The socket at which the encoder's RTP packets arrive.
     socket: UdpSocket,
-    ssrc: u32,
     to: Encoder,
     /// Sequence number of the next full intra request.
     number: u8,
 }
 
-/// The address at which an encoder receives RTCP.
+/// The encoder whose RTP packets the session carries. Clones share the state.
 #[derive(Clone, Debug)]
-pub(super) enum Encoder {
-    /// An address that the user gave.
-    At(SocketAddr),
-    /// The source address of the encoder's last RTP packet (RFC 4961).
-    Source(Arc<Mutex<SocketAddr>>),
+pub(super) struct Encoder {
+    /// The address for RTCP that the user gave. Otherwise RTCP is sent to the source address of the encoder's last RTP
+    /// packet (RFC 4961).
+    rtcp: Option<SocketAddr>,
+    last: Arc<Mutex<LastPacket>>,
 }
 
+/// The encoder's last RTP packet.
+#[derive(Clone, Copy, Debug)]
+struct LastPacket {
+    from: SocketAddr,
+    ssrc: u32,
+    at: Instant,
+}
+
+/// If the encoder sent no packet for this time, another SSRC may replace its SSRC. This is necessary because a
+/// restarted program chooses a new SSRC.
+const FORGOTTEN: Duration = Duration::from_secs(2);
+
 impl Encoder {
-    /// Records the source address of the encoder's latest RTP packet.
-    pub(super) fn sends_from(&self, from: SocketAddr) {
-        if let Self::Source(source) = self {
-            *source.lock().unwrap_or_else(PoisonError::into_inner) = from;
-        }
+    /// Creates the encoder whose first RTP packet has the SSRC `ssrc` and arrived from `from`.
+    pub(super) fn new(from: SocketAddr, ssrc: u32, rtcp: Option<SocketAddr>) -> Self {
+        Self { rtcp, last: Arc::new(Mutex::new(LastPacket { from, ssrc, at: Instant::now() })) }
     }
 
-    fn address(&self) -> SocketAddr {
-        match self {
-            Self::At(address) => *address,
-            Self::Source(source) => *source.lock().unwrap_or_else(PoisonError::into_inner),
+    /// Whether an RTP packet with the SSRC `ssrc`, which arrives from `from`, is a packet of the encoder. After
+    /// [`FORGOTTEN`] without a packet of the encoder, a packet with any SSRC is.
+    pub(super) fn sends(&self, from: SocketAddr, ssrc: u32) -> bool {
+        let mut last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
+        let is_own = ssrc == last.ssrc || last.at.elapsed() >= FORGOTTEN;
+        if is_own {
+            *last = LastPacket { from, ssrc, at: Instant::now() };
         }
+        is_own
+    }
+
+    /// Returns the address for RTCP, and the encoder's SSRC.
+    fn address(&self) -> (SocketAddr, u32) {
+        let last = *self.last.lock().unwrap_or_else(PoisonError::into_inner);
+        (self.rtcp.unwrap_or(last.from), last.ssrc)
     }
 }
 
 impl ToEncoder {
-    /// Creates the sender of RTCP packets to the encoder with the SSRC `ssrc`, whose RTP packets arrive at `socket`.
-    pub(super) fn new(socket: &UdpSocket, ssrc: u32, to: Encoder) -> io::Result<Self> {
-        Ok(Self { socket: socket.try_clone()?, ssrc, to, number: 0 })
+    /// Creates the sender of RTCP packets to the encoder `to`, whose RTP packets arrive at `socket`.
+    pub(super) fn new(socket: &UdpSocket, to: Encoder) -> io::Result<Self> {
+        Ok(Self { socket: socket.try_clone()?, to, number: 0 })
     }
 
     /// Requests a key frame, in a compound packet that any RTP tool accepts (RFC 3550, Sec. 6.1).
     pub(super) fn ask(&mut self, request: KeyFrameRequest) {
+        let (address, ssrc) = self.to.address();
         // The receiver report needs an SSRC of its own: any value except the encoder's SSRC.
-        let (own, mut datagram) = (self.ssrc.wrapping_add(1), Vec::new());
+        let (own, mut datagram) = (ssrc.wrapping_add(1), Vec::new());
         encode_receiver_report(own, &[], &[], &mut datagram);
         encode_cname(own, "receiver@equipoise", &mut datagram);
-        encode_key_frame_request(own, self.ssrc, (request, self.number), &mut datagram);
+        encode_key_frame_request(own, ssrc, (request, self.number), &mut datagram);
         self.number = self.number.wrapping_add(u8::from(request == KeyFrameRequest::FullIntra));
         // An error is ignored: if the encoder does not accept RTCP, the session continues.
-        let _ = self.socket.send_to(&datagram, self.to.address());
+        let _ = self.socket.send_to(&datagram, address);
     }
 }
 

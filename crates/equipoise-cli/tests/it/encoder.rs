@@ -118,6 +118,57 @@ fn what_a_decoder_asks_for_comes_to_the_encoder_and_a_flood_does_not() {
     assert!((1..=wanted).contains(&told), "{told} lines of {wanted}");
 }
 
+/// If it fails, a user who restarts the encoder must also restart the session; or another program at the same port can
+/// mix its packets into the video.
+#[test]
+fn an_encoder_that_restarts_with_another_source_goes_on_after_two_seconds() {
+    let folder = Folder::new();
+    let [sent, received] = ["sent", "received"].map(|name| folder.file(name));
+    let short = Duration::from_millis(10);
+    let ((first, _), (second, _), (decoder, decoder_port)) = (program(short), program(short), program(short));
+    let relay = free_port();
+    let mut receiver = equipoise();
+    receiver.args(["receive", "-p", "0", "-B", "127.0.0.1", "-1", "--insecure", "-J", &received]);
+    let (mut receiver, line) = Running::ready(receiver.args(["--rtp", &decoder_port.to_string()]));
+    let (_, port) = line.rsplit_once(':').expect("an address");
+    let mut sender = equipoise();
+    sender.args(["send", "127.0.0.1", "-p", port, "--insecure", "-b", "1M", "-J", &sent]);
+    let mut sender = Running::start(sender.args(["--rtp", &relay.to_string()]));
+    let send = |socket: &UdpSocket, ssrc, number| {
+        socket.send_to(&packet(ssrc, number, 100), (Ipv4Addr::LOCALHOST, relay)).expect("sent");
+    };
+    let mut number = 0;
+    let source = eventually("the first packet", || {
+        number += 1;
+        send(&first, SSRC, number);
+        receive(&decoder)
+    });
+    // The second encoder sends one packet at once, and goes on until its packets are accepted.
+    send(&first, SSRC, number + 1);
+    send(&second, SSRC ^ 1, 30_000);
+    let silent = Instant::now();
+    let mut next = 30_001;
+    let (arrived, _) = eventually("a packet of the second encoder", || {
+        send(&second, SSRC ^ 1, next);
+        next += 1;
+        receive(&decoder).filter(|(packet, _)| u16::from_be_bytes([packet[2], packet[3]]) >= 30_000)
+    });
+    assert!(silent.elapsed() >= Duration::from_millis(1900), "after {:?}", silent.elapsed());
+    assert_eq!(arrived[8..12], SSRC.to_be_bytes(), "the decoder knows this source");
+    // The request for a key frame reaches the second encoder, with the SSRC of the second encoder.
+    let asked = eventually("a request", || {
+        decoder.send_to(&picture_loss(SSRC), source.1).expect("sent");
+        send(&second, SSRC ^ 1, next);
+        next += 1;
+        receive(&second)
+    });
+    assert!(asked.0.ends_with(&(SSRC ^ 1).to_be_bytes()), "{asked:02X?}");
+    assert_eq!(sender.interrupt(), Some(130));
+    receiver.finish();
+    let sent = results(&fs::read_to_string(sent).expect("written"));
+    assert!(sent["end"]["ignored"]["foreign"].as_u64() >= Some(10), "{sent}");
+}
+
 /// If it fails, the audio of a call reaches the video decoder, or the rate that the video encoder receives includes the
 /// audio's rate.
 #[test]

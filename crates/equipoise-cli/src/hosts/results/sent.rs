@@ -1,7 +1,7 @@
 use std::collections::BTreeMap;
 
 use equipoise::units::Span;
-use equipoise_session::{Event, PathChange};
+use equipoise_session::{DropReason, Event, PathChange};
 use serde::Serialize;
 
 use super::{Sum, rate};
@@ -120,6 +120,13 @@ impl SendEnd {
     pub(crate) const fn sum(&self) -> Sum {
         let Self { rate_bps, packets_sent: packets, bytes_sent: bytes, packets_lost, .. } = *self;
         Sum { rate_bps, packets, bytes, packets_lost }
+    }
+
+    /// Adds `count` packets that were dropped for `reason`.
+    pub(crate) fn ignore(&mut self, reason: DropReason, count: u64) {
+        if count > 0 {
+            *self.ignored.entry(reason.name()).or_default() += count;
+        }
     }
 }
 
@@ -253,7 +260,7 @@ impl SendTally {
                 self.end.bytes_repeated += size.as_bytes();
             }
             Event::KeyFrameWanted(_) => self.end.key_frames_wanted += 1,
-            Event::Ignored(reason) => *self.end.ignored.entry(reason.name()).or_default() += 1,
+            Event::Ignored(reason) => self.end.ignore(*reason, 1),
             Event::Ended { by_peer } => self.end.ended_by_peer = *by_peer,
             _ => {}
         }

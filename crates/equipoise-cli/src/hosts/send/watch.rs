@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use equipoise::units::Span;
 use equipoise_net::{HostStats, NetError, Time};
-use equipoise_session::Event;
+use equipoise_session::{DropReason, Event};
 use serde::Serialize;
 
 use super::super::args::DelayKind;
@@ -209,6 +209,7 @@ impl Watch {
         for (stream, (direction, mut end)) in ends.into_iter().enumerate() {
             if let End::Sent(end) = &mut end {
                 end.payload_dropped = given.dropped.load(Ordering::Relaxed);
+                end.ignore(DropReason::Foreign, given.foreign.load(Ordering::Relaxed));
                 end.audio_packets = given.audio_packets.load(Ordering::Relaxed);
                 end.audio_bytes = given.audio_bytes.load(Ordering::Relaxed);
             }
