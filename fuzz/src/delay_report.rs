@@ -28,8 +28,8 @@ pub fn delay_report(bytes: &[u8]) {
     }
 }
 
-/// Checks that valid statistics are the same after they were encoded and parsed, except for rounding. A number of
-/// samples above the maximum becomes the maximum.
+/// Checks that valid statistics are the same after they were encoded and parsed, except for rounding. If there are more
+/// samples than the format can count, the maximum count is encoded.
 fn carry(sent: DelaySummary) {
     let found = DelayReport::parse(&DelayReport::agreed(Some(sent)).to_bytes());
     let is_sound = sent.mean_s.abs() <= 100.0 && (1e-12..=1e4).contains(&sent.variance_s2) && sent.samples >= 2;

@@ -60,8 +60,8 @@ fn source(traffic: Traffic, rate: Rate, number: u64) -> Source<SimClock> {
     Source::new(traffic, Schedule::constant(rate), PACKET, Instant::ZERO, (1, number))
 }
 
-/// Merges the departure times of the two sources, and computes when each packet leaves the three links on its path.
-/// Uses no events, packets or hosts.
+/// Merges the departure times of the two sources, and computes by arithmetic alone when each packet leaves the three
+/// links on its path. The simulator is not used.
 #[divan::bench(sample_size = 1)]
 fn recursion(bencher: Bencher<'_, '_>) {
     bencher.counter(ItemsCount::new(PACKETS)).bench_local(|| {

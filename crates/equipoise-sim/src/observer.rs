@@ -1,5 +1,5 @@
-//! Observers of the events in a simulation. Each event is reported with its time, its flow and the endpoint of the
-//! flow.
+//! Observers of the events in a simulation. Each event is reported with its time, its flow and the endpoint at
+//! which it occurs.
 
 use equipoise::units::{Instant, Size, Span};
 use equipoise_session::{Carrier, Ecn, Event, PathId};

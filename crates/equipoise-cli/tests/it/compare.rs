@@ -172,7 +172,8 @@ fn controllers_are_compared_on_the_same_seeds() {
     let difference = &delay[2]["difference"];
     assert!((difference["mean"].as_f64().expect("a mean") - by_hand).abs() < 1e-12, "{difference}");
     // The variant `cbr` sends 6 Mbit/s. Other traffic has first 9 and then 10.5 Mbit/s. The sum first reaches and then
-    // exceeds the capacity of 15 Mbit/s. AP reduces its rate, so the delay of `cbr` is larger.
+    // exceeds the capacity of 15 Mbit/s. In the other variant, AP controls the flow and reduces its rate. So the delay
+    // is larger with `cbr` than with AP.
     assert_eq!((difference["word"].as_str(), &delay[0]["difference"]), (Some("more"), &Value::Null));
     let alone = json_of_seed(&demo, 2);
     assert_eq!(alone, delay[0]["values"][1], "a run is the same alone and in a comparison");

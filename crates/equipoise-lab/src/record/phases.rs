@@ -237,7 +237,7 @@ impl FlowState {
     }
 }
 
-/// Divides each phase at the end of the warm-up, and when [`UNREST`] has passed since a fall of the capacity.
+/// Divides the phases at these times: the end of the warm-up, and [`UNREST`] after each fall of the capacity.
 fn segments(plan: &Plan, warm_up: Span) -> Vec<Segment> {
     let unrests = || plan.falls.iter().map(|&fall| (fall, fall + UNREST));
     let mut segments = Vec::new();

@@ -123,7 +123,7 @@ impl Connections {
         let index = match known {
             Some(index) => index,
             None if self.all.len() >= self.room.connections => {
-                // Later segments between these addresses belong to the new connection, which is not kept, and must not
+                // The new connection is not kept. Later segments between these addresses belong to it, so they must not
                 // be added to the previous connection.
                 self.newest.remove(&ends);
                 return Err(TOO_MANY_CONNECTIONS);

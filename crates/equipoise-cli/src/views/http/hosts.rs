@@ -46,7 +46,7 @@ fn address(text: &str) -> Option<IpAddr> {
 mod tests {
     use super::*;
 
-    /// If it fails, any web page can read the data of the run through a domain name that resolves to 127.0.0.1.
+    /// If the test fails, any web page can read the data of the run through a domain name that resolves to 127.0.0.1.
     #[test]
     fn a_foreign_name_is_not_ours_and_every_way_to_write_our_own_is() {
         let asks = |place: &str, local: &str, host: &str| {

@@ -21,7 +21,7 @@ pub(super) enum Bottleneck<C, P> {
     Managed(ManagedQueue<C, Parcel<P>, AnyService<C>>),
 }
 
-/// When the service of a packet ends, and the packet.
+/// A packet, and the time at which its service ends.
 type Served<C, P> = (Instant<C>, Parcel<P>);
 
 impl<C, P: Queued> Bottleneck<C, P> {

@@ -146,7 +146,8 @@ pub struct EquipoiseConfig {
 }
 
 /// Ratio of pace to rate: `PACE` while the queue is long. After the queue has been short for a while (a clear path),
-/// the ratio rises to `CLEAR_PACE`, or to `POLICED_PACE` while losses limit the rate (a policer, or the test for one).
+/// the ratio rises to `CLEAR_PACE`, or only to `POLICED_PACE` while the law limits the rate because of a policer or tests
+/// for a policer.
 const PACE: f64 = 1.02;
 const CLEAR_PACE: f64 = 1.35;
 const POLICED_PACE: f64 = 1.1;

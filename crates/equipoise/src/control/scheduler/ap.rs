@@ -115,7 +115,7 @@ impl ApScheduler {
         for (view, (term, rate)) in paths.iter().zip(terms.iter().zip(rates.iter())) {
             let Some(model) = self.models.get_mut(&view.path) else { continue };
             model.learner.rest();
-            // The delay that the law's linear model predicts after the law's own step.
+            // The delay that the linear model predicts for the new rate of the path.
             model.expected_s = view.delay.map(|delay| delay.mean_s + term.growth * (rate - term.rate));
         }
         let spoken: Vec<usize> =
