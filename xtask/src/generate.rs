@@ -83,7 +83,7 @@ fn verbs(help: &str) -> impl DoubleEndedIterator<Item = &str> {
 fn controllers_page(command: &Path) -> Result<String, Error> {
     Ok(format!(
         "{NOTE}# Controllers\n\nA scenario names a controller and sets its parameters; a parameter that the \
-         scenario omits has its default value. Rate controllers drive media sessions, window laws drive TCP flows, schedulers divide a media session among several paths.\n\n\
+         scenario omits has its default value. The list has four groups: rate controllers drive media sessions, window laws drive TCP flows, schedulers divide a media session among several paths, and traffic models generate background flows.\n\n\
          The parentheses after a parameter say where the parameter or its default comes from: from a publication, from \
          us (`ours`), or from the application, which has to choose the value.\n\n{}",
         fenced(&["controllers"], &printed(command, &["controllers"])?)

@@ -41,7 +41,7 @@ const GCC_PROBING: Parameter = Parameter {
     kind: Kind::Choice(&["off", "on", "periodic"]),
     default: Some("on"),
     range: None,
-    meaning: "whether probes are wanted: none; at the beginning, and after large drops of the rate if the application limits the rate; or also every 5 s while it does so. The draft describes no probes",
+    meaning: "which probes (short bursts above the rate) the law requests. off: none; on: at the beginning, and after a large drop of the rate if the application sends less than the rate; periodic: as on, and also every 5 s while the application sends less than the rate. The draft's form requests no probes",
     source: "libwebrtc, probe_controller",
 };
 const GCC_DECREASE: Parameter = Parameter {
@@ -56,7 +56,7 @@ const GCC_PACING: Parameter = Parameter {
     kind: Kind::Number { unit: "" },
     default: Some("1.1"),
     range: Some(("1", "100")),
-    meaning: "ratio of the pacing rate to the rate; with a larger value a frame leaves in a shorter time (browsers: within 40 ms). With the draft's form, the session decides the pacing rate",
+    meaning: "ratio of the pacing rate to the rate; with a larger value a frame leaves in a shorter time. Chromium, unlike our sessions, also sends bursts of data for up to 40 ms at this rate. With the draft's form, the session decides the pacing rate",
     source: "libwebrtc, goog_cc_network_control",
 };
 const GCC_MIN_RATE: Parameter = Parameter {
@@ -327,7 +327,7 @@ const BESIDE_LOSSES: Parameter = Parameter {
     kind: Kind::Choice(&["compete", "yield"]),
     default: Some("compete"),
     range: None,
-    meaning: "beside loss-based flows such as TCP: take TCP's rate in the queue that they hold, or only use the capacity that they leave",
+    meaning: "what the law does beside loss-based flows such as TCP. compete: it sends at the rate of a virtual TCP flow, although the queue is then long; yield: it uses only the capacity that these flows leave",
     source: "ours; Tobe 1999",
 };
 

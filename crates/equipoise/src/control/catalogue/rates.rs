@@ -98,7 +98,7 @@ const UNREST: Parameter = Parameter {
     kind: Kind::Number { unit: "" },
     default: Some("0.08"),
     range: Some(("0.001", "1")),
-    meaning: "noise of the reports may change the rate by this share of the free capacity (root mean square); with a smaller value the rate is steadier, but finds free capacity later",
+    meaning: "upper limit that the law keeps approximately by filtering: noise of the reports changes the rate by at most this share of the free capacity (root mean square); with a smaller value the rate is steadier, but finds free capacity later",
     source: "ours",
 };
 pub(super) const RESPONSE: Parameter = Parameter {
@@ -171,7 +171,7 @@ const QUEUE: Parameter = Parameter {
     default: Some("printed"),
     range: None,
     meaning: "how the bottleneck's queue q is estimated: by its growth in the last interval; by this growth, corrected by earlier prediction errors; or by its whole length, from the delay",
-    source: "Subramanya 2003, Sec. 2; adaptive: Eq. 6, its update ours; accumulated: ours",
+    source: "Subramanya 2003, Sec. 2; adaptive: Eq. 6, with an update rule of ours; accumulated: ours",
 };
 const LOW_MIN_RATE: Parameter = Parameter {
     default: Some("10 kbit/s"),
@@ -222,7 +222,7 @@ const LDA: &[Parameter] = &[INITIAL_RATE, INITIAL_INCREASE, REDUCTION_FACTOR, AD
 pub(super) static ENTRIES: &[Entry] = &[
     Entry {
         name: "ap",
-        summary: "the robust form of attractor perturbation: filters its measurements, and follows the whole curve of the delay over the load",
+        summary: "the robust form of attractor perturbation: filters its measurements, and calculates each step from the whole curve of delay against load, not only from its slope",
         source: "Waki 2013, Eq. 7, 15, 16",
         parameters: &[TARGET, RESPONSE, LEARN, UNREST, START_RATE, FLOOR, MAX_RATE],
         make: |given, context| {
@@ -261,7 +261,7 @@ pub(super) static ENTRIES: &[Entry] = &[
     },
     Entry {
         name: "aimd-printed",
-        summary: "`aimd` as in the paper: starts at `min_rate`, and is not limited to twice the rate that is proved to arrive",
+        summary: "`aimd` as in the paper: it starts at `min_rate`, and a session does not limit it to twice the rate at which packets arrived, as it limits `aimd`",
         source: "Waki 2013, Eq. 17",
         parameters: &[TARGET, INCREASE, DECREASE, MIN_RATE, MAX_RATE],
         make: |given, _| Ok(Box::new(given.aimd(given.limits()?)?.as_printed())),

@@ -116,7 +116,7 @@ const NOISE_WEIGHT: Parameter = Parameter {
     kind: Kind::Number { unit: "" },
     default: Some("4"),
     range: Some(("0", "100")),
-    meaning: "l, how strongly noise of the measurements lowers gamma (in `vegas`: the measured backlog) if `noise_aware` is on",
+    meaning: "l, weight of the noise of the measurements if `noise_aware` is on: with a larger value, noise lowers γ more (law `symbiosis`), or the measured backlog (law `vegas`)",
     source: "Kodama 2009, Sec. 3.3",
 };
 
