@@ -25,8 +25,8 @@ def processor_s(pid: int) -> float:
 
 
 def overhead(program: str, rounds: int) -> None:
-    """Measure the same run alternately from Python and from the Rust library: the elapsed time, and the processor time,
-    which other load affects less.
+    """Execute the same run alternately from Python and from the Rust library. Measure the elapsed time and the
+    processor time. Other load affects the processor time less than the elapsed time.
     """
     with subprocess.Popen([program, SCENARIO], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as peer:
         assert peer.stdin and peer.stdout

@@ -193,7 +193,7 @@ impl Ends {
             self.drain_receiver();
             self.receiver.wake().map(|wake| wake.at.as_nanos())
         };
-        // At the last instant that the clock can represent, the wake-up cannot be later.
+        // If the clock shows the last instant that it can represent, no later wake-up exists.
         let is_ahead = wake.is_none_or(|wake| wake > self.now_ns || self.now_ns == u64::MAX);
         assert!(
             is_ahead || !matches!(input, Input::Timer | Input::Datagram(_)),

@@ -106,7 +106,7 @@ fn fenced(arguments: &[&str], printed: &str) -> String {
 mod tests {
     use super::*;
 
-    /// If it fails, the generated page lacks a subcommand, or has a subcommand that does not exist.
+    /// If this test fails, the generated page lacks a subcommand, or has a subcommand that does not exist.
     #[test]
     fn every_verb_of_a_help_is_found_and_nothing_else() {
         let help = "Some words\n\nUsage: x <COMMAND>\n\nCommands:\n  one   Does one thing, and says so in\n          two lines\n  \

@@ -41,7 +41,7 @@ pub(crate) enum Build {
     For(Machine),
 }
 
-/// Generates the headers. Returns the path of each in the workspace, and its content.
+/// Generates the headers. Returns, for each header, the path of the file in the workspace and the content.
 pub(crate) fn headers(workspace: &Workspace) -> Result<Vec<(String, String)>, Error> {
     let header = |(name, settings, modules): (&str, &str, &[&str])| {
         let path = |name: &str| workspace.path(format!("{PACKAGE}/{name}"));

@@ -47,7 +47,7 @@ impl Workspace {
         path.strip_prefix(&self.root).unwrap_or(path)
     }
 
-    /// Returns a process of the cargo that runs this program. It runs in the workspace's root.
+    /// Returns a process that runs cargo in the workspace's root. Uses the cargo that started this program, if any.
     pub(crate) fn cargo<const N: usize>(&self, arguments: [&str; N]) -> Process {
         let cargo = std::env::var_os("CARGO").unwrap_or_else(|| OsString::from("cargo"));
         self.program(cargo).arguments(arguments)

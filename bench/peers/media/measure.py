@@ -20,7 +20,7 @@ MAGIC = 0xA1B23C4D
 IPV4, UDP, TCP = b"\x08\x00", 17, 6
 
 Sent = collections.namedtuple("Sent", "at, key, size, is_tcp")
-# `at` is the time at which the packet was sent, and `left` the time at which it left the bottleneck; None if it was
+# `at` is the time at which the packet was sent. `left` is the time at which it left the bottleneck, or None if it was
 # lost.
 Packet = collections.namedtuple("Packet", "at, left, size, is_tcp")
 

@@ -1,8 +1,8 @@
 """The compared senders, with congestion controls of other projects and of Equipoise. Each has the tools that it needs,
 and the command lines that start the sender and its receiver.
 
-All senders have a minimum rate of 0.1 Mbit/s, a maximum rate of 5 Mbit/s and an initial rate of 0.3 Mbit/s. Only
-Chromium uses its own minimum rate of about 30 kbit/s.
+All senders have an initial rate of 0.3 Mbit/s and a maximum rate of 5 Mbit/s. The minimum rate is 0.1 Mbit/s, except
+for Chromium, which uses its own minimum rate of about 30 kbit/s.
 """
 
 import dataclasses

@@ -79,8 +79,9 @@ eq_error eq_dst(int fsock,
 // Sends the next bytes of an application data unit. If `adu_ind` is not 0, these bytes are the last of the unit.
 // Blocks while the send queue has no space.
 //
-// `flags` must be 0. Returns `length`, or EQ_E_HANDLE, EQ_E_ARGUMENT, EQ_E_STATE if the handle has no destination yet,
-// EQ_E_LENGTH if the unit would be longer than EQ_ADU_MAX, or EQ_END if the flow is over or the handle was shut down.
+// `flags` must be 0. Returns `length`, or an error: EQ_E_STATE if the handle has no destination yet, EQ_E_LENGTH if
+// the unit would be longer than EQ_ADU_MAX, EQ_END if the flow is over or the handle was shut down, or one of
+// EQ_E_HANDLE and EQ_E_ARGUMENT.
 //
 // # Safety
 // `msg` points to `length` readable bytes; if `length` is 0, it may be null.

@@ -18,8 +18,9 @@ pub struct eq_parameter {
     pub struct_size: usize,
     /// Name of the parameter.
     pub name: *const c_char,
-    /// Type of the parameter: "rate", "time", or "number" for a number without a unit. For a number with a unit, the
-    /// unit. For a word, the possible words, separated by commas.
+    /// Type of the parameter: "rate", "time", or "number" for a number without a unit. If the parameter is a number
+    /// with a unit, the type is this unit. If it is a word, the type is the list of the possible words, separated by
+    /// commas.
     pub kind: *const c_char,
     /// Default value of the parameter; NULL if the caller must specify a value.
     pub standard: *const c_char,

@@ -1,5 +1,5 @@
-//! The Tokio runtime that runs the tasks of all media sessions and flow pairs. Its single thread ends when the last of
-//! their handles is closed.
+//! The Tokio runtime that runs the tasks of all media sessions and flow pairs. The single thread of the runtime ends
+//! when the last handle of a session or flow pair is closed.
 
 use std::sync::{Arc, Mutex, Weak};
 

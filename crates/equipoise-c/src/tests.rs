@@ -21,7 +21,7 @@ fn words(text: *const std::ffi::c_char) -> &'static str {
     unsafe { CStr::from_ptr(text) }.to_str().expect("UTF-8")
 }
 
-/// If it fails, the version in the header differs from the version of the library.
+/// If this test fails, the version in the header differs from the version of the library.
 #[test]
 fn the_headers_version_is_the_packages() {
     let header = format!("{EQ_VERSION_MAJOR}.{EQ_VERSION_MINOR}.{EQ_VERSION_PATCH}");

@@ -1,7 +1,7 @@
 //! Matches feedback with the packets that were sent.
 //!
 //! The element comes before `rtpsession`, which assigns transport-wide sequence numbers and reports them only with
-//! feedback. So the element gives the packets its own numbers. The difference between both numbers of a packet is
+//! feedback. So the element gives each packet a number of its own. The difference between a packet's two numbers is
 //! constant. The element finds this difference by comparing the sending times and the sizes of packets, and finds it
 //! again if times and sizes no longer match.
 

@@ -75,8 +75,9 @@ const SPREAD_S: f64 = 0.1;
 const DRAINED_S: f64 = 0.5;
 /// Bytes of the IPv4 and UDP headers of an RTP packet.
 const OVERHEAD: u64 = 28;
-/// The encoder is notified if its bitrate changes by more than 1/100 or reaches a limit, and at most once per 100 ms
-/// unless the change is urgent, because each change reconfigures the encoder. Our choice.
+/// The encoder is notified if its bitrate changes by more than 1/`NOTICED`, or if its bitrate reaches a limit. Each
+/// change reconfigures the encoder. Therefore the encoder is notified at most once per `TOLD_EVERY`, unless the change
+/// is urgent. Our choice.
 const NOTICED: u32 = 100;
 const TOLD_EVERY: Span = Span::from_millis(100);
 /// The encoder is notified at once if its bitrate falls by more than 1/10.

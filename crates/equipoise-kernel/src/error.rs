@@ -56,7 +56,7 @@ pub enum KernelError {
     /// The BPF file system, which [`Loaded::pin`](crate::Loaded::pin) needs, is not mounted.
     #[error("there is no BPF file system at {}; `mount -t bpf bpf {}` makes one", place.display(), place.display())]
     NoFileSystem {
-        /// The path at which it should be mounted.
+        /// The path at which the BPF file system should be mounted.
         place: PathBuf,
     },
     /// The pin, a file that keeps the congestion control loaded, cannot be created or removed.

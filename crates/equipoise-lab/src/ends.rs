@@ -210,7 +210,8 @@ pub(crate) fn background(
     Ok((Background::new(stream, source)?, far))
 }
 
-/// Returns the source of the data that the application of flow number `index`, a TCP connection, sends.
+/// Returns the source of the data that a TCP connection's application sends. `index` is the number of the connection's
+/// flow.
 pub(crate) fn tcp_supply(
     flow: &Flow,
     connection: &TcpFlow,

@@ -112,7 +112,8 @@ impl<W: Write> Pcapng<W> {
         packet.extend(clipped(length).to_be_bytes());
         packet.extend(self.identification.to_be_bytes());
         self.identification = self.identification.wrapping_add(1);
-        // The flag "don't fragment", the hop limit, the protocol, and a zero checksum, which is computed below.
+        // The flag "don't fragment", the hop limit, the protocol, and a zero in place of the checksum. The checksum is
+        // written below.
         packet.extend([0x40, 0, HOP_LIMIT, UDP, 0, 0]);
         let sender_is_near = (datagram.side == Side::Near) == (datagram.way == Way::Sent);
         let PathId(path) = datagram.path;

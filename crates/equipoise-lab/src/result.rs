@@ -383,7 +383,7 @@ pub struct TcpResult {
 }
 
 /// The state of a TCP connection at one time. For web traffic, the congestion window and the number of segments in
-/// flight are sums over the open connections, and of the round-trip times only the minimum is known.
+/// flight are sums over the open connections. Of the round-trip times, only the minimum is known for web traffic.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct TcpSample {
     /// Time of the sample, in seconds since the run's start.
@@ -396,8 +396,8 @@ pub struct TcpSample {
     pub in_flight_segments: u64,
     /// Smoothed round-trip time, in seconds.
     pub smoothed_round_trip_s: Option<f64>,
-    /// Minimum round-trip time, in seconds: in simulated runs since the connection's start, in live runs of the last
-    /// minutes, as measured by the kernel.
+    /// Minimum round-trip time, in seconds. In simulated runs, it is the minimum since the connection's start. In live
+    /// runs, it is the minimum over the last minutes, as measured by the kernel.
     pub min_round_trip_s: Option<f64>,
     /// Mean rate of new data at the receiver since the previous sample, in bit/s without headers.
     pub goodput_bps: Option<f64>,

@@ -20,7 +20,8 @@ const LIMITED_FROM: f64 = 0.5;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Verdict {
-    /// The flow has no target delay, such as TCP or a session at a fixed rate, or is a flow pair.
+    /// The flow is a flow pair, or has no target delay. For example, TCP and a session at a fixed rate have no target
+    /// delay.
     NoTarget,
     /// Nothing was measured after the warm-up.
     NotMeasured,

@@ -66,7 +66,8 @@ fn all(seconds: i64, rates_mbps: &[u64], only: &[&str]) -> Outcome {
     Ok(())
 }
 
-/// A bridge with a delay of 5 ms in each direction; in the forward direction a bottleneck with a queue of 1000 packets.
+/// A bridge with a delay of 5 ms in each direction. The forward direction also has a bottleneck with a queue of 1000
+/// packets.
 fn config(mbps: u64, spin: bool) -> BridgeConfig {
     let capacity = Capacity::Rate(Schedule::constant(Rate::from_bps(mbps * 1_000_000)));
     let forward = PipeConfig { capacity, delay: Span::from_millis(5).into(), ..PipeConfig::default() };

@@ -11,7 +11,8 @@ use crate::Dscp;
 
 /// Makes the kernel report the byte with the ECN field for each received datagram.
 pub(crate) fn listen_for_ecn(socket: &UdpSocket, address: SocketAddr) {
-    // An error is ignored: then the socket does not report ECN marks. An IPv6 socket may also receive IPv4 datagrams.
+    // The IPv4 option is also set on an IPv6 socket, because such a socket may receive IPv4 datagrams. An error is
+    // ignored: the socket then does not report ECN marks.
     let _ = setsockopt(socket, sockopt::IpRecvTos, &true);
     if address.is_ipv6() {
         let _ = setsockopt(socket, sockopt::Ipv6RecvTClass, &true);

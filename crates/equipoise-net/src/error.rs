@@ -29,7 +29,7 @@ pub enum NetError {
         /// The system's error.
         source: io::Error,
     },
-    /// The socket can never send this datagram: it is too long, or the destination address is not possible. Or the
+    /// A datagram cannot be sent. Either the datagram is too long or its destination address is not possible, or the
     /// system refused to send the request for a session.
     #[error("cannot send a datagram of {length} bytes to {peer}")]
     Send {

@@ -104,8 +104,8 @@ mod tests {
     use crate::socket::{Sent, wait_any};
     use crate::{Clock, Socket};
 
-    /// If it fails, a sender is not told that its receiver is unreachable, or uses a whole processor by reading the
-    /// same error repeatedly, or does not send a datagram because of an error about an earlier datagram.
+    /// If this test fails, a sender is not told that its receiver is unreachable, or uses a whole processor by reading
+    /// the same error repeatedly, or does not send a datagram because of an error about an earlier datagram.
     #[test]
     fn an_unreachable_peer_is_told_once_and_leaves_nothing_to_wake_for() {
         let clock = Clock::new();

@@ -29,7 +29,7 @@ impl<T: Send + 'static> Leaving<T> {
     ) -> Result<R, NetError> {
         match self.take() {
             Some(thread) => blocking(move || end(thread)).await,
-            // This does not happen: only `take` and `drop` remove the thread, and both consume the value.
+            // `take` never returns `None` here: only `take` and `drop` remove the thread, and both consume the value.
             None => Err(lost()),
         }
     }

@@ -126,8 +126,8 @@ impl SendConfig {
         let reporting =
             self.reporting.or_else(|| needs.contains(Needs::PACKETS).then(|| usual_reporting(payload, ecn, several)));
         let asked = Asked { key: self.key.clone(), ssrc, payload, reporting, several, wanted: None };
-        // The sender answers all requests for retransmission. The receiver's configuration determines whether it sends
-        // any.
+        // The sender answers all requests for retransmission. The receiver's configuration determines whether the
+        // receiver sends such requests.
         let repeating = Some(Repeating::default());
         (SenderConfig { payload, delays, ecn, reporting, repeating, has_further_source, ..base }, asked)
     }
@@ -195,8 +195,8 @@ pub fn send<O: Observer + Send + 'static>(
 /// runs.
 ///
 /// Each path has its own socket, which is bound to a network interface and to an address of this interface. If the
-/// interface goes down or its address changes, the path stops at once. It starts again when the server is reachable
-/// over it. No path is used before the server has answered on it.
+/// interface goes down or its address changes, the path stops at once. The path starts again when the server is
+/// reachable over this path. No path is used before the server has answered on it.
 ///
 /// `total` determines the total rate. If it has a controller for each path, the server sends per-packet feedback.
 ///

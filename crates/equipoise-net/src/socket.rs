@@ -84,7 +84,7 @@ impl SocketStats {
 pub enum Sent {
     /// The kernel accepted the datagram.
     Taken,
-    /// The kernel refused the datagram. It is lost, as any datagram may be, and counted as `unsent`.
+    /// The kernel refused the datagram. The datagram is lost and counted as `unsent`.
     Refused,
     /// The kernel refused the datagram, because the interface, its address or the route no longer exists.
     NoRoute,

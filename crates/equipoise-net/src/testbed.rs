@@ -101,7 +101,7 @@ impl TestBed {
         for place in [Place::Near, Place::Middle, Place::Far] {
             bed.inside(place, || {
                 for (name, value) in SETTINGS {
-                    // If the kernel does not have this setting, an error is ignored.
+                    // The kernel may not have this setting, so errors are ignored.
                     let _ = fs::write(format!("/proc/sys/{name}"), value);
                 }
                 Ok(())

@@ -182,8 +182,8 @@ fn a_stopped_flow_sends_what_it_has_and_shuts_tcp_down() {
     assert_eq!(sender.wake(), None);
 }
 
-/// If it fails, the sender is woken every nanosecond from the end of the running period until RTP has sent its queued
-/// packets.
+/// If this test fails, the sender is woken every nanosecond from the end of the running period until RTP has sent its
+/// queued packets.
 #[test]
 fn a_flow_that_is_stopped_while_it_runs_waits_for_rtp_alone() {
     let at = |millis: u64| Instant::from_nanos(millis * MILLI);
@@ -735,8 +735,8 @@ proptest! {
         }
     }
 
-    /// If it fails, some state of TCP or some packet of the peer makes the sender panic, or request a wake-up that is
-    /// not in the future.
+    /// If this test fails, some state of TCP or some packet of the peer makes the sender panic, or request a wake-up
+    /// that is not in the future.
     #[test]
     fn a_sender_outlasts_anything(ops in proptest::collection::vec((0u64..20, 0u8..5, proptest::collection::vec(any::<u8>(), 0..80), any::<[u64; 4]>()), 1..80)) {
         let mut sender = sender(tpba(1, 5));

@@ -28,7 +28,7 @@ pub(crate) fn wrong(py: Python<'_>, error: &ScenarioError) -> PyErr {
     raised(py, "ScenarioError", |class| class.call1((Chain(error).to_string(), line, column, key)))
 }
 
-/// Converts the error that the controller of a flow cannot be replaced.
+/// Converts the error of a controller that cannot be replaced to a Python exception.
 pub(crate) fn not_swapped(py: Python<'_>, error: &SwapError) -> PyErr {
     match error {
         SwapError::Scenario(source) | SwapError::With { source, .. } => wrong(py, source),
@@ -41,7 +41,7 @@ pub(crate) fn not_compared(py: Python<'_>, error: &CompareError) -> PyErr {
     failed(py, error)
 }
 
-/// Converts the error that a suite cannot be run.
+/// Converts the error of a suite that cannot be run.
 pub(crate) fn no_suite(py: Python<'_>, error: &SuiteError) -> PyErr {
     match error {
         SuiteError::Scenario { source, .. } => wrong(py, source),

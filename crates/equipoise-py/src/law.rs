@@ -78,7 +78,7 @@ pub(crate) struct Law {
     fault: Arc<Fault>,
 }
 
-/// Whether the law has each of the optional methods.
+/// Which of the optional methods the law has.
 #[derive(Clone, Copy, Debug)]
 struct Has {
     sent: bool,

@@ -68,8 +68,8 @@ def test_a_law_of_ours_and_the_same_in_python_send_the_same() -> None:
 
 
 def test_a_law_by_packets_sees_each_packet_leave_and_arrive() -> None:
-    """If it fails, a law that needs packets is not called for each packet that is sent or arrives, or its timer does
-    not call it.
+    """If the test fails, a law that needs packets is not called for each packet that is sent or arrives, or the law is
+    not called when its timer is due.
     """
 
     class Window(Steady):
@@ -105,7 +105,7 @@ def test_a_law_by_packets_sees_each_packet_leave_and_arrive() -> None:
 
 
 def test_what_a_law_needs_has_to_be_there() -> None:
-    """If it fails, a session without per-packet feedback accepts a law that needs per-packet feedback."""
+    """If this test fails, a session without per-packet feedback accepts a law that needs per-packet feedback."""
 
     class ByPacket(Steady):
         needs = ("packets", "ecn")
@@ -136,7 +136,7 @@ def test_an_exception_in_a_law_ends_the_runs_and_is_raised(runs: int) -> None:
 
 @pytest.mark.parametrize("rate", [0, -1, float("nan"), float("inf"), "fast", None])
 def test_a_rate_that_is_none_is_refused(rate: Any) -> None:
-    """If it fails, a session accepts an invalid rate from a law."""
+    """If this test fails, a session accepts an invalid rate from a law."""
 
     class Strange(Steady):
         def allowance(self) -> Any:
@@ -147,7 +147,7 @@ def test_a_rate_that_is_none_is_refused(rate: Any) -> None:
 
 
 def test_names_are_taken_once() -> None:
-    """If it fails, a law can replace a built-in controller that has the same name."""
+    """If this test fails, a law can replace a built-in controller that has the same name."""
     with pytest.raises(ValueError, match="already"):
         equipoise.run(idle(), laws={"ap": Steady})
     with pytest.raises(equipoise.ScenarioError, match="no such controller") as wrong:

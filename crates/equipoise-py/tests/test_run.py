@@ -97,9 +97,7 @@ def test_columns_are_the_keys_of_the_json(root: Path, file: str) -> None:
 
 
 def test_pandas_polars_and_pyarrow_take_tables() -> None:
-    """If it fails, a table has other values in pandas, polars or pyarrow, or no null for a value that was not
-    measured.
-    """
+    """If it fails, pandas, polars or pyarrow shows a wrong value of a table, or a value where nothing was measured."""
     table = equipoise.run(equipoise.DEMO, set=SHORT).flows
     for frame in (pandas.DataFrame.from_arrow(table), polars.DataFrame(table), pyarrow.table(table)):
         assert list(frame.schema.names() if isinstance(frame, polars.DataFrame) else
@@ -180,7 +178,7 @@ def test_progress_is_told_and_its_exception_ends_the_run(runs: int) -> None:
 
 
 def test_the_json_is_that_of_the_command(root: Path) -> None:
-    """If it fails, the JSON of ``to_json`` is not byte for byte the JSON that the command writes."""
+    """If this test fails, the JSON of ``to_json`` is not byte for byte the JSON that the command writes."""
     ran = [os.environ["EQUIPOISE_COMMAND"], "sim", "scenarios/demo-short.toml", "--seed", "3", "--json", "-", "--quiet"]
     printed = subprocess.run(ran, check=True, capture_output=True, text=True).stdout
     assert json.loads(printed)["seed"] == 3

@@ -23,8 +23,8 @@ DESIGN: dict[str, Any] = {
 
 
 def test_every_combination_is_a_row_and_threads_change_nothing(tmp_path: Path) -> None:
-    """If it fails, a row differs from the result of ``run`` with the same values, or the number of threads changes the
-    file.
+    """If this test fails, a row differs from the result of ``run`` with the same values, or the number of threads
+    changes the file.
     """
     shares: list[float] = []
     one = equipoise.sweep(equipoise.DEMO, tmp_path / "one.parquet", threads=1, progress=shares.append, **DESIGN)

@@ -44,7 +44,7 @@ pub(crate) struct Driver {
     sent: SentPackets,
     /// Reports of packets acknowledged or lost since the last feedback to the controller.
     batch: Vec<PacketReport>,
-    /// Whether an ECN congestion mark was reported that was not passed to the controller yet.
+    /// Whether a reported ECN congestion mark has not yet been passed to the controller.
     is_marked: bool,
     mtu: u16,
     /// Number of bytes in flight. The stack reports this number at each acknowledgement; between acknowledgements, it
@@ -129,8 +129,8 @@ impl Driver {
             self.join();
         }
         let now = self.time(now);
-        // Before the packet is recorded: after an idle time, the controller's timer must not take this time for one
-        // without feedback on a packet.
+        // The controller's timer runs before the packet is recorded. Otherwise, after an idle time, the controller
+        // would take the idle time for a time without feedback on this packet.
         self.pass_time(now);
         let count = if number_of_stack.is_some() { 1 } else { bytes.div_ceil(u64::from(self.mtu.max(1))).max(1) };
         let first = self.sent.push(now, count, number_of_stack);

@@ -78,7 +78,7 @@ mod tests {
 
     use super::*;
 
-    /// If it fails, a monitor shows a window that quinn does not use.
+    /// If this test fails, a monitor shows a window that quinn does not use.
     #[test]
     fn the_monitor_shows_the_window_that_limits_the_rate() {
         let config = Config::named("cbr", &[("rate", "2 Mbit/s")]).expect("right");

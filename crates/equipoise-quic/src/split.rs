@@ -14,7 +14,8 @@ use crate::config::UnknownController;
 ///
 /// Each path has its own controller, which limits the path's rate. Once a second, the scheduler divides the total rate
 /// of the application ([`set_total`](Self::set_total)) among the paths. Each path is paced at its share. noq sends on
-/// any path whose pacing permits it. So if the application sends less than the total rate, the division may differ.
+/// any path whose pacing permits it. So if the application sends less than the total rate, the paths may carry other
+/// shares than the scheduler decided.
 #[derive(Clone, Debug)]
 pub struct Split(Arc<Mutex<Shared>>);
 

@@ -42,13 +42,13 @@ pub struct Guest {
     /// When the first and the last packet were sent.
     first: Option<Instant<SenderClock>>,
     last: Instant<SenderClock>,
-    /// The time since which feedback is expected: when the first packet after the last feedback was sent, or when
-    /// feedback arrived that does not cover all packets. `None` while no feedback is expected.
+    /// The time since which feedback is expected: the sending time of the first packet after the last feedback, or the
+    /// arrival time of feedback that does not cover all packets. `None` while no feedback is expected.
     waiting_since: Option<Instant<SenderClock>>,
     /// Number of consecutive missing reports, by which silence is detected.
     missing: u64,
-    /// The last check of whether the application limits the sender: the time of the check, how long in total the
-    /// application had had nothing to send by then, and the result.
+    /// The last check of whether the application limits the sender: the time of the check, the total time until then in
+    /// which the application had nothing to send, and the result.
     judged: (Instant<SenderClock>, Span, bool),
     round_trip: Span,
 }
@@ -147,12 +147,12 @@ impl Guest {
         self.governor.on_frame(now, frame);
     }
 
-    /// Records that the application has nothing to send from the time `from` on. `from` may be in the future: the time
-    /// at which the pacer would release the next packet.
+    /// Records that the application has nothing to send from the time `from` on. `from` may be in the future. For
+    /// example, it is the time at which the pacer would release the next packet.
     ///
     /// A stack that detects by itself when it is app-limited sets [`PacketFeedback::app_limited`] and need not call
-    /// this function. If neither is done, the rate is still at most twice the rate that arrives, and while this limit
-    /// holds, the controller is told not to raise its own rate.
+    /// this function. A stack that does neither can also use the guest: the rate is at most twice the rate that
+    /// arrives. While this limit holds, the guest tells the controller not to raise its own rate.
     pub fn on_idle(&mut self, from: Instant<SenderClock>) {
         self.application.waits(from);
     }
@@ -162,9 +162,9 @@ impl Guest {
         if feedback.packets.is_empty() {
             return;
         }
-        // Feedback is still expected on packets sent after the newest packet in this feedback. If those packets fill
-        // the window and are all lost, no further packet can trigger feedback. Then a timer must notice that feedback
-        // is missing.
+        // Feedback is still expected on packets sent after the newest packet in this feedback. If these later packets
+        // fill the window and are all lost, no further packet can trigger feedback. In this case a timer must notice
+        // that feedback is missing.
         let newest = feedback.packets.iter().map(|packet| packet.departed).max();
         self.waiting_since = newest.is_some_and(|newest| newest < self.last).then_some(now);
         self.missing = 0;

@@ -1,4 +1,4 @@
-//! Simulated paths on which a sender could harm other traffic, and measurements of how it behaves there.
+//! Simulated paths on which a sender could harm other traffic, and measurements of the sender's behaviour.
 
 use alloc::vec;
 use alloc::vec::Vec;

@@ -61,9 +61,9 @@ struct Link {
     feeders: Vec<Feeder>,
     /// All arrivals before this time were processed; not used in networks with cycles of links.
     known: Time,
-    /// Whether the link is in a cycle of links, or behind one, and is reached only by packets of streams, not by
-    /// packets of sessions. Streams have no feedback. Such a link is computed only up to the time before which all
-    /// packets of sessions are known.
+    /// Whether the link is in a cycle of links or behind a cycle, and carries packets of streams only. Streams have no
+    /// feedback, so no packet of a session reaches the link. The simulation computes such a link only up to the time
+    /// before which all packets of sessions are known.
     is_adrift: bool,
     /// Whether the link counts the bytes of each route separately.
     counts_own: bool,
@@ -179,7 +179,8 @@ impl Network {
     }
 
     /// Returns a time. As soon as all packets that sessions send before this time are known, the network can process
-    /// its next packet. Until then, no packet arrives at a session. `None` if the network has no packets.
+    /// its next packet. Before the network processes this packet, no packet arrives at a session. `None` if the network
+    /// has no packets.
     pub(crate) fn next_known(&self) -> Option<Time> {
         (0..self.links.len()).filter_map(|link| self.next_known_at(link)).min()
     }
@@ -443,8 +444,8 @@ impl<O: Observer> Onward<'_, '_, O> {
             if self.is_one_way {
                 return inbox.extend(packets);
             }
-            // The destination of the next packet is unpredictable, so a search for a run of packets with the same
-            // destination would take longer.
+            // Packets are moved one by one, because the destination of the next packet is unpredictable. A search for
+            // consecutive packets with the same destination would take longer.
             put(inbox, packet);
             packets = behind;
         }

@@ -311,7 +311,7 @@ impl PairFar {
         &self.tcp
     }
 
-    /// Passes the TCP data that was received in order to the flow pair.
+    /// Passes TCP data to the flow pair, as far as the data was received in order.
     fn read(&mut self, now: Instant<ReceiverClock>) {
         self.arrivals.advance(self.tcp.next());
         let mut stream = self.stream.lock();

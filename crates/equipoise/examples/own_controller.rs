@@ -26,8 +26,8 @@ impl Controller for Gentle {
         Allowance::rate(self.rate)
     }
 
-    // Optional methods: `needs` returns the kind of feedback that the controller requires, `snapshot` the last decision
-    // for logs.
+    // The following methods are optional. `needs` returns the kind of feedback that the controller requires. `snapshot`
+    // returns the last decision, for logs.
     fn needs(&self) -> Needs {
         Needs::INTERVALS
     }

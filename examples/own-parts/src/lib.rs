@@ -1,5 +1,5 @@
-//! A custom controller, window law, scheduler and traffic model. Scenarios use them by name like built-in parts, in
-//! simulated runs and, except for the window law, in live runs.
+//! A custom controller, window law, scheduler and traffic model. Scenarios use these parts by name, like built-in
+//! parts. The window law works only in simulated runs, and the other parts also in live runs.
 
 mod controller;
 mod scheduler;

@@ -122,7 +122,7 @@ static void a_shorter_structure_is_filled_as_far_as_it_goes(void) {
     eq_controller_free(controller);
 }
 
-/* If it fails, RTCP feedback does not reach the controller. */
+/* If this test fails, RTCP feedback does not reach the controller. */
 static void feedback_in_either_format_is_joined_with_what_was_sent(void) {
     const struct { int32_t kind; const uint8_t *bytes; size_t length; } formats[] = {
         {EQ_FEEDBACK_TWCC, TWCC, sizeof TWCC}, {EQ_FEEDBACK_RFC8888, RFC8888, sizeof RFC8888}};

@@ -77,7 +77,7 @@ static void *sends(void *pair) {
     return NULL;
 }
 
-/* If it fails, closing a handle while another thread waits on it hangs the program. */
+/* If this test fails, closing a handle while another thread waits on it hangs the program. */
 static void whoever_waits_is_ended_by_shutting_down_and_by_closing(void) {
     const struct timespec moment = {0, 50000000};
     for (int by_close = 0; by_close < 2; by_close++) {

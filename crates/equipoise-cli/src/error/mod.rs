@@ -112,8 +112,8 @@ pub(crate) enum CliError {
 }
 
 impl CliError {
-    /// Whether the only error is that the reader of standard output closed the pipe, as `head` does. No message is
-    /// printed then.
+    /// Whether the only error is that the reader of standard output closed the pipe, as `head` does. For this error, no
+    /// message is printed.
     pub(crate) fn is_closed_pipe(&self) -> bool {
         match self {
             Self::Lost { path, source } => path.as_os_str() == "-" && source.kind() == io::ErrorKind::BrokenPipe,

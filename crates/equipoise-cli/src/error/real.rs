@@ -25,7 +25,7 @@ pub(crate) enum RealError {
         /// The error that the operating system reported.
         source: io::Error,
     },
-    /// The file's group or all other users have a permission on the key's file: to read, to write or to execute it.
+    /// The permission bits of the key's file allow the group or all other users to read, write or execute the file.
     #[error("others have access to the key in {} (its mode is {mode:o})", path.display())]
     KeyIsOpen {
         /// The path of the key's file.

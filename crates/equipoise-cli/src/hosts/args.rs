@@ -246,8 +246,8 @@ pub(crate) struct Receive {
 }
 
 impl Receive {
-    /// Returns the maximum total rate of the sessions in which this host sends on request. By default it is zero
-    /// without a key.
+    /// Returns the maximum total rate of the sessions in which this host sends on request. If the user gave no limit,
+    /// the maximum is `USUAL` with a key and zero without a key.
     pub(crate) fn reverse_limit(&self) -> Rate {
         /// Our choice: a small server can send at this rate, which is enough for thirty sessions at the default maximum
         /// rate.

@@ -94,8 +94,8 @@ impl Hub {
         if !self.is_closed {
             self.pages.push(page);
         }
-        // In this order, the `Interval` events of an ended series follow its `End` event. The page can still plot the
-        // intervals.
+        // The kept lines, which contain the `Interval` events, come last. So the intervals of an ended series follow
+        // the series' `End` event. The page can plot them nevertheless.
         let open = self.open.values().flat_map(|(open, breaker)| [Some(open), breaker.as_ref()]).flatten();
         let so_far =
             self.start.iter().chain(self.ended.iter().flatten()).chain(open).chain(&self.kept).cloned().collect();

@@ -251,8 +251,8 @@ mod tests {
         assert!(text.contains("breaker=\"media timeout\"} 1"), "{text}");
     }
 
-    /// If it fails, the metrics use too much processor time. The measured load is a thousand sessions, each with one
-    /// event per second, and one scrape per second, which is fifteen times the usual frequency.
+    /// If this test fails, the metrics use too much processor time. The measured load is a thousand sessions, each with
+    /// one event per second, and one scrape per second, which is fifteen times the usual frequency.
     #[test]
     fn the_metrics_of_a_thousand_sessions_cost_below_a_hundredth_of_a_core() {
         let mut board = samples::board(1000);

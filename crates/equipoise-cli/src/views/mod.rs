@@ -110,7 +110,8 @@ fn yield_to_others() {
 
 impl Views {
     /// Opens all requested views before the run begins, so that errors are reported early. The terminal view sets
-    /// `stop` when the user ends the run. If `stdout_is_taken`, no view may use standard output; otherwise one may.
+    /// `stop` when the user ends the run. If `stdout_is_taken`, no view may use standard output. Otherwise, one view
+    /// may use it.
     pub(crate) fn open(
         options: &Viewing,
         report: Option<&Path>,
@@ -316,7 +317,7 @@ impl Drop for Watching {
 /// The views' thread: passes events to the board and the hub, and draws the terminal view, until the channel is closed.
 fn watch(queue: &Receiver<Told>, shared: &Shared, mut screenful: Option<Screenful>, stop: &AtomicBool) {
     yield_to_others();
-    // Time of the next totals; `None` after the event `Over`, which must be the last one.
+    // Time of the next totals; `None` after the event `Over`, which must be the last event.
     let mut next_sums = Some(Instant::now() + SUMS);
     let mut next_look = Instant::now();
     loop {

@@ -52,7 +52,7 @@ impl Screenful {
     /// Handles pressed keys, then draws the state of the run. The state is locked while it is read, but not while the
     /// output is written to the terminal.
     pub(super) fn draw(&mut self, board: &Mutex<Board>) {
-        // The check prevents a read from a closed terminal, which would never return.
+        // A read from a closed terminal would never return, so the loop checks the terminal before each read.
         while !is_closed(&io::stdout()) {
             if !event::poll(Duration::ZERO).is_ok_and(|is_there| is_there) {
                 let first = self.first;

@@ -3,9 +3,9 @@
  * The library is preloaded into the process. The file $EQUIPOISE_CLOCKS contains five 64-bit numbers, all in ns: the
  * true wall time at which a clock was last set, the offset of the wall clock before this time, the offset of the wall
  * clock after this time, and the same two offsets of the monotonic clock. The offset of the wall clock is added to
- * CLOCK_REALTIME and to the timestamps that the kernel assigns to datagrams. A timestamp before the time of the last
- * setting gets the offset before it, a later timestamp the offset after it. The offset of the monotonic clock is added
- * to CLOCK_MONOTONIC and subtracted from the deadlines of sleeps.
+ * CLOCK_REALTIME and to the timestamps that the kernel assigns to datagrams. To a timestamp before the last setting of
+ * the clock, the library adds the offset before the setting. To a later timestamp, it adds the offset after the
+ * setting. The offset of the monotonic clock is added to CLOCK_MONOTONIC and subtracted from the deadlines of sleeps.
  */
 #define _GNU_SOURCE
 #include <dlfcn.h>

@@ -59,7 +59,7 @@ fn tshark_reads_every_capture_of_the_simulator_without_a_complaint() {
     }
 }
 
-/// If it fails, two of the five output files of a run contradict each other.
+/// If this test fails, two of the five output files of a run contradict each other.
 #[test]
 fn capture_packets_intervals_and_log_say_the_same_as_the_results() {
     let folder = Folder::new();
@@ -114,7 +114,7 @@ fn records(file: &str) -> Vec<Value> {
 }
 
 /// The scenarios contain a session with background traffic, a session with live media, and a session over two paths.
-/// Each end has a qlog file. Its numbers of sent or received packets must match the results.
+/// Each end has a qlog file. The numbers of sent or received packets in this file must match the results.
 #[test]
 fn qlog_has_a_file_for_each_end_and_says_the_same_as_the_results() {
     for (name, ends) in [("demo-short", 2), ("call", 2), ("two-paths", 2)] {

@@ -152,9 +152,9 @@ impl Told {
         );
     }
 
-    /// Returns how many intervals of half a second the rate needs to recover, counted from interval `from`. It has
-    /// recovered when it is at least `share` times its average over the 8 intervals before `from`. The first 4
-    /// intervals are not checked.
+    /// Returns how many intervals of half a second the rate needs to recover, counted from interval `from`. The rate
+    /// has recovered when it is at least `share` times its average over the 8 intervals before `from`. The first 4
+    /// intervals from `from` on are not checked.
     fn recovery(&self, from: usize, share: f64) -> Option<usize> {
         let rates = self.rates();
         let before = &rates[from.saturating_sub(8)..from];

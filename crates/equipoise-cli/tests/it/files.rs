@@ -78,7 +78,7 @@ fn json_on_standard_output_is_nothing_but_json_and_the_trace_has_every_packet() 
     assert_eq!(folder.names(), ["trace.csv"], "nothing preliminary is left");
 }
 
-/// If it fails, text for the user stands in front of a report on standard output.
+/// If this test fails, text for the user stands in front of a report on standard output.
 #[test]
 fn a_report_on_standard_output_is_nothing_but_html() {
     let demo = scenario("demo-short");

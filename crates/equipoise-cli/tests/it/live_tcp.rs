@@ -214,8 +214,8 @@ fn a_connection_that_goes_back_has_the_other_direction_of_the_link() {
     let Some(results) = across_namespaces(&folder, &file, &[]) else { return };
     let run = &results["runs"][0];
     let [forward, back] = [1, 2].map(|flow: usize| number(&run["flows"][flow]["tcp"]["goodput_bps"]));
-    // Forward, the session leaves 17 of 20 Mbit/s. Backward, only acknowledgements and reports share the 20 Mbit/s with
-    // the connection.
+    // In the forward direction, the session leaves 17 of the 20 Mbit/s to the first connection. In the backward
+    // direction, only acknowledgements and reports share the 20 Mbit/s with the second connection.
     assert!((5e6..17e6).contains(&forward) && (8e6..19.5e6).contains(&back), "{results}");
     let link = &run["links"][1];
     assert_eq!(link["name"], "bottleneck (back)");

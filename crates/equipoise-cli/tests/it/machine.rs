@@ -28,8 +28,8 @@ impl Machine {
         Self { _halves: halves.into() }
     }
 
-    /// Locks for a test that needs a machine with little load, and that causes little load. One other test of this kind
-    /// may run at the same time.
+    /// Takes a lock for a test that needs a machine with little load and that causes little load itself. One other test
+    /// of this kind may run at the same time.
     pub(crate) fn half() -> Self {
         let [first, second] = halves();
         if first.try_lock().is_ok() {

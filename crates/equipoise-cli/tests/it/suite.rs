@@ -58,8 +58,8 @@ fn a_wrong_name_ends_with_2_and_the_most_similar_one() {
     }
 }
 
-/// If it fails, the error that namespaces cannot be created is reported only after the simulations. Without the program
-/// `ip`, not even root can create namespaces.
+/// If this test fails, the error that namespaces cannot be created is reported only after the simulations. Without the
+/// program `ip`, not even root can create namespaces.
 #[test]
 fn live_runs_without_namespaces_end_at_once_with_what_is_missing() {
     let mut command = equipoise();

@@ -245,8 +245,9 @@ impl Capture {
 
     /// Waits until no more packets are written to the file, then ends the capture.
     pub(crate) fn stop(mut self) {
-        /// If nothing is written for this time, all packets have been written. The kernel buffers packets for tshark
-        /// for half of this time. A tcpdump must run with `--immediate-mode`, because its packets are buffered longer.
+        /// If nothing is written for this time, all packets have been written. For tshark, the kernel buffers packets
+        /// for half of this time. For tcpdump, the kernel buffers packets longer, so tcpdump must run with
+        /// `--immediate-mode`.
         const SETTLED: Duration = Duration::from_millis(500);
         let (mut written, mut since) = (length(&self.file), Instant::now());
         while since.elapsed() < SETTLED {

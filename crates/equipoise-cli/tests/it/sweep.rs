@@ -60,8 +60,8 @@ fn threads_and_shares_give_the_same_bytes_of_each_point_its_runs() {
     }
 }
 
-/// If it fails, a sweep that was killed and continued has a different result from an uninterrupted sweep. Parts that
-/// were complete before the kill are kept, and the other parts are run again.
+/// If this test fails, a sweep that was killed and continued has a different result from an uninterrupted sweep. Parts
+/// that were complete before the kill are kept, and the other parts are run again.
 #[test]
 fn a_killed_sweep_goes_on_without_a_lost_or_doubled_row() {
     let folder = Folder::new();
@@ -133,7 +133,7 @@ fn what_cannot_be_swept_is_refused_by_name_with_what_would_be_right() {
     assert!(said(&other).contains("has another sweep") && said(&other).contains("hint:"), "{}", said(&other));
 }
 
-/// If it fails, the book does not describe every column of the sweep's table.
+/// If this test fails, the book does not describe every column of the sweep's table.
 #[test]
 fn the_book_has_every_column() {
     let book =

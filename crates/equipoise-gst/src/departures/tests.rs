@@ -46,15 +46,15 @@ fn packets_are_found_by_time_and_size_whatever_the_other_count_is() {
     assert_eq!(news.packets[2].fate, Fate::Lost);
     assert_eq!(news.packets[3].departed, time(50 * MILLI));
     assert_eq!(news.round_trip, Some(Span::from_millis(250)));
-    // Packets before the reported ones no longer count as in flight.
+    // Packets that were sent before the reported packets no longer count as in flight.
     assert_eq!(departures.in_flight(), Size::from_bytes(14_000));
     // Some packets are reported again, in another order, with gaps. No packet is counted twice.
     let news = departures.on_statuses(now, &[status(9), status(5), status(7), status(7)]);
     assert_eq!(numbers(&news), [7, 9]);
 }
 
-/// If it fails, feedback is ignored if a `queue` after the element delays packets and then releases all of them at
-/// once.
+/// If the test fails, feedback is ignored when a `queue` after the element delays packets and then releases all of them
+/// at once.
 #[test]
 fn a_queue_behind_the_element_does_no_harm() {
     let mut departures = departures();

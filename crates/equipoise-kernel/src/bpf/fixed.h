@@ -169,7 +169,7 @@ static inline __attribute__((always_inline)) void noise_push(struct noise *noise
 	noise->any = 1;
 }
 
-/* Eq. 15: returns gamma, lowered according to the mean deviation of K - A, in Q20. */
+/* Eq. 15: returns gamma in Q20, lowered according to the mean deviation of K - A. */
 static inline __attribute__((always_inline)) u64 noise_gamma(const struct noise *noise, u64 gamma, u64 weight)
 {
 	gamma = least(gamma, PARAMETER_ONE - 1);

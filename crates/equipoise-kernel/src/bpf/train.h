@@ -120,7 +120,7 @@ static __always_inline u64 median_gap(const struct flow *flow)
 	return median;
 }
 
-/* Adds the result of the train's burst to the stored gaps, and computes K from their median. */
+/* Adds the result of the train's burst to the stored gaps, and computes the capacity K from the median of the gaps. */
 static __always_inline void judge_burst(struct flow *flow)
 {
 	u64 gap;

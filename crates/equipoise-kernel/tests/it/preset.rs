@@ -58,7 +58,8 @@ fn the_window_is_taken(laws: &[&str]) {
         // the connection sends again.
         sleep(Duration::from_millis(500));
         let grown = window(port);
-        // After an idle time, the kernel's window is at least ten segments. One value is above ten, one below.
+        // After an idle time, the kernel's window is at least ten segments. The test sets one window above ten segments
+        // and one window below.
         for segments in [13, 4] {
             preset.set(stream.as_fd(), segments).expect("a connection");
             sleep(Duration::from_millis(500));

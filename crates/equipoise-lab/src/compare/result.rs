@@ -210,7 +210,7 @@ mod tests {
 
     proptest! {
         /// If it fails, swapping the variants changes more than the sign, noise that both variants share has an effect,
-        /// or the confidence interval is not that of the differences.
+        /// or the confidence interval is not computed from the differences.
         #[test]
         fn a_difference_is_odd_and_knows_nothing_of_common_noise(
             values in proptest::collection::vec((-1e3..1e3f64, -1e3..1e3f64, -1e3..1e3f64), 2..20),

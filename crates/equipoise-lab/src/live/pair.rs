@@ -16,7 +16,8 @@ use crate::scenario::{Flow, PairFlow};
 /// UDP and TCP port of the first flow at both hosts; it is below the kernel's ephemeral ports.
 const FIRST_PORT: u16 = 5004;
 
-/// Returns the hosts of flow number `index`, with the run's `WindowControl` for the flow's congestion control, if any.
+/// Returns the hosts of flow number `index`. They contain the `WindowControl` for the flow's congestion control, if the
+/// run has such a `WindowControl`.
 pub(super) fn hosts(flow: &Flow, pair: &PairFlow, index: usize, ground: &Ground<'_>) -> PairHosts {
     let tcp = tcp::hosts(flow, &pair.tcp, pair.segment);
     PairHosts {

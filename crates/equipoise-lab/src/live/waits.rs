@@ -68,8 +68,9 @@ pub(super) struct UnderWay {
     packets: VecDeque<(u16, Span)>,
 }
 
-/// Maximum number of packets in flight between the emulator and a receiver. If there are more, the oldest ones count as
-/// lost between the two. Our choice: far below 65536, after which sequence numbers repeat.
+/// Maximum number of packets in flight between the emulator and a receiver. If more packets are in flight, the oldest
+/// packets count as lost between the emulator and the receiver. Our choice: far below 65536, after which sequence
+/// numbers repeat.
 const MOST_UNDER_WAY: usize = 1024;
 
 impl UnderWay {

@@ -105,8 +105,8 @@ pub(crate) struct Sharing {
 
 impl Sharing {
     /// Evaluates how fairly several flows share their total rate in a phase. `flows` has the rates of each flow in the
-    /// bins of the phase; each `window` bins are one window. Windows in which all rates are zero do not count. `None`
-    /// for fewer than two flows, and if no window counts.
+    /// bins of the phase. One window consists of `window` bins. Windows in which all rates are zero do not count.
+    /// `None` if there are fewer than two flows or no window counts.
     pub(crate) fn of(flows: &[Vec<f64>], window: usize) -> Option<Self> {
         let bins = flows.iter().map(Vec::len).min().filter(|_| flows.len() > 1)?;
         let mut found = Self { windows: 0, jain: 0.0, ratio: 0.0, fair_share: 0.0 };

@@ -29,8 +29,8 @@ impl Bins {
         }
     }
 
-    /// Switches to the bin that contains the time `at`. Returns false after the last phase and if the number of bins
-    /// exceeds the limit.
+    /// Switches to the bin that contains the time `at`. Returns false if `at` is after the last phase, or if the number
+    /// of bins exceeds the limit.
     fn turn(&mut self, at: Span, phases: &[Phase]) -> bool {
         let mut number = self.phases.len().saturating_sub(1);
         while phases.get(number).is_some_and(|phase| phase.end <= at) {

@@ -14,8 +14,8 @@ pub struct Delays {
 
 /// Shortest delay in the quantiles, in nanoseconds. A shorter delay counts as this value.
 const LEAST_NS: u64 = 1_000;
-/// A delay distribution has points at shares of packets from 1 down to 0.001, which are three powers of ten, with 20
-/// points in each.
+/// A delay distribution has points at shares of packets from 1 down to 0.001. This range has three decades, with 20
+/// points per decade.
 const DECADES: u32 = 3;
 const POINTS_A_DECADE: u32 = 20;
 
@@ -88,9 +88,9 @@ struct Moments {
     count: u64,
     /// The first number that was added. All other numbers are expected to be near it.
     from: i64,
-    /// The sum of the differences between each added number and `from`, the first number, and the sum of the squares of
-    /// these differences. The sum of the squares saturates.
+    /// The sum of the differences between the added numbers and `from`.
     sum: i128,
+    /// The sum of the squares of these differences. It saturates.
     squares: u128,
 }
 
@@ -176,7 +176,7 @@ mod tests {
     }
 
     proptest! {
-        /// If it fails, merged parts do not have the mean and variance of the two-pass formula over all numbers.
+        /// If this test fails, merged parts do not have the mean and variance of the two-pass formula over all numbers.
         #[test]
         fn moments_of_parts_are_those_of_the_whole(
             far in -4_000_000_000_000_000_000i64..4_000_000_000_000_000_000,
@@ -203,7 +203,7 @@ mod tests {
         }
     }
 
-    /// If it fails, the variance of numbers whose mean lies just below the first number can be negative.
+    /// If this test fails, the variance of numbers whose mean lies just below the first number can be negative.
     #[test]
     fn a_mean_just_below_the_first_number_has_a_right_variance() {
         let cases: [(&[i64], f64); 4] =

@@ -221,8 +221,8 @@ impl FlowRecord {
         }
     }
 
-    /// Records an event of one path. The event counts for the flow as well, except for a decision on the path's rate
-    /// and a triggered circuit breaker, which count for the path only.
+    /// Records an event of one path. The event also counts for the flow, unless it is a decision on the path's rate or
+    /// a triggered circuit breaker.
     pub(super) fn on_path_event(&mut self, at: Span, origin: Instant<SenderClock>, path: PathId, event: &Event) {
         if let Some(record) = self.paths.get_mut(usize::from(path.0)) {
             record.on_event(at, origin, event);
@@ -346,8 +346,8 @@ impl FlowRecord {
     }
 
     /// Returns the total length of the intervals whose mean delay was far above the target, and the length of the
-    /// longest excursion, which is a series of such intervals. These intervals do not count: those in the warm-up,
-    /// those with a planned step, and the three intervals after a step. Intervals without a delay do not end an
+    /// longest excursion, which is a series of such intervals. The intervals in the warm-up, the intervals with a
+    /// planned step, and the three intervals after a step do not count. Intervals without a delay do not end an
     /// excursion.
     fn excursions(&self, intervals: &[IntervalResult], target_s: f64) -> ExcursionResult {
         let (mut found, mut stretch_s) = (ExcursionResult::default(), 0.0);

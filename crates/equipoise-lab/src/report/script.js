@@ -383,7 +383,7 @@ class Chart {
     }
   }
 
-  /** Adds a table of all values in the visible part, which is created when the reader opens it. */
+  /** Adds a table of all values in the visible part. The table is created when the reader opens it. */
   #offerTable() {
     const details = html("details", "", { class: "values" });
     details.append(html("summary", "Values"));

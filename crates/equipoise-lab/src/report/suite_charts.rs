@@ -131,9 +131,9 @@ impl Charts<'_> {
     }
 }
 
-/// Returns, for each bottleneck, the link's name and the capacity that background traffic leaves to media and TCP over
-/// time, in Mbit/s. If the result contains the capacity of the first link in each second, returns only that capacity,
-/// without subtracting background traffic.
+/// Returns the name and the capacity over time of each bottleneck link. The capacity is what background traffic leaves
+/// to media and TCP, in Mbit/s. If the result contains the capacity of the first link in each second, returns only that
+/// capacity, without subtracting background traffic.
 fn capacities(found: &CaseResult) -> Vec<(String, Points)> {
     if !found.capacity.is_empty() {
         let points = found.capacity.iter().enumerate().map(|(second, bps)| (second as f64, bps / 1e6));
@@ -142,8 +142,8 @@ fn capacities(found: &CaseResult) -> Vec<(String, Points)> {
     bottlenecks(&found.phases)
 }
 
-/// Returns, for each bottleneck, the link's name and the capacity that background traffic leaves to media and TCP over
-/// time, in Mbit/s.
+/// Returns the name and the capacity over time of each bottleneck link. The capacity is what background traffic leaves
+/// to media and TCP, in Mbit/s.
 fn bottlenecks(phases: &[PhaseResult]) -> Vec<(String, Points)> {
     let mut lines: Vec<(String, Points)> = Vec::new();
     for phase in phases {

@@ -5,14 +5,14 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct MediaResult {
     /// Bytes of media received after the warm-up, relative to the bytes of media that the bottlenecks could carry. A
-    /// bottleneck could carry its capacity minus the planned background traffic, or the sum of the media's maximum
-    /// rates if that is less. `null` if no link limits the media.
+    /// bottleneck could carry the smaller of two values: its capacity minus the planned background traffic, and the sum
+    /// of the media's maximum rates. `null` if no link limits the media.
     pub utilisation: Option<f64>,
     /// Queueing delays of media packets that arrived after the warm-up; `null` if none arrived.
     pub queueing: Option<QueueingResult>,
-    /// Queueing delays like `queueing`, but without packets that arrived in the first second after each planned fall of
-    /// the capacity that background traffic leaves. A delivery trace, and a capacity with more than 64 steps, have no
-    /// planned falls.
+    /// Queueing delays as in `queueing`, but without packets that arrived within 1 s after a planned fall of the
+    /// available capacity. The available capacity is the capacity that background traffic leaves. A delivery trace, and
+    /// a capacity with more than 64 steps, have no planned falls.
     pub calm_queueing: Option<QueueingResult>,
     /// Share of the media packets sent in the whole run that were lost.
     pub loss: Option<f64>,

@@ -169,7 +169,7 @@ impl<C, X> Listed<C, X> {
         }
     }
 
-    /// The parameters of the entry that a scenario can set.
+    /// The entry's parameters, which a scenario can set.
     pub fn parameters(&self) -> &'static [Parameter] {
         match self {
             Self::Entry(entry) => entry.parameters,

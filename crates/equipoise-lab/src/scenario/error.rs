@@ -72,7 +72,7 @@ fn changed(path: &str, problem: &OverrideProblem) -> String {
     }
 }
 
-/// The error of a text that is not a scenario, and its position.
+/// An error in a text that is not a scenario, with the position of the error.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SyntaxError {
     /// Line of the error, counted from 1.

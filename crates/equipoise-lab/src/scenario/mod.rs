@@ -318,7 +318,7 @@ impl Scenario {
         Self::parse_in(&Catalogue::default(), text, overrides)
     }
 
-    /// Checks a text with overrides like [`Scenario::parse_with`]. The text can name every entry of `catalogue`.
+    /// Checks a text with overrides, as [`Scenario::parse_with`] does. The text can name every entry of `catalogue`.
     ///
     /// # Errors
     /// The errors of [`Scenario::parse_with`].

@@ -27,7 +27,8 @@ pub(super) struct UnknownField<'a> {
 }
 
 impl<'a> UnknownField<'a> {
-    /// Parses the message of [`serde::de::Error::unknown_field`], because serde provides the names in no other form.
+    /// Parses the message of [`serde::de::Error::unknown_field`], because serde provides the names of the unknown field
+    /// and of the known fields only in this message.
     pub(super) fn of(message: &'a str) -> Option<Self> {
         let (name, expected) = message.strip_prefix("unknown field `")?.split_once('`')?;
         // Ignores the suggestion that [`similar`] may have appended to the names.

@@ -168,7 +168,7 @@ fn suite_result(name: &str, plan: &Plan, results: Vec<CaseResult>, not_run: Vec<
     }
 }
 
-/// Returns the variants that can be run, and entries for those that cannot, which contain the reason.
+/// Returns the variants that can be run. For each variant that cannot be run, returns an entry with the reason.
 fn prepare<'a>(
     items: &'a [Item],
     (catalogue, controllers): (&Catalogue, &'a [String]),

@@ -130,8 +130,8 @@ impl NotRun {
         self.case == other.case && self.variant == other.variant && self.controller == other.controller
     }
 
-    /// Returns the name in tables of a variant that was not run: "5.6/300ms-reno under gcc, live" if only its live runs
-    /// are missing, otherwise without ", live".
+    /// Returns the name of a variant that was not run, as shown in tables: "5.6/300ms-reno under gcc, live" if only its
+    /// live runs are missing, otherwise without ", live".
     pub fn name(&self) -> String {
         let Self { case, variant, .. } = self;
         format!("{case}/{variant} under {}", self.controller_in_words())
@@ -192,8 +192,8 @@ pub struct PhaseResult {
     /// Metrics of the phase.
     #[serde(flatten)]
     pub metrics: Metrics,
-    /// The name of each bottleneck link of media, and the capacity that background traffic leaves there to media and
-    /// TCP, in bit/s.
+    /// The name of each bottleneck link of media, and the part of the link's capacity that background traffic leaves to
+    /// media and TCP, in bit/s.
     #[serde(skip)]
     pub bottlenecks: Vec<(String, f64)>,
 }

@@ -116,7 +116,7 @@ impl Draw {
     /// the drawn keys.
     pub(super) fn change(&self, seed: u64, place: u64, point: u64) -> Override {
         let bits = stream_seed(stream_seed(seed, STREAMS.wrapping_add(place)), point);
-        // The upper 53 bits, because a double has a mantissa of 53 bits.
+        // Only the upper 53 bits are used, because the mantissa of a double has 53 bits.
         self.at((bits >> 11) as f64 * (1.0 / (1u64 << 53) as f64))
     }
 

@@ -294,8 +294,8 @@ fn check_keys(axes: &[Axis], draws: &[Draw]) -> Result<(), SweepError> {
     })
 }
 
-/// Returns the error for a key whose column would have the name of another column. `place` is the index of the key
-/// among the varied keys followed by the drawn keys.
+/// Returns the error for a key whose column would have the name of another column. `place` is the index of the key in
+/// the list that has first the varied keys and then the drawn keys.
 fn clash(design: &Design, place: usize, source: AxisError) -> SweepError {
     let text = design.vary.iter().chain(&design.draw).nth(place).cloned().unwrap_or_default();
     if place < design.vary.len() {

@@ -1,5 +1,5 @@
-//! Tests of our own control law with a sender that always has data to send, on one link with a TCP connection that
-//! starts and ends.
+//! Tests of our own control law beside a TCP connection on the same link. The sender with our law always has data to
+//! send. The TCP connection starts later and ends earlier.
 
 use equipoise::units::Span;
 use equipoise_lab::scenario::{Override, Scenario};

@@ -199,7 +199,8 @@ fn a_trace_carries_what_it_has_opportunities_for_from_its_offset_on() {
     assert!((15_080..=15_110).contains(&all(&link)), "{link:?}");
 }
 
-/// If it fails, the directions of a half-duplex link do not share one capacity, or those of a full-duplex link do.
+/// If it fails, the directions of a half-duplex link do not share one capacity, or the directions of a full-duplex link
+/// share one capacity.
 #[test]
 fn half_duplex_is_one_queue_and_media_go_in_either_direction() {
     let both = |duplex: &str| {
@@ -219,7 +220,8 @@ fn half_duplex_is_one_queue_and_media_go_in_either_direction() {
     assert!((25_000..=25_050).contains(&half.links[0].packets_forwarded), "{:?}", half.links);
 }
 
-/// If it fails, a queue discipline does not keep the delay of a TCP flow below that of drop-tail, whose queue fills.
+/// If it fails, the delay of a TCP flow with a queue discipline is not shorter than its delay with drop-tail, because
+/// TCP fills a drop-tail queue.
 #[test]
 fn every_discipline_keeps_tcps_queue_shorter_than_drop_tail() {
     let queue = |aqm: &str| {
@@ -381,7 +383,8 @@ fn compare_discipline(discipline: &str) {
         "{aqm} simulated {simulated:?}, live {:?} {:?}, {stalled} s of stalls",
         live.flows[0].delay, live.links
     );
-    // The same packets pass the same link, and only the timing of the machine differs.
+    // The simulated run and the live run have the same traffic and the same link. Only the timing of the machine
+    // differs.
     assert!((live_mean - mean).abs() < 2e-3 + 0.1 * mean + stalled, "{told}");
     assert!((live_tail - tail).abs() < 4e-3 + 0.15 * tail + stalled, "{told}");
     let sent = |run: &Run| run.flows[0].packets_sent as f64;

@@ -80,7 +80,7 @@ fn a_queue_that_grows_and_shrinks_is_seen_in_the_waits_of_phases() {
     assert!(flow.mean_s < flow.p95_s && flow.p95_s <= flow.p99_s, "{flow:?}");
 }
 
-/// If it fails, the calm queueing delays include delays from the first second after a fall of the capacity.
+/// If this test fails, the calm queueing delays include delays from the first second after a fall of the capacity.
 #[test]
 fn calm_leaves_out_the_second_after_a_fall() {
     // For 0.5 s, 2 Mbit/s arrive at a link of 1 Mbit/s. The resulting queue is empty after another 0.25 s at 4 Mbit/s.
@@ -121,7 +121,7 @@ fn throughput_is_set_against_that_of_tcp() {
     assert!(tcp.p95_s.expect("segments") > 0.05 && tcp.p99_s.expect("segments") < 0.102, "{tcp:?}");
 }
 
-/// If it fails, results other than queueing delays are missing when no queueing delays are recorded.
+/// If this test fails, results other than queueing delays are missing when no queueing delays are recorded.
 #[test]
 fn without_arrivals_the_waits_are_unknown() {
     let scenario = scenario(&two(["1 Mbit/s", "1 Mbit/s"], "rate = \"8 Mbit/s\""));

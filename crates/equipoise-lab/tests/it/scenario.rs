@@ -152,7 +152,7 @@ const WRONG: &[(&str, &str, &[&str])] = &[
     ("duration = \"40 s\"", "duration = ", &["line 2"]),
 ];
 
-/// If it fails, time series are kept for more runs than memory allows, or for fewer than possible.
+/// If this test fails, time series are kept for more runs than memory allows, or for fewer than possible.
 #[test]
 fn long_scenarios_keep_the_series_of_fewer_runs() {
     let with = |text: &str| Scenario::parse(text).expect("a right scenario").runs_with_series();

@@ -97,8 +97,8 @@ fn every_controller_runs_in_every_kind_of_session_or_is_refused_by_what_it_lacks
     }
 }
 
-/// Returns the longest time in seconds during which more than twice the received rate was sent, and the sending rate
-/// after the warm-up in Mbit/s.
+/// Returns the longest time during which the sending rate was more than twice the received rate, in seconds, and the
+/// sending rate after the warm-up, in Mbit/s.
 fn harm(flow: &FlowResult) -> (f64, f64) {
     let (mut longest, mut present) = (0.0_f64, 0.0);
     for interval in &flow.intervals {
@@ -109,8 +109,8 @@ fn harm(flow: &FlowResult) -> (f64, f64) {
     (longest, flow.mean_rate_bps.unwrap_or(0.0) / 1e6)
 }
 
-/// If it fails, a controller that aims at a shorter delay than TCP's full queue does not yield to TCP, or a controller
-/// that reacts to losses gets no share of the capacity.
+/// If it fails, a controller whose target delay is below the delay of a full queue does not yield to TCP, or a
+/// controller that reacts to losses gets no share of the capacity.
 #[test]
 fn beside_tcp_every_adaptive_controller_leaves_tcp_its_part_and_those_that_go_by_losses_have_one() {
     for (entry, what) in entries().iter().flat_map(|entry| [ONE_PATH, TWO_PATHS].map(|what| (entry, what))) {

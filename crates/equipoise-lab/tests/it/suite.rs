@@ -57,8 +57,8 @@ fn table(rows: &[(i64, f64)], reference: f64) -> Vec<(i64, u64)> {
     rows.iter().map(|&(at, ratio)| (at, (ratio * reference).round() as u64)).collect()
 }
 
-/// Checks the capacities in the tables of RFC 8867. A variant either changes the rate of the link, or sends UDP
-/// traffic over a link of 4 Mbit/s that leaves the capacity in the table to the media.
+/// Checks the capacities in the tables of RFC 8867. A variant either changes the rate of the link, or sends UDP traffic
+/// over a link of 4 Mbit/s. This UDP traffic leaves the capacity in the table to the media.
 #[test]
 fn capacities_vary_as_tables_1_to_4_say_by_the_link_and_by_udp() {
     let one = Some(table(&[(0, 1.0), (40, 2.5), (60, 0.6), (80, 1.0)], 1000.0));

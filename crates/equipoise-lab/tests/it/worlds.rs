@@ -1,5 +1,5 @@
-//! Tests that the simulator and live runs accept the same scenario, and that equal simulated runs have equal results to
-//! the byte.
+//! Tests that the simulator and live runs accept the same scenario, and that two simulated runs of one scenario have
+//! the same results, byte for byte.
 
 use std::sync::atomic::AtomicBool;
 

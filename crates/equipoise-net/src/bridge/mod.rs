@@ -12,9 +12,9 @@
 //! ```
 //!
 //! Departure times are computed from the kernel's receive timestamps and the state of the path, not from the time at
-//! which the bridge reads a packet. Therefore, if the bridge is late for one packet, it does not delay the next packet.
-//! TUN devices have no timestamps, so their packets count as arrived when they are read. The length of a
-//! packet includes its IP header, but no Ethernet header.
+//! which the bridge reads a packet. Therefore, if the bridge reads one packet late, the next packet is not delayed. TUN
+//! devices have no timestamps, so their packets count as arrived when they are read. The length of a packet includes
+//! its IP header, but no Ethernet header.
 
 mod direction;
 mod punctuality;

@@ -24,8 +24,8 @@ const SPIN_SHARE: i64 = 32;
 /// [`Pacer::TOLERANCE`]: equipoise::pace::Pacer::TOLERANCE
 const TOGETHER: Span = Span::from_micros(200);
 
-/// If the sockets were not checked for longer than this, they are read. Our choice: a late read changes no measurement,
-/// because the kernel stamps arrivals, and a report may be handled 1 ms late.
+/// Maximum time without a check of the sockets. After this time, the thread reads the sockets. Our choice: a late read
+/// changes no measurement, because the kernel stamps arrivals, and a report may be handled 1 ms late.
 const UNREAD_AT_MOST: Span = Span::from_millis(1);
 
 /// Maximum number of datagrams that are read in a row before timers are served.

@@ -25,7 +25,8 @@ pub struct LoadProbe {
 }
 
 impl LoadProbe {
-    /// Measures the load of all `links`. The capacities and the counters start at `origin`.
+    /// Measures the load of all `links`. `origin` is time zero of the links' capacities over time, and the start of the
+    /// first measurement.
     pub(super) fn new(origin: Time, links: Vec<Capacity>) -> Self {
         let offered = links.iter().map(|_| AtomicU64::new(0)).collect();
         let seen = (0..links.len()).map(|link| (link, 0)).collect();
@@ -43,8 +44,9 @@ impl LoadProbe {
         Self { links: self.links.clone(), offered: self.offered.clone(), seen, ..*self }
     }
 
-    /// Offered bytes divided by capacity, since the last call or, for the first call, since the emulator's origin;
-    /// above 1 in overload. For several links, the maximum.
+    /// Returns the number of bytes that arrived at the link since the last call, divided by the number of bytes that
+    /// the link could send in this time. The first call counts from the emulator's origin. The result is above 1 in
+    /// overload. For several links, the result is the maximum.
     ///
     /// `None` if no time has passed since the last call, if each link is unlimited or had an outage all the time, or if
     /// there are no links.

@@ -39,8 +39,8 @@ const NEIGHBOUR_DISCOVERY: RangeInclusive<u8> = 133..=137;
 pub(crate) struct Ip {
     /// Offset of the packet's first byte in the frame.
     pub(crate) start: usize,
-    /// The packet's length as stated in its header. If the frame is shorter, or the header states no length, the length
-    /// up to the end of the frame.
+    /// The packet's length as stated in its header. If the frame is shorter, or if the header states no length, this
+    /// field is the length up to the end of the frame.
     pub(crate) len: usize,
     /// Length of the packet's IP header.
     pub(crate) header: usize,

@@ -252,7 +252,7 @@ mod tests {
     }
 
     proptest! {
-        /// If it fails, any host on the network can crash the program.
+        /// If this test fails, any host on the network can crash the program.
         #[test]
         fn no_frame_whatever_is_in_it_makes_it_panic_or_lose_bytes(
             v6 in any::<bool>(), payload in 0usize..3000, length in 0usize..3000, mtu in 0usize..1600,

@@ -27,8 +27,8 @@ const OWN_KINDS: [u8; 2] = [4, 5];
 pub(crate) enum Traffic {
     /// All packets up to the MTU of the interfaces.
     Any,
-    /// Only the packets of these flows may use the path; others are counted as foreign. The value is the flow's number,
-    /// and the maximum size of its IP packets.
+    /// Only the packets of these flows may use the path. Packets of other flows are counted as foreign. Each value of
+    /// the map has the flow's number and the maximum size of the flow's IP packets.
     Known(BTreeMap<Known, (u64, Size)>),
 }
 

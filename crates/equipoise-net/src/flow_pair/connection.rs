@@ -169,7 +169,7 @@ impl Connection {
     }
 
     /// Returns the events to wait for. The first event is that the peer has sent data or ended the stream. If `awaited`
-    /// is set, the second event is that TCP has less unsent data than half of `awaited`, in bytes.
+    /// is set, the second event is that TCP has fewer than `awaited / 2` unsent bytes.
     pub(super) fn poll(&mut self, awaited: Option<u64>) -> PollFd<'_> {
         if awaited.is_some() && awaited != self.awaited {
             let least = u32::try_from(awaited.unwrap_or(0)).unwrap_or(u32::MAX).clamp(1, i32::MAX as u32);

@@ -177,8 +177,8 @@ impl Door {
         }
     }
 
-    /// Creates a receiver for a connection, and answers the connection's first message (hello); `None` if this fails,
-    /// or if the queue is full.
+    /// Creates a receiver for a connection, and answers the connection's first message (hello). Returns `None` if one
+    /// of these steps fails, or if the queue is full.
     fn admit(&self, mut stream: TcpStream, hello: PairHello) -> Option<()> {
         let place = self.queue.try_reserve().ok()?;
         keep_alive(&stream);

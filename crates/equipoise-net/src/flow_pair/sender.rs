@@ -49,8 +49,8 @@ impl PairSender {
         Self::connect_observed(peer, config, |_, _| {})
     }
 
-    /// Like [`connect`](Self::connect), and calls `observe` with each event of the flow. The calls are on the flow's
-    /// thread: if `observe` is slow, data is sent late.
+    /// Does the same as [`connect`](Self::connect), and also calls `observe` with each event of the flow. The flow's
+    /// thread makes these calls, so data is sent late if `observe` is slow.
     ///
     /// # Errors
     /// The errors of [`connect`](Self::connect).

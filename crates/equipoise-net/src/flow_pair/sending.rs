@@ -32,7 +32,7 @@ pub(super) enum Supply {
     Endless(Vec<u8>),
 }
 
-/// The thread of a sender, which connects the application, TCP, UDP and the flow pair's state machine.
+/// A sender's thread. The thread connects the application, TCP, UDP and the flow pair's state machine.
 pub(super) struct Sending<O> {
     end: Sender,
     socket: Socket,
@@ -118,7 +118,8 @@ impl<O: FnMut(Time, &Event)> Sending<O> {
                     let Some((bytes, end)) = message.take_if(|(bytes, _)| room > 0 && bytes.len() <= room) else {
                         return Ok(());
                     };
-                    // This cannot fail: there is space, and the application's call has checked the length of the ADU.
+                    // `push` cannot fail here: there is space, and the application's call has checked the length of the
+                    // ADU.
                     let _ = self.end.push(now.assume_clock(), &bytes, end);
                 }
                 Supply::Endless(adu) => {

@@ -3,7 +3,7 @@ use std::io;
 use std::os::fd::BorrowedFd;
 use std::sync::Arc;
 
-/// How TCP's congestion window is reduced to [`equipoise_pair::tpba::window_after`] at the beginning of a probing
+/// How TCP is limited to the reduced window [`equipoise_pair::tpba::window_after`] at the beginning of a probing
 /// period.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum WindowPreset {

@@ -104,8 +104,8 @@ impl MediaSender {
         self.payloads.waiting()
     }
 
-    /// The controller's rate of IP packets; [`payload_rate`](Self::payload_rate) converts it. The channel is closed
-    /// when the session is over.
+    /// Returns a channel with the controller's rate of IP packets. [`payload_rate`](Self::payload_rate) converts this
+    /// rate for an encoder. The channel is closed when the session is over.
     pub fn target_rate(&self) -> watch::Receiver<Rate> {
         self.rate.clone()
     }
@@ -132,10 +132,10 @@ impl MediaSender {
         self.local
     }
 
-    /// Sends the waiting payload, ends the session, and waits until both are done.
+    /// Sends the waiting payload, then ends the session. Waits until the session has ended.
     ///
-    /// The duration depends on the rate. If the receiver sends nothing any more, this may wait forever, so the caller
-    /// should limit the time. If the future is dropped before it completes, the session still ends, but waiting payload
+    /// The duration depends on the rate. If the receiver sends nothing any more, the call may wait forever, so the
+    /// caller should limit the time. If the future is dropped before it completes, the session still ends, but waiting payload
     /// is discarded.
     ///
     /// # Errors

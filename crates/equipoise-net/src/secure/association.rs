@@ -102,7 +102,7 @@ impl Association {
         Self::with(With::Ours, role, identity, now)
     }
 
-    /// One endpoint of an association with a peer of any implementation, which starts at `now`.
+    /// One endpoint of an association that starts at `now`. The peer may use any DTLS implementation.
     pub(crate) fn foreign(role: Role, identity: &Identity, now: Time) -> Self {
         Self::with(With::Foreign, role, identity, now)
     }
@@ -274,7 +274,8 @@ impl Association {
 mod tests {
     use super::*;
 
-    /// If it fails, each association takes some milliseconds, because the library tests its ciphers again.
+    /// If the test fails, the creation of each association takes some milliseconds, because the library tests its
+    /// ciphers again.
     #[test]
     fn trap_5_a_configuration_is_made_once_in_a_process() {
         for with in [With::Ours, With::Foreign] {
@@ -284,8 +285,8 @@ mod tests {
         assert!(config(With::Foreign).require_client_certificate());
     }
 
-    /// No datagram arrives. If it fails, a handshake ends too early during an outage of the path, or never ends if the
-    /// peer does not answer.
+    /// No datagram arrives. If this test fails, a handshake ends too early during an outage of the path, or never ends
+    /// if the peer does not answer.
     #[test]
     fn a_handshake_without_answers_is_repeated_until_the_patience_ends() {
         let identity = Identity::generate();

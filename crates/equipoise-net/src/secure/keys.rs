@@ -143,8 +143,8 @@ impl Keys {
     }
 }
 
-/// A replay window for SRTCP reports that starts at 0, like the reports' numbers. The window that `rtc-srtp`
-/// provides starts at the first packet, even if this packet is forged.
+/// Returns a replay window for SRTCP reports. The window starts at 0, like the numbers of the reports. The window that
+/// `rtc-srtp` provides starts at the first packet, even if this packet is forged.
 fn reports_come_once() -> ContextOption {
     let window = || SlidingWindowDetector::new(ReplayWindow::LENGTH.into(), MOST_REPORTS.into());
     Box::new(move || -> Box<dyn ReplayDetector> { Box::new(window()) })

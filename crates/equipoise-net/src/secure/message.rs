@@ -9,8 +9,8 @@ use subtle::ConstantTimeEq as _;
 use super::identity::Fingerprint;
 use super::{Nonce, Wanted};
 
-/// A message that opens a session, with the DTLS records in it. Here, the sender is always the host that requests the
-/// session, and the receiver is its peer, whichever of them sends the message.
+/// A message that opens a session, with the DTLS records in it. In this module, "sender" means the host that requests
+/// the session, and "receiver" means its peer. Both hosts send messages.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Message<'a> {
     /// Requests a session. Contains DTLS records only if the sender already has a cookie.
@@ -370,7 +370,7 @@ mod tests {
         assert!(messages()[1..4].iter().all(|answer| answer.encode(None).len() == LENGTH));
     }
 
-    /// If it fails, a request for media is misunderstood, or the requesting host receives other media than it
+    /// If this test fails, a request for media is misunderstood, or the requesting host receives other media than it
     /// requested.
     #[test]
     fn what_is_wanted_stands_before_the_records_and_goes_with_zeros_over_one_path() {
@@ -395,7 +395,7 @@ mod tests {
         }
     }
 
-    /// If it fails, an attacker can make a server report every millisecond, or never.
+    /// If this test fails, an attacker can make a server report every millisecond, or never.
     #[test]
     fn feedback_by_packet_is_none_or_in_its_limits() {
         let right = Reporting { format: Format::TransportWide, interval: Span::from_millis(50) };

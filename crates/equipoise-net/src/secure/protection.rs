@@ -61,7 +61,7 @@ impl Protection {
     /// the `SEALED` bytes at the start of the encrypted part.
     pub(crate) const OVERHEAD: u64 = 16 + SEALED as u64;
 
-    /// The protection for the endpoint with this role, with these keys.
+    /// Creates the protection of the endpoint that has the role `role` and uses `keys`.
     pub(crate) fn new(keys: &Keys, role: Role) -> Self {
         let outward = keys.context(role);
         let inward = keys.context(role.other());

@@ -386,7 +386,7 @@ impl<V: SessionObserver> State<V> {
         let Open { payload, reporting, several: is_multipath, wanted, .. } = *open;
         let is_transport_wide = reporting.is_some_and(|reporting| reporting.format == Format::TransportWide);
         let half = match &wanted {
-            // The packets of a multipath session have no transport-wide sequence numbers, so this feedback is
+            // The packets of a multipath session have no transport-wide sequence numbers, so transport-wide feedback is
             // impossible.
             None if is_multipath && is_transport_wide => return Ok(Err(Refusal::Impossible)),
             None => {

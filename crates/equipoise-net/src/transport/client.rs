@@ -44,7 +44,7 @@ pub(crate) struct Client {
     last_report: Vec<u8>,
 }
 
-/// The times that are needed if the server sends.
+/// The state of a client that receives media from the server. `heard` is the time of the last arrival from the server.
 #[derive(Clone, Copy, Debug)]
 struct Listening {
     heard: Time,
@@ -252,8 +252,8 @@ impl Transport for Client {
         let Received { at, ecn, .. } = received;
         let datagram = &self.buffer[..received.len];
         if is_message(datagram) {
-            // A refusal during a session is ignored. If the peer has really ended the session, no more packets arrive
-            // from it.
+            // A message that refuses the session is ignored while the session runs. If the peer has really ended the
+            // session, no more packets arrive from the peer.
             self.on_message(path, received)?;
             return Ok(Some(Arrival::Own));
         }

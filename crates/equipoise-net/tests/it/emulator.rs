@@ -148,7 +148,7 @@ fn routes_that_share_a_link_share_its_queue() {
     assert_eq!(emulator.stop().unwrap().links[0].usage.longest_queue, 1);
 }
 
-/// If it fails, a long queue does not mark ECN-capable packets, or changes the ECN field of other packets.
+/// If this test fails, a long queue does not mark ECN-capable packets, or changes the ECN field of other packets.
 #[test]
 fn a_queue_marks_what_may_be_marked() {
     // The target delay is long, so that the queue drops nothing and marks packets only by its delay threshold. The

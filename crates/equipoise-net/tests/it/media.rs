@@ -259,7 +259,7 @@ async fn tasks_go_on_while_an_answer_is_waited_for() {
     assert!(turns >= 5, "{turns} turns");
 }
 
-/// If it fails, an application's picture stays damaged until the encoder sends its next regular key frame.
+/// If this test fails, an application's picture stays damaged until the encoder sends its next regular key frame.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_receiver_that_wants_a_key_frame_is_heard_by_the_sender() {
     let mut receiver = receiver().await;

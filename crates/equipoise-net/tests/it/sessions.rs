@@ -266,11 +266,11 @@ fn strangers_get_no_more_than_they_send_and_nothing_is_kept_of_them() {
     assert!(book.read().ignored.len() >= 200, "{}", book.read().ignored.len());
 }
 
-/// If it fails, an attacker disturbs a session by sending recorded, changed or invented datagrams.
+/// If this test fails, an attacker disturbs a session by sending recorded, changed or invented datagrams.
 #[test]
 fn forged_and_replayed_datagrams_are_counted_and_change_nothing() {
     let (server, book) = server(Some(key(SECRET)), |_| {});
-    // The socket of an attacker between sender and server, who receives all datagrams.
+    // The socket of an attacker. All datagrams between sender and server pass through this socket.
     let middle = UdpSocket::bind((Ipv4Addr::LOCALHOST, 0)).expect("a socket");
     middle.set_read_timeout(Some(Duration::from_millis(20))).expect("a timeout");
     let config = stream(middle.local_addr().expect("bound"), Some(key(SECRET)));
@@ -405,8 +405,8 @@ impl Relay {
 /// Events that a report was applied or that reports are missing, with their times.
 type Noted = [(Time, Event)];
 
-/// If it fails, a sender whose receiver has disappeared sends at its full rate for four report intervals to whoever has
-/// the receiver's address now.
+/// If this test fails, a sender whose receiver has disappeared sends at its full rate for four report intervals to
+/// whoever has the receiver's address now.
 #[test]
 fn a_closed_port_counts_as_silence_before_three_reports_are_missing_and_ends_nothing() {
     let (server, _book) = server(Some(key(SECRET)), |_| {});

@@ -17,8 +17,8 @@
 //! | `r_s`, `r_f` | rate at the beginning and at the end of a running period | bit/s |
 //!
 //! Our reading: all rates count whole IP packets, as everywhere in this crate. Only rates of one probing period are
-//! compared, and three are needed, so the period has at least three intervals. The windows in the paper's formula
-//! for TCP's congestion window ([`window_after`]) are in bytes.
+//! compared. The comparison needs three rates, so the period has at least three intervals. The windows in the paper's
+//! formula for TCP's congestion window ([`window_after`]) are in bytes.
 
 mod running;
 
@@ -131,7 +131,8 @@ pub enum TpbaError {
         /// The given length.
         found: Span,
     },
-    /// The condition to end a running period (RTP) early would be met at once, by reductions of any size, or never.
+    /// The condition to end a running period (RTP) early is useless: it would be met at once, it would be met by
+    /// reductions of any size, or it could never be met.
     #[error("an early return needs at least one reduction, each by a share above 0 and below 1")]
     EarlyReturn,
 }

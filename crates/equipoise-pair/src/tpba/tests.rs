@@ -116,8 +116,8 @@ fn what_would_never_end_or_never_begin_is_refused() {
     }
 }
 
-/// Tobe 1999, Sec. 4: at an adaptation point, the rate decreases by the loss times `R_f`, the reduction factor. If the
-/// test fails, the rate is wrong, or increases.
+/// Tobe 1999, Sec. 4: at an adaptation point, the rate is multiplied by `1 - p R_f`, with the loss p and the reduction
+/// factor `R_f`. If the test fails, the rate is wrong, or increases.
 #[test]
 fn the_running_law_steps_every_adaptation_interval_and_only_down() {
     let mut running = Running::new(RunningConfig::PAPER, kbit(600));
@@ -152,7 +152,7 @@ proptest! {
         }
     }
 
-    /// If it fails, some progress of TCP or some rate of RTP prevents the periods from alternating.
+    /// If this test fails, some progress of TCP or some rate of RTP prevents the periods from alternating.
     #[test]
     fn any_progress_is_safe(steps in proptest::collection::vec((0u64..1 << 62, 0u64..1 << 62, 0u64..5), 1..100)) {
         let early_return = Some(EarlyReturn::STANDARD);

@@ -63,7 +63,7 @@ pub(super) const METHODS: [Method; 5] =
 pub(super) const SINGLES: [usize; 2] = [2, 3];
 pub(super) const LTE_ONLY: usize = 3;
 
-/// Returns the scenario of the paper's session with the total rate `total`, in Mbit/s.
+/// Returns the scenario of the session in the paper. The session's total rate is `total`, in Mbit/s.
 pub(super) fn session(total: &str, method: Method) -> Scenario {
     session_of(LTE_WIMAX, total, method)
 }

@@ -75,7 +75,7 @@ pub struct Direction {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Side {
-    /// At the sender of the data: samples are round-trip times of the path.
+    /// The capture was made at the sender of the data: each sample is a round-trip time of the path.
     Sender,
     /// The capture was made at the receiver of the data: each sample is only the delay of the receiver's
     /// acknowledgement, not the round-trip time of the path.

@@ -264,8 +264,8 @@ impl Half {
         }
         self.bytes += u64::from(segment.data);
         let size = u32::from(self.mss.unwrap_or(USUAL_MSS)).saturating_sub(segment.options).max(1);
-        // With hardware offload, the capture may show many segments as a single large one. They are counted as they are
-        // on the wire.
+        // With hardware offload, the capture may show several segments as one large segment. A large segment is counted
+        // as the segments into which the hardware divides it.
         let pieces = if segment.data > size { segment.data.div_ceil(size) } else { 1 };
         self.segments += u64::from(pieces);
         if before(first, next) {

@@ -41,8 +41,8 @@ pub struct Distribution {
 
 /// Minimum number of samples for a fit. With fewer samples, the shape of the histogram is not meaningful.
 const FEWEST_FOR_A_FIT: usize = 30;
-/// A histogram has at most about this number of bars. If it would have more, their width is multiplied by ten, several
-/// times if necessary.
+/// A histogram has at most about this number of bars. If a histogram would have more bars, the width of its bars is
+/// multiplied by ten, several times if necessary.
 const MOST_BARS: usize = 5000;
 /// Number of bars that every histogram may have, even if the common limit of all histograms is reached.
 const FEWEST_BARS: usize = 10;

@@ -36,8 +36,8 @@ impl<'a> LiveLab<'a> {
         Self { options: *options, stop, total, done: Cell::new(0), progress, window_control: &|_| None }
     }
 
-    /// Sets the function `window_control`. For the name of a congestion control, it returns the function that sets the
-    /// window of a flow pair's TCP; `None` if there is no such function.
+    /// Sets the function `window_control`. `window_control` is called with the name of a congestion control, and
+    /// returns the control of the window of a flow pair's TCP; `None` if there is none.
     pub(crate) const fn with_windows(self, window_control: &'a dyn Fn(&str) -> Option<WindowControl>) -> Self {
         Self { window_control, ..self }
     }

@@ -214,8 +214,8 @@ impl Spec {
         Self { unit, ..self }
     }
 
-    /// Marks a claim whose interpretation was chosen because its results fit the paper. Such a claim never counts as
-    /// reproduced.
+    /// Marks a claim that depends on our interpretation of the paper. This interpretation was chosen because the
+    /// results then fit the paper. Such a claim never counts as reproduced.
     pub(crate) const fn fitted(self) -> Self {
         Self { basis: Basis::Fitted, ..self }
     }
@@ -303,7 +303,7 @@ mod tests {
         assert_eq!(verdict(near, 0.95, 1.05), (Verdict::Reproduced, Some(true)));
         assert_eq!(verdict(near, 0.5, 1.5), (Verdict::Undecided, None), "wider than the rule");
         assert_eq!(verdict(near, 1.2, 1.5), (Verdict::NotReproduced, Some(false)));
-        // A number without any variance may be equal to the bound.
+        // A value whose confidence interval has zero width may be equal to the bound.
         let none = Spec::new("fig0.x", "Fig. 0", "None is lost.", Rule::within(0.0, 0.0));
         assert_eq!(verdict(none, 0.0, 0.0), (Verdict::Reproduced, Some(true)));
         assert_eq!(verdict(none, 0.0, 0.5), (Verdict::Undecided, None));

@@ -85,7 +85,7 @@ impl Cell {
     }
 
     /// Returns the mean utilisation over the runs with a timeout if `timed_out` is set, otherwise over the runs without
-    /// a timeout. Runs with losses before the available bandwidth dropped are left out.
+    /// a timeout. Runs in which packets were lost before the drop of the available bandwidth are left out.
     pub(super) fn utilisation_if(&self, timed_out: bool) -> Option<Estimate> {
         let are = self.outcomes.iter().filter(|outcome| !outcome.early && outcome.timed_out == timed_out);
         mean_95(&are.map(|outcome| outcome.utilisation).collect::<Vec<_>>())

@@ -29,11 +29,11 @@ const LATE: std::ops::Range<usize> = 3..CONNECTIONS;
 const BEGINNING_S: f64 = 20.0;
 /// The round-trip time of the path without queueing, in ms.
 const ROUND_TRIP_MS: f64 = 120.0;
-/// A connection's minimum round-trip time counts as wrong if it exceeds that of the path by more than this, in ms. Our
-/// choice: 1 ms changes a window by only 0.8 %.
+/// A connection's minimum round-trip time counts as wrong if it exceeds the path's round-trip time by more than this,
+/// in ms. Our choice: 1 ms changes a window by only 0.8 %.
 const WRONG_MS: f64 = 1.0;
-/// Strength m of the self-induced oscillation, in the runs that have it. The thesis does not state m for Fig. 17. This
-/// is the value of Fig. 14.
+/// Strength m of the self-induced oscillation, in the runs with oscillation. The thesis does not state m for Fig. 17,
+/// so we use the value of Fig. 14.
 const STRENGTH: f64 = 0.3;
 /// Another strength m of the self-induced oscillation that the thesis uses. It is tested as another interpretation of
 /// Fig. 17.
@@ -141,8 +141,8 @@ fn joining(count: usize) -> (f64, f64) {
     (end - SETTLED_S, end)
 }
 
-/// Returns the start and the end, in seconds, of the part of a run that is evaluated for one stage: `count` connections
-/// are active, and the others have left.
+/// Returns the start and the end, in seconds, of the part of a run that is evaluated for the stage in which `count`
+/// connections are active and the others have left.
 fn leaving(count: usize) -> (f64, f64) {
     joining(2 * CONNECTIONS - count)
 }

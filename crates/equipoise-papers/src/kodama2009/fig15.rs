@@ -104,7 +104,7 @@ fn steps(cells: &[Cell], first: usize, of: impl Fn(&Cell) -> Option<Estimate>) -
 }
 
 /// Returns one value for each drop of the available bandwidth and each oscillation strength m > 0: the utilisation in
-/// the runs with this m that have no timeout, minus the utilisation in the runs with m = 0 that have one.
+/// the runs with this m and without a timeout, minus the utilisation in the runs with m = 0 and with a timeout.
 fn costs(cells: &[Cell]) -> Vec<Estimate> {
     let with_one = |drop| cell(cells, drop, 0.0, BUFFER)?.utilisation_if(true);
     let gained = |cell: &Cell| {

@@ -9,7 +9,8 @@ use equipoise_lab::statistics::Estimate;
 
 /// Unit of the claims.
 const UNIT: &str = "difference of shares";
-/// The largest strength m of the oscillation in the thesis. Its results are compared with those of m = 0.
+/// The largest strength m of the oscillation in the thesis. The results with this strength are compared with the
+/// results with m = 0.
 const LARGEST: f64 = 0.5;
 /// Smallest rise of the share of runs with a timeout that can be seen in the figure of the thesis. Our choice.
 const UNSEEN: f64 = 0.1;
@@ -119,8 +120,8 @@ fn falls(cells: &[Cell], runs: u32) -> Claim {
     FALLS.decide_cells(runs, &rises.into_iter().map(|(.., rise)| rise).collect::<Vec<_>>(), note)
 }
 
-/// Returns the pairs of available bandwidth after the drop, in Mbit/s, and buffer size, in packets, for which the share
-/// of runs with a timeout satisfies `are`. These runs have no oscillation.
+/// Returns pairs of the available bandwidth after the drop, in Mbit/s, and the buffer size, in packets. The result has
+/// those pairs for which `are` is true for the share of runs with a timeout. Runs with oscillation do not count.
 fn places(cells: &[Cell], are: impl Fn(f64) -> bool) -> Vec<(u32, u32)> {
     let places = DROPS.iter().flat_map(|&drop| BUFFERS.map(|buffer| (drop, buffer)));
     places.filter(|&(drop, buffer)| share(cells, drop, 0.0, buffer).is_some_and(|without| are(without.value))).collect()

@@ -24,8 +24,8 @@ const NEARLY_50: f64 = 0.9 * 50.0 * DATA_SHARE;
 pub(super) const DATA_SHARE: f64 = PAYLOAD as f64 / PACKET as f64;
 /// Mean available bandwidth in Mbit/s: 70, 30 and 50 Mbit/s are available for 40 s each.
 pub(super) const AVAILABLE_MBPS: f64 = 50.0;
-/// Share of the capacity that Reno uses at least, on a path without a buffer. Its window varies between half of the
-/// bandwidth-delay product and the whole product, so its mean is three quarters of the product.
+/// The minimum share of the capacity that Reno uses on a path without a buffer. Reno's window varies between half of
+/// the bandwidth-delay product and the whole product, so its mean is three quarters of the product.
 const RENO_WITHOUT_BUFFER: f64 = 0.75;
 /// Parameters that the thesis does not state: how the background packets are spaced (the source's `kind` in a
 /// scenario), the length of the bottleneck's queue in packets, and whether the connection measures the bandwidth

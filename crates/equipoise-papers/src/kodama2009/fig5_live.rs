@@ -60,7 +60,7 @@ struct Outcome {
     live: Vec<Run>,
     /// The simulated runs for comparison, with the names of their curves.
     simulated: Vec<(&'static str, Run)>,
-    /// Why live runs are missing; `None` if all were made.
+    /// Why live runs are missing; `None` if no live run is missing.
     missing: Option<String>,
 }
 

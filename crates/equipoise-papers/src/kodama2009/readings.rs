@@ -1,4 +1,4 @@
-//! Possible interpretations of the thesis from Fig. 10 on, where it does not state all details.
+//! Possible interpretations of the thesis, whose text does not state all details of Fig. 10 and the later figures.
 
 use std::collections::BTreeMap;
 

@@ -43,8 +43,8 @@ pub(super) fn jain_of_means(run: &Run, flows: impl Iterator<Item = usize>, stret
     jain(&flows.map(|flow| mean_window(run, flow, stretch)).collect::<Vec<_>>())
 }
 
-/// Returns the mean of Jain's index of the windows at each sampling time in a part of the run. It is shown in addition
-/// to [`jain_of_means`].
+/// Computes Jain's index of the windows at each sampling time in a part of the run, and returns the mean of these
+/// values. The mean is shown in addition to [`jain_of_means`].
 pub(super) fn jain_of_moments(run: &Run, flows: impl Iterator<Item = usize>, stretch: Stretch) -> f64 {
     let windows: Vec<Vec<f64>> = flows.map(|flow| windows_within(run, flow, stretch)).collect();
     let moments = windows.iter().map(Vec::len).min().unwrap_or(0);

@@ -10,9 +10,9 @@ use equipoise_lab::sim::SimError;
 const RUNS: u32 = 30;
 pub(super) const PAPER: Printed =
     Printed { table: "Table 4", values: [[0.087, 0.2783, 16.5701], [0.443, 0.4110, 11.2162]] };
-/// Minimum transmission delay if Link0's rate is low between 3 s and 27 s of the run: the time after the end of the
-/// contents, as a share of their 30 s. Of 138.3 Mbit of contents, 43.83 Mbit can be sent before 27 s. The rest takes
-/// 9.447 s at 10 Mbit/s, so the delay is `(27 + 9.447) / 30 - 1`.
+/// Minimum transmission delay if Link0's rate is low between 3 s and 27 s of the run. The delay is the time from the
+/// end of the contents (30 s) to the end of the transmission, as a share of 30 s. Of 138.3 Mbit of contents, 43.83 Mbit
+/// can be sent before 27 s. The rest takes 9.447 s at 10 Mbit/s, so the delay is `(27 + 9.447) / 30 - 1`.
 pub(super) const LEAST_DELAY: f64 = 0.2149;
 /// The part of a run in which Link0 has its lowest rate, in seconds.
 const LEAST: (f64, f64) = (6.0, 24.0);

@@ -78,7 +78,7 @@ fn case_three_has_the_papers_claims_and_its_readings_beside() {
     assert_eq!(found(&results), ids(&[&table6::COMPARED, &table6::CLAIMS]));
     assert_eq!(results.readings.len(), 1 + table6::readings().len());
     let fitted = results.readings.iter().filter(|reading| reading.name.starts_with("a parking lot"));
-    // If this fails, an interpretation that was chosen because its results fit the paper counts as reproduced.
+    // If this check fails, an interpretation that was chosen because its results fit the paper counts as reproduced.
     assert!(fitted.flat_map(|reading| &reading.claims).all(|claim| claim.verdict != crate::Verdict::Reproduced));
 }
 

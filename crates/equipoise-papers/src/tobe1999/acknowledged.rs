@@ -38,7 +38,8 @@ pub(super) fn scenario() -> Scenario {
         Override::set(of_media("tcp.delayed_acks"), "off"),
     ];
     let mut catalogue = Catalogue::default();
-    // These calls cannot fail: no built-in controller has this name, and the scenario's text is part of the program.
+    // These calls cannot fail: no built-in window law has the name of `ENTRY`, and the scenario's text is part of the
+    // program.
     let added = catalogue.window_laws.add(&ENTRY).map_err(|taken| taken.to_string());
     let parsed =
         added.and_then(|()| Scenario::parse_in(&catalogue, RIVALS, &changes).map_err(|error| error.to_string()));

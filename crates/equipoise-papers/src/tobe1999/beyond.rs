@@ -140,8 +140,8 @@ fn rivals() -> Vec<(&'static str, Scenario)> {
     ]
 }
 
-/// Returns one scenario for each of the compared controllers, which flow 1 uses. The other flow is a TCP flow whose
-/// window is unlimited.
+/// For each compared controller, returns the scenario in which flow 1 uses this controller. The other flow is a TCP
+/// flow whose window is unlimited.
 fn ceilings() -> Vec<(&'static str, Scenario)> {
     let tpba = |scenario: Scenario| {
         let pair = with_window(scenario, OPEN_WINDOW).flows.swap_remove(2);

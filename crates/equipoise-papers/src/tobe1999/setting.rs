@@ -65,7 +65,7 @@ impl Testbed {
         let mut scenario = with_window(scenario, self.window);
         let bottleneck = scenario.links.iter_mut().find(|link| link.name == "bottleneck");
         if let Some((link, queue)) = bottleneck.zip(self.queue) {
-            // This cannot fail: the texts are those in `ALL`, and a test parses all of them.
+            // `parse` cannot fail here: the texts are those in `ALL`, and a test parses all of them.
             link.change(|direction| direction.queue = queue.parse().unwrap_or(direction.queue));
         }
         scenario

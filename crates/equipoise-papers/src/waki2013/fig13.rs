@@ -281,8 +281,8 @@ fn rates(ap: &Row, aimd: &[Row], runs: u32) -> Vec<Claim> {
     };
     let above: fn(f64) -> f64 = |ratio| 100.0 * (ratio - 1.0);
     let below: fn(f64) -> f64 = |ratio| 100.0 * (1.0 - 1.0 / ratio);
-    // For each run in which AP does not run away, AP's gain in rate over AIMD is averaged over all values of A, AIMD's
-    // increase in each interval. The result is the median over these runs.
+    // For each run in which AP does not run away, AP's gain in rate over AIMD is averaged over all values of A. A is
+    // the increase of AIMD's rate in each interval. The result is the median over these runs.
     let mean = |of: fn(f64) -> f64| {
         let run = |(number, ap): (usize, &Outcome)| {
             let gains = aimd.iter().filter_map(|row| Some(of(before(ap) / before(row.outcomes.get(number)?))));

@@ -252,8 +252,8 @@ fn shared(lab: &Lab<'_>) -> Result<Vec<Vec<String>>, SimError> {
     Ok(rows)
 }
 
-/// Returns the column headings: those in `first`, then those in `each` once for every way to determine the coefficient
-/// of response b. Headings in `learned` are left out where b is not learned.
+/// Returns the column headings: first the headings in `first`, then the headings in `each` for every way to determine
+/// the coefficient of response b. Headings in `learned` are left out where b is not learned.
 fn heads(first: &[&str], each: &[&str], learned: &[&str]) -> Vec<String> {
     let forms = FORMS.iter().flat_map(|form| {
         let heads = each.iter().filter(move |head| *form != FORMS[0] || !learned.contains(head));

@@ -50,7 +50,7 @@ pub(super) fn variations() -> [Variation; 8] {
 }
 
 pub(super) fn planned(options: &Options) -> u32 {
-    // All `RUNS` runs have the setting without a change, so this setting is not run again for the variations.
+    // The first `RUNS` runs use the unchanged setting, so the variation without a change is not run again.
     options.runs(RUNS, 60) + options.runs(VARIED, 20) * (variations().len() - 1) as u32
 }
 

@@ -126,8 +126,8 @@ pub(super) const MOST_DEVIATIONS: f64 = 3.0;
 pub struct Reordering {
     /// Probability that a packet is reordered.
     pub share: Share,
-    /// How much later a reordered packet arrives than it would in order. If negative: how much earlier, by at most the
-    /// propagation delay.
+    /// How much later a reordered packet arrives. A negative value means that the packet arrives earlier, by at most
+    /// the propagation delay.
     pub by: Span,
 }
 

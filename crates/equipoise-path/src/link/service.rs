@@ -85,7 +85,8 @@ impl<C> RateService<C> {
         if start >= self.segment.until {
             self.segment = Segment::at(&self.rate, self.origin, start - self.origin);
         }
-        // `serve_divided` requires that `carry` is less than the rate. This may not be so after a decrease of the rate.
+        // `serve_divided` requires that `carry` is less than the rate. After a decrease of the rate, `carry` may be too
+        // large.
         let is_usual = self.carry < self.segment.rate;
         self.division = Division::of(size, &self.segment).filter(|_| is_usual).unwrap_or(Division::NONE);
         self.serve_divided(start, size).unwrap_or_else(|| self.serve_through_steps(start - self.origin, size))
@@ -101,8 +102,8 @@ impl<C> RateService<C> {
         let is_more = self.carry >= room;
         let carry = self.carry.wrapping_add(select_unpredictable(is_more, room.wrapping_neg(), rest));
         let end = Instant::from_nanos(start.as_nanos().saturating_add(nanos + u64::from(is_more)));
-        // Packets are served in time order, so this service begins after the previous change of the rate. If it also
-        // ends before the next change, the rate is constant.
+        // Packets are served in time order, so this service begins after the previous change of the rate. If this
+        // service also ends before the next change, the rate is constant during the service.
         if size != divided || end >= until {
             return None;
         }

@@ -15,8 +15,8 @@ struct Columns {
 }
 
 impl Columns {
-    /// Finds the columns in a heading: `Timestamp`, `DL_bitrate` in kbit/s and, if present, `State`. The state is `D`
-    /// during a download.
+    /// Finds these columns in a heading: `Timestamp`, `DL_bitrate` (in kbit/s) and, if present, `State` (`D` during a
+    /// download).
     fn of(heading: &str) -> Option<Self> {
         let place = |name: &str| heading.split(',').position(|field| field.trim() == name);
         Some(Self { time: place("Timestamp")?, rate: place("DL_bitrate")?, state: place("State") })

@@ -146,8 +146,9 @@ impl DeliveryTrace {
     }
 }
 
-/// Parses a schedule of rates: lines of `time_s,rate_mbps` in time order. The first time must be 0; fractions are
-/// allowed. A heading, empty lines and lines that begin with `#` are skipped. The last rate applies without end.
+/// Parses a schedule of rates: lines of `time_s,rate_mbps` in time order. Times and rates may have decimal fractions.
+/// The first time must be 0. A heading, empty lines and lines that begin with `#` are skipped. The last rate applies
+/// without end.
 ///
 /// If the heading has the columns `Timestamp` and `DL_bitrate`, the text is read as a table of a download (Raca 2020):
 /// rates are in kbit/s, lines with a `State` other than `D` are skipped, and time 0 is the time of the first line that

@@ -91,8 +91,8 @@ impl WebError {
 }
 
 impl WebConfig {
-    /// The number of flows, sizes and times of RFC 8867, Sec. 5.7 and RFC 8868, Sec. 5.1, with one connection per
-    /// burst.
+    /// The values of RFC 8867, Sec. 5.7 and RFC 8868, Sec. 5.1: number of flows, file sizes and times. Each burst has
+    /// one connection.
     pub const STANDARD: Self = Self {
         flows: 10,
         on: 2,

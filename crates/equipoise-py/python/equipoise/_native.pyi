@@ -300,7 +300,7 @@ class RtpCapture:
 
     @property
     def round_trips(self) -> Table:
-        """One row for each round-trip time that RTCP reports allow to compute, with the time of the report."""
+        """One row for each round-trip time that was computed from RTCP reports, with the time of the report."""
 
     def to_dict(self) -> dict[str, Any]: ...
     def to_json(self) -> str: ...

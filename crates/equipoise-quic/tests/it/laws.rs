@@ -1,4 +1,5 @@
-//! Tests each controller over a bottleneck, and compares it with the stacks' own controllers.
+//! Tests each controller over a bottleneck, and compares it with the built-in controllers of the QUIC stacks quinn and
+//! noq.
 #![allow(clippy::print_stdout, reason = "the table of the book")]
 
 use std::sync::Arc;
@@ -78,7 +79,7 @@ fn what_leaves_by_noq_is_the_rate() {
 }
 
 /// quinn paces 25 % faster than one window per round trip, and pauses when the window is full. So only the mean sending
-/// rate can be the controller's rate. If it fails, the mean differs by 15 % or more.
+/// rate can be the controller's rate. If this test fails, the mean differs from that rate by 15 % or more.
 #[test]
 fn what_leaves_by_quinn_is_the_rate_in_the_mean() {
     for bps in [2_000_000u64, 20_000_000] {

@@ -30,8 +30,8 @@ pub struct History {
     /// Each packet below this number is covered by a report, or its outcome is [`Outcome::Unknown`].
     covered: u64,
     in_flight: Size,
-    /// When the receiver made the last report that newly acknowledged packets. If the report does not state this time:
-    /// when the newest of these packets arrived.
+    /// The time at which the receiver made the last report that newly acknowledged packets. If the report does not
+    /// state this time, the arrival time of the newest of these packets takes its place.
     heard: Option<Instant<ReceiverClock>>,
     counts: FeedbackCounts,
     changes: Vec<PacketReport>,
@@ -61,7 +61,7 @@ pub enum Outcome {
     Skipped,
     /// The packet is in flight, as far as is known.
     UnderWay,
-    /// No report covers the packet, although a report covers a later packet or a report on the packet is overdue.
+    /// No report covers the packet. Either a report covers a later packet, or a report on this packet is overdue.
     Unknown,
     /// The last report that covers the packet says that it did not arrive.
     Lost,
@@ -244,8 +244,8 @@ impl History {
         self.packets.get(place).map(|packet| packet.outcome)
     }
 
-    /// Returns the size of the packets in flight: not reported yet, and not given up because a report is lost or
-    /// overdue.
+    /// Returns the size of the packets in flight. A packet is in flight until a report covers it, or until it is given
+    /// up because a report is lost or overdue.
     pub const fn in_flight(&self) -> Size {
         self.in_flight
     }
@@ -266,8 +266,8 @@ impl History {
         self.heard.unwrap_or(now.assume_clock())
     }
 
-    /// Treats packets as unknown if they were sent before `departed` and no report covers them. Such a report is
-    /// overdue, so the packets have arrived or were lost by now.
+    /// Treats packets as unknown if they were sent before `departed` and no report covers them. A report on these
+    /// packets is overdue, so the packets have arrived or were lost by now.
     pub fn give_up_before(&mut self, departed: Instant<SenderClock>) {
         let from = self.covered.max(self.base);
         let older =

@@ -43,8 +43,8 @@ fn report(begin: u64, said: &str) -> ArrivalReport<alloc::vec::IntoIter<PacketSt
     ArrivalReport { ssrc: SSRC, made: Some(made), packets: packets.into_iter() }
 }
 
-/// Applies a report. Returns the number of each packet whose state changed and whether the packet arrived, and how many
-/// packets became unknown.
+/// Applies a report. Returns a list of the packets whose state changed, and the number of packets that became unknown.
+/// An entry of the list is the packet's number, and whether the packet arrived.
 fn told(history: &mut History, begin: u64, said: &str) -> (Vec<(u64, bool)>, u64) {
     let now = departure(begin + said.len() as u64) + MILLI * 45;
     let joined = history.on_report(now, &report(begin, said)).expect("an honest report");
@@ -96,8 +96,8 @@ fn packets_between_two_reports_are_unknown_until_the_missing_report_comes() {
     assert_eq!((history.outcome(10), history.in_flight()), (None, Size::from_bytes(2000)));
 }
 
-/// If it fails, the sender's window stays full forever if all packets in flight are lost, because the receiver then
-/// sends no report.
+/// If all packets in flight are lost, the receiver sends no report. If this test fails, the sender's window then stays
+/// full forever.
 #[test]
 fn what_is_given_up_is_under_way_no_more_and_may_still_be_reported_on() {
     let mut waiting = history(0..10);
@@ -246,8 +246,8 @@ proptest! {
             number += 1;
         }
         on_the_way.sort_unstable();
-        // The numbers that are covered by the reports that reached the sender, and for each number, whether any of
-        // these reports acknowledged it.
+        // The keys are the numbers that are covered by the reports that reached the sender. The value tells whether any
+        // of these reports acknowledged the number.
         let mut said = BTreeMap::new();
         let mut lost_reports = losses.iter().cycle();
         let mut made = 0;

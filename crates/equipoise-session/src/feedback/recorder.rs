@@ -37,7 +37,7 @@ struct Numbers {
     /// The lowest number that has arrived; numbers below it may never have been sent.
     first: u64,
     highest: u64,
-    /// The number after the highest one that was reported.
+    /// The highest number that was reported, plus 1.
     reported: u64,
     /// The lowest number below `reported` whose state changed since the last report; `None` if no state changed.
     late: Option<u64>,

@@ -50,7 +50,7 @@ impl Format {
 ///
 /// The first packet is reported immediately. A later packet is reported as soon as one interval has passed since the
 /// last report. In the format of RFC 8888, a report repeats the last `OVERLAP` packets of the previous report, so that
-/// the loss of a single report of at most that many packets does no harm.
+/// the loss of a single report does no harm if the report covers at most `OVERLAP` packets.
 #[derive(Clone, Debug)]
 pub struct Reporter {
     reporting: Reporting,

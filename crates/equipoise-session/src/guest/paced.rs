@@ -195,8 +195,8 @@ impl PacedGuest {
         self.decided();
     }
 
-    /// Records that no packet is queued from `now` on. The application counts as the limit only from the time at which
-    /// the pacer would release a packet.
+    /// Records that no packet is queued from `now` on. The flow counts as app-limited only from the time at which the
+    /// pacer would release a packet.
     pub fn on_idle(&mut self, now: Instant<SenderClock>) {
         let from = if let Readiness::At(due) = self.pacer.poll(now) { due } else { now };
         self.guest.on_idle(from);
@@ -236,9 +236,8 @@ impl PacedGuest {
     /// Applies the fates of packets, which became known at `now`. Each packet is identified by its number, and the
     /// order does not matter.
     ///
-    /// # Errors
-    /// [`PacedError::NotArrays`]; [`PacedError::Refused`] if `fates` reports the arrival of a packet that was never
-    /// sent. After an error, none of `fates` takes effect.
+    /// # Errors [`PacedError::NotArrays`] if the guest was created for feedback in RTCP; [`PacedError::Refused`] if
+    /// `fates` reports the arrival of a packet that was never sent. After an error, none of `fates` takes effect.
     pub fn on_fates(&mut self, now: Instant<SenderClock>, fates: &[(u64, Fate)]) -> Result<(), PacedError> {
         let pacing = self.pacing_now();
         let Sent::Arrays(history, _) = &mut self.sent else { return Err(PacedError::NotArrays) };
@@ -267,7 +266,7 @@ impl PacedGuest {
     }
 
     /// Returns whether the next packet may be sent at `now`, or the time at which it may be sent. Returns `Never` while
-    /// the window is full or the rate is 0, until feedback or the timer changes that.
+    /// the window is full or the rate is 0. In this case, ask again after feedback or a timer call.
     pub fn next_departure(&self, now: Instant<SenderClock>) -> Readiness<SenderClock> {
         // One packet may always be in flight, because without it no feedback would ever arrive.
         let is_full = self.guest.window().is_some_and(|window| self.in_flight() >= window.max(Size::from_bytes(1)));

@@ -13,8 +13,8 @@ impl MediaShare {
     /// data at 0.5 Mbit/s.
     const WEIGHS_BYTES: f64 = 200_000.0;
 
-    /// Records an IP packet of `size` that contains `media_bytes` of media that is sent for the first time: zero for a
-    /// retransmission or a repair packet.
+    /// Records an IP packet of `size`. `media_bytes` is the amount of media in the packet that is sent for the first
+    /// time. It is zero for a retransmission or a repair packet.
     pub fn take(&mut self, media_bytes: u64, size: Size) {
         let bytes = size.as_bytes() as f64;
         let kept = 1.0 - (bytes / Self::WEIGHS_BYTES).min(1.0);

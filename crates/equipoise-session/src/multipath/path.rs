@@ -166,7 +166,7 @@ impl Path {
     /// Sets the path's share of the total rate from `now` on. Returns whether the share changed.
     ///
     /// If the path has no law of its own, measurements at the previous share are discarded. If the path has its own
-    /// law, the share changes too often for that, so the measurements of the whole period are kept.
+    /// law, the share changes often. Therefore the measurements of the whole period are kept.
     pub(super) fn set_share(&mut self, now: Instant<SenderClock>, share: Rate) -> bool {
         let is_other = share != core::mem::replace(&mut self.share, share);
         match &self.law {
@@ -178,7 +178,8 @@ impl Path {
         is_other
     }
 
-    /// Starts a period between two divisions of the rate among the paths, in which this path has sent no data yet.
+    /// Starts a new period, that is, the time until the rate is divided among the paths again. In the new period, the
+    /// path has not sent any data yet.
     pub(super) const fn begin_period(&mut self) {
         self.served = Span::ZERO;
     }
@@ -285,7 +286,8 @@ impl Path {
     }
 
     /// Processes a report that proves how many packets arrived on this path. Returns the event of the path's circuit
-    /// breaker, if any. If no other path is alive, the session's circuit breaker acts instead of the path's.
+    /// breaker, if any. If no other path is alive, the session's circuit breaker acts instead of the path's circuit
+    /// breaker.
     pub(super) fn on_proof(
         &mut self,
         now: Instant<SenderClock>,

@@ -289,7 +289,7 @@ impl Receiver {
         }
     }
 
-    /// Processes the sender report in a regular RTCP compound, which covers all paths together.
+    /// Processes the sender report in a regular RTCP compound. This report covers all paths together.
     fn on_plain_report(&mut self, now: Instant<ReceiverClock>, report: &SenderReport<'_>) -> Result<(), DropReason> {
         if report.ssrc != self.config.sender_ssrc || !report.extension.is_empty() {
             return Err(DropReason::Foreign);

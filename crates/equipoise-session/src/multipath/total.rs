@@ -81,7 +81,7 @@ pub(super) enum Control {
 }
 
 impl Control {
-    /// Creates what decides on the total rate of a session with this configuration.
+    /// Creates the controller or the controllers that decide on the total rate of a session with this configuration.
     ///
     /// # Errors
     /// [`SessionError`] if the controllers do not fit the session's reports.

@@ -5,7 +5,8 @@ use equipoise::units::{Instant, SenderClock, Span};
 pub(crate) struct Application {
     /// When the pacer began, or will begin, to wait for data from the application; `None` while data is queued.
     waits_since: Option<Instant<SenderClock>>,
-    /// The pacer's total waiting time so far, and its value at the end of the last interval.
+    /// `waited` is the pacer's total waiting time so far. `ended` is the total waiting time at the end of the last
+    /// interval.
     waited: Span,
     ended: Span,
 }
@@ -58,7 +59,7 @@ impl Application {
     }
 
     /// Whether a period of length `time` was app-limited. For the part `waited` of this time, the pacer had no data to
-    /// send. Otherwise it sent at `pacing` times the rate that the application may use.
+    /// send. In the rest of this time, the pacer sent at `pacing` times the rate that the application may use.
     pub(crate) fn limits(time: Span, waited: Span, pacing: f64) -> bool {
         (time - waited).as_secs_f64() * pacing < time.as_secs_f64() * Self::LIMITED
     }

@@ -19,8 +19,8 @@ pub struct Background {
     outbox: Outbox,
 }
 
-/// If a timer call is later than this, the host is assumed to have stalled. Our choice: more than the usual lateness of
-/// timers, and less than the delay of a queue of a few packets.
+/// If a timer call is late by more than this time, the host counts as stalled. Our choice: more than the usual lateness
+/// of timers, and less than the delay of a queue of a few packets.
 const STALL: Span = Span::from_millis(5);
 
 impl Background {
@@ -79,7 +79,7 @@ mod tests {
     use equipoise::units::{Rate, Schedule, Size};
     use equipoise_path::source::Traffic;
 
-    /// Calls the timer at `millis`. Returns how many packets this sent and how often it reset the schedule.
+    /// Calls the timer at `millis`. Returns how many packets were sent, and how often the schedule was reset.
     fn ring(background: &mut Background, millis: u64) -> (usize, usize) {
         background.handle(Instant::from_nanos(millis * 1_000_000), Input::Timer);
         let (mut sent, mut resets) = (0, 0);

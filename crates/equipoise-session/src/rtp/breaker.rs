@@ -13,7 +13,8 @@ pub enum Breaker {
     Media,
     /// The rate is more than ten times TCP's throughput at the same loss (RFC 8083, Sec. 4.3).
     Congestion,
-    /// Our addition: reports come from a peer that did not receive the media, or answer requests that were never sent.
+    /// Our addition: reports come from a peer that did not receive the media, or reports answer requests that were
+    /// never sent.
     Receipts,
 }
 
@@ -52,8 +53,8 @@ pub(crate) struct Breakers {
     /// Time between two decisions of the controller, which must be able to react before a breaker trips.
     period: Span,
     packet: Size,
-    /// The start of the wait for a report: when the session began, the last report arrived, or the sender last skipped
-    /// a request because it had sent no media.
+    /// The start of the wait for a report. This is the latest of three times: the session began, the last report
+    /// arrived, or the sender last skipped a request because the sender had sent no media.
     heard: Instant<SenderClock>,
     /// Number of consecutive reports that state that no media arrived.
     without_media: u32,
@@ -92,8 +93,8 @@ impl Breakers {
     /// The longest pause after a stop.
     const LONGEST_PAUSE: Span = Span::from_secs(300);
 
-    /// Creates the breakers of a session that starts at `start` and sends packets of at most `packet`. Its controller
-    /// decides at each report.
+    /// Creates the breakers of a session that starts at `start` and sends packets of at most `packet`. The controller
+    /// of the session decides at each report.
     pub(crate) fn new(act: bool, (report_interval, packet): (Span, Size), start: Instant<SenderClock>) -> Self {
         Self {
             act,

@@ -67,8 +67,8 @@ fn a_queueing_delay_needs_no_clock() {
     }
 }
 
-/// The true mean of the one-way delay is 24.5 ms. The round-trip time of a request and its report is 10 ms, because
-/// both take 5 ms.
+/// The mean one-way delay of media packets is 24.5 ms. A request and its report take only 5 ms each, so the measured
+/// round-trip time is 10 ms.
 #[test]
 fn an_estimated_one_way_delay_is_off_by_no_more_than_it_says() {
     let mut bench = TwoEnds::between(Delays::Estimated, Payload::Generated, ap(), media(path));

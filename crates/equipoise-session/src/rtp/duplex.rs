@@ -263,7 +263,7 @@ impl<C> Duplex<C> {
         }
     }
 
-    /// Sends a pending request and a pending answer, in one datagram if both fit.
+    /// Sends the pending request, if any, and the pending answer, if any. Sends both in one datagram if they fit.
     fn report(&mut self, now: Instant<SenderClock>) {
         let (Draft { request }, answer) = (self.sender.take_draft(), self.answer.take());
         let Some(answer) = answer else {
@@ -372,8 +372,8 @@ impl<C> Endpoint for Duplex<C> {
         if self.receiver.has_output() {
             return self.receiver.poll();
         }
-        // A request was made before the media that is due at the same time, and does not count this media. So the
-        // request is also sent before it.
+        // A request does not count the media that is due at the same time, because the request was made first.
+        // Therefore the request is also sent before this media.
         if !self.outbox.is_empty() {
             return self.outbox.poll();
         }

@@ -91,7 +91,7 @@ fn a_silent_end_reports_as_a_receiver_and_asks_for_nothing() {
             "9010 far SR1 report",
         ]
     );
-    // The endpoint `near` sends no report block while no media arrives, and its own media continues.
+    // While no media arrives at the endpoint `near`, `near` sends no report block but continues to send media.
     let of_near = |at: &str| ends.exchange(0).into_iter().find(|line| line.starts_with(at)).expect("a request");
     assert_eq!([of_near("5000 near"), of_near("8000 near")], ["5000 near SR0 request", "8000 near SR1 request"]);
     assert_eq!(applied(&ends, 0).len(), 9);

@@ -175,8 +175,9 @@ impl Exchange {
         self.unreachable = true;
     }
 
-    /// Whether at least `STRAYS` reports since the last applied one answered no request. Then they are assumed to come
-    /// from an attacker who guesses the sending time and the nonce of a request.
+    /// Whether at least `STRAYS` reports that answer no request have arrived since a report was last applied. The
+    /// sender then assumes that these reports come from an attacker who guesses the sending time and the nonce of a
+    /// request.
     pub(crate) const fn is_guessed_at(&self) -> bool {
         self.strays >= Self::STRAYS
     }
@@ -253,7 +254,7 @@ impl Exchange {
         }
     }
 
-    /// Whether a request after the last answered one is still unanswered after two round-trip times.
+    /// Whether a request that is newer than the last answered request is still unanswered after two round-trip times.
     pub(crate) fn is_unanswered(&self, now: Instant<SenderClock>) -> bool {
         let answered = self.last_applied.map_or(0, |number| number + 1);
         let first = self.asked.iter().find(|request| request.number >= answered);
@@ -261,8 +262,8 @@ impl Exchange {
         first.is_some_and(|first| now - first.departed.at >= round_trip * 2)
     }
 
-    /// Whether three or more requests were sent after the last answered one, and the first of them was sent at least a
-    /// round-trip time and two report intervals ago.
+    /// Whether at least three requests were sent after the last answered request, and the first of these requests was
+    /// sent at least a round-trip time plus two report intervals ago.
     fn misses_reports(&self, now: Instant<SenderClock>) -> bool {
         let answered = self.last_applied.map_or(0, |number| number + 1);
         let unanswered = self.next_number - answered;

@@ -169,7 +169,7 @@ impl Governor {
         self.allowed().as_bps() / 10 * 9 > self.rate.as_bps()
     }
 
-    /// Processes a report on an interval; `proof` counts the packets that were sent and that arrived.
+    /// Processes a report on an interval; `proof` has the number of packets sent and the number of packets arrived.
     pub(crate) fn on_interval(&mut self, now: Instant<SenderClock>, mut summary: IntervalSummary, proof: Proof) {
         let was_held = self.is_held();
         self.prove(proof, summary.app_limited);
@@ -290,7 +290,7 @@ impl Governor {
         }
         self.is_proved |= proof.arrived > 0;
         self.proofs.push_back(proof);
-        // Drop the packet counts of the oldest report while those of the later ones cover at least `PROVED_OVER`.
+        // Drop the packet counts of the oldest report while the later reports together cover at least `PROVED_OVER`.
         while self.proofs.iter().skip(1).fold(Span::ZERO, |time, it| time + it.arriving) >= PROVED_OVER {
             self.proofs.pop_front();
         }
@@ -387,8 +387,8 @@ mod tests {
         governor.rate().as_bps()
     }
 
-    /// If it fails, a controller that ignores missing reports sends at its full rate on a dead path, or at its full
-    /// rate as soon as the path works again.
+    /// If it fails, a controller that ignores missing reports sends at its full rate in one of two cases: while the
+    /// path is dead, or as soon as the path works again.
     #[test]
     fn silence_halves_a_controller_that_does_not_answer_it_and_proof_lets_it_come_back() {
         let mut governor = deaf();

@@ -26,8 +26,8 @@ pub enum Payload {
 #[derive(Debug)]
 pub(crate) struct PayloadQueue {
     bytes: VecDeque<u8>,
-    /// One piece for each packet in `bytes`. For a stream, one piece for the bytes that were queued within 1 ms
-    /// (`GRAIN`). A piece is sent on one path, or all of it on two paths.
+    /// The pieces of `bytes`. Each packet is a piece. In a stream, the bytes that were queued within 1 ms (`GRAIN`) are
+    /// a piece. A whole piece is sent on one path or on two paths.
     pieces: VecDeque<Piece>,
     /// Set if packets are sent with a sub-flow number in addition to their sending time.
     subflow: Option<Subflow>,
@@ -59,7 +59,7 @@ impl PayloadQueue {
     const MOST_PIECES: usize = 1024;
     /// Number of bytes of a stream that may be queued even at the lowest rate.
     const LEAST: usize = 4 << 10;
-    /// Bytes of a stream that the application passes in within this time form one piece.
+    /// All bytes of a stream that the application passes during this time form one piece.
     const GRAIN: Span = Span::from_millis(1);
 
     /// Creates an empty queue. Its packets will be sent with their sending time and, if `subflow` is set, a sub-flow
@@ -135,8 +135,9 @@ impl PayloadQueue {
         (4..8).fold(0, |word, at| word << 8 | byte(at))
     }
 
-    /// Returns the description of the frame that ends with the last queued RTP packet: the queued packets at the end of
-    /// the queue that have its timestamp. `further` is the number of bytes in other queues, which are sent earlier.
+    /// Returns the description of the frame that ends with the last queued RTP packet. The frame consists of the
+    /// packets at the end of the queue that have the timestamp of this last packet. `further` is the number of bytes in
+    /// other queues, which are sent earlier.
     pub(crate) fn last_frame(&self, now: Instant<SenderClock>, further: usize) -> QueuedFrame {
         let (mut start, mut count, mut timestamp) = (self.bytes.len(), 0, None);
         for piece in self.pieces.iter().rev() {

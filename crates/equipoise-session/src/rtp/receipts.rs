@@ -12,7 +12,8 @@ use rand_core::{Rng, SeedableRng};
 
 use crate::wire::{NtpTime, Receipt, ReceiptRequest};
 
-/// Sending times of the latest packets by sequence number. Sender and receiver both remember the same number of them.
+/// Sending times of the latest packets by sequence number. The sender and the receiver remember the same number of
+/// packets.
 #[derive(Clone, Debug)]
 pub(crate) struct Stamps {
     ring: Box<[Option<(u16, u32)>; Stamps::KEPT as usize]>,
@@ -45,8 +46,8 @@ impl Stamps {
 pub(crate) struct Receipts {
     random: ChaCha12Rng,
     stamps: Stamps,
-    /// Number of missing packets among those that receipt requests queried, minus the number that the reported losses
-    /// explain. Each receipt also subtracts [`BENEFIT`](Self::BENEFIT). The value is never below zero.
+    /// Number of packets that receipt requests queried and that were missing. Each receipt subtracts the reported loss
+    /// share and [`BENEFIT`](Self::BENEFIT) from this number. The value is never below zero.
     doubt: f64,
     /// Share of lost packets in the last report.
     lost: f64,
@@ -69,9 +70,8 @@ impl Receipts {
     /// share plus this value. So random deviations do not accumulate. But losses that exceed the reported losses by
     /// less than this share of the packets are not detected.
     const BENEFIT: f64 = 0.2;
-    /// The reports are false if `doubt`, the number of queried packets that are missing beyond the reported losses,
-    /// exceeds this limit. If half of the packets are lost and the reports state this loss, chance alone exceeds the
-    /// limit less than once in 10⁷ receipts.
+    /// The reports count as false if `doubt` exceeds this limit. If half of the packets are lost and the reports state
+    /// this loss, `doubt` exceeds the limit by chance less than once in 10⁷ receipts.
     const LIMIT: f64 = 10.0;
 
     /// Creates the state. Its nonces are random numbers that depend on `seed`.
@@ -174,8 +174,8 @@ mod tests {
         assert_eq!(receipts.read(&asked, &wrong, 0.0), Err(Contradiction));
     }
 
-    /// If it fails, requests query old packets while no media is sent. If those packets were lost, stopped media never
-    /// restarts.
+    /// If this test fails, requests query old packets while no media is sent. If those packets were lost, stopped media
+    /// never restarts.
     #[test]
     fn where_nothing_has_left_since_nothing_is_doubted() {
         let mut receipts = receipts(1);

@@ -208,7 +208,7 @@ impl Reception {
         if let Some(last) = &self.last_sr {
             if last.ntp == report.ntp {
                 // A request with the time of the last sender report is a duplicate, which must not be answered again. A
-                // sender report without a request may have the time of the last one.
+                // sender report without a request may have the same time as the last sender report.
                 return if report.extension.is_empty() { Ok(None) } else { Err(DropReason::Duplicate) };
             }
             if timed.sent < last.sent {

@@ -165,8 +165,8 @@ impl ReorderBuffer {
         came.map(|came| came + self.config.hold)
     }
 
-    /// Releases for delivery the packets that are in order, those that have waited long enough, and those above the
-    /// maximum size of the buffer.
+    /// Releases packets for delivery: packets that are in order, packets that have waited long enough, and the earliest
+    /// packets while the buffer is above its maximum size.
     pub(crate) fn release(&mut self, now: Instant<ReceiverClock>) {
         while let Some((&sequence, _)) = self.early.first_key_value() {
             let waits = self.next != Some(sequence) && self.due().is_some_and(|due| due > now);

@@ -51,7 +51,7 @@ pub(crate) struct RepeatQueue {
 #[derive(Debug)]
 struct Kept {
     sequence: u64,
-    /// When the packet was first sent, and when it was last sent.
+    /// `sent` is the time when the packet was first sent, `last` the time when it was last sent.
     sent: Instant<SenderClock>,
     last: Instant<SenderClock>,
     times: u8,
@@ -102,7 +102,8 @@ impl RepeatQueue {
         }
     }
 
-    /// Removes the oldest requests, until the oldest is for a packet that is still stored and, at `now`, not too old.
+    /// Removes requests, the oldest first. Stops at the first request for a packet that is still stored and is not too
+    /// old at `now`.
     pub(crate) fn expire(&mut self, now: Instant<SenderClock>) {
         while let Some(sequence) = self.wanted.front().copied() {
             let age = self.config.age;

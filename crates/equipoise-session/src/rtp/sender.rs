@@ -167,8 +167,8 @@ pub struct Sender {
     /// For each of the last two report requests, the older first: the sequence number of the next media packet at the
     /// time when the request was due.
     turns: [u64; 2],
-    /// The sender's part of an RTCP datagram that it shares with a receiving role; `None` if the sender sends its own
-    /// RTCP datagrams.
+    /// The sender's part of the next RTCP datagram, if this sender and a receiving role send common RTCP datagrams.
+    /// `None` if the sender sends its own RTCP datagrams.
     shared: Option<Draft>,
     handled: Instant<SenderClock>,
     ended: bool,

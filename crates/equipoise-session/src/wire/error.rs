@@ -43,8 +43,8 @@ pub enum WireError {
         /// The minimum length of the expected format, in bytes.
         need: usize,
     },
-    /// No element can be added to a header extension: its profile is not one of RFC 8285, the elements and padding in it
-    /// do not end where it ends, or it has no room for a further element.
+    /// No element can be added to a header extension. Either its profile is not one of RFC 8285, or the elements and
+    /// the padding do not end at the end of the extension, or the extension has no room for a further element.
     #[error(
         "a header extension of profile {found:#06x} takes no further element; RFC 8285's 0xbede or 0x1000 would, with room"
     )]

@@ -92,8 +92,8 @@ pub fn stamp(packet: &[u8], stamp: Stamp, out: &mut Vec<u8>) -> Result<(), WireE
     Ok(())
 }
 
-/// Appends `packet` to `out` as it was before [`stamp`]. A packet whose extension does not end with the elements
-/// that [`stamp`] adds is appended unchanged.
+/// Restores `packet` to its form before [`stamp`], and appends the result to `out`. If the header extension of `packet`
+/// does not end with the elements that [`stamp`] adds, `packet` is appended unchanged.
 ///
 /// # Errors
 /// [`WireError`] if `packet` is not an RTP packet. Then nothing is appended.

@@ -60,7 +60,7 @@ const ONE_BYTE_ELEMENTS: u16 = 0xBEDE;
 const TWO_BYTE_ELEMENTS: u16 = 0x1000;
 /// In a header extension element with a packet's sub-flow, the first byte of the data: type 0, length 4 bytes.
 const SUBFLOW_HEAD: u8 = 0x04;
-/// In the one-byte form, element identifier after which no further element is read (RFC 8285, Sec. 4.2).
+/// The element identifier that ends the list of elements in the one-byte form (RFC 8285, Sec. 4.2).
 const STOP: u8 = 15;
 
 impl RtpHeader {
@@ -69,7 +69,7 @@ impl RtpHeader {
     /// elements from 1.
     pub const NTP_EXTENSION_ID: u8 = 14;
 
-    /// Extension element identifier of the packet's sub-flow and its number in that sub-flow.
+    /// Identifier of the extension element that contains the packet's sub-flow and the packet's number in the sub-flow.
     pub const SUBFLOW_EXTENSION_ID: u8 = 13;
 
     /// Extension element identifier of the original number of another program's packet. A session that carries the

@@ -1,5 +1,5 @@
 //! Compares the wire formats with packets of other implementations, with another implementation itself, and with the
-//! book's examples, and parses truncated packets.
+//! book's examples. Also parses truncated packets.
 
 mod book;
 mod corpora;

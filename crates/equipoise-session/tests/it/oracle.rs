@@ -81,9 +81,9 @@ fn extensions() -> impl Strategy<Value = Vec<u8>> {
     vec(any::<[u8; 4]>(), 0..8).prop_map(|words| words.concat())
 }
 
-/// A pattern for BYE reasons that end at a 32-bit boundary. For other reasons, and without a reason, the other
-/// implementation sets the padding bit for padding that is shorter than a 32-bit word. RFC 3550, Sec. 6.6 requires null
-/// bytes without the padding bit, so we reject such packets.
+/// A pattern for BYE reasons that end at a 32-bit boundary. For any other BYE, the compared implementation sets the
+/// padding bit, although the padding is shorter than a 32-bit word. Our parser rejects such packets, because RFC 3550,
+/// Sec. 6.6 requires null bytes without the padding bit.
 const REASON: &str = "[a-z ]{3}([a-z ]{4}){0,14}";
 
 proptest! {

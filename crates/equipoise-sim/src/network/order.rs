@@ -65,8 +65,8 @@ impl Network {
     /// before the time t + d are known. `None` if there are no sessions.
     ///
     /// The span d is at most the minimum time from the sending to the arrival of a session's packet. It may be less:
-    /// some sessions may send directly into a link in the middle of another session's route. Then all arrivals at this
-    /// link are known only before t.
+    /// some sessions may send directly into a link in the middle of another session's route. At this link, only the
+    /// arrivals before the time t are known.
     pub(crate) fn look_ahead(&self) -> Option<Span> {
         let sessions = self.routes.iter().filter(|route| route.thing.is_some());
         let last = sessions.filter_map(|route| route.hops.last()).map(|hop| hop.link);

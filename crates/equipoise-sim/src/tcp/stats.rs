@@ -8,8 +8,8 @@ use crate::Time;
 pub struct SenderStats {
     /// Congestion window, in segments; if a controller sets no window, the number of segments in flight.
     pub window: f64,
-    /// Slow start threshold, in segments; `None` until slow start ends for the first time, and always if a controller
-    /// and not a window law controls the sender.
+    /// Slow start threshold, in segments; `None` until slow start ends for the first time. If a controller controls the
+    /// sender instead of a window law, it is always `None`.
     pub slow_start_threshold: Option<f64>,
     /// Number of segments that were sent and are not cumulatively acknowledged.
     pub in_flight: u64,
@@ -31,7 +31,7 @@ pub struct SenderStats {
     pub recoveries: u64,
     /// Number of retransmission timeouts.
     pub timeouts: u64,
-    /// When all data was acknowledged and no more data could follow; `None` before.
+    /// When all data was acknowledged and no more data could follow; `None` before this time.
     pub finished: Option<Time>,
     /// The state of the window law.
     pub law: WindowSnapshot,

@@ -54,7 +54,7 @@ impl WebFar {
         self.received
     }
 
-    /// Returns the fetches completed since the last call, in order of completion. The list grows until this is called.
+    /// Returns the fetches completed since the last call, in order of completion. The list grows until the next call.
     pub fn take_fetched(&mut self) -> Vec<Fetched> {
         std::mem::take(&mut self.fetched)
     }

@@ -33,8 +33,8 @@ pub struct WebParts {
     pub near: SenderConfig,
     /// The TCP configuration of the far host, for each connection.
     pub far: ReceiverConfig,
-    /// Creates the congestion control of a connection. The argument is the number of connections opened before. If the
-    /// result is `None` when the traffic is created, this is an error; if it is `None` later, the fetch is skipped.
+    /// Creates the congestion control of a connection. The argument is the number of connections opened before. A
+    /// result of `None` is an error when the traffic is created. Later, the traffic skips the fetch instead.
     pub law: Box<dyn FnMut(u64) -> Option<Law> + Send>,
 }
 

@@ -31,8 +31,8 @@ pub struct Flow {
 }
 
 impl Flow {
-    /// A flow over one path. `forward` has the links for the packets of `near`, in order; `backward` those for the
-    /// packets of `far`.
+    /// A flow over one path. `forward` has the links that the packets of `near` pass, in this order. `backward` has the
+    /// links that the packets of `far` pass.
     pub fn new(near: impl NearEnd, far: impl FarEnd, forward: Vec<LinkId>, backward: Vec<LinkId>) -> Self {
         Self { near: Box::new(near), far: Box::new(far), paths: vec![PathLinks::new(forward, backward)] }
     }
@@ -171,8 +171,8 @@ impl World {
         let mut scratch = std::mem::take(&mut self.scratch);
         let datagram = self.packets.remove(packet.number as PacketId, &mut scratch);
         let back = self.flows.get(flow).and_then(Option::as_ref).and_then(|state| state.back);
-        // In a duplex session, received RTCP packets belong to the media that the endpoint sends, other packets to the
-        // media that it receives.
+        // In a duplex session, a received RTCP packet belongs to the media that the endpoint sends. Any other packet
+        // belongs to the media that the endpoint receives.
         let half = if back.is_some() && is_rtcp(datagram) { Half::Sending } else { Half::Receiving };
         let (of, seen) = back.map_or((flow, side), |back| direction([flow, back], side, half));
         observer.on_arrival(self.now, FlowId(of), seen, Arrival { size: packet.size, waited: packet.waited });

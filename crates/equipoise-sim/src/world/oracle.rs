@@ -112,7 +112,8 @@ impl World {
     /// time at which such a packet arrives at a session, and the session's answer would come too late.
     pub(super) fn set_horizon(&mut self, observer: &mut impl Observer) {
         let looks = self.oracles.iter().filter_map(|oracle| match oracle {
-            // An endpoint sends no report request before its timer is due.
+            // The load is read when the near endpoint has sent a report request. The endpoint sends no request before
+            // its timer is due.
             Oracle::Load(load) => self.flows[load.flow].as_ref()?.wakes[Side::Near as usize],
             Oracle::Bandwidth(bandwidth) => Some(bandwidth.next),
         });

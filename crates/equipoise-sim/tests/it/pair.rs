@@ -89,7 +89,8 @@ fn alone_it_runs_at_the_links_rate_and_loses_nothing() {
     let rates: Vec<_> = log.began.iter().filter(|began| began.1 == Transport::Rtp).map(|began| began.2 / 1e6).collect();
     assert!(rates.len() >= 5 && rates.iter().all(|rate| (1.1..1.21).contains(rate)), "{:?}", log.began);
     assert!(log.ended && log.missing == 0, "{} missing", log.missing);
-    // In 100 s at 1.2 Mbit/s, the link carries about 2700 ADUs, including the headers of their packets.
+    // In 100 s at 1.2 Mbit/s, the link carries about 2700 ADUs. This number takes the headers of the packets into
+    // account.
     assert!(log.given.iter().all(|given| *given > 500) && log.given.iter().sum::<u64>() > 2400, "{:?}", log.given);
 }
 

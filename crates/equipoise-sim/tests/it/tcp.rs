@@ -75,7 +75,7 @@ impl Dumbbell {
     }
 }
 
-/// If it fails, a segment that was sent is neither received nor dropped nor on the path.
+/// If this test fails, a segment that was sent is neither received nor dropped nor on the path.
 #[test]
 fn segments_are_conserved() {
     for recovery in BOTH {
@@ -234,8 +234,8 @@ fn a_short_transfer_takes_the_round_trips_of_slow_start() {
     assert_eq!(far.delivered(), Size::from_bytes(100 * PAYLOAD));
 }
 
-/// If it fails, the oracle does not restart its measurement after a timeout. An older measurement could at once end the
-/// slow start after the timeout.
+/// If this test fails, the oracle does not restart its measurement after a timeout. An older measurement could at once
+/// end the slow start after the timeout.
 #[test]
 fn after_a_timeout_the_oracle_measures_for_a_whole_interval_before_it_tells() {
     let mut world = World::new();

@@ -32,9 +32,9 @@ fn a_capacity_step_takes_hold_at_its_time() {
     assert!((stats.dropped() as f64 - (6250.0 - 1000.0)).abs() <= 3.0, "{stats:?}");
 }
 
-/// If it fails, a traffic model does not load a link at its stated rate. The tolerance is one packet for constant
-/// traffic, and about five standard errors for random traffic: a run has 281 250 packets of Poisson traffic, or 5000
-/// bursts and 5000 silences.
+/// If this test fails, a traffic model does not load a link at its stated rate. The tolerance is one packet for
+/// constant traffic, and about five standard errors for random traffic: a run has 281 250 packets of Poisson traffic,
+/// or 5000 bursts and 5000 silences.
 #[test]
 fn sources_offer_their_mean_rate() {
     let on_off = Traffic::OnOff { on: Span::from_millis(25), off: Span::from_millis(25) };
@@ -131,7 +131,7 @@ fn pausing_changes_nothing() {
     assert_eq!(once.1, often.1);
 }
 
-/// If it fails, streams that send nothing change the results.
+/// If this test fails, streams that send nothing change the results.
 #[test]
 fn going_ahead_changes_nothing() {
     let (ahead, apart) = (chain(1, false), chain(1, true));

@@ -15,7 +15,7 @@ pub struct AdaptationPoints {
 impl AdaptationPoints {
     /// Records a report. If its time is an adaptation point, returns the mean fraction lost since the previous
     /// adaptation point. The time between two adaptation points is at least `adapt` minus half of the mean report
-    /// interval. If reports are evenly spaced, it is the multiple of the report interval that is nearest to `adapt`.
+    /// interval. If reports are evenly spaced, the time is the multiple of the report interval nearest to `adapt`.
     pub fn push(&mut self, now: Instant<SenderClock>, fraction_lost: f64, adapt: Span) -> Option<f64> {
         self.sum += if fraction_lost.is_finite() { fraction_lost.clamp(0.0, 1.0) } else { 0.0 };
         self.reports += 1;
@@ -57,7 +57,7 @@ mod tests {
     }
 
     /// The first two periods are those of Tobe 1999, Table 4: 3 s with a report every 1 s, and 1 s with a report every
-    /// 0.5 s. If it fails, LDA and TPBA adapt their rates at other times than in the paper.
+    /// 0.5 s. If the test fails, LDA and TPBA adapt their rates at other times than in the paper.
     #[test]
     fn all_periods_have_the_length_that_is_set() {
         for (interval_ms, adapt_ms) in [(1000, 3000), (500, 1000), (3000, 3000), (100, 3000)] {

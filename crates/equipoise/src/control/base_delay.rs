@@ -31,8 +31,8 @@ impl BaseDelay {
         Self { minutes: [Span::MAX; BASE_HISTORY], began: Instant::ZERO, least: Span::MAX }
     }
 
-    /// Records `shown`, the receiver's clock at arrival minus the sender's clock at departure. Returns the part of it
-    /// above the base delay, which is never negative.
+    /// Records `shown`, the receiver's clock at arrival minus the sender's clock at departure. Returns by how much
+    /// `shown` exceeds the base delay, which is zero or more.
     pub(super) fn queueing(&mut self, now: Instant<SenderClock>, shown: Span) -> Span {
         self.turn(now);
         self.minutes[0] = self.minutes[0].min(shown);
@@ -75,7 +75,7 @@ mod tests {
         }
     }
 
-    /// If it fails, a sender measures a queue for the rest of the session after a change to a longer route.
+    /// If this test fails, a sender measures a queue for the rest of the session after a change to a longer route.
     #[test]
     fn a_longer_route_is_followed_after_ten_minutes_and_no_sooner() {
         let mut base = BaseDelay::new();

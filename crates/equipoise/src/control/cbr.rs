@@ -25,8 +25,8 @@ impl Controller for Cbr {
         Needs::NOTHING
     }
 
-    /// Returns a tenth of the rate. A circuit breaker lowers the rate to a tenth (RFC 8083, Sec. 4.3), but no further.
-    /// If it stops the media, they restart at this rate.
+    /// Returns a tenth of the rate. A circuit breaker lowers the rate to this tenth (RFC 8083, Sec. 4.3), but no
+    /// further. After a circuit breaker has stopped the media, the media restarts at this tenth.
     fn lowest_rate(&self) -> Rate {
         Rate::from_bps((self.rate.as_bps() / 10).max(1))
     }

@@ -3,9 +3,10 @@ use crate::units::Rate;
 /// The rate at which a path was last found full. It limits by how much a law may raise the rate at the next report.
 ///
 /// A path without cross traffic reveals its capacity only when the rate exceeds the capacity: at a lower rate the delay
-/// is constant, at a higher rate the delay grows without bound. The rate delivered while the path was full can be
-/// measured. Below this rate a law may take large steps, and near it small steps. If there is no congestion well above
-/// it, the capacity has increased, so the steps grow. This method is our own.
+/// is constant, at a higher rate the delay grows without bound. The ceiling is the rate that was delivered while the
+/// path was full. Far below the ceiling a law may take large steps, and near the ceiling small steps. If the rate is
+/// well above the ceiling and there is no congestion, the capacity has increased, so the steps grow. This method is our
+/// own.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Ceiling {
     full_bps: Option<f64>,
@@ -69,7 +70,7 @@ impl Ceiling {
 mod tests {
     use super::*;
 
-    /// If it fails, a law fills the queue repeatedly, because it doubles its rate beyond the known capacity.
+    /// If this test fails, a law fills the queue repeatedly, because it doubles its rate beyond the known capacity.
     #[test]
     fn strides_end_below_the_rate_at_which_the_path_was_full_and_steps_lead_beyond() {
         let mut ceiling = Ceiling::default();

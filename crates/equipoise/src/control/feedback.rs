@@ -54,8 +54,8 @@ pub trait Controller: Send + Sync + fmt::Debug {
         None
     }
 
-    /// Returns the lowest rate that the algorithm sets while reports arrive. The session's own limits do not lower the
-    /// rate below it, but the session may stop sending.
+    /// Returns the lowest rate that the algorithm sets while reports arrive. The session's own limits never lower the
+    /// rate below this lowest rate, but the session may stop sending.
     fn lowest_rate(&self) -> Rate {
         Rate::from_bps(1_000)
     }
@@ -572,7 +572,7 @@ pub enum Reason {
     /// The step was limited, usually to doubling or halving the rate.
     StepGuard,
     /// The delay changed more than chance explains: the law's step follows from the last mean delay, not from a
-    /// filtered one.
+    /// filtered delay.
     Change,
     /// The delay was far above the target: the rate was halved instead of applying the law's step.
     FarAboveTarget,

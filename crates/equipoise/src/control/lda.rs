@@ -33,8 +33,8 @@ pub enum Increase {
 /// The loss-delay based adjustment algorithm (LDA): an increase that shrinks near the bottleneck's rate, and a decrease
 /// in proportion to the loss.
 ///
-/// Source: Sisalem 1998, in the form of Tobe 1999, Fig. 2. Its line A limits the rate to the bottleneck's rate, line B
-/// computes the increase, and line C limits the increase to that of TCP.
+/// Source: Sisalem 1998, in the form of Tobe 1999, Fig. 2. Line A of this figure limits the rate to the bottleneck's
+/// rate, line B computes the increase, and line C limits the increase to TCP's increase.
 ///
 /// | symbol | name | unit |
 /// | --- | --- | --- |

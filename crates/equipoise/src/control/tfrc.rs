@@ -85,9 +85,9 @@ impl Tfrc {
         self.intervals.grow(packets / 2.0);
     }
 
-    /// Returns the first loss interval, in packets: that at which the equation yields the maximum receive rate so far
-    /// (RFC 5348, Sec. 6.3.1). The number of packets until the first loss does not matter, because the rate changed
-    /// rapidly. Bisection finds the interval, because the equation's rate grows with it.
+    /// Returns the first loss interval, in packets. It is the interval for which the equation yields the maximum
+    /// receive rate so far (RFC 5348, Sec. 6.3.1). The number of packets until the first loss does not matter, because
+    /// the rate changed rapidly. Bisection finds the interval, because the equation's rate grows with it.
     fn first_interval(&self) -> f64 {
         let (Some(round_trip_s), packet_bits) = (self.round_trip_s, self.packet.as_bits() as f64) else { return 1.0 };
         let bps = self.most_received_bps.max(LEAST_FIRST * packet_bits / round_trip_s);
@@ -282,8 +282,8 @@ mod tests {
     }
 
     /// By RFC 5348, Sec. 6.3.1, the first loss interval is at least so long that the equation yields half a packet per
-    /// round trip. It yields this rate at p = 0.2064, where the terms of its denominator are 0.371 and 1.629 round
-    /// trips.
+    /// round trip. The equation yields this rate at p = 0.2064. There, the two terms of the equation's denominator are
+    /// 0.371 and 1.629 round trips.
     #[test]
     fn a_first_packet_that_is_lost_is_half_a_packet_per_round_trip() {
         let mut tfrc = started();

@@ -29,7 +29,7 @@ impl TqLaw {
     /// Returns the rate change u in packets/s, after an interval with the measurements `traffic`. `accumulation` is f,
     /// the number of packets in the network and the playout buffer.
     ///
-    /// Returns NaN or ±∞ for an interval of zero or for non-finite input; the caller must check.
+    /// Returns NaN or ±∞ for an interval of zero or for non-finite input. The caller must check the result.
     pub fn change(&self, traffic: &Traffic, accumulation: f64) -> f64 {
         // Subramanya 2003, Eq. 2.
         let error = traffic.occupancy - self.desired;
@@ -59,10 +59,10 @@ pub struct TqConfig {
 /// - The new rate is `I_n + u`. Here `I_n` is the rate at which packets entered in the interval, even if the source
 ///   sent less than allowed, and u is the rate change of [`TqLaw`].
 /// - A positive change never lowers the rate, and does not raise it if the application did not use the current rate.
-/// - Several sources may share one buffer. A session's report counts its own packets only. The law is linear, so the
-///   rate changes of all sources add up to that of a single source with the sum of their packets and of their desired
-///   occupancies. A first-come, first-served buffer serves each source in proportion to its packets in the buffer, so
-///   the rates of the sources become proportional to their desired occupancies.
+/// - Several sources may share one buffer. The report of a session counts only the packets of this session. The law is
+///   linear. Therefore the sum of the rate changes of all sources is the rate change of a single source that sends all
+///   packets and desires the sum of the occupancies. A first-come, first-served buffer serves each source in proportion
+///   to the source's packets in the buffer, so the rates of the sources become proportional to the desired occupancies.
 /// - The controller starts at the highest rate, like the paper's sources.
 /// - A report without a playout buffer, or with an interval of zero length, keeps the rate. Three missing reports halve
 ///   the rate, as with the other controllers.
@@ -271,7 +271,8 @@ mod tests {
             prop_assert!(bound <= first.max(1.0) * size + largest / (1.0 - gain.abs()) + 1e-9);
         }
 
-        /// The rate changes that the law computes for several sources on one buffer add up to the change for their sum.
+        /// The rate changes that the law computes for several sources on one buffer add up to the rate change that it
+        /// computes for one source with the sum of their traffic.
         #[test]
         fn changes_of_sources_on_one_buffer_add_up(
             sources in proptest::collection::vec((0.0f64..500.0, 0.0f64..500.0, 0.0f64..500.0, 0.0f64..50.0, 0.0f64..20.0), 1..8),

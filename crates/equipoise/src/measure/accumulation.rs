@@ -86,7 +86,7 @@ impl TrafficAccumulation {
         Self(Queue::Printed)
     }
 
-    /// Creates an estimator in which the bottleneck's queue q is the number of all packets in it, computed from the
+    /// Creates an estimator in which q is the number of all packets in the bottleneck's queue, computed from the
     /// queueing delay.
     pub const fn accumulated() -> Self {
         Self(Queue::Standing { least_s: f64::INFINITY })

@@ -18,10 +18,11 @@ pub struct SequenceTracker {
     /// `base` and `highest` are the lowest and the highest extended number since the start or the last restart.
     base: u64,
     highest: u64,
-    /// The latest departure time of a packet that had the highest number at its arrival.
+    /// The latest departure time among the packets whose number was the highest so far when they arrived.
     newest: Instant<SenderClock>,
     /// On several paths, a copy of a packet may wait for another path and leave after packets with higher numbers. A
-    /// number below the highest by at most this counts as such a copy, whatever its departure time. Zero on one path.
+    /// packet whose number is at most `copies` below the highest number counts as such a copy, whatever its departure
+    /// time. With one path, `copies` is zero.
     copies: u64,
     /// The sender's 32-bit number of a packet minus the extended number of the same packet, modulo 2³²; `None` until
     /// [`align`](Self::align) is called.
@@ -60,8 +61,8 @@ pub struct LossInterval {
 impl SequenceTracker {
     /// How many recent numbers are remembered, to distinguish a duplicate from a late packet.
     pub const WINDOW: u64 = 1024;
-    /// Number of recent numbers that are remembered if packets arrive on several paths, of which one may be seconds
-    /// slower: 16384 packets of 500 bytes are 6.5 s at 10 Mbit/s.
+    /// How many recent numbers are remembered if packets arrive on several paths. One path may be seconds slower than
+    /// the others: 16384 packets of 500 bytes are 6.5 s at 10 Mbit/s.
     pub const PATHS_WINDOW: u64 = 1 << 14;
     /// If the number jumps ahead by less than this, the missing numbers always count as loss (RFC 3550, App. A.1).
     const MAX_DROPOUT: u64 = 3000;

@@ -9,8 +9,8 @@ use crate::units::{Instant, Rate, Size, Span};
 /// an eighth shorter until the lost time, at most [`Pacer::DEBT`], is recovered. A packet that leaves early also starts
 /// a new schedule.
 ///
-/// A higher rate can move a due time into the past. Such a packet is not really late. Therefore, at the first departure
-/// after a change of the rate, the tolerance is zero, and lateness does not count as lost time.
+/// A higher rate can move the due time of the next packet into the past, although no time was lost. Therefore, at the
+/// first departure after a change of the rate, the tolerance is zero, and lateness does not count as lost time.
 #[derive(Clone, Debug)]
 pub struct Pacer<C> {
     rate: Rate,
@@ -18,10 +18,11 @@ pub struct Pacer<C> {
     /// Time when the next packet is due, and its [`Departure::carry`]; `None` before the first packet and while the
     /// rate is zero.
     next: Option<(Instant<C>, u64)>,
-    /// Lost time, which is the lateness of packets that restarted the schedule, less the part that shorter gaps have
-    /// already recovered.
+    /// Lost time: the lateness of packets that restarted the schedule, minus the time that shorter gaps have already
+    /// recovered.
     debt: Span,
-    /// Part of the lost time: it shortens the gap after the last packet, and is no longer in `debt`.
+    /// The part of the lost time by which the gap after the last packet is shortened. `debt` no longer includes this
+    /// part.
     repaid: Span,
     /// Time until which there was nothing to send after the last packet. The next packet is not due earlier.
     rested: Option<Instant<C>>,
@@ -206,7 +207,7 @@ mod tests {
         assert_eq!(run(&mut pacer, stalled + Span::from_millis(70), 100), stalled + Span::from_millis(170));
     }
 
-    /// If it fails, a host with stalls sends less than its rate allows.
+    /// If this test fails, a host with stalls sends less than its rate allows.
     #[test]
     fn the_mean_rate_holds_over_stalls_of_milliseconds() {
         let mut pacer = Pacer::new(Rate::from_bps(300_000_000));
@@ -324,8 +325,9 @@ mod tests {
             }
         }
 
-        /// For rates of 1 to 19 Mbit/s and any lateness below 5 ms: the next packet is due at most one gap after a
-        /// departure. After a departure that starts a new schedule, it is due at least seven eighths of a gap later.
+        /// For rates of 1 to 19 Mbit/s and any lateness below 5 ms, the next packet is due at most one gap after a
+        /// departure. If the departure starts a new schedule, the next packet is due at least seven eighths of a gap
+        /// after the departure.
         #[test]
         fn no_window_ever_sees_a_burst(
             moves in proptest::collection::vec((1u64..20, 0u64..5_000_000), 1..200),

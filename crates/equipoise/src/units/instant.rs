@@ -37,9 +37,9 @@ impl<C> Instant<C> {
         self.0
     }
 
-    /// Returns the same reading as a moment on clock `D`.
+    /// Returns the same clock reading as an instant of clock `D`.
     ///
-    /// Only for clocks that agree: those of a simulator, or of the sockets of one host.
+    /// Use this only for clocks that agree, such as all clocks of a simulator, or of the sockets of one host.
     pub const fn assume_clock<D>(self) -> Instant<D> {
         Instant(self.0, PhantomData)
     }

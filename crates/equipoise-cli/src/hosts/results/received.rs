@@ -31,7 +31,7 @@ pub(crate) struct ReceiveInterval {
     /// before and have now arrived. Omitted for the values of a path.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) packets_lost: Option<u64>,
-    /// The values of each path of a multipath session, by the sender's number of the path.
+    /// The values of each path of a multipath session. The key is the number that the sender gave to the path.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub(crate) paths: BTreeMap<u16, ReceiveInterval>,
     #[serde(skip)]
@@ -81,9 +81,10 @@ pub(crate) struct ReceiveEnd {
     /// Number of packets whose payload could not be delivered.
     pub(crate) payload_missing: u64,
     pub(crate) payload_bytes: u64,
-    /// Number of packets for which a retransmission was requested, and number of packets that a retransmission
-    /// delivered in time. Packets delivered by a retransmission count as lost, but their payload is not missing.
+    /// Number of packets for which a retransmission was requested.
     pub(crate) repetitions_asked: u64,
+    /// Number of packets that a retransmission delivered in time. These packets count as lost, but their payload is not
+    /// missing.
     pub(crate) packets_repaired: u64,
     /// Number of key frames that were requested from the sender.
     pub(crate) key_frames_asked: u64,

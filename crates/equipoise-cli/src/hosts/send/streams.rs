@@ -26,8 +26,8 @@ pub(super) enum Planned {
 /// The socket, or the paths, through which a session sends its packets.
 pub(super) enum Source {
     Socket(Socket),
-    /// One or more paths, and the function that creates the controller of each path if each path has its own
-    /// controller.
+    /// One or more paths, and the function that creates a controller for each path. The function is used only if each
+    /// path has its own controller.
     Paths(Clock, Multipath, PathLaws),
 }
 

@@ -60,7 +60,7 @@ struct StreamLine {
 
 impl Watch {
     /// Creates empty totals for sessions with the directions `directions`, and announces the sessions to the views. If
-    /// `start` lists paths, there is only one session, and it uses them.
+    /// `start` lists paths, there is only one session, which uses these paths.
     pub(super) fn new(directions: &[Direction], start: &Start, interval: Span, outputs: Outputs) -> Self {
         let paths = &start.paths;
         let tally = |direction: &Direction| match direction {

@@ -150,7 +150,7 @@ mod tests {
     }
 
     proptest! {
-        /// If it fails, peaks of the data are missing in the chart.
+        /// If this test fails, peaks of the data are missing in the chart.
         #[test]
         fn few_points_are_left_and_the_extremes_of_each_column_with_them(
             values in proptest::collection::vec(prop_oneof![9 => -1e3..1e3f64, 1 => Just(f64::NAN)], 0..3000),

@@ -8,7 +8,7 @@ use crate::report::escape;
 const BAND_OPACITY: f64 = 0.2;
 /// Width of the line along a band's upper edge, in pixels. The line has the dash pattern of the band's layer.
 const EDGE_WIDTH: f64 = 0.9;
-/// Diameter of the dot for a point of a line between two gaps, in pixels.
+/// Diameter of the dot that shows a single point of a line, with a gap before and after the point, in pixels.
 const DOT_WIDTH: f64 = 5.0;
 /// Radius of a symbol in a layer of many points, and radius of a symbol for a single estimate, in pixels.
 const RADIUS: f64 = 2.6;
@@ -96,7 +96,7 @@ fn stroke(path: &str, attributes: &str, Style { color, dash, width }: Style) -> 
     format!("<path{attributes} d=\"{path}\" stroke=\"{color}\" stroke-width=\"{width}\"{dash}/>")
 }
 
-/// Returns a path through all measured points, and a path of only those that have no measured neighbour.
+/// Returns a path through all measured points, and a path through only the points that have no measured neighbour.
 fn joined(digits: &Digits<'_>, points: &[(f64, f64)]) -> (String, String) {
     let (mut path, mut alone) = (String::new(), String::new());
     for part in points.split(|point| !point.is_measured()).filter(|part| !part.is_empty()) {
@@ -191,7 +191,7 @@ fn titled(words: &str, drawing: &str) -> String {
     format!("<g class=\"titled\"><title>{}</title>{drawing}</g>", escape(words))
 }
 
-/// Returns both values of an estimate and their intervals as text.
+/// Returns the coordinates `x` and `y` of a point, each with its interval, as text.
 fn estimate_words(chart: &Chart, x: [f64; 3], y: [f64; 3]) -> String {
     let one = |axis: &Axis, values: [f64; 3]| {
         let [low, value, high] = values.map(|value| if axis.is_logarithmic { 10f64.powf(value) } else { value });

@@ -213,8 +213,8 @@ fn come(flow: usize, at: u32, share_bps: f64, flows: &'static [usize]) -> Vec<Ba
     ]
 }
 
-/// Returns the bar on the rate of media relative to 1 Mbit/s, which is an equal share of the link's 2 Mbit/s. The rate
-/// is measured while both flows send.
+/// Returns the bar (pass criterion) for the rate of media relative to 1 Mbit/s, which is an equal share of the link's
+/// 2 Mbit/s. The rate is measured while both flows send.
 fn equal_share((least, most): (f64, f64)) -> Bar {
     let measure = Measure::Rate { from_s: 5.0, until_s: 119.0, over_bps: 1e6 };
     bar("equal_share", "of an equal share", Unit::Ratio, Limit::Within(least, most), measure)

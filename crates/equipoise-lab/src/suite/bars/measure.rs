@@ -19,7 +19,7 @@ pub(super) enum Measure {
     /// Share of the usable capacity that media received, for each bottleneck in each phase. Each phase is measured from
     /// [`SETTLING_S`] after its start.
     ByPhase,
-    /// Share of the usable capacity of one flow's bottleneck that this flow received in a time range.
+    /// Rate that one flow received in a time range, relative to the usable capacity of the flow's bottleneck.
     Used { flow: usize, from_s: f64, until_s: f64 },
     /// Share of the usable capacity that all media received in the whole run.
     UsedInAll,
@@ -31,8 +31,8 @@ pub(super) enum Measure {
     QueueP95Until { until_s: f64 },
     /// Share of lost packets among the media packets sent from second `from_s` of the run on.
     Loss { from_s: u32 },
-    /// Time from `at_s` until the rate that the flow received in the preceding `window_s` is at least `rate_bps` for
-    /// the first time, in seconds; `most_s` if the flow does not reach this rate within `most_s`.
+    /// Time from `at_s`, in seconds, until the flow's received rate first reaches `rate_bps`. The received rate is the
+    /// mean over the preceding `window_s`. The value is `most_s` if the flow does not reach `rate_bps` within `most_s`.
     Reached { flow: usize, at_s: f64, window_s: f64, rate_bps: f64, most_s: f64 },
     /// Jain's index of the rates of these flows in a time range.
     Jain { flows: &'static [usize], from_s: f64, until_s: f64 },
@@ -43,7 +43,8 @@ pub(super) enum Measure {
     /// 1 if there is a window of one second within `within_s` after `at_s` in which the 95th percentile of queueing
     /// delays is at most `p95_s`, else 0.
     CalmAgain { at_s: f64, within_s: f64, p95_s: f64 },
-    /// Rate of all media together in a time range, relative to the capacity minus the goodput of web traffic.
+    /// Rate of all media together in a time range, as a share of the rate that web traffic leaves: the capacity minus
+    /// the goodput of web traffic.
     BesideWeb { from_s: f64, until_s: f64, capacity_bps: f64 },
     /// 1 if the video of any flow froze for longer than a second, else 0.
     Frozen,

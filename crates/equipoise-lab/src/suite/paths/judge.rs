@@ -161,7 +161,7 @@ fn seconds(bins: usize) -> f64 {
 }
 
 /// Returns the fault if there was a standing queue: for at least 10 s, the delays of all packets exceeded the target.
-/// This is the same as a minimum over the preceding 5 s that exceeds the target for 5 s.
+/// An equivalent condition: for at least 5 s, the minimum delay of the preceding 5 s exceeded the target.
 fn standing_queue(waits: &[Option<f64>], targets: &[f64]) -> Option<Fault> {
     let least = usize::try_from((STANDING / BIN)?).ok()? * 2;
     let above: Vec<_> =

@@ -134,8 +134,8 @@ impl Listener {
     }
 }
 
-/// If it fails, the server sends faster than the peer requests or than the server's limit permits, or does not use
-/// per-packet feedback.
+/// If this test fails, the server sends faster than the peer requests or than the server's limit permits, or does not
+/// use per-packet feedback.
 #[test]
 fn a_peer_is_sent_to_at_a_rate_that_its_reports_carry_within_both_limits() {
     for (key, limit, highest) in [(Some(key()), 100, 8.0), (Some(key()), 3, 3.0), (None, 100, 8.0)] {
@@ -185,7 +185,7 @@ fn media_goes_to_the_address_that_was_proved_and_to_no_other() {
     }
 }
 
-/// If it fails, the server sends at the full rate without end to a peer that has disappeared.
+/// If the test fails, the server never stops sending at the full rate to a peer that has disappeared.
 #[test]
 fn a_peer_that_falls_silent_is_sent_less_and_less_and_then_nothing() {
     let mut state = state(Some(key()), 100);

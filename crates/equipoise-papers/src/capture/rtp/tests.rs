@@ -215,7 +215,7 @@ fn told(line: &str) -> Option<(String, [f64; 4])> {
 }
 
 /// Analyses all RTP captures in the test data. The streams and their counts must be those of tshark. If tshark knows
-/// the clock, the jitter must also agree, to about 1 %.
+/// the clock rate of a stream, the jitter must also agree, to about 1 %.
 #[test]
 fn streams_are_those_of_tshark() {
     let default = concat!(env!("CARGO_MANIFEST_DIR"), "/../../../shared/data").into();

@@ -29,8 +29,9 @@ impl Default for Codel {
 #[derive(Clone, Debug)]
 struct Law<C> {
     codel: Codel,
-    /// If the delay is above the target: the time from which packets may be dropped, one interval after the delay rose
-    /// above the target (`first_above_time_`). `None` if the delay is below the target or the queue is almost empty.
+    /// While the delay is above the target, this is the time from which packets may be dropped: one interval after the
+    /// delay rose above the target (`first_above_time_`). `None` while the delay is below the target or the queue is
+    /// almost empty.
     first_above: Option<Instant<C>>,
     /// When the next packet is due to be dropped, in the dropping state (`drop_next_`).
     drop_next: Instant<C>,

@@ -8,9 +8,9 @@ use super::{Aqm, Drop, Ecn, Queued, Room, Told, marks};
 ///
 /// Source: RFC 9332, Sec. 2.4, 2.5 and App. A, including the edge cases in App. A.2. A PI controller computes a base
 /// probability from the longer of the two queues' delays. The classic queue drops or marks packets with the square of
-/// this probability. The low-latency queue marks packets with `coupling` times this probability, or with a probability
-/// from its own delay if that is higher. If both queues have packets, the classic queue sends 1 of every 16 bytes
-/// (weighted round robin, as the RFC recommends).
+/// this probability. The low-latency queue marks packets with the larger of two probabilities: `coupling` times the
+/// base probability, and a probability that follows from the delay of this queue. If both queues have packets, the
+/// classic queue sends 1 of every 16 bytes (weighted round robin, as the RFC recommends).
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct DualPi2 {
     /// The target delay of the classic queue.

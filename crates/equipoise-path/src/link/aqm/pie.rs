@@ -31,7 +31,8 @@ impl Default for Pie {
 /// Weights of the delay's deviation from the target, and of the delay's change, in 1/s (RFC 8033, Sec. 4.2).
 const ALPHA: f64 = 0.125;
 const BETA: f64 = 1.25;
-/// PIE drops and marks only if more than these bytes are queued: two packets of usual size.
+/// PIE drops and marks packets only if more bytes than this are queued. The value is the size of two packets of 1500
+/// bytes.
 const FEW: Size = Size::from_bytes(2 * 1500);
 /// If the probability is above this, packets are dropped even if they are ECN-capable, because the senders seem to
 /// ignore marks (RFC 8033, Sec. 5.1).

@@ -253,8 +253,8 @@ fn dual_pi2_holds_the_classic_queue_and_couples_the_other_one_by_the_square_root
     assert!((marked / all - 2.0 * dropped.sqrt()).abs() < 0.03, "{} of {}", marked / all, 2.0 * dropped.sqrt());
 }
 
-/// Traffic that is ECN-capable (L4S) but ignores marks: the low-latency queue drops its excess packets and keeps the
-/// delay at the classic queue's target.
+/// The traffic is ECN-capable (L4S) but ignores marks. Therefore the low-latency queue must drop the excess packets,
+/// and keep the delay at the target of the classic queue.
 #[test]
 fn dual_pi2_sheds_what_does_not_yield_to_marks() {
     let dual = ManagedQueue::dual_pi2(service(), ROOM, DualPi2::default(), At::ZERO);

@@ -164,7 +164,7 @@ impl<C, P: Clone + Queued> Pipe<C, P> {
     }
 
     /// Returns the next packet that leaves, and its departure time. `None` if there is no packet, or if a packet that
-    /// enters at `known` or later could still leave earlier.
+    /// enters at `known` or later could still leave before this packet.
     pub fn leave_before(&mut self, known: Instant<C>) -> Option<(Instant<C>, P)> {
         let before = known.as_nanos().checked_sub(1).map(Instant::from_nanos)?;
         self.serve(before);

@@ -10,7 +10,7 @@ pub(super) struct Parcel<P> {
     pub(super) size: Size,
     /// The random deviation of the packet's propagation delay.
     pub(super) jitter: Span,
-    /// If the packet is reordered: how much later it arrives; negative if it arrives earlier.
+    /// The additional delay of a reordered packet, negative if the packet arrives earlier; `None` for other packets.
     pub(super) held_back: Option<Span>,
     pub(super) packet: P,
 }

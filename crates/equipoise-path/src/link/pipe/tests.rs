@@ -241,7 +241,7 @@ fn what_bypasses_takes_the_delay_only() {
     assert_eq!((pipe.discarded(), pipe.discarded(), pipe.held()), (Some(1), None, Size::ZERO));
 }
 
-/// If it fails, a packet on a path without delay leaves at the time at which it entered, which contradicts
+/// If this test fails, a packet on a path without delay leaves at the time at which it entered, which contradicts
 /// `PipeConfig::least_delay`.
 #[test]
 fn what_bypasses_leaves_later_than_it_entered() {

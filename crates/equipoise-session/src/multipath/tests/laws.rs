@@ -149,8 +149,8 @@ fn each_path_is_filled_by_its_own_law_whatever_its_capacity_and_its_delay() {
     }
 }
 
-/// If it fails, the total rate exceeds the application's maximum, or the scheduler does not divide a limited total rate
-/// according to the paths' delays.
+/// If this test fails, the total rate exceeds the application's maximum, or the scheduler does not divide a limited
+/// total rate according to the paths' delays.
 #[test]
 fn a_total_that_is_bounded_goes_to_the_shorter_path_as_far_as_its_law_allows() {
     let mut bench = over(of("equipoise", Some(7_000_000)), "ap", &TWO, |_| false);
@@ -368,7 +368,7 @@ fn invented_feedback_is_counted_and_moves_nothing() {
 }
 
 /// All genuine reports are lost, and an attacker acknowledges every possible number. So the packets that were sent
-/// count as arrived, but no delivery rate is proved. If it fails, the attacker raises the rate.
+/// count as arrived, but no delivery rate is proved. If the test fails, the attacker raises the rate.
 #[test]
 fn who_acknowledges_what_nobody_proves_raises_no_rate() {
     let mut bench = over(of("equipoise", None), "ap", &TWO, |passing| passing.to_sender);

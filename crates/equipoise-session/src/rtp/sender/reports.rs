@@ -14,9 +14,9 @@ use equipoise::control::IntervalSummary;
 use equipoise::units::{Instant, SenderClock};
 
 impl Sender {
-    /// Makes a report request that is due at `now`. If the sender is a role of an endpoint that also receives, and has
-    /// sent no media for two report intervals, it skips the request, and the endpoint reports as a receiver (RFC 3550,
-    /// Sec. 6.4).
+    /// Makes a report request that is due at `now`. If the endpoint also receives media, and this sender has sent no
+    /// media for two report intervals, the request is skipped, and the endpoint reports as a receiver (RFC 3550, Sec.
+    /// 6.4).
     pub(super) fn take_turn(&mut self, now: Instant<SenderClock>) {
         let rests = self.shared.is_some() && !self.is_active();
         self.turns = [self.turns[1], self.packetiser.next_sequence()];
@@ -138,7 +138,8 @@ impl Sender {
             Told::Interval { asked, summary, proof, round_trip } => {
                 self.by_packet.iter_mut().for_each(|by_packet| by_packet.on_answer(asked));
                 let trip = self.breakers.on_report(now, proof, round_trip);
-                // If a clock was set, the rate does not change, because the measured delays say nothing about the path.
+                // When a clock was set, `summary` is `None`, because the measured delays say nothing about the path.
+                // Then the rate does not change.
                 if let Some(summary) = summary {
                     self.on_interval(now, summary, proof);
                 }

@@ -42,8 +42,8 @@ pub struct CongestionFeedback<'a> {
 pub struct StreamFeedback<'a> {
     /// Synchronisation source of the stream.
     pub ssrc: u32,
-    /// Sequence number of the first packet that the report covers. If the report covers no packet, the highest sequence
-    /// number so far.
+    /// Sequence number of the first packet that the report covers, or the highest sequence number so far if the report
+    /// covers no packet.
     pub begin: u16,
     timestamp: u32,
     metrics: &'a [u8],

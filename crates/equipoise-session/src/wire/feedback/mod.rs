@@ -27,8 +27,8 @@ use crate::Ecn;
 /// The status of one packet in a report.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PacketStatus {
-    /// Sequence number of the packet, modulo 2¹⁶. RFC 8888 uses the number in the RTP header, the other format uses the
-    /// transport-wide number.
+    /// Sequence number of the packet, modulo 2¹⁶. In RFC 8888, it is the number in the RTP header. In transport-wide
+    /// feedback, it is the transport-wide number.
     pub sequence: u16,
     /// The packet's arrival; `None` if the packet has not arrived so far.
     pub arrival: Option<PacketArrival>,

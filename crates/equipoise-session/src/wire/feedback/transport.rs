@@ -30,8 +30,9 @@ use crate::wire::rtcp::packet;
 /// | | packet status chunks, 16 bits each |
 /// | | receive deltas in units of 250 µs: 8 bits, or 16 bits and signed |
 ///
-/// The first delta is the arrival time relative to the reference time, each further delta relative to the previous
-/// packet that has a delta. The format has no congestion marks and does not include the time of the report.
+/// The first delta is the arrival time minus the reference time. Each further delta is the arrival time minus the
+/// arrival time of the previous packet that has a delta. The format has no congestion marks and does not include the
+/// time of the report.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TransportFeedback<'a> {
     /// Synchronisation source of the reporter.
@@ -187,7 +188,7 @@ pub struct TransportHead {
 }
 
 /// Appends a feedback packet of at most `limit` bytes, which reports as many of the next `packets` as fit, and removes
-/// them from the iterator. Returns their number.
+/// them from the iterator. Returns the number of reported packets.
 ///
 /// The report ends before a packet that arrived more than 8.19 s before or after the previous packet with a known
 /// arrival time, because a 16-bit delta cannot represent a longer time. If packets are left in the iterator, further

@@ -39,7 +39,7 @@ fn laws() -> impl Strategy<Value = fn(f64) -> Law> {
 }
 
 proptest! {
-    /// If it fails, a byte of a transfer is not delivered exactly once, or the sender does not get the last
+    /// If this test fails, a byte of a transfer is not delivered exactly once, or the sender does not get the last
     /// acknowledgement. The time limit is 100 000 s: if 150 segments each need five attempts, one per minute, they take
     /// 45 000 s.
     #[test]
@@ -73,9 +73,9 @@ proptest! {
         prop_assert_eq!(path.sender.wake(), None, "nothing is left to wait for");
     }
 
-    /// If it fails, more than one window of segments is on a path without reordering. Retransmissions of the first lost
-    /// segment and of the last segment (RFC 6675, Sec. 4, `NextSeg`, rule 4) may exceed the window. Nothing is checked
-    /// directly after a timeout.
+    /// If the test fails, the sender puts more segments than one window on a path without reordering. Retransmissions
+    /// of the first lost segment and of the last segment (RFC 6675, Sec. 4, `NextSeg`, rule 4) may exceed the window.
+    /// The test checks nothing directly after a timeout.
     #[test]
     fn never_more_than_a_window_is_on_the_path(
         faults in faults(200, 0, 0),
@@ -84,7 +84,7 @@ proptest! {
         limited_transmit in any::<bool>(),
         window in 1.0f64..60.0,
     ) {
-        // The handshake reports the receive window. Without it, the first segments could exceed the receive window.
+        // The handshake reports the receive window. Without the handshake, the first segments could exceed this window.
         let config = SenderConfig { limited_transmit, handshake: true, ..bulk(recovery) };
         let mut path = Path::new(config, reno(window), far, faults);
         let until = Time::ZERO + Span::from_secs(60);

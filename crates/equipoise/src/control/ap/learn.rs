@@ -53,7 +53,7 @@ const KNOWN_WITHIN: f64 = 0.25;
 const LEAST_REPORTS: u32 = 8;
 /// Maximum number of reports in the probing phase.
 const MOST_REPORTS: u32 = 64;
-/// Time constant with which old responses are forgotten after the probing phase, in reports.
+/// Time constant, in reports, with which old responses are forgotten after the probing phase.
 const MEMORY: f64 = 64.0;
 
 impl Learner {

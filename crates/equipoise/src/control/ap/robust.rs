@@ -88,8 +88,8 @@ const DOUBLING_S: f64 = 0.5;
 /// If a report covers at most this number of packets and has no delay statistics, the rate may double, however far
 /// apart the reports are.
 const FEW: u64 = 4;
-/// A queue is already draining if the delay, at the speed of its last fall, reaches the target within this number of
-/// reports.
+/// A queue counts as draining if the delay will reach the target within this number of reports. This assumes that the
+/// delay falls as fast as between the last two reports.
 const DRAINED_WITHIN: f64 = 2.0;
 
 impl Ap {
@@ -232,13 +232,14 @@ impl Ap {
         if share.is_finite() { (2.0 * share / (1.0 + share)).min(1.0) } else { 1.0 }
     }
 
-    /// Returns the next rate, in Mbit/s, between half and twice the current rate, and the reason for it.
+    /// Returns the next rate in Mbit/s, and the reason for this rate. The next rate is between half and twice the
+    /// current rate.
     fn bounded_mbps(&self, step: Option<f64>, headroom: f64, mean_s: f64, changed: bool) -> (f64, Reason) {
         let now = self.rate.as_mbps_f64();
         let (least, most) = (now / 2.0, now * 2.0);
         let Some(step) = step else {
-            // The step is `None` if the variance is zero, or if the delay would exceed the target even with unlimited
-            // headroom.
+            // There is no step if the variance is zero, because the headroom is then infinite. There is also no step if
+            // no headroom, however large, would bring the delay to the target.
             let reason = if headroom.is_finite() { Reason::StepGuard } else { Reason::NoVariance };
             return (if mean_s < self.target_s() { most } else { least }, reason);
         };

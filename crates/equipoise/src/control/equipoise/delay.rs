@@ -114,13 +114,13 @@ const DRAINED_S: f64 = 0.7;
 const EMPTY_EVERY_S: f64 = 4.0;
 const EMPTY_S: f64 = 0.003;
 const DIP: f64 = 0.7;
-/// A flow that starts on a slow link may count the queue that it finds as a part of the path's delay. Then it does not
-/// give way, and the other flows take it for a loss-based flow. So if the transmission of a large packet takes longer
-/// than `SLOW_PACKET_S`, in s, and a queue has been seen, the flow clears the queue `CLEARS` times, every
+/// A flow that starts on a slow link may count the queue that it finds as a part of the path's delay. Then the flow
+/// does not give way, and the other flows treat it as a loss-based flow. So if the transmission of a large packet takes
+/// longer than `SLOW_PACKET_S`, in s, and a queue has been seen, the flow clears the queue `CLEARS` times, every
 /// `CLEARS_EVERY_S`, in s. Each time it multiplies its rate by `CLEARED` for a loop delay (at least `LEAST_DIP_S`) plus
 /// `CLEARS_FOR_S`, in s. The values were chosen by two criteria: the number of flows with unequal rates on random
 /// paths, and the requirements (bars) of `docs/src/equipoise.md`. A flow also clears the queue once when a rival has
-/// left, and once before it takes a queue on a slow link for that of a rival.
+/// left. On a slow link, a flow also clears the queue once before it decides that a rival causes the queue.
 const CLEARS: u32 = 3;
 const CLEARS_EVERY_S: f64 = 2.0;
 const CLEARS_FOR_S: f64 = 0.3;
@@ -131,8 +131,8 @@ const LEAST_DIP_S: f64 = 0.2;
 /// A smoothed share of ECN-marked packets above this lowers the target of the queueing delay.
 const MARKED: f64 = 0.5;
 /// The bottleneck has become slower if its rate of service during an overshoot is below `SLOWER` times the base rate at
-/// the time when the queue was last short. [`DelayMode::take_slower`] reports this `SLOWER_SETTLES_S` seconds after it
-/// was noticed, because the queue that it caused has usually drained by then.
+/// the time when the queue was last short. [`DelayMode::take_slower`] reports the slower rate only `SLOWER_SETTLES_S`
+/// seconds after its detection. Then the queue that the slower rate caused has usually drained.
 const SLOWER_SETTLES_S: f64 = 3.0;
 const SLOWER: f64 = 0.75;
 
@@ -191,9 +191,9 @@ impl DelayMode {
         now_s - self.busy_s
     }
 
-    /// Lets `known_bps`, the highest recent base rate at which the queue was short, decay. If packet trains arrive
-    /// spread out, it falls at once to their arrival rate. It never falls below the base rate at the time when the
-    /// queue was last short.
+    /// Lets `known_bps` decay, which is the highest recent base rate at which the queue was short. If packet trains
+    /// arrive spread out, `known_bps` falls at once to the arrival rate of the trains. It never falls below the base
+    /// rate at the time when the queue was last short.
     fn recall(&mut self, seen: &Seen) {
         self.known_bps *= libm::exp(-seen.elapsed_s / KNOWN_S);
         if let Some(trains) = seen.trains
@@ -317,7 +317,7 @@ impl DelayMode {
         let uncertain = (UNCERTAIN * seen.roughness_s / service.lasted_s).min(MOST_UNCERTAIN);
         distance = distance.signum() * (distance.abs() - uncertain).max(0.0);
         self.base_bps *= libm::exp((seen.elapsed_s / ANCHOR_S).min(0.5) * distance.clamp(-1.0, 0.3));
-        // The burst that filled the queue is over: the base rate returns to nearly its value before the burst.
+        // When the burst that filled the queue is over, the base rate returns to nearly its value before the burst.
         let is_back = self.base_bps < 0.9 * self.calm_bps
             && service.served_bps > 0.8 * self.calm_bps
             && seen.trains.is_some_and(|trains| trains.arrived_bps > 0.9 * self.calm_bps)

@@ -19,7 +19,7 @@ pub(super) struct Losses {
     mean: f64,
     /// The time of the last long queue or gap in the reports, in s. Both explain losses.
     queued_s: f64,
-    /// The time since which losses exceed the inherent ones of the link, in s.
+    /// The time since which the losses exceed the link's inherent losses, in s.
     lossy_s: Option<f64>,
     state: State,
     /// The numbers of lost and of arrived packets among those sent after `since_s`, in s. The counting starts again
@@ -36,14 +36,15 @@ enum State {
     Policed { since_s: f64, share: f64, received_bps: f64, cap_bps: f64 },
 }
 
-/// The share of lost packets is measured over the last `ALL_S`, and the share of packets whose loss no queue explains
-/// over the last `UNQUEUED_S`, both in s. The second share starts a test for a policer, or lowers a policer's limit on
-/// the rate, only if at least `LEAST_PACKETS` packets were counted.
+/// `ALL_S` is the time over which the share of lost packets is measured. `UNQUEUED_S` is the time over which the share
+/// of packets whose loss no queue explains is measured. Both are in s. The second share starts a test for a policer, or
+/// lowers a policer's limit on the rate, only if at least `LEAST_PACKETS` packets were counted.
 const ALL_S: f64 = 1.2;
 const UNQUEUED_S: f64 = 1.5;
 const LEAST_PACKETS: f64 = 50.0;
-/// A queue explains losses if the queueing delay is now at least the larger of the target and `LONG_S`, in s, or if
-/// within the last 1.5 s it was above the larger of the target and `HOT_S`, in s.
+/// Losses are explained by a queue in two cases. In the first case, the queueing delay is now at least `LONG_S` and at
+/// least the target. In the second case, it was above `HOT_S` and above the target within the last 1.5 s. Both
+/// constants are in s.
 const LONG_S: f64 = 0.015;
 const HOT_S: f64 = 0.040;
 /// Losses must last this long, in s, before a lower rate tests whether a policer causes them. By then a policer's token
@@ -195,7 +196,7 @@ impl Losses {
         let is_over =
             share > 0.015 + 1.5 * self.inherent && packets >= LEAST_PACKETS && *cap_bps > 0.97 * *received_bps;
         if is_over && elapsed_s > HOLD_S && !is_certain {
-            // Losses go on, and too few packets were counted to be sure of the policer.
+            // Losses continue, but too few packets were counted to decide that a policer causes them.
             self.bear(share);
         } else if is_over && elapsed_s > HOLD_S {
             // The arrival rate of one second is noisy. Therefore the policer's rate is assumed to be no more than the
@@ -242,9 +243,9 @@ fn shares(window: &VecDeque<(f64, f64, f64)>) -> (f64, f64) {
 mod tests {
     use super::*;
 
-    /// Simulates a sender at 1.2 Mbit/s, or at the limit that [`Losses`] sets if it is lower, for `seconds`, with a
-    /// report every 50 ms. `lost` maps the sender's rate in bit/s to the share of its packets that is lost. Returns the
-    /// state and the rate at the end.
+    /// Simulates a sender for `seconds`, with a report every 50 ms. The sender's rate is 1.2 Mbit/s, or the limit that
+    /// [`Losses`] sets if the limit is lower. `lost` maps the sender's rate in bit/s to the share of its packets that
+    /// is lost. Returns the state and the rate at the end.
     fn after(seconds: u32, lost: fn(f64) -> f64) -> (Losses, f64) {
         let mut losses = Losses::new();
         let (mut rate_bps, mut received_bps) = (1.2e6, 1.2e6);

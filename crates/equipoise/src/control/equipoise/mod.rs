@@ -61,7 +61,7 @@ use crate::units::{Instant, Rate, SenderClock, Size, Span};
 /// | `j` | jitter: idle delay ([`IdleDelay`](crate::measure::packets::IdleDelay)) less the base, on fast links | s |
 /// | `dp` | delay by pairs of packets ([`PairedDelay`](crate::measure::packets::PairedDelay)) less `jp`, at least 0 | s |
 /// | `jp` | jitter by pairs: their idle delay less the base, on fast links | s |
-/// | `D` | from a decision to the report on it: round trip, report interval and 30 ms | s |
+/// | `D` | time from a decision to the report on it: sum of round trip, report interval and 30 ms | s |
 /// | `R` | service rate of a busy bottleneck ([`Recent::service`](crate::measure::packets::Recent::service)) | bit/s |
 /// | `L` | time over which `R` was measured | s |
 /// | `G` | growth: 5, or 10 while the rate returns to a known rate; at most 0.6/D without gauges | 1/s |
@@ -93,13 +93,14 @@ use crate::units::{Instant, Rate, SenderClock, Size, Span};
 /// delay counts as a longer path, or becomes the base when the earlier minima expire after 12 s.
 ///
 /// **Marks** on packets that hardly waited limit the rate so that about two packets per round trip are marked. **At the
-/// start**, probes look for a wide link. Each probe is three times as fast as the rate that the last one has proved.
+/// start**, probes look for a wide link. The rate of each probe is three times the rate that the previous probe has
+/// proved.
 ///
 /// Limits: a flow that starts while a queue stands takes the delay of that queue for the delay of the empty path, until
-/// the queue empties once. Only on slow links does it lower its rate three times, so that the queue empties. On paths
-/// with rough delays, and on slow links where a packet takes long, flows may not reach equal shares within half a
-/// minute. In competition with short TCP flows, a seventh of the capacity that they leave is not used, because the rate
-/// needs time to recover from their bursts.
+/// the queue empties once. On slow links, such a flow lowers its rate three times, so that the queue empties; on other
+/// links it does not. On paths with rough delays, and on slow links where a packet takes long, flows may not reach
+/// equal shares within half a minute. In competition with short TCP flows, a seventh of the capacity that they leave is
+/// not used, because the rate needs time to recover from their bursts.
 #[derive(Clone, Debug)]
 pub struct Equipoise {
     limits: RateLimits,
@@ -178,8 +179,8 @@ const LEAST_MARKED: f64 = 0.02;
 const MARKS_A_ROUND_TRIP: f64 = 2.0;
 const MARKED_SEGMENT_BITS: f64 = 12_000.0;
 const LEAST_ROUND_TRIP_S: f64 = 0.025;
-/// A bottleneck counts as busy if the newest packets all waited longer than a threshold: the larger of half the target
-/// and `LEAST_QUEUE_S`, in s, plus `BUSY_ABOVE` times the jitter `j`. A delay shorter than `LEAST_QUEUE_S` may be a
+/// A bottleneck counts as busy if the newest packets all waited longer than a threshold. The threshold in s is
+/// `max(target / 2, LEAST_QUEUE_S) + BUSY_ABOVE j`, with the jitter `j`. A delay shorter than `LEAST_QUEUE_S` may be a
 /// packet's own transmission time instead of a queue.
 const LEAST_QUEUE_S: f64 = 0.006;
 const BUSY_ABOVE: f64 = 2.0;
@@ -189,8 +190,8 @@ const MOST_GAUGED_S: f64 = 0.020;
 /// the measured capacity. The pull estimates the number of flows from the length of the queue. This estimate may be
 /// wrong, because the base delay may still contain a part of the rival's queue.
 const AFTER_RIVAL_S: f64 = 3.0;
-/// While a long queue or a competing loss-based flow is present, the stored minima of the base delay do not age. This
-/// lasts for at most this time, in s, after the queueing delay was last below twice its target.
+/// While a long queue or a competing loss-based flow is present, the stored minima of the base delay do not age.
+/// However, they age again when this time, in s, has passed since the queueing delay was last below twice its target.
 const HELD_S: f64 = 20.0;
 
 impl Equipoise {
@@ -371,9 +372,9 @@ impl Equipoise {
         }
     }
 
-    /// The bottleneck's rate of service. Only a busy bottleneck shows this rate. So the result is `None` unless the
-    /// newest packets all waited longer than a threshold: the larger of half the target and `LEAST_QUEUE_S`, plus
-    /// `BUSY_ABOVE` times the jitter.
+    /// The bottleneck's rate of service. Only a busy bottleneck shows this rate. So the result is `None` if any of the
+    /// newest packets waited less than a threshold. The threshold is the sum of two terms. The first term is half the
+    /// target, but at least `LEAST_QUEUE_S`. The second term is `BUSY_ABOVE` times the jitter.
     fn service(&self, seen: &Seen, target_s: f64) -> Option<Service> {
         let busy_s = (target_s / 2.0).max(LEAST_QUEUE_S) + BUSY_ABOVE * seen.jitter_s;
         self.path.recent.service(busy_s, target_s)
@@ -399,9 +400,9 @@ impl Equipoise {
         self.ask_media(seen.now_s);
     }
 
-    /// Sets the media rate. A backlog never lowers it below the lowest rate. When a competing loss-based flow (rival)
-    /// has just left, the media rate jumps to the new rate, because until then it followed a virtual TCP window and may
-    /// be far above the capacity.
+    /// Sets the media rate. A backlog never lowers the media rate below the lowest rate. While a competing loss-based
+    /// flow (rival) is present, the media rate follows a virtual TCP window and may be far above the capacity.
+    /// Therefore, when the rival has just left, the media rate jumps to the new rate.
     fn ask_media(&mut self, now_s: f64) {
         let has_left = self.left.as_ref().is_some_and(|(left_s, _)| now_s <= *left_s);
         let is_free = self.rival.is_some() || has_left || !self.delay.has_queued();

@@ -69,8 +69,8 @@ pub(super) struct Seen {
     pub(super) paired_jitter_s: f64,
     /// Whether the delay of the last reported packet that is not part of a probe rises by more than 0.3 s per second.
     pub(super) rises: bool,
-    /// Whether `dl` is smaller than in the previous report. `dl` is by how much the delay of the last reported packet
-    /// that is not part of a probe exceeds the base delay.
+    /// Whether `dl` is smaller than in the previous report. `dl` is the delay of the last reported packet that is not
+    /// part of a probe, minus the base delay.
     pub(super) falls: bool,
     /// `R_del`, the recent arrival rate.
     pub(super) received_bps: f64,
@@ -81,7 +81,8 @@ pub(super) struct Seen {
     /// `m`, the smoothed share of packets with an ECN mark, and `m0`, this share among packets that did not wait.
     pub(super) marked: f64,
     pub(super) marked_free: f64,
-    /// The number of packets in this report that arrived, and of those that were lost.
+    /// `arrived` is the number of packets in this report that arrived. `lost` is the number of packets in this report
+    /// that were lost.
     pub(super) arrived: f64,
     pub(super) lost: f64,
     pub(super) arrived_bits: f64,
@@ -124,9 +125,9 @@ const GAPS: f64 = 2.5;
 const GAP_S: f64 = 0.3;
 const MOST_GRANTED: usize = 512;
 /// On an empty path, the mean of the smallest delays in reports exceeds the base delay, which is the minimum over all
-/// packets. This excess counts as jitter, but at most `MOST_JITTER_S` of it. It counts in full if the bottleneck
-/// transmits a large packet within `WIDE_S`, and not at all if that takes `NARROW_S` or longer. All values are in s. On
-/// a slower link, the packets of other flows lengthen the delays of reports as much as jitter does.
+/// packets. This excess counts as jitter, up to `MOST_JITTER_S`. The excess counts in full if the bottleneck transmits
+/// a large packet in at most `WIDE_S`. It does not count if the transmission takes `NARROW_S` or longer, because then
+/// the excess may come from packets of other flows that wait in the queue. All values are in s.
 const MOST_JITTER_S: f64 = 0.040;
 const WIDE_S: f64 = 0.0015;
 const NARROW_S: f64 = 0.003;
@@ -388,8 +389,9 @@ impl Path {
         self.last_over_s
     }
 
-    /// The time that the bottleneck takes to transmit a large packet, in s; zero, as on a fast link, until packets of
-    /// several sizes arrived. The flow's own rate does not indicate it, because TCP may take the rest of the capacity.
+    /// The time that the bottleneck takes to transmit a large packet, in s. The value is zero, as for a fast link,
+    /// until packets of several sizes have arrived. The flow's own rate does not show this time, because TCP may take
+    /// the rest of the capacity.
     pub(super) fn packet_s(&self) -> f64 {
         self.base.packet_s().unwrap_or(0.0)
     }
@@ -457,8 +459,9 @@ mod tests {
         }
     }
 
-    /// If it fails, the law sees a negative queue after a report without jitter, and raises the rate by a multiple of
-    /// what an empty queue permits. Or the law mistakes a part of the queue of a competing loss-based flow for jitter.
+    /// If this test fails, the law sees a negative queue after a report without jitter, and raises the rate by a
+    /// multiple of what an empty queue permits. Or the law mistakes a part of the queue of a competing loss-based flow
+    /// for jitter.
     #[test]
     fn a_report_with_less_jitter_than_usual_shows_an_empty_queue() {
         let mut path = rough_path();

@@ -56,8 +56,8 @@ const USED: f64 = 0.9;
 const ENOUGH: f64 = 0.9;
 /// The longest time to wait for a probe's packets, in s.
 const PATIENCE_S: f64 = 1.0;
-/// A gauge is a burst that measures the capacity. None is sent within this time after the first packet, in s, because
-/// at the start probes measure the path, and the link may be slow.
+/// A gauge is a burst that measures the capacity. The flow sends no gauge in the first `FIRST_GAUGE_S` after its first
+/// packet, in s. In this time, probes measure the path. The link may be slow, and a gauge would add to its queue.
 const FIRST_GAUGE_S: f64 = 3.0;
 /// Interval between measurements of the capacity (gauges), in s: `GAUGE_EVERY_S` until the capacity is known well, then
 /// `KNOWN_EVERY_S`. It is `ALONE_EVERY_S` if the known capacity is at most `ALONE` times the flow's rate, because the
@@ -138,8 +138,8 @@ impl Probing {
         }
     }
 
-    /// Requests a burst that measures the capacity (a gauge) if one is due and the frame can carry it; the flow has the
-    /// rate `own_bps`.
+    /// Requests a gauge, a burst that measures the capacity, if a gauge is due and the frame can carry it. `own_bps` is
+    /// the flow's rate.
     pub(super) fn on_frame(&mut self, now_s: f64, frame: &QueuedFrame, own_bps: f64) {
         let frame_bits = frame.size.as_bits() as f64;
         let since_s = now_s - self.gauged_s;

@@ -22,8 +22,8 @@ pub(super) struct RivalMode {
     reference_s: f64,
     tested_s: f64,
     test: Option<DipTest>,
-    /// The flow's smoothed arrival rate, and its arrival rate before the last test for a rival, both in bit/s. The
-    /// latter is `None` while it is unknown.
+    /// `arriving_bps` is the flow's smoothed arrival rate. `tested_bps` is the arrival rate before the last test for a
+    /// rival; `None` while this rate is unknown. Both are in bit/s.
     arriving_bps: f64,
     tested_bps: Option<f64>,
     /// Number of tests that found the competing loss-based flow still present, since the competition began.
@@ -99,9 +99,9 @@ const ROSE: f64 = 1.3;
 const SHORT_S: f64 = 1.2;
 
 impl RivalMode {
-    /// Starts the competition with a loss-based flow with the window that corresponds to `rate_bps`. If `left`, the
-    /// state of a recent competition, had a larger window, that window is used. If the slow start of `left` had ended,
-    /// there is no slow start now.
+    /// Starts the competition with a loss-based flow. The first window corresponds to `rate_bps`. `left` is the state
+    /// of a recent competition. If `KEPT` times the window of `left` is larger, this value is the first window. If the
+    /// slow start of `left` had ended, there is no slow start now.
     pub(super) fn new(seen: &Seen, rate_bps: f64, queue_before_s: f64, left: Option<&Self>) -> Self {
         let own = (rate_bps * seen.latest_round_trip_s).max(LEAST_SEGMENTS * SEGMENT_BITS);
         let window_bits = left.map_or(own, |left| own.max(KEPT * left.window_bits));
@@ -223,7 +223,7 @@ impl RivalMode {
         (is_alone || is_empty).then(|| before_bps.unwrap_or(self.window_bits / seen.round_trip_s))
     }
 
-    /// Whether the next test must begin now; a test lowers the rate to detect whether the rival is still present.
+    /// Whether the next test must begin now. A test lowers the rate to detect whether the rival is still present.
     /// `fell` tells whether the queue fell without a test.
     fn is_due(&self, seen: &Seen, fell: bool) -> bool {
         let basic_s = TEST_EVERY_S.max(TEST_EVERY_ROUND_TRIPS * seen.round_trip_s);

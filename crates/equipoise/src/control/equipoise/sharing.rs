@@ -57,12 +57,13 @@ const PULL: f64 = 0.6;
 /// Time constant, in s, of `z`, the logarithm of the number of flows as estimated from the queue. It is longer than
 /// usual loop delays, so that the pull to equal rates and the control of the queue do not oscillate together.
 const OTHERS_S: f64 = 3.0;
-/// A single report's estimate of the logarithm of the number of flows, from the length of the queue, may be outside of
-/// 0 to `MOST` by this much. If it were limited to that range, the mean for a queue that varies would be too near to
-/// the middle of the range, and the rates of flows of unequal round trips would differ more.
+/// Each report gives an estimate of the logarithm of the number of flows, from the length of the queue. The estimate is
+/// limited to the range from `-BEYOND` to `MOST + BEYOND`, although the mean is limited to the range from 0 to `MOST`.
+/// With the same limits for both, the mean for a queue that varies would be too near to the middle of the range. Then
+/// the rates of flows with unequal round trips would differ more.
 const BEYOND: f64 = 1.0;
-/// Largest difference that counts between the two estimates of the logarithm of the number of flows: `x` from the
-/// flow's own rate, and `z` from the queue.
+/// There are two estimates of the logarithm of the number of flows: `x` follows from the flow's own rate, and `z` from
+/// the queue. A larger difference between `x` and `z` counts as this value.
 const MOST_APART: f64 = 1.5;
 
 impl Sharing {
@@ -174,7 +175,7 @@ mod tests {
         assert!((longer_s(0.0275) - (LONGER_S + BY_PACKET * 0.020) * three).abs() < 1e-12);
     }
 
-    /// If it fails, a single report can change the rate without limit.
+    /// If this test fails, a single report can change the rate without limit.
     #[test]
     fn odd_numbers_pull_within_limits() {
         let mut sharing = Sharing::new();

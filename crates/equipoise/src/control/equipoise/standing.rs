@@ -28,8 +28,8 @@ pub(super) struct StandingQueue {
 struct FullQueue {
     /// The times when the last two episodes of losses at a full queue began, latest first, in s.
     episodes_s: [Option<f64>; 2],
-    /// The number of packets, lost ones included, and the number of lost packets: `short` while the queue was short,
-    /// `long` while it was long. All four numbers decay with time.
+    /// `short` counts packets while the queue was short, `long` while it was long. The first number of each counts all
+    /// packets, the second number only lost packets. All four numbers decay with time.
     short: (f64, f64),
     long: (f64, f64),
 }
@@ -242,8 +242,8 @@ const FULL_AGAIN_S: f64 = 10.0;
 const MORE_OFTEN: f64 = 4.0;
 
 impl FullQueue {
-    /// Records a report. Each report has a smallest queueing delay, and `longest_s` is the maximum of these delays over
-    /// the last `HISTORY_S`, in s. It is used only if the report has losses.
+    /// Records a report. `longest_s` is the maximum of the smallest queueing delays of the reports of the last
+    /// `HISTORY_S`, in s. The maximum is used only if the report has losses.
     fn push(&mut self, seen: &Seen, target_s: f64, longest_s: f64) {
         let fades = libm::exp(-seen.elapsed_s / FULL_AGAIN_S);
         for counted in [&mut self.short, &mut self.long] {
@@ -328,8 +328,9 @@ mod tests {
         assert!(after_clearing_s > rival_s + 2.0 * STANDS_S - 0.3, "{after_clearing_s}");
     }
 
-    /// If it fails, the random losses of a link look like those of a full queue, and flows that hold a delay on a lossy
-    /// link take each other for rivals; or a rival at a small buffer is not found.
+    /// If it fails, the law makes one of two errors. Either the law mistakes random losses of a link for losses at a
+    /// full queue, so that flows of this law on a lossy link take each other for rivals. Or the law does not detect a
+    /// rival at a small buffer.
     #[test]
     fn a_full_queue_loses_packets_while_it_is_longest() {
         let is_found = |lost_at_s: f64| {
@@ -347,8 +348,8 @@ mod tests {
         assert!(is_found(1.9) && !is_found(0.5));
     }
 
-    /// If it fails, the law mistakes a draining queue of UDP traffic for a queue that TCP holds. The law then fills the
-    /// queue itself.
+    /// If this test fails, the law mistakes a draining queue of UDP traffic for a queue that TCP holds. The law then
+    /// fills the queue itself.
     #[test]
     fn a_queue_that_drains_is_no_rivals() {
         let stands = |falls_per_s: f64| {

@@ -47,7 +47,7 @@ fn the_queue_settles_on_round_trips_from_10_to_300_ms() {
         let seen = path.run(&mut law(300 * KBPS, 50_000 * KBPS), 90);
         let late: Vec<f64> = seen.iter().filter(|it| it.at_s > 60.0).map(|it| it.queue_s).collect();
         let most = late.iter().copied().fold(0.0, f64::max);
-        // The target at 2 Mbit/s is 2.5 ms; a packet takes 4 ms.
+        // The target of the queueing delay at 2 Mbit/s is 2.5 ms. The transmission of a packet takes 4 ms.
         assert!(most < 0.04, "{way}, reports each {every} ms: {most}");
     }
 }

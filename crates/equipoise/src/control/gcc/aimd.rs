@@ -59,8 +59,8 @@ const LEAST_STEP: f64 = 1000.0;
 const LEAST_SLOPE: f64 = 4000.0;
 /// An increase raises the rate to at most this multiple of the delivery rate (draft-ietf-rmcat-gcc-02, Sec. 5.5).
 const HEADROOM: f64 = 1.5;
-/// Added, in bit/s, to the maximum rate after an increase (`HEADROOM` times the delivery rate), so that an encoder with
-/// an uneven rate does not keep the estimate low (libwebrtc, `aimd_rate_control`).
+/// After an increase, the rate is at most `HEADROOM` times the delivery rate plus this rate, in bit/s. Without this
+/// addition, an encoder with an uneven rate would keep the estimate low (libwebrtc, `aimd_rate_control`).
 const HEADROOM_OFFSET: f64 = 10_000.0;
 /// Subtracted from the reduced rate at a decrease, in bit/s, so that the queue also drains at low rates (libwebrtc,
 /// `aimd_rate_control`).
@@ -272,8 +272,9 @@ mod tests {
         }
     }
 
-    /// At a constant 20.8 kbit/s per second, a rise of 150 kbit/s takes 7.2 s. This rise of 155 kbit/s takes longer:
-    /// above 864 kbit/s, a frame is divided into four packets instead of three, so packets and steps are smaller.
+    /// At a constant 20.8 kbit/s per second, a rise of 150 kbit/s takes 7.2 s. In this test, the rate rises by 155
+    /// kbit/s, which takes longer: above 864 kbit/s, a frame is divided into four packets instead of three, so packets
+    /// and steps are smaller.
     #[test]
     fn what_a_decrease_took_is_back_after_seven_seconds() {
         let mut aimd = near_capacity(GccForm::Libwebrtc, 1000, 100);

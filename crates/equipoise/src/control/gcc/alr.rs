@@ -19,8 +19,8 @@ pub(super) struct AppLimit {
 /// The budget of data to send grows at this share of the estimated rate. A flow that always sends more than this share
 /// is not app-limited (libwebrtc, `alr_detector`).
 const USED: f64 = 0.65;
-/// The absolute value of the budget of data is at most its growth within this time, in s (libwebrtc,
-/// `interval_budget`).
+/// The budget of data to send is at most the data that is added to the budget within this time, in s. The budget is at
+/// least minus this amount (libwebrtc, `interval_budget`).
 const WINDOW_S: f64 = 0.5;
 /// The flow becomes app-limited if more than this share of its maximum budget of data to send is left (libwebrtc,
 /// `alr_detector`).
@@ -86,8 +86,8 @@ mod tests {
         send(&mut limit, 570, 600, 0.2);
         assert!(limit.since().is_some());
         // If the application sends at the full estimated rate, the budget shrinks at 100 % - 65 % = 35 % of this rate.
-        // Its maximum is half a second at 65 %, so it falls from 80 % to 50 % of the maximum in 0.3 · 0.5 s · 65/35 =
-        // 0.28 s.
+        // The maximum of the budget is the data of 0.5 s at 65 % of the rate. So the budget falls from 80 % to 50 % of
+        // the maximum in 0.3 · 0.5 s · 65/35 = 0.28 s.
         send(&mut limit, 600, 700, 1.0);
         assert!(limit.since().is_some());
         send(&mut limit, 700, 1200, 1.0);

@@ -230,7 +230,7 @@ impl Gcc {
     fn set(&mut self, bps: f64, reason: Reason) {
         let before = self.bps;
         let (rate, is_cut) = self.limits.clamp(bps);
-        // The rate is not rounded to whole bit/s, because small steps would be lost.
+        // Rounding the rate to whole bit/s would lose small steps, so an unlimited rate is stored with its fraction.
         self.bps = if is_cut { rate.as_bps_f64() } else { bps };
         let reason = Some(RateLimits::reason(reason, is_cut));
         self.snapshot = Snapshot { reason, law_step_bps: Some(bps - before), response: None };

@@ -35,7 +35,7 @@ pub(super) struct Detector {
 pub(super) struct Gains {
     /// `k_u`: how fast the threshold rises towards an estimate above it.
     pub up: f64,
-    /// `k_d`, the gain downwards, for an estimate below the threshold.
+    /// `k_d`: how fast the threshold falls towards an estimate below the threshold.
     pub down: f64,
 }
 
@@ -144,7 +144,7 @@ mod tests {
     use super::*;
 
     /// Groups are sent every 20 ms and arrive every `spacing_us`. Returns the number of the first delay difference at
-    /// which overuse is detected, the time of this difference in ms, and the threshold in ms after it.
+    /// which overuse is detected, the time of this difference in ms, and the threshold in ms after this difference.
     fn first_overuse(spacing_us: u64) -> Option<(u64, f64, f64)> {
         let (mut line, mut detector) = (Trendline::default(), Detector::new(Gains::LIBWEBRTC));
         (1..=3000).find_map(|number| {
@@ -201,7 +201,8 @@ mod tests {
         for millis in [0u64, 20, 22, 24] {
             detector.push(quiet, Span::from_millis(20), Instant::from_nanos((100 + millis) * 1_000_000));
         }
-        // The first sample is ignored, and the second is the first adaptation, with a duration of zero.
+        // The first sample is ignored. The second sample adapts the threshold over a duration of zero, which changes
+        // nothing.
         let expected = FIRST_THRESHOLD * (1.0 - 0.039f64 * 2.0).powi(2);
         assert!((detector.threshold_ms - expected).abs() < 1e-9, "{} for {expected}", detector.threshold_ms);
         let spike = Estimate { compared_ms: 1000.0, trend: 1.0 };

@@ -21,7 +21,7 @@ pub(super) struct Grouping {
 /// bursts are mistaken for queues.
 const GROUP: Span = Span::from_millis(5);
 /// A packet also belongs to the current group if it arrives within this time after the group's last packet, and the two
-/// packets left further apart than they arrived. Then they were queued together (draft-ietf-rmcat-gcc-02, Sec. 5.2).
+/// packets left further apart than they arrived. Such packets were queued together (draft-ietf-rmcat-gcc-02, Sec. 5.2).
 const BURST: Span = Span::from_millis(5);
 /// The maximum length of a burst of arrivals (libwebrtc, `inter_arrival_delta`).
 const LONGEST_BURST: Span = Span::from_millis(100);
@@ -63,7 +63,8 @@ impl Group {
         Self { first_departed: departed, last_departed: departed, first_arrived: arrived, last_arrived: arrived, told }
     }
 
-    /// Whether a packet belongs to the group. The packet must not have left before the group's first packet.
+    /// Whether a packet belongs to the group. The caller must not pass a packet that left before the group's first
+    /// packet.
     fn takes(&self, departed: Instant<SenderClock>, arrived: Instant<ReceiverClock>) -> bool {
         departed - self.first_departed <= GROUP || self.is_burst(departed, arrived)
     }
@@ -79,8 +80,8 @@ impl Grouping {
     /// complete groups, returns the difference between these two groups.
     ///
     /// A packet that left before the first packet of the current group is ignored. If the last packet of the current
-    /// group arrived before that of the previous group, a packet that would start the next group is dropped. After
-    /// three such packets, or if the receiver's clock was set, the state is discarded.
+    /// group arrived before the last packet of the previous group, a packet that would start the next group is dropped.
+    /// After three such packets, or if the receiver's clock was set, the state is discarded.
     pub(super) fn push(
         &mut self,
         departed: Instant<SenderClock>,

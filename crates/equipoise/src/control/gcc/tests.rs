@@ -94,8 +94,8 @@ impl Path {
 
     fn report(&mut self) {
         self.next_report_us += 50_000;
-        // A report covers the packets that arrived at least 20 ms ago, and the lost packets between and directly after
-        // them.
+        // A report covers the packets that arrived at least 20 ms ago. A report also covers the lost packets between
+        // these packets and directly after them.
         let known = |packet: &PacketReport| match packet.fate {
             Fate::Arrived { at: Some(arrived), .. } => arrived.as_nanos() / 1000 + 20_000 <= self.now_us,
             _ => true,

@@ -85,8 +85,8 @@ impl Throughput {
             return None;
         }
         let received = self.received_bps()?;
-        // If a packet left before one that was already removed from the window, it was reordered. It is excluded,
-        // because its departure would extend the time between the first and the last departure.
+        // A packet that left before an already removed packet was reordered. Such a packet is excluded, because its
+        // departure would extend the time between the first and the last departure.
         let sent: Sent = self
             .window
             .iter()

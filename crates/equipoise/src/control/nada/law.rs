@@ -113,7 +113,7 @@ impl NadaLaw {
         let marks = self.mark_penalty_s * square(marked / REFERENCE_RATIO);
         let losses = self.loss_penalty_s * square(lost / REFERENCE_RATIO);
         let signal = delay_s + marks + losses;
-        // NaN becomes the largest signal, because it must not look like an empty path.
+        // NaN becomes the largest signal, because NaN must not count as the signal of an empty path.
         if signal.is_nan() { LARGEST_SIGNAL_S } else { signal.clamp(0.0, LARGEST_SIGNAL_S) }
     }
 

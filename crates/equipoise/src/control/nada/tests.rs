@@ -262,8 +262,8 @@ proptest! {
         }
     }
 
-    /// Even with forged arrival times, a ramp-up reaches at most 1.5 times the sending rate of 80 kbit/s. This is below
-    /// the start rate, so the rate must not rise here.
+    /// Even with forged arrival times, a ramp-up reaches at most 1.5 times the sending rate of 80 kbit/s. This limit of
+    /// 120 kbit/s is below the start rate of 150 kbit/s, so the rate must not rise in this test.
     #[test]
     fn a_ramp_up_is_bounded_by_what_was_sent(squeezed in 1..100u64, turns in 1..40u64) {
         let mut nada = nada_at(150_000);

@@ -63,8 +63,8 @@ const FIRST_SURPRISE: f64 = 0.1;
 /// Weight of a report in the variance of the deviations from the expected mean delay. It is low because the deviations
 /// have long tails.
 const SURPRISE_WEIGHT: f64 = 1.0 / 16.0;
-/// Maximum size of a push (a small random change of the rate) with `Learning::Adapted` after the probing phase, as a
-/// share of the headroom (the free capacity); as in the single-path controller.
+/// Maximum size of a push, a small random change of the rate, as a share of the free capacity. It applies with
+/// `Learning::Adapted` after the probing phase. The value is that of the single-path controller.
 const UNREST: f64 = 0.08;
 
 impl ApScheduler {
@@ -295,8 +295,8 @@ mod tests {
     }
 
     /// Path 0 has far less delay than path 1, but its own law limits it, so the remaining rate stays on path 1. If
-    /// reports on a path with its own law are missing, the scheduler does not reduce the path's rate, because the law
-    /// lowers the limit itself.
+    /// reports on a path are missing, the scheduler does not reduce the rate of the path, because the path's own law
+    /// lowers the limit.
     #[test]
     fn no_path_is_given_more_than_its_own_law_lets_it_carry() {
         let mut scheduler = scheduler(Learning::Fixed);

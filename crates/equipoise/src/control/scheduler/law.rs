@@ -71,7 +71,8 @@ pub fn rates(terms: &[Term], total: f64) -> Vec<f64> {
         return fill(&terms.iter().map(Term::relaxed_up).collect::<Vec<_>>(), total);
     }
     if sum(Term::low) > total {
-        // The rates must fall by more than the step limits allow. This is the case of a rise with all signs reversed.
+        // The rates must fall by more than the step limits allow. `fill` computes rates that must rise, so the signs
+        // are reversed before and after the call of `fill`.
         let down = fill(&terms.iter().map(Term::relaxed_down).collect::<Vec<_>>(), -total);
         return down.into_iter().map(|rate| -rate).collect();
     }

@@ -90,8 +90,8 @@ pub trait Scheduler: Send + Sync + fmt::Debug {
 /// A scheduler on the heap, as a session owns it.
 pub type BoxedScheduler = Box<dyn Scheduler>;
 
-/// Converts shares in Mbit/s to rates in whole bit/s. If the shares sum to `total`, so do the rates, as far as the
-/// paths' limits allow.
+/// Converts shares in Mbit/s to rates in whole bit/s. If the sum of the shares is `total`, the sum of the rates is also
+/// `total`, as far as the paths' limits allow.
 fn whole(shares_mbps: &[f64], total: Rate, paths: &[PathView]) -> Vec<Rate> {
     let mut bps: Vec<u64> = shares_mbps.iter().map(|mbps| libm::round((mbps * 1e6).max(0.0)) as u64).collect();
     let sum = bps.iter().fold(0u64, |sum, bps| sum.saturating_add(*bps));

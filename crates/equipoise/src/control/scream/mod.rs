@@ -62,11 +62,12 @@ use crate::units::{Instant, Rate, SenderClock, Size, Span};
 /// - Losses and classic ECN marks count once per round trip, as in the draft's text: if a packet was sent before the
 ///   last reduction for a loss or a classic mark, its loss or mark is ignored. By the draft's pseudocode, the window
 ///   could be reduced every 25 ms.
-/// - Lost bytes do not count as acknowledged. In the draft they do if a packet with a higher number arrived.
+/// - Lost bytes do not count as acknowledged. In the draft, lost bytes count as acknowledged if a packet with a higher
+///   number arrived.
 /// - With [`Marking::ByCodepoint`], packets that arrive as ECT(1) make all marks L4S marks; the draft leaves this to
 ///   the configuration.
 /// - The rates of this crate are those of IP packets. Nevertheless, the draft's overhead of 20 bytes is subtracted.
-/// - The initial window is that for which the target is the start rate, but not less than `MIN_REF_WND`.
+/// - The initial window is the window for which the target is the start rate, but at least `MIN_REF_WND`.
 /// - The session's rate is the target, its window is the limit of the bytes in flight, and packets are paced at
 ///   `pace_bitrate`.
 /// - The acknowledged rate, and the maximum of the bytes in flight, are measured over a round trip, but at least over
@@ -153,9 +154,9 @@ const POLICED_GROWTH: f64 = 1.001;
 /// `LOW_TARGET_BACKOFF` (`BACKOFF_SCALE_LOW_TARGET_RATE`; Sec. 4.5.3).
 const LOW_TARGET: f64 = 0.8;
 const LOW_TARGET_BACKOFF: f64 = 0.25;
-/// The target bitrate is reduced for waiting frames and for oversized frames (Sec. 4.4). In this order: the gains of
-/// the two reductions (`RATE_ADJUST_GAIN`, `FRAME_SIZE_DEV_ALPHA`), `frame_period` in s, and the maximum of each
-/// reduction.
+/// The target bitrate is reduced for waiting frames and for oversized frames (Sec. 4.4). The first two constants are
+/// the gains of these two reductions (`RATE_ADJUST_GAIN`, `FRAME_SIZE_DEV_ALPHA`). `FRAME_S` is `frame_period`, in s.
+/// The last two constants are the maxima of the two reductions.
 const WAITING_GAIN: f64 = 1.0 / 16.0;
 const EXCESS_GAIN: f64 = 1.0 / 64.0;
 const FRAME_S: f64 = 0.02;

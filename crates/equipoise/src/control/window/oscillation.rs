@@ -174,8 +174,8 @@ mod tests {
             let steps = 20_000;
             (0..=steps).for_each(|step| still.on_ack(at_ms(step * step_ms), &ack()));
             let found = still.law().shifts;
-            // For each acknowledgement, the expected variance is m² w² dt, with strength m = 0.3 and window w = 100
-            // segments.
+            // There is one shift for each acknowledgement. The expected variance of a shift is m² w² dt, with the
+            // strength m = 0.3 and the window w = 100 segments.
             let expected = 0.09 * 1e4 * (step_ms as f64 / 1e3);
             let variance = found.standard_deviation().unwrap() * found.standard_deviation().unwrap();
             assert!((variance / expected - 1.0).abs() < 0.05, "five standard errors: {variance} for {expected}");

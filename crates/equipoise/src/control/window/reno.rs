@@ -3,11 +3,11 @@ use crate::units::{Instant, SenderClock};
 
 /// Reno: slow start and congestion avoidance.
 ///
-/// Source: RFC 5681, Sec. 3.1: an acknowledgement of new data adds one segment while the window is below the threshold,
-/// even if it covers two segments (Eq. 2). Otherwise it adds `1 / w` segments, where w is the window in segments (Eq.
-/// 3). A loss sets threshold and window to half of the data in flight, at least two segments (Eq. 4). Our
-/// interpretation: the window does not rise while the sender is limited by the application or the receiver (RFC 9438,
-/// Sec. 5.8).
+/// Source: RFC 5681, Sec. 3.1: while the window is below the threshold, an acknowledgement of new data adds one
+/// segment, even if the acknowledgement covers two segments (Eq. 2). At or above the threshold, the acknowledgement
+/// adds `1 / w` segments, where w is the window in segments (Eq. 3). A loss sets threshold and window to half of the
+/// data in flight, at least two segments (Eq. 4). Our interpretation: the window does not rise while the sender is
+/// limited by the application or the receiver (RFC 9438, Sec. 5.8).
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Reno {
     window: f64,

@@ -124,7 +124,8 @@ enum Phase {
     Sending { due: Instant<SenderClock>, slipped: Span },
 }
 
-/// How long segments were held back to form a measuring stream, and then to leave at the rates of this stream.
+/// How long segments were held back: first to gather a measurement stream, and then to send the stream at its planned
+/// rates.
 #[derive(Clone, Copy, Debug, Default)]
 struct Held {
     began: Instant<SenderClock>,
@@ -149,15 +150,15 @@ const ENOUGH: (u64, u64) = (3, 4);
 /// The margin is the number of extra segments gathered before a stream, in units of 1/`MARGIN_PARTS` of a segment. It
 /// shrinks by one unit with each stream that did not run out of segments (our choice).
 const MARGIN_PARTS: u64 = 4;
-/// The margin, the number of extra segments gathered before a stream, increases by this when a stream ran out of
-/// segments. In units of 1/`MARGIN_PARTS` of a segment: four segments (our choice).
+/// When a stream has run out of segments, the margin (the number of extra segments gathered before a stream) increases
+/// by this value, in units of 1/`MARGIN_PARTS` of a segment. Our choice: four segments.
 const MARGIN_UP: u64 = 16;
-/// Maximum time from the start of one hold, which keeps segments back for a measurement, to the next, in round trips,
-/// if the search has a settled result (our choice).
+/// Maximum time between the starts of two successive holds, in round trips, if the search has a settled result (our
+/// choice). A hold keeps segments back for a measurement.
 const MOST_PAUSE: i64 = 8;
-/// Maximum time from the start of one hold, which keeps segments back for a measurement, to the next, in round trips
-/// (our choice). It applies while there is no result, or the last one is only a lower bound or an outlier. A result is
-/// then worth more than the cost of a hold.
+/// Maximum time between the starts of two holds while the search has no settled result, in round trips (our choice). A
+/// hold keeps segments back for a measurement. The search has no settled result if there is no result, or if the last
+/// result is only a lower bound or an outlier. Then a result is worth more than the cost of a hold.
 const SEARCH_PAUSE: i64 = 1;
 /// The sender begins to hold segments back at a varying position within the first 1/`PLACES` of a window (our choice).
 /// With a larger value, the positions vary too little to sample the windows of other measuring connections evenly. With
@@ -301,8 +302,9 @@ impl InlineMeasurement {
         self.estimate = None;
     }
 
-    /// Returns the newest estimate, once per measurement with a new result. The estimate consists of means and
-    /// confidence intervals over the recent measurements since the path last changed.
+    /// Returns the newest estimate, if it was not returned before. The estimate consists of means and confidence
+    /// intervals over the recent measurements. It does not include measurements from before the last change of the
+    /// path.
     pub const fn take_estimate(&mut self) -> Option<BandwidthEstimate> {
         self.estimate.take()
     }

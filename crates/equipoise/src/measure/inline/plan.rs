@@ -17,8 +17,8 @@ pub(super) const MOST_SEGMENTS: usize = 40;
 /// Minimum number of segments in a measurement stream (our choice): a burst of four, and after it four segments, which
 /// yield at least two acknowledgements.
 const LEAST_SEGMENTS: usize = 8;
-/// Part of the window that a measurement stream takes (our choice): a larger part is more precise, but delays the
-/// connection more.
+/// Part of the window that a measurement stream takes. Our choice: with a larger part, the measurement is more precise,
+/// but the connection is delayed more.
 const WINDOW_SHARE: (u64, u64) = (2, 5);
 /// A stream of at most sixteen segments may take this part of the window (our choice). Otherwise a connection with a
 /// small window could not measure at all.

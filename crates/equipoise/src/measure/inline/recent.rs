@@ -4,8 +4,8 @@ use crate::units::Rate;
 /// The recent results of a measured quantity that is constant for a while and then jumps.
 ///
 /// A result far from the others is set aside. If the next result is also far from them, in the same direction, the
-/// quantity has jumped: the old results are discarded, and these two start the new history. Otherwise the result set
-/// aside was an outlier.
+/// quantity has jumped: the old results are discarded, and these two start the new history. Otherwise the first of the
+/// two results was an outlier and has no effect.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Recent {
     results: [f64; KEPT],

@@ -128,10 +128,10 @@ impl Search {
 
     /// Returns the mean result of the streams that were faster than the available bandwidth.
     ///
-    /// During a slower stream the link is idle at times, so the result is only a lower bound: the stream's own rate.
-    /// The previous estimate decides whether a stream was slower. Without an estimate, the mean result of the streams
-    /// that were faster than this stream decides. A stream's own result does not decide, because that would select
-    /// streams by the noise of the cross traffic.
+    /// If a stream is slower than the available bandwidth, the link is idle at times, so the result is only a lower
+    /// bound: the stream's own rate. A stream counts as slower than the available bandwidth if it was slower than the
+    /// previous estimate. Without an estimate, it is compared with the mean result of the faster streams. It is not
+    /// compared with its own result, because this comparison would select streams by the noise of the cross traffic.
     fn pooled(&self, known: Option<f64>) -> f64 {
         let (mut sum, mut count) = (0.0, 0.0);
         for stream in self.found {

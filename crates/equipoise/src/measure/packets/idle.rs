@@ -9,9 +9,9 @@ use super::{BaseDelay, SizeClass};
 /// excess for a queue gets a rate that depends on its own jitter.
 ///
 /// This meter computes the mean of the smallest delays in the reports of about 0.6 s. The idle delay is the minimum of
-/// these means over the last [`BaseDelay::WINDOW_S`] seconds. Without jitter, this is the base delay, if the queue was
-/// once empty for about 0.6 s in this window. If the queue was empty only for shorter times, a part of the queue counts
-/// as idle delay. This measure is our choice.
+/// these means over the last [`BaseDelay::WINDOW_S`] seconds. Without jitter, the idle delay equals the base delay if
+/// the queue was empty for about 0.6 s at least once in this window. If the queue was empty only for shorter times, a
+/// part of the queue counts as idle delay. This measure is our choice.
 #[derive(Clone, Debug)]
 pub struct IdleDelay {
     /// The newest reports: the time of each one and the smallest delay in it, both in s.
@@ -99,7 +99,7 @@ mod tests {
         (idle.delay_s().expect("600 reports"), sum_s / 600.0)
     }
 
-    /// If it fails, flows with few packets per report measure a longer queue than flows with many.
+    /// If this test fails, flows with few packets per report measure a longer queue than flows with many packets.
     #[test]
     fn flows_of_few_and_of_many_packets_measure_one_queue() {
         let queue = |now_s: f64| if now_s % 4.0 < 1.0 { 0.0 } else { 0.004 };

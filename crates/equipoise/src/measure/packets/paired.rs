@@ -9,7 +9,8 @@ use super::Sample;
 /// choice.
 #[derive(Clone, Copy, Debug)]
 pub struct PairedDelay {
-    /// The departure time of the last sample, in s, and its delay above the base, in s, if it is the first of a pair.
+    /// `departed_s` is the departure time of the last sample, in s. If this sample is the first of a pair, `first_s` is
+    /// the sample's delay above the base delay, in s.
     departed_s: f64,
     first_s: Option<f64>,
     /// The sum of the smaller delays of the pairs since the last [`take`](Self::take), in s, and the number of pairs.
@@ -43,8 +44,8 @@ impl PairedDelay {
         }
     }
 
-    /// Returns the mean, over the pairs completed since the last call, of the smaller delay of each pair. The result is
-    /// in s above the base delay; `None` if no pair was completed.
+    /// Returns the mean of the smaller delays of all pairs that were completed since the last call, in s above the base
+    /// delay. Returns `None` if no pair was completed.
     pub fn take(&mut self) -> Option<f64> {
         let (sum_s, pairs) = (core::mem::take(&mut self.sum_s), core::mem::take(&mut self.pairs));
         (pairs > 0.0).then(|| sum_s / pairs)

@@ -9,8 +9,8 @@ use super::Sample;
 #[derive(Clone, Debug, Default)]
 pub struct Roughness {
     mean_s: f64,
-    /// `before` is by how much the delays of the last two packets of a train exceed the base delay, in s, and `bits` is
-    /// the size of these packets in bits.
+    /// `before` contains the delays of the last two packets of a train, in s above the base delay. `bits` is the size
+    /// of each of these packets in bits.
     before: [Option<f64>; 2],
     bits: f64,
     /// The departure time of the last packet that was not skipped, in s.
@@ -31,7 +31,7 @@ impl Roughness {
         Self { mean_s: 0.0, before: [None; 2], bits: 0.0, departed_s: 0.0 }
     }
 
-    /// Records the next packet; `follows` says whether it continues the train of the previous packet.
+    /// Records the next packet. `follows` says whether this packet continues the train of the previous packet.
     pub fn push(&mut self, sample: &Sample, follows: bool) {
         // Packets of different sizes are not compared: the difference of their base delays may be wrong by more than
         // 1 ms.

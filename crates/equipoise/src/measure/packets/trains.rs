@@ -9,9 +9,9 @@ use super::Sample;
 /// only the rate at which they arrive. The available bandwidth is thus measured without probe packets, as in `ImTCP`
 /// (Kodama 2009, Sec. 2.2.1).
 ///
-/// A new train begins with a packet that left clearly later than the pacer requires, after a packet that did not
-/// arrive, and after [`LONGEST_S`](Self::LONGEST_S) seconds. A train counts if it has at least three packets and its
-/// departure lasts more than 4 ms. The limits are our choice.
+/// A new train begins in three cases: a packet left clearly later than the pacer requires, the previous packet did not
+/// arrive, or the train has lasted for [`LONGEST_S`](Self::LONGEST_S) seconds. A train counts if it has at least three
+/// packets and its departure lasts more than 4 ms. The limits are our choice.
 #[derive(Clone, Debug)]
 pub struct Trains {
     /// Departure time of the last packet sent, in s, and its size in bits.
@@ -67,8 +67,7 @@ impl Trains {
     pub const LONGEST_S: f64 = 0.033;
     const LEAST_PACKETS: u32 = 3;
     const LEAST_S: f64 = 0.004;
-    /// `WINDOW_S` is how long a train counts after its arrival, in s, and `LEAST_TRAINS` the minimum number of trains
-    /// for a result.
+    /// A train counts for `WINDOW_S`, in s, after its arrival. A result needs at least `LEAST_TRAINS` trains.
     const WINDOW_S: f64 = 0.35;
     const LEAST_TRAINS: usize = 3;
     /// Maximum number of trains, to bound memory; the window contains at most about eighty.
@@ -157,8 +156,8 @@ mod tests {
         trains.push(Sample { number, departed_s, arrived_s, bits: 9600.0, over_s: 0.0 })
     }
 
-    /// Sends frames of six packets every 33 ms, which leave at `pace` and arrive at no more than `available`, in bit/s.
-    /// Returns the rates of the trains.
+    /// Sends a frame of six packets every 33 ms. The packets of a frame leave at the rate `pace` and arrive at no more
+    /// than the rate `available`, both in bit/s. Returns the rates of the trains.
     fn rates(pace: f64, available: f64) -> Option<TrainRates> {
         let mut trains = Trains::new();
         let mut last = 0.0;

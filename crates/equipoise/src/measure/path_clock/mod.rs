@@ -30,19 +30,21 @@ use crate::units::{Instant, SenderClock, Span};
 ///   trip. Therefore a change of the round trip explains a distance from the base that is up to twice as large. The
 ///   rest of the distance is noise or a step. It is a step if it exceeds 5 ms, plus twenty times the root mean square
 ///   of the noise, plus the effect of the drift's uncertainty; in the first sixteen reports it must also exceed 1 s. A
-///   smaller step down is followed at once, a smaller step up within ten minutes. All stored points move with a step.
+///   smaller step down is followed at once. A smaller step up is followed within ten minutes. All stored points move
+///   with a step.
 ///
 /// Limits:
 ///
-/// - A longer path is followed when the last minimum of the old path is ten minutes old, a shorter path at once.
+/// - A longer path is followed when the last minimum of the old path is ten minutes old. A shorter path is followed at
+///   once.
 /// - A queue that never empties within ten minutes becomes part of the base.
-/// - If the drift changes (NTP adjusts a clock, a crystal warms up), a falling base is followed at once, a rising base
-///   only as fast as the estimated slope changes.
+/// - If the drift changes (NTP adjusts a clock, a crystal warms up), a falling base is followed at once. A rising base
+///   is followed only as fast as the estimated slope changes.
 /// - A minimum is dated at the arrival of its report. Therefore the base is wrong by up to the drift times the interval
 ///   between reports: 0.1 ms at 100 ppm and 1 s.
 /// - A queue looks like a step up if its round trip is reported late. The step is taken back if the round trip of the
-///   next report has risen by at least half as much. The step then counts as noise, and smaller steps are not detected
-///   for a few hundred reports.
+///   next report has risen by at least half of the step. The step then counts as noise, and smaller steps are not
+///   detected for a few hundred reports.
 /// - After ten minutes without a report all points are dropped, but a step during that time is still detected.
 ///
 /// Memory is fixed, with no allocation after [`PathClock::new`]. Each report computes and sorts up to 2016 slopes. Any
@@ -79,8 +81,8 @@ pub enum Notice {
         /// direction.
         by: Span,
     },
-    /// The clock step detected at the last report was really a longer delay: one report later, the round trip rose,
-    /// too.
+    /// A clock step was detected at the previous report, but the clocks did not step: the path's delay became longer.
+    /// This report shows it, because the round-trip time has risen, too.
     StepTakenBack {
         /// The step that had been detected.
         by: Span,
@@ -156,8 +158,8 @@ impl PathClock {
         notice
     }
 
-    /// Returns the one-way delay of an empty path at `now`, including the offset of the two clocks. It is the zero of
-    /// the queueing delay; `None` before the first report.
+    /// Returns the one-way delay of an empty path at `now`, including the offset of the two clocks. Returns `None`
+    /// before the first report. The queueing delay is counted from this delay.
     pub fn base(&self, now: Instant<SenderClock>) -> Option<Span> {
         self.lowest.map(|lowest| lowest.shown + self.slope.over(now - lowest.at))
     }

@@ -448,8 +448,9 @@ fn the_uncertainty_is_half_the_round_trip_and_the_spread_and_the_drift_unseen() 
             Span::from_millis(50),
         );
     }
-    // The uncertainty of 31.5 ms is the sum of 25 ms, half of the round trip of 50 ms; 2 ms, the median of minima that
-    // alternate between 0 and 4 ms above the line; and 4.5 ms, 500 ppm of the 9 s since the first report.
+    // The uncertainty of 31.5 ms is a sum of three terms: half of the round trip of 50 ms (25 ms), the median distance
+    // of the minima, which alternate between 0 and 4 ms above the line (2 ms), and 500 ppm of the 9 s since the first
+    // report (4.5 ms).
     let offset = clock.offset(at(9.0)).expect("known");
     assert_eq!(offset, Offset { receiver_ahead: Span::from_millis(975), uncertainty: Span::from_micros(31_500) });
 }

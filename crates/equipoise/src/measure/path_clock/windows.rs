@@ -70,8 +70,8 @@ impl Windows {
     /// Maximum number of windows (our choice). With twice as many windows of half the length, the estimate of the
     /// clocks' drift would be four times as expensive.
     pub(super) const MOST: usize = 64;
-    /// Age at which a minimum is dropped (our choice): a path that became longer is followed within this time. With a
-    /// larger value the drift is more precise; with a smaller value old minima are forgotten sooner.
+    /// Age at which a minimum is dropped. Our choice: if the path becomes longer, the base delay follows within this
+    /// time. With a larger value the drift is more precise; with a smaller value old minima are forgotten sooner.
     pub(super) const HORIZON: Span = Span::from_secs(600);
     /// Maximum duration of a window of reports (our choice). The minimum delay of each window is kept for 600 s. If
     /// reports become rarer, but still come every few seconds, about thirty minima are kept.

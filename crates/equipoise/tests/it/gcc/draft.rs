@@ -109,8 +109,8 @@ fn beside_pion_both_say_about_the_same() {
     }
 }
 
-/// If it fails, pion's version or a path has changed: pion's current output, in `target/tmp/pion.txt`, differs from the
-/// recorded output.
+/// If this test fails, pion's version or a path has changed: pion's current output, in `target/tmp/pion.txt`, differs
+/// from the recorded output.
 #[test]
 fn what_pion_said_is_what_it_says() {
     let Some(program) = build() else { return };

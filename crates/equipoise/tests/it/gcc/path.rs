@@ -21,7 +21,8 @@ pub(super) trait Peer {
     /// Records a packet that was sent.
     fn on_sent(&mut self, now: Instant<SenderClock>, number: u64, size: Size);
 
-    /// Processes feedback. Returns the controller's rate after it, in bit/s; `None` before the first rate.
+    /// Processes feedback. Returns the rate, in bit/s, that the controller has set after the feedback; `None` before
+    /// the first rate.
     fn on_feedback(&mut self, now: Instant<SenderClock>, feedback: &PacketFeedback<'_>) -> Option<f64>;
 }
 

@@ -87,8 +87,9 @@ fn a_standing_queue_halves_the_rate_until_it_is_being_drained() {
     assert_eq!(after(&mut ap, 100.0, 3_000.0), (rate / 2.0, Some(Reason::Draining)), "200 ms less than before");
 }
 
-/// Passes `ap` a report at the time `millis`, in ms, on `packets` packets, of which `lost` were lost, with a round-trip
-/// time in ms and without delay statistics. Returns the rate in Mbit/s and the reason for it.
+/// Passes a report to `ap` at the time `millis`, in ms. The report covers `packets` packets, of which `lost` were lost.
+/// It contains the round-trip time `round_trip`, in ms, and no delay statistics. Returns the rate in Mbit/s and the
+/// reason for this rate.
 fn told(ap: &mut Ap, millis: i64, (packets, lost): (u64, u64), round_trip: i64) -> (f64, Option<Reason>) {
     let interval = IntervalSummary {
         packets: Some(packets),
@@ -120,8 +121,8 @@ fn without_statistics_an_empty_path_is_tried_and_a_full_one_is_left() {
     assert_eq!((ap.rate.as_mbps_f64(), ap.snapshot().reason), (4.0, Some(Reason::NoStatistics)), "nothing is known");
 }
 
-/// The delay of a path without cross traffic has no variance until the path is full. If the test fails, the rate at
-/// which the path was full is not remembered, and the rate doubles beyond it again.
+/// The delay of a path without cross traffic has no variance until the path is full. If the test fails, the controller
+/// forgets the rate at which the path was full, and doubles its rate beyond this value again.
 #[test]
 fn what_was_too_much_is_not_tried_again_in_strides() {
     let mut ap = controller(4.0);

@@ -12,7 +12,7 @@ pub(in crate::control::gcc) struct LossBased {
     channel: Option<Channel>,
     average: f64,
     acked_bps: Option<f64>,
-    /// The rate that the losses allow, between its lower and upper bound, in bit/s.
+    /// The rate that the losses allow, in bit/s, after the bounds `lower_bps` and `upper_bps` were applied.
     bounded_bps: f64,
     state: LossState,
     hold: Hold,
@@ -40,9 +40,9 @@ pub(in crate::control::gcc) enum LossState {
     Increasing,
 }
 
-/// A hold after a decrease: until the time `until`, the rate must not rise above `bps`. This is the value that the rate
-/// fell to, or a later delivery rate if that is higher. Each hold lasts twice as long as the previous one, up to
-/// [`LONGEST_HOLD`]. Once the delay limits the rate, the next hold lasts [`FIRST_HOLD`] again.
+/// A hold after a decrease: until the time `until`, the rate must not rise above `bps`. `bps` is the value that the
+/// rate fell to, or a later delivery rate if the delivery rate is higher. Each hold lasts twice as long as the previous
+/// one, up to [`LONGEST_HOLD`]. Once the delay limits the rate, the next hold lasts [`FIRST_HOLD`] again.
 #[derive(Clone, Copy, Debug)]
 struct Hold {
     until: Option<Instant<SenderClock>>,

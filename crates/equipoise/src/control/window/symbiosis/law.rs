@@ -63,7 +63,8 @@ impl Law {
         if gone <= 0.0 {
             return Some(window);
         }
-        // Kodama 2009, Eq. 10. If `window / converged` overflows, `next` is 0, and the clamp raises it to `converged`.
+        // Kodama 2009, Eq. 10. If `window / converged` overflows, `next` is 0, and the clamp raises `next` to
+        // `converged`.
         let next = window / (remains + gone * (window / converged));
         // Rounding must not move the window beyond the converged window.
         Some(next.clamp(window.min(converged), window.max(converged)))
@@ -93,7 +94,8 @@ mod tests {
     use super::*;
 
     const LAW: Law = Law { gamma: 0.95, epsilon_per_s: 1.95 };
-    /// 150 Mbit/s with packets of 1500 bytes, of which cross traffic takes a fifth, and a round-trip time of 120 ms.
+    /// A path of 150 Mbit/s with a round-trip time of 120 ms. Packets have 1500 bytes. Cross traffic takes a fifth of
+    /// the capacity.
     const PATH: Path = Path { capacity: 12_500.0, available: 10_000.0, min_round_trip_s: 0.12 };
 
     #[test]

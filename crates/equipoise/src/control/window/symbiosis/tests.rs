@@ -142,9 +142,9 @@ fn an_unused_window_may_fall_and_does_not_rise() {
     assert!((symbiosis.window() - 10.0).abs() < 0.1, "{}", symbiosis.window());
 }
 
-/// Simulates two flows that share 100 Mbit/s with a round-trip time of 120 ms, as in Kodama 2009, Fig. 3. Each flow
-/// measures the bandwidth that the other flow leaves, every 360 ms, and has an acknowledgement every 10 ms. Returns the
-/// windows after `seconds`.
+/// Simulates two flows that share 100 Mbit/s with a round-trip time of 120 ms, as in Kodama 2009, Fig. 3. Every 360 ms,
+/// each flow measures the bandwidth that the other flow does not use. Every 10 ms, each flow gets an acknowledgement.
+/// Returns the windows of both flows after `seconds`.
 fn join(noise_weight: f64, seconds: u64) -> [f64; 2] {
     let flow = |initial_window| Symbiosis::new(SymbiosisConfig { noise_weight, initial_window, ..CONFIG });
     let mut flows = [flow(1000.0), flow(10.0)];
