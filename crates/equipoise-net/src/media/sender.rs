@@ -135,8 +135,8 @@ impl MediaSender {
     /// Sends the waiting payload, then ends the session. Waits until the session has ended.
     ///
     /// The duration depends on the rate. If the receiver sends nothing any more, the call may wait forever, so the
-    /// caller should limit the time. If the future is dropped before it completes, the session still ends, but waiting payload
-    /// is discarded.
+    /// caller should limit the time. If the future is dropped before it completes, the session still ends, but
+    /// waiting payload is discarded.
     ///
     /// # Errors
     /// The error that ended the session early, if any.
