@@ -24,7 +24,7 @@ def law(name, format_, interval, more=""):
 
 
 def frames(rate):
-    """Returns a source of frames with equal sizes that follow the rate immediately, as from the senders with pion and
+    """Returns a source of frames of equal size. The size follows the rate immediately, as in the senders with pion and
     SCReAM.
     """
     return (

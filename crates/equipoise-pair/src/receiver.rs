@@ -83,7 +83,7 @@ struct Deframer {
 }
 
 impl Assembler {
-    /// Adds a part of an ADU. `missing` is the number of packets that are missing directly before this part. If the
+    /// Adds a part of an ADU. `missing` is the number of packets that are missing before this part. If the
     /// part completes an ADU, returns the ADU's header and the number of the first ADU since the sender's last switch
     /// from TCP to RTP.
     fn push(&mut self, missing: u64, payload: &[u8]) -> Result<Option<(AduHeader, u64)>, DropReason> {

@@ -316,9 +316,9 @@ impl Sender {
         Progress { acknowledged: Size::from_bytes(acknowledged), reductions }
     }
 
-    /// Sends one RTP packet without payload. It creates state in middleboxes on the path, such as a NAT. It also
-    /// informs the receiver of the first sequence number, so that the receiver delivers the first payload without
-    /// waiting for earlier packets.
+    /// Sends one RTP packet without payload. The packet creates state in middleboxes on the path, such as a NAT. The
+    /// packet also informs the receiver of the first sequence number, so that the receiver delivers the first payload
+    /// without waiting for earlier packets.
     fn open(&mut self, now: Instant<SenderClock>) {
         if !self.opened && now >= self.start {
             self.opened = true;

@@ -278,8 +278,8 @@ impl Tally {
         if self.proof.sent < PACKETS || sending < TIME {
             return None;
         }
-        // The receiver may state false arrival times. So the arrivals are assumed to take at least as long as the
-        // sending.
+        // The receiver may state false arrival times. Therefore the time over which the packets arrived counts as at
+        // least the time over which they were sent.
         let proof = Proof { sending, arriving: (latest.1 - before.1).max(sending), ..self.proof };
         (self.before, self.latest, self.proof) = (Some((newest, latest.1)), None, Proof::default());
         Some(proof)

@@ -185,8 +185,8 @@ impl Network {
         (0..self.links.len()).filter_map(|link| self.next_known_at(link)).min()
     }
 
-    /// Returns a time. As soon as all packets that arrive at this link before this time are known, the link can process
-    /// its next packet. `None` if the link has no packets.
+    /// Returns the time up to which the arriving packets of this link must be known, so that the link can process its
+    /// next packet. `None` if the link has no packets.
     fn next_known_at(&self, link: usize) -> Option<Time> {
         let Link { carrier, feeders, .. } = &self.links[link];
         let heads = feeders.iter().filter_map(|feeder| match feeder.from {

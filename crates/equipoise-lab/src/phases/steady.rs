@@ -17,9 +17,9 @@ pub(crate) const BIN_S: f64 = 0.2;
 const WINDOW: usize = 5;
 /// The last 1/3 of a phase counts as settled. Our choice.
 const SETTLED_PART: usize = 3;
-/// A rate is stable while all its one-second means differ from its mean over the last third of the phase by at most
-/// this share of that mean. Our choice: more than an encoder or a control law varies around its target, but less than
-/// any capacity step in RFC 8867, Sec. 5.
+/// While a rate is stable, each mean over one second deviates by at most this share from the mean over the last third
+/// of the phase. Our choice: more than an encoder or a control law varies around its target, but less than any capacity
+/// step in RFC 8867, Sec. 5.
 const BAND: f64 = 0.2;
 /// The low watermark for counting oscillations, as a share of the settled mean rate. Our choice.
 const LOW_WATERMARK: f64 = 0.5;

@@ -236,8 +236,9 @@ impl PacedGuest {
     /// Applies the fates of packets, which became known at `now`. Each packet is identified by its number, and the
     /// order does not matter.
     ///
-    /// # Errors [`PacedError::NotArrays`] if the guest was created for feedback in RTCP; [`PacedError::Refused`] if
-    /// `fates` reports the arrival of a packet that was never sent. After an error, none of `fates` takes effect.
+    /// # Errors
+    /// [`PacedError::NotArrays`] if the guest was created for feedback in RTCP; [`PacedError::Refused`] if `fates`
+    /// reports the arrival of a packet that was never sent. After an error, none of `fates` takes effect.
     pub fn on_fates(&mut self, now: Instant<SenderClock>, fates: &[(u64, Fate)]) -> Result<(), PacedError> {
         let pacing = self.pacing_now();
         let Sent::Arrays(history, _) = &mut self.sent else { return Err(PacedError::NotArrays) };

@@ -321,7 +321,7 @@ impl Sender {
         }
     }
 
-    /// Sends the packets that the paths' pacers release. If several paths may send, the one that has sent the smallest
+    /// Sends the packets that the paths' pacers release. If several paths may send, the path that has sent the smallest
     /// part of its share sends first.
     fn send_media(&mut self, now: Instant<SenderClock>) {
         if self.breakers.has_stopped() {

@@ -55,8 +55,8 @@ fn ten_flows_of_one_connection_offer_0_31_mbit_a_second_on_a_path_that_is_wide_e
     let (near, far) = (world.near::<WebNear>(flow).expect("its end"), world.far::<WebFar>(flow).expect("its end"));
     let offered = far.delivered().as_bits() as f64 / lasts as f64 / 1e6;
     assert!((0.30..0.32).contains(&offered), "{offered} Mbit/s");
-    // A flow is ON until the last acknowledgement arrives. This is half a round-trip time after the arrival of the last
-    // data, plus the receiver's timer if the acknowledgement is delayed.
+    // A flow is ON until the last acknowledgement arrives. This acknowledgement arrives half a round-trip time after
+    // the last data. If the receiver delays the acknowledgement, the delay is added.
     let took = fetched.iter().map(|fetch| (fetch.completed - fetch.opened).as_secs_f64()).sum::<f64>();
     let mean = took / fetched.len() as f64;
     let share = near.time_on(world.now()).as_secs_f64() / (10.0 * lasts as f64);

@@ -66,7 +66,8 @@ mod tests {
         }
     }
 
-    /// 2.8 s are nearer to 3 s than 2.1 s and 3.5 s are, and 3.2 s are nearer than 2.4 s and 4 s.
+    /// With a report every 0.7 s, the report at 2.8 s is nearer to 3 s than the reports at 2.1 s and 3.5 s. With a
+    /// report every 0.8 s, the report at 3.2 s is nearer to 3 s than the reports at 2.4 s and 4 s.
     #[test]
     fn a_point_is_at_the_report_nearest_to_the_end_of_the_period() {
         assert_eq!(points(700, 3000)[..3], [2800, 5600, 8400]);

@@ -51,8 +51,8 @@ pub enum Readiness<C> {
 }
 
 impl<C> Pacer<C> {
-    /// Up to this lateness, the schedule is kept even if the packet is more than one gap late. Our choice: a host may
-    /// send the packets of 200 µs after one wake-up, and threads wake about 50 µs late, or later on a busy machine. At
+    /// Up to this lateness, the schedule is kept even if the packet is more than one gap late. Our choice: after one
+    /// wake-up, a host may send the packets of 200 µs. Threads wake about 50 µs late, and later on a busy machine. At
     /// 300 Mbit/s, a lateness of 400 µs causes a burst of up to thirteen packets of 1200 bytes.
     pub const TOLERANCE: Span = Span::from_micros(400);
     /// Maximum lost time that shorter gaps recover. Our choice: a virtual machine is typically preempted for some

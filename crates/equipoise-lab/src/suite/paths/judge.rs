@@ -11,8 +11,7 @@ use super::watch::{BIN, Watch, Watched, bins};
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "kebab-case")]
 pub enum Fault {
-    /// A control law chose a rate above its maximum, or below its minimum although no safety mechanism required this
-    /// rate.
+    /// A control law chose a rate above its maximum, or a rate below its minimum that no safety mechanism required.
     OutsideLimits {
         /// The name of the flow.
         flow: String,

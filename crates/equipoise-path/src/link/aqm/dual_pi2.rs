@@ -56,7 +56,7 @@ impl Law {
         dual.target.min(Span::from_nanos(dual.longest_round_trip.as_nanos() / 3))
     }
 
-    /// Updates the base probability from the longer of the two queues' delays, `delay` (`dualpi2_update`).
+    /// Updates the base probability (`dualpi2_update`). `delay` is the longer of the delays of the two queues.
     fn update(&mut self, delay: Span) {
         let (update, longest) = (Self::every(&self.dual).as_secs_f64(), self.dual.longest_round_trip.as_secs_f64());
         let (alpha, beta) = (0.1 * update / (longest * longest), 0.3 / longest);

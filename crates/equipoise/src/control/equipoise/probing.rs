@@ -249,8 +249,8 @@ mod tests {
     fn a_frame_that_is_too_small_becomes_a_gauge_when_its_padding_is_a_small_share() {
         let mut probing = started();
         probing.gauged_s = FIRST_GAUGE_S;
-        // The padding is 14 kbit: two and a half packets of 9.6 kbit, minus the frame of 10 kbit. At 1 Mbit/s, this is
-        // 3 % of the data of 0.47 s.
+        // The padding is 14 kbit: two and a half packets of 9.6 kbit, minus the frame of 10 kbit. This is 3 % of the
+        // data that is sent in 0.47 s at 1 Mbit/s.
         for (after_s, is_sent) in [(0.4, false), (0.5, true)] {
             probing.on_frame(FIRST_GAUGE_S + after_s, &frame(1250), 1e6);
             assert_eq!(probing.wanted(), None, "a sender without padding, {after_s}");

@@ -34,8 +34,8 @@ pub(super) struct Path {
 pub(super) struct News {
     /// Bytes that arrived unmarked: `bytes_newly_acked` less `bytes_newly_acked_ce`.
     pub(super) unmarked_bytes: f64,
-    /// Whether a packet was lost since the last reaction. Packets that left before `Path::answered` do not count, and
-    /// neither do losses that were ignored because losses are rare.
+    /// Whether a packet was lost since the last reaction. Two kinds of losses do not count: losses of packets that left
+    /// before `Path::answered`, and losses that were ignored because losses are rare.
     pub(super) is_lost: bool,
     /// Whether a packet was marked since the last reaction.
     pub(super) is_marked: bool,

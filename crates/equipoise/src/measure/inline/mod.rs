@@ -229,9 +229,9 @@ impl InlineMeasurement {
                     self.phase = Phase::Sending { due: now, slipped: Span::ZERO };
                     now
                 } else if held >= most {
-                    // The hold is abandoned. The next hold waits for acknowledgements of all segments in flight and
-                    // half as many further segments. If the segments travel in one bunch, the next hold thus begins
-                    // elsewhere in the bunch.
+                    // The hold is abandoned. The next hold waits until all segments in flight, and half as many further
+                    // segments, are acknowledged. Therefore, if the segments travel in one bunch, the next hold begins
+                    // at another place in the bunch.
                     let half = self.next_number.saturating_sub(self.acknowledged) / 2;
                     self.rest(self.next_number.saturating_add(half));
                     now

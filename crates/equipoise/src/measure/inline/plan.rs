@@ -118,8 +118,8 @@ mod tests {
 
     #[test]
     fn a_stream_begins_when_what_lacks_comes_in_while_it_is_sent() {
-        // 32 segments follow the burst at intervals of 1 ms. Ten segments were acknowledged in 10 ms, so 32 more become
-        // available in the 32 ms that the stream takes.
+        // After the burst, 32 segments follow at intervals of 1 ms. Ten segments were acknowledged in 10 ms. So another
+        // 32 segments become available during the 32 ms of the stream.
         let plan = Plan { burst: 8, total: 40, intervals: (Span::from_millis(1), Span::from_millis(1)) };
         let held = Span::from_millis(10);
         assert!(plan.suffices(8, 10, held));

@@ -32,8 +32,8 @@ impl Capacity {
     /// A train that arrives within a shorter time than this, in s, counts as if it took this long. Timestamps have a
     /// granularity of up to 1 ms, so all packets of such a train may seem to arrive at the same time.
     const LEAST_S: f64 = 0.0005;
-    /// If a train takes at most this many times as long to arrive as to leave, the bottleneck did not spread it. Its
-    /// arrival rate is only a lower bound of the capacity.
+    /// If the arrival of a train takes at most this multiple of the duration of its departure, the bottleneck did not
+    /// spread the train. The arrival rate of the train is then only a lower bound of the capacity.
     const SPREAD: f64 = 1.1;
     /// Lower limit of `(b - r s) / b` for a train of `b` bits that leaves the sender within the time `s`. It keeps a
     /// reading positive if the flow's rate `r` is high.

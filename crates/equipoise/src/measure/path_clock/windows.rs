@@ -25,8 +25,8 @@ impl Window {
         self.shown - other.shown - slope.over(self.at - other.at)
     }
 
-    /// Whether this window and `other` can show the drift: the same clock epoch, different times, and similar round
-    /// trips.
+    /// Whether this window and `other` can show the drift. They can if they have the same clock epoch, different times
+    /// and similar round trips.
     pub(super) fn compares_with(&self, other: &Self) -> bool {
         let (Some(mine), Some(others)) = (self.round_trip, other.round_trip) else { return false };
         self.epoch == other.epoch && self.at != other.at && (mine - others).abs() <= Windows::SAME_ROUND_TRIP
