@@ -141,7 +141,7 @@ def verdicts(laws: dict[str, dict[str, Any]]) -> dict[str, list[str]]:
     ours = laws["equipoise"]
 
     def mean(law: dict[str, Any], key: str) -> float:
-        # A value of `equipoise` that was not measured counts against it, because comparisons with NaN are false.
+        # A missing value of `equipoise` counts against `equipoise`, because comparisons with NaN are false.
         return float(law[key]["mean"]) if law[key] else math.nan
 
     slower, ahead = [], []

@@ -16,8 +16,8 @@ IPPROTO_MPTCP = 262
 LINKS = [(6, 10, 200), (4, 40, 200)]
 # Size of a message, in bytes. With RTP, UDP and IP headers, encryption and timestamps, the IP packet has 1072 bytes.
 MESSAGE = 1000
-# Time at the start of a run that is left out of the results, in s, because the scheduler and TCP's window adapt to the
-# links.
+# Length of the start of a run that is left out of the results, in s. In this time, the scheduler and TCP's window still
+# adapt to the links.
 SETTLING = 30.0
 
 

@@ -10,8 +10,8 @@ use equipoise_session::{Ecn, Endpoint, Event, Input, Output, PathChange, PathId,
 const START_NS: u64 = 1_795_000_000_000_000_000;
 const MIN: Rate = Rate::from_bps(100_000);
 const MAX: Rate = Rate::from_bps(15_000_000);
-/// Maximum number of outputs of an endpoint after one call. It is twice the expected number: a request, a compound
-/// packet, two packets, and an event for each of these.
+/// Maximum number of outputs of an endpoint after one call. At most 8 outputs are expected: a request, a compound
+/// packet, two packets, and an event for each of these. The maximum is twice as high.
 const MOST_OUTPUTS: usize = 16;
 
 /// Calls the sender and the receiver of a session in any order, with any datagrams and times.

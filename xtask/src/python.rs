@@ -57,8 +57,8 @@ pub(crate) fn run(workspace: &Workspace, profile: Profile, take: impl FnMut(&str
     whole.tests(&[]).variable("EQUIPOISE_COMMAND", command).run_lines(take)
 }
 
-/// Builds the wheel for an architecture into the folder `out`, with the profile of distributions. The folder is emptied
-/// first.
+/// Empties the folder `out`, and then builds the wheel for an architecture into it. Uses the build profile for
+/// distributions.
 pub(crate) fn distribute(workspace: &Workspace, machine: Machine, out: &Path) -> Result<PathBuf, Error> {
     machine.install_target(workspace)?;
     let tools = Environment::kept(workspace, &found(workspace)?, "tools")?;

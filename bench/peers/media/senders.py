@@ -1,5 +1,5 @@
-"""The compared senders, with congestion controls of other projects and of Equipoise. Each has the tools that it needs,
-and the command lines that start the sender and its receiver.
+"""The compared senders, with congestion controls of other projects and of Equipoise. Each `Peer` names the tools that
+the sender needs, and the command lines that start the sender and its receiver.
 
 All senders have an initial rate of 0.3 Mbit/s and a maximum rate of 5 Mbit/s. The minimum rate is 0.1 Mbit/s, except
 for Chromium, which uses its own minimum rate of about 30 kbit/s.

@@ -25,8 +25,8 @@ pub(crate) enum Outcome {
     Interrupted,
 }
 
-/// Returns the outcome of a command that completed the runs `runs`. With `check`, it depends on whether all sessions
-/// reached their targets.
+/// Returns the outcome of a command that completed `runs`. If `check` is set and a session missed its target, the
+/// outcome is [`Outcome::NotHeld`].
 pub(crate) fn checked(check: bool, runs: &[Run]) -> Outcome {
     let is_missed = |judged: &FlowJudgement| judged.judgement.is_held == Some(false);
     if check && verdict::judge(runs).iter().any(is_missed) { Outcome::NotHeld } else { Outcome::Complete }

@@ -105,7 +105,8 @@ impl Inlet {
         let size = bytes.len() + PIECE;
         let has_room = self.waiting.load(Ordering::Relaxed).saturating_add(size) <= self.most;
         if has_room {
-            // The bytes are counted before the thread can write them and subtract them.
+            // The count is raised before the bytes are queued, because the thread lowers the count when it has written
+            // them.
             self.waiting.fetch_add(size, Ordering::Relaxed);
         }
         let taken = has_room && self.post.send(Some(bytes)).is_ok();

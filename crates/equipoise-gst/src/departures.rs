@@ -136,9 +136,10 @@ impl Departures {
         newest.checked_sub(u64::from((newest as u16).wrapping_sub(status.sequence.wrapping_sub(distance))))
     }
 
-    /// Whether `distance` can be the sequence numbers in `statuses` minus this element's own packet numbers. At least
-    /// one packet in `statuses` must still be remembered. Each remembered packet must have the size in its status, and
-    /// must have left the element less than [`ON_THE_WAY`] before `rtpsession` sent it.
+    /// Whether `distance` can be the difference between the sequence numbers in `statuses` and this element's packet
+    /// numbers. At least one packet in `statuses` must still be remembered. The size of each remembered packet must
+    /// match the size in its status, and the packet must have left the element less than [`ON_THE_WAY`] before
+    /// `rtpsession` sent it.
     fn fits(&self, statuses: &[Status], distance: u16) -> bool {
         let oldest = self.next - self.packets.len() as u64;
         let mut known = 0;

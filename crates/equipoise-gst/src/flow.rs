@@ -338,8 +338,8 @@ impl Flow {
     }
 }
 
-/// Estimates the time between reports. It can be long: GStreamer's receiver sends a report only every 300 ms until it
-/// has measured the bandwidth for RTCP.
+/// Estimates the time between reports. This time can be long: GStreamer's receiver sends a report only every 300 ms
+/// until it has measured the bandwidth for RTCP.
 #[derive(Debug, Default)]
 struct Spacing {
     last: Option<Instant<SenderClock>>,

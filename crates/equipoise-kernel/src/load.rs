@@ -19,7 +19,7 @@ const PIN: &str = "equipoise-symbiosis";
 /// the pin is removed.
 const PATIENCE: Duration = Duration::from_secs(5);
 
-/// The registration of the congestion control. It ends when this value is dropped.
+/// The registration of the congestion control. The registration ends when this value is dropped.
 #[derive(Debug)]
 pub struct Loaded {
     link: Link,

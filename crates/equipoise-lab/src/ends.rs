@@ -311,8 +311,8 @@ pub(crate) fn web(
     })?)
 }
 
-/// Returns the configurations of both endpoints of flow number `index`, a flow pair, without those of its TCP half. The
-/// run starts at `origin`.
+/// Returns the configurations of both endpoints of flow number `index`, which is a flow pair. The configurations of the
+/// pair's TCP half are not included. The run starts at `origin`.
 pub(crate) fn pair_ends(
     flow: &Flow,
     config: &PairFlow,

@@ -59,8 +59,8 @@ pub struct Report {
 /// The initial rate of a link or of a background source, or a planned change of this rate.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Step {
-    /// Time of the change, in seconds since the run's start. For an initial rate, this is 0 (link) or the start of the
-    /// flow (background source).
+    /// Time of the change, in seconds since the run's start. The initial rate of a link has the time 0. The initial
+    /// rate of a background source has the start time of the flow.
     pub at_s: f64,
     /// Name of the link or of the flow.
     pub name: String,
@@ -415,8 +415,9 @@ pub struct TcpSample {
 }
 
 /// Excursions of the delay: time spans in which the intervals' mean delays were above twice the target. Intervals in
-/// the warm-up do not count. If a step (a change of capacity or load, or the loss or return of a path) is in an
-/// interval, or less than three interval lengths before its start, the interval does not count either.
+/// the warm-up do not count. A step is a change of capacity or load, or the loss or return of a path. An interval does
+/// not count either if a step occurs in the interval, or less than three interval lengths before the start of the
+/// interval.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct ExcursionResult {
     /// Total length of the excursions, in seconds.

@@ -151,7 +151,8 @@ fn held(verdicts: &[Verdict]) -> String {
 
 const LIMITED: &str = "less delay than asked for, because what it has to send or its highest rate limits it";
 
-/// Returns a text about how long the delay was far above the target; empty if it never was.
+/// Returns a text about how long the delay was far above the target. The text is empty if the delay was never far above
+/// the target.
 fn excursions(runs: &[&FlowResult]) -> String {
     let all: Vec<ExcursionResult> = runs.iter().filter_map(|flow| flow.excursions).collect();
     let longest = all.iter().map(|found| found.longest_s).fold(0.0, f64::max);

@@ -189,7 +189,7 @@ mod tests {
         assert_eq!(measured.unless_within_error_of(1_000_000), -5_000_000_000);
     }
 
-    /// If it fails, a step of the wall clock changes measured delays by the size of the step.
+    /// If this test fails, a step of the wall clock changes measured delays by the size of the step.
     #[test]
     fn a_stale_distance_is_measured_anew_and_the_stamp_is_right_again() {
         let clock = Clock::new();

@@ -41,8 +41,8 @@ pub(crate) struct ServiceControl {
 }
 
 impl ServiceControl {
-    /// The control message for a datagram to `peer`. It is empty for the default class without ECN, which the kernel
-    /// uses anyway.
+    /// The control message for a datagram to `peer`. For the default class without ECN, the message is empty, because
+    /// the kernel uses these values by default.
     pub(crate) fn new(peer: SocketAddr, dscp: Dscp, ecn: Ecn) -> Self {
         let mut bytes = [0; SPACE];
         // One byte of the IP header contains the DSCP and the ECN field (RFC 3168, Sec. 5).

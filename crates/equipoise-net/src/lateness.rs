@@ -35,8 +35,8 @@ impl LatenessMeter {
     /// Records a packet that left `late` after it was due.
     pub(crate) fn record(&mut self, late: Span) {
         let class = (late / CLASS).and_then(|class| usize::try_from(class).ok()).unwrap_or(0);
-        // A value above the last bin is only counted. If a percentile is above all bins, the maximum is returned
-        // instead.
+        // A value above the last bin changes only the count and the maximum. If a percentile is above all bins, the
+        // maximum is returned instead.
         if let Some(class) = self.classes.get_mut(class) {
             *class += 1;
         }

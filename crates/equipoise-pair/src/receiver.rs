@@ -21,8 +21,8 @@ pub struct ReceiverConfig {
 }
 
 impl ReceiverConfig {
-    /// The usual maximum of waiting bytes. Our choice: four ADUs of the maximum length. Two, one from each transport,
-    /// may wait for earlier ADUs, and two for the application.
+    /// The usual maximum of waiting bytes. Our choice: four ADUs of the maximum length. Two ADUs, one from each
+    /// transport, may wait for earlier ADUs. Two further ADUs may wait for the application.
     pub const MOST: usize = 4 * AduHeader::LONGEST as usize;
 
     /// Creates a configuration with the limit [`MOST`](Self::MOST).

@@ -23,8 +23,8 @@ pub struct SenderConfig {
     pub rtp: rtp::SenderConfig,
     /// Parameters of the probing and running periods.
     pub tpba: TpbaConfig,
-    /// Creates the controller of a running period, in which RTP carries the data. Its upper limit is the rate measured
-    /// over TCP.
+    /// Creates the controller of a running period, in which RTP carries the data. The argument is the rate measured
+    /// over TCP, which is the controller's upper limit.
     pub running: Box<dyn FnMut(Rate) -> BoxedController + Send>,
 }
 

@@ -19,7 +19,7 @@ use crate::{error, job, source};
 #[derive(Debug)]
 pub(crate) struct Comparison(lab::Comparison);
 
-/// Runs one scenario with several controllers, or several scenarios, with the same seeds.
+/// Runs one scenario with several controllers, or runs several scenarios. All runs use the same seeds.
 #[pyfunction]
 #[pyo3(signature = (scenario, controllers=None, *, flow=None, set=None, seed=None, runs=20, laws=None, threads=None, progress=None))]
 #[expect(clippy::too_many_arguments, reason = "they have names in Python")]

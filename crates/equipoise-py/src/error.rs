@@ -36,7 +36,7 @@ pub(crate) fn not_swapped(py: Python<'_>, error: &SwapError) -> PyErr {
     }
 }
 
-/// Converts the error that variants cannot be compared.
+/// Converts the error of variants that cannot be compared into a Python exception.
 pub(crate) fn not_compared(py: Python<'_>, error: &CompareError) -> PyErr {
     failed(py, error)
 }

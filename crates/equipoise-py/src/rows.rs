@@ -262,8 +262,8 @@ pub(crate) fn distribution(report: &Report) -> PyResult<Table> {
         .table()
 }
 
-/// The phases of each run, which are the times between planned changes. The values of a phase are for all media flows
-/// together.
+/// A row for each phase of each run. A phase is the time between two planned changes. The values of a phase are for all
+/// media flows together.
 pub(crate) fn phases(report: &Report) -> PyResult<Table> {
     fn of(run: &Run) -> &[PhaseResult] {
         run.media.as_ref().map_or(&[], |media| &media.phases)

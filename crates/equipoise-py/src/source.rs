@@ -1,4 +1,4 @@
-//! Reads input from Python: a scenario, which is a dict, a text or a file, and overrides, which are a dict.
+//! Reads a scenario and its overrides from Python. The scenario is a dict, a text or a file. The overrides are a dict.
 
 use std::path::PathBuf;
 

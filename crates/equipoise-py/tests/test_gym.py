@@ -30,7 +30,7 @@ def episode(env: SessionEnv, seed: int, change: float) -> list[float]:
 
 
 def test_the_same_seed_and_actions_give_the_same_episode(root: Path) -> None:
-    """If it fails, the same seed and actions result in different episodes, or different seeds in the same episode."""
+    """If it fails, the same seed and actions give different episodes, or different seeds give the same episode."""
     env = SessionEnv("scenarios/demo-short.toml", max_rate_bps=15e6)
     assert episode(env, 3, 0.1) == episode(env, 3, 0.1) != episode(env, 4, 0.1)
 

@@ -11,8 +11,8 @@ struct Batch {
     at: Instant<SenderClock>,
     /// The stack's packet number, if the stack passes a number for each packet.
     number_of_stack: Option<u64>,
-    /// This module's number of the first packet, the number of packets, and the number of packets that were reported
-    /// already.
+    /// `first` is the number that this module gave the first packet. `count` is the number of packets, and `told` is
+    /// the number of packets that were already reported.
     first: u64,
     count: u64,
     told: u64,
@@ -26,8 +26,8 @@ pub(crate) struct SentPackets {
 }
 
 impl SentPackets {
-    /// Maximum number of batches (packets that were sent at the same time). At 100 Mbit/s, batches of one packet reach
-    /// it in about two seconds. Older packets are forgotten without a report.
+    /// Maximum number of batches (packets that were sent at the same time). If each batch is one packet, this maximum
+    /// is reached in about two seconds at 100 Mbit/s. Older packets are forgotten without a report.
     const MOST: usize = 1 << 14;
 
     /// Records that `count` packets, at least one, were sent at `now`. Returns this module's number of the first

@@ -178,7 +178,7 @@ impl Guest {
             self.governor.on_interval(now, summary, proof);
         }
         // While the session limits the rate to less than the law allows, the law's rate is not used. During this time,
-        // the law must not raise its own rate, as in our own sessions.
+        // the law must not raise its rate. The same rule applies in sessions over our own protocol stack.
         feedback.app_limited |= was_held;
         self.governor.on_packets(now, &feedback);
     }
@@ -211,8 +211,8 @@ impl Guest {
             return false;
         }
         if now - self.last > REPORT * SILENT.cast_signed() {
-            // A sender without new packets gets no feedback if its last packets were lost. The next packet restarts the
-            // waiting for feedback.
+            // A sender without new packets gets no feedback if its last packets were lost, so it stops waiting. The
+            // next packet starts a new wait for feedback.
             self.waiting_since = None;
         } else {
             if self.missing >= SILENT {

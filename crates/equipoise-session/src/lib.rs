@@ -1,10 +1,11 @@
 //! RTP sessions with a control loop, as state machines: their inputs are datagrams, payload and time, and their outputs
 //! are datagrams, payload and events.
 //!
-//! A driver, such as the simulator or the code for real sockets, runs an [`Endpoint`]. It calls
-//! [`handle`](Endpoint::handle) with each input and its time, then [`poll`](Endpoint::poll) until that returns `None`.
-//! Then it waits for the next datagram, but at most until the time that [`wake`](Endpoint::wake) returns. Calls may
-//! come in any order; a state machine never reads a clock and never blocks.
+//! A driver, such as the simulator or the code for real sockets, runs an [`Endpoint`]. The driver calls
+//! [`handle`](Endpoint::handle) with an input and the time of the input, and then calls [`poll`](Endpoint::poll) until
+//! `poll` returns `None`. Then the driver waits for the next datagram, but at most until the time that
+//! [`wake`](Endpoint::wake) returns. Another order of the calls is allowed. A state machine never reads a clock and
+//! never blocks.
 //!
 //! [`rtp`] is a session over one path, [`multipath`] a session over several paths. [`feedback`] contains the state of
 //! sender and receiver for per-packet feedback, and [`guest`] embeds a controller in a foreign protocol stack.
@@ -150,8 +151,8 @@ pub enum Output<'a> {
     },
     /// An event, for logs and reports.
     Event {
-        /// The path that the event concerns. `None` if the event concerns the session as a whole, and always in a
-        /// session over one path.
+        /// The path that the event concerns. `None` if the event concerns the whole session. In a session over one
+        /// path, always `None`.
         path: Option<PathId>,
         /// The event.
         event: Event,
@@ -183,7 +184,7 @@ pub enum Carrier {
 }
 
 impl<'a> Transmit<'a> {
-    /// Creates a UDP payload without generated media, which is sent as Not-ECT.
+    /// Creates a UDP payload that contains no generated media. The payload is sent as Not-ECT.
     pub const fn datagram(payload: &'a [u8]) -> Self {
         Self { head: payload, media: 0, carrier: Carrier::Udp, ecn: Ecn::NotCapable }
     }
@@ -226,7 +227,7 @@ pub struct Wake<C> {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum WakeReason {
-    /// The pacer releases the next media packet. If the call is late, the packet is late.
+    /// The pacer releases the next media packet. If the endpoint is called late, the packet leaves late.
     Media,
     /// A report, a request or another timer is due.
     Report,

@@ -34,8 +34,9 @@ pub struct LinkId(pub(crate) usize);
 #[derive(Default)]
 pub(crate) struct Network {
     links: Vec<Link>,
-    /// For each feeder of each link, the packets that it has sent to the link, in time order. If the feeder is a stream
-    /// of background traffic, there are none, because its packets are created only when the link processes them.
+    /// One inbox for each feeder of each link: the packets that the feeder has sent to the link, in time order. The
+    /// inbox of a stream of background traffic stays empty, because the link creates the stream's packets when it
+    /// processes them.
     inboxes: Vec<VecDeque<Packet>>,
     routes: Vec<Route>,
     streams: Vec<StreamState>,

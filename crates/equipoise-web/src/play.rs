@@ -1,5 +1,5 @@
-//! Runs a request of the web page: a scenario, which the user may have changed, once for each of the chosen
-//! controllers. All runs have the same seed.
+//! Runs a scenario for the web page, once for each chosen controller. The user may have changed the scenario. All runs
+//! have the same seed.
 
 use equipoise::control;
 use equipoise::units::Span;

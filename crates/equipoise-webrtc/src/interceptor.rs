@@ -95,7 +95,7 @@ impl CongestionControl {
         Ok((control, monitor))
     }
 
-    /// Sends the packets that are due. Then informs the controller if the queue is empty.
+    /// Sends the packets that are due. If the queue is empty after this, informs the controller of the idle time.
     fn release(&mut self, now: Instant<SenderClock>) {
         while !self.queue.is_empty() && !self.is_window_full() && self.pacer.poll(now) == Readiness::Now {
             let Some(Waiting { mut message, size, .. }) = self.queue.pop() else { break };
@@ -157,7 +157,7 @@ impl CongestionControl {
         (is_last && is_video).then_some((ssrc, packet.header.timestamp))
     }
 
-    /// Returns the stream of a retransmission, and the sequence number of the original packet.
+    /// Returns the SSRC of the retransmission `packet`, and the sequence number of the original packet.
     fn original(&self, packet: &rtp::Packet) -> (u32, u16) {
         let ssrc = packet.header.ssrc;
         let is_wrapped = self.streams.get(&ssrc).is_some_and(|stream| stream.carries == Carries::Retransmissions);

@@ -342,7 +342,7 @@ fn a_request_for_a_key_frame_is_counted_and_passed_on() {
 }
 
 /// Each packet has 900 to 1000 bytes of payload and at least 50 bytes of headers, and there are no retransmissions. If
-/// it fails, the media rate includes headers.
+/// the test fails, the media rate includes headers.
 #[test]
 fn headers_are_taken_off_the_rate_of_media() {
     let mut call = Call::new(Format::TransportWide, "cbr", &[("rate", "1 Mbit/s")], 100_000_000);

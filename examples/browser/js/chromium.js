@@ -1,5 +1,5 @@
-// Runs page.html in Chromium as a WebRTC peer: chromium.js CHROMIUM [FLAG...]. Reads one command in JSON per line of
-// standard input, and writes one line of JSON for each.
+// Runs page.html in Chromium as a WebRTC peer. Usage: chromium.js CHROMIUM [FLAG...]. Each line of standard input is a
+// command in JSON. For each command, the program writes one line of JSON.
 const puppeteer = require('puppeteer-core'), fs = require('fs'), readline = require('readline');
 const [executablePath, ...flags] = process.argv.slice(2);
 

@@ -85,8 +85,8 @@ const MOST_BPS: u32 = 5_000_000;
 /// The encoder's bitrate as a share of the media rate. Our choice: below 1, because frame sizes vary, and the encoder
 /// meets its bitrate only on average.
 const SHARE: f64 = 0.95;
-/// Maximum time to send the data that waits for the pacer at the present rate, in s. Above this maximum, no frame is
-/// encoded. Our choice: the time of three frames.
+/// If the pacer needs more than this time, in s, to send the waiting data at the present rate, no frame is encoded. Our
+/// choice: the time of three frames.
 const LATEST_S: f64 = 0.12;
 
 fn assignment(text: &str) -> Result<(String, String), String> {

@@ -148,7 +148,8 @@ impl Stage<'_> {
         let (from, to, port) = (self.folder.join("sent"), self.folder.join("received"), self.free_port()?);
         write_content(&from)?;
         let receiving = Receiving::start(Command::new(receives).arg("receive").arg(port.to_string()).arg(&to))?;
-        // Connect only to test whether the receiver listens. The receiver closes a connection without a hello message.
+        // Connect only to test whether the receiver listens. The receiver closes a connection that begins without a
+        // hello message.
         let listens = |_: &u32| TcpStream::connect((Ipv4Addr::LOCALHOST, port)).is_ok();
         if !(0..100).inspect(|_| sleep(Duration::from_millis(100))).any(|try_| listens(&try_)) {
             return Err(Error::Deaf { receiver, port });

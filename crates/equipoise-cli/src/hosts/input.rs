@@ -24,7 +24,8 @@ const TICK: Duration = Duration::from_millis(20);
 pub(super) struct Given {
     /// Number of packets that were dropped because the queue was full.
     pub(super) dropped: AtomicU64,
-    /// Number of packets at the port of the encoder that were dropped because they have another SSRC.
+    /// Number of packets that arrived at the encoder's port and were dropped because their SSRC is not the encoder's
+    /// SSRC.
     pub(super) foreign: AtomicU64,
     /// Number of audio packets that were queued for sending, and their number of bytes.
     pub(super) audio_packets: AtomicU64,
@@ -113,7 +114,7 @@ fn feed(mut input: Box<dyn Read + std::marker::Send>, payloads: PayloadSender) {
 pub(super) struct Relay {
     socket: UdpSocket,
     audio: Option<UdpSocket>,
-    /// The SSRC of the first RTP packet, which is the session's.
+    /// The SSRC of the first RTP packet. The session uses the same SSRC.
     ssrc: u32,
     first: Vec<u8>,
     encoder: Encoder,

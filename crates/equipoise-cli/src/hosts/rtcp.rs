@@ -51,8 +51,8 @@ pub(super) struct ToEncoder {
 /// The encoder whose RTP packets the session carries. Clones share the state.
 #[derive(Clone, Debug)]
 pub(super) struct Encoder {
-    /// The address for RTCP that the user gave. Otherwise RTCP is sent to the source address of the encoder's last RTP
-    /// packet (RFC 4961).
+    /// The address for RTCP, if the user gave one. If this is `None`, RTCP is sent to the source address of the
+    /// encoder's last RTP packet (RFC 4961).
     rtcp: Option<SocketAddr>,
     last: Arc<Mutex<LastPacket>>,
 }
@@ -76,7 +76,7 @@ impl Encoder {
     }
 
     /// Whether an RTP packet with the SSRC `ssrc`, which arrives from `from`, is a packet of the encoder. After
-    /// [`FORGOTTEN`] without a packet of the encoder, a packet with any SSRC is.
+    /// [`FORGOTTEN`] without a packet of the encoder, a packet with any SSRC counts as a packet of the encoder.
     pub(super) fn sends(&self, from: SocketAddr, ssrc: u32) -> bool {
         let mut last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
         let is_own = ssrc == last.ssrc || last.at.elapsed() >= FORGOTTEN;

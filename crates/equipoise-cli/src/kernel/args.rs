@@ -50,7 +50,7 @@ pub(crate) struct Status {
 /// The parameters; each is optional.
 #[derive(Debug, Args)]
 pub(crate) struct Parameters {
-    /// Weight of the other connections, 0.01 to 0.99; a smaller value is steadier, with a longer queue
+    /// Weight of the other connections, 0.01 to 0.99; a smaller value gives a steadier rate and a longer queue
     /// [initial value: 0.95]
     #[arg(long, value_name = "NUMBER")]
     pub(crate) gamma: Option<f64>,

@@ -174,8 +174,8 @@ impl Back {
     /// from `path`.
     pub(crate) fn over(&self, path: &Path) -> Path {
         let Self { delay, jitter, loss, loss_burst, reorder, reorder_by, duplicate, queue, aqm, .. } = *self;
-        // If the user sets an option, its alternatives are not copied either. For example, a rate of this direction
-        // also replaces a trace of the forward direction.
+        // If the user sets an option for this direction, the alternatives of the option are not copied from the forward
+        // direction. For example, a rate of this direction also replaces a trace of the forward direction.
         let has_rate = self.rate.is_some() || self.rate_trace.is_some() || self.rate_csv.is_some();
         let (loss, loss_burst) =
             if loss.is_some() || loss_burst.is_some() { (loss, loss_burst) } else { (path.loss, path.loss_burst) };

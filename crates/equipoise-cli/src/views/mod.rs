@@ -364,8 +364,8 @@ fn watch(queue: &Receiver<Told>, shared: &Shared, mut screenful: Option<Screenfu
 mod tests {
     use super::*;
 
-    /// If it fails, other events may follow the event `Over`. A program that expects `Over` in the last line then
-    /// misses the end of the run.
+    /// If this test fails, other events may follow the event `Over`. A program that expects `Over` in the last line
+    /// then misses the end of the run.
     #[test]
     fn nothing_follows_the_event_that_says_that_the_run_is_over() {
         let shared = Shared::default();

@@ -113,7 +113,7 @@ fn chart((id, title): (String, String), unit: &'static str, trail: &Trail, lines
 }
 
 /// Returns the points of a line. Some intervals may contain no report, so points without a value are left out. The line
-/// has a gap only where values are far apart.
+/// has a gap only where two values are far apart in time.
 fn joined(trail: &Trail, of: fn(&Point) -> f64) -> Vec<(f64, f64)> {
     /// Maximum time between two connected points, in s, as long as no points have been merged. Our choice: several
     /// usual report intervals.

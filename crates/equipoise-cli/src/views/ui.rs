@@ -239,7 +239,7 @@ mod tests {
         }
     }
 
-    /// If it fails, the program panics on a small terminal, or with more sessions than the terminal has lines.
+    /// If this test fails, the program panics on a small terminal, or with more sessions than the terminal has lines.
     #[test]
     fn any_size_can_be_drawn_and_what_has_no_room_can_be_scrolled_to() {
         let board = samples::board(200);

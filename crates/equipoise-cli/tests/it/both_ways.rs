@@ -13,7 +13,8 @@ use crate::support::{Folder, Running, equipoise, eventually, keygen, port_of, re
 
 const KEY: &str = "d2hhdCBvbmx5IHRoZXNlIHR3byBob3N0cyBrbm93Cg==";
 
-/// An `equipoise receive` process on the loopback interface with a key, its port, and the path of its results.
+/// A process that runs `equipoise receive` with a key. `port` is the UDP port of the process. `json` is the path of the
+/// results that the process writes.
 struct Receiver {
     running: Running,
     port: String,

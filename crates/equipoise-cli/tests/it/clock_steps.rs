@@ -19,7 +19,7 @@ use crate::support::{Running, skip};
 /// in seconds.
 const STEPS: [(usize, i64); 4] = [(0, 3), (0, -3), (1, 3), (1, -3)];
 const NAMES: [&str; 2] = ["sender", "receiver"];
-/// The rates in this many intervals before a step are compared with those in as many intervals after it. An interval is
+/// Number of intervals before a step, and number of intervals after the step, whose rates are compared. An interval is
 /// half a second long.
 const WATCHED: usize = 8;
 /// If the machine stalls for longer than this, which is one report interval, the test is skipped.

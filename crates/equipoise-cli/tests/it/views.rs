@@ -213,7 +213,7 @@ fn python_that_has(module: &str) -> Option<String> {
     all.into_iter().find(|python| has(python).is_ok_and(|output| output.status.success()))
 }
 
-/// If it fails, scrapers may reject the metrics. The text is parsed by Prometheus' own Python library, which is
+/// If this test fails, scrapers may reject the metrics. The text is parsed by Prometheus' own Python library, which is
 /// stricter than Prometheus.
 #[test]
 fn the_metrics_are_read_by_the_parser_of_prometheus() {

@@ -37,7 +37,7 @@ pub(crate) struct Bwe {
 struct State {
     /// The flow; `None` until the element changes to the state PAUSED.
     flow: Option<Flow>,
-    /// The result that is returned to the upstream element. The task also uses it to decide whether to continue.
+    /// The result that is returned to the upstream element. The task runs only while this result is `Ok`.
     result: Result<gst::FlowSuccess, gst::FlowError>,
     /// The identifier of the header extension with the transport-wide sequence number.
     extension: Option<u8>,

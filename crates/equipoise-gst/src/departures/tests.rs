@@ -107,8 +107,8 @@ fn the_receivers_clock_wraps_and_goes_back_without_a_leap() {
     }
 }
 
-/// If it fails, packets are no longer matched after the sequence numbers of `rtpsession`, or the low 16 bits of the
-/// element's own packet numbers, have wrapped.
+/// If this test fails, packets are no longer matched after 16-bit numbers have wrapped: the sequence numbers of
+/// `rtpsession`, or the low 16 bits of the element's own packet numbers.
 #[test]
 fn old_packets_are_forgotten_and_new_ones_are_found_after_wraps() {
     let mut departures = Departures::new();

@@ -72,7 +72,10 @@ static inline __attribute__((always_inline)) u64 law_gamma(const struct law *law
 	return least(law->gamma, PARAMETER_ONE - 1);
 }
 
-/* The window to which the law converges: tau {K - gamma (K - A)}, in Q20 segments, for a path after path_checked(). */
+/*
+ * The window to which the law converges: tau {K - gamma (K - A)}, in Q20 segments. `path` must have passed
+ * path_checked().
+ */
 static inline __attribute__((always_inline)) u64 law_converged(const struct law *law, const struct path *path)
 {
 	u64 others = (path->capacity - path->available) * path->min_round_trip_us;

@@ -55,7 +55,7 @@ enum {
 #define PLANNED_PART 2
 /*
  * If a result differs from the present available bandwidth (A) by more than 1/6 of the capacity (K), the next train
- * must confirm it. Our choice.
+ * must confirm the result. Our choice.
  */
 #define FAR_PART 6
 /*
@@ -166,7 +166,7 @@ static __always_inline void judge_clear(struct flow *flow, u64 rate)
 	}
 }
 
-/* Evaluates a train during which the queue grew. The next train must confirm a result that differs much from A. */
+/* Evaluates a train during which the queue grew. If the result differs much from A, the next train must confirm it. */
 static __always_inline void judge_queued(struct flow *flow, u64 found)
 {
 	u64 known = flow->available, aside = flow->set_aside;

@@ -64,7 +64,7 @@ pub enum CompareError {
         variant: String,
         /// The name of the flow that the variant lacks.
         flow: String,
-        /// Names of the flows that all variants have, without background traffic.
+        /// Names of the flows that all variants have. Background traffic is left out.
         known: String,
     },
     /// No flow exists in all variants.
@@ -148,7 +148,7 @@ struct SharedFlow {
     metrics: Vec<&'static Metric>,
 }
 
-/// Returns the flows that all variants have, without background traffic, in the order of the first variant.
+/// Returns the flows that all variants have, in the order of the first variant. Background traffic is left out.
 fn shared_flows(variants: &[Variant]) -> Result<Vec<SharedFlow>, CompareError> {
     let [first, others @ ..] = variants else { return Err(CompareError::TooFewVariants { found: 0 }) };
     if others.is_empty() {

@@ -132,7 +132,7 @@ pub enum DisciplineSettings {
     },
     /// FQ-CoDel: several queues, each with CoDel.
     FqCodel {
-        /// CoDel treats a queue as a standing queue if the minimum waiting time is above this, in seconds.
+        /// CoDel treats a queue as a standing queue if the minimum waiting time exceeds this value, in seconds.
         target_s: f64,
         /// Time over which CoDel takes the minimum waiting time, in seconds.
         interval_s: f64,

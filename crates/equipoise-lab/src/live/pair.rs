@@ -72,8 +72,8 @@ mod tests {
         report_interval = \"1 s\"\nwindow = { name = \"reno\" }\nkernel = \"cubic\"\ntcp = { receive_window = 11 }\n\
         pair = { adu = \"5120 B\", segment = \"1000 B\" }\n";
 
-    /// If it fails, a flow pair's TCP settings differ from those in the scenario, or its congestion window is never
-    /// set.
+    /// If this test fails, a flow pair's TCP settings differ from those in the scenario, or its congestion window is
+    /// never set.
     #[test]
     fn the_hosts_are_those_of_the_scenario_each_flow_has_a_port_and_the_window_is_set_for_the_kernels_control() {
         let scenario = Scenario::parse(TEXT).expect("right");
@@ -90,7 +90,7 @@ mod tests {
         assert_eq!(found.window_control.expect("there is one").congestion_control(), "cubic_preset");
     }
 
-    /// If it fails, events of a flow pair are missing from the trace or recorded for another flow.
+    /// If this test fails, events of a flow pair are missing from the trace or recorded for another flow.
     #[test]
     fn what_an_end_sees_is_posted_with_its_time_and_flow() {
         let (post, notes) = mpsc::channel();

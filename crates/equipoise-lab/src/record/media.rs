@@ -128,7 +128,8 @@ impl MediaRecord {
             let mut interval = self.intervals.get_mut(index);
             let mut open = interval.as_mut().and_then(|interval| interval.delays.open());
             // When an interval closes, its delays are merged into `settled`, but only if the interval starts after the
-            // warm-up. So a delay must be added here if the interval is already closed or starts in the warm-up.
+            // warm-up. A delay must be added to `settled` directly if its interval is already closed or starts in the
+            // warm-up.
             let settles = is_settled && (open.is_none() || from < self.warm_up);
             let count = packets.clone().take_while(|packet| alike.contains(&packet.sent)).count().max(1);
             let delays = packets.clone().take(count).map(|packet| packet.delay);

@@ -109,16 +109,16 @@ impl Recorder {
         }
     }
 
-    /// Records the state `reading` of flow number `flow`, web traffic, at the time `at`. This time must not be earlier
-    /// than that of the previous reading. If the flow is not web traffic, the call is ignored.
+    /// Records `reading`, the state of the web traffic of flow number `flow` at the time `at`. This time must not be
+    /// earlier than the time of the previous reading. If the flow is not web traffic, the call is ignored.
     pub fn on_web(&mut self, at: Span, flow: usize, reading: WebReading) {
         if let Some(record) = self.flows.get_mut(flow) {
             record.on_web(at, reading);
         }
     }
 
-    /// Records that flow number `flow`, web traffic, completed a fetch at `completed`. The connection of the fetch was
-    /// opened at `opened`.
+    /// Records that the web traffic of flow number `flow` completed a fetch at `completed`. The connection of the fetch
+    /// was opened at `opened`.
     pub fn on_fetch(&mut self, flow: usize, opened: Span, completed: Span) {
         if let Some(record) = self.flows.get_mut(flow) {
             record.on_fetch(opened, completed);

@@ -131,8 +131,8 @@ impl PhaseRecord {
             state.waited = waits.next_back().map(|(_, wait)| wait);
             return;
         }
-        // The packets are in order of time, so the packets before and after the measured time are the first and the
-        // last ones.
+        // The packets are in order of time, so the packets before the measured time come first, and the packets after
+        // the measured time come last.
         let timely = self.warm_up..self.duration;
         let early = waits.clone().take_while(|(at, _)| *at < timely.start).count();
         let late = waits.clone().rev().take_while(|(at, _)| *at >= timely.end).count();

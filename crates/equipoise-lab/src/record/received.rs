@@ -53,8 +53,8 @@ impl ReceivedRecord {
         }
     }
 
-    /// Returns the samples of a run of length `lasted`. The last sample is shorter if the run ended within its
-    /// interval.
+    /// Returns the samples of a run of length `lasted`. If the run ended within an interval, the last sample covers
+    /// only the part of the interval before the end.
     pub(super) fn finish(self, lasted: Span) -> Vec<ReceivedSample> {
         let mut samples = Vec::new();
         let mut since = Span::ZERO;

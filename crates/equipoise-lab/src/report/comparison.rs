@@ -1,4 +1,5 @@
-//! The page of a comparison: delay against rate, both over time, paired differences, and the text of the scenarios.
+//! The page of a comparison. It shows a chart of delay against rate, charts of delay and of rate over time, the paired
+//! differences, and the text of the scenarios.
 
 use super::chart::{Axis, Chart, Layer, Shape, Style};
 use super::figure::{heights, nice};

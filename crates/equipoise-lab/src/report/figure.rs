@@ -84,7 +84,8 @@ pub(super) fn look(world: World) -> (Style, &'static str) {
     }
 }
 
-/// Dash pattern of marks for rate steps and for starts of phases, and of the secondary lines in charts of TCP.
+/// Dash pattern of three kinds of lines: marks of rate steps, marks of phase starts, and secondary lines in charts of
+/// TCP.
 pub(super) const STEP_DASH: &str = "2 3";
 
 /// Converts seconds to milliseconds. Returns NaN if nothing was measured, so that the chart has a gap.

@@ -71,8 +71,8 @@ struct Charts<'a> {
 type Points = Vec<(f64, f64)>;
 
 impl Charts<'_> {
-    /// Returns a chart with one line for each controller, or two if it also ran live. Each line is computed from all
-    /// media flows of the controller.
+    /// Returns a chart with one line for each controller, and a second line if the controller also ran live. Each line
+    /// is computed from all media flows of the controller.
     fn of_all(&self, what: &str, title: &str, unit: &'static str, of: &dyn Fn(&[&FlowSeries]) -> Points) -> String {
         let mut layers = Vec::new();
         // With several bottlenecks, no single capacity limits all media together, so no capacity is drawn.

@@ -11,7 +11,7 @@ pub enum MediaProblem {
         "a session has one source, or one video (encoder, or video with `adapt = \"quantise\"`) and one audio, in a list"
     )]
     WhichSources,
-    /// The flow cannot send live media, because it is a TCP connection, which has no controller for the rate of media.
+    /// The flow is a TCP connection, which cannot send live media: it has no controller for the rate of media.
     #[error("only a flow with a `controller` and one `path` sends live media")]
     LiveOfWhat,
     /// The key is valid only for live media.
@@ -19,8 +19,8 @@ pub enum MediaProblem {
         "has a meaning only for live media: a `source` of kind encoder or audio, or video with `adapt = \"quantise\"`"
     )]
     OnlyLive,
-    /// The pacing factor is out of range. With a factor below 1, the sender's queue would never drain. No pacer
-    /// in use exceeds the maximum.
+    /// The pacing factor is out of range. With a factor below 1, the sender's queue would never drain. No known pacer
+    /// has a larger factor than the maximum.
     #[error("must be 1 to {most}: packets leave at this multiple of the rate of the media")]
     Pacing {
         /// The maximum pacing factor.

@@ -158,7 +158,8 @@ pub enum FlowKind {
         /// The media that the session sends.
         media: MediaChoice,
         /// Index, in [`Scenario::links`], of the link whose queue is the receiver's playout buffer. The flow's path
-        /// contains this link, but packets leave the network before it. `None` if the receiver has no playout buffer.
+        /// contains this link, but packets leave the network before this link. `None` if the receiver has no playout
+        /// buffer.
         playout: Option<usize>,
         /// The one-way delay that the controller tries to reach; `None` if it has no target.
         target: Option<Span>,
@@ -384,17 +385,17 @@ impl Scenario {
         way
     }
 
-    /// Returns two lists of link directions: those that a flow's media pass over `path`, and those that the flow's
-    /// feedback passes. The indices are those of [`way`](Self::way).
+    /// Returns two lists of link directions: the link directions that a flow's media cross on `path`, and the link
+    /// directions that the flow's feedback crosses. Each list has the form that [`way`](Self::way) returns.
     pub fn ways(&self, flow: &Flow, path: &[usize]) -> [Vec<usize>; 2] {
         let back = || self.way(path, flow.direction.reversed());
         let there = self.way(path, flow.direction);
         [there, flow.back.as_ref().map_or_else(back, |back| self.way(back, Direction::Forward))]
     }
 
-    /// Returns the name and the index of each link direction whose counters are reported. These are all forward
-    /// directions, and the reverse directions of the links of flows with the direction [`Direction::Back`]. A
-    /// half-duplex link has no separate reverse direction.
+    /// Returns the name and the index of each link direction whose counters are reported. The forward direction of
+    /// every link is reported. The reverse direction of a link is reported if a flow with the direction
+    /// [`Direction::Back`] uses the link. A half-duplex link has no separate reverse direction.
     pub fn watched_links(&self) -> Vec<(String, usize)> {
         let forward = self.links.iter().zip(0..).map(|(link, number)| (link.name.clone(), number));
         let media = |number: &usize| {

@@ -31,7 +31,7 @@ pub(super) struct RawStep {
     pub(super) rate: Spanned<Value>,
 }
 
-/// Keys that only a source of the kind `video` can have, except `frame_rate`, which an encoder can have too.
+/// Keys that only a source of the kind `video` can have. Exception: an encoder can also have `frame_rate`.
 #[derive(Debug, Default)]
 pub(super) struct RawVideo {
     pub(super) peak: Option<Spanned<f64>>,

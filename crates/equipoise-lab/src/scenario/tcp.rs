@@ -63,7 +63,7 @@ pub enum BandwidthSource {
         /// Interval at which the simulator informs the window law.
         interval: Span,
         /// Standard deviation of the error of the available bandwidth, relative to the rate of cross traffic (Kodama
-        /// 2009, Eq. 12), with times since the run's start.
+        /// 2009, Eq. 12). The times of the schedule count from the run's start.
         noise: Schedule<f64>,
     },
     /// The bandwidth is measured from the connection's own packets (Kodama 2009, Sec. 2.2.1).

@@ -205,7 +205,8 @@ impl Second {
 }
 
 /// Returns the capacity of the first link in each second of the run, in bit/s, if the capacity is a trace or has more
-/// than `MOST_STEPS` steps. Otherwise empty, because each step then starts a phase, which has its own capacity.
+/// than `MOST_STEPS` steps. Otherwise, returns an empty list, because each step of the capacity starts a phase, and the
+/// result of a phase contains the capacity.
 pub(super) fn capacity(scenario: &Scenario) -> Vec<f64> {
     let recorded = scenario.links.first().map(|link| &link.forward.capacity).filter(|capacity| match capacity {
         Capacity::Trace(_) => true,

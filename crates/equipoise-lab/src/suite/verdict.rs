@@ -10,7 +10,8 @@ const LEAST_RATE: f64 = 0.9;
 /// Largest acceptable frame delay of the judged law, relative to that of the other law with the highest rate.
 const MOST_DELAY: f64 = 0.5;
 
-/// The result of the control law [`JUDGED`] over a link, compared with the other law that has the highest mean rate.
+/// The result of the control law [`JUDGED`] over a link. It is compared with one other law: the one with the highest
+/// mean rate among all other laws.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Verdict {
     /// The name of the other law.
@@ -56,8 +57,8 @@ fn verdict(results: &[&CaseResult]) -> Option<Verdict> {
 }
 
 impl SuiteResult {
-    /// Returns each link's name, and how [`JUDGED`] did over the link in comparison with the fastest other law. Empty
-    /// if the judged law or all other laws did not run.
+    /// Returns the name of each link, and the verdict that compares the law [`JUDGED`] over this link with the fastest
+    /// other law. The list is empty if [`JUDGED`] did not run, or if no other law ran.
     pub fn link_verdicts(&self) -> Vec<(String, Verdict)> {
         self.judged_rows().map(|(row, verdict)| (row.case, verdict)).collect()
     }

@@ -116,7 +116,7 @@ impl Folder {
     }
 
     /// Stores a part that was produced in another folder of the same sweep. `bytes` are the content of the part's file.
-    /// If they are refused, a part that is already stored remains.
+    /// If the bytes are refused, a part that is already stored remains.
     ///
     /// # Errors
     /// [`SweepError::StrangePart`] if the bytes are not those of this part, and [`SweepError::File`].

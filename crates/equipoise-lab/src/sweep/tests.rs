@@ -287,7 +287,7 @@ fn a_part_that_cannot_be_stored_is_a_file_error() {
         Err(SweepError::File { path, .. }) => path == target,
         other => panic!("{other:?}"),
     };
-    // A folder has the path of the part's file.
+    // A folder exists where the part's file should be.
     fs::create_dir(&target).expect("a folder");
     assert!(is_file_error(folders[0].put(0, &bytes)));
     assert_eq!(fs::read_dir(&parts).expect("a folder").count(), 1, "the temporary file is removed");

@@ -90,8 +90,8 @@ fn the_page_and_the_trace_tell_the_paths_apart() {
     assert!(of("rate-decided", "") > 20, "the total is of no path");
 }
 
-/// Returns the rate in Mbit/s that was sent on a path between two times in seconds, and the mean delay of these packets
-/// in ms.
+/// Returns the rate, in Mbit/s, of the packets that were sent on a path from second `from` to second `to`, and the mean
+/// delay of these packets, in ms.
 fn carried(path: &PathResult, from: f64, to: f64) -> (f64, f64) {
     let within = path.intervals.iter().filter(|interval| interval.start_s >= from && interval.end_s <= to);
     let delays = within.filter_map(|interval| Some((interval.delay_mean_s?, interval.packets as f64)));

@@ -422,7 +422,7 @@ fn a_text_that_is_longer_than_any_scenario_is_refused_before_it_is_parsed() {
 fn a_scenario_that_would_take_hours_or_all_memory_is_refused_with_its_number_and_the_key_to_change() {
     assert_eq!(Scenario::parse(DEMO).expect("a right scenario").check_budget(), Ok(()));
     let refused = |text: &str| Scenario::parse(text).expect("a right scenario").check_budget().expect_err("too much");
-    // There are 22.5 · 10⁹ packets of 1 kB before the step.
+    // At 9000 Gbit/s, the source sends 22.5 · 10⁹ packets of 1 kB before the step of its rate.
     let error = refused(&DEMO.replace("rate = \"9 Mbit/s\"", "rate = \"9000 Gbit/s\""));
     assert!(
         matches!(&error, OverBudget::Packets { key: "source.rate", packets, .. } if *packets > 20_000_000_000),

@@ -349,7 +349,8 @@ impl<E: Endpoint, O: Observer, T: Transport> Driver<E, O, T> {
 
     /// Sleeps until the time `until`, or until a socket or the queue is readable.
     fn wait_until(&mut self, until: Time) -> Result<(), NetError> {
-        // If the endpoint has no space for the current payload, new payload in the queue need not end the wait.
+        // While a payload waits for space in the endpoint, no new payload can be passed to the endpoint. Therefore new
+        // payload in the queue does not end the wait.
         let wakeup = self.queue.as_ref().filter(|_| self.payload.is_empty()).map(PayloadReceiver::wakeup);
         // If a datagram is still unread, the call returns at once.
         self.readable = self.transport.links_mut().wait(wakeup, until)?;

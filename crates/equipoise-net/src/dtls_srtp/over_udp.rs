@@ -20,7 +20,7 @@ impl OpenDtlsSrtp {
     /// Performs the handshake over `socket`. Waits at most `patience` for the peer.
     ///
     /// # Errors
-    /// [`NetError::NotOpened`] if the handshake fails or takes longer than `patience`; the errors of the socket.
+    /// [`NetError::NotOpened`] if the handshake fails or takes longer than `patience`, and the errors of the socket.
     pub fn open(socket: Socket, association: DtlsSrtp, patience: Span) -> Result<Self, NetError> {
         let clock = socket.clock().clone();
         let give_up = clock.now() + patience;

@@ -52,7 +52,7 @@ pub enum PeerError {
         #[from]
         source: FingerprintError,
     },
-    /// The description has no usable address: it has none, a host name, or an unspecified or multicast address.
+    /// The address in the description is missing, or is a host name, an unspecified address or a multicast address.
     #[error("the description's address is {found:?}; use the address at which the peer receives, as found by ICE")]
     Address {
         /// The address in the description; empty if there is none.

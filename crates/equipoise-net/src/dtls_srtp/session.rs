@@ -301,7 +301,8 @@ impl DtlsSrtp {
         }
     }
 
-    /// The index of the handshake to which a ClientHello belongs. If it starts a new handshake, the handshake is added.
+    /// The index of the handshake to which a ClientHello belongs. If the ClientHello starts a new handshake, this
+    /// handshake is added.
     /// `None` if the ClientHello must be dropped.
     fn place_of_hello(&mut self, now: Time, from: SocketAddr, random: ClientRandom, is_second: bool) -> Option<usize> {
         let is_same = |half: &Half| half.from == from && half.random == Some(random);

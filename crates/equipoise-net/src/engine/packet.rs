@@ -37,7 +37,7 @@ pub(crate) enum Traffic {
 pub(crate) struct Known {
     /// The number of the protocol above IP.
     pub(crate) protocol: u8,
-    /// The ports of the hosts at the first and at the second side. One of them may be 0, which means any port.
+    /// The ports of the hosts at the first and at the second side. One of the two ports may be 0, which means any port.
     pub(crate) ports: [u16; 2],
 }
 

@@ -85,7 +85,7 @@ pub(super) fn open(peer: SocketAddr, link: &Link, clock: &Clock, ssrc: u32) -> R
 /// Enables TCP keep-alive, so that the kernel detects a lost peer even if nothing is sent.
 pub(super) fn keep_alive(stream: &TcpStream) {
     let how = TcpKeepalive::new().with_time(KEEP_ALIVE).with_interval(KEEP_ALIVE_PAUSE).with_retries(3);
-    // If this fails, the loss of a peer is not detected while nothing is sent.
+    // If the option cannot be set, the loss of a peer is not detected while nothing is sent.
     let _ = SockRef::from(stream).set_tcp_keepalive(&how);
 }
 

@@ -163,8 +163,8 @@ impl Door {
         Ok(())
     }
 
-    /// Reads from all connections whose first message (hello) is not complete. Removes the connections that are
-    /// complete, invalid or too late.
+    /// Reads from all connections whose first message (hello) is not complete. Removes the connections whose first
+    /// message is complete, invalid or too late.
     fn hear(&mut self) {
         let now = self.clock.now();
         for mut opening in std::mem::take(&mut self.opening) {

@@ -71,7 +71,8 @@ impl PairReceiver {
         self.peer
     }
 
-    /// Waits for the next ADU, in order; `None` when the flow is over and all ADUs have been returned.
+    /// Waits for the next ADU and returns it. ADUs are returned in order. Returns `None` when the flow is over and all
+    /// ADUs have been returned.
     ///
     /// # Panics
     /// If called within a tokio runtime.

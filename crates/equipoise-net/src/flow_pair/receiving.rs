@@ -19,7 +19,7 @@ use crate::socket::wait_readable;
 use crate::thread::STOP_CHECK;
 use crate::{NetError, Observer, Socket, Time};
 
-/// Maximum number of datagrams that are handled before other work. Also the maximum number of reads from TCP.
+/// Maximum number of datagrams, and maximum number of reads from TCP, before the thread does other work.
 const BATCH: usize = 64;
 /// Maximum number of bytes per read from TCP.
 const PIECE: usize = 64 << 10;

@@ -89,7 +89,7 @@ impl PairSender {
         self.send_as(data, true)
     }
 
-    /// Like [`send`](Self::send), for bytes of an ADU that are not its last bytes.
+    /// Like [`send`](Self::send), but more bytes of the same ADU follow.
     ///
     /// # Errors
     /// The errors of [`send`](Self::send).

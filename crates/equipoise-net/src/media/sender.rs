@@ -71,7 +71,8 @@ impl MediaSender {
     }
 
     /// Sends the next bytes of the stream, of any length, or one RTP packet. Waits while the channel to the session has
-    /// no space. At most [`PayloadSender::MOST`] bytes wait in the channel. As many bytes may also wait in the session.
+    /// no space. At most [`PayloadSender::MOST`] bytes wait in the channel. Up to the same number of bytes may
+    /// wait in the session.
     ///
     /// If the future is dropped before it completes, a payload of 64 kB or less is sent completely or not at all. A
     /// longer payload may be sent in part.

@@ -61,8 +61,8 @@ pub(crate) enum Step<'a> {
     Done(Fingerprint, Keys),
 }
 
-/// Maximum size of a datagram of DTLS records in bytes. Between two hosts with Equipoise, with Equipoise's header and
-/// the headers of IPv6 and UDP, the IP packet is smaller than 1280 bytes.
+/// Maximum size of a datagram of DTLS records in bytes. Two Equipoise hosts add Equipoise's header and the headers of
+/// UDP and IPv6, and the IP packet is still smaller than 1280 bytes.
 const LARGEST: usize = 1120;
 /// `FIRST_PAUSE`: time after which unanswered handshake messages are sent again. Each further pause is twice as long,
 /// up to `LONGEST_PAUSE`. Our choice: the user waits, so the pauses are short even if a third of all packets is lost.

@@ -137,7 +137,8 @@ mod tests {
         assert_eq!(format!("{key:?}"), "Key(..)");
     }
 
-    /// The expected value was computed with an independent implementation of RFC 5869, with Python's hmac and hashlib.
+    /// The expected value was computed with an independent implementation of RFC 5869, which uses Python's hmac and
+    /// hashlib.
     #[test]
     fn the_derivation_is_that_of_rfc_5869() {
         let mut out = [0; 32];

@@ -349,7 +349,7 @@ impl Opening {
         self.ask_for_word(now);
     }
 
-    /// If it is time, requests the Accept message again, because it may have been lost.
+    /// Requests the Accept message again if the next request is due, because the Accept message may have been lost.
     fn ask_for_word(&mut self, now: Time) {
         let State::Agreed(agreed) = &mut self.state else { return };
         if now >= agreed.until {

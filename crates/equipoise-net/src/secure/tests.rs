@@ -323,8 +323,8 @@ fn a_session_belongs_to_the_certificate_that_opened_it() {
     assert_eq!(ends.live.as_ref().map(|live| live.number), Some(second), "the session is whose it was");
 }
 
-/// If it fails, an attacker who copies a later message of a handshake can make the receiver send its answers to any
-/// address.
+/// If it fails, an attacker who copies a later message of a handshake can make the receiver send the handshake's
+/// answers to any address.
 #[test]
 fn an_address_that_has_not_sent_back_its_cookie_is_never_answered_at_length() {
     let recorded = RefCell::new(Vec::new());
@@ -407,7 +407,7 @@ fn a_flood_of_first_words_leaves_nothing_and_no_answer_is_longer_than_its_questi
 /// If it fails, two hosts that answer every message immediately exchange messages without end.
 #[test]
 fn nothing_is_said_again_without_a_pause() {
-    // A path that changes the sender's address with every datagram, so that no cookie is ever valid.
+    // The path changes the sender's address with every datagram, so no cookie is ever valid.
     let mut port = 0;
     let mut door = Door::new(Some(key()));
     let mut opening = Opening::new(asked(Some(key()), false));

@@ -8,7 +8,7 @@ use nix::sys::eventfd::{EfdFlags, EventFd};
 use crate::NetError;
 
 /// A handle that requests key frames from the senders of a server's sessions. It can be cloned, and used on any thread.
-/// After the server has ended, it does nothing.
+/// After the server has ended, the handle does nothing.
 #[derive(Clone, Debug)]
 pub struct KeyFrames {
     shared: Arc<Shared>,

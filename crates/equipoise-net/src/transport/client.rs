@@ -135,8 +135,9 @@ impl Client {
         Ok(())
     }
 
-    /// The error if no answer has opened or refused the session in time. The causes, in this order: the kernel refuses
-    /// to send, an unauthenticated message refuses the session, a message has another protocol version, no answer.
+    /// Returns the error of a session that no answer has opened or refused in time. The first cause that applies is
+    /// returned: the kernel refuses to send, an unauthenticated message refuses the session, a message has another
+    /// protocol version, or there is no answer.
     fn unanswered(&self, patience: Span) -> NetError {
         let (peer, hints) = (self.peer, self.opening.hints());
         match (self.links.refusal(), hints.refusal, hints.version) {
@@ -366,7 +367,7 @@ mod tests {
         socket
     }
 
-    /// If it fails, a firewall that is active for a short time ends every session of the host.
+    /// If this test fails, a firewall that is active for a short time ends every session of the host.
     #[test]
     fn no_error_of_the_kernel_on_sending_ends_a_session() {
         let peer = SocketAddr::from((Ipv4Addr::LOCALHOST, 9));

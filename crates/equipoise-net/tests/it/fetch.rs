@@ -101,7 +101,7 @@ fn ended_by(idle: Span, elsewhere: Option<SocketAddr>) -> NetError {
     running.join().map(|_| ()).expect_err("nobody ends it")
 }
 
-/// If it fails, a viewer waits forever for a host that has disappeared.
+/// If this test fails, a viewer waits forever for a host that has disappeared.
 #[test]
 fn a_server_that_falls_silent_is_given_up_and_named() {
     let ended = ended_by(Span::from_secs(1), None);

@@ -152,8 +152,8 @@ fn packets_that_may_be_marked_say_so_when_they_come_and_reports_tell_of_it() {
     }
 }
 
-/// If it fails, a control law with per-packet feedback gets no feedback between hosts, because the server does not know
-/// that it has to send per-packet reports.
+/// If this test fails, a control law with per-packet feedback gets no feedback between hosts, because the server does
+/// not know that it has to send per-packet reports.
 #[test]
 fn laws_by_packet_are_told_of_packets_and_raise_their_rate() {
     for (name, payload, key) in [

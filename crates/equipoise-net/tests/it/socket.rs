@@ -4,7 +4,7 @@ use equipoise_session::Transmit;
 
 use super::{any_port, receive, socket};
 
-/// If it fails, a stall of the reader lengthens the measured delays.
+/// If this test fails, a stall of the reader lengthens the measured delays.
 #[test]
 fn arrivals_are_stamped_by_the_kernel_when_they_come_and_not_when_they_are_read() {
     let clock = Clock::new();

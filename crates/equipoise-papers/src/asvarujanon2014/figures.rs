@@ -234,7 +234,7 @@ pub(super) fn run(lab: &Lab<'_>, parts: &[Part], found: &mut Found) -> Result<()
 type Panels<'a> = (Option<&'a AtTotal>, Option<&'a AtTotal>, Option<&'a AtTotal>);
 
 /// Draws the requested figures. `measured` contains the results at each total rate, in ascending order of the rates. If
-/// it has only two elements, panel (b) is missing.
+/// `measured` has only two elements, panel (b) is missing.
 pub(super) fn draw(parts: &[Part], measured: &[AtTotal], specs: &Specs, found: &mut Found) {
     let middle = if let [_, middle, _] = measured { Some(middle) } else { None };
     let panels = (measured.first(), middle, measured.last());

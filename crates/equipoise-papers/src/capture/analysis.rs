@@ -12,8 +12,8 @@ pub enum AckRule {
     /// caused by the delayed-ACK timer (Waki 2013, Sec. 2.1).
     #[default]
     Pair,
-    /// Every acknowledgement of new data is a sample, if it ends at the end of a segment and covers no retransmitted
-    /// segment.
+    /// An acknowledgement of new data is a sample if it acknowledges data up to the end of a segment and does not
+    /// acknowledge a retransmitted segment.
     Every,
 }
 

@@ -92,8 +92,8 @@ impl Distribution {
 /// Returns the width of a bar, in seconds: the requested width `asked`, or a width that is derived from the samples.
 ///
 /// The derived width is twice the interquartile range divided by the cube root of the number of samples (Freedman
-/// 1981). If the interquartile range is zero, the width is a tenth of the samples' range. It is rounded down to one
-/// significant digit. If all samples are equal, it is 1 ms.
+/// 1981). If the interquartile range is zero, the width is a tenth of the samples' range. In both cases, the width is
+/// rounded down to one significant digit. If all samples are equal, the width is 1 ms.
 ///
 /// A requested or derived width is multiplied by ten until the samples' range is at most `bars` widths.
 fn width(sorted: &[f64], asked: Option<Span>, bars: usize) -> f64 {

@@ -368,8 +368,8 @@ fn a_compressed_capture_without_a_whole_header_says_why_it_cannot_be_read() {
     );
 }
 
-/// Analyses a published capture of a call on the loopback device, with Linux cooked headers. If it fails, its UDP
-/// packets count as unreadable.
+/// Analyses a published capture of a call on the loopback device, with Linux cooked headers. If the test fails, the
+/// UDP packets of the capture count as unreadable.
 #[test]
 fn a_cooked_capture_of_loopback_by_others_is_read() {
     let default = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/data");

@@ -233,8 +233,8 @@ pub(crate) fn ratio(over: Estimate, under: Estimate) -> Option<Estimate> {
     sound.then(|| Estimate { value, ci95: [value * (-spread).exp(), value * spread.exp()] })
 }
 
-/// Returns the difference of two estimates from independent runs. Its interval is computed from the two intervals,
-/// which may be asymmetric (Newcombe 1998, method 10).
+/// Returns the difference of two estimates from independent runs. The confidence interval of the difference is computed
+/// from the confidence intervals of the two estimates, which may be asymmetric (Newcombe 1998, method 10).
 pub(crate) fn difference(minuend: Estimate, subtrahend: Estimate) -> Estimate {
     let value = minuend.value - subtrahend.value;
     let below = (minuend.value - minuend.ci95[0]).hypot(subtrahend.ci95[1] - subtrahend.value);

@@ -24,8 +24,8 @@ const SETTLED_S: f64 = 100.0;
 /// Indices of the fourth to the tenth connection. According to the thesis, the connections do not share the bandwidth
 /// fairly after the fourth connection has joined.
 const LATE: std::ops::Range<usize> = 3..CONNECTIONS;
-/// Each connection must have found its minimum round-trip time this long after its start, in seconds. Our choice: a
-/// tenth of the time until the next connection joins.
+/// Maximum time from the start of a connection until the connection has found its minimum round-trip time, in seconds.
+/// Our choice: a tenth of the time until the next connection joins.
 const BEGINNING_S: f64 = 20.0;
 /// The round-trip time of the path without queueing, in ms.
 const ROUND_TRIP_MS: f64 = 120.0;
@@ -124,8 +124,8 @@ struct Outcome {
     first_three: Vec<f64>,
     /// Jain's index in the stages in which connections leave, with one to nine connections left.
     leaving: Vec<f64>,
-    /// By how much each connection's minimum round-trip time exceeds that of the path, in ms: `BEGINNING_S` after the
-    /// connection's start, and at its end.
+    /// Each connection's minimum round-trip time minus the path's minimum round-trip time, in ms: `BEGINNING_S` after
+    /// the connection's start in `excess_ms`, and at the connection's end in `last_excess_ms`.
     excess_ms: Vec<f64>,
     last_excess_ms: Vec<f64>,
     timeouts: u64,

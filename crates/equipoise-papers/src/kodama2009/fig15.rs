@@ -10,13 +10,13 @@ use equipoise_lab::statistics::Estimate;
 /// Number of runs for each strength m of the oscillation, each drop of the available bandwidth and each buffer size.
 /// The thesis does not state its number of runs.
 const RUNS: u32 = 100;
-/// Number of runs for each strength m of the oscillation and each drop of the available bandwidth, for other
-/// interpretations of the thesis.
+/// Number of runs in the other interpretations of the thesis, for each strength m of the oscillation and each drop of
+/// the available bandwidth.
 const RUNS_OF_READINGS: u32 = 50;
 /// The strengths m of the oscillation for other interpretations of the thesis.
 const STRENGTHS_OF_READINGS: [f64; 4] = [0.0, 0.1, 0.3, 0.5];
-/// The strength m of the self-induced oscillation in Fig. 14 of the thesis. Its results are compared with those for m =
-/// 0.
+/// The strength m of the self-induced oscillation in Fig. 14 of the thesis. The results for this strength are compared
+/// with the results for m = 0.
 const STRENGTH: f64 = 0.3;
 
 pub(super) const CLAIMS: &[Spec] = &[PROBABILITY, COST, COST_FALLS, MEAN_UTILISATION, GAIN];

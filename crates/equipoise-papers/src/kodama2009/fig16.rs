@@ -12,7 +12,8 @@ const UNIT: &str = "difference of shares";
 /// The largest strength m of the oscillation in the thesis. The results with this strength are compared with the
 /// results with m = 0.
 const LARGEST: f64 = 0.5;
-/// Smallest rise of the share of runs with a timeout that can be seen in the figure of the thesis. Our choice.
+/// If the share of runs with a timeout rises by less than this value, the rise cannot be seen in the figure of the
+/// thesis. Our choice.
 const UNSEEN: f64 = 0.1;
 /// The rates are those of the thesis, multiplied by this factor. So the bandwidth-delay product is 2000 packets.
 const SCALE: u32 = 2;

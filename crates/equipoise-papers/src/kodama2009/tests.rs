@@ -59,8 +59,8 @@ fn verdict(results: &Results, id: &str) -> Verdict {
     results.claims.iter().find(|claim| claim.id == id).map(|claim| claim.verdict).expect("a claim of this part")
 }
 
-/// Over the long path Symbiosis must have a higher goodput than Reno, because its growth depends on the available
-/// bandwidth and not only on the round-trip time.
+/// Over the long path, Symbiosis must have a higher goodput than Reno. The growth of Symbiosis depends also on the
+/// available bandwidth, and not only on the round-trip time.
 #[test]
 #[ignore = "long simulations"]
 fn symbiosis_has_more_than_reno_over_the_long_path() {

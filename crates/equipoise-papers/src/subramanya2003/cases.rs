@@ -1,4 +1,5 @@
-//! Common code for the three tables of the paper: both methods in one table, and the claims that compare them.
+//! Common code for the three tables of the paper: makes one table of the methods TQ and `NewReno`, and the claims that
+//! compare the two methods.
 
 use super::outcome::{Row, printed};
 use super::scenarios::METHODS;
@@ -20,10 +21,9 @@ pub(super) type Compared = [Spec; 3];
 /// more than this value.
 const LEAST_LOSS_PERCENT: f64 = 0.001;
 
-/// Defines the claims that TQ is better than `NewReno` in a table of the paper.
+/// Defines the claims of one table of the paper, which say that TQ is better than `NewReno`.
 ///
-/// The claim about power has no rule. Power is the rate of the content divided by the delay, so a verdict on power
-/// would count the delay twice.
+/// The claim about power has no rule, because power depends on the delay, and the delay has its own claim.
 pub(super) const fn compared(ids: [&'static str; 3], figure: &'static str, paper: &Printed) -> Compared {
     let [plr, td, power] = ids;
     let [tq, newreno] = paper.values;

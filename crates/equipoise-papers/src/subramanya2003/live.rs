@@ -124,7 +124,8 @@ pub fn run(
     Ok(found.live_results("Subramanya 2003", options, ASSUMPTIONS))
 }
 
-/// Runs a case. Live runs alternate between the methods, so that other load on the machine affects both equally.
+/// Runs a case. Live runs alternate between the two methods, so that other load on the machine affects the methods
+/// equally.
 fn one_case(lab: &LiveLab<'_>, case: &Case, runs: u32, found: &mut Found) -> Result<(), ExperimentError> {
     let scenarios = [case.scenario(0), case.scenario(1)];
     let (mut live, mut simulated) = ([Vec::new(), Vec::new()], [Vec::new(), Vec::new()]);

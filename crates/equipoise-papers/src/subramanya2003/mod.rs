@@ -56,7 +56,7 @@ pub fn run(parts: &[Part], options: &Options, progress: &(dyn Fn(f64) + Sync)) -
     Ok(found.results("Subramanya 2003", options, ASSUMPTIONS))
 }
 
-/// Adds claims to the interpretation named `name`. It may already contain claims of other parts.
+/// Adds claims to the interpretation named `name`. This interpretation may already contain claims of other parts.
 fn read(found: &mut Found, name: &str, claims: impl IntoIterator<Item = Claim>) {
     match found.readings.iter_mut().find(|reading| reading.name == name) {
         Some(reading) => reading.claims.extend(claims),

@@ -72,7 +72,7 @@ fn judged(rows: [&Row; 2], runs: u32, is_fitted: bool) -> Vec<Claim> {
     found
 }
 
-/// Runs Table 6 and Fig. 10, and adds their claims under all interpretations.
+/// Runs the experiments of Table 6 and Fig. 10, and adds their claims under all interpretations.
 pub(super) fn run(lab: &Lab<'_>, found: &mut Found) -> Result<(), SimError> {
     let runs = lab.options.runs(RUNS, 2);
     let row = |name: &str, method: usize, overrides: &[Override]| {

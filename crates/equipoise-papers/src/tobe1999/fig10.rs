@@ -141,8 +141,8 @@ fn least_fairness(trace: &Trace, from: u32, to: u32) -> f64 {
     seconds.map(|second| mean_fairness(trace, &[0, 1, 2], (second, second + 1.0))).fold(f64::INFINITY, f64::min)
 }
 
-/// Returns the rate of flow 3 after the start of flow 2, divided by its rate before; `NaN` if the time from 7 s to 13 s
-/// is not within one running period of flow 3.
+/// Returns the rate of flow 3 after the start of flow 2, divided by the rate of flow 3 before this start. Returns `NaN`
+/// if the time from 7 s to 13 s is not within one running period of flow 3.
 fn held(trace: &Trace) -> f64 {
     let is_running = running_periods(trace, DURATION_S).iter().any(|(from, to)| *from <= 7.0 && *to >= 13.0);
     if is_running { mean_rate(trace, 2, (11.0, 13.0)) / mean_rate(trace, 2, (7.0, 9.0)) } else { f64::NAN }

@@ -132,7 +132,7 @@ mod tests {
         let climbing: Vec<_> =
             (0..40).map(|second| if second < 15 { 10_000.0 * f64::from(second) } else { 150_000.0 }).collect();
         // From second 14 to 24, the rate has a range of 10 000 bit/s. From second 13 to 23, the range is 20 000 bit/s,
-        // which is not below the limit.
+        // which is not below `STEADY_BPS`.
         assert_eq!(steady(&climbing, 40), Some(24));
         let others = vec![500_000.0; 40];
         let late: Vec<_> = (0..40).map(|second| if second < 30 { 0.0 } else { 600_000.0 }).collect();

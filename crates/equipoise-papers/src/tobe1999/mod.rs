@@ -157,8 +157,7 @@ fn read_all(
     Ok(())
 }
 
-/// Returns all estimates. If one is missing, returns an empty list, because a claim about all of them is then not
-/// possible.
+/// Returns all estimates. If an estimate is missing, returns an empty list, because the claims concern all estimates.
 fn whole(cells: impl IntoIterator<Item = Option<Estimate>>) -> Vec<Estimate> {
     cells.into_iter().collect::<Option<_>>().unwrap_or_default()
 }

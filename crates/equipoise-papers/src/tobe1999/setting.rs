@@ -56,8 +56,8 @@ impl Testbed {
         testbed("windows of 32 kB, a queue of 32 kB", 2 * PAPER_WINDOW, "32 kB"),
         testbed("windows of 32 kB, a queue of 48 kB", 2 * PAPER_WINDOW, "48 kB"),
     ];
-    /// In a full run, each other interpretation has the number of runs of the main interpretation, divided by this
-    /// value.
+    /// In a full run, each interpretation other than the main one has fewer runs: the number of runs of the main
+    /// interpretation, divided by this value.
     const FEWER: u32 = 2;
 
     /// Returns the scenario, changed to this interpretation of the testbed.

@@ -103,7 +103,7 @@ impl Outcome {
         mean(self.rates_mbps.iter().copied().skip(BEFORE))
     }
 
-    /// Returns the mean of the intervals' delays between the transient and the load step, in ms.
+    /// Returns the mean delay of the intervals after the transient and before the load step, in ms.
     pub(super) fn settled_before_ms(&self) -> f64 {
         mean(self.delays_s.iter().copied().take(BEFORE - 1).skip(self.transient)) * 1e3
     }

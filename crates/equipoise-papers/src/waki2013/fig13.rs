@@ -103,7 +103,7 @@ const AFTER: Spec = Spec::new(
 pub(super) const CLAIMS_14: &[Spec] =
     &[GAIN_LEAST, GAIN_MOST, GAIN_MEAN, SMALLER_SLOWER, AFTER, BELOW_LEAST, BELOW_MOST, BELOW_MEAN];
 
-/// How long the runs of AIMD are, and in which directions media are sent, under an interpretation.
+/// An interpretation of the paper: how long the runs of AIMD are, and in which directions media are sent.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Course {
     /// AIMD first runs for 600 s, until it is in its steady state. Then the 400 s of the paper begin.

@@ -61,8 +61,8 @@ pub(super) fn planned(options: &Options) -> u32 {
     options.runs(RUNS, 60) + options.runs(EVERY_SECOND_RUNS, 20) + options.runs(PRINTED_EVERY_SECOND_RUNS, 20)
 }
 
-/// Compares our robust control law with the law as printed in the paper. `printed` contains the results of the latter
-/// in the paper's setting.
+/// Compares our robust control law with the law as printed in the paper. `printed` contains the results of the printed
+/// law in the paper's setting.
 pub(super) fn run(lab: &Lab<'_>, printed: &[Outcome], found: &mut Found) -> Result<(), SimError> {
     let robust = lab.runs(&parse(AP_ROBUST), lab.options.runs(RUNS, 60), Outcome::of)?;
     let quick =

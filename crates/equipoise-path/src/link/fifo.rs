@@ -24,8 +24,8 @@ pub(super) struct Fifo<C, S> {
     service: S,
     limit: QueueLimit,
     origin: Instant<C>,
-    /// From this time on, the service is free for the next packet. If a packet arrives later, this is first set to the
-    /// arrival time, even if the packet is dropped.
+    /// From this time on, the service is free for the next packet. If a packet arrives after this time, the field is
+    /// first set to the arrival time, even if the packet is dropped.
     free_at: Instant<C>,
     /// The accepted packets that had to wait, in order of service. The first of them may already be in service or sent,
     /// because packets are removed only when necessary.

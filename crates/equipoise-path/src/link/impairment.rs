@@ -69,8 +69,8 @@ impl GilbertElliott {
     }
 }
 
-/// Parses p and r, such as `"1% 25%"`, for bursts in which all packets are lost. Or parses p, r and the loss
-/// probabilities in the good and in the bad state, such as `"1% 25% 0.1% 80%"`.
+/// Parses two or four shares. Two shares such as `"1% 25%"` are p and r; all packets in a burst are lost. Four shares
+/// such as `"1% 25% 0.1% 80%"` are p, r, and the loss probabilities in the good state and in the bad state.
 impl FromStr for GilbertElliott {
     type Err = UnitError;
     fn from_str(text: &str) -> Result<Self, UnitError> {
@@ -99,9 +99,9 @@ pub enum Jitter {
     Uniform(Span),
     /// Normally distributed, with this standard deviation. Total delays below 1 ns become 1 ns.
     Normal(Span),
-    /// Only longer delays: the absolute value of normal jitter with this standard deviation, limited to three standard
-    /// deviations. A packet arrives after the previous packet by at least the transmission time of the previous packet
-    /// at the bottleneck (RFC 8868, Sec. 4.5.2 and 4.5.3).
+    /// Jitter that only lengthens delays: the absolute value of normal jitter with this standard deviation, limited to
+    /// three standard deviations. The time between two arrivals is at least the transmission time of the first of the
+    /// two packets at the bottleneck (RFC 8868, Sec. 4.5.2 and 4.5.3).
     HalfNormal(Span),
 }
 

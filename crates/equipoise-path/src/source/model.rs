@@ -29,8 +29,8 @@ pub trait TrafficModel: Send + Sync + fmt::Debug {
         due_ns
     }
 
-    /// Whether [`TrafficModel::departure_ns`] may return a time later than `due_ns`, and so must be called for each
-    /// packet.
+    /// Whether [`TrafficModel::departure_ns`] may return a time later than `due_ns`. If so, `departure_ns` must be
+    /// called for each packet.
     fn has_silences(&self) -> bool {
         true
     }

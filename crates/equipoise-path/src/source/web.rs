@@ -228,7 +228,8 @@ impl<C> Web<C> {
         self.look_ahead();
     }
 
-    /// Records that the fetch of a connection is complete. Ignored if the connection's flow is OFF or does not exist.
+    /// Records that the fetch of a connection is complete. The call has no effect if the connection's flow is OFF or
+    /// does not exist.
     pub fn complete(&mut self, now: Instant<C>, connection: usize) {
         let Some(flow) = self.flows.get_mut(connection / self.config.connections.max(1) as usize) else { return };
         let State::On { since, open } = &mut flow.state else { return };

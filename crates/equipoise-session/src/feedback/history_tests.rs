@@ -63,7 +63,7 @@ fn a_report_is_joined_with_what_was_sent() {
         joined.packets,
         [packet(65_534, fate(65_534)), packet(65_535, Fate::Lost), packet(65_536, fate(65_536))]
     );
-    // 45 ms since the newest packet was sent, minus the 5 ms for which the receiver held the report.
+    // The newest packet was sent 45 ms ago, and the receiver held the report for 5 ms.
     assert_eq!(joined.round_trip, Some(MILLI * 40));
     let feedback = joined.feedback(true);
     assert_eq!((feedback.in_flight, feedback.app_limited), (Size::from_bytes(6000), true));

@@ -31,7 +31,7 @@ pub enum Format {
     /// arrival times in units of 1/1024 s. A packet may be reported more than once.
     CongestionFeedback,
     /// draft-holmer-rmcat-transport-wide-cc-extensions-01. Packets are identified by numbers that count all packets of
-    /// the transport. Reports contain no congestion marks, and arrival times in units of 250 µs. Each packet is
+    /// the transport. Reports contain arrival times in units of 250 µs, but no congestion marks. Each packet is
     /// reported once, unless packets arrive out of order.
     TransportWide,
 }

@@ -80,9 +80,10 @@ impl Reports {
     }
 
     /// Records that a packet of stream `ssrc` was sent at `now`. `sequence` is the packet's number in its stream or,
-    /// with transport-wide feedback, in the transport. Returns `None` for a packet on which feedback is impossible: its
-    /// number does not exceed the previous one, as in a retransmission with the original number, or its stream is
-    /// beyond the maximum number of streams.
+    /// with transport-wide feedback, in the transport.
+    ///
+    /// Returns `None` if the packet can get no feedback. This is the case if its number does not exceed the previous
+    /// number, as in a retransmission with the original number, or if there are too many streams.
     pub fn on_sent(&mut self, now: Instant<SenderClock>, ssrc: u32, sequence: u16, size: Size) -> Option<SentPacket> {
         let number = match &mut self.0 {
             Kind::Transport { history, last } => {

@@ -15,7 +15,7 @@ use crate::harm::{Datagram, GRACE, Harm, LOWEST, MILLI, PACKET, SECOND, Told, ad
 
 const PROVIDED: Needs = Needs::PACKETS;
 /// All feedback that a controller can get in the [`Stack`]: per-packet feedback from the stack, and interval summaries,
-/// which the guest computes from it.
+/// which the guest computes from the per-packet feedback.
 const ADAPTED: Needs = PROVIDED.and(Needs::INTERVALS);
 const REPORTS: u64 = 50 * MILLI;
 

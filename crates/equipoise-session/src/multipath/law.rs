@@ -88,7 +88,7 @@ impl Law {
 
     /// Returns the pacing rate of the path, whose share of the total rate is `share`. If the application sends frames,
     /// the controller may set a pacing rate above `share`. Other payload is paced at `share`, because only the pacer
-    /// limits its average rate. A probe can raise the pacing rate.
+    /// limits the average rate of this payload. A probe can raise the pacing rate.
     pub(super) fn pace(&self, share: Rate) -> Rate {
         let used = share.as_bps_f64() / self.rate().as_bps_f64().max(1.0);
         let pace = Rate::from_bps_f64(self.governor.pace(1.0).as_bps_f64() * used).filter(|_| self.has_frames);
@@ -140,7 +140,7 @@ impl Law {
         pace.as_bps_f64() / self.rate().as_bps_f64().max(1.0)
     }
 
-    /// Records, when a request is due, that an earlier request [is unanswered](Exchange::is_unanswered).
+    /// Records that an earlier request [is unanswered](Exchange::is_unanswered) when the next request is due.
     pub(super) fn on_unanswered(&mut self) {
         self.governor.on_unanswered();
     }

@@ -9,9 +9,9 @@
 //! ```
 //!
 //! The format is that of multipath RTP (draft-ietf-avtcore-mprtp-03, Sec. 9): a header extension with the sub-flow's
-//! number and a sequence number within it, and reports on sub-flows. Everything else is as in a session over one path
-//! ([`rtp`](super::rtp)), and uses its parts: requests and delay reports for each path, pacers, payload, delivery in
-//! order.
+//! number and the packet's sequence number in the sub-flow, and reports on sub-flows. Everything else is as in a
+//! session over one path ([`rtp`](super::rtp)): requests and delay reports for each path, pacers, payload, delivery
+//! in order.
 //!
 //! Either one [`Controller`](equipoise::control::Controller) decides on the total rate, or each path has a controller
 //! that decides on the rate of that path ([`Total`]). A [`Scheduler`](equipoise::control::scheduler::Scheduler) divides

@@ -40,10 +40,10 @@ pub(super) struct Path {
     heard: Instant<SenderClock>,
     /// When measurements of the path last restarted. Answers to earlier requests are not used as measurements.
     begun: Instant<SenderClock>,
-    /// Whether a report on the path has arrived that was requested when the last period ended, or later. After each
-    /// period, the total rate is divided again among the paths.
+    /// Whether a report on the path has arrived whose request was sent at the end of the last period or later. After
+    /// each period, the total rate is divided again among the paths.
     pub(super) has_told: bool,
-    /// Time to send this period's data of the path at the path's share of the total rate.
+    /// The time that the data sent on the path in this period takes at the path's share of the total rate.
     served: Span,
     /// Number of the next packet on the path; the packet's header carries the lower 16 bits of this number.
     next_number: u64,
@@ -65,7 +65,7 @@ pub(super) struct Session<'a> {
     pub(super) laws: Option<&'a PathLaws>,
 }
 
-/// The totals of all reports on one path and one period.
+/// The totals of all reports on one path in one scheduler period.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Told {
     /// Counts of the packets that were sent, and of those that arrived.
@@ -184,8 +184,8 @@ impl Path {
         self.served = Span::ZERO;
     }
 
-    /// Starts the path's law, if the path has its own, at the lowest rate: packets sent on other paths prove nothing
-    /// about this path.
+    /// If the path has a law of its own, starts this law at the lowest rate, because packets on other paths do not show
+    /// what rate this path can carry.
     pub(super) fn begin_low(&mut self) {
         self.law.iter_mut().for_each(Law::begin_low);
     }
@@ -323,8 +323,8 @@ impl Path {
         Some(Event::CircuitBroken(breaker))
     }
 
-    /// Processes a report on an interval. The report was requested at `asked`. `closing` is the end of the last period,
-    /// while the sender waits for the paths' reports on it.
+    /// Processes a report on an interval. The report was requested at `asked`. While the sender waits for the paths'
+    /// reports on the last period, `closing` is the end of this period. Otherwise, `closing` is `None`.
     pub(super) fn on_interval(
         &mut self,
         asked: Instant<SenderClock>,
@@ -371,7 +371,7 @@ impl Path {
         PathView { path: self.id, alive: self.is_alive(), rate: self.share, delay, most }
     }
 
-    /// Returns the totals from all reports on the path since the last call, and resets them.
+    /// Returns the totals from all reports about the path since the last call, and resets the totals.
     pub(super) fn take_told(&mut self) -> Told {
         core::mem::take(&mut self.told)
     }

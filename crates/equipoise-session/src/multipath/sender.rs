@@ -279,8 +279,9 @@ impl Sender {
     fn end_period(&mut self, now: Instant<SenderClock>, views: &[PathView]) {
         let told = self.paths.take_told();
         // Our reading: RFC 8083, Sec. 4 assumes one path. Here all paths count as one, with the shortest round-trip
-        // time of the paths that carried at least a tenth of the media. A longer time, from a path with a long queue,
-        // could cut the rate of all paths. This is not necessary, because the scheduler moves traffic off that path.
+        // time of the paths that carried at least a tenth of the media. With the round-trip time of a path with a long
+        // queue, the breakers could cut the rate of all paths. Such a cut is not necessary, because the scheduler moves
+        // traffic off the path with the long queue.
         let trip = self.breakers.on_report(now, told.proof, told.shortest);
         let is_whole = match &mut self.control {
             Control::Pooled(governor) => {
@@ -305,7 +306,7 @@ impl Sender {
         }
     }
 
-    /// Applies the trip of a circuit breaker, if any, but does not share a reduced rate out among the paths.
+    /// If a circuit breaker has tripped, applies the trip. Does not divide a reduced rate among the paths.
     fn note(&mut self, trip: Option<Trip>) {
         self.outbox.about(None);
         match trip {

@@ -50,8 +50,8 @@ impl Endpoint for Background {
             return;
         }
         while let Some(due) = self.source.next_departure().filter(|due| *due <= now) {
-            // After a small lateness, all packets that are due are sent, to keep the planned load. After a stall, they
-            // are not, because the burst would be an unplanned load.
+            // After a small lateness, all packets that are due are sent, so that the load is as planned. After a stall,
+            // the schedule is postponed instead, because the burst would exceed the planned load.
             let late = now - due;
             if late > STALL {
                 self.source.postpone(now);

@@ -80,8 +80,8 @@ impl ByPacket {
         }))
     }
 
-    /// Returns an example of a transport-wide number if packet headers carry such a number. The length of headers is
-    /// computed from it.
+    /// Returns an example of a transport-wide number if packet headers carry such a number. The caller needs the
+    /// example only to compute the length of the headers.
     pub(crate) const fn like(&self) -> Option<u16> {
         match self.format {
             Format::CongestionFeedback => None,

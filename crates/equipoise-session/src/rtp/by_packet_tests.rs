@@ -147,7 +147,7 @@ fn with_bad_feedback(mut path: impl FnMut(&Passing) -> Vec<u64>) -> impl FnMut(&
     }
 }
 
-/// If it fails, packets whose report was lost count as lost packets, and the rate of media falls to almost zero.
+/// If this test fails, packets whose report was lost count as lost packets, and the rate of media falls to almost zero.
 #[test]
 fn packets_of_lost_and_late_reports_are_unknown_and_not_lost() {
     for format in FORMATS {

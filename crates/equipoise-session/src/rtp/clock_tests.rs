@@ -81,7 +81,8 @@ fn an_estimated_one_way_delay_is_off_by_no_more_than_it_says() {
     let offset = compared.expect("many reports");
     let off = (offset.receiver_ahead.as_secs_f64() - 7200.0).abs();
     // Media packets take at least 15 ms longer than requests. An estimate from the round-trip times of requests and
-    // reports cannot detect this, so its error may exceed the stated uncertainty by 15 ms.
+    // reports cannot detect this difference. Therefore the error of the estimate may exceed the stated uncertainty by
+    // 15 ms.
     assert!(off <= offset.uncertainty.as_secs_f64() + 0.015, "{off} s of {}", offset.uncertainty);
 }
 

@@ -88,15 +88,15 @@ impl Exchange {
     /// Number of the latest requests for which an answer is accepted; an answer to an older request counts as stray.
     /// Our choice: enough for a round trip of 6 s and a request every 100 ms.
     const KEPT: usize = 64;
-    /// After this number of reports that answer no request, without an applied report in between, such reports are
-    /// assumed to be guesses of an attacker.
+    /// Maximum number of reports that answer no request, counted since the last applied report. At this number, the
+    /// sender assumes that an attacker sends guessed reports.
     const STRAYS: u32 = 64;
     /// Maximum factor by which the request interval is lengthened while media is stopped; the factor doubles with each
     /// unanswered request.
     const RAREST: i64 = 8;
     /// If the network reports the destination as unreachable and a request [is unanswered](Self::is_unanswered), the
-    /// receiver counts as silent after this time without a report. The round-trip time is assumed to be this long until
-    /// it is first measured.
+    /// receiver counts as silent after this time without a report. Before the first measurement, the round-trip time is
+    /// assumed to have this value, too.
     const UNREACHABLE: Span = Span::from_secs(1);
     /// Number of missing reports after which the rate is halved (Waki 2013, Sec. 5.1).
     pub(crate) const MISSING: u64 = 3;
@@ -272,9 +272,9 @@ impl Exchange {
         unanswered >= Self::MISSING && first.is_some_and(|first| now - first.departed.at >= patience)
     }
 
-    /// Whether three reports are missing; or a report is missing, the network reports the destination as unreachable,
-    /// and no report was applied for longer than `UNREACHABLE`. The network's message alone does not count, because
-    /// anyone can forge it.
+    /// Whether the receiver is silent. The receiver is silent if three reports are missing. It is also silent if one
+    /// report is missing, the network reports the destination as unreachable, and no report was applied for longer than
+    /// `UNREACHABLE`. The network's message alone does not count, because anyone can forge such a message.
     pub(crate) fn is_silent(&self, now: Instant<SenderClock>) -> bool {
         let is_gone = self.unreachable && self.is_unanswered(now) && now - self.heard > Self::UNREACHABLE;
         is_gone || self.misses_reports(now)
@@ -379,7 +379,7 @@ impl Exchange {
     }
 }
 
-/// Resolution of the time that a report was held: 1/65536 s, rounded up (RFC 3550, Sec. 6.4.1).
+/// Resolution of the time for which the receiver held a report back: 1/65536 s, rounded up (RFC 3550, Sec. 6.4.1).
 const CLOCK_GRAIN: Span = Span::from_nanos(15_259);
 
 /// Returns how long the receiver held the report back after the request arrived (RFC 3550, Sec. 6.4.1).

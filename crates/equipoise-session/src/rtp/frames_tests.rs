@@ -129,8 +129,8 @@ fn audio_goes_first() {
     assert_eq!(of(Medium::Audio).count(), 50);
     for packet in of(Medium::Audio) {
         assert_eq!((packet.media, packet.header.payload_type, packet.header.marker), (50, 97, true));
-        // At most one full video packet may be sent before the audio packet. This takes 10.67 ms at the pacing rate of
-        // 750 kbit/s.
+        // At most one full video packet may be sent before the audio packet. Sending this packet takes 10.67 ms at the
+        // pacing rate of 750 kbit/s.
         assert!(packet.waited.as_millis_f64() < 10.7, "{:?}", packet.waited);
     }
     assert!(of(Medium::Video).any(|it| it.waited > FRAME * 5), "the video is more than the rate allows");

@@ -180,7 +180,8 @@ impl Governor {
         self.decide();
     }
 
-    /// Processes a per-packet report. It proves no delivery rate; only a report that answers a report request does.
+    /// Processes a per-packet report. A per-packet report proves no delivery rate. Only a report that answers a report
+    /// request proves a delivery rate.
     pub(crate) fn on_packets(&mut self, now: Instant<SenderClock>, feedback: &PacketFeedback<'_>) {
         self.probes.come_to(now);
         self.controller.on_feedback(now, &Feedback::Packets(feedback));

@@ -62,8 +62,8 @@ impl PayloadQueue {
     /// All bytes of a stream that the application passes during this time form one piece.
     const GRAIN: Span = Span::from_millis(1);
 
-    /// Creates an empty queue. Its packets will be sent with their sending time and, if `subflow` is set, a sub-flow
-    /// number. RTP packets that have been queued for longer than `patience` are dropped.
+    /// Creates an empty queue. Each packet from the queue will carry its sending time and, if `subflow` is set, a
+    /// sub-flow number. RTP packets that have been queued for longer than `patience` are dropped.
     pub(crate) fn new(subflow: Option<Subflow>, patience: Span) -> Self {
         Self {
             bytes: VecDeque::new(),

@@ -2,7 +2,7 @@
 //! packet.
 //!
 //! A returned nonce only proves that the peer read the request. A peer that receives requests but no media could still
-//! claim that all media arrives. A sender that skips sequence numbers could also reveal such a peer, but other
+//! claim that all media arrives. The sender could also detect such a peer by skipping sequence numbers, but other
 //! receivers would count the skipped numbers as losses.
 
 use alloc::boxed::Box;

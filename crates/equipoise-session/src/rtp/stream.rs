@@ -23,7 +23,7 @@ pub struct StreamConfig {
     /// RTP payload type, 0 to 63 or 96 to 127: all other types collide with RTCP on the same port (RFC 5761, Sec. 4).
     pub payload_type: u8,
     /// Size of every IPv4 packet with media, including headers. If an application provides the payload, or if the media
-    /// consists of frames, size of the largest packet.
+    /// consists of frames, this is the maximum size.
     pub packet_size: Size,
     /// Overhead per datagram in addition to the IPv4 and UDP headers: the overhead of encryption, and 20 bytes for
     /// IPv6. `packet_size` includes this overhead.
@@ -146,8 +146,8 @@ pub(crate) struct Counts {
 /// The numbers that a packet carries in addition to its sequence number in the stream.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Numbers {
-    /// In a session over several paths: the sub-flow, which is the part of the stream that one path carries, and the
-    /// packet's number in it.
+    /// The packet's sub-flow (the part of the stream that one path carries), and the packet's number in this sub-flow.
+    /// `None` in a session over one path.
     pub(crate) subflow: Option<Subflow>,
     /// Transport-wide sequence number.
     pub(crate) transport: Option<u16>,
@@ -242,8 +242,8 @@ impl Packetiser {
         }
     }
 
-    /// Adds an RTCP compound that any RTP tool understands to `outbox`: SR, SDES with CNAME and, if `goodbye` is true,
-    /// BYE.
+    /// Adds an RTCP compound to `outbox`: SR, SDES with CNAME and, if `goodbye` is true, BYE. Any RTP tool understands
+    /// this compound.
     pub(crate) fn send_compound(&self, now: Instant<SenderClock>, goodbye: bool, outbox: &mut Outbox) {
         let info = self.sender_info(now);
         outbox.whole(|out| {

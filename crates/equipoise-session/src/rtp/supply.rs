@@ -86,7 +86,7 @@ impl Stock {
         queue.capture(now, room, tell, outbox);
     }
 
-    /// Whether a packet can be sent at `now`. Frames captured before a pause are still sent during it.
+    /// Whether a packet can be sent at `now`. Frames captured before a pause are still sent during the pause.
     pub(super) fn has(&self, now: Instant<SenderClock>) -> bool {
         match &self.kind {
             Kind::Unlimited => self.covering(now).is_none(),

@@ -77,8 +77,8 @@ impl Controller for Recorder {
     }
 }
 
-/// If it fails, the controller does not know how much data waits at the sender, or expects a packet train of data that
-/// has already left.
+/// If this test fails, the controller does not know how much data waits at the sender, or expects a packet train of
+/// data that has already left.
 #[test]
 fn a_frame_is_what_is_queued_of_it_at_its_marker() {
     let frames = Arc::new(Mutex::new(Vec::new()));

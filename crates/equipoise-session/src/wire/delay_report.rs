@@ -473,7 +473,8 @@ mod tests {
 
     #[test]
     fn other_peoples_extensions_are_refused() {
-        // The first is an element of type 1, as in Microsoft's RTP. The second has a wrong length field.
+        // The first extension is an element of type 1, as in Microsoft's RTP. The second extension has a wrong length
+        // field.
         for foreign in [[0, 1, 0, 12, 0, 0, 0, 0, 0, 0, 0, 0], [0x80, 9, 0, 16, 0, 0, 0, 5, 0x3F, 0x80, 0, 0]] {
             assert!(matches!(DelayReport::parse(&foreign), Err(WireError::Extension { .. })), "{foreign:?}");
             assert!(ReportRequest::parse(&foreign[..8]).is_err());

@@ -175,8 +175,8 @@ impl<'a> Parts<'a> {
         }
     }
 
-    /// Appends the fixed header and the contributors to `out`, with this number and source. `extended` says whether the
-    /// extension bit is set.
+    /// Appends the fixed header and the contributing sources to `out`. In the header, `number` and `source` replace the
+    /// sequence number and the SSRC, and `extended` determines the extension bit.
     fn append_fixed(&self, extended: bool, (number, source): (u16, u32), out: &mut Vec<u8>) {
         if let [first, second, _, _, t0, t1, t2, t3, _, _, _, _, contributors @ ..] = self.fixed {
             out.extend_from_slice(&[if extended { first | EXTENSION } else { first & !EXTENSION }, *second]);

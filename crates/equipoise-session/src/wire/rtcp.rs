@@ -144,7 +144,8 @@ const CNAME: u8 = 1;
 ///
 /// # Errors
 /// [`WireError`] if the datagram is empty, if a version is not 2, or if a length, a count, or padding is wrong. Only
-/// the last packet may have padding, in whole 32-bit words. Transport-wide feedback is exempt from both rules.
+/// the last packet may have padding, and padding has whole 32-bit words. Transport-wide feedback is exempt from these
+/// two rules on padding.
 pub fn parse_compound(datagram: &[u8]) -> Result<Compound<'_>, WireError> {
     let whole = Compound { reader: Reader::new(datagram, 0) };
     let mut reader = whole.reader;

@@ -58,7 +58,7 @@ const ONE_BYTE_ELEMENTS: u16 = 0xBEDE;
 /// Profile of a header extension whose elements have two-byte heads. The profile's lowest four bits, which may have any
 /// value, are zero here (RFC 8285, Sec. 4.3).
 const TWO_BYTE_ELEMENTS: u16 = 0x1000;
-/// In a header extension element with a packet's sub-flow, the first byte of the data: type 0, length 4 bytes.
+/// First data byte of the header extension element that contains a packet's sub-flow: type 0, length 4 bytes.
 const SUBFLOW_HEAD: u8 = 0x04;
 /// The element identifier that ends the list of elements in the one-byte form (RFC 8285, Sec. 4.2).
 const STOP: u8 = 15;
@@ -72,9 +72,10 @@ impl RtpHeader {
     /// Identifier of the extension element that contains the packet's sub-flow and the packet's number in the sub-flow.
     pub const SUBFLOW_EXTENSION_ID: u8 = 13;
 
-    /// Extension element identifier of the original number of another program's packet. A session that carries the
-    /// packet replaces this number by its own. The element contains, in this order: the original number; if the packet
-    /// is a retransmission, a byte of value 1; if the original source is not the session's source, the original source.
+    /// Identifier of the extension element for a packet from another program. A session that carries such a packet
+    /// replaces the packet's sequence number by a number of the session. The element contains, in this order: the
+    /// original sequence number; if the packet is a retransmission, a byte of value 1; if the original source differs
+    /// from the session's source, the original source.
     pub const RELAYED_EXTENSION_ID: u8 = 12;
 
     /// Extension element identifier of the transport-wide sequence number. Other programs negotiate the identifier by
@@ -170,8 +171,8 @@ pub(super) struct Elements<'a> {
     data: &'a [u8],
 }
 
-/// The original number and source of another program's packet. A session that carries the packet replaces both by its
-/// own.
+/// The original number and source of another program's packet. The session that carries the packet replaces them by the
+/// session's number and source.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Relayed {
     pub(super) number: u16,

@@ -82,11 +82,11 @@ impl Network {
         ahead
     }
 
-    /// For networks with cycles of links: computes the time before which all arrivals at each link are known. The next
-    /// packet that leaves a link either waits there already or arrives there after this time. From there, it takes at
-    /// least the link's minimum delay to the following link. Therefore the times are computed as shortest paths. If
-    /// they were computed in rounds from the previous times, each round would raise them only by the delay of a cycle,
-    /// which may be 1 ns.
+    /// For networks with cycles of links: computes for each link the time before which all arrivals at the link are
+    /// known. The next packet that leaves a link either waits at the link already, or arrives at the link at this time
+    /// or later. The packet then needs at least the link's minimum delay to reach the following link. Therefore the
+    /// times are computed as lengths of shortest paths. A computation in rounds would be slow: each round would raise
+    /// the times only by the delay of a cycle, which may be 1 ns.
     pub(super) fn all_known(&self, known: &mut Vec<Time>) {
         known.clear();
         known.resize(self.links.len(), Time::MAX);

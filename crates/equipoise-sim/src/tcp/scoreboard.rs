@@ -274,8 +274,8 @@ impl Scoreboard {
 
     /// Number of the last segment that was not selectively acknowledged (RFC 6675, Sec. 4, `NextSeg`, rule 4).
     ///
-    /// Our choice: `None` if this segment was already retransmitted in this recovery. The rule would send it twice
-    /// within a round-trip time.
+    /// Our choice: `None` if this segment was already retransmitted in this recovery. Rule 4 would retransmit the
+    /// segment a second time within a round-trip time.
     pub(super) fn last_unsacked(&self) -> Option<u64> {
         let place = self.flight.iter().rposition(|sent| !sent.sacked)?;
         self.flight.get(place).filter(|sent| !sent.resent).map(|_| self.first + place as u64)

@@ -39,8 +39,8 @@ pub struct Sender {
     /// Until an acknowledgement exceeds this number, the last segment is not retransmitted again (`RescueRxt`; RFC
     /// 6675, Sec. 4, `NextSeg`, rule 4).
     rescued: Option<u64>,
-    /// Whether a partial acknowledgement has restarted the retransmission timer in this recovery. Only the first does
-    /// (RFC 6582, Sec. 4, the impatient variant).
+    /// Whether a partial acknowledgement has restarted the retransmission timer in this recovery. Only the first
+    /// partial acknowledgement restarts the timer (RFC 6582, Sec. 4, the impatient variant).
     restarted: bool,
     /// Whether the sender last stopped because of the congestion window, and not because of the receive window or a
     /// lack of data.

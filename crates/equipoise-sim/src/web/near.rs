@@ -16,7 +16,7 @@ pub struct WebNear {
     host: SenderConfig,
     law: Box<dyn FnMut(u64) -> Option<Law> + Send>,
     requests: Requests,
-    /// The open connection on each path, by path number; `None` if there is none.
+    /// The open connection on each path, by path number; `None` for a path without an open connection.
     connections: Vec<Option<Box<Connection>>>,
     /// The numbers of the paths with an open connection.
     open: Vec<usize>,

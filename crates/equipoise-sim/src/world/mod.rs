@@ -58,7 +58,8 @@ pub enum FlowError {
         /// The configured interval.
         interval: Span,
     },
-    /// The simulation has started, and some links may already be computed ahead of the current time.
+    /// A flow was added after the start of the simulation. This is an error, because some links may already be computed
+    /// ahead of the current time.
     #[error("the simulation has started; flows must be added before, with a later start if that is intended")]
     Running,
     /// Links of the flows' paths form a cycle without delay. In such a cycle, the order of packets is undefined.

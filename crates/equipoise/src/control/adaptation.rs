@@ -74,7 +74,7 @@ mod tests {
         assert_eq!(points(800, 3000)[..3], [3200, 6400, 9600]);
     }
 
-    /// If it fails, a loss counts in two periods, or the mean is over other reports than those of the period.
+    /// If the test fails, a loss counts in two periods, or the mean includes a report of another period.
     #[test]
     fn the_mean_is_over_the_reports_of_one_period() {
         let mut losses = AdaptationPoints::default();

@@ -545,8 +545,8 @@ pub enum Mode {
     Delay,
     /// Another flow fills the queue and reacts to loss only: the rate is that of a TCP connection on the same path.
     Rival,
-    /// A policer drops packets above a certain rate, and the rate is kept below that of the policer; or the rate is
-    /// lowered to test whether there is a policer.
+    /// A policer drops packets above a certain rate, and the law keeps its rate below the policer's rate. Or the law
+    /// lowers its rate to test whether there is a policer.
     Policed,
 }
 

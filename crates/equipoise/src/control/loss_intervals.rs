@@ -1,6 +1,7 @@
-/// Counts the packets between loss events, and computes the weighted mean of these intervals.
+/// Counts the packets between loss events, and computes the weighted mean of these counts (loss intervals).
 ///
-/// Source: RFC 5348, Sec. 5.4. A mean covers at most eight intervals. The four oldest of eight have smaller weights.
+/// Source: RFC 5348, Sec. 5.4. The mean covers at most eight intervals. The four oldest of eight intervals have smaller
+/// weights.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct LossIntervals {
     /// Number of packets in each interval, the newest interval first. The first interval is still open: no loss event

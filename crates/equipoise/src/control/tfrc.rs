@@ -237,7 +237,8 @@ mod tests {
         assert!((1.0 / tfrc.loss_event_rate().expect("losses") - mean).abs() < 1e-6);
     }
 
-    /// Returns a controller at 400 kbit/s, which is 5 packets per 100 ms, that has the first report at time 0.
+    /// Returns a controller at 400 kbit/s, which is 5 packets per 100 ms. The controller has received its first report
+    /// at time 0.
     fn started() -> Tfrc {
         let limits = RateLimits::new(Rate::from_bps(10_000), Rate::from_bps(100_000_000)).expect("in order");
         let mut tfrc = Tfrc::new(limits.starting_at(Rate::from_bps(400_000)), Size::from_bytes(1000));

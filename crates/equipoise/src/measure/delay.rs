@@ -8,10 +8,11 @@ use crate::units::{Instant, SenderClock, Span};
 ///
 /// Only the sender report tells a receiver when the interval of the current rate began (Waki 2013, Eq. 13, 14). By
 /// then, packets of the interval have arrived. The meter therefore keeps runs of consecutive packets in arrival order:
-/// for each run, the moments and the minimum of the delays, and the earliest and latest sending time. Memory is
-/// bounded: up to [`DelayMeter::RUNS`] packets, each packet is a run, and packets are selected exactly. With more
-/// packets, adjacent runs are merged in pairs, and only whole runs are selected. The meter allocates only if it holds
-/// more runs than ever before.
+/// for each run, the moments and the minimum of the delays, and the earliest and latest sending time.
+///
+/// The number of runs is limited to [`DelayMeter::RUNS`], so memory is bounded. While the meter holds no more packets
+/// than this limit, each packet is a run, and packets are selected exactly. With more packets, adjacent runs are merged
+/// in pairs, and only whole runs are selected. The meter allocates only if it holds more runs than ever before.
 #[derive(Clone, Debug, Default)]
 pub struct DelayMeter {
     runs: VecDeque<Run>,
@@ -79,7 +80,7 @@ impl DelayMeter {
         self.runs.clear();
     }
 
-    /// Removes each run of consecutive packets of which all packets left at or before `cut`.
+    /// Removes each run of consecutive packets whose latest departure is not after `cut`.
     pub fn forget_until(&mut self, cut: Instant<SenderClock>) {
         self.runs.retain(|run| run.latest > cut);
         if self.runs.len() < Self::RUNS / 4 {

@@ -99,8 +99,9 @@ impl SequenceTracker {
         let ahead = u64::from(sequence.wrapping_sub(self.highest as u16));
         let passed = sent - self.newest;
         let behind = (1 << 16) - ahead;
-        // A number that is less than `MAX_DROPOUT` ahead is a newer packet. Otherwise the departure times decide,
-        // except for late copies on several paths.
+        // A number that is less than `MAX_DROPOUT` ahead belongs to a newer packet. A number that is at most `copies`
+        // behind belongs to an older packet, for example to a late copy from another path. For all other numbers, the
+        // departure times decide.
         let is_ahead = if ahead < 1 << 15 {
             ahead < Self::MAX_DROPOUT || passed > Span::ZERO
         } else {
@@ -123,8 +124,9 @@ impl SequenceTracker {
         Arrival::New(extended)
     }
 
-    /// Applies `count`, the sender's 32-bit number of a recent packet. Its lower 16 bits are the packet's sequence
-    /// number. After an outage of 65 535 packets or more, its upper bits show how many cycles were missed.
+    /// Applies `count`, the sender's 32-bit number of a recent packet. The lower 16 bits of `count` are the packet's
+    /// sequence number. After an outage of 65 535 packets or more, the upper 16 bits of `count` show how many cycles of
+    /// the sequence number were missed.
     pub fn align(&mut self, count: u32) {
         let near = (count as u16).wrapping_sub(self.highest as u16).cast_signed();
         let here = self.highest.saturating_add_signed(i64::from(near));

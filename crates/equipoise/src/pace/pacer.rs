@@ -55,8 +55,9 @@ impl<C> Pacer<C> {
     /// wake-up, a host may send the packets of 200 µs. Threads wake about 50 µs late, and later on a busy machine. At
     /// 300 Mbit/s, a lateness of 400 µs causes a burst of up to thirteen packets of 1200 bytes.
     pub const TOLERANCE: Span = Span::from_micros(400);
-    /// Maximum lost time that shorter gaps recover. Our choice: a virtual machine is typically preempted for some
-    /// milliseconds. After a longer outage, the rate from before the outage no longer applies.
+    /// Maximum lost time that the pacer recovers, by shorter gaps between packets. Our choice: a virtual machine is
+    /// typically preempted for some milliseconds. After a longer outage, the rate from before the outage no longer
+    /// applies.
     pub const DEBT: Span = Span::from_millis(10);
     /// While lost time is recovered, each gap is shortened by 1/`REPAID` of its length. Our choice: this hardly builds
     /// a queue.
@@ -72,8 +73,8 @@ impl<C> Pacer<C> {
         self.rate
     }
 
-    /// Sets the rate. The new rate already applies to the gap after the last packet. This gap is still shortened if
-    /// there is lost time to recover, and it still ends no earlier than [`rested_until`](Self::rested_until) says.
+    /// Sets the rate. The new rate already applies to the gap after the last packet. As before, this gap is shorter if
+    /// lost time must be recovered, and the gap ends no earlier than [`rested_until`](Self::rested_until).
     pub fn set_rate(&mut self, rate: Rate) {
         if rate != self.rate {
             (self.rate, self.rate_is_new) = (rate, true);
@@ -278,8 +279,9 @@ mod tests {
         assert_eq!(run(&mut pacer, now, 100), now + Span::from_millis(100));
     }
 
-    /// There is nothing to send until 1.9 ms after the last packet (a rest), and gaps are 0.8 ms. If the test fails,
-    /// two packets leave nearly together after a rest, or a packet after a rest counts as late.
+    /// A rest is a time in which there is nothing to send. Here it ends 1.9 ms after the last packet, and the gap
+    /// between two packets is 0.8 ms. If the test fails, two packets leave nearly together after a rest, or a packet
+    /// after a rest counts as late.
     #[test]
     fn a_new_rate_does_not_forget_a_rest() {
         for rates in [[10_000_000, 10_000_000], [0, 10_000_000]] {

@@ -16,9 +16,9 @@ impl Hosts {
 
     /// Whether a request for `host` that arrived at the address `local` is meant for this server.
     ///
-    /// The port must be that of `local`. The IP address of `local` is accepted. If this is a loopback address, all
-    /// loopback addresses and `localhost` are accepted. No other name is accepted except the name that the user gave,
-    /// because the owner of any domain can let it resolve to this server's address.
+    /// The port must be that of `local`. The IP address of `local` is accepted. If the IP address of `local` is a
+    /// loopback address, all loopback addresses and `localhost` are accepted. No other name is accepted except the name
+    /// that the user gave, because the owner of any domain can let it resolve to this server's address.
     pub(super) fn is_ours(&self, host: &str, local: SocketAddr) -> bool {
         let (name, port) = match host.rsplit_once(':') {
             Some((name, port)) if !port.contains(']') => (name, port.parse().ok()),

@@ -72,8 +72,8 @@ fn above(chart: &Chart, area: &Area<'_>, form: &str, width: f64) -> String {
     words.collect()
 }
 
-/// Whether numbers replace the labels of vertical marks in a plot of this width. This is so if labels would overlap, or
-/// if one label would take more than half of the width.
+/// Whether numbers replace the labels of the vertical marks in a plot of this width. Numbers replace the labels if two
+/// labels would overlap, or if one label would take more than half of the width.
 pub(super) fn are_numbered(chart: &Chart, area: &Area<'_>, width: f64) -> bool {
     let mut right = f64::NEG_INFINITY;
     chart.verticals.iter().any(|mark| {

@@ -21,7 +21,7 @@ const FRAME_RATE: f64 = 25.0;
 const PATTERN: &str = "IPBBPBBPBBBB";
 
 impl Check<'_> {
-    /// Checks the content of a flow that sends all of its content, without adapting it.
+    /// Checks the content of a flow that always sends its whole content and never adapts it to the path.
     pub(super) fn content(&self, raw: &RawSource) -> Result<ContentChoice, ScenarioError> {
         match raw.kind.get_ref().as_str() {
             "constant" => {

@@ -427,8 +427,8 @@ impl Check<'_> {
         Ok((controller, report_interval, target))
     }
 
-    /// Returns the format and the interval of a session's per-packet feedback. `None` if the flow has no `feedback` and
-    /// the controller does not need it.
+    /// Returns the format and the interval of a session's per-packet feedback. Returns `None` if the flow has no
+    /// `feedback` key and the controller does not need per-packet feedback.
     fn reporting(&self, raw: &RawFlow, controller: &Choice) -> Result<Option<Reporting>, ScenarioError> {
         let built = controller.build(LARGEST_PACKET);
         let needs = built.map_or(Needs::NOTHING, |built| built.needs());
@@ -461,7 +461,7 @@ impl Check<'_> {
     }
 
     /// Checks the playout link. The queue of this link is the playout buffer of a session's receiver. The links before
-    /// it are the network.
+    /// the playout link are the network.
     fn playout(&self, raw: &RawFlow, path: &[usize], scenario: &Scenario) -> Result<Option<usize>, ScenarioError> {
         let Some(name) = &raw.playout else { return Ok(None) };
         let is_it = |link: &&usize| scenario.links.get(**link).is_some_and(|link| link.name == *name.get_ref());

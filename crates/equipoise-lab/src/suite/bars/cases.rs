@@ -14,7 +14,7 @@ pub struct Case {
     /// The title of the case.
     pub title: &'static str,
     /// The variants of the case. A quick run uses only the first variant, and the variants with which a bar (pass
-    /// criterion) compares it.
+    /// criterion) compares the first variant.
     pub variants: Vec<Variant>,
 }
 
@@ -82,9 +82,9 @@ const MEDIA_BPS: f64 = 1.5e6;
 /// Length of the windows in which a rate must be reached, in seconds. Our choice: a window contains several video
 /// frames, because a single frame does not determine a rate.
 const WINDOW_S: f64 = 0.5;
-/// Length of the windows in which a rate must be reached in the case `start`, in seconds. To reach it, the pass
-/// criteria (bars) of this case allow 1 s plus ten round trips. The window is not longer than these ten round trips,
-/// which take at least 0.2 s.
+/// Length of the windows in which a rate must be reached in the case `start`, in seconds. The pass criteria (bars) of
+/// this case allow 1 s plus ten round trips until the rate is reached. Ten round trips take at least 0.2 s, and the
+/// window is not longer than this time.
 const START_WINDOW_S: f64 = 0.2;
 
 /// Returns all cases.

@@ -65,7 +65,7 @@ fn one(case: &str, variant: &str, bar: &Bar, found: &[Found<'_>]) -> BarResult {
 }
 
 /// Returns whether the Equipoise law meets a bar (pass criterion), or `None` if there is no verdict. Also returns the
-/// names of the other laws that make it fail.
+/// names of the other laws because of which the Equipoise law fails.
 fn verdict(limit: Limit, laws: &[LawValue], ran: &[&Found<'_>]) -> (Option<bool>, Vec<String>) {
     let mean = |name: &str| laws.iter().find(|law| law.controller == name)?.value.map(|value| value.mean);
     let compared = |name: &str| ran.iter().find(|law| law.controller == name).map(|law| law.compared);

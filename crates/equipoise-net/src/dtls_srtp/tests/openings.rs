@@ -74,7 +74,7 @@ fn nobody_there_is_said_after_a_while() {
     assert!(ends.sent[0] < 150_000, "{} bytes to nobody", ends.sent[0]);
 }
 
-/// If it fails, an attacker can make a receiver send large answers to any victim's address (amplification).
+/// If this test fails, an attacker can make a receiver send large answers to any victim's address (amplification).
 #[test]
 fn a_first_word_is_answered_once_and_by_less_where_its_sender_may_be_somebody_else() {
     let mut hellos = Vec::new();

@@ -28,7 +28,7 @@ pub(super) const LAWS: [Law; 4] = [
 
 impl Law {
     /// Returns the override that sets the control law of the flow named `flow` (`*` for all flows); `None` for
-    /// Symbiosis, which needs none.
+    /// Symbiosis, which needs no override.
     pub(super) fn of_flow(self, flow: &str) -> Option<Override> {
         self.other.map(|law| Override::set(format!("flow.{flow}.window"), BTreeMap::from([("name", law)])))
     }

@@ -11,7 +11,7 @@ pub enum Capacity {
     /// A rate that is constant or changes in steps. It may be zero for some time (an outage), but the last rate must be
     /// above zero.
     Rate(Schedule<Rate>),
-    /// A traffic shaper: a token bucket delays packets so that they keep to its rate, except for bursts.
+    /// A traffic shaper: a token bucket. Packets that exceed the bucket's rate and burst size are delayed.
     Shaped(TokenBucket),
     /// The delivery opportunities of a recorded trace.
     Trace(DeliveryTrace),

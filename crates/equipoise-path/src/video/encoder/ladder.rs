@@ -77,8 +77,8 @@ const MOST_RATES: usize = 256;
 const MOST_FRAMES: usize = 108_000;
 
 impl Ladder {
-    /// Number of frames at the start that are skipped when the traces repeat, because they include a large I frame (RFC
-    /// 8593, Sec. 6.2.1, `SkipFrames`).
+    /// Number of frames at the start of the traces that are skipped when the traces repeat. These frames include a
+    /// large I frame (RFC 8593, Sec. 6.2.1, `SkipFrames`).
     pub const SKIPPED: usize = 20;
     /// Minimum and maximum frame size in bytes (RFC 8593, Sec. 6.2.1, `fs_min` and `fs_max`).
     const SMALLEST: f64 = 10.0;

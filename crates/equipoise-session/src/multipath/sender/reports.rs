@@ -72,8 +72,8 @@ impl Sender {
         path.on_feedback(now, &feedback, waited, &mut |event| self.outbox.event(event))
     }
 
-    /// Handles reports about path `id` that contradict what was sent. The media on the path is stopped or, if no other
-    /// path is alive, the media of the session.
+    /// Handles reports about path `id` that contradict what was sent. If another path is alive, stops the media on path
+    /// `id`. Otherwise, stops the media of the whole session.
     fn on_contradiction(&mut self, now: Instant<SenderClock>, id: PathId, others_live: bool) {
         let Some(path) = self.paths.find_mut(id).filter(|_| others_live) else {
             let trip = self.breakers.on_contradiction(now);

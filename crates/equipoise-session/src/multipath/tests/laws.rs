@@ -60,8 +60,8 @@ fn fixed(bps: u64) -> Total {
     Total::PerPath(PathLaws::new(move || Some(Box::new(Steady(Rate::from_bps(bps)))), None))
 }
 
-/// A network path: its link's rate in Mbit/s; if this rate changes, the time of the change in s and the new rate in
-/// Mbit/s; and the one-way delay in ms.
+/// A network path: the rate of its link in Mbit/s, an optional change of this rate (the time in s, and the new rate in
+/// Mbit/s), and the one-way delay in ms.
 #[derive(Clone, Copy)]
 struct Way {
     mbps: f64,

@@ -70,7 +70,8 @@ fn a_dead_path_costs_a_moment_and_is_used_again_when_it_is_back() {
     let mut bench = Bench::new(Payload::Generated, 2, scheduler("ap", &[]), network);
     bench.run_until(40_000);
     // No packet passes path 1 from 10.0 s on. The last report about path 1 arrives on path 0 at about 10.05 s. Three
-    // report intervals (600 ms) later, the next report is overdue, and the next request on path 1 declares it dead.
+    // report intervals (600 ms) later, no further report has arrived. When the next request on path 1 is due, the
+    // sender declares path 1 dead.
     assert!(bench.sent_on(1, 10_000, 10_850) > 50, "it was used");
     assert_eq!(bench.sent_on(1, 10_850, 20_000), 0, "it is dead");
     assert!(bench.sent_on(0, 11_000, 20_000).abs_diff(9 * 500) <= 2, "the other one carries all");
@@ -102,8 +103,8 @@ fn paths_may_be_added_taken_down_and_removed_at_any_time() {
     assert_eq!(bench.count(|_, event| matches!(event, Event::Ignored(DropReason::Implausible))), 0);
 }
 
-/// If it fails, an interface that goes down costs rate on the others, or a session that had no interface at all
-/// continues at its full rate on a path that it knows nothing about.
+/// If it fails, an interface that goes down lowers the rate on the other interfaces, or a session that had no interface
+/// at all continues at its full rate on an unknown path.
 #[test]
 fn a_path_that_is_down_lowers_no_other_but_after_no_path_the_rate_is_low() {
     let stream = StreamConfig::new(SSRC, 96, Size::from_bytes(1000), "sender@test");
@@ -123,7 +124,8 @@ fn a_path_that_is_down_lowers_no_other_but_after_no_path_the_rate_is_low() {
         bench.events.iter().filter_map(of).collect::<Vec<_>>()
     };
     let before = rates(&bench, 0, 9000);
-    // The remaining path carried half of the rate. A session may send twice what arrives, so its rate stays the same.
+    // Before path 1 went down, path 0 carried half of the session's rate. The session may send at up to twice the rate
+    // that arrives, so the session's rate stays the same.
     assert!(before.iter().all(|rate| *rate > 3_900_000), "{before:?}");
     assert!(bench.sent_on(0, 4000, 9000).abs_diff(5 * 500) <= 3, "it carries all");
     bench.change(0, PathChange::Down);

@@ -131,7 +131,7 @@ pub enum FeedbackError {
         /// Sequence number of the packet that follows packet `before` in the report.
         found: u16,
     },
-    /// The limit has no room for a single packet's status.
+    /// The size limit of the report leaves no room for the status of even one packet.
     #[error("a report on a packet needs {need} more bytes; {have} are left")]
     NoRoom {
         /// Number of bytes needed.

@@ -145,7 +145,8 @@ fn what_is_wrong_is_named() {
     assert_eq!(parse(2, &[0x20, 2, 9]), truncated("receive deltas", 22, 2, 1));
     assert_eq!(parse(2, &[0x20, 2, 9, 9]), None);
     assert_eq!(parse(2, &[0; 100]), truncated("packet status chunk", 120, 2, 0));
-    // If a run is longer than the packet count, only the deltas of the counted packets must be present.
+    // If a run length chunk covers more packets than the packet status count, only the deltas of the counted packets
+    // must be present.
     assert_eq!(parse(2, &[0x3F, 0xFF, 9, 9]), None);
 }
 

@@ -146,7 +146,7 @@ mod tests {
         /// The law is dimensionally consistent: if time is measured in another unit, the step of the rate is the same.
         #[test]
         fn scaling_the_unit_of_time_leaves_the_rate(mean in 1e-4f64..1.0, variance in 1e-9f64..1.0, k in 1e-3f64..1e3) {
-            // b has the unit 1/(s·Mbit/s), so it scales with 1/k if times scale with k.
+            // b has the unit 1/(s·Mbit/s). If all times are multiplied by k, b is divided by k.
             let here = step_mbps(8.2e-3, mean, variance, 300.0).unwrap();
             let there = step_mbps(8.2e-3 * k, mean * k, variance * k * k, 300.0 / k).unwrap();
             prop_assert!((here - there).abs() <= 1e-9 * here.abs().max(1.0));

@@ -17,8 +17,9 @@ pub struct ApConfig {
     pub response: f64,
     /// How b is determined.
     pub learning: Learning,
-    /// The noise of the reports may move the rate by this share of the headroom (the free capacity), as a root mean
-    /// square. Must be positive. With a smaller value, the rate is steadier, but free capacity is found later.
+    /// The noise of the reports changes the rate. The root mean square of these changes may be this share of the
+    /// headroom (the free capacity). Must be positive. With a smaller value, the rate is steadier, but free capacity is
+    /// found later.
     pub unrest: f64,
     /// Size of an IP packet, which converts between packets/s and Mbit/s.
     pub packet: Size,
@@ -75,7 +76,7 @@ const SURPRISE_WEIGHT: f64 = 1.0 / 16.0;
 const VARIANCE_WEIGHT: f64 = 1.0 / 4.0;
 /// A step up takes at most this share of the headroom (the free capacity).
 const HEADROOM_SHARE: f64 = 0.5;
-/// The rate after losses that show a full path, as a share of the delivery rate.
+/// After losses that show that the path is full, the rate is set to this share of the delivery rate.
 const BELOW_DELIVERED: f64 = 0.85;
 /// If the delivery rate is below this share of the sending rate, the queue grows, so the path is full.
 const GROWING: f64 = 0.95;

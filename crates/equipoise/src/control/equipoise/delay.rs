@@ -23,7 +23,8 @@ pub(super) struct DelayMode {
     /// last ended. Both are in s.
     busy_s: f64,
     empty_s: f64,
-    /// During a dip, the time until which the rate is lowered so that all flows measure the empty path, in s.
+    /// Latest end of the current dip, in s; `None` outside of dips. In a dip, the rate is lowered so that all flows
+    /// measure the empty path.
     dips_until_s: Option<f64>,
     /// `cleared` counts the scheduled clearings of the queue that have become due, including those that the flow
     /// skipped. `clears_until_s` is the end of the current clearing, in s.
@@ -66,8 +67,8 @@ pub(super) struct Situation {
     pub(super) packet_s: f64,
 }
 
-/// The integrator's gain is `INTEGRAL / D²`, where `D` is the loop delay. The value is ours: with this value and the
-/// proportional part, the loop is stable if the part of its delay that is not predicted is below 0.70 `D`.
+/// The integrator's gain is `INTEGRAL / D²`, where `D` is the loop delay. The value is our choice: with this value and
+/// the proportional part, the loop is stable if the part of the loop delay that is not predicted is below 0.70 `D`.
 const INTEGRAL: f64 = 1.0 / 0.9;
 /// The proportional part multiplies the base rate by `exp(PROPORTIONAL min(f, T)/D)`, but by no more than
 /// `MOST_PROPORTIONAL`. `f` is the error of the queueing delay (target minus delay), `T` the target delay, and `D` the
@@ -93,7 +94,8 @@ const GROWTH_BY_FEW: f64 = 0.6;
 /// s. Packet trains that arrive at less than `SPREAD` times their sending rate were spread out by the path.
 const KNOWN_S: f64 = 10.0;
 const SPREAD: f64 = 0.85;
-/// Upper limit of the headroom, which is the share of the arrival rate of packet trains that the flow does not use yet.
+/// Upper limit of the headroom. The headroom is `1 - r / a`, where `r` is the flow's rate and `a` is the arrival rate
+/// of packet trains.
 const MOST_HEADROOM: f64 = 0.5;
 /// Time constant with which the base rate follows the rate of service, in s.
 const ANCHOR_S: f64 = 0.12;
@@ -205,7 +207,7 @@ impl DelayMode {
     }
 
     /// Whether the base rate is below `RETURNS_BELOW` times the highest recent base rate with a short queue, as after a
-    /// burst of cross traffic. Then the rate is in recovery.
+    /// burst of cross traffic. If so, the rate is in recovery.
     fn returns(&self) -> bool {
         self.base_bps < RETURNS_BELOW * self.known_bps
     }
@@ -280,9 +282,9 @@ impl DelayMode {
     }
 
     /// Changes the base rate by the error of the queue: target minus queueing delay, in s. The target in `error_s`
-    /// includes the addition for sharing with other flows, the target in `own_error_s` does not. The part of the growth
-    /// that depends on the arrival rate of packet trains uses `own_error_s`, because a queue below a target that
-    /// sharing lengthened does not show that the path is clear.
+    /// includes the addition for sharing with other flows; the target in `own_error_s` does not include this addition.
+    /// The part of the growth that depends on the arrival rate of packet trains uses `own_error_s`. The reason is that
+    /// a queue below the larger target, with the addition, does not show that the path is clear.
     fn integrate(&mut self, seen: &Seen, situation: &Situation, (own_error_s, error_s): (f64, f64)) -> Reason {
         let Situation { target_s, loop_s, rate_bps, .. } = *situation;
         let gain = INTEGRAL / (loop_s * loop_s);
@@ -422,8 +424,8 @@ mod tests {
         }
     }
 
-    /// If it fails, a new flow on a slow link keeps the others' queue as its base delay and takes their share, or flows
-    /// on fast links lose rate for nothing.
+    /// If it fails, a new flow on a slow link takes the queueing delay of the other flows for a part of its base delay,
+    /// and takes a part of their rate. Or flows on fast links lower their rate without need.
     #[test]
     fn a_new_flow_on_a_slow_link_clears_the_queue_three_times() {
         let cleared_s = |packet_s: f64, has_queued: bool| {

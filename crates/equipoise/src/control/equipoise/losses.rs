@@ -96,7 +96,8 @@ impl Losses {
         }
     }
 
-    /// The upper limit of the rate, in bit/s, while a policer, or the test for one, limits the rate; otherwise `None`.
+    /// The upper limit of the rate, in bit/s, while the path has a policer or the flow tests whether it has one.
+    /// Otherwise `None`.
     pub(super) const fn cap_bps(&self) -> Option<f64> {
         match self.state {
             State::Free => None,
@@ -105,8 +106,8 @@ impl Losses {
         }
     }
 
-    /// The upper limit of the rate, in bit/s, if a queue is present and the losses far exceed the link's inherent ones;
-    /// otherwise `None`.
+    /// The upper limit of the rate, in bit/s, if a queue is present and the losses far exceed the link's inherent
+    /// losses; otherwise `None`.
     pub(super) fn overload_bps(&self, seen: &Seen, target_s: f64) -> Option<f64> {
         let (share, _) = shares(&self.all);
         (share > OVERLOAD + 1.5 * self.inherent && seen.least_s > target_s)
@@ -213,8 +214,8 @@ impl Losses {
         }
     }
 
-    /// Raises the link's inherent losses to `share`, but at most to `MOST_INHERENT`. Ends a test for a policer, or a
-    /// policer's limit on the rate.
+    /// Raises the link's inherent losses to `share`, but at most to `MOST_INHERENT`. If a test for a policer runs, ends
+    /// the test. If the rate is limited because of a policer, ends the limit.
     fn bear(&mut self, share: f64) {
         self.inherent = self.inherent.max(share).min(MOST_INHERENT);
         self.state = State::Free;
@@ -276,7 +277,7 @@ mod tests {
         assert!((losses.inherent - 0.05).abs() < 0.01 && rate_bps > 1.19e6, "{losses:?}");
     }
 
-    /// If it fails, a media flow keeps sending above a policer's rate and loses the excess.
+    /// If this test fails, a media flow keeps sending above a policer's rate and loses the excess.
     #[test]
     fn the_rate_stays_below_a_policer() {
         let (losses, rate_bps) = after(20, |rate_bps| (1.0 - 1e6 / rate_bps).max(0.0));
@@ -290,8 +291,8 @@ mod tests {
         assert_eq!((losses.state, losses.cap_bps()), (State::Free, None));
     }
 
-    /// If it fails, a slow flow on a lossy link is held at a low rate, because by chance none of the few packets of a
-    /// test is lost.
+    /// If this test fails, a slow flow on a lossy link is held at a low rate, because by chance none of the few packets
+    /// of a test is lost.
     #[test]
     fn a_test_of_few_packets_finds_no_policer() {
         let mut losses = Losses::new();

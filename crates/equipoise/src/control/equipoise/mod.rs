@@ -172,9 +172,10 @@ const SILENT_SHARE: f64 = 0.2;
 const AFTER_SILENCE: f64 = 0.7;
 /// A flow counts as a newcomer again after this time without a report, in s.
 const NEW_AFTER_S: f64 = 2.0;
-/// If the share of marked packets among those that did not wait is above `LEAST_MARKED`, the rate is limited so that
-/// `MARKS_A_ROUND_TRIP` segments of `MARKED_SEGMENT_BITS` are marked per round trip. A round trip shorter than
-/// `LEAST_ROUND_TRIP_S`, in s, counts as that long (RFC 9331, App. A.1.6).
+/// Some packets that did not wait in a queue may still be marked. If the share of such marked packets among all packets
+/// that did not wait is above `LEAST_MARKED`, the rate is limited. With this limit, `MARKS_A_ROUND_TRIP` segments of
+/// `MARKED_SEGMENT_BITS` are marked per round trip. A round-trip time below `LEAST_ROUND_TRIP_S`, in s, counts as
+/// `LEAST_ROUND_TRIP_S` (RFC 9331, App. A.1.6).
 const LEAST_MARKED: f64 = 0.02;
 const MARKS_A_ROUND_TRIP: f64 = 2.0;
 const MARKED_SEGMENT_BITS: f64 = 12_000.0;

@@ -350,8 +350,8 @@ impl Path {
         news
     }
 
-    /// `j` or `jp`: by how much `idle` exceeds the base delay, in s. The result is smaller on a slow bottleneck, and
-    /// zero if the bottleneck's capacity `capacity_bps` is unknown.
+    /// `j` or `jp`: by how much `idle` exceeds the base delay, in s. On a slow bottleneck, the result is scaled down.
+    /// If the bottleneck's capacity `capacity_bps` is unknown, the result is zero.
     fn jitter_s(&self, idle: &IdleDelay, capacity_bps: Option<f64>) -> f64 {
         let Some((capacity_bps, idle_s)) = capacity_bps.zip(idle.delay_s()) else { return 0.0 };
         let packet_s = SizeClass::Large.usual_bits() / capacity_bps;
@@ -379,7 +379,8 @@ impl Path {
         ((received_bps / granted_bps.max(1.0) - LEAST_USE) / USE_WIDTH).clamp(0.0, 1.0)
     }
 
-    /// Whether the queueing delay of a report, in s, is so long that the minima in the base delay must not expire.
+    /// Whether the queueing delay of a report, in s, is so long that the base delay must be held: the minima from which
+    /// it is computed must not expire.
     pub(super) fn holds_base(least_s: f64) -> bool {
         least_s >= HELD_ABOVE_S
     }

@@ -3,8 +3,8 @@ use super::standing::StandingQueue;
 use crate::control::window::{Acknowledged, Cubic, WindowController as _};
 use crate::units::{Instant, SenderClock, Span};
 
-/// The mode in competition with a loss-based flow, the rival. The rate is that of a virtual TCP window, and tests check
-/// whether the rival is still present.
+/// The mode in competition with a loss-based flow (the rival). The rate follows from a virtual TCP window. From time to
+/// time, the mode tests whether the rival is still present.
 #[derive(Clone, Debug)]
 pub(super) struct RivalMode {
     /// CUBIC's congestion avoidance, with its window in segments; `None` during slow start in competition with a rival,
@@ -57,8 +57,8 @@ pub(super) enum Verdict {
 /// Size of a segment of the virtual TCP window that sets the rate, in bits.
 const SEGMENT_BITS: f64 = 12_000.0;
 const LEAST_SEGMENTS: f64 = 2.0;
-/// If an earlier competition with a loss-based flow ended recently, the new one starts with at least this share of the
-/// earlier window.
+/// If an earlier competition with a loss-based flow ended recently, a new competition starts with at least this share
+/// of the earlier window.
 const KEPT: f64 = 1.0;
 /// In the slow start of [`RivalMode`], the window grows by `SLOW_START` times the bits that arrive. Slow start ends
 /// when the queue is more than `QUEUE_GREW` times as long as before the mode began, or with the first loss.
@@ -72,13 +72,13 @@ const ABOVE_MAX: f64 = 0.95;
 /// A test for a competing flow multiplies the rate by `TEST_DIP` for one round trip (1 s at most) plus `TEST_S`, in s.
 const TEST_DIP: f64 = 0.6;
 const TEST_S: f64 = 0.45;
-/// A short fall of the flow's rate tests whether another flow holds the queue. The arrival rate of the packets sent in
-/// the last `JUDGED_S` of the test is compared with that of the packets sent in the `COMPARED_S` before the test, both
-/// in s.
+/// A short fall of the flow's rate tests whether another flow holds the queue. Two arrival rates are compared: the rate
+/// of the packets sent in the last `JUDGED_S` of the test, and the rate of the packets sent in the `COMPARED_S` before
+/// the test. Both times are in s.
 const JUDGED_S: f64 = 0.4;
 const COMPARED_S: f64 = 0.6;
-/// A test lowers the rate. If the flow's arrival rate then stays above this share of its value before, the flow is
-/// alone.
+/// A test lowers the rate. If the flow's arrival rate stays above this share of the arrival rate before the test, the
+/// flow is alone.
 const ALONE: f64 = 0.92;
 /// A test checks whether a competing loss-based flow is still present. The basic interval between tests is the larger
 /// of `TEST_EVERY_S`, in s, and `TEST_EVERY_ROUND_TRIPS`, in round trips. If the queue falls without a test, the next
@@ -86,8 +86,8 @@ const ALONE: f64 = 0.92;
 const TEST_EVERY_S: f64 = 3.0;
 const TEST_EVERY_ROUND_TRIPS: f64 = 4.0;
 const TEST_SOONER: f64 = 0.6;
-/// The interval between two tests for a competing flow starts at a basic length. Each test that finds one adds `RARER`
-/// basic lengths to it, and all tests together add at most `MOST_RARER`.
+/// The interval between two tests for a competing flow starts at a basic length. Each test that finds a competing flow
+/// makes the interval longer by `RARER` basic lengths. All tests together add at most `MOST_RARER` basic lengths.
 const RARER: f64 = 1.5;
 const MOST_RARER: f64 = 6.0;
 /// If the flow's arrival rate, smoothed with the time constant `ARRIVING_S`, in s, exceeds `ROSE` times the arrival
@@ -188,8 +188,7 @@ impl RivalMode {
 
     /// Starts a test for a competing loss-based flow (a short reduction of the rate) if one is due, and evaluates a
     /// finished test. If the finished test found no such flow, returns the arrival rate before the test, in bit/s. If
-    /// that rate is unknown, returns the window of the simulated TCP connection, divided by the round-trip time. This
-    /// window sets the rate in this mode.
+    /// that arrival rate is unknown, returns the window of the virtual TCP connection, divided by the round-trip time.
     fn test(&mut self, seen: &Seen, (path, standing): (&Path, &StandingQueue), target_s: f64) -> Option<f64> {
         let fell = standing.fell(seen);
         if fell && seen.now_s - self.reference_s > 1.0 && self.test.is_none() {

@@ -51,8 +51,8 @@ const BY_PACKET: f64 = 0.6;
 /// Upper limit of `x` and of `z`, the two estimates of the logarithm of the number of flows. It is ln 6, so that more
 /// than six flows count as six.
 const MOST: f64 = 1.8;
-/// `k`, in 1/s: how fast two or more flows that share a bottleneck are pulled towards equal rates. With 1, the queues
-/// of several flows exceed the limit of our test suite.
+/// `k`, in 1/s: how fast two or more flows that share a bottleneck are pulled towards equal rates. With a
+/// value of 1, the queues of several flows exceed the limit of our test suite.
 const PULL: f64 = 0.6;
 /// Time constant, in s, of `z`, the logarithm of the number of flows as estimated from the queue. It is longer than
 /// usual loop delays, so that the pull to equal rates and the control of the queue do not oscillate together.

@@ -38,7 +38,7 @@ struct FullQueue {
 #[derive(Clone, Copy, Debug)]
 struct Noted {
     at: f64,
-    /// The minimum delay in the report less the base delay, and the target of the queueing delay.
+    /// `least` is the minimum delay in the report minus the base delay. `target` is the target of the queueing delay.
     least: f64,
     target: f64,
 }
@@ -62,8 +62,8 @@ pub(super) enum Standing {
     Nothing,
     /// The path's delay increased by this value, in s.
     LongerPath(f64),
-    /// On a slow link, flows of this law alone can cause a standing queue. The flow must lower its rate for a short
-    /// time; if the queue then empties, there is no rival.
+    /// It is not known whether there is a rival: on a slow link, flows of this law alone can cause a standing queue.
+    /// The flow must lower its rate for a short time. If the queue then empties, there is no rival.
     Unsure,
     /// Another flow holds the queue. The value is the longest recent queueing delay, in s.
     Rival(f64),
@@ -211,8 +211,8 @@ impl StandingQueue {
         within.fold((f64::INFINITY, 0.0), |(least, most), it| (least.min(it.least), most.max(it.least)))
     }
 
-    /// Whether the queue fell within half a second, without losses, by so much that all flows that share the queue
-    /// notice it at the same time.
+    /// Whether the queue became much shorter within half a second, without losses. All flows that share the queue
+    /// notice such a fall at the same time.
     pub(super) fn fell(&self, seen: &Seen) -> bool {
         let (_, before_s) = self.extremes(seen.now_s, 0.5, 0.3);
         let is_lossy = self.lost_s.is_some_and(|at| at > seen.now_s - LOSSES_S);
@@ -275,8 +275,8 @@ impl FullQueue {
 mod tests {
     use super::*;
 
-    /// The time, in s, of the first report with which a queue of 60 ms counts as a rival's. If `is_cleared`, the queue
-    /// is empty for half a second after each [`Standing::Unsure`].
+    /// The time, in s, of the first report with which a queue of 60 ms counts as the queue of a competing flow (rival).
+    /// If `is_cleared`, the queue is empty for half a second after each [`Standing::Unsure`].
     fn rival_after_s(packet_s: f64, since_rival_s: f64, is_cleared: bool) -> Option<f64> {
         let (mut standing, mut unsure_s) = (StandingQueue::default(), f64::INFINITY);
         (1..100).map(f64::from).find_map(|report| {
@@ -336,7 +336,7 @@ mod tests {
         let is_found = |lost_at_s: f64| {
             let mut standing = StandingQueue::default();
             (1..80).map(|report| 0.1 * f64::from(report)).any(|now_s| {
-                // A queue that grows from 25 to 45 ms within 2 s, and then falls at once.
+                // In each period of 2 s, the queue grows from 25 to 45 ms, and then falls at once.
                 let phase_s = now_s % 2.0;
                 let lost = f64::from(now_s > 1.0 && (phase_s - lost_at_s).abs() < 0.05);
                 let least_over_s = if now_s < 1.0 { 0.0 } else { 0.025 + 0.010 * phase_s };

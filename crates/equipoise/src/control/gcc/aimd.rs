@@ -119,8 +119,9 @@ impl Aimd {
         self.bps = self.clamped(bps);
     }
 
-    /// Whether a decrease is allowed: the last update of the rate is at least a round-trip time ago (bounded to 10 to
-    /// 200 ms), or the delivery rate is below half of the rate.
+    /// Whether a decrease is allowed. It is allowed if the rate was last updated at least one round-trip time ago. For
+    /// this purpose, the round-trip time is limited to 10 to 200 ms. A decrease is also allowed if the delivery rate is
+    /// below half of the rate.
     pub(super) fn may_decrease(&self, now: Instant<SenderClock>, acked_bps: Option<f64>) -> bool {
         let (soonest, latest) = SOONEST_DECREASE;
         let wait = self.round_trip.clamp(soonest, latest);
@@ -236,8 +237,8 @@ mod tests {
         aimd
     }
 
-    /// Expected, in kbit/s per second: packet / (2 (rtt + 100 ms)). At 30 frames/s, a frame has 4 packets of 8333 bits
-    /// at 1 Mbit/s, and 2 packets of 5000 bits at 300 kbit/s.
+    /// The expected growth of the rate is packet / (2 (rtt + 100 ms)), in kbit/s per second. At 30 frames/s, a frame
+    /// has 4 packets of 8333 bits at 1 Mbit/s, and 2 packets of 5000 bits at 300 kbit/s.
     #[test]
     fn near_the_capacity_the_rate_rises_as_computed() {
         for (kbps, expected) in [(1000, [27.8, 20.8, 13.9]), (300, [16.7, 12.5, 8.3])] {
@@ -295,7 +296,8 @@ mod tests {
         aimd.update(at(300), Usage::Normal, Some(500e3));
         assert!(aimd.bps > 505e3);
         // The delivery rate is above the sending rate, as it is while a queue drains. In this case, the new rate is
-        // 0.85 times the estimated capacity, here 0.85 · 600 = 510 kbit/s, or the current rate if this is lower.
+        // the lower of two rates: the current rate, and 0.85 times the estimated capacity. Here the second rate is
+        // 0.85 · 600 = 510 kbit/s.
         aimd.update(at(400), Usage::Over, Some(900e3));
         assert!(aimd.bps <= 507e3, "never up: {}", aimd.bps);
     }

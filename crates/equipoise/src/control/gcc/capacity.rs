@@ -23,8 +23,8 @@ const NEW: f64 = 0.05;
 /// The minimum of v, the variance of the delivery rate divided by the estimated capacity C, in kbit/s. The band around
 /// a C of 500 kbit/s is then ±42 kbit/s (libwebrtc, `link_capacity_estimator`).
 const LEAST_SPREAD: f64 = 0.4;
-/// The maximum of v, the variance of the delivery rate divided by the estimated capacity C, in kbit/s. The band around
-/// a C of 500 kbit/s is then ±106 kbit/s (libwebrtc, `link_capacity_estimator`).
+/// The maximum of v, in kbit/s: v is the variance of the delivery rate, divided by the estimated capacity C. The band
+/// around a C of 500 kbit/s is then ±106 kbit/s (libwebrtc, `link_capacity_estimator`).
 const LARGEST_SPREAD: f64 = 2.5;
 /// Half-width of the band around C, the estimated capacity, in standard deviations of the delivery rate
 /// (draft-ietf-rmcat-gcc-02, Sec. 5.5).

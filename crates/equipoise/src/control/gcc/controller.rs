@@ -90,7 +90,7 @@ pub struct Gcc {
     snapshot: Snapshot,
 }
 
-/// The state in which the two forms of the law differ.
+/// The part of the state that is not the same in the two forms of the law.
 #[derive(Clone, Debug)]
 #[expect(clippy::large_enum_variant, reason = "one for each controller, which lives on the heap")]
 enum Form {

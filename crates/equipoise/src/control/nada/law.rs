@@ -21,8 +21,8 @@ pub struct NadaLaw {
     /// TAU in s, the longest round-trip time for which the gains are designed. With a larger value, the rate reacts
     /// more slowly and varies less.
     pub tau_s: f64,
-    /// QBOUND in s, the queue that a ramp-up may build. With a larger value, the flow finds free capacity faster, but
-    /// overshoots it further.
+    /// QBOUND in s: the queueing delay that a ramp-up may cause. With a larger value, the flow finds free capacity
+    /// faster, but exceeds the capacity by more.
     pub ramp_bound_s: f64,
     /// QTH in s: a queueing delay above this counts less while packets are lost. With a smaller value, the flow yields
     /// less to flows that react to loss only.
@@ -148,9 +148,9 @@ impl NadaLaw {
 
     /// Returns the rates of encoder and sender at a reference rate, with `buffer` bytes in the shaping buffer.
     ///
-    /// Source: RFC 8698, Eq. 11 to 14: the correction is `BETA 8 L FPS` for L bytes, at most 5 % of the rate. The
-    /// encoder's rate is lowered by the correction, to no less than RMIN, and the sending rate is raised by it, to no
-    /// more than RMAX.
+    /// Source: RFC 8698, Eq. 11 to 14. The correction is `BETA 8 L FPS` for L bytes, at most 5 % of the rate. The
+    /// encoder's rate is the reference rate minus the correction, but at least RMIN. The sending rate is the reference
+    /// rate plus the correction, but at most RMAX.
     pub fn shaped(&self, reference: Rate, min: Rate, buffer: Size) -> ShapedRates {
         let bps = reference.as_bps_f64();
         // RFC 8698, Eq. 11, 12.

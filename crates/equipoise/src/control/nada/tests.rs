@@ -81,7 +81,8 @@ fn losses_and_marks_count_as_the_square_of_their_share() {
     close(law.signal(0.02, 0.01, 0.01) * 1e3, 32.0, 1e-9);
 }
 
-/// A buffer of 2000 bytes changes the rates by 48 kbit/s (RFC 8698, Sec. 5.2.2). The maximum change is 5 % of the rate.
+/// A shaping buffer of 2000 bytes lowers the encoder's rate and raises the sending rate by 48 kbit/s each (RFC 8698,
+/// Sec. 5.2.2). The maximum change is 5 % of the rate.
 #[test]
 fn a_shaping_buffer_slows_the_encoder_and_hastens_the_sender() {
     let shaped = |bps, waiting| {
@@ -159,8 +160,8 @@ fn at(ms: u64) -> Instant<SenderClock> {
     Instant::from_nanos(10_000_000_000 + ms * 1_000_000)
 }
 
-/// Reports ten packets to `nada`. They are sent 10 ms apart, the last at `ms`, and take `way` ms. The last `lost` of
-/// them are lost.
+/// Reports ten packets to `nada`. The packets are sent 10 ms apart, and the last packet is sent at `ms`. Each packet
+/// takes `way` ms. The last `lost` packets are lost.
 fn tell(nada: &mut Nada, ms: u64, way: u64, lost: u64, ecn: Ecn) {
     let packets: Vec<_> = (0..10)
         .map(|place| {
@@ -292,7 +293,7 @@ proptest! {
         }
     }
 
-    /// A signal of NaN leaves the rate unchanged, a receiving rate of NaN does not raise it, and a delay of NaN gives
+    /// A signal of NaN leaves the rate unchanged. A receiving rate of NaN does not raise the rate. A delay of NaN gives
     /// the largest signal. Huge inputs never produce NaN.
     #[test]
     fn the_equations_are_total(

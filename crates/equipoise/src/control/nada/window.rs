@@ -50,7 +50,7 @@ impl<T: Copy + Default> Window<T> {
         self.bins.iter_mut()
     }
 
-    /// Returns the time from the start of the oldest bin to the newest event, in s, which is always above zero.
+    /// Returns the time from the start of the oldest bin to the newest event, in s. This time is always above zero.
     pub(super) fn span_s(&self) -> f64 {
         let within = self.newest.unwrap_or(0) % BIN_NS;
         ((BINS as u64 - 1) * BIN_NS + within) as f64 / 1e9

@@ -95,7 +95,8 @@ pub type BoxedScheduler = Box<dyn Scheduler>;
 fn whole(shares_mbps: &[f64], total: Rate, paths: &[PathView]) -> Vec<Rate> {
     let mut bps: Vec<u64> = shares_mbps.iter().map(|mbps| libm::round((mbps * 1e6).max(0.0)) as u64).collect();
     let sum = bps.iter().fold(0u64, |sum, bps| sum.saturating_add(*bps));
-    // Adds the rounding remainder to the largest share, unless the paths cannot carry the total.
+    // A difference of at most 1 bit/s per path comes from rounding, and is added to the largest share. A larger
+    // difference means that the paths cannot carry the total.
     if sum.abs_diff(total.as_bps()) <= bps.len() as u64
         && let Some(largest) = bps.iter_mut().max()
     {

@@ -140,9 +140,9 @@ impl ScreamLaw {
 
     /// Returns the growth of the window in bytes, which is never negative.
     ///
-    /// Source: Sec. 4.2.2.2: the window grows by one segment per round trip. It grows by less on short paths, under
-    /// jitter, and near the window at which congestion last began. Far from that window, it grows by more if congestion
-    /// was long ago.
+    /// Source: Sec. 4.2.2.2: the window grows by one segment per round trip. The growth is smaller on short paths,
+    /// under jitter, and near the window at which congestion last began. The growth is larger if the window is far from
+    /// the window at which congestion last began, and if the last congestion was long ago.
     pub fn increase(&self, growth: Growth) -> f64 {
         let Growth { window, unmarked, round_trip_s, nearness, calm, recovered } = growth;
         let share = (self.segment / window).min(1.0);

@@ -83,8 +83,8 @@ use crate::units::{Instant, Rate, SenderClock, Size, Span};
 pub struct Scream {
     config: ScreamConfig,
     path: Path,
-    /// `window` is `ref_wnd`, the reference window. `inflection` is `ref_wnd_i`, its value when congestion last began.
-    /// Both are in bytes.
+    /// `window` is `ref_wnd`, the reference window. `inflection` is `ref_wnd_i`, the reference window at the time when
+    /// congestion last began. Both are in bytes.
     window: f64,
     inflection: f64,
     /// `ref_wnd_i_update_allowed`: whether the window grew since the last reduction.

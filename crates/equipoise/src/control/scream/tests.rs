@@ -121,8 +121,9 @@ fn at(ms: u64) -> Instant<SenderClock> {
     Instant::from_nanos(10_000_000_000 + ms * 1_000_000)
 }
 
-/// Passes feedback to `scream` at `ms`, on ten packets that left 2 ms apart, the last of them 50 ms before. The first
-/// `marked` packets have CE, the last `lost` are lost, and the queueing delay is `queue` ms.
+/// Passes feedback on ten packets to `scream` at `ms`. The packets left 2 ms apart, and the last packet left 50 ms
+/// before `ms`. The first `marked` packets have the CE mark, and the last `lost` packets are lost. The queueing delay
+/// is `queue` ms.
 fn tell(scream: &mut Scream, ms: u64, marked: u64, lost: u64, queue: u64) {
     let packets: Vec<_> = (0..10)
         .map(|place| {
@@ -203,8 +204,8 @@ fn an_unlimited_path_is_filled_within_a_hundred_reports() {
     assert!(seen.iter().any(|moment| moment.at_s < 2.5 && moment.rate_bps >= 2e6), "{seen:?}");
 }
 
-/// libwebrtc's tests have the same capacities, one-way delays and bounds of the rate. There, every rate must be within
-/// the bounds; here, the mean rate must.
+/// Capacities, one-way delays and bounds of the rate are those of libwebrtc's tests. In libwebrtc's tests, every rate
+/// must be within the bounds. In this test, only the mean rate must be within the bounds.
 #[test]
 fn marks_a_queue_and_losses_each_hold_the_rate_to_the_capacity() {
     let base = Bottleneck { report_every: Span::from_millis(25), ..Bottleneck::default() };

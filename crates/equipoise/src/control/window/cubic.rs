@@ -41,7 +41,8 @@ pub struct Cubic {
     reno: Reno,
     /// The window before the last reduction, in segments.
     prior: f64,
-    /// `W_max`, the window at the last loss, or less with fast convergence; `None` before any loss and after a timeout.
+    /// `W_max`: the window at the last loss, which fast convergence may reduce (RFC 9438, Sec. 4.7). `None` before any
+    /// loss and after a timeout.
     peak: Option<f64>,
     stage: Option<Stage>,
     last_ack: Option<Instant<SenderClock>>,

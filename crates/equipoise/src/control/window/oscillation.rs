@@ -166,7 +166,8 @@ mod tests {
         At::from_nanos(ms * 1_000_000)
     }
 
-    /// The variance of Brownian motion depends on the elapsed time, not on the number of acknowledgements.
+    /// The variance of a Brownian motion grows with the elapsed time. It must not depend on the number of
+    /// acknowledgements.
     #[test]
     fn the_variance_is_that_of_the_time_and_not_of_the_number_of_acknowledgements() {
         for step_ms in [1, 10, 100] {

@@ -108,7 +108,7 @@ impl Vegas {
         }
     }
 
-    /// Returns `diff`, the flow's segments in the queue, multiplied by the noise factor.
+    /// Returns `diff`, the number of the flow's segments in the queue, multiplied by the noise factor.
     fn backlog(&mut self, mean_s: f64, base_s: f64) -> f64 {
         let queueing_s = (mean_s - base_s).max(0.0);
         self.noise.push(queueing_s);

@@ -21,9 +21,9 @@ pub(super) struct Gaps {
     longer: u32,
 }
 
-/// Number of stored gaps between the acknowledgements of bursts (our choice): those of about five bursts of eight
-/// segments, or of eleven if every second segment is acknowledged. With more gaps, the capacity is steadier; with fewer
-/// gaps, it follows a new path sooner.
+/// Number of stored gaps between the acknowledgements of bursts (our choice). These are the gaps of about five bursts
+/// of eight segments, or of eleven such bursts if every second segment is acknowledged. With more gaps, the measured
+/// capacity is steadier. With fewer gaps, the measured capacity follows a new path sooner.
 const KEPT: usize = 32;
 /// Minimum number of gaps for a capacity (our choice): two bursts of eight segments suffice, even if each
 /// acknowledgement covers two segments.

@@ -76,8 +76,9 @@ pub struct InlineMeasurement {
     /// Extra segments that are gathered before a measurement stream, in quarters of a segment, because earlier streams
     /// ran out of segments.
     margin: u64,
-    /// Where in the first 1/`PLACES` of a window the sender next begins to hold segments back for a measurement stream:
-    /// zero is the start of this part, and 2^32 would be its end.
+    /// The place in a window at which the sender next begins to hold segments back for a measurement stream. The place
+    /// is in the first 1/`PLACES` of the window, and is given in units of 1/2^32 of this part; 0 is the start of the
+    /// window.
     place: u32,
     gaps: Gaps,
     capacity: Recent,
@@ -90,15 +91,15 @@ pub struct InlineMeasurement {
 pub struct InlineConfig {
     /// Size of the IP packet of a full-sized segment, headers included, because the results are rates of IP packets.
     pub segment: Size,
-    /// Maximum average part of the window that is held back, 0 to 1. With a larger value, there are more results with
-    /// small windows; with a smaller value, the connection loses less rate.
+    /// Maximum average part of the window that is held back, 0 to 1. With a larger value, a connection with a small
+    /// window gets more results. With a smaller value, the connection loses less rate.
     pub most_held: f64,
 }
 
 impl InlineConfig {
-    /// Default of `most_held`, the largest average part of the window that is held back. Our choice: with 0.001 instead
-    /// of 0.01, the connection loses at most 1 % of its rate in nearly all cases, but with a window of a hundred
-    /// segments, a result takes about twenty round trips.
+    /// Default of `most_held`, the largest average part of the window that is held back. Our choice. We rejected 0.001:
+    /// the connection would lose at most 1 % of its rate in nearly all cases, but a result would take about twenty
+    /// round trips with a window of a hundred segments.
     pub const MOST_HELD: f64 = 0.01;
 
     /// Returns a configuration for segments of this size, with the default [`MOST_HELD`](Self::MOST_HELD).
@@ -382,8 +383,9 @@ impl InlineMeasurement {
         self.rest(self.next_number);
     }
 
-    /// Holds no segments back until all segments below `until` are acknowledged, and the average share of held segments
-    /// is within [`InlineConfig::most_held`] again. The second condition lasts at most for the maximum pause.
+    /// Holds no segments back until two conditions are met: all segments below `until` are acknowledged, and the
+    /// average share of held segments is at most [`InlineConfig::most_held`] again. The second condition counts as met
+    /// after the maximum pause.
     fn rest(&mut self, until: u64) {
         let window = self.next_number.saturating_sub(self.acknowledged).saturating_add(self.held.now).max(1);
         let pause = Span::from_nanos((self.held.waits_ns / (window as f64 * self.config.most_held.max(0.0))) as i64);

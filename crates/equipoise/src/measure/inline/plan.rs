@@ -24,9 +24,9 @@ const WINDOW_SHARE: (u64, u64) = (2, 5);
 /// small window could not measure at all.
 const SMALL_SHARE: (u64, u64) = (3, 4);
 const SMALL_SEGMENTS: u64 = 16;
-/// Minimum and maximum number of segments in the burst (our choice). Four segments are enough for an interval between
-/// acknowledgements of two segments each. Eight segments are a smaller burst than that of a new connection, which may
-/// send ten segments at once.
+/// Minimum and maximum number of segments in the burst (our choice). Four segments yield two acknowledgements if each
+/// one covers two segments, so an interval between acknowledgements can be measured. A burst of eight segments is
+/// smaller than the burst of a new connection, which may send ten segments at once.
 const LEAST_BURST: usize = 4;
 const MOST_BURST: usize = 8;
 /// The burst has 1/`BURST_SHARE` of the stream's segments, but at least `LEAST_BURST` and at most `MOST_BURST` (our
@@ -72,8 +72,9 @@ impl Plan {
     }
 
     /// Whether all segments of the stream can be sent as planned. The window has room for `room` segments now.
-    /// Acknowledgements must make room for the others while the stream is sent. They are assumed to arrive at the rate
-    /// seen while sending was on hold: `arrived` acknowledged segments in the time `held`.
+    /// While the stream is sent, acknowledgements must make room for the other segments of the stream. The assumed rate
+    /// of the acknowledgements is the rate while sending was on hold: `arrived` acknowledged segments in the time
+    /// `held`.
     pub(super) fn suffices(&self, room: u64, arrived: u64, held: Span) -> bool {
         let lack = (self.total as u64).saturating_sub(room);
         if lack == 0 {

@@ -25,9 +25,9 @@ struct Found {
 /// yield a result every three to four round trips (Kodama 2009, Sec. 2.2.1).
 const SUB_RANGES: usize = 3;
 /// Minimum distance from the estimate down to the lower end of the search range, and up to its upper end, as parts of
-/// the capacity (our choice). The upper distance is about the variation of a single stream's result with random cross
-/// traffic. The lower distance is smaller, because streams slower than the available bandwidth say little and delay the
-/// connection most.
+/// the capacity (our choice). The upper distance is approximately the variation that random cross traffic causes in the
+/// results of single streams. The lower distance is smaller, because streams slower than the available bandwidth yield
+/// little information and delay the connection most.
 const LEAST_WIDTH: (f64, f64) = (0.1, 0.3);
 /// A result within this distance of the other results, as a part of the capacity, never counts as a jump (our choice).
 const FAR: f64 = 0.15;

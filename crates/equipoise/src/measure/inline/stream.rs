@@ -43,9 +43,10 @@ pub(super) struct Gap {
 /// An [`Outcome`] needs at least this many acknowledgements of segments after the burst at the stream's start (our
 /// choice).
 const LEAST_ACKS: usize = 2;
-/// The delay at the end of a stream is the mean over the last 1/`END_SHARE` of the acknowledgements of segments after
-/// the burst, but over at least one (our choice). A larger part is less precise with random cross traffic. With a
-/// smaller part, single packets of cross traffic change the result.
+/// Only acknowledgements of segments after the burst count here. The delay at the end of a stream is the mean over the
+/// last 1/`END_SHARE` of these acknowledgements, at least over one of them (our choice). With a larger part, the
+/// delay is less precise under random cross traffic. With a smaller part, single packets of cross traffic change the
+/// delay.
 const END_SHARE: usize = 8;
 /// Two segments count as sent back to back if the interval of their acknowledgements is at least this many times their
 /// sending interval (our choice).

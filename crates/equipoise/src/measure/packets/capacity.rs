@@ -1,6 +1,7 @@
 use alloc::collections::VecDeque;
 
-/// The capacity of the bottleneck, measured on short packet trains that enter it much faster than it serves.
+/// The capacity of the bottleneck, measured with short packet trains. The trains arrive at the bottleneck much faster
+/// than the bottleneck can send them.
 ///
 /// Let the packets after the first packet of a train have `b` bits, leave the sender within the time `s`, and belong to
 /// a flow with the mean rate `r`. At a busy bottleneck of the capacity `C`, `(C - r) s` bits of other flows arrive in
@@ -47,8 +48,9 @@ impl Capacity {
         Self { readings: VecDeque::new(), doubted: false }
     }
 
-    /// Notes that the bottleneck may have become slower. If the next reading is far below the capacity, all earlier
-    /// readings are discarded. Otherwise they remain, because another flow has only taken a larger share.
+    /// Notes that the bottleneck may have become slower. If the next reading is far below the capacity, the bottleneck
+    /// has become slower, and all earlier readings are discarded. Otherwise, another flow has only taken a larger
+    /// share, and the earlier readings remain.
     pub fn doubt(&mut self) {
         self.doubted = true;
     }

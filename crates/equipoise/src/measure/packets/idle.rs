@@ -21,9 +21,9 @@ pub struct IdleDelay {
 }
 
 impl IdleDelay {
-    /// The idle delay is the smallest mean of the reports' smallest delays. Each mean is over about `MEAN_S`, in s, and
-    /// at least `LEAST_REPORTS` reports. With a shorter time, the smallest mean is smaller by chance; with a longer
-    /// time, the queue is rarely empty for long enough.
+    /// For each report, the smallest delay of its packets is taken. These delays are averaged over about `MEAN_S`, in
+    /// s, and at least `LEAST_REPORTS` reports. The idle delay is the smallest average. With a shorter time, the
+    /// smallest average is smaller by chance; with a longer time, the queue is rarely empty for long enough.
     const MEAN_S: f64 = 0.6;
     const LEAST_REPORTS: usize = 3;
     /// Maximum number of reports that are kept, whatever the receiver sends.
@@ -133,7 +133,8 @@ mod tests {
         assert!((idle.delay_s().expect("reports") - 0.0796).abs() < 1e-9);
     }
 
-    /// If it fails, a receiver can make the delay not a number, or use memory without limit.
+    /// If it fails, reports of a receiver can make the delay NaN or infinite, or can make the sender use memory without
+    /// limit.
     #[test]
     fn odd_reports_leave_a_plausible_delay() {
         let mut idle = IdleDelay::new();

@@ -25,8 +25,8 @@ impl Recent {
     /// Maximum number of packets remembered, to bound memory: one second at 150 Mbit/s with packets of 1200 bytes.
     const MOST: usize = 1 << 14;
     /// Limits of a run of packets that shows a busy bottleneck: the maximum and minimum duration in s, and the minimum
-    /// number of packets. Our choice: at most ten video frames, and at least 25 ms with four packets, because a delay
-    /// in the host's scheduling is hardly that long.
+    /// number of packets. Our choice. The maximum is the time of about ten video frames. The minimum is longer than
+    /// most delays in the host's scheduling.
     const RUN_S: f64 = 0.3;
     const LEAST_RUN_S: f64 = 0.025;
     const LEAST_PACKETS: usize = 4;
@@ -77,8 +77,8 @@ impl Recent {
     /// if they do not show a busy bottleneck.
     ///
     /// Packets that meet a queue leave this queue at the service rate (the dispersion of a long train, Dovrolis 2001).
-    /// But if all packets of the run wait less than `calm_s`, in s, and the run arrives as fast as it was sent, within
-    /// 5 %, cross traffic causes the queue, and the result is `None`.
+    /// But the result is `None` if all packets of the run wait less than `calm_s`, in s, and the run's arrival rate
+    /// differs from its sending rate by less than 5 %. In this case, cross traffic causes the queue.
     pub fn service(&self, threshold_s: f64, calm_s: f64) -> Option<Service> {
         let last = self.samples.back()?;
         let mut run = Run::default();

@@ -30,8 +30,8 @@ pub(super) struct DriftFinder {
 impl DriftFinder {
     /// Maximum number of pairs: all pairs of 64 points.
     const MOST_PAIRS: usize = Windows::MOST * (Windows::MOST - 1) / 2;
-    /// Minimum number of pairs for a drift (our choice): the pairs of eight points. The normal approximation of the
-    /// interval needs about as many.
+    /// Minimum number of pairs for a drift (our choice): eight points have 28 pairs. The normal approximation of the
+    /// interval needs about this number of pairs.
     const FEWEST_PAIRS: usize = 28;
     /// 97.5 % quantile of the normal distribution, for an interval of 95 %.
     const QUANTILE: f64 = 1.959_964;
@@ -45,8 +45,8 @@ impl DriftFinder {
         self.slopes.capacity()
     }
 
-    /// Returns the drift and its uncertainty; `None` if too few pairs of the windows' points are comparable to
-    /// determine them.
+    /// Returns the drift and its uncertainty; `None` if there are too few comparable pairs of points. Each window has
+    /// one point.
     pub(super) fn drift(&mut self, windows: &Windows) -> Option<Drift> {
         self.slopes.clear();
         let mut squares = 0.0;

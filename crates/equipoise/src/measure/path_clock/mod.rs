@@ -65,7 +65,8 @@ pub struct PathClock {
     noise_ns2: f64,
     reports: u32,
     last: Instant<SenderClock>,
-    /// The clock step detected at the last report, if the next report's round trip may still show that it was a queue.
+    /// The clock step that was detected at the last report. If the round trip of the next report shows that a queue
+    /// caused the longer delay, the step is taken back. `None` if no step can be taken back.
     suspect: Option<Span>,
 }
 
@@ -263,11 +264,12 @@ impl Default for PathClock {
     }
 }
 
-/// Returns the part of `distance` (a report's one-way delay minus the delay of the empty path) that `rise` (the
-/// round-trip time minus its minimum) does not explain.
+/// Returns the part of `distance` that `rise` does not explain. `distance` is a report's one-way delay minus the delay
+/// of the empty path. `rise` is the round-trip time minus its minimum.
 ///
-/// A queue or a path that adds `x` in one direction adds at least `x` to the round trip. A rise of `x / 2` is enough
-/// here, because the report's minimum delay and the round trip are not measured at the same moment.
+/// If a queue or a longer path adds `x` to the delay in one direction, it adds at least `x` to the round-trip time.
+/// Here a rise of `x / 2` already explains `x`, because the report's minimum delay and the round-trip time are not
+/// measured at the same moment.
 fn unexplained(distance: Span, rise: Span) -> Span {
     if distance >= Span::ZERO {
         (distance - rise.max(Span::ZERO) * 2).max(Span::ZERO)

@@ -137,8 +137,8 @@ fn on_a_recorded_link_pion_says_about_the_same() {
     assert!(mean <= 0.35, "{mean}");
 }
 
-/// The draft does not increase a rate that is above 1.5 times the delivery rate; pion does. The crate `rtc-interceptor`
-/// does not limit its rate by the delivery rate.
+/// The draft increases the rate only up to 1.5 times the delivery rate. The library pion also increases a higher rate.
+/// The crate `rtc-interceptor` does not limit its rate by the delivery rate.
 #[test]
 fn of_an_application_that_sends_little_only_we_stay_near_what_arrives() {
     let conditions = Conditions { application_bps: 200e3, ..Conditions::new() };

@@ -102,9 +102,9 @@ fn told(ap: &mut Ap, millis: i64, (packets, lost): (u64, u64), round_trip: i64) 
     (ap.rate.as_mbps_f64(), ap.snapshot().reason)
 }
 
-/// A report on a hundred packets has no delay statistics if all packets were lost. It also has none if the delay is
-/// longer than the interval, because all received packets were then sent before the interval (Waki 2013, Eq. 13). If
-/// the test fails, such a report counts as a report on too few packets, and the rate is doubled.
+/// A report on a hundred packets has no delay statistics in two cases: all packets were lost, or the delay is longer
+/// than the interval. In the second case, all received packets were sent before the interval (Waki 2013, Eq. 13). If
+/// the test fails, a report without statistics counts as a report on too few packets, and the rate is doubled.
 #[test]
 fn without_statistics_an_empty_path_is_tried_and_a_full_one_is_left() {
     let mut ap = controller(4.0);

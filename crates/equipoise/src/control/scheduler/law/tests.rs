@@ -23,9 +23,9 @@ fn close(found: &[f64], expected: &[f64]) {
     assert!(near, "{found:?} is not {expected:?}");
 }
 
-/// The solution of Asvarujanon 2014, Eq. 2, by Lagrange multipliers, as in that paper. For paths with mean delay x,
-/// growth c of the delay with the rate, and rate a, and for a constant total rate: λ = Σ(x/c + a)/Σ(1/c), Δa = (λ - x -
-/// c a)/(2c).
+/// The solution of Asvarujanon 2014, Eq. 2, by Lagrange multipliers, as in that paper. Each path has a mean delay x, a
+/// rate a, and a coefficient c: the increase of the delay per increase of the rate. If the total rate is constant, the
+/// solution is λ = Σ(x/c + a)/Σ(1/c) and Δa = (λ - x - c a)/(2c).
 #[test]
 fn two_paths_away_from_their_limits_follow_the_closed_form() {
     let paths = [term(40.0, 10.0, 3.0), term(60.0, 30.0, 3.0)];

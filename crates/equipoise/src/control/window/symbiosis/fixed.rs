@@ -178,8 +178,8 @@ fn scaled(value: u64, share: u64) -> u64 {
     (high + (low >> 20) + (1 << 9)) >> 10
 }
 
-/// Returns `value · moved / whole`, rounded down; zero if `whole` is zero. No argument may be above 2^41, and `moved`
-/// must not be above `whole`.
+/// Returns `value · moved / whole`, rounded down; zero if `whole` is zero. Each argument must be at most 2^41, and
+/// `moved` must be at most `whole`.
 fn part(value: u64, moved: u64, whole: u64) -> u64 {
     if whole == 0 {
         return 0;

@@ -12,9 +12,9 @@ use crate::units::{Instant, Rate, SenderClock, Size};
 /// segments.
 ///
 /// Source and interpretation are those of `Symbiosis` and of [`Oscillating`](crate::control::window::Oscillating),
-/// which is built in here. [`fixed`](super::fixed) lists how the integer form differs. Before the first measurement,
-/// the window is that of [`Reno`], as in `Symbiosis`. Here Reno's window can have a fraction of a segment. In a kernel
-/// it is a whole number of segments.
+/// which is built in here. [`fixed`](super::fixed) lists how the integer form differs from `Symbiosis`. Before the
+/// first measurement, the window is that of [`Reno`], as in `Symbiosis`. In this type, Reno's window can have a
+/// fraction of a segment. In a kernel, Reno's window is a whole number of segments.
 #[derive(Clone, Debug)]
 pub struct FixedSymbiosis {
     law: FixedLaw,

@@ -28,7 +28,7 @@ pub struct Law {
     /// minimum round-trip time τ, the converged window puts `(1 - γ) (K - A) τ` segments into the queue. With a larger
     /// γ, the queue is shorter, and the window depends more on the measurement of A.
     pub gamma: f64,
-    /// ε, the speed of convergence, in 1/s. With a larger value, the window converges sooner, in larger bursts.
+    /// ε, the speed of convergence, in 1/s. With a larger value, the window converges sooner, and bursts are larger.
     pub epsilon_per_s: f64,
 }
 
