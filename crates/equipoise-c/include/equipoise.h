@@ -11,7 +11,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* The version of this header as a text; eq_version returns the version of the library. */
+/* The version of this header as a text; eq_version returns that of the library. */
 #define EQ_VERSION_TEXT_(number) #number
 #define EQ_VERSION_TEXT(major, minor, patch) \
     EQ_VERSION_TEXT_(major) "." EQ_VERSION_TEXT_(minor) "." EQ_VERSION_TEXT_(patch)
@@ -163,8 +163,9 @@ typedef struct eq_parameter {
   size_t struct_size;
   // Name of the parameter.
   const char *name;
-  // Type of the parameter: "rate", "time", or "number" for a number without a unit. If the parameter is a number with a
-  // unit, the type is this unit. If it is a word, the type is the list of the possible words, separated by commas.
+  // Type of the parameter: "rate", "time", or "number" for a number without a unit. If the parameter is a number
+  // with a unit, the type is this unit. If it is a word, the type is the list of the possible words, separated by
+  // commas.
   const char *kind;
   // Default value of the parameter; NULL if the caller must specify a value.
   const char *standard;
