@@ -185,11 +185,13 @@ fn a_receiver_of_an_older_version_is_named() {
         answer[8..24].copy_from_slice(&buffer[8..24]);
         assert!(length >= answer.len(), "no answer is longer than its question");
         old.send_to(&answer, from).expect("sent");
+        // The socket is kept, so that no other test gets its port while the command waits.
+        old
     });
     let mut command = equipoise();
     command.args(["send", "127.0.0.1", "-p", &port, "-R"]).stdout(Stdio::piped());
     let output = command.env("EQUIPOISE_KEY", KEY).output().expect("the command starts");
-    answering.join().expect("no panic");
+    drop(answering.join().expect("no panic"));
     assert_eq!(output.status.code(), Some(4));
     assert!(
         said(&output).contains("opens sessions by version 2 of their messages, and this by 3"),
