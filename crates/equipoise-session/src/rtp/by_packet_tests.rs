@@ -63,7 +63,8 @@ fn arrived<F>(ends: &TwoEnds<F>, from: u64, to: u64) -> f64 {
 }
 
 /// A controller with the given allowance and probe. It asserts that it gets no interval summaries, that feedback on
-/// arrived packets has a round-trip time, and that each packet of a probe has the number of the controller's probe.
+/// arrived packets has a round-trip time, and that a packet counts as part of a probe only if this is the probe that the
+/// controller wants.
 #[derive(Debug)]
 struct Told {
     allowance: Allowance,

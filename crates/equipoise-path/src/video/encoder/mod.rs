@@ -43,8 +43,9 @@ impl Encoder {
         Self(Kind::Quantiser(Quantiser::new(video)))
     }
 
-    /// An encoder that follows a model (RFC 8593), with random numbers from `seed`; `stream` is the number of its own
-    /// stream of random numbers. The number of frames is unlimited.
+    /// An encoder that follows a model (RFC 8593). The number of frames is unlimited. Its random numbers follow from
+    /// `seed` and `stream`: encoders with the same seed and different values of `stream` have independent random
+    /// numbers.
     ///
     /// # Errors
     /// [`VideoModelError`] for invalid parameters.

@@ -244,7 +244,7 @@ mod tests {
         assert_eq!(probing.wanted(), None);
     }
 
-    /// If it fails, a large share of what a flow of small frames sends is padding.
+    /// If it fails, a flow of small frames sends too much padding.
     #[test]
     fn a_frame_that_is_too_small_becomes_a_gauge_when_its_padding_is_a_small_share() {
         let mut probing = started();
