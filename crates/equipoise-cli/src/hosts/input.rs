@@ -7,7 +7,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use equipoise_net::PayloadSender;
 use equipoise_session::rtp::Payload;
@@ -159,7 +159,7 @@ impl Relay {
                 next = match socket.recv_from(&mut buffer) {
                     Ok((length, from)) if is_rtp(&buffer[..length]) => {
                         let packet = &mut buffer[..length];
-                        if encoder.sends(from, source_of(packet)) {
+                        if encoder.accepts(Instant::now(), from, source_of(packet)) {
                             // The session keeps its SSRC if the encoder restarts with another one: the decoder then
                             // sees a jump of the sequence number and of the timestamp, instead of an unknown source.
                             packet[8..12].copy_from_slice(&ssrc.to_be_bytes());

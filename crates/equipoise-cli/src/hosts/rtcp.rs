@@ -75,13 +75,15 @@ impl Encoder {
         Self { rtcp, last: Arc::new(Mutex::new(LastPacket { from, ssrc, at: Instant::now() })) }
     }
 
-    /// Whether an RTP packet with the SSRC `ssrc`, which arrives from `from`, is a packet of the encoder. After
-    /// [`FORGOTTEN`] without a packet of the encoder, a packet with any SSRC counts as a packet of the encoder.
-    pub(super) fn sends(&self, from: SocketAddr, ssrc: u32) -> bool {
+    /// Records an RTP packet with the SSRC `ssrc` that arrived from `from` at `now`, if it is a packet of the encoder.
+    /// Returns whether it is. After [`FORGOTTEN`] without a packet of the encoder, a packet with another SSRC is a packet
+    /// of the encoder if it comes from the encoder's host.
+    pub(super) fn accepts(&self, now: Instant, from: SocketAddr, ssrc: u32) -> bool {
         let mut last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
-        let is_own = ssrc == last.ssrc || last.at.elapsed() >= FORGOTTEN;
+        let is_silent = now.saturating_duration_since(last.at) >= FORGOTTEN;
+        let is_own = ssrc == last.ssrc || is_silent && from.ip().to_canonical() == last.from.ip().to_canonical();
         if is_own {
-            *last = LastPacket { from, ssrc, at: Instant::now() };
+            *last = LastPacket { from, ssrc, at: now };
         }
         is_own
     }
@@ -116,4 +118,26 @@ impl ToEncoder {
 /// Whether a datagram is an RTP packet of version 2.
 pub(super) fn is_rtp(datagram: &[u8]) -> bool {
     datagram.len() >= 12 && datagram[0] >> 6 == 2 && !is_rtcp(datagram)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// If the test fails, a restarted encoder stays silent, or another host can replace the encoder's media and receive
+    /// the requests for key frames.
+    #[test]
+    fn only_the_encoders_host_can_go_on_with_another_source() {
+        let [host, other] = ["127.0.0.1:5004", "192.0.2.7:5004"].map(|it| it.parse().expect("an address"));
+        let restarted = "127.0.0.1:6004".parse().expect("an address");
+        let encoder = Encoder::new(host, 1, None);
+        let at = |seconds| Instant::now() + Duration::from_secs(seconds);
+        assert!(encoder.accepts(at(1), host, 1));
+        assert!(!encoder.accepts(at(2), restarted, 2), "the first source is not silent yet");
+        assert!(!encoder.accepts(at(9), other, 2), "a stranger");
+        assert_eq!(encoder.address(), (host, 1));
+        assert!(encoder.accepts(at(10), restarted, 2));
+        assert!(!encoder.accepts(at(11), host, 1), "the old source has been replaced");
+        assert_eq!(encoder.address(), (restarted, 2));
+    }
 }

@@ -2,7 +2,6 @@ use equipoise::units::{Instant, Rate, SenderClock, Span};
 
 use super::payload::{Payload, PayloadQueue};
 use crate::DropReason;
-use crate::wire::rtp::MARKER;
 
 /// The queued packets of one further RTP source, which a session carries in addition to its main source: for example an
 /// audio encoder in addition to a video encoder. Packets of the further source are sent first.
@@ -51,9 +50,4 @@ impl FurtherSource {
 /// Returns the SSRC of an RTP packet; `None` if the packet is too short.
 pub(crate) fn source_of(packet: &[u8]) -> Option<u32> {
     packet.get(8..12)?.try_into().ok().map(u32::from_be_bytes)
-}
-
-/// Whether an RTP packet has the marker bit: for video, whether it is the last packet of a frame (RFC 3551, Sec. 5).
-pub(crate) fn ends_frame(packet: &[u8]) -> bool {
-    packet.get(1).is_some_and(|second| second & MARKER != 0)
 }

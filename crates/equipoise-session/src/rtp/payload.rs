@@ -3,7 +3,7 @@ use alloc::vec::Vec;
 
 use crate::DropReason;
 use crate::wire::relay::Stamp;
-use crate::wire::rtp::Subflow;
+use crate::wire::rtp::{MARKER, Subflow};
 use crate::wire::{NtpTime, relay};
 use equipoise::control::QueuedFrame;
 use equipoise::measure::{Novelty, ReplayWindow};
@@ -247,4 +247,9 @@ impl PayloadQueue {
             out.extend(self.bytes.drain(..length.min(self.bytes.len())));
         }
     }
+}
+
+/// Whether an RTP packet has the marker bit: for video, whether it is the last packet of a frame (RFC 3551, Sec. 5).
+pub(crate) fn ends_frame(packet: &[u8]) -> bool {
+    packet.get(1).is_some_and(|second| second & MARKER != 0)
 }
